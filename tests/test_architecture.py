@@ -16,6 +16,7 @@ from scentline.agents.cli.app import app
 from scentline.models.predicate import parse
 from scentline.streams.configuration import assignment, keys, load
 from scentline.streams.topics import TOPICS
+from tests.cases import each_case
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
@@ -71,22 +72,20 @@ def table(page: Path, heading: str) -> list[list[str]]:
     return [[cell.strip(" `") for cell in row.strip("|").split(" | ")] for row in rows[2:]]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@each_case("page", PAGES)
 def test_every_file_that_a_page_names_is_there(page: Path) -> None:
     found = files_in(prose(page))
     assert found
     assert [name for name in found if not (ROOT / name).exists()] == []
 
 
-@pytest.mark.parametrize(
-    "page", [*PAGES, ROOT / "SECURITY.md", ROOT / "CHANGELOG.md"], ids=lambda page: page.name
-)
+@each_case("page", [*PAGES, ROOT / "SECURITY.md", ROOT / "CHANGELOG.md"])
 def test_every_link_of_a_page_leads_somewhere(page: Path) -> None:
     targets = [target for target in _LINK.findall(prose(page)) if "://" not in target]
     assert [target for target in targets if not (page.parent / target.partition("#")[0]).exists()] == []
 
 
-@pytest.mark.parametrize("page", PAPERS, ids=lambda page: page.name)
+@each_case("page", PAPERS)
 def test_a_papers_page_ends_with_where_each_part_is_its_test_and_what_uses_it(page: Path) -> None:
     last = prose(page).rpartition("\n## ")[2]
     assert last.startswith("Where each part is, and what uses it\n")
@@ -140,7 +139,7 @@ def _members(sources: list[Path]) -> Iterator[str]:
                         yield f"{node.name}.{inner.target.id}"
 
 
-@pytest.mark.parametrize("page", [ARCHITECTURE, *PAPERS], ids=lambda page: page.name)
+@each_case("page", [ARCHITECTURE, *PAPERS])
 def test_every_class_method_and_setting_that_a_page_names_is_there(page: Path) -> None:
     packages = {f"scentline.{path.name}" for path in (ROOT / "src" / "scentline").iterdir()}
     members = {*_members(SOURCES), *keys(), *packages}
@@ -178,7 +177,7 @@ def parsed(line: str) -> dict[str, object]:
     return dict(command.make_context(command.name, arguments, parent=context).params)
 
 
-@pytest.mark.parametrize("line", sorted(set(commands())))
+@each_case("line", sorted(set(commands())))
 def test_every_command_that_a_page_shows_is_one(line: str) -> None:
     options = parsed(line)
     settings = options.get("assignments")

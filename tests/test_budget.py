@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
+from tests.cases import each_case
 
 ROOT = Path(__file__).parents[1]
 #: Rooms of which each folder is one.
@@ -107,9 +107,7 @@ def test_no_file_and_no_function_is_longer_than_may_be_but_those_that_were() -> 
     assert [f"{name}: {lines}" for name, lines in found.items() if strayed(lines, allowed[name])] == []
 
 
-@pytest.mark.parametrize(
-    ("source", "lines"), [("", 0), ("def f():\n    'd'\n    return (\n1)\n", 3), ("'a'; x = 1", 1)]
-)
+@each_case(("source", "lines"), [("", 0), ("def f():\n    'd'\n    return (\n1)\n", 3), ("'a'; x = 1", 1)])
 def test_lines_of_code_are_counted(source: str, lines: int) -> None:
     assert code_lines(source) == lines
 

@@ -8,10 +8,11 @@ import tomllib
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
+
+from tests.cases import each_case
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("models", "streams", "agents")
@@ -174,7 +175,7 @@ def test_the_lock_holds_what_the_project_asks_for_names_no_host_and_hashes_every
     assert [block for block in requirements if "--hash=sha256:" not in block] == []
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("package", "source"),
     [
         ("models", "import asyncio.events"),
@@ -191,21 +192,19 @@ def test_a_planted_import_is_found(package: str, source: str) -> None:
     assert list(imports_forbidden(ast.parse(source), package))
 
 
-@pytest.mark.parametrize(
+@each_case(
     "source", ["open('x')", "random.random()", "datetime.now()", "Path('x').read_text()", "os.urandom(3)"]
 )
 def test_a_planted_impurity_is_found(source: str) -> None:
     assert list(impure_calls(ast.parse(source)))
 
 
-@pytest.mark.parametrize("source", ["", "import re", "x = 1\n'no docstring'"])
+@each_case("source", ["", "import re", "x = 1\n'no docstring'"])
 def test_a_planted_module_without_a_docstring_is_found(source: str) -> None:
     assert list(undocumented(ast.parse(source)))
 
 
-@pytest.mark.parametrize(
-    "source", ["class LostError(Exception): ...", "class LostError(OSError, ValueError): ..."]
-)
+@each_case("source", ["class LostError(Exception): ...", "class LostError(OSError, ValueError): ..."])
 def test_a_planted_error_without_the_base_is_found(source: str) -> None:
     assert list(rootless_errors(ast.parse(source))) == ["LostError is no ScentlineError"]
 

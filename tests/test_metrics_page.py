@@ -3,8 +3,6 @@
 import re
 from typing import get_args
 
-import pytest
-
 from scentline.agents.fetch.agent import EXPIRED
 from scentline.agents.fetch.result import OUTCOMES
 from scentline.agents.frontier.metrics import CHOSEN, HUB_OUTCOMES, KINDS, REVISIT_OUTCOMES
@@ -26,6 +24,7 @@ from scentline.streams.metrics.catalogue import (
 from scentline.streams.topics import CHANGES as TOLD
 from scentline.streams.topics import DEAD_LETTERS as BURIED
 from scentline.streams.topics import HARVEST, LOG_POSITIONS, STANDING, TABLES, TOPICS
+from tests.cases import each_case
 from tests.metrics_page import CODE, TEXT, rows, values
 
 
@@ -80,7 +79,7 @@ def test_there_are_seven_recipes_and_the_harvest_rate_comes_first() -> None:
         }  # fmt: skip
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("words", "value", "expected"),
     [
         ("Eight requests are answered at a time", endpoint.MOST_REQUESTS, 8),

@@ -3,8 +3,6 @@
 import re
 from pathlib import Path
 
-import pytest
-
 from scentline.agents.fetch import guard, listings, pool, resolver, robots, servers, sitemaps, wire
 from scentline.agents.fetch.contact import names_contact
 from scentline.agents.frontier.orders import SLOW_SECONDS
@@ -12,6 +10,7 @@ from scentline.models.frontier import politeness
 from scentline.models.url import MAX_LENGTH
 from scentline.streams.configuration import keys
 from scentline.streams.settings import FetchSettings, FrontierSettings, RevisitSettings
+from tests.cases import each_case
 
 ROOT = Path(__file__).parents[1]
 TEXT = " ".join((ROOT / "docs" / "politeness.md").read_text(encoding="utf-8").split())
@@ -30,7 +29,7 @@ def test_every_file_that_is_named_is_there() -> None:
     assert [name for name in found if not (ROOT / name).exists()] == []
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("words", "value", "expected"),
     [
         ("1 second, or the Crawl-delay", FETCH.delay_seconds, 1.0),

@@ -7,6 +7,7 @@ import pytest
 
 from scentline.models.predicate import PredicateError, View, parse
 from scentline.models.predicate.parser import FUNCTIONS
+from tests.cases import each_case
 
 PAGE = (Path(__file__).parents[1] / "docs" / "predicates.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```(\w*)\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
@@ -20,18 +21,18 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize("expression", EXAMPLES)
+@each_case("expression", EXAMPLES)
 def test_an_example_is_a_predicate(expression: str) -> None:
     predicate = parse(expression)
     assert parse(str(predicate)) == predicate
 
 
-@pytest.mark.parametrize(("expression", "title", "text", "holds"), CASES)
+@each_case(("expression", "title", "text", "holds"), CASES)
 def test_an_example_holds_as_the_page_says(expression: str, title: str, text: str, holds: bool) -> None:
     assert parse(expression).evaluate(View("http://example.org/", title, text)) is holds
 
 
-@pytest.mark.parametrize("message", ERRORS)
+@each_case("message", ERRORS)
 def test_an_example_of_an_error_is_refused_with_these_words(message: str) -> None:
     expression = message.splitlines()[1].removeprefix("  ")
     with pytest.raises(PredicateError) as caught:

@@ -16,6 +16,7 @@ from scentline.agents.offline.process import ServerProcess
 from scentline.agents.offline.serve import OfflineServer
 from scentline.agents.offline.warc import ArchiveError
 from scentline.models.url import canonical
+from tests.cases import each_case
 from tests.shared import shared
 
 HTML = ("Content-Type", "text/html")
@@ -243,7 +244,7 @@ def test_a_process_of_its_own_serves_archives_tells_its_progress_and_warns(
     assert "cut.warc" in caplog.text
 
 
-@pytest.mark.parametrize("name", ["wikispeedia/pages.warc.gz", "webkb/pages.warc.gz"])
+@each_case("name", ["wikispeedia/pages.warc.gz", "webkb/pages.warc.gz"])
 def test_crawled_over_http_the_pages_are_those_that_warcio_reads(name: str) -> None:
     path = shared(name)
     expected = sampled(path, 50)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from scentline.agents.fetch.body import MAX_MEMBERS, gunzip, read
 from scentline.agents.fetch.result import FetchError
+from tests.cases import each_case
 
 
 def raw_deflate(data: bytes) -> bytes:
@@ -78,7 +79,7 @@ def test_rubbish_gives_a_body_or_an_error(encoding: str, data: bytes, sizes: lis
         assert error.reason in {"body over 50 bytes", "broken compression", "body cut short"}
 
 
-@pytest.mark.parametrize("pack", [gzip.compress, zlib.compress, raw_deflate])
+@each_case("pack", [gzip.compress, zlib.compress, raw_deflate])
 def test_every_cut_of_a_compressed_body_is_noticed(pack: Callable[[bytes], bytes]) -> None:
     packed = pack(b"some text, some more text")
     encoding = "gzip" if pack is gzip.compress else "deflate"
@@ -109,14 +110,14 @@ def test_cutting_reads_no_further() -> None:
     assert taken == 30
 
 
-@pytest.mark.parametrize("encoding", ["br", "zstd", "gzip, gzip", "gzip\0", "x" * 1000])
+@each_case("encoding", ["br", "zstd", "gzip, gzip", "gzip\0", "x" * 1000])
 def test_other_encodings_are_refused(encoding: str) -> None:
     with pytest.raises(FetchError) as refused:
         unpacked(b"", encoding, 10, [1])
     assert (refused.value.kind, refused.value.reason) == ("refused", "content encoding")
 
 
-@pytest.mark.parametrize("cut", [False, True])
+@each_case("cut", [False, True])
 def test_a_body_that_grows_beyond_the_ratio_is_refused_however_it_is_cut(cut: bool) -> None:
     data = gzip.compress(bytes(200_000))
     ratio = 200_000 // len(data)

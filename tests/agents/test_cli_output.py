@@ -17,6 +17,7 @@ from scentline.agents.cli.app import app
 from scentline.agents.cli.output import csv_line, json_line
 from tests.agents.commands import printed, scentline
 from tests.agents.test_archive import write
+from tests.cases import each_case
 
 #: A title that would be a formula in a spreadsheet, and that would clear a terminal.
 HOSTILE = '=HYPERLINK("http://evil.example/","tea") \x1b[2J\x9b2J\u202e, tea'
@@ -51,7 +52,7 @@ def test_matches_are_written_as_csv_that_no_spreadsheet_takes_for_formulas(crawl
     assert out.replace("\n", "").isprintable()
 
 
-@pytest.mark.parametrize("form", ["table", "jsonl", "csv"])
+@each_case("form", ["table", "jsonl", "csv"])
 def test_nothing_that_a_page_holds_reaches_a_terminal_as_it_is(crawl: Path, form: str) -> None:
     out = printed(crawl, "matches", "tea", "--format", form)
     assert "HYPERLINK" in out
@@ -92,7 +93,7 @@ def test_a_page_that_is_not_kept_is_said_to_be_missing(crawl: Path, tmp_path: Pa
     assert (run.returncode, run.stderr) == (0, "2 of 2 pages are no longer kept\n")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("arguments", "why"),
     [
         (("matches", "coffee"), "no predicate 'coffee'; expected one of tea"),

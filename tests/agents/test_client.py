@@ -32,6 +32,7 @@ from tests.agents.loopback import (
     settings,
     untimed,
 )
+from tests.cases import each_case
 from tests.patience import PATIENCE
 
 NOW = 1_700_000_000.0
@@ -157,7 +158,7 @@ def test_a_url_that_would_go_out_as_another_is_refused() -> None:
     asyncio.run(run())
 
 
-@pytest.mark.parametrize("path", ["/a%28b%29", "/%27?q=a+b%2B%20c", "/%7Ca'b(c)", "//a//?b=%5B", "/%E2%82%AC"])
+@each_case("path", ["/a%28b%29", "/%27?q=a+b%2B%20c", "/%7Ca'b(c)", "//a//?b=%5B", "/%E2%82%AC"])
 def test_a_url_is_asked_for_as_it_is_spelled(path: str) -> None:
     result, server = fetch(fixed(b"x"), path)
     assert isinstance(result, Fetched)
@@ -170,7 +171,7 @@ def test_a_redirect_is_not_followed_but_brings_its_target() -> None:
     assert server.targets() == ["/a/c"]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("location", "reason"),
     [("ftp://example.org/", "redirect to no page"), ("/#again", "redirect to itself")],
 )
@@ -181,7 +182,7 @@ def test_a_redirect_that_leads_nowhere_is_gone(location: str, reason: str) -> No
 GONE, RETRY = (206, 304, 400, 401, 403, 404, 410, 451), (407, 408, 425, 429, 500, 502, 503, 599)
 
 
-@pytest.mark.parametrize("status", GONE + RETRY)
+@each_case("status", GONE + RETRY)
 def test_the_status_tells_whether_to_ask_again(status: int) -> None:
     kind = "gone" if status in GONE else "retry"
     assert failure(fixed(b"", f"{status} X")) == Failure(kind, f"status {status}")
@@ -191,7 +192,7 @@ def test_no_content_is_gone() -> None:
     assert failure(writing(b"HTTP/1.1 204 No Content\r\n\r\n")) == Failure("gone", "no content")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("value", "seconds"),
     [
         ("120", 120.0),
@@ -207,13 +208,13 @@ def test_retry_after_is_kept_within_a_day(value: str, seconds: float | None) -> 
     assert failure(fixed(b"", "503 X", retry_after=value)) == Failure("retry", "status 503", seconds)
 
 
-@pytest.mark.parametrize("kind", ["image/png", "application/pdf; charset=x", "TEXT/CSS"])
+@each_case("kind", ["image/png", "application/pdf; charset=x", "TEXT/CSS"])
 def test_what_is_not_html_or_text_is_refused_unread(kind: str) -> None:
     reason = "content type " + kind.partition(";")[0].lower()
     assert failure(fixed(b"x" * 100, content_type=kind)) == Failure("refused", reason)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "kind",
     ["text/html;charset=utf-8", "Text/Plain", "application/xhtml+xml", "", "html", "image/png, text/html"],
 )
@@ -221,7 +222,7 @@ def test_html_text_and_what_has_no_type_is_read(kind: str) -> None:
     assert page(fixed(b"x", content_type=kind)).body == b"x"
 
 
-@pytest.mark.parametrize("encoding", ["gzip", "x-gzip", "deflate", "raw deflate", "identity"])
+@each_case("encoding", ["gzip", "x-gzip", "deflate", "raw deflate", "identity"])
 def test_content_encodings_are_undone(encoding: str) -> None:
     text = b"<p>some text</p>" * 1000
     raw = zlib.compressobj(wbits=-15)
@@ -239,7 +240,7 @@ def test_an_encoding_that_was_not_offered_is_refused() -> None:
     assert failure(fixed(b"x", content_encoding="br")) == Failure("refused", "content encoding")
 
 
-@pytest.mark.parametrize("chunked", [False, True])
+@each_case("chunked", [False, True])
 def test_a_body_over_the_limit_is_refused(chunked: bool) -> None:
     body = b"x" * 3000
     whole = response(body)
@@ -275,7 +276,7 @@ def test_a_server_that_sends_a_byte_at_a_time_runs_out_of_time() -> None:
     assert failure(answer, timeout_seconds=0.3) == Failure("retry", "timeout", unanswered=True)
 
 
-@pytest.mark.parametrize("limit", ["timeout_seconds", "first_byte_seconds"])
+@each_case("limit", ["timeout_seconds", "first_byte_seconds"])
 def test_a_server_that_never_answers_runs_out_of_time(limit: str) -> None:
     async def answer(request: Request, writer: asyncio.StreamWriter) -> None:
         await asyncio.sleep(3600)
@@ -305,7 +306,7 @@ ENDLESS = [
 ]
 
 
-@pytest.mark.parametrize(("head", "endless"), ENDLESS, ids=range(len(ENDLESS)))
+@each_case(("head", "endless"), ENDLESS)
 def test_what_is_no_body_and_has_no_end_is_a_broken_response(head: bytes, endless: bytes) -> None:
     sent = 0
 
@@ -355,13 +356,13 @@ def test_a_body_without_end_is_refused() -> None:
     assert failure(answer, max_bytes=100_000) == Failure("refused", "body over 100000 bytes")
 
 
-@pytest.mark.parametrize("head", [b"X: " + b"y" * 100_000, b"".join(b"X-%d: y\r\n" % i for i in range(500))])
+@each_case("head", [b"X: " + b"y" * 100_000, b"".join(b"X-%d: y\r\n" % i for i in range(500))])
 def test_headers_are_bounded(head: bytes) -> None:
     answer = writing(b"HTTP/1.1 200 OK\r\n" + head.rstrip() + b"\r\n\r\n", then=close)
     assert failure(answer) == Failure("retry", "broken response")
 
 
-@pytest.mark.parametrize("ending", [close, reset])
+@each_case("ending", [close, reset])
 def test_a_connection_that_breaks_is_tried_again_later(
     ending: Callable[[asyncio.StreamWriter], None],
 ) -> None:
@@ -510,7 +511,7 @@ class TestServers:
 
         asyncio.run(run())
 
-    @pytest.mark.parametrize("slow", ["/robots.txt", "/page"])
+    @each_case("slow", ["/robots.txt", "/page"])
     def test_a_slow_host_holds_up_no_other_whose_address_its_name_server_claims(self, slow: str) -> None:
         async def run() -> None:
             arrived, go_on = asyncio.Event(), asyncio.Event()

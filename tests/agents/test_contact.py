@@ -12,11 +12,12 @@ from scentline.streams.configuration import ConfigurationError
 from scentline.streams.settings import FetchSettings
 from tests.agents.commands import complaint
 from tests.agents.loopback import fixed, serving, settings
+from tests.cases import each_case
 
 ANONYMOUS = FetchSettings().user_agent
 
 
-@pytest.mark.parametrize(
+@each_case(
     "user_agent",
     [
         "Bot/1 (+https://crawler.wikipedia.org/about)",
@@ -31,7 +32,7 @@ def test_a_url_or_a_mail_address_is_a_contact(user_agent: str) -> None:
     assert not stays_home(FetchSettings(user_agent=user_agent))
 
 
-@pytest.mark.parametrize(
+@each_case(
     "user_agent",
     [
         "",
@@ -51,7 +52,7 @@ def test_no_contact_and_a_name_that_is_nobodys_are_none(user_agent: str) -> None
     assert stays_home(FetchSettings(user_agent=user_agent))
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("proxy", "home"),
     [
         ("http://127.0.0.1:3128", False),

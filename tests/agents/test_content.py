@@ -5,7 +5,6 @@ import re
 from collections.abc import Iterator
 from itertools import islice
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from warcio.archiveiterator import ArchiveIterator
@@ -15,6 +14,7 @@ from scentline.models.page import Page
 from scentline.models.revisit.content import LINKS_BYTES, TEXT_BYTES, changed, links_digest, text_digest
 from scentline.models.words import words
 from scentline.streams.settings import JudgeSettings
+from tests.cases import each_case
 from tests.shared import shared
 
 URL = "http://example.org/page"
@@ -44,7 +44,7 @@ def links(markup: str) -> bytes:
     return links_digest(read(markup).leading)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("before", "now"),
     [
         ("<p>Updated 3 minutes ago", "<p>Updated 1 hour ago"),
@@ -67,7 +67,7 @@ def test_what_is_of_the_moment_or_beside_the_text_makes_no_change(before: str, n
     )
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("before", "now"),
     [
         ("<p>The bridge is open", "<p>The bridge is closed"),
@@ -131,7 +131,7 @@ def recorded(name: str, most: int) -> Iterator[bytes]:
         yield from islice((body for body in bodies if b"<body" in body and b"</body>" in body), most)
 
 
-@pytest.mark.parametrize("name", ["docs", "wikispeedia"])
+@each_case("name", ["docs", "wikispeedia"])
 def test_of_recorded_pages_hardly_a_changed_sentence_or_word_is_missed_and_hardly_any_noise_taken_for_one(
     name: str,
 ) -> None:

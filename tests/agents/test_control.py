@@ -42,6 +42,7 @@ from scentline.streams.transport.database import JournalMissingError
 from scentline.streams.transport.journal import Journal
 from scentline.streams.transport.publisher import JournalPublisher
 from tests.agents.shards import a_runtime, journal_of
+from tests.cases import each_case
 
 TEA = AddPredicate("tea", '"tea"', 2.0)
 
@@ -113,7 +114,7 @@ def test_a_request_that_makes_no_sense_is_refused_and_changes_nothing(
     assert list((crawled.data / DIRECTORY).iterdir()) == []
 
 
-@pytest.mark.parametrize(
+@each_case(
     "request_",
     [
         AddPredicate("9", '"tea"'),
@@ -312,7 +313,7 @@ def test_who_waits_for_a_crawl_that_takes_nothing_up_is_told_so(tmp_path: Path) 
 # definitions on the topic
 
 
-@pytest.mark.parametrize(
+@each_case(
     "value",
     [
         None,

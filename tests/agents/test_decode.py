@@ -1,10 +1,10 @@
 import re
 
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from scentline.agents.judge.decode import decode
+from tests.cases import each_case
 
 RUSSIAN = "Привет, это страница о хоккее. Москва — столица России, большой город на реке. " * 5
 JAPANESE = "これは日本語のページです。東京は日本の首都です。スポーツについて書いています。" * 5
@@ -24,7 +24,7 @@ def test_header_comes_before_meta() -> None:
     assert decode(body, "text/html; charset=windows-1252").endswith("café")
 
 
-@pytest.mark.parametrize(
+@each_case(
     "head",
     [
         '<meta charset="koi8-r">',
@@ -62,7 +62,7 @@ def test_wrong_declaration_falls_back_to_the_next() -> None:
     assert decode(FRENCH.encode("cp1252"), "text/html; charset=utf-8") == FRENCH
 
 
-@pytest.mark.parametrize("label", ["", "x" * 1000, "rot13", "hex", "idna", "unicode_escape", "utf-7", "é", '"'])
+@each_case("label", ["", "x" * 1000, "rot13", "hex", "idna", "unicode_escape", "utf-7", "é", '"'])
 def test_unknown_label_is_passed_over(label: str) -> None:
     assert decode("é+AGE-\\u0061".encode(), f"text/html; charset={label}") == "é+AGE-\\u0061"
 
@@ -73,7 +73,7 @@ def test_few_broken_bytes_do_not_change_the_encoding() -> None:
     assert decode(body[:-2], None).startswith(RUSSIAN)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "codec"),
     [
         (RUSSIAN, "cp1251"),

@@ -1,16 +1,16 @@
 """X-Robots-Tag: what it says to this crawler, in every form that sites use."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.agents.fetch.rules import directives
+from tests.cases import each_case
 
 NOTHING: set[str] = set()
 BOTH = {"noindex", "nofollow"}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("values", "found"),
     [
         (["noindex"], {"noindex"}),

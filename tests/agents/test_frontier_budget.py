@@ -5,13 +5,13 @@ from random import Random
 from types import SimpleNamespace
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.agents.frontier.candidates import Candidates
 from scentline.agents.frontier.selection import Budget
 from scentline.models.verdict import FAILED
+from tests.cases import each_case
 
 BUDGET = 60
 WINDOW = 16
@@ -154,7 +154,7 @@ def test_several_pass_it_by_the_windows_of_the_others_and_what_was_not_told_at_m
     assert BUDGET <= crawl.judged <= BUDGET + (len(held) - 1) * WINDOW + untold
 
 
-@pytest.mark.parametrize("held", [[2, 2], [3, 1], [2, 1, 1], [1, 1, 1, 1]])
+@each_case("held", [[2, 2], [3, 1], [2, 1, 1], [1, 1, 1, 1]])
 def test_several_whose_pages_come_alike_pass_it_by_less_than_a_page_each(held: list[int]) -> None:
     crawl = Crawl(held)
     while crawl.judged < BUDGET:

@@ -18,6 +18,7 @@ from scentline.streams.settings import NewsSettings
 from scentline.streams.topics import EVIDENCE, SIGHTINGS, partition_of
 from tests.agents.books import YES, a_book, lease, linked, page
 from tests.agents.shards import Disk, disk, emitted, take_in
+from tests.cases import each_case
 
 HUB = "http://h0.org/"
 OTHER = "http://h1.org/news/1"
@@ -185,7 +186,7 @@ def test_the_delay_of_new_news_is_counted_once(book: Book, shard: FrontierShard)
     assert book.hubs.delays == [(NEWS[0], 110.0)]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("modified", "time"),
     [
         (formatdate(150.0, usegmt=True), 150.0),

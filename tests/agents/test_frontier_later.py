@@ -29,6 +29,7 @@ from tests.agents.pipeline import (
     later_sightings_of,
     links_of,
 )
+from tests.cases import each_case
 from tests.models.webs import SOME_SILENT, STEPS
 from tests.reference.counts import plain
 
@@ -106,9 +107,7 @@ def test_every_partition_ends_with_all_verdicts(
 PAGE = JudgedPage("http://a.org/1", {"p": True}, ("snow",))
 
 
-@pytest.mark.parametrize(
-    ("url", "time"), [("http://a.org/1", TIME + 1), ("http://a.org/2", TIME)], ids=["other content", "unknown"]
-)
+@each_case(("url", "time"), [("http://a.org/1", TIME + 1), ("http://a.org/2", TIME)])
 def test_what_is_said_of_a_page_that_was_never_judged_so_is_passed_over(
     place: Place, url: str, time: float
 ) -> None:

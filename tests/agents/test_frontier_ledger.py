@@ -24,6 +24,7 @@ from scentline.streams.settings import LearnSettings
 from scentline.streams.topics import EVIDENCE
 from tests.agents.cells import a_change, a_count, add, cells_of, counts_of
 from tests.agents.shards import Disk, disk, write
+from tests.cases import each_case
 from tests.reference.counts import Counts
 
 WORKERS = 3
@@ -219,7 +220,7 @@ def test_what_the_learner_tells_of_a_frontiers_own_verdicts_is_not_counted_again
     assert learns.known() == before
 
 
-@pytest.mark.parametrize("seed", range(5))
+@each_case("seed", range(5))
 def test_what_is_significant_to_one_worker_is_what_is_significant(seed: int) -> None:
     random = Random(seed)
     rates = {f"word{number}": random.choice([0.0, 0.05, 0.3, 0.8]) for number in range(30)}

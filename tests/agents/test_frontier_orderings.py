@@ -29,6 +29,7 @@ from scentline.streams.settings import FrontierSettings, Settings
 from scentline.streams.topics import SIGHTINGS
 from tests.agents.books import NO, YES, a_book, linked, page
 from tests.agents.shards import Disk, disk, take_in, write
+from tests.cases import each_case
 
 WEBS = st.dictionaries(st.integers(0, 9), st.sets(st.integers(0, 9), max_size=5), min_size=1, max_size=10)
 
@@ -298,6 +299,6 @@ def test_a_crawl_keeps_what_it_estimates_beside_the_usual(tmp_path: Path) -> Non
         keep_fixed(settings_with())
 
 
-@pytest.mark.parametrize("rule", ["learned", "random", "breadth-first", "pagerank", "behaviour-discovery"])
+@each_case("rule", ["learned", "random", "breadth-first", "pagerank", "behaviour-discovery"])
 def test_settings_under_a_rule_have_that_rule(rule: str) -> None:
     assert FrontierSettings(policy="linkage", ordering="location").under(rule).rule == rule

@@ -16,6 +16,7 @@ from scentline.models.url import canonical
 from scentline.models.url import host as host_of
 from scentline.streams.settings import FetchSettings
 from tests.agents.loopback import fixed, serving, settings, untimed
+from tests.cases import each_case
 
 FORBIDDEN = [
     "0.0.0.0",
@@ -87,12 +88,12 @@ v4 = st.integers(0, 2**32 - 1).map(IPv4Address) | st.sampled_from(
 )
 
 
-@pytest.mark.parametrize("text", FORBIDDEN)
+@each_case("text", FORBIDDEN)
 def test_what_is_not_of_the_open_internet_is_not_global(text: str) -> None:
     assert not is_global(ip_address(text))
 
 
-@pytest.mark.parametrize("text", GLOBAL)
+@each_case("text", GLOBAL)
 def test_what_is_of_the_open_internet_is_global(text: str) -> None:
     assert is_global(ip_address(text))
 
@@ -132,12 +133,12 @@ class TestDenied:
         for host in ("10.1.0.1", "0x0a.65537", "corp.example", "a.corp.example", "A.Corp.Example.:80"):
             assert not guard.allows_host(host), host
 
-    @pytest.mark.parametrize("name", ["corp.example", "a.b.corp.example", "CORP.EXAMPLE.", "xn--mnchen-3ya.de"])
+    @each_case("name", ["corp.example", "a.b.corp.example", "CORP.EXAMPLE.", "xn--mnchen-3ya.de"])
     def test_a_denied_host_is_denied_with_all_names_below_it(self, name: str) -> None:
         with pytest.raises(FetchError, match="host denied"):
             Guard(deny=["Corp.Example", "münchen.de"]).check(name, 80)
 
-    @pytest.mark.parametrize("name", ["example", "notcorp.example", "corp.example.org", "9.9.9.9", "::1"])
+    @each_case("name", ["example", "notcorp.example", "corp.example.org", "9.9.9.9", "::1"])
     def test_other_names_are_not(self, name: str) -> None:
         Guard(deny=["corp.example", "9.9.9.9"]).check(name, 80)
 
@@ -151,9 +152,7 @@ class TestDenied:
             assert isinstance(one, IPv4Address)
             assert not any(guard.allows_address(form) for form in forms(one))
 
-    @pytest.mark.parametrize(
-        "entry", ["10.0.0.0/33", "corp.example/", "http://corp.example", "*.example", "a b", ""]
-    )
+    @each_case("entry", ["10.0.0.0/33", "corp.example/", "http://corp.example", "*.example", "a b", ""])
     def test_an_entry_that_is_none_is_an_error(self, entry: str) -> None:
         for name in ("deny", "allow"):
             with pytest.raises(ValidationError, match="is no host, address or network"):
@@ -178,7 +177,7 @@ class TestDenied:
 
         asyncio.run(run())
 
-    @pytest.mark.parametrize("allowed", [("localhost",), ("127.0.0.0/8", "::1")])
+    @each_case("allowed", [("localhost",), ("127.0.0.0/8", "::1")])
     def test_an_address_is_not_asked_whatever_name_leads_to_it(self, allowed: tuple[str, ...]) -> None:
         async def run() -> None:
             async with serving(fixed(b"secret")) as server:
@@ -211,9 +210,7 @@ class TestDenied:
 
 
 class TestPorts:
-    @pytest.mark.parametrize(
-        "port", [0, 22, 25, 110, 143, 389, 465, 587, 993, 2049, 3659, 5060, 6000, 6667, 10080]
-    )
+    @each_case("port", [0, 22, 25, 110, 143, 389, 465, 587, 993, 2049, 3659, 5060, 6000, 6667, 10080])
     def test_a_port_that_browsers_block_is_not_asked(self, port: int) -> None:
         async def run() -> None:
             async with Client(settings(robots=True, delay_seconds=0.001), lambda: 0.0) as client:
@@ -264,13 +261,13 @@ class TestAllowed:
         for text in ("127.0.0.2", "10.2.0.1", "fe80::1"):
             assert not guard.allows_address(ip_address(text)), text
 
-    @pytest.mark.parametrize("host", ["127.0.0.1", "127.1", "0x7f.1", "2130706433", "017700000001", "::1"])
+    @each_case("host", ["127.0.0.1", "127.1", "0x7f.1", "2130706433", "017700000001", "::1"])
     def test_a_name_that_is_an_address_is_judged_without_asking(self, host: str) -> None:
         with pytest.raises(ForbiddenAddressError):
             Guard().check_name(host)
         Guard(["127.0.0.0/8", "::1"]).check_name(host)
 
-    @pytest.mark.parametrize("host", ["localhost", "LOCALHOST", "a.localhost"])
+    @each_case("host", ["localhost", "LOCALHOST", "a.localhost"])
     def test_localhost_is_forbidden_by_name(self, host: str) -> None:
         with pytest.raises(ForbiddenAddressError):
             Guard().check_name(host)
@@ -307,8 +304,8 @@ SPELLINGS = [
 SPELLINGS += ["[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "[0:0:0:0:0:ffff:127.0.0.1]", "127。0。0。1"]
 
 
-@pytest.mark.parametrize("host", SPELLINGS)
-@pytest.mark.parametrize("robots", [False, True])
+@each_case("host", SPELLINGS)
+@each_case("robots", [False, True])
 def test_no_spelling_of_an_address_reaches_a_server_on_loopback(host: str, robots: bool) -> None:
     results, connections = asked("127.0.0.1", host, robots=robots)
     assert connections == 0
@@ -319,7 +316,7 @@ def test_no_spelling_of_an_address_reaches_a_server_on_loopback(host: str, robot
         assert result.retry_after is None
 
 
-@pytest.mark.parametrize("host", SPELLINGS)
+@each_case("host", SPELLINGS)
 def test_the_canonical_form_of_an_odd_spelling_is_refused_for_its_address(host: str) -> None:
     results, connections = asked("127.0.0.1", host_of(canonical(f"http://{host}/") or ""))
     assert connections == 0

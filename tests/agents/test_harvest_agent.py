@@ -17,6 +17,7 @@ from scentline.streams.settings import Settings
 from scentline.streams.topics import HARVEST, OUTCOMES
 from scentline.streams.transport.publisher import JournalPublisher
 from tests.agents.shards import Disk, a_runtime, disk, take_in, write
+from tests.cases import each_case
 
 Table = Shard[HarvestTableRow]
 
@@ -181,7 +182,7 @@ def test_what_is_counted_has_the_types_that_an_outcome_has() -> None:
     assert told.items() <= whole.items()
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("value", "why"),
     [
         (b"not JSON", "malformed"),

@@ -16,6 +16,7 @@ from scentline.streams.records import FreshnessPart, HarvestPart, RecordError, e
 from scentline.streams.settings import Settings, StreamSettings
 from scentline.streams.topics import HARVEST
 from tests.agents.commands import printed, scentline
+from tests.cases import each_case
 
 
 def a_point(version: int, pages: int, **more: Any) -> bytes:
@@ -69,7 +70,7 @@ def test_what_is_no_point_is_left_out(tmp_path: Path) -> None:
     assert pages(a_directory(tmp_path, 1, [b"{}", b"\xff", a_point(3, 7), *NEW]), 1) == [10]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("value", "why"),
     [
         (b"", "not a HarvestPoint"),
@@ -95,7 +96,7 @@ def test_parts_come_twice_late_and_in_any_order() -> None:
     assert {partition: part.offset for partition, part in parts.of("news").items()} == {0: 7, 1: 4}
 
 
-@pytest.mark.parametrize(
+@each_case(
     "value",
     [
         None,

@@ -25,6 +25,7 @@ from scentline.streams.configuration import ConfigurationError
 from scentline.streams.settings import JudgeSettings
 from tests.agents.commands import ROOT, last_line, printed
 from tests.agents.test_archive import write
+from tests.cases import each_case
 
 PAGE = Page("http://a.org/", "Skiing", "Snow on the hill", ("skiing", "snow", "on", "the", "hill"))
 PACKAGE = ROOT / "docs" / "examples" / "judge-by-length"
@@ -64,7 +65,7 @@ def test_what_several_judges_say_is_united_with_the_categories_above() -> None:
     assert verdicts(lambda page: "Sport").of(PAGE).verdict == {"sport": True, "alps": False, "snow": True}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("judge", "why"),
     [
         (raising, "KeyError: 'no\\nsuch Skiing'"),
@@ -97,7 +98,7 @@ TEXTS = {
 }
 
 
-@pytest.mark.parametrize("code", TEXTS)
+@each_case("code", TEXTS)
 def test_the_language_of_a_page_is_told(code: str) -> None:
     asked = predicates(de='lang("de")', not_de='not lang("de")')
     page = Page("http://a.org/", "", TEXTS[code])
@@ -105,7 +106,7 @@ def test_the_language_of_a_page_is_told(code: str) -> None:
     assert Verdicts().of(page, asked).verdict == {"de": code == "de", "not_de": code != "de"}
 
 
-@pytest.mark.parametrize("text", ["", "Tee", "4711 0815 " * 50, "\u2603" * 500])
+@each_case("text", ["", "Tee", "4711 0815 " * 50, "\u2603" * 500])
 def test_of_a_text_that_says_too_little_no_language_is_told(text: str) -> None:
     assert Language()(Page("http://a.org/", "", text)) is None
 

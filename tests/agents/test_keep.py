@@ -24,6 +24,7 @@ from scentline.models.page import Page
 from scentline.models.verdict import Verdict
 from scentline.streams.records import FetchedPage, FetchOrder, Revisit
 from scentline.streams.settings import KeepSettings
+from tests.cases import each_case
 
 YES: Verdict = {"tea": True, "ski": False}
 
@@ -171,7 +172,7 @@ def test_a_page_that_changed_is_kept_anew_and_comes_out_with_the_visits_that_fou
         assert archive.answer(url, {}).body == b"<p>7.5"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("pages", "verdict", "judged"), [("none", YES, 5.5), ("matches", {"tea": False}, 5.5), ("all", YES, 0.0)]
 )
 def test_of_a_page_that_was_not_kept_no_revisit_is(pages: str, verdict: Verdict, judged: float) -> None:

@@ -3,7 +3,6 @@
 import gzip
 import tracemalloc
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,6 +10,7 @@ from scentline.agents.fetch.body import MAX_MEMBERS
 from scentline.agents.fetch.listings import MAX_URLS, Dated, feed_of, read
 from scentline.models.dates import seconds_of
 from tests.agents.test_sitemaps import index, urlset
+from tests.cases import each_case
 
 
 def urls_of(text: bytes, limit: int = MAX_URLS) -> list[str]:
@@ -141,14 +141,13 @@ NINE = seconds_of("2024-03-01T09:00:00Z") or 0.0
 
 
 class TestFeeds:
-    @pytest.mark.parametrize(
+    @each_case(
         ("text", "found"),
         [
             (RSS, [Dated("http://a/1?b=1&c=2", NINE + 3600), Dated("http://a/2", NINE)]),
             (RDF, [Dated("http://a/1", NINE - 9 * 3600)]),
             (ATOM, [Dated("/1", NINE), Dated("/2", NINE - 3600)]),
         ],
-        ids=["rss", "rdf", "atom"],
     )
     def test_entries_are_told_with_their_last_date(self, text: bytes, found: list[Dated]) -> None:
         assert read(text).urls == found
@@ -185,7 +184,7 @@ class TestFeeds:
 
 
 class TestFeedsOfPages:
-    @pytest.mark.parametrize(
+    @each_case(
         ("html", "feed"),
         [
             (

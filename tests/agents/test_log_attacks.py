@@ -15,6 +15,7 @@ from scentline.models.url import host
 from scentline.streams.records import Access
 from scentline.streams.settings import ObserveSettings
 from tests.agents.pipeline import Crawl, Pipeline, Place, a_place
+from tests.cases import each_case
 
 START = 1_700_000_000.0
 MALLORY = "198.51.100.9"
@@ -91,7 +92,7 @@ def test_the_user_field_may_be_left_alone() -> None:
     assert len({access.user for access in found}) == 1
 
 
-@pytest.mark.parametrize(
+@each_case(
     "line",
     [
         b'192.0.2.7 - - [14/Nov/2023:22:13:20 +0000] "GET http://evil.test/x HTTP/1.1" 200 5 "-" "M"',

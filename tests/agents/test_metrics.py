@@ -45,13 +45,14 @@ from scentline.streams.settings import Settings
 from tests.agents.loopback import fixed, serving
 from tests.agents.loopback import settings as fetch_settings
 from tests.agents.shards import a_runtime, journal_of
+from tests.cases import each_case
 
 NOW = 1000.0
 WEB = Path(scentline.agents.fetch.__file__).parent
 URL = "http://example.org/"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("reason", "outcome"),
     [
         ("status 404", "4xx"),

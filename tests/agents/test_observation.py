@@ -11,6 +11,7 @@ from scentline.agents.observe.pseudonym import Pseudonyms, user_key
 from scentline.models.accesslog.recognise import LogFormatError
 from scentline.streams.records import Access
 from scentline.streams.settings import ObserveSettings
+from tests.cases import each_case
 
 KEY = b"key"
 SQUID = b"1431857103.586 921 192.0.2.7 TCP_MISS/200 507 GET %s - HIER_DIRECT/192.0.2.1 text/html\n"
@@ -80,14 +81,12 @@ def test_the_size_of_a_whole_page_is_told_and_of_nothing_else() -> None:
     assert access(combined("/b?q=1&sid=12345678")).size == 0
 
 
-@pytest.mark.parametrize("referrer", ["-", "", "android-app://example", "nonsense", "http://user@example.org/"])
+@each_case("referrer", ["-", "", "android-app://example", "nonsense", "http://user@example.org/"])
 def test_a_referrer_that_is_no_crawlable_url_is_none(referrer: str) -> None:
     assert access(combined(referrer=referrer)).referrer is None
 
 
-@pytest.mark.parametrize(
-    "path", ["//evil.example/b", "/\\evil.example/b", "/http://evil.example/b", "/@evil.example"]
-)
+@each_case("path", ["//evil.example/b", "/\\evil.example/b", "/http://evil.example/b", "/@evil.example"])
 def test_a_path_never_leaves_its_site(path: str) -> None:
     assert access(combined(path)).url.startswith("https://example.org/")
 
@@ -102,7 +101,7 @@ def test_a_site_that_is_none_is_refused_by_name() -> None:
         observer(base_url="example.org")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("line", "reason"),
     [
         (combined(method="POST"), "method"),
@@ -187,14 +186,14 @@ def test_pseudonyms_are_stable_under_one_key_and_differ_under_another() -> None:
     assert len({pseudonyms.of(f"192.0.2.{number}") for number in range(1000)}) == 1000
 
 
-@pytest.mark.parametrize("length", [0, 1, 63, 64, 65, 200])
+@each_case("length", [0, 1, 63, 64, 65, 200])
 def test_a_pseudonym_is_that_of_hmac_whatever_the_length_of_the_key(length: int) -> None:
     key = bytes(range(length))
     for identity in ("", "192.0.2.7", "x" * 1000):
         assert Pseudonyms(key).of(identity) == hmac.digest(key, identity.encode(), "sha256").hex()[:16]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("address", "client"),
     [("192.0.2.7", "192.0.2.7"), ("192.0.2.7:80", "192.0.2.7"), ("2001:db8::7", "2001:db8::/64"), ("-", None)],
 )
@@ -277,14 +276,14 @@ def test_a_secret_that_is_part_of_the_path_leaves_no_access_and_no_referrer() ->
     assert access(combined(referrer="http://example.org/u/me@example.org"), reader).referrer is None
 
 
-@pytest.mark.parametrize("url", ["/logout", "/unsubscribe?u=7", "/reset/x9Kq27Lmw0", "/a?action=logout"])
+@each_case("url", ["/logout", "/unsubscribe?u=7", "/reset/x9Kq27Lmw0", "/a?action=logout"])
 def test_a_link_that_acts_or_works_once_becomes_no_candidate(url: str) -> None:
     reader = observer()
     assert reader.observe(combined(url)) == Filtered("secret")
     assert access(combined(referrer=f"http://example.org{url}"), reader).referrer is None
 
 
-@pytest.mark.parametrize("form", ["auto", "w3c"])
+@each_case("form", ["auto", "w3c"])
 def test_head_lines_are_filtered_and_their_fields_hold_from_then_on(form: str) -> None:
     reader = Observer(ObserveSettings(format=form), KEY)
     line = b"2015-05-17 10:05:03 192.0.2.7 GET example.org /a 200\r\n"

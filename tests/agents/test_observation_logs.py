@@ -12,6 +12,7 @@ from scentline.agents.observe.observer import Observer
 from scentline.streams.records import Access, DeadLetter, Decoder, Pack, encode
 from scentline.streams.settings import ObserveSettings
 from scentline.streams.topics import partition_of
+from tests.cases import each_case
 from tests.shared import shared
 
 LINE = b'192.0.2.%d - - [17/May/2015:10:05:03 +0000] "GET http://example.org/%d HTTP/1.1" 200 5 "-" "-"\n'
@@ -226,7 +227,7 @@ SUNDOG = {"method": 41_100, "status": 9_466, "media": 24_808}
 SEMICOMPLETE = {"method": 48, "status": 371, "media": 5_400}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("log_name", "base_url", "accepted", "filtered", "malformed"),
     [
         (

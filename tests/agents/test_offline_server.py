@@ -22,6 +22,7 @@ from scentline.agents.offline.process import ServerProcess, ServerProcessError
 from scentline.agents.offline.serve import OfflineServer, serve
 from scentline.agents.offline.squidlog import squid_line
 from scentline_lab.synthetic.serve import synthetic_server
+from tests.cases import each_case
 from tests.patience import PATIENCE, wait_for
 
 SQUID = re.compile(
@@ -87,7 +88,7 @@ def test_head_has_the_headers_of_get_and_no_body() -> None:
     assert {**found.headers, "date": ""} == {**whole.headers, "date": ""}
 
 
-@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS"])
+@each_case("method", ["POST", "PUT", "DELETE", "OPTIONS"])
 def test_other_methods_are_not_allowed(method: str) -> None:
     response = get("http://a.example/", method=method)
     assert response.status_code == 405

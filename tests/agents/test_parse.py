@@ -13,6 +13,7 @@ from scentline.models.page import Link, Page
 from scentline.models.url import canonical
 from scentline.models.words import word_end, words
 from scentline.streams.settings import JudgeSettings
+from tests.cases import each_case
 from tests.shared import shared
 
 URL = "http://example.org/dir/page"
@@ -74,7 +75,7 @@ def test_a_word_of_a_heading_counts_six_times() -> None:
     assert html(f"<h2>telling</h2>{five} often often").words == ("often", "telling")
 
 
-@pytest.mark.parametrize(
+@each_case(
     "navigation",
     [
         *("<nav>{}</nav>", "<header><h1>{}</h1></header>", "<footer><p>{}</footer>", "<aside>{}</aside>"),
@@ -88,7 +89,7 @@ def test_navigation_is_text_and_no_word_of_it_is_one_of_the_page(navigation: str
     assert page.words == ("before", "after")
 
 
-@pytest.mark.parametrize(
+@each_case(
     "main",
     [
         *(
@@ -183,7 +184,7 @@ def test_nofollow_links_are_left_out() -> None:
     assert urls(page) == ["http://example.org/2"]
 
 
-@pytest.mark.parametrize(
+@each_case(
     "content",
     ["0;url=/next", "5; URL='/next'", '0, url = "/next#top"', "0;/next", " 3.5 ;url=/next "],
 )
@@ -193,9 +194,7 @@ def test_a_meta_refresh_is_a_link(content: str) -> None:
     assert page.text == "moved"
 
 
-@pytest.mark.parametrize(
-    "content", ["5", "", "x;url=/next", "0;url=", "0;url=javascript:alert(1)", "0;url=page"]
-)
+@each_case("content", ["5", "", "x;url=/next", "0;url=", "0;url=javascript:alert(1)", "0;url=page"])
 def test_a_meta_refresh_of_the_page_itself_or_to_nowhere_is_none(content: str) -> None:
     assert html(f'<meta http-equiv=refresh content="{content}">').links == ()
 
@@ -269,7 +268,7 @@ def test_canonical_link() -> None:
     assert html("<link rel=canonical href='javascript:x'>").canonical is None
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("content", "indexable", "follow"),
     [
         ("noindex", False, True),
@@ -291,7 +290,7 @@ def test_plain_text_has_words_and_no_links() -> None:
     assert page.links == ()
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("content_type", "what"),
     [
         ("image/png", "image/png"),
@@ -308,7 +307,7 @@ def test_what_is_neither_text_nor_html_is_an_empty_page_that_says_what_it_is(
     assert page == Page(URL, barred=f"not HTML or text: {what}")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("body", "what"),
     [
         (b"%PDF-1.4\n<title>x1</title>", "PDF"),
@@ -321,7 +320,7 @@ def test_what_is_neither_text_nor_html_is_an_empty_page_that_says_what_it_is(
         (b"\0" * 5000, "binary data"),
     ],
 )
-@pytest.mark.parametrize("content_type", ["text/html", "text/plain", "application/xhtml+xml", None, "html"])
+@each_case("content_type", ["text/html", "text/plain", "application/xhtml+xml", None, "html"])
 def test_binary_data_in_the_clothes_of_a_page_is_let_be(
     body: bytes, what: str, content_type: str | None
 ) -> None:
@@ -352,7 +351,7 @@ def test_declared_encodings_reach_the_text() -> None:
     assert parse(URL, body, "text/html", LIMITS).title == "Москва"
 
 
-@pytest.mark.parametrize(
+@each_case(
     "body",
     [
         b"<div>" * 100_000 + b"deep <a href=/x>link</a>",
@@ -374,7 +373,6 @@ def test_declared_encodings_reach_the_text() -> None:
         b"<meta name=robots content='" + b"x," * 2_000_000 + b"'>",
         b"\xff" * 5_000_000,
     ],
-    ids=lambda body: body[:20].decode("ascii", "replace"),
 )
 def test_hostile_five_megabytes_are_read_within_the_limits(body: bytes) -> None:
     page = parse(URL, body, "text/html", LIMITS)
@@ -398,7 +396,7 @@ def test_links_behind_the_last_target_that_is_used_are_not_looked_at(monkeypatch
     assert seen == [str(n) for n in range(7)]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("markup", "path"),
     [
         ("<html><body class=x><a href=/y>z", "a"),
@@ -535,7 +533,7 @@ def test_links_of_real_pages_have_their_anchor_in_the_text() -> None:
                 assert all(text.issuperset(link.anchor) for link in page.links)
 
 
-@pytest.mark.parametrize(("name", "every"), [("wikispeedia", 4), ("webkb", 1)])
+@each_case(("name", "every"), [("wikispeedia", 4), ("webkb", 1)])
 def test_pages_of_an_archive_are_read(name: str, every: int) -> None:
     read = barred = empty = 0
     with shared(f"{name}/pages.warc.gz").open("rb") as file:

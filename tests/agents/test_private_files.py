@@ -29,6 +29,7 @@ from scentline.streams.records import LogPosition, encode
 from scentline.streams.settings import ObserveSettings, Settings
 from tests.agents.commands import complaint, printed
 from tests.agents.shards import a_runtime
+from tests.cases import each_case
 
 LINE = "1700000000.123 10 10.0.0.7 TCP_MISS/200 512 GET http://a.org/page - DIRECT/- text/html\n"
 TEA = AddPredicate("tea", '"tea"')
@@ -248,8 +249,6 @@ def test_a_position_that_is_no_record_is_passed_over() -> None:
     assert positions.line("log") == 7
 
 
-@pytest.mark.parametrize(
-    "sign", ["=", "+", "-", "@", "＝", "＋", "－", "＠", "﹢", "﹦", "﹫", "⁼", "⁺", " ＝"]
-)
+@each_case("sign", ["=", "+", "-", "@", "＝", "＋", "－", "＠", "﹢", "﹦", "﹫", "⁼", "⁺", " ＝"])
 def test_no_cell_of_csv_begins_a_formula_in_any_width(sign: str) -> None:
     assert csv_line([f"{sign}1+1"]).startswith("'")

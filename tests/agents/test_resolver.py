@@ -9,6 +9,7 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 from scentline.agents.fetch import resolver as module
 from scentline.agents.fetch.resolver import FAILED_SECONDS, FOUND_SECONDS, LONGEST_FAILED_SECONDS, Resolver
 from scentline.agents.fetch.result import FetchError
+from tests.cases import each_case
 
 
 class Names(AbstractResolver):
@@ -117,9 +118,7 @@ def test_addresses_are_in_an_order_of_their_own() -> None:
     asyncio.run(run())
 
 
-@pytest.mark.parametrize(
-    ("name", "address"), [("127.0.0.1", "127.0.0.1"), ("0x7f.1:80", "127.0.0.1"), ("[::1]:80", "::1")]
-)
+@each_case(("name", "address"), [("127.0.0.1", "127.0.0.1"), ("0x7f.1:80", "127.0.0.1"), ("[::1]:80", "::1")])
 def test_an_address_is_not_looked_up(name: str, address: str) -> None:
     names = Names()
     assert asyncio.run(names.resolver().addresses(name)) == (address,)

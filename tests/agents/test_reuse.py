@@ -38,6 +38,7 @@ from tests.agents.cells import a_cells, a_count, teach
 from tests.agents.commands import complaint, last_line, printed, running, scentline, wait_until
 from tests.agents.shards import Disk, a_runtime, disk, rows_of, take_in, write
 from tests.agents.test_archive import write as write_archive
+from tests.cases import each_case
 
 PSEUDONYM = "0123456789abcdef"
 MEAN = np.linspace(-1, 1, len(NAMES)).tobytes()
@@ -249,7 +250,7 @@ PRIOR = {
 }
 
 
-@pytest.mark.parametrize("predicate", ["ski", FAILED])
+@each_case("predicate", ["ski", FAILED])
 def test_a_frontier_scores_by_what_was_inherited_beside_what_is_counted(predicate: str) -> None:
     scorer = LearnedScorer()
     scorer.add_predicate("ski")
@@ -269,7 +270,7 @@ def test_a_frontier_scores_by_what_was_inherited_beside_what_is_counted(predicat
     assert 0 < weight() < alone
 
 
-@pytest.mark.parametrize("counted_first", [True, False])
+@each_case("counted_first", [True, False])
 def test_the_papers_policies_go_on_from_the_counts_of_the_earlier_crawl(counted_first: bool) -> None:
     scorer = PaperScorer(LearnSettings(), lessons("combined"))
     scorer.add_predicate("ski")

@@ -49,6 +49,7 @@ from tests.agents.loopback import Answer, Request, fixed, serving, untimed
 from tests.agents.loopback import settings as fetch_settings
 from tests.agents.shards import a_runtime, disk, emitted, journal_of
 from tests.agents.test_fetch_agent import Event
+from tests.cases import each_case
 
 NOW = 1000.0
 URL = "http://a.org/"
@@ -190,7 +191,7 @@ def test_a_page_that_robots_txt_forbids_now_is_refused(tmp_path: Path) -> None:
     assert (fact.outcome, fact.reason, fact.elapsed) == ("refused", "robots.txt", 0.0)
 
 
-@pytest.mark.parametrize("reason", [QUARANTINED, "contact missing in fetch.user_agent", "error KeyError"])
+@each_case("reason", [QUARANTINED, "contact missing in fetch.user_agent", "error KeyError"])
 def test_what_this_crawler_is_to_blame_for_takes_no_page_out(reason: str) -> None:
     told = unread(order(revisit=AGAIN), Failure("refused", reason), NOW, overloaded=False)
     assert (told.outcome, told.reason) == ("failed", reason)

@@ -15,6 +15,7 @@ from scentline.agents.fetch.robots import MAX_BYTES, Decision, Robots
 from scentline.agents.fetch.rules import MAX_WILD_RULES, MAX_WILDCARDS, own_groups, product
 from scentline.streams.records import ROBOTS_BYTES, RobotsTxt
 from tests.agents.loopback import Answer, Request, response, serving, settings, untimed
+from tests.cases import each_case
 
 RULES = b"""\xef\xbb\xbfUser-agent: *
 Disallow: /
@@ -70,7 +71,7 @@ def test_the_product_name_is_matched_whole() -> None:
     assert not decide(Site(found(b"user agent : SCENTLINE/7.1 # us\nDisallow: /")), "/a").allowed
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("value", "kept"),
     [
         ("*", "*"),
@@ -91,12 +92,12 @@ def test_the_product_name_ends_at_its_version() -> None:
     assert product("My-Bot (+https://example.org)") == "my-bot"
 
 
-@pytest.mark.parametrize("status", [204, 301, 304, 401, 403, 404, 410])
+@each_case("status", [204, 301, 304, 401, 403, 404, 410])
 def test_no_robots_txt_allows_everything(status: int) -> None:
     assert decide(Site(Answered(status, None, b""))) == Decision(True)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("answer", "reason"),
     [
         (Answered(503, None, b""), "robots.txt status 503"),
@@ -162,7 +163,7 @@ def test_the_version_of_a_redirects_end_is_not_asked_of_its_beginning() -> None:
     asyncio.run(run())
 
 
-@pytest.mark.parametrize("answer", [Answered(500, None, b""), FetchError("retry", "connection")])
+@each_case("answer", [Answered(500, None, b""), FetchError("retry", "connection")])
 def test_a_copy_stands_in_for_a_robots_txt_that_cannot_be_had_for_30_days(
     answer: Answered | FetchError,
 ) -> None:
@@ -331,9 +332,7 @@ def test_crawl_delay_is_at_most_a_day() -> None:
     assert decide(Site(found(text))) == Decision(True, 86_400.0)
 
 
-@pytest.mark.parametrize(
-    "text", [b"", b"\xff\xfe\x00", b"<html><body>not found", b"Disallow: /\n", b"\0" * 9999]
-)
+@each_case("text", [b"", b"\xff\xfe\x00", b"<html><body>not found", b"Disallow: /\n", b"\0" * 9999])
 def test_rubbish_allows_everything(text: bytes) -> None:
     assert decide(Site(found(text))) == Decision(True)
 
@@ -482,7 +481,7 @@ def test_a_fetcher_that_is_handed_what_was_told_goes_on_as_if_it_had_never_died(
     asyncio.run(run())
 
 
-@pytest.mark.parametrize(
+@each_case(
     "answer",
     [
         found(random.Random(1).randbytes(ROBOTS_BYTES + 100)),
@@ -507,7 +506,7 @@ def test_a_robots_txt_that_is_too_long_or_that_nobody_sent_is_told_to_nobody(
     assert told == []
 
 
-@pytest.mark.parametrize("text", [b"no Zstandard", zstandard.compress(b"User-agent: *\nDisallow: /" * 10**6)])
+@each_case("text", [b"no Zstandard", zstandard.compress(b"User-agent: *\nDisallow: /" * 10**6)])
 def test_hostile_texts_are_read_within_bounds_or_fetched_anew(text: bytes) -> None:
     site = Site(found(b"User-agent: *\nDisallow: /"))
 

@@ -11,6 +11,7 @@ from scentline.streams.configuration import ConfigurationError
 from scentline.streams.transport.journal import Journal
 from tests.agents.commands import complaint, last_line, printed, scentline
 from tests.agents.test_archive import page, write
+from tests.cases import each_case
 
 NAME_IT = "name their site: --site example.org"
 EVERY_PAGE = ("--predicate", 'all=not "unheard-of"')
@@ -109,7 +110,7 @@ def test_a_setting_of_the_same_site_says_more() -> None:
     assert base_url(None, "https://example.com") == "https://example.com"
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     ["", "a b", "example.org/", "example.org?", "example.org#", "example.org\\", "me@example.org", "a.b:80x",
      "example.org:8080", "ftp://example.org", "http://", "://example.org"],

@@ -15,6 +15,7 @@ from scentline.agents.fetch.result import UNKNOWN, Answer, FetchError, Validator
 from scentline.agents.fetch.sitemaps import Kind, Sitemaps, believed
 from scentline.models.dates import seconds_of
 from scentline.streams.settings import RevisitSettings
+from tests.cases import each_case
 from tests.patience import PATIENCE
 
 HOST = "http://example.org"
@@ -186,9 +187,7 @@ class TestWalking:
         web.files[f"{HOST}/a"] = Answer(200, None, dated(x="2024-01-01", y="2024-01-02", z="2024-01-01"))
         assert walk(web, sitemaps, f"{HOST}/a") == [f"{HOST}/z"]
 
-    @pytest.mark.parametrize(
-        "trouble", [FetchError("retry", "timeout"), Answer(503, None, b""), Answer(429, None, b"")]
-    )
+    @each_case("trouble", [FetchError("retry", "timeout"), Answer(503, None, b""), Answer(429, None, b"")])
     def test_a_host_in_trouble_is_let_be_and_read_whole_the_next_day(
         self, trouble: FetchError | Answer
     ) -> None:

@@ -47,6 +47,7 @@ from scentline.streams.settings import Settings
 from scentline.streams.topics import FETCHES, SIGHTINGS
 from tests.agents.books import YES, page
 from tests.agents.shards import Disk, a_runtime, disk, write
+from tests.cases import each_case
 
 NOW = 1_000_000.0
 SHOP = "http://a.org/shop/"
@@ -64,7 +65,7 @@ def asked(*wanted: Steer) -> Steered:
 # what may be asked
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("request_", "why"),
     [
         (Exclude(), "a prefix of URLs or an expression"),
@@ -86,7 +87,7 @@ def test_what_makes_no_sense_is_refused(request_: Steer, why: str) -> None:
         steering(request_, Steered(), 0.0)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "request_",
     [
         Exclude("http://a.org/" + "x" * MOST_EXCLUDING),
@@ -137,7 +138,7 @@ def test_what_is_asked_twice_is_in_force_once_and_the_newest_word_holds(wanted: 
     assert once.exclusions == []
 
 
-@pytest.mark.parametrize(
+@each_case(
     "value",
     [
         None, b"", b"{}", b'{"what":"sunk","time":1}', b'{"what":"paused","on":1,"time":1}',

@@ -28,6 +28,7 @@ from scentline.models.url import canonical, crawlable
 from scentline.models.url import host as host_of
 from scentline.streams.records import FetchedPage, encode
 from tests.agents.loopback import Request, Server, fixed, response, serving, settings, untimed
+from tests.cases import each_case
 
 #: Seconds that a fetch may take that hangs for want of bytes.
 SOON = 5.0
@@ -116,8 +117,8 @@ UNUSUAL = [
 ]
 
 
-@pytest.mark.parametrize("name", UNUSUAL)
-@pytest.mark.parametrize("delay", [0.0, 0.001])
+@each_case("name", UNUSUAL)
+@each_case("delay", [0.0, 0.001])
 def test_a_host_that_idna_2008_does_not_know_is_fetched(name: str, delay: float) -> None:
     async def run() -> None:
         async with serving(fixed(b"x")) as server, local(delay_seconds=delay, robots=True) as client:
@@ -192,9 +193,9 @@ ODD = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("url", ODD, ids=range(len(ODD)))
-@pytest.mark.parametrize("delay", [0.0, 0.001])
-@pytest.mark.parametrize("robots", [False, True])
+@each_case("url", ODD)
+@each_case("delay", [0.0, 0.001])
+@each_case("robots", [False, True])
 def test_an_order_for_what_is_no_canonical_url_asks_nobody(url: str, delay: float, robots: bool) -> None:
     async def run() -> None:
         async with serving(fixed(b"x")) as server, local(delay_seconds=delay, robots=robots) as client:
@@ -213,7 +214,7 @@ PHRASES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("phrase", PHRASES)
+@each_case("phrase", PHRASES)
 def test_a_reason_phrase_in_any_encoding_is_passed_over(phrase: bytes) -> None:
     assert fetched(b"HTTP/1.1 404 " + phrase + b"\r\nContent-Length: 0\r\n\r\n")[0] == Failure(
         "gone", "status 404"
@@ -234,7 +235,7 @@ def test_a_robots_txt_whose_reason_phrase_is_in_latin_1_is_none() -> None:
     asyncio.run(run())
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("value", "read"),
     [
         ("<http://a.org/café>; rel=shortlink".encode(), "<http://a.org/café>; rel=shortlink"),
@@ -319,7 +320,7 @@ LOCATIONS = [
 ]
 
 
-@pytest.mark.parametrize(("written", "leads_to"), LOCATIONS, ids=[ascii(one)[:30] for one, _ in LOCATIONS])
+@each_case(("written", "leads_to"), LOCATIONS)
 def test_a_location_leads_to_a_canonical_url_or_nowhere(written: bytes, leads_to: str | None) -> None:
     head = b"HTTP/1.1 302 Found\r\nContent-Length: 0\r\nLocation: " + written + b"\r\n\r\n"
     result, server = fetched(head)
@@ -330,13 +331,13 @@ def test_a_location_leads_to_a_canonical_url_or_nowhere(written: bytes, leads_to
         assert result == Moved(f"{server.origin}/", target, 302)
 
 
-@pytest.mark.parametrize("written", [b"/a\0b", b"/" + b"a" * 100_000, b"/a\rb"])
+@each_case("written", [b"/a\0b", b"/" + b"a" * 100_000, b"/a\rb"])
 def test_a_location_that_no_head_may_hold_is_a_broken_response(written: bytes) -> None:
     head = b"HTTP/1.1 302 Found\r\nContent-Length: 0\r\nLocation: " + written + b"\r\n\r\n"
     assert fetched(head)[0] == Failure("retry", "broken response")
 
 
-@pytest.mark.parametrize(("written", "leads_to"), LOCATIONS, ids=[ascii(one)[:30] for one, _ in LOCATIONS])
+@each_case(("written", "leads_to"), LOCATIONS)
 def test_a_robots_txt_may_redirect_anywhere(written: bytes, leads_to: str | None) -> None:
     async def answer(request: Request, writer: asyncio.StreamWriter) -> None:
         head = b"HTTP/1.1 302 Found\r\nContent-Length: 0\r\nLocation: " + written + b"\r\n\r\n"

@@ -9,9 +9,10 @@ import pytest
 
 from bench.stages.stopwatch import COLLECTOR, Stopwatch, place
 from bench.stages.table import PAGE, STAGES
+from tests.cases import each_case
 
 
-@pytest.mark.parametrize("name", [name for names in STAGES.values() for name in names])
+@each_case("name", [name for names in STAGES.values() for name in names])
 def test_every_function_of_a_stage_is_there(name: str) -> None:
     owner, attribute = place(name)
     assert callable(getattr(owner, attribute))

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cases import each_case
 from tests.deploy.cluster import Cluster
 from tests.deploy.conftest import OVERLAYS, render
 from tests.deploy.page import TEXT, carried_out, commands, section
@@ -42,14 +43,14 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         cluster.stop()
 
 
-@pytest.mark.parametrize("overlay", OVERLAYS)
+@each_case("overlay", OVERLAYS)
 def test_every_worker_rolls_out_under_the_restricted_standard(cluster: Cluster, overlay: str) -> None:
     levels = cluster.get("namespace", NAMESPACES[overlay])["metadata"]["labels"]
     assert levels["pod-security.kubernetes.io/enforce"] == "restricted"
     settle(cluster, overlay)
 
 
-@pytest.mark.parametrize("overlay", OVERLAYS)
+@each_case("overlay", OVERLAYS)
 def test_an_overlay_that_is_applied_again_changes_nothing(cluster: Cluster, overlay: str) -> None:
     settle(cluster, overlay)
     applied = cluster.run("diff", "--server-side", "--kustomize", place(overlay))

@@ -4,13 +4,13 @@ import re
 from pathlib import Path
 from typing import Any
 
-import pytest
 import yaml
 
 from deploy.manifests.configuration import DATA, METRICS_PORT
 from deploy.manifests.files import DEPLOY, ROOT
 from scentline.streams.configuration import PREFIX, keys
 from scentline.streams.topics import INBOXES, TABLES
+from tests.cases import each_case
 
 COMPOSE = yaml.safe_load((DEPLOY / "compose.yaml").read_text(encoding="utf-8"))
 SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
@@ -24,14 +24,14 @@ def test_there_is_a_worker_of_every_role_and_what_it_needs() -> None:
     assert SERVICES["topics"]["depends_on"] == {"kafka": {"condition": "service_healthy"}}
 
 
-@pytest.mark.parametrize("role", ROLES)
+@each_case("role", ROLES)
 def test_a_worker_plays_its_role_when_the_topics_are_made(role: str) -> None:
     service = SERVICES[role]
     assert service["command"] == ["worker", role]
     assert service["depends_on"] == {"topics": {"condition": "service_completed_successfully"}}
 
 
-@pytest.mark.parametrize("role", ROLES)
+@each_case("role", ROLES)
 def test_a_worker_that_keeps_tables_has_a_volume_and_the_others_write_to_memory(role: str) -> None:
     service = SERVICES[role]
     assert service["read_only"] is True
@@ -40,7 +40,7 @@ def test_a_worker_that_keeps_tables_has_a_volume_and_the_others_write_to_memory(
     assert role not in STATEFUL or role in COMPOSE["volumes"]
 
 
-@pytest.mark.parametrize("role", ROLES)
+@each_case("role", ROLES)
 def test_a_worker_has_no_rights_that_it_does_not_need(role: str) -> None:
     service = SERVICES[role]
     assert service["cap_drop"] == ["ALL"]
@@ -49,7 +49,7 @@ def test_a_worker_has_no_rights_that_it_does_not_need(role: str) -> None:
     assert COMPOSE["networks"]["inside"] == {"internal": True}
 
 
-@pytest.mark.parametrize("role", [*ROLES, "topics"])
+@each_case("role", [*ROLES, "topics"])
 def test_the_environment_of_a_worker_holds_settings_only(role: str) -> None:
     known = {PREFIX + key.upper().replace(".", "__") for key in keys()}
     assert set(SERVICES[role]["environment"]) <= known

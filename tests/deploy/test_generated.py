@@ -1,6 +1,5 @@
 """Generated files are what the generator makes now, and so hold every topic, user and setting of the code."""
 
-import pytest
 import yaml
 
 from deploy.manifests.configuration import GIVEN
@@ -8,12 +7,13 @@ from deploy.manifests.files import DEPLOY, files
 from deploy.manifests.topics import PARTITIONS
 from scentline.streams.configuration import keys, load
 from scentline.streams.topics import declared
+from tests.cases import each_case
 from tests.deploy.conftest import Rendered
 
 FILES = files()
 
 
-@pytest.mark.parametrize("name", FILES)
+@each_case("name", FILES)
 def test_a_generated_file_is_what_the_generator_makes_now(name: str) -> None:
     assert (DEPLOY / name).read_text(encoding="utf-8") == FILES[name], "run `make manifests`"
 

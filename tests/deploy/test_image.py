@@ -13,6 +13,7 @@ from packaging.utils import canonicalize_name
 from deploy.manifests.configuration import DATA, METRICS_PORT
 from deploy.manifests.files import DEPLOY, ROOT
 from deploy.manifests.lock import EXTRA, part
+from tests.cases import each_case
 
 DOCKERFILE = (DEPLOY / "Dockerfile").read_text(encoding="utf-8")
 #: The instructions, each on one line, by stage.
@@ -65,7 +66,7 @@ def test_every_package_comes_from_a_lock_by_its_hash() -> None:
         assert "--require-hashes" in arguments or "--no-deps --no-index" in arguments
 
 
-@pytest.mark.parametrize("name", ["requirements.lock", "build.lock"])
+@each_case("name", ["requirements.lock", "build.lock"])
 def test_the_images_locks_hold_the_versions_and_hashes_that_are_tested(name: str) -> None:
     whole = (ROOT / "requirements.lock").read_text(encoding="utf-8")
     lines = lock(name).splitlines()[1:]

@@ -13,6 +13,7 @@ import yaml
 from deploy.manifests.files import DEPLOY
 from deploy.manifests.panels import COLUMNS, dashboard
 from scentline.streams.metrics.catalogue import CATALOGUE
+from tests.cases import each_case
 from tests.deploy.programs import promtool
 
 RULES = DEPLOY / "prometheus" / "rules.yaml"
@@ -60,7 +61,7 @@ def asked(query: str) -> set[str]:
     return set(re.findall(r"\b(?:scentline_\w+|kubelet_\w+|process_\w+|up)\b", query))
 
 
-@pytest.mark.parametrize("query", everything_asked())
+@each_case("query", everything_asked())
 def test_a_query_asks_for_metrics_and_labels_that_there_are(query: str) -> None:
     names = asked(query)
     assert names
@@ -78,7 +79,7 @@ def test_every_metric_is_in_a_dashboard_or_an_alert() -> None:
     assert {metric.name for metric in CATALOGUE} - shown == worked_out
 
 
-@pytest.mark.parametrize("name", DASHBOARDS)
+@each_case("name", DASHBOARDS)
 def test_a_dashboards_panels_lie_beside_each_other(name: str) -> None:
     taken: set[tuple[int, int]] = set()
     for panel in panels(name):

@@ -7,7 +7,6 @@ from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from pathlib import Path
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,6 +14,7 @@ from deploy.manifests.configuration import GIVEN
 from deploy.manifests.files import DEPLOY
 from scentline.agents.fetch.guard import Address, Network, is_global
 from scentline.streams.settings import FetchSettings
+from tests.cases import each_case
 from tests.deploy.conftest import Rendered, render, rendered
 
 WORKER = {"app.kubernetes.io/name": "scentline"}
@@ -74,7 +74,7 @@ def test_fetch_alone_has_the_internet(overlay: Rendered) -> None:
             assert [str(block) for block, _ in blocks(policy) if str(block) not in PRIVATE] == []
 
 
-@pytest.mark.parametrize(
+@each_case(
     "inner",
     [
         "10.0.0.1", "172.16.0.1", "172.31.255.255", "192.168.1.1", "100.64.0.1", "169.254.169.254", "127.0.0.1",
@@ -87,7 +87,7 @@ def test_fetch_does_not_reach_an_inner_address(inner: str) -> None:
     assert not lets_out(fetches(), ip_address(inner))
 
 
-@pytest.mark.parametrize(
+@each_case(
     "outer", ["9.9.9.9", "172.15.255.255", "172.32.0.0", "100.128.0.1", "2620:fe::fe", "2a00:1450:4001::1"]
 )
 def test_fetch_reaches_the_internet(outer: str) -> None:

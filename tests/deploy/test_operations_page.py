@@ -15,6 +15,7 @@ from scentline.agents.cli.app import app
 from scentline.streams.configuration import keys
 from scentline.streams.metrics.catalogue import CATALOGUE
 from scentline.streams.settings import Settings
+from tests.cases import each_case
 from tests.deploy.conftest import Rendered
 from tests.deploy.page import TEXT, commands, section
 
@@ -63,7 +64,7 @@ def in_text() -> list[str]:
     return [each for each in re.findall(r"`(scentline [a-z][^`]*)`", TEXT) if "..." not in each]
 
 
-@pytest.mark.parametrize("command", [line for line in [*commands(), *in_text()] if scentline(line)])
+@each_case("command", [line for line in [*commands(), *in_text()] if scentline(line)])
 def test_a_command_of_scentline_is_one_with_the_options_that_are_given(command: str) -> None:
     words = scentline(command)
     assert words

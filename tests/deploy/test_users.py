@@ -6,6 +6,7 @@ import yaml
 from deploy.manifests.files import DEPLOY
 from deploy.manifests.users import PARTIES, behind
 from scentline.streams.topics import INBOXES, TABLES, TOPICS, changelog_of, group_of
+from tests.cases import each_case
 
 ROLES = tuple(INBOXES)
 USERS = {
@@ -30,7 +31,7 @@ def told(parties: tuple[str, ...], role: str) -> bool:
     return any(party == "every agent" or party.split(" (")[0] == role for party in parties)
 
 
-@pytest.mark.parametrize("role", ROLES)
+@each_case("role", ROLES)
 def test_a_role_may_do_what_the_topology_says_and_nothing_else(role: str) -> None:
     expected: set[Right] = {("group", group_of(role), "literal", "Read")}
     names = {topic.name for topic in TOPICS}

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.agents.commands import printed
+from tests.cases import each_case
 from tests.e2e.pace import keeps
 from tests.rubbish.measured import run
 from tests.webs.dangers.ailing import RETRY_AFTER
@@ -101,7 +102,7 @@ def test_no_delay_is_broken(crawled: Crawled) -> None:
         assert keeps(paced, max(DELAY, delays.get(host, 0.0))), (host, times)
 
 
-@pytest.mark.parametrize(("host", "target"), [("overloaded", "/busy"), ("unavailable", "/down")])
+@each_case(("host", "target"), [("overloaded", "/busy"), ("unavailable", "/down")])
 def test_a_host_that_asks_for_patience_gets_it(crawled: Crawled, host: str, target: str) -> None:
     refused = next(asked for asked in crawled.asked[host] if asked.status in (429, 503))
     later = [asked for asked in crawled.asked[host] if asked.began > refused.began]
@@ -117,7 +118,7 @@ def test_hosts_that_wait_or_are_slow_hold_up_no_other(crawled: Crawled) -> None:
     assert max(asked.ended for asked in crawled.asked["home"]) < waited
 
 
-@pytest.mark.parametrize(("host", "target"), [("slow", "/slow"), ("silent", "/silent")])
+@each_case(("host", "target"), [("slow", "/slow"), ("silent", "/silent")])
 def test_while_a_slow_host_is_asked_others_are_too(crawled: Crawled, host: str, target: str) -> None:
     began = [asked.began for name, others in crawled.asked.items() if name != host for asked in others]
     # At its second attempt there may be nobody else left to ask.
@@ -125,7 +126,7 @@ def test_while_a_slow_host_is_asked_others_are_too(crawled: Crawled, host: str, 
     assert any(slow.began < moment < slow.ended for moment in began)
 
 
-@pytest.mark.parametrize("host", ["calendar", "paths", "soft-404", "sessions"])
+@each_case("host", ["calendar", "paths", "soft-404", "sessions"])
 def test_a_site_without_an_end_is_left(crawled: Crawled, host: str) -> None:
     assert len(crawled.targets(host)) < ENOUGH
 

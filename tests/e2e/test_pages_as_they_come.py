@@ -8,6 +8,7 @@ import pytest
 
 from tests.agents.commands import printed
 from tests.agents.test_archive import page, write
+from tests.cases import each_case
 
 SITE = "http://site.test"
 SESSION = "0123456789abcdef0123456789abcdef"
@@ -57,7 +58,7 @@ def known(crawled: Path, path: str) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("path", "state", "reason"),
     [
         ("/lost", "gone", "soft 404: the page says that there is none"),
@@ -89,7 +90,7 @@ def test_a_session_in_a_url_makes_no_other_page(crawled: Path) -> None:
     assert known(crawled, f"/story?PHPSESSID={SESSION}") == known(crawled, "/story")
 
 
-@pytest.mark.parametrize("path", ["/lost-too", "/secret"])
+@each_case("path", ["/lost-too", "/secret"])
 def test_the_links_of_what_is_not_judged_are_not_followed(crawled: Path, path: str) -> None:
     with pytest.raises(AssertionError, match="does not know"):
         known(crawled, path)

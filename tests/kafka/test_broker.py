@@ -18,6 +18,7 @@ from deploy.kafka.jars import CACHE, BrokerError, MissingProgramError, classpath
 from deploy.kafka.process import find, note
 from deploy.kafka.properties import read_properties
 from deploy.ports import HOST, free_port
+from tests.cases import each_case
 
 
 def topics(address: str) -> list[str]:
@@ -124,7 +125,7 @@ def test_a_process_is_found_by_its_number_its_start_and_its_command_line(tmp_pat
     assert find(file, "mine") is None
 
 
-@pytest.mark.parametrize("line", ["listeners", "a=b\\"])
+@each_case("line", ["listeners", "a=b\\"])
 def test_a_line_that_is_no_property_is_named_by_its_number_only(line: str) -> None:
     with pytest.raises(ValueError, match=r"^line 2 of the properties: expected KEY=VALUE on one line$"):
         read_properties(f"a=b\n{line}\n")

@@ -27,6 +27,7 @@ from scentline.streams.topics import ACCESSES, declared
 from scentline.streams.transport.kafka.admin import Admin
 from scentline.streams.transport.kafka.connection import KafkaError, aiokafka_arguments
 from scentline.streams.transport.kafka.log import UnreachableError, connected, probe
+from tests.cases import each_case
 from tests.kafka.counting import Counter
 from tests.patience import PATIENCE
 
@@ -127,7 +128,7 @@ WAYS = [
 ]
 
 
-@pytest.mark.parametrize(("security", "given"), WAYS)
+@each_case(("security", "given"), WAYS)
 def test_it_publishes_reads_and_asks(secured: Secured, security: str, given: dict[str, str]) -> None:
     settings = secured.settings(security, **given)
     value = f"{security} {given}".encode()
@@ -144,9 +145,7 @@ def test_it_publishes_reads_and_asks(secured: Secured, security: str, given: dic
         assert ACCESSES.name in admin.topics([ACCESSES.name])
 
 
-@pytest.mark.parametrize(
-    ("security", "given"), [("ssl", {}), ("sasl_ssl", {"sasl_mechanism": "SCRAM-SHA-512"})]
-)
+@each_case(("security", "given"), [("ssl", {}), ("sasl_ssl", {"sasl_mechanism": "SCRAM-SHA-512"})])
 def test_a_worker_takes_its_partitions(secured: Secured, security: str, given: dict[str, str]) -> None:
     settings = secured.settings(security, **given)
 
@@ -185,7 +184,7 @@ def test_a_wrong_password_is_one_clear_error_without_it(
     assert "wr0ng" not in f"{caught.value}{caught.value.__cause__}{caplog.text}"
 
 
-@pytest.mark.parametrize("security", ["ssl", "sasl_ssl"])
+@each_case("security", ["ssl", "sasl_ssl"])
 def test_a_broker_whom_the_authority_does_not_know_is_not_trusted(secured: Secured, security: str) -> None:
     settings = secured.settings(security, ca_file=secured.files / "other-ca.pem")
     with pytest.raises(KafkaError, match=r"its certificate is not trusted \(.+\); expected one") as caught:

@@ -19,6 +19,7 @@ from scentline.streams.topics import ACCESSES, APP_ID, changelog_of, declared
 from scentline.streams.transport.kafka.admin import Admin
 from scentline.streams.transport.kafka.consumer import Consumer, ConsumerThread
 from scentline.streams.transport.kafka.log import KafkaLog, connected, wait_for_topics
+from tests.cases import each_case
 from tests.kafka import counting
 from tests.kafka.counting import settings_of
 from tests.patience import PATIENCE
@@ -55,9 +56,7 @@ class Beating(Consumer):
         self._thread: Any = SimpleNamespace(alive_at=alive_at)
 
 
-@pytest.mark.parametrize(
-    ("ago", "owns"), [(ConsumerThread.alive_at, False), (60.0, False), (10.0, False), (0.0, True)]
-)
+@each_case(("ago", "owns"), [(ConsumerThread.alive_at, False), (60.0, False), (10.0, False), (0.0, True)])
 def test_a_worker_of_whom_the_group_has_heard_nothing_owns_nothing(ago: float, owns: bool) -> None:
     assert Beating(time.monotonic() - abs(ago)).in_session() is owns
 

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from scentline.models.accesslog.entry import MAX_LINE, Entry, LogLineError, text_of
 from scentline.models.accesslog.recognise import FORMATS, RECOGNISED, LogFormatError, recognise
+from tests.cases import each_case
 
 HEAD = "192.0.2.7 - alice [17/May/2015:10:05:03 +0000]"
 COMMON = f'{HEAD} "GET /a HTTP/1.1" 200 5'
@@ -57,9 +58,7 @@ def test_the_combined_format_needs_referrer_and_agent() -> None:
             combined(line)
 
 
-@pytest.mark.parametrize(
-    "added", [" TCP_MISS:HIER_DIRECT", " 0.005 0.004", ' "203.0.113.9" rt=0.1', ' "a" "b" "c"', " "]
-)
+@each_case("added", [" TCP_MISS:HIER_DIRECT", " 0.005 0.004", ' "203.0.113.9" rt=0.1', ' "a" "b" "c"', " "])
 def test_what_a_server_adds_behind_is_passed_over(added: str) -> None:
     assert combined(COMBINED + added) == combined(COMBINED)
     if not added.startswith(' "'):
@@ -84,7 +83,7 @@ def test_escaped_quotes_stay_inside_their_field() -> None:
     assert entry.agent == 'say "%22"'
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("request_line", "method", "url"),
     [
         ("GET /a b c HTTP/1.1", "GET", "/a b c"),
@@ -101,15 +100,13 @@ def test_the_request_gives_method_and_url(request_line: str, method: str, url: s
     assert (entry.method, entry.url) == (method, url)
 
 
-@pytest.mark.parametrize(
-    "request_line", ["", " ", "GET", "GET HTTP/1.1", r"\x16\x03\x01", r"\x16\x03 a", "\x16 a"]
-)
+@each_case("request_line", ["", " ", "GET", "GET HTTP/1.1", r"\x16\x03\x01", r"\x16\x03 a", "\x16 a"])
 def test_a_request_without_method_and_url_is_malformed(request_line: str) -> None:
     with pytest.raises(LogLineError, match="request is not a method and a URL"):
         common(f'{HEAD} "{request_line}" 400 226')
 
 
-@pytest.mark.parametrize(
+@each_case(
     "line",
     [
         "",
@@ -136,7 +133,7 @@ def test_lines_of_no_such_shape_are_malformed(line: str) -> None:
             parse(line)
 
 
-@pytest.mark.parametrize("day", ["31/Feb/2015", "00/May/2015", "17/Mai/2015", "17/May/0000"])
+@each_case("day", ["31/Feb/2015", "00/May/2015", "17/Mai/2015", "17/May/0000"])
 def test_days_that_do_not_exist_are_malformed(day: str) -> None:
     with pytest.raises(LogLineError, match="no such day"):
         common(COMMON.replace("17/May/2015", day))
@@ -170,7 +167,7 @@ def test_a_squid_line_gives_every_field() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("line", "method", "url", "status", "kind"),
     [
         (
@@ -200,7 +197,7 @@ def test_squids_particular_lines_are_read(
     assert entry.user is None
 
 
-@pytest.mark.parametrize(
+@each_case(
     "line",
     [
         "",
@@ -282,16 +279,14 @@ def adversarial() -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("line", adversarial())
+@each_case("line", adversarial())
 def test_lines_made_for_backtracking_end_at_once(line: str) -> None:
     for parse in FORMATS.values():
         with suppress(LogLineError):
             parse(line[:MAX_LINE])
 
 
-@pytest.mark.parametrize(
-    ("line", "format_name"), [(SQUID, "squid"), (COMBINED, "combined"), (COMMON, "common")]
-)
+@each_case(("line", "format_name"), [(SQUID, "squid"), (COMBINED, "combined"), (COMMON, "common")])
 def test_the_format_is_recognised_although_lines_are_malformed(line: str, format_name: str) -> None:
     assert recognise([line.encode()]) == format_name
     assert recognise([b"", b"# a comment", line.encode(), b"\xff"] * 5) == format_name

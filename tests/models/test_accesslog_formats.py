@@ -15,6 +15,7 @@ from scentline.models.accesslog.layout import FormatTextError
 from scentline.models.accesslog.recognise import Parser, parsers, recognise
 from scentline.models.accesslog.squid import parse as parse_squid
 from scentline.models.accesslog.w3c import W3C
+from tests.cases import each_case
 
 COMBINED = r"%h %l %u %t \"%r\" %>s %b \"%{Referer}i\" \"%{User-Agent}i\""
 SQUID = "%ts.%03tu %6tr %>a %Ss/%03>Hs %<st %rm %ru %[un %Sh/%<a %mt"
@@ -63,7 +64,7 @@ def test_a_described_format_may_have_its_fields_in_any_order_and_between_any_mar
     assert entry == Entry("::1", None, 1431857103.586, "GET", "https://example.org/a?b=1", 304, 0)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("directive", "written"),
     [
         ("%{%Y-%m-%dT%H:%M:%S%z}t", "2015-05-17T12:05:03+0200"),
@@ -78,7 +79,7 @@ def test_times_are_read_as_they_are_described(directive: str, written: str) -> N
     assert apache.layout(f'%h %u {directive} "%r" %>s')(f'::1 - {written} "GET /a" 200').time == 1431857103.0
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "complaint"),
     [
         ("%h %Q", "%Q is no directive of Apache's LogFormat"),
@@ -120,7 +121,7 @@ def test_the_size_of_an_answer_that_was_cut_short_is_not_known() -> None:
     assert parse_squid(SQUID_LINE).size == 507
 
 
-@pytest.mark.parametrize("text", ["%>a %Q", "%>a %", "%{x"])
+@each_case("text", ["%>a %Q", "%>a %", "%{x"])
 def test_an_unknown_code_is_named(text: str) -> None:
     with pytest.raises(FormatTextError, match=r"^%\S* is no code of Squid's logformat"):
         squid_format.layout(text)
@@ -161,7 +162,7 @@ def test_a_comment_is_no_directive() -> None:
 # JSON
 
 
-@pytest.mark.parametrize(
+@each_case(
     "line",
     [
         JSON_LINE,
@@ -175,7 +176,6 @@ def test_a_comment_is_no_directive() -> None:
         '"/b?c=1", "RequestMethod": "GET", "DownstreamStatus": 200, "DownstreamContentSize": 5, '
         '"request_Referer": "http://a.org/", "request_User-Agent": "Mozilla/5.0"}',
     ],
-    ids=["caddy", "nginx", "elastic", "traefik"],
 )
 def test_the_usual_names_are_found(line: str) -> None:
     assert JsonLines()(line) == Entry(
@@ -190,13 +190,13 @@ def test_a_name_that_is_given_takes_the_place_of_the_usual_ones() -> None:
     assert (read(line).client, read(line).url) == ("::1", "/a")
 
 
-@pytest.mark.parametrize("text", ["page", "page=", "address=url"])
+@each_case("text", ["page", "page=", "address=url"])
 def test_a_name_for_no_field_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="is not FIELD=NAME"):
         JsonLines([text])
 
 
-@pytest.mark.parametrize(
+@each_case(
     "line",
     [
         *("[1]", "{", '{"a": 1}', "[" * 8000, '{"a":' * 1500, '{"url": "/a", "method": "GET", "client": "x"}'),
@@ -215,7 +215,7 @@ def test_other_json_is_malformed(line: str) -> None:
 # All of them
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("lines", "name"),
     [
         ([f"{FIELDS} {AGENT}", W3C_LINE], "w3c"),
@@ -227,9 +227,7 @@ def test_formats_that_name_their_fields_are_recognised(lines: list[str], name: s
     assert recognise([line.encode() for line in lines]) == name
 
 
-@pytest.mark.parametrize(
-    "form", ["nginx", "apache", "apache:%h", "squid:%h", "w3c:date time", "xml:a", "", ":"]
-)
+@each_case("form", ["nginx", "apache", "apache:%h", "squid:%h", "w3c:date time", "xml:a", "", ":"])
 def test_what_is_no_format_is_refused(form: str) -> None:
     with pytest.raises(ValueError, match=r"expected|no code"):
         parsers(form)
@@ -291,7 +289,7 @@ def test_well_formed_lines_come_back_as_they_were_written(
     assert JsonLines()(json.dumps({**values, "status": status, "size": size})) == written
 
 
-@pytest.mark.parametrize(
+@each_case(
     "line",
     [
         *(" " * MAX_LINE, "a " * 4096, '"' * MAX_LINE, "\\" * MAX_LINE, HEAD + ' "' + "\\a" * 4000, "{" * 8000),

@@ -1,6 +1,7 @@
 import pytest
 
 from scentline.models.categories import expand
+from tests.cases import each_case
 
 
 def test_category_brings_every_category_above_it() -> None:
@@ -11,7 +12,7 @@ def test_category_without_levels_is_itself() -> None:
     assert expand("Science") == {"Science"}
 
 
-@pytest.mark.parametrize("name", ["", ".", "A..B", ".A", "A.", "A. .B"])
+@each_case("name", ["", ".", "A..B", ".A", "A.", "A. .B"])
 def test_empty_level_is_an_error_that_names_the_category(name: str) -> None:
     with pytest.raises(ValueError, match="separated by single dots") as caught:
         expand(name)

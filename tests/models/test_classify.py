@@ -22,6 +22,7 @@ from scentline.models.classifier import (
     unpack,
 )
 from scentline.models.sealed import Sealed, digest
+from tests.cases import each_case
 
 WORDS = st.lists(st.sampled_from([f"word{number}" for number in range(12)]), min_size=1, max_size=8)
 EXAMPLES = st.lists(st.builds(Example, WORDS, st.sampled_from(["A", "A.B", "C"])), min_size=2, max_size=20)
@@ -105,7 +106,7 @@ GOOD = trained([Example(("snow",), "Ski"), Example(("cup",), "Tea")])
 BODY = msgspec.msgpack.encode(Trained(GOOD.categories, GOOD.counts(), held_out([], Random(1))))
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("data", "why"),
     [
         (b"", "expected what"),

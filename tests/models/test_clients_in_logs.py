@@ -11,6 +11,7 @@ from scentline.models.accesslog.clients import Clients, network
 from scentline.models.accesslog.entry import Entry
 from scentline.models.accesslog.rate import Rates
 from scentline.models.accesslog.robots import Robots
+from tests.cases import each_case
 
 TODAY = 1_700_000_000.0
 FUTURE = 100_000_000_000.0  # the year 5138
@@ -49,7 +50,7 @@ def test_no_time_has_more_views_counted_than_there_were(times: list[float]) -> N
         assert 1 <= rates.count("u", time) <= number
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("client", "name"),
     [
         *(("192.0.2.7", "192.0.2.7"), ("192.0.2.7:443", "192.0.2.7"), ("::ffff:192.0.2.7", "192.0.2.7")),

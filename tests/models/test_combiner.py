@@ -20,6 +20,7 @@ from scentline.models.learner.inputs import NAMES, prior_covariance, prior_mean
 from scentline.models.learner.river_model import RATE, RiverLogisticRegression
 from scentline.models.learner.semantic import SEMANTIC_INPUTS, inputs_with
 from scentline.models.learner.state import CombinerKind, Learner
+from tests.cases import each_case
 
 INPUTS = st.lists(st.floats(-4, 4), min_size=3, max_size=3)
 LABELS = st.lists(st.tuples(INPUTS, st.booleans()), max_size=30)
@@ -105,7 +106,7 @@ def rule(count: int) -> list[tuple[Vector, bool]]:
     return [(row, bool(2 * row[8] - 2 * row[10] - 0.5 > random.logistic())) for row in rows]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@each_case("kind", KINDS)
 def test_either_combiner_learns_what_decides(kind: str) -> None:
     learner = Learner("river" if kind == "river" else "bayesian")
     for row, label in rule(600):
@@ -182,7 +183,7 @@ def test_a_state_with_another_number_of_weights_is_an_error_that_says_so() -> No
         Learner("bayesian", state=state)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@each_case("kind", KINDS)
 def test_a_learner_of_more_inputs_learns_what_these_decide_and_takes_no_state_of_fewer(kind: str) -> None:
     name: CombinerKind = "river" if kind == "river" else "bayesian"
     inputs = inputs_with(meaning=True)

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.models.dates import seconds_of
+from tests.cases import each_case
 
 ZONES = st.integers(-14 * 60, 14 * 60).map(lambda minutes: timezone(timedelta(minutes=minutes)))
 MOMENTS = st.datetimes(datetime(1971, 1, 1), datetime(9998, 1, 1), timezones=ZONES)
@@ -19,7 +20,7 @@ def test_a_moment_comes_back_of_either_form(moment: datetime) -> None:
     assert seconds_of(f"\n {format_datetime(moment)} ") == moment.replace(microsecond=0).timestamp()
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "seconds"),
     [
         ("1970", 0),

@@ -2,12 +2,12 @@
 
 from ipaddress import IPv6Address
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from publicsuffixlist import PublicSuffixList
 
 from scentline.models.domain import domain, network, owner, server
+from tests.cases import each_case
 
 labels = st.from_regex(r"[a-z0-9]([a-z0-9-]{0,10}[a-z0-9])?", fullmatch=True)
 
@@ -36,7 +36,7 @@ def test_the_addresses_of_one_64_are_one_server(prefix: int, first: int, second:
     assert owner(f"[{one}]:8080") == owner(f"[{other}]")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("first", "second", "same"),
     [
         ("127.0.1.1:8000", "127.0.1.60:8000", True),

@@ -5,13 +5,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.models.duplicates import BAND, SLOTS, bands, likeness, sketch
+from tests.cases import each_case
 
 
 def a_text(changed: int, length: int = 2000) -> str:
     return " ".join(f"other{n:06}" if n < changed else f"words{n:06}" for n in range(length))
 
 
-@pytest.mark.parametrize("changed", [0, 20, 100, 200, 500, 2000])
+@each_case("changed", [0, 20, 100, 200, 500, 2000])
 def test_a_likeness_is_the_overlap_of_the_shingles(changed: int) -> None:
     first, second = sketch(a_text(0), 50), sketch(a_text(changed), 50)
     assert first is not None
@@ -32,7 +33,7 @@ def test_a_sketch_is_found_by_eight_bands_of_its_own() -> None:
     assert not set(bands(first)) & set(bands(second))
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         "これは日本語のページです。東京は日本の首都です。スポーツについて書いています。" * 2,

@@ -1,12 +1,12 @@
 """Excerpts: why a page satisfies a predicate, in a few words, whatever the page holds."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.models.predicate import View, excerpt, parse
 from scentline.models.predicate.excerpt import LENGTH
 from scentline.models.words import words
+from tests.cases import each_case
 
 URL = "http://example.org/"
 TEXT = "Home News Ice hockey. It snowed in the Alps! The ice-hockey season begins on Sunday. Nobody knows more."
@@ -18,7 +18,7 @@ def shown(expression: str, text: str = TEXT, prose: str = PROSE, title: str = "W
     return excerpt(parse(expression), View(URL, title, text), prose)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("expression", "expected"),
     [
         ('"ice hockey"', "The ice-hockey season begins on Sunday."),

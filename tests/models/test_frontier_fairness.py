@@ -9,6 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from scentline.models.frontier.turns import FairShare
+from tests.cases import each_case
 
 shares = st.floats(0.01, 100)
 
@@ -113,7 +114,7 @@ def test_nobody_is_next_when_none_is_eligible() -> None:
     assert FairShare({}).next(["a"]) is None
 
 
-@pytest.mark.parametrize("share", [0.0, -1.0, math.inf, math.nan])
+@each_case("share", [0.0, -1.0, math.inf, math.nan])
 def test_a_share_that_is_not_positive_and_finite_is_refused(share: float) -> None:
     with pytest.raises(ValueError, match=r"share of music is .*, expected a positive number"):
         FairShare({"music": share})

@@ -18,6 +18,7 @@ from scentline.models.frontier.politeness import (
     HostClocks,
     HostState,
 )
+from tests.cases import each_case
 
 HOST = "example.org"
 times = st.lists(
@@ -192,7 +193,7 @@ def test_an_overloaded_host_is_left_alone_at_once_up_to_a_day() -> None:
     assert waits[-3:] == [61_440.0, LONGEST_BACK_OFF, LONGEST_BACK_OFF]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("retry_after", "wait"),
     [(600.0, 600.0), (5.0, 60.0), (1e12, LONGEST_BACK_OFF), (math.inf, LONGEST_BACK_OFF), (math.nan, 60.0)],
 )
@@ -243,7 +244,7 @@ def test_a_success_begun_before_a_back_off_does_not_end_or_forgive_it() -> None:
     assert clocks.next_ready([HOST], 60.0) == 180.0
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("asked", "delay"),
     [(10.0, 10.0), (0.5, 2.0), (-3.0, 2.0), (math.nan, 2.0), (math.inf, LONGEST_CRAWL_DELAY), (1e9, 300.0)],
 )
@@ -298,7 +299,7 @@ def lasting(clocks: Hosts, host: str, start: float, seconds: float) -> None:
     clocks.answered(host)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("seconds", "delay"),
     [(0.1, 1.0), (0.2, 1.0), (0.3, 1.5), (4.0, 20.0), (12.0, LONGEST_PACE), (1e9, LONGEST_PACE)],
 )
@@ -447,7 +448,7 @@ def test_servers_without_hosts_are_forgotten_where_there_are_many() -> None:
     assert len(clocks._servers) <= 10
 
 
-@pytest.mark.parametrize(("delay", "limit"), [(-1.0, 1), (math.nan, 1), (math.inf, 1), (1.0, 0)])
+@each_case(("delay", "limit"), [(-1.0, 1), (math.nan, 1), (math.inf, 1), (1.0, 0)])
 def test_settings_out_of_range_are_refused(delay: float, limit: int) -> None:
     with pytest.raises(ValueError, match=r"host clocks: .*, expected"):
         Hosts(delay, limit)

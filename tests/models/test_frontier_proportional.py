@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from scentline.models.frontier.proportional import PRIOR_HITS, ProportionalTurns
 from scentline.models.frontier.turns import Prospects
+from tests.cases import each_case
 
 
 @dataclass
@@ -168,9 +169,7 @@ def test_without_candidates_nobody_has_the_turn_and_one_alone_has_every_one() ->
     assert turns.next({"music"}, Heads({})) is None
 
 
-@pytest.mark.parametrize(
-    ("share", "kind"), list(product((0.0, -1.0, float("inf"), float("nan")), ("new", "old")))
-)
+@each_case(("share", "kind"), list(product((0.0, -1.0, float("inf"), float("nan")), ("new", "old"))))
 def test_a_share_that_is_not_positive_is_refused(share: float, kind: str) -> None:
     turns = turns_of({"old": 1.0})
     with pytest.raises(ValueError, match=f"share of {kind} is {share}"):

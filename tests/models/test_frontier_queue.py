@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from scentline.models.frontier.queue import CandidateQueue
+from tests.cases import each_case
 
 LIMIT = 40
 HOSTS = [f"h{number}.org" for number in range(6)]
@@ -283,7 +284,7 @@ def test_sample_ends_when_most_of_a_heap_is_stale() -> None:
     assert queue.sample(Last(), anyone) == "http://a.org/0"
 
 
-@pytest.mark.parametrize("rising", [0, 1])
+@each_case("rising", [0, 1])
 def test_rescoring_again_and_again_takes_no_more_memory(rising: int) -> None:
     queue = filled({"a.org": 500, "b.org": 3})
     rng = random.Random(1)

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.models.frontier.turns import YieldTurns
+from tests.cases import each_case
 
 
 class Nothing:
@@ -82,7 +83,7 @@ def test_a_predicate_that_was_removed_has_no_turns() -> None:
     assert (game.next({"science", "music"}, Nothing()), game.weight("music")) == ("music", 1.0)
 
 
-@pytest.mark.parametrize("even", [0.0, -1.0, 1.5])
+@each_case("even", [0.0, -1.0, 1.5])
 def test_an_even_part_outside_its_range_is_refused(even: float) -> None:
     with pytest.raises(ValueError, match="expected more than 0"):
         YieldTurns(even)

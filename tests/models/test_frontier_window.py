@@ -1,15 +1,13 @@
 """Pages in flight grow with what is known."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.models.frontier.window import BACKLOG, Pace, window
+from tests.cases import each_case
 
 
-@pytest.mark.parametrize(
-    ("judged", "expected"), [(0, 1), (19, 1), (20, 1), (40, 2), (319, 15), (320, 16), (10**9, 16)]
-)
+@each_case(("judged", "expected"), [(0, 1), (19, 1), (20, 1), (40, 2), (319, 15), (320, 16), (10**9, 16)])
 def test_five_percent_between_one_and_sixteen(judged: int, expected: int) -> None:
     assert window(judged, share=0.05, at_most=16) == expected
 
@@ -31,9 +29,7 @@ def test_a_pace_stays_within_its_bounds_whatever_the_clocks_say(
         assert min(BACKLOG, most) <= pace.window <= most
 
 
-@pytest.mark.parametrize(
-    ("rate", "lag", "grows"), [(40, 0.1, True), (100, 0.1, True), (100, 0.5, False), (4, 2.0, True)]
-)
+@each_case(("rate", "lag", "grows"), [(40, 0.1, True), (100, 0.1, True), (100, 0.5, False), (4, 2.0, True)])
 def test_a_pace_grows_while_few_pages_wait_for_their_verdicts(rate: int, lag: float, grows: bool) -> None:
     pace = Pace(64)
     for number in range(400):

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.models.harvest import Harvest, merged
+from tests.cases import each_case
 
 PAGES = st.lists(
     st.tuples(
@@ -180,7 +181,7 @@ def test_windows_of_several_lengths_are_cut_to_the_shortest() -> None:
     assert whole.rate_by_time(67.0) == 0.5
 
 
-@pytest.mark.parametrize(
+@each_case(
     "figures",
     [
         (0, 60.0),

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from scentline.models.interest.factors import LinkTable, joined, kept, locality_log, rank, sibling_log
 from scentline.models.interest.features import BASE, Feature, link, region, signature, split, token, user, word
 from scentline.models.interest.ratio import Base, interest, ratio, significance, significant_log
+from tests.cases import each_case
 
 BLIND = [Base(), Base(7, 0), Base(7, 7)]
 
@@ -24,7 +25,7 @@ def test_no_hit_is_never_evidence_for_a_page() -> None:
     assert interest(0, 0) == 1
 
 
-@pytest.mark.parametrize("base", BLIND)
+@each_case("base", BLIND)
 def test_without_a_base_rate_every_factor_is_one(base: Base) -> None:
     table = LinkTable((5, 3), (5, 1))
     assert ratio(3, 3, base) == 1
@@ -69,7 +70,7 @@ def test_feature_names_are_taken_apart_as_they_were_made(name: str, holds: bool)
     assert split(BASE) == Feature("base")
 
 
-@pytest.mark.parametrize("name", ["z:a", "word", "l:p:2", "l:p"])
+@each_case("name", ["z:a", "word", "l:p:2", "l:p"])
 def test_a_foreign_feature_name_is_an_error_that_shows_it(name: str) -> None:
     with pytest.raises(ValueError, match=f"feature '{name}': expected"):
         split(name)

@@ -18,6 +18,7 @@ from scentline_lab.simulation.crawler import Task
 from scentline_lab.simulation.linked import Weights
 from scentline_lab.simulation.paper import PaperCrawler, PaperPolicy
 from scentline_lab.simulation.tally import Tally, significant_logs
+from tests.cases import each_case
 from tests.reference.counts import Counts, of_pages, plain
 from tests.reference.crawler import ReferenceCrawler
 
@@ -215,7 +216,7 @@ def web() -> Web:
     return Web(Random(3))
 
 
-@pytest.mark.parametrize("policy", get_args(PaperPolicy))
+@each_case("policy", get_args(PaperPolicy))
 def test_with_everything_rescored_it_chooses_as_the_reference_does(web: Web, policy: PaperPolicy) -> None:
     crawler = crawler_of(web.trace, policy)
     reference = ReferenceCrawler(["p"], policy, Random(0), together=len(web.urls))
@@ -319,7 +320,7 @@ def test_a_policy_as_printed_has_candidates_of_its_own() -> None:
             assert found == reached.get((policy, holds), [URLS[0], URLS[1]])
 
 
-@pytest.mark.parametrize("policy", get_args(PaperPolicy))
+@each_case("policy", get_args(PaperPolicy))
 def test_before_its_first_hit_a_policy_goes_by_words_unless_it_is_as_printed(policy: PaperPolicy) -> None:
     names = ("first", "said", "around", "jazz", "last")
     urls = [f"http://a.org/{name}" for name in names]

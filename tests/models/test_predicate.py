@@ -1,6 +1,5 @@
-import pytest
-
 from scentline.models.predicate import View, parse
+from tests.cases import each_case
 
 URL = "http://www.example.org/wiki/Ice_hockey.html"
 
@@ -42,9 +41,7 @@ def test_phrase_does_not_reach_from_title_into_text() -> None:
     assert not holds('"ice hockey"', title="ice", text="hockey")
 
 
-@pytest.mark.parametrize(
-    ("keyword", "text"), [("STRASSE", "Straße"), ("cafe\u0301", "CAFÉ"), ("ΣΊΣΥΦΟΣ", "σίσυφος")]
-)
+@each_case(("keyword", "text"), [("STRASSE", "Straße"), ("cafe\u0301", "CAFÉ"), ("ΣΊΣΥΦΟΣ", "σίσυφος")])
 def test_keywords_are_folded_as_unicode_says(keyword: str, text: str) -> None:
     assert holds(f'"{keyword}"', text=text)
 

@@ -5,6 +5,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from scentline.models.predicate import PredicateError, parse
+from tests.cases import each_case
 
 
 def error(expression: str) -> PredicateError:
@@ -23,7 +24,7 @@ def test_message_holds_expression_column_expectation_and_caret() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("expression", "column", "expected"),
     [
         ("", 1, 'expected a keyword in quotes, a function, "not" or "("'),

@@ -1,6 +1,5 @@
 from random import Random
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -10,6 +9,7 @@ from scentline.models.interest.features import split
 from scentline.models.page import Link
 from scentline.models.recount import JudgedPage, recount
 from scentline.models.url import identifier
+from tests.cases import each_case
 from tests.models.webs import PAGES, STEPS
 from tests.reference.counts import Counts, plain
 
@@ -136,7 +136,7 @@ def test_the_learned_policy_takes_the_words_of_eight_in_links() -> None:
 # all policies
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("policy", "expected"),
     [
         ("breadth-first", {"base"}),

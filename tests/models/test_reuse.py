@@ -36,6 +36,7 @@ from scentline_lab.simulation.paper import PaperCrawler, PaperPolicy
 from scentline_lab.simulation.policies import Reusable, reusable
 from scentline_lab.simulation.tally import NAME
 from scentline_lab.simulation.virtual import Terms, virtual_crawl
+from tests.cases import each_case
 from tests.models.teaching import put, teach
 
 # counts
@@ -259,7 +260,7 @@ def test_a_file_that_decompresses_to_too_much_is_refused(monkeypatch: pytest.Mon
     assert "more than 100 bytes" in refused(bomb)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("data", "reason"),
     [
         (with_snow(name="../snow"), "expected a letter, then letters"),
@@ -340,7 +341,7 @@ def harvest(make: Callable[[Task], Crawler], host: str, seed: int, budget: int) 
     return sum(page.hit for page in virtual_crawl(pages, hits, seeds, crawler, Terms(budget))), crawler
 
 
-@pytest.mark.parametrize("policy", list(reusable()))
+@each_case("policy", list(reusable()))
 def test_a_second_crawl_of_another_web_begins_better_with_what_the_first_learned(policy: str) -> None:
     _, first = harvest(lambda task: reusable()[policy](task, None), "one", 1, 150)
     assert isinstance(first, Reusable)
@@ -352,7 +353,7 @@ def test_a_second_crawl_of_another_web_begins_better_with_what_the_first_learned
     assert reused >= 1.1 * scratch, (reused, scratch)
 
 
-@pytest.mark.parametrize("policy", ["linkage", "collaborative", "combined"])
+@each_case("policy", ["linkage", "collaborative", "combined"])
 def test_a_paper_crawl_goes_on_from_the_counts_of_the_first(policy: PaperPolicy) -> None:
     _, first = harvest(lambda task: PaperCrawler(task, policy), "one", 1, 60)
     assert isinstance(first, PaperCrawler)

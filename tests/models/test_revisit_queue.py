@@ -10,6 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from scentline.models.revisit.gain import gain
 from scentline.models.revisit.queue import RATIO, DueQueue
+from tests.cases import each_case
 
 HOSTS = ("a.org", "b.org", "c.org")
 #: A rounding more than what is promised.
@@ -153,7 +154,7 @@ def test_no_number_breaks_it(numbers: list[float]) -> None:
         assert found[1] > 0
 
 
-@pytest.mark.parametrize("limit", [0, -1])
+@each_case("limit", [0, -1])
 def test_a_queue_has_room(limit: int) -> None:
     with pytest.raises(ValueError, match="at least 1"):
         DueQueue(limit)

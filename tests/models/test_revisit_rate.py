@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from scentline.models.revisit.history import History
 from scentline.models.revisit.rate import NOTHING, Group, Prior, rate
+from tests.cases import each_case
 
 INTERVALS = st.floats(-2, 7).map(lambda power: 10**power)
 VISITS = st.lists(st.tuples(INTERVALS, st.booleans()), max_size=30)
@@ -70,7 +71,7 @@ def test_worked_by_hand() -> None:
     assert rate(of([(100.0, False)]), Prior(1.0, 100.0)) == pytest.approx((math.sqrt(2) - 1) / 100)
 
 
-@pytest.mark.parametrize("change", [1 / 20, 1 / 1000, 1 / 20_000])
+@each_case("change", [1 / 20, 1 / 1000, 1 / 20_000])
 def test_many_visits_tell_the_rate_that_made_them(change: float) -> None:
     rng = Random(5)
     visits = []

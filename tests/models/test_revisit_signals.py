@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from scentline.models.revisit.history import History
 from scentline.models.revisit.signals import Trust, steps
+from tests.cases import each_case
 
 
 def visits(change: float, recall: float, false: float, interval: float, number: int) -> Trust:
@@ -33,8 +34,8 @@ def arrivals(rng: Random, mean: float) -> int:
     return number
 
 
-@pytest.mark.parametrize("recall", [0.2, 0.5, 0.9])
-@pytest.mark.parametrize("false", [0.0, 1e-4, 1e-3])
+@each_case("recall", [0.2, 0.5, 0.9])
+@each_case("false", [0.0, 1e-4, 1e-3])
 def test_recall_and_false_signals_are_learned(recall: float, false: float) -> None:
     change = 1e-3
     trust = visits(change, recall, false, 300.0, 5000)

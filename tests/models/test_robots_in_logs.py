@@ -6,6 +6,7 @@ from scentline.models.accesslog import rate
 from scentline.models.accesslog import robots as module
 from scentline.models.accesslog.entry import Entry
 from scentline.models.accesslog.robots import Robots
+from tests.cases import each_case
 
 BROWSER = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/120.0 Safari/537.36"
 
@@ -14,7 +15,7 @@ def entry(url: str = "/a", time: float = 0.0, agent: str | None = BROWSER) -> En
     return Entry("192.0.2.7", None, time, "GET", url, 200, 5, agent=agent)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "agent",
     [
         "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)",
@@ -34,7 +35,7 @@ def test_a_robot_is_told_by_its_agent(agent: str) -> None:
     assert Robots(120).reason("u", entry(agent=agent)) == "robot by agent"
 
 
-@pytest.mark.parametrize(
+@each_case(
     "agent",
     [
         *(
@@ -53,7 +54,7 @@ def test_peoples_programs_are_no_robots(agent: str | None) -> None:
     assert Robots(120).reason("u", entry(agent=agent)) is None
 
 
-@pytest.mark.parametrize("url", ["/robots.txt", "http://a.org/robots.txt?x=1"])
+@each_case("url", ["/robots.txt", "http://a.org/robots.txt?x=1"])
 def test_who_asked_for_robots_txt_is_a_robot_from_then_on(url: str) -> None:
     robots = Robots(120)
     assert robots.reason("u", entry()) is None

@@ -10,13 +10,14 @@ from hypothesis import strategies as st
 
 from scentline.models.secrets import ENDINGS, LONG, NAMES, Secrets
 from scentline.models.url import canonical
+from tests.cases import each_case
 
 
 def strip(url: str, *more: str) -> str | None:
     return Secrets(more).strip(url)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("url", "left"),
     [
         ("/a?token=x", "/a"),
@@ -47,7 +48,7 @@ def test_secrets_go_and_the_rest_stays(url: str, left: str) -> None:
     assert strip(f"http://e.org{url}") == f"http://e.org{left}"
 
 
-@pytest.mark.parametrize(
+@each_case(
     "url",
     [
         *("/", "/a/b.html", "/a?b=1&c=2", "/a?page=2;sort=up", "/a?monkey=1&design=2&author=me", "/a;v=1/b"),
@@ -59,7 +60,7 @@ def test_what_is_no_secret_stays(url: str) -> None:
     assert strip(f"http://e.org{url}") == f"http://e.org{url}"
 
 
-@pytest.mark.parametrize(
+@each_case(
     "url",
     ["/me@example.org", "/unsubscribe/me%40example.org/now", "/confirm/eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMj"],
 )
@@ -122,28 +123,28 @@ HARMLESS = """
 """
 
 
-@pytest.mark.parametrize("name", NAMED.split())
+@each_case("name", NAMED.split())
 def test_a_parameter_that_says_that_it_is_secret_or_names_a_person_goes(name: str) -> None:
     left = strip(f"http://e.org/a?{name}=7b1&page=2")
     assert left is None or left == "http://e.org/a?page=2"
 
 
-@pytest.mark.parametrize("parameter", VALUES.split())
+@each_case("parameter", VALUES.split())
 def test_a_value_that_is_secret_goes_whatever_its_name(parameter: str) -> None:
     assert strip(f"http://e.org/a?page=2&{parameter}") == "http://e.org/a?page=2"
 
 
-@pytest.mark.parametrize("url", ONE_TIME.split())
+@each_case("url", ONE_TIME.split())
 def test_a_link_that_acts_or_works_once_is_not_to_be_followed(url: str) -> None:
     assert strip(f"http://e.org{url}") is None
 
 
-@pytest.mark.parametrize("url", HARMLESS.split())
+@each_case("url", HARMLESS.split())
 def test_what_only_resembles_a_secret_stays(url: str) -> None:
     assert strip(f"http://e.org{url}") == f"http://e.org{url}"
 
 
-@pytest.mark.parametrize("kind", ["hexadecimal", "base64"])
+@each_case("kind", ["hexadecimal", "base64"])
 def test_nearly_every_token_is_seen_to_be_drawn_by_chance(kind: str) -> None:
     random = Random(7)
     drawn = [random.randbytes(24) for _ in range(1_000)]

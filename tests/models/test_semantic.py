@@ -29,6 +29,7 @@ from scentline.models.semantic.table import (
 from scentline_lab.simulation.crawler import Task
 from scentline_lab.simulation.learned import LearnedCrawler
 from scentline_lab.simulation.virtual import Terms, virtual_crawl
+from tests.cases import each_case
 from tests.models.encoders import SHAPE, tensors
 
 PIECES = {piece: number for number, piece in enumerate(["a", "b", "ab", "##a", "##b", "##ba", "!", "日", "-"])}
@@ -44,7 +45,7 @@ def table() -> SemanticTable:
 # pieces
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "found"),
     [
         ("abba", ["ab", "##ba"]),
@@ -109,7 +110,7 @@ def test_bytes_that_are_no_table_are_refused(data: bytes) -> None:
         unpack(data)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("changed", "complaint"),
     [
         ({"size": 3}, "12 bytes of vectors, expected 18"),
@@ -246,7 +247,7 @@ def test_each_piece_of_text_is_encoded_once_between_the_special_ones() -> None:
 # inputs
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("url", "anchors", "found"),
     [
         ("http://a.example/", [], ""),
@@ -262,7 +263,7 @@ def test_the_subject_of_a_page_is_its_last_segment_and_its_anchors(
     assert subject(url, anchors) == found
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("url", "title", "found"),
     [
         ("http://a.example/", "", ""),

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.models.frontier.shares import LEAST, LEAST_WORTH, WINDOW, Shares
+from tests.cases import each_case
 
 names = st.sampled_from(["a.org", "www.a.org", "b.org", "127.0.0.1", "127.0.0.2", "[2001:db8::1]"])
 
@@ -46,14 +47,13 @@ def test_while_time_is_scarce_shares_are_of_what_could_have_been_fetched() -> No
     assert found.handicap("a.org") < 0, "pages are scarce"
 
 
-@pytest.mark.parametrize(
+@each_case(
     "hosts",
     [
         [f"{number}.a.org" for number in range(60)],
         [f"192.0.2.{number}" for number in range(60)],
         [f"[2001:db8::{number:x}]" for number in range(60)],
     ],
-    ids=["names", "addresses", "addresses of IPv6"],
 )
 def test_many_hosts_of_an_owner_are_one(hosts: list[str]) -> None:
     assert shares(*hosts[:-1]).handicap(hosts[-1]) < 0
@@ -96,7 +96,7 @@ def test_a_share_of_one_is_no_limit() -> None:
     assert shares(*["a.org"] * 500, share=1.0).handicap("a.org") == 0
 
 
-@pytest.mark.parametrize("share", [0.0, -0.1, 1.1, math.nan])
+@each_case("share", [0.0, -0.1, 1.1, math.nan])
 def test_what_is_no_share_is_an_error(share: float) -> None:
     with pytest.raises(ValueError, match="share is"):
         Shares(share, limit=1)

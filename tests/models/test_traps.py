@@ -13,6 +13,7 @@ from scentline.agents.judge.parse import parse
 from scentline.models.traps import Barren, Bounds, dated, pattern, says_missing, space, trap
 from scentline.models.url import canonical, host
 from scentline.streams.settings import FrontierSettings, JudgeSettings
+from tests.cases import each_case
 from tests.shared import shared
 
 BOUNDS = Bounds()
@@ -24,7 +25,7 @@ def test_the_defaults_of_the_settings_are_those_of_the_bounds() -> None:
     assert Bounds(given.path_segments, given.repeats, given.parameters) == BOUNDS
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("url", "why"),
     [
         ("/a" * 3, "3 times in a row the path segments a"),
@@ -45,7 +46,7 @@ def test_a_url_of_a_space_without_end_is_told_by_its_spelling(url: str, why: str
     assert trap(SITE + url, BOUNDS) == why
 
 
-@pytest.mark.parametrize(
+@each_case(
     "url",
     [
         "/",
@@ -105,7 +106,7 @@ def test_of_the_urls_of_real_sites_none_is_taken_for_a_trap(urls: object, least:
 HEX = "0123456789abcdef0123456789abcdef"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("url", "page"),
     [
         (f"/shop;jsessionid={HEX}", "/shop"),
@@ -125,7 +126,7 @@ def test_a_session_id_is_no_part_of_a_url(url: str, page: str) -> None:
     assert canonical(SITE + url) == SITE + page
 
 
-@pytest.mark.parametrize(
+@each_case(
     "url",
     [
         "/talks?session=42",
@@ -181,7 +182,7 @@ def test_a_hit_ends_a_row_of_misses_and_a_page_of_its_own_a_row_of_copies() -> N
     assert (row.copies, row.misses) == (0, 0)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("url", "is_dated"),
     [
         ("/cal/2031/05", True),
@@ -203,7 +204,7 @@ def test_days_and_months_are_told_from_what_happened_on_them(url: str, is_dated:
 # soft 404s
 
 
-@pytest.mark.parametrize(
+@each_case(
     "title",
     [
         "404",
@@ -230,7 +231,7 @@ def test_a_page_whose_title_says_so_is_a_soft_404(title: str) -> None:
     assert says_missing(title, "Try the search.")
 
 
-@pytest.mark.parametrize(
+@each_case(
     "title",
     [
         "",
@@ -260,7 +261,7 @@ def test_any_title_and_text_are_looked_at(title: str, text: str) -> None:
     assert says_missing(title, text) in (True, False)
 
 
-@pytest.mark.parametrize(("name", "every"), [("wikispeedia", 4), ("webkb", 1)])
+@each_case(("name", "every"), [("wikispeedia", 4), ("webkb", 1)])
 def test_of_real_pages_only_those_are_soft_404s_that_are(name: str, every: int) -> None:
     found = []
     with shared(f"{name}/pages.warc.gz").open("rb") as file:

@@ -1,10 +1,10 @@
 from urllib.parse import urljoin, urlsplit
 
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from scentline.models.url import MAX_LENGTH, canonical, host, identifier, tokens, without_query
+from tests.cases import each_case
 
 SPELLINGS = """
     http https : // / \\ .. . %2e %2F % %7e %c3%a9 %zz ? # @ [ ] ::1 :80 :443 example.org EXAMPLE é ß | " ' <
@@ -15,7 +15,7 @@ URLISH = st.one_of(st.text(), st.lists(PIECES, max_size=20).map("".join))
 LIKELY = URLISH.map(lambda rest: "http://example.org/" + rest)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("written", "known_as"),
     [
         ("HTTP://EXAMPLE.ORG", "http://example.org/"),
@@ -55,7 +55,7 @@ def test_each_spelling_of_a_page_has_one_canonical_form(written: str, known_as: 
     assert canonical(written) == known_as
 
 
-@pytest.mark.parametrize(
+@each_case(
     "url",
     [
         "",
@@ -116,7 +116,7 @@ def test_a_url_that_seems_to_be_canonical_is_read_as_any_other(
     assert canonical(url) == canonical(f"{url}#") or len(url) == MAX_LENGTH
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("link", "target"),
     [
         ("c", "http://example.org/a/c"),
@@ -189,7 +189,7 @@ def test_a_canonical_base_joined_with_nothing_is_itself(url: str) -> None:
         assert canonical("#x", base) == base
 
 
-@pytest.mark.parametrize(
+@each_case(
     "url",
     [" " * 1990 + "x", "%" * 2000, "http://" + "a" * 1990, "http://" + "a." * 990, "\\" * 2000, "../" * 600],
 )

@@ -9,6 +9,7 @@ import pytest
 from scentline.models.depth.sessions import Session
 from scentline.models.depth.surfers import Surfer, best, fit
 from scentline.models.depth.visits import Visits
+from tests.cases import each_case
 
 KNOWN = [(Surfer.A, 0.2), (Surfer.A, 0.38), (Surfer.B, 0.3), (Surfer.B, 0.7), (Surfer.C, 0.3), (Surfer.C, 0.5)]
 
@@ -62,7 +63,7 @@ def log_likelihood(visits: Visits, surfer: Surfer, q: float) -> float:
     return sum(views * math.log(surfer.share(q, level)) for level, views in enumerate(visits.views))
 
 
-@pytest.mark.parametrize(("surfer", "q"), KNOWN)
+@each_case(("surfer", "q"), KNOWN)
 def test_the_fit_finds_the_q_of_simulated_sessions(surfer: Surfer, q: float) -> None:
     found = fit(counted(surfer, q, 100_000, np.random.default_rng(1)), surfer)
     assert found.q == pytest.approx(q, abs=0.01)
@@ -70,7 +71,7 @@ def test_the_fit_finds_the_q_of_simulated_sessions(surfer: Surfer, q: float) -> 
     assert found.error < 0.01
 
 
-@pytest.mark.parametrize(("surfer", "q"), KNOWN)
+@each_case(("surfer", "q"), KNOWN)
 def test_the_interval_covers_the_known_q_nineteen_times_in_twenty(surfer: Surfer, q: float) -> None:
     random = np.random.default_rng(2)
     fits = [fit(counted(surfer, q, 4_000, random), surfer) for _ in range(300)]
@@ -79,7 +80,7 @@ def test_the_interval_covers_the_known_q_nineteen_times_in_twenty(surfer: Surfer
     assert 0.91 < covered < 0.99
 
 
-@pytest.mark.parametrize(("surfer", "q"), KNOWN)
+@each_case(("surfer", "q"), KNOWN)
 def test_sessions_simulated_at_once_are_those_simulated_one_by_one(surfer: Surfer, q: float) -> None:
     one_by_one = surfed(surfer, q, 3_000, Random(5)).reached()
     at_once = counted(surfer, q, 3_000, np.random.default_rng(5)).reached()
@@ -99,7 +100,7 @@ def test_views_taken_for_independent_would_claim_too_much() -> None:
     assert together.high - together.low > 1.3 * (apart.high - apart.low)
 
 
-@pytest.mark.parametrize("surfer", Surfer)
+@each_case("surfer", Surfer)
 def test_no_other_q_is_likelier(surfer: Surfer) -> None:
     visits = Visits(views=[40, 30, 0, 12, 3], sessions=30, squares=(400, 200, 300))
     found = fit(visits, surfer)
@@ -108,7 +109,7 @@ def test_no_other_q_is_likelier(surfer: Surfer) -> None:
     assert found.low < found.q < found.high
 
 
-@pytest.mark.parametrize(("surfer", "q"), [(Surfer.A, 0.2), (Surfer.A, 0.38), (Surfer.B, 0.6), (Surfer.C, 0.5)])
+@each_case(("surfer", "q"), [(Surfer.A, 0.2), (Surfer.A, 0.38), (Surfer.B, 0.6), (Surfer.C, 0.5)])
 def test_the_best_model_is_the_one_that_made_the_sessions(surfer: Surfer, q: float) -> None:
     found = best(surfed(surfer, q, 5_000, Random(4)))
     assert found.surfer is surfer

@@ -13,6 +13,7 @@ from scentline.models.depth.sessions import unbrowsed
 from scentline.models.depth.site import ENOUGH, Advice, Directories, Site, by_model, stop, why
 from scentline.models.depth.visits import Visits
 from scentline_lab.depth.breadth import breadth_first, ranks_by_level
+from tests.cases import each_case
 
 #: Days of a calendar that is fetched to some depth only.
 FETCHED = 30
@@ -58,7 +59,7 @@ def test_a_trap_whose_links_never_lead_back_gets_a_depth_too() -> None:
     assert grown(tree).depth(0.9) == 14
 
 
-@pytest.mark.parametrize("links", [calendar, tree])
+@each_case("links", [calendar, tree])
 def test_the_surfer_is_the_stationary_distribution_of_his_chain(links: Callable[[int], list[int]]) -> None:
     growth, levels = grown(links), 200
     chain = np.zeros((levels, levels))
@@ -193,7 +194,7 @@ def test_nothing_known_is_no_advice() -> None:
     assert Site(home="/").advice() == Advice(None, "", "0 sessions, and no page was fetched")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("url", "reason"),
     [
         ("http://example.org/", ""),

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from scentline.models.depth.surfers import Surfer
+from tests.cases import each_case
 
 #: Levels of a truncated chain: at the q tested here what lies deeper has less than 1e-12 of the time.
 LEVELS = 120
@@ -30,7 +31,7 @@ def stationary(surfer: Surfer, q: float) -> NDArray[np.float64]:
     return solution
 
 
-@pytest.mark.parametrize(("surfer", "q"), CASES)
+@each_case(("surfer", "q"), CASES)
 def test_the_distribution_of_levels_is_the_stationary_one_of_the_chain(surfer: Surfer, q: float) -> None:
     solved = stationary(surfer, q)
     shares = [surfer.share(q, level) for level in range(LEVELS)]
@@ -73,7 +74,7 @@ def test_five_levels_keep_nine_tenths_up_to_a_q_of_two_thirds() -> None:
     assert Surfer.B.depth(0.69, 0.9) == 6
 
 
-@pytest.mark.parametrize(("surfer", "q"), [(Surfer.A, 0.5), (Surfer.B, 1.0), (Surfer.C, -0.1)])
+@each_case(("surfer", "q"), [(Surfer.A, 0.5), (Surfer.B, 1.0), (Surfer.C, -0.1)])
 def test_a_surfer_who_never_comes_back_has_no_distribution(surfer: Surfer, q: float) -> None:
     with pytest.raises(ValueError, match=f"model {surfer}: q is {q}, expected 0 <= q < "):
         surfer.share(q, 0)

@@ -30,13 +30,14 @@ from scentline_lab.patterns.quality import (
 )
 from scentline_lab.simulation.baselines.simple import Ranked
 from scentline_lab.simulation.virtual import Terms, virtual_crawl
+from tests.cases import each_case
 
 LIST = Pattern("list", True, urls=4, visits=20, referrals=60, authority=0.2, hub=0.9)
 ITEM = Pattern("item", True, urls=50, visits=100, referrals=10, authority=0.9, hub=0.1)
 ABOVE = Pattern("above", False, urls=54, visits=120, referrals=70)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("ranking", "of_list", "of_item"),
     [
         (FETCH["volume"], 4, 50),

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from scentline.models.patterns.build import Growth, Syntax, build, entropy
 from scentline.models.patterns.tree import PARAMETERS, SEGMENTS, Node, TreeCut, decompose
 from scentline.models.url import canonical
+from tests.cases import each_case
 
 #: Two kinds of pages: ten items by number, in two shops, and three lists.
 SHOP = [
@@ -46,7 +47,7 @@ def test_figure_3a_a_url_is_decomposed_into_key_value_pairs() -> None:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("url", "parts"),
     [
         ("http://a.test/", {"scheme": "http", "host.1": "test", "host.2": "a", "path.1": ""}),

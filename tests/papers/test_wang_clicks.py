@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.models.news.clicks import DAY, DailyClicks, History
+from tests.cases import each_case
 
 URLS = [f"http://a.org/{number}" for number in range(4)]
 #: (page, user, day, second of the day)
@@ -130,7 +131,7 @@ def test_a_day_that_was_closed_early_stays_closed_when_the_next_one_begins() -> 
     assert (clicks.late, clicks.uncounted) == (1, 0)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("window", "open_days", "pages", "visitors"), [(1, 2, 1, 1), (5, 0, 1, 1), (5, 1, 0, 1), (5, 1, 1, 0)]
 )
 def test_impossible_bounds_are_refused(window: int, open_days: int, pages: int, visitors: int) -> None:

@@ -8,6 +8,7 @@ from scentline.models.news.clicks import Criterion, DailyClicks, History, concen
 from scentline.models.news.outlinks import Hub, Outlinks
 from scentline.models.news.prefixes import DEPTH, NewsPrefix, NewsPrefixes, PrefixTree, news_prefix, nodes
 from scentline_lab.news.discovery import Cut, NewsDiscovery, best_cut, prefixes
+from tests.cases import each_case
 
 #: Clicks of a news page, in per cent, on the days after its birth.
 DECAY = [53, 22, 8, 7, 4, 2, 2, 3]
@@ -86,7 +87,7 @@ def test_what_came_after_the_last_day_is_not_looked_at() -> None:
     assert (found["early"].clicks, found["early"].kind) == (9, "news")
 
 
-@pytest.mark.parametrize("numbers", [(0, 1.91, 1.0), (3, 0.0, 1.0), (3, 1.91, -0.1)])
+@each_case("numbers", [(0, 1.91, 1.0), (3, 0.0, 1.0), (3, 1.91, -0.1)])
 def test_an_impossible_criterion_is_refused(numbers: tuple[int, float, float]) -> None:
     with pytest.raises(ValueError, match="expected"):
         Criterion(*numbers)
@@ -164,7 +165,7 @@ def test_a_url_matches_the_prefix_that_it_begins_with(known: dict[str, bool], as
         assert len(begun) <= 1
 
 
-@pytest.mark.parametrize("text", ["example.org", "example.org/news", "mailto:a@example.org/", "", "/", "?"])
+@each_case("text", ["example.org", "example.org/news", "mailto:a@example.org/", "", "/", "?"])
 def test_what_is_no_news_prefix_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="expected a folder such as"):
         news_prefix(text)

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.models.news.revisits import ArrivalRate, Revisits, price
+from tests.cases import each_case
 from tests.papers.wang import expected, simulate
 
 HOUR, DAY, WEEK = 3_600.0, 86_400.0, 604_800.0
@@ -50,7 +51,7 @@ def test_known_rates_are_learned() -> None:
         assert revisits.rate(hub) == pytest.approx(rate, rel=4 / math.sqrt(links))
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@each_case("seed", [1, 2, 3])
 def test_links_wait_shorter_than_with_equal_intervals_and_nearly_as_short_as_with_known_rates(
     seed: int,
 ) -> None:
@@ -195,7 +196,7 @@ def test_the_hub_whose_links_wait_longest_in_all_comes_first() -> None:
     assert revisits.due(10.0) == ["new", "fast", "slow"]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("budget", "bounds"),
     [(0.0, {}), (1.0, {"shortest": 0.0}), (1.0, {"shortest": 9.0, "longest": 8.0}), (1.0, {"half_life": 0.0})],
 )
@@ -204,7 +205,7 @@ def test_impossible_schedules_are_refused(budget: float, bounds: dict[str, float
         Revisits(budget, **bounds)
 
 
-@pytest.mark.parametrize(("rate", "weight"), [(0.0, 1.0), (1.0, 0.0), (math.nan, 1.0)])
+@each_case(("rate", "weight"), [(0.0, 1.0), (1.0, 0.0), (math.nan, 1.0)])
 def test_an_impossible_expectation_is_refused(rate: float, weight: float) -> None:
     with pytest.raises(ValueError, match="expected"):
         ArrivalRate.expecting(rate, weight)

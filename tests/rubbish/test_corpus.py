@@ -7,11 +7,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from bench.fuzz.corpus import CORPUS, content, inputs
 from bench.fuzz.targets import TARGETS
 from tests.agents.commands import ROOT
+from tests.cases import each_case
 from tests.patience import PATIENCE
 
 FILES = [path for reader in TARGETS for path in inputs(reader)]
@@ -44,12 +43,12 @@ def _told(*arguments: str) -> list[Any]:
     return [json.loads(line) for line in ended.stdout.splitlines()]
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}-{path.stem}")
+@each_case("path", FILES)
 def test_it_is_read_or_refused(path: Path) -> None:
     assert read()[path.parent.name, path.name] == ""
 
 
-@pytest.mark.parametrize("reader", TARGETS)
+@each_case("reader", TARGETS)
 def test_mutations_of_the_corpus_are_read_or_refused(reader: str) -> None:
     files = {path.name for path in inputs(reader)}
     mutated = {name: failure for (of, name), failure in read().items() if of == reader and name not in files}

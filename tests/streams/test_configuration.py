@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from scentline.streams.configuration import ConfigurationError, Loaded, assignment, keys, load
 from scentline.streams.settings import Settings
+from tests.cases import each_case
 
 
 def loaded(
@@ -177,7 +178,7 @@ def test_every_key_has_a_meaning() -> None:
     assert [key for key, field in keys().items() if not field.description] == []
 
 
-@pytest.mark.parametrize("text", ["frontier.budget", "=1", ""])
+@each_case("text", ["frontier.budget", "=1", ""])
 def test_an_assignment_needs_a_key_and_a_value(text: str) -> None:
     with pytest.raises(ConfigurationError, match="is not KEY=VALUE"):
         assignment(text)

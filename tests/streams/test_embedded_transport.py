@@ -16,6 +16,7 @@ from faust.types import TP
 
 from scentline.streams.transport import embedded
 from scentline.streams.transport.journal import Journal
+from tests.cases import each_case
 from tests.patience import PATIENCE
 
 ID = "app"
@@ -296,7 +297,7 @@ def test_a_new_topic_is_taken_in_and_what_was_not_acknowledged_comes_again(tmp_p
 # topics and messages
 
 
-@pytest.mark.parametrize("broker", ["embedded://relative/x", "embedded://", "embedded:///"])
+@each_case("broker", ["embedded://relative/x", "embedded://", "embedded:///"])
 def test_a_broker_url_without_an_absolute_directory_is_refused(broker: str) -> None:
     embedded.register()
     with pytest.raises(ValueError, match="expected embedded:///ABSOLUTE/DIRECTORY"):

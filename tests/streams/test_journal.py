@@ -24,6 +24,7 @@ from scentline.streams.transport.journal import Journal, UnknownTopicError
 from scentline.streams.transport.partition import Clock
 from scentline.streams.transport.publisher import JournalPublisher, Publisher
 from tests.agents.shards import put
+from tests.cases import each_case
 from tests.patience import PATIENCE
 
 KILLS = 6
@@ -234,7 +235,7 @@ def test_a_topic_made_before_there_was_a_bound_is_given_one(journal: Journal) ->
     assert journal.start("t", 0) == 25
 
 
-@pytest.mark.parametrize(("jump", "elapsed"), [(31_536_000.0, 60.0), (-3_600.0, -3_540.0), (0.0, 60.0)])
+@each_case(("jump", "elapsed"), [(31_536_000.0, 60.0), (-3_600.0, -3_540.0), (0.0, 60.0)])
 def test_a_clock_that_is_set_forward_ages_no_record(jump: float, elapsed: float) -> None:
     wall, steady = [1_700_000_000.0], [50.0]
     now = Clock(lambda: wall[0], lambda: steady[0])

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from scentline.streams.logging import PERSONAL, RESERVED, EventLog, JsonFormatter, TextFormatter, configure
 from scentline.streams.settings import LogSettings
+from tests.cases import each_case
 
 log = EventLog("frontier")
 
@@ -100,7 +101,7 @@ def test_python_warnings_are_events(capsys: pytest.CaptureFixture[str]) -> None:
     assert "warning py.warnings:" in written
 
 
-@pytest.mark.parametrize("name", sorted(PERSONAL | RESERVED))
+@each_case("name", sorted(PERSONAL | RESERVED))
 def test_a_field_that_names_a_person_or_is_the_lines_own_is_refused_at_any_level(name: str) -> None:
     with pytest.raises(ValueError, match=f"can't be named {name}"):
         EventLog("test").debug("x", **{name: "v"})

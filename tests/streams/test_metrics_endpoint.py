@@ -18,6 +18,7 @@ from scentline.streams.metrics.endpoint import MOST_REQUESTS, endpoint, serving
 from scentline.streams.metrics.reading import Reading
 from scentline.streams.metrics.registry import Health, Metrics
 from scentline.streams.settings import MetricsSettings
+from tests.cases import each_case
 from tests.patience import PATIENCE, wait_for
 from tests.streams.scraping import HOST, PATIENT, asked, get
 
@@ -170,8 +171,8 @@ def connected(url: str) -> socket.socket:
     return socket.create_connection((HOST, int(url.rpartition(":")[2])), timeout=PATIENCE)
 
 
-@pytest.mark.parametrize("sent", [b"", b"GET /metrics HTTP/1.1\r\nX: "])
-@pytest.mark.parametrize("idle", [MOST_REQUESTS, 3 * MOST_REQUESTS])
+@each_case("sent", [b"", b"GET /metrics HTTP/1.1\r\nX: "])
+@each_case("idle", [MOST_REQUESTS, 3 * MOST_REQUESTS])
 def test_connections_that_ask_for_nothing_stop_no_health_check(sent: bytes, idle: int) -> None:
     def fill(url: str) -> None:
         with ExitStack() as opened:

@@ -1,10 +1,10 @@
 """What is declared of topics holds together, whatever the number of partitions."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.streams.topics import TABLES, TOPICS, Declared, changelog_of, declared
+from tests.cases import each_case
 
 DECLARED = declared(4)
 
@@ -26,7 +26,7 @@ def test_every_topic_and_changelog_is_declared_once() -> None:
     assert len(set(names)) == len(names) == len(TOPICS) + len(TABLES)
 
 
-@pytest.mark.parametrize("topic", DECLARED, ids=ids)
+@each_case("topic", DECLARED)
 def test_no_topic_grows_without_bound(topic: Declared) -> None:
     if topic.configs["cleanup.policy"] == "compact":
         assert int(topic.configs["max.compaction.lag.ms"]) > 0
@@ -36,7 +36,7 @@ def test_no_topic_grows_without_bound(topic: Declared) -> None:
         assert int(topic.configs["retention.bytes"]) > int(topic.configs["segment.bytes"])
 
 
-@pytest.mark.parametrize("topic", DECLARED, ids=ids)
+@each_case("topic", DECLARED)
 def test_a_segment_holds_the_largest_batch_and_a_request_too(topic: Declared) -> None:
     assert int(topic.configs["max.message.bytes"]) <= int(topic.configs["segment.bytes"])
     assert int(topic.configs["max.message.bytes"]) < 100 * 1024 * 1024

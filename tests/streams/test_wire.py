@@ -31,6 +31,7 @@ from scentline.streams.records import (
 )
 from scentline.streams.topics import HARVEST, PREDICATES, PROXY_LOG, TABLES, TOPICS
 from scentline.streams.transport.layout import FORMAT
+from tests.cases import each_case
 from tests.streams.wire.forms import CODECS, FORMS, RECORD, Form
 from tests.streams.wire.newer import newer
 from tests.streams.wire.records import RECORDS, TAUGHT
@@ -73,7 +74,7 @@ def unread(form: Form, problem: str) -> str:
 # pins
 
 
-@pytest.mark.parametrize("form", ALL, ids=str)
+@each_case("form", ALL)
 def test_every_record_and_row_has_the_bytes_that_are_pinned(form: Form) -> None:
     pins = pinned(form.file).get(form.name)
     assert pins is not None, changed(form, "has no pin")
@@ -90,7 +91,7 @@ def test_rows_that_changed_are_a_format_of_their_own() -> None:
     )
 
 
-@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+@each_case("file", FILES)
 def test_whatever_was_pinned_once_is_read_as_it_was_meant(file: Path) -> None:
     forms = {form.name: form for form in ALL if form.file == file}
     for name, values in pinned(file).items():
@@ -119,7 +120,7 @@ def test_every_topic_and_every_table_has_examples() -> None:
     assert set(ROWS) == set(ROW_TYPES) == set(TABLES)
 
 
-@pytest.mark.parametrize("table", TABLES)
+@each_case("table", TABLES)
 def test_every_row_type_has_an_example(table: str) -> None:
     kinds = get_args(ROW_TYPES[table]) or (ROW_TYPES[table],)
     assert {type(row) for row in ROWS[table]} == set(kinds), "add one to tests/streams/wire/rows.py"
@@ -141,11 +142,11 @@ def structs(value: Any) -> Iterator[msgspec.Struct]:
     if isinstance(value, msgspec.Struct):
         yield value
         value = [getattr(value, name) for name in value.__struct_fields__]
-    for each in value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ():
-        yield from structs(each)
+    for held in value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ():
+        yield from structs(held)
 
 
-@pytest.mark.parametrize("form", FORMS, ids=str)
+@each_case("form", FORMS)
 def test_no_field_of_an_example_is_left_at_its_default(form: Form) -> None:
     for struct in structs(form.example):
         for field in msgspec.structs.fields(struct):
@@ -171,7 +172,7 @@ def test_fields_that_a_later_release_appends_are_read_over(form: Form, added: tu
     assert form.decode(form.encode(newer(form.example, added))) == form.example
 
 
-@pytest.mark.parametrize("topic", sorted(set(RECORDS) - {PREDICATES.name, HARVEST.name}))
+@each_case("topic", sorted(set(RECORDS) - {PREDICATES.name, HARVEST.name}))
 def test_a_record_of_an_unknown_version_is_an_error_that_names_it(topic: str) -> None:
     to_bytes, read = CODECS[topic]
     for example in RECORDS[topic]:

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,6 +12,7 @@ from scentline.agents.window.curves import LEAST, SHOWN, chance, curve, lift
 from scentline.models.harvest import RANDOM, Harvest
 from scentline.streams.records import HarvestPoint, Standing
 from tests.agents.commands import ROOT
+from tests.cases import each_case
 
 NOW = 1_000_000.0
 RULES: dict[str, Any] = {
@@ -52,7 +52,7 @@ COLLAPSED = {"rate_by_pages": 0.14}
 STALE = {"matches": 50, "freshness": 0.49}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("seen", "name", "text"),
     [
         (
@@ -93,7 +93,7 @@ def test_an_alert_fires_as_its_rule_does(seen: Seen, name: str, text: str) -> No
     assert found.severity == RULES[name]["labels"]["severity"]
 
 
-@pytest.mark.parametrize(
+@each_case(
     "seen",
     [
         a_seen(curves={"p": [a_point(NOW - 1_799)]}),

@@ -25,6 +25,7 @@ from scentline.streams.topics import DEAD_LETTERS, OUTCOMES, partition_of
 from scentline.streams.transport.journal import Journal
 from tests.agents.shards import put
 from tests.agents.test_record import an_outcome
+from tests.cases import each_case
 from tests.window.crawls import make_tables
 from tests.window.test_page_index import tell
 
@@ -80,7 +81,7 @@ def a_host(name: str, row: HostRow) -> dict[str, dict[bytes, FrontierRow]]:
     return {name: {host_key(name): row}}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("state", "told"),
     [
         (HostState(), ("unknown", "", 0.0)),
@@ -228,9 +229,7 @@ def test_what_strangers_wrote_is_bounded_text() -> None:
                 assert len(found) <= 6 * hosts.ROBOTS
 
 
-@pytest.mark.parametrize(
-    "asked", [{"by": "row; DROP"}, {"find": "x" * 301}, {"offset": "-1"}, {"colour": "red"}]
-)
+@each_case("asked", [{"by": "row; DROP"}, {"find": "x" * 301}, {"offset": "-1"}, {"colour": "red"}])
 def test_what_can_not_be_asked_is_refused(asked: dict[str, str]) -> None:
     with pytest.raises(msgspec.ValidationError):
         msgspec.convert(asked, hosts.Query, strict=False)

@@ -20,6 +20,7 @@ from scentline.streams.settings import Settings
 from scentline.streams.topics import CHANGES, OUTCOMES, PREDICATES, partition_of
 from scentline.streams.transport.journal import Journal
 from tests.agents.test_record import an_outcome
+from tests.cases import each_case
 from tests.window.crawls import make_tables
 
 PARTITIONS = 2
@@ -42,9 +43,9 @@ def a_crawl(*told: Outcome | Change) -> Iterator[tuple[Journal, Reading]]:
 
 
 def tell(journal: Journal, *told: Outcome | Change, at: float = 0.0) -> None:
-    for each in told:
-        topic = OUTCOMES.name if isinstance(each, Outcome) else CHANGES.name
-        journal.append(topic, partition_of(each.url, PARTITIONS), None, msgspec.json.encode(each), at)
+    for one in told:
+        topic = OUTCOMES.name if isinstance(one, Outcome) else CHANGES.name
+        journal.append(topic, partition_of(one.url, PARTITIONS), None, msgspec.json.encode(one), at)
 
 
 def read(reading: Reading) -> None:
@@ -110,7 +111,7 @@ def test_what_a_page_says_is_text_on_one_line_and_of_bounded_length() -> None:
         assert "hockey" in seen(reading, search="hockey")["rows"][0]["title"][1::2]
 
 
-@pytest.mark.parametrize(
+@each_case(
     "asked", [{"after": "x"}, {"after": "1,2,3"}, {"search": "x" * 301}, {"show": "none"}, {"more": "1"}]
 )
 def test_nothing_else_can_be_asked(asked: dict[str, str]) -> None:
@@ -170,7 +171,7 @@ def test_a_hit_is_shown_with_the_words_it_last_satisfied_its_predicate_by() -> N
         assert row["holds"] == ["p"]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("chosen", "said"),
     [
         (

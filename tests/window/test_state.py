@@ -4,13 +4,13 @@ from collections import Counter
 from typing import Any
 
 import msgspec
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.agents.window.standings import together
 from scentline.agents.window.state import REASONS, Facts, said
 from scentline.streams.records import Standing
+from tests.cases import each_case
 
 NOW = 1_000_000.0
 
@@ -30,7 +30,7 @@ QUEUED = {"queued": {"p": 900, "q": 400}}
 WAITING = {"delay": 40, "retry-after": 2}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("facts", "mood", "text"),
     [
         (Facts(NOW, begun=False, running=False), "rest", "No crawl has begun in this directory yet."),

@@ -14,6 +14,7 @@ from starlette.types import Receive, Scope, Send
 
 from scentline.agents.window.command import Connection
 from scentline.agents.window.server import MOST_VIEWERS
+from tests.cases import each_case
 from tests.window.windows import entered
 
 
@@ -86,7 +87,7 @@ async def _said(asked: bytes) -> bytes:
         return found
 
 
-@pytest.mark.parametrize(
+@each_case(
     "asked",
     [
         b"",
@@ -94,7 +95,6 @@ async def _said(asked: bytes) -> bytes:
         b"GET / HTTP/1.1\r\nHost: x\r\n",
         b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nabc",
     ],
-    ids=["silent", "a line", "a head", "a body"],
 )
 def test_who_does_not_come_to_an_end_is_let_go(asked: bytes) -> None:
     assert asyncio.run(_said(asked)) == b""

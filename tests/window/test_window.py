@@ -12,6 +12,7 @@ import pytest
 
 from scentline.agents.window.server import SCREENS
 from tests.agents.commands import ROOT, TOLD_TO_END, complaint, printed, running
+from tests.cases import each_case
 from tests.patience import PATIENCE, wait_for
 from tests.window.windows import base_of, entered, printed_address
 
@@ -51,7 +52,7 @@ def origin(client: httpx.Client) -> dict[str, str]:
 # who gets in
 
 
-@pytest.mark.parametrize("path", ["/", "/api/now", "/events/now", "/static/main.js", "/nothing"])
+@each_case("path", ["/", "/api/now", "/events/now", "/static/main.js", "/nothing"])
 def test_nobody_gets_in_without_the_token(address: str, path: str) -> None:
     for cookies in ({}, {"scentline": "wrong"}):
         answer = httpx.get(base_of(address) + path, cookies=cookies)
@@ -64,9 +65,7 @@ def test_nobody_gets_in_without_the_token(address: str, path: str) -> None:
     assert httpx.get(f"{base_of(address)}/healthz").text == "ok\n"
 
 
-@pytest.mark.parametrize(
-    "host", ["evil.example", "evil.example:8420", "127.0.0.1", "localhost.evil.example", ""]
-)
+@each_case("host", ["evil.example", "evil.example:8420", "127.0.0.1", "localhost.evil.example", ""])
 def test_a_name_that_was_made_to_point_here_gets_nothing(client: httpx.Client, host: str) -> None:
     assert client.get("/api/now", headers={"Host": host}).status_code == 421
 

@@ -22,6 +22,7 @@ from scentline_lab.simulation.baselines.simple import Backlink, BreadthFirst, Ch
 from scentline_lab.simulation.baselines.texts import Query, Texts
 from scentline_lab.simulation.crawler import Crawler, Task
 from scentline_lab.simulation.virtual import Terms, virtual_crawl
+from tests.cases import each_case
 from tests.papers.ranks import dense
 
 
@@ -331,7 +332,7 @@ def test_the_machine_parts_rows_and_weighs_classes_alike() -> None:
     assert machine.weights[2] == 0
 
 
-@pytest.mark.parametrize("holds", [True, False])
+@each_case("holds", [True, False])
 def test_one_class_alone_is_an_error(holds: bool) -> None:
     nothing = np.zeros(2, np.int32)
     with pytest.raises(ValueError, match="expected hits and others"):

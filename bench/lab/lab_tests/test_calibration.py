@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from scentline.models.learner.calibration import MOST_LOGIT, PRIORS, Calibration, calibrated
 from scentline_lab.simulation.calibration import calibration as measured
+from tests.cases import each_case
 
 LABELS = st.lists(
     st.tuples(st.floats(0, 1), st.booleans(), st.sampled_from(["selected", "explored", "other"])), max_size=30
@@ -21,7 +22,7 @@ def test_before_the_first_label_selected_pages_are_believed_and_explored_ones_mu
     assert calibrated(0.19, explored) == pytest.approx(0.04, abs=0.01)
 
 
-@pytest.mark.parametrize("chosen", ["selected", "explored"])
+@each_case("chosen", ["selected", "explored"])
 def test_ten_labels_matter_somewhat(chosen: str) -> None:
     calibration = Calibration()
     for _ in range(10):
@@ -44,7 +45,7 @@ def test_selected_and_explored_pages_are_learned_apart_and_others_not_at_all() -
     assert calibration.shifts == both
 
 
-@pytest.mark.parametrize("chosen", ["selected", "explored"])
+@each_case("chosen", ["selected", "explored"])
 def test_probabilities_that_come_out_too_high_are_corrected(chosen: str) -> None:
     random = Random(3)
     calibration = Calibration()

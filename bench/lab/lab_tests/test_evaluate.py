@@ -51,6 +51,7 @@ from tests.agents.commands import (
     wait_until,
 )
 from tests.agents.test_archive import page, write
+from tests.cases import each_case
 from tests.patience import PATIENCE
 from tests.window.browser import SCHEMES, WIDTHS, Browser
 
@@ -340,7 +341,7 @@ def test_a_category_without_labels_is_refused_before_anything_is_read(files: Pat
     assert "give --labels TSV" in complaint(files, "evaluate", *given)
 
 
-@pytest.mark.parametrize("option", ["--budget", "--starts", "--jobs", "--seeds"])
+@each_case("option", ["--budget", "--starts", "--jobs", "--seeds"])
 def test_numbers_have_to_be_positive(files: Path, option: str) -> None:
     run = scentline(files, *command("--out", "zero", option, "0"))
     assert run.returncode == 2
@@ -535,7 +536,7 @@ def test_the_webs_behind_the_documented_figures_are_webs() -> None:
     assert all(parse(text) for web in webs.values() for text in web.predicates.values())
 
 
-@pytest.mark.parametrize("given", [[], ["--webs", "webs.toml", "--archive", "pages.warc.gz"]])
+@each_case("given", [[], ["--webs", "webs.toml", "--archive", "pages.warc.gz"]])
 def test_either_an_archive_or_a_file_of_webs_is_given(files: Path, given: list[str]) -> None:
     assert "--webs" in complaint(files, "evaluate", "--out", "neither", *given)
 
@@ -562,7 +563,7 @@ def test_settings_of_the_policies_and_of_the_log_are_honoured(files: Path) -> No
     assert max(map(len, made.trace.together.values())) == 2 < max(map(len, made.whole.together.values()))
 
 
-@pytest.mark.parametrize("text", ["learn.combiner=river", "learn.fade=0.1", "frontier.ordering=pagerank"])
+@each_case("text", ["learn.combiner=river", "learn.fade=0.1", "frontier.ordering=pagerank"])
 def test_a_setting_that_would_be_passed_over_is_refused(files: Path, text: str) -> None:
     key = text.partition("=")[0]
     assert complaint(files, *command("--out", "refused", "--set", text)).startswith(f"{key} is ")

@@ -13,6 +13,7 @@ from scentline_lab.simulation.baselines.informed import Hindsight
 from scentline_lab.simulation.crawler import Task
 from scentline_lab.simulation.policies import Truth
 from scentline_lab.simulation.virtual import Terms, virtual_crawl
+from tests.cases import each_case
 
 FLAT = [Input(entry.name, 0.0, 1.0) for entry in INPUTS]
 LINKS = tuple(Link(f"http://a.test/{n}", ("ski" if n % 3 else "sea",), position=n) for n in range(30))
@@ -24,7 +25,7 @@ def crawl(school: School, hits: set[str], pages: dict[str, Page] = PAGES) -> Non
     virtual_crawl(pages, hits, ["http://a.test/"], school(Task((), Trace([]), Random(1)), TRUTH), Terms(30))
 
 
-@pytest.mark.parametrize("failures", [False, True])
+@each_case("failures", [False, True])
 def test_crawlers_start_with_the_weights_that_are_given(failures: bool) -> None:
     school = School(INPUTS, failures)
     for _ in range(2):

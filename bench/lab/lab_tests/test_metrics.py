@@ -12,6 +12,7 @@ from scentline_lab.simulation.calibration import calibration, equal_mass, equal_
 from scentline_lab.simulation.metrics import auc, band, harvest_at, lift_curve, relative
 from scentline_lab.simulation.significance import interval, macro, paired_bootstrap
 from scentline_lab.simulation.virtual import Request
+from tests.cases import each_case
 
 HITS = st.lists(st.booleans(), max_size=30)
 
@@ -64,7 +65,7 @@ def test_curves_that_do_not_match_are_an_error() -> None:
         band([])
 
 
-@pytest.mark.parametrize("pages", [0, -1])
+@each_case("pages", [0, -1])
 def test_no_pages_are_an_error(pages: int) -> None:
     with pytest.raises(ValueError, match="at least 1"):
         harvest_at([True], pages)
@@ -117,7 +118,7 @@ def test_chosen_and_explored_pages_are_looked_at_apart() -> None:
     assert calibration([]) is None
 
 
-@pytest.mark.parametrize("wrong", [-0.1, 1.5, float("nan")])
+@each_case("wrong", [-0.1, 1.5, float("nan")])
 def test_what_is_no_probability_is_an_error(wrong: float) -> None:
     with pytest.raises(ValueError, match=f"a probability is {wrong}"):
         calibration([(0.5, True), (wrong, False)])
@@ -168,7 +169,7 @@ def test_windows_are_all_outcomes_in_their_order_in_parts_of_one_size(
     assert sum(place.size * place.rate for place in found) == pytest.approx(sum(hit for _, hit in sample))
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("rate", "count", "deviations", "expected"),
     [
         (0.5, 4, 1.0, (0.2764, 0.7236)),
@@ -247,7 +248,7 @@ def test_equal_policies_are_tied() -> None:
     assert not found.significant
 
 
-@pytest.mark.parametrize(("first", "second"), [([], []), ([0.1], [0.1, 0.2])])
+@each_case(("first", "second"), [([], []), ([0.1], [0.1, 0.2])])
 def test_runs_without_a_partner_are_an_error(first: list[float], second: list[float]) -> None:
     with pytest.raises(ValueError, match="paired bootstrap"):
         paired_bootstrap(apart(first), apart(second), Random(1))

@@ -17,6 +17,7 @@ from scentline_lab.order.results import Results
 from scentline_lab.synthetic.web import SyntheticWeb
 from tests.agents.commands import TOLD_TO_END, printed, running, scentline, wait_until
 from tests.agents.test_archive import page, write
+from tests.cases import each_case
 from tests.patience import PATIENCE
 from tests.shared import shared
 
@@ -192,7 +193,7 @@ def test_an_archive_has_its_titles_words_and_anchors(tmp_path: Path) -> None:
     assert web.fetch(1).words == {"here": 2, "back": 1}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("arguments", "text"),
     [
         (["missing.tsv"], "there is no such file"),

@@ -35,6 +35,7 @@ from scentline_lab.patterns.pictures import ROWS, draw_tree
 from scentline_lab.patterns.quality import layout_similarity
 from tests.agents.commands import TOLD_TO_END, complaint, last_line, printed, running, wait_until
 from tests.agents.test_archive import write
+from tests.cases import each_case
 from tests.papers.test_liu_ranking import TOPICS, forum
 from tests.patience import PATIENCE
 from tests.shared import shared
@@ -124,7 +125,7 @@ def test_without_a_mirror_what_needs_links_is_left_out_and_said(files: Path, tmp
     assert "10.0." not in files_too, "a user is named"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("change", "error", "expected"),
     [
         ({"site": None}, ConfigurationError, "no page view of any site"),

@@ -26,6 +26,7 @@ from scentline_lab.synthetic.export import export
 from scentline_lab.synthetic.log import START
 from scentline_lab.synthetic.vocabulary import TOPICS
 from scentline_lab.synthetic.web import SyntheticWeb
+from tests.cases import each_case
 
 SEEDS = (1, 2, 7)
 
@@ -85,13 +86,13 @@ def test_an_answer_does_not_depend_on_what_was_asked_before() -> None:
     assert forward == {url: fresh.answer(url, {}).body for url in reversed(urls)}
 
 
-@pytest.mark.parametrize(("sites", "pages", "topics"), [(0, 10, 3), (3, 3, 3), (3, 10, 0), (3, 10, 13)])
+@each_case(("sites", "pages", "topics"), [(0, 10, 3), (3, 3, 3), (3, 10, 0), (3, 10, 13)])
 def test_a_size_out_of_range_is_an_error(sites: int, pages: int, topics: int) -> None:
     with pytest.raises(ValueError, match="expected"):
         SyntheticWeb(1, sites, pages, topics)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@each_case("seed", SEEDS)
 def test_the_pages_are_as_many_and_as_topical_as_predicates_need(seed: int) -> None:
     made = web(seed)
     assert 2300 <= len(categories(seed)) <= 3000
@@ -112,7 +113,7 @@ def test_a_sub_topics_pages_hold_its_keyword_and_few_others_do() -> None:
     assert statistics.mean(outside) < 0.2
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@each_case("seed", SEEDS)
 def test_links_keep_to_the_topic_far_more_often_than_chance_and_far_from_always(seed: int) -> None:
     made = web(seed)
     same: dict[bool, list[bool]] = {True: [], False: []}
@@ -232,7 +233,7 @@ def test_seeds_are_distinct_home_pages() -> None:
     assert len(web().seeds(100)) == 12
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@each_case("seed", SEEDS)
 def test_following_the_topic_of_links_beats_breadth_first(seed: int) -> None:
     rates: dict[str, list[float]] = {"topical": [], "breadth-first": []}
     for topic in ("Sports", "Music", "Travel"):
