@@ -1,7 +1,7 @@
 """``python -m bench.fair``: what predicates find that share a crawl, as parts of what each finds alone.
 
-Pairs and triples of common and rare predicates, at equal shares, are crawled by each rule of turns with the
-budget that each has alone, and so is the web breadth-first. A predicate's part is its hits by those that it has
+Pairs and triples of common and rare predicates, at equal shares, are crawled with the budget
+that each has alone, and so is the web breadth-first. A predicate's part is its hits by those that it has
 alone. Nobody can give all of them .6, so each part stands beside what it would be if the crawls that they make
 alone were cut off and put together in the best way: the greatest product of parts within the budget, a page
 counting for whomever it satisfies.
@@ -36,7 +36,6 @@ from scentline.streams.transport.journal import Journal
 from scentline_lab.picture import INK, Look, canvas, frame
 from scentline_lab.reading import load_web
 
-RULES = ("proportional", "yields", "shares")
 SEEDS = 10
 #: Pages between two places where a crawl may be cut off.
 CUT = 10
@@ -103,7 +102,7 @@ WORDS = ("century", "world")
 
 
 def main() -> None:
-    """Parse the command line, crawl, and print a line for each combination and rule."""
+    """Parse the command line, crawl, and print a line for each combination."""
     given = _arguments().parse_args()
     web: Web = WEBS[given.web]
     bench = Bench(web, given.data, given.budget, given.kept)
@@ -112,7 +111,7 @@ def main() -> None:
         if given.among:
             among(bench, starts, given.among, given.picture)
         else:
-            apart(bench, starts, given.rule or RULES)
+            apart(bench, starts)
 
 
 def _arguments() -> argparse.ArgumentParser:
@@ -120,7 +119,6 @@ def _arguments() -> argparse.ArgumentParser:
     parser.add_argument("--data", type=Path, default=DATA, help="the directory of the webs")
     parser.add_argument("--web", choices=[*WEBS], default="wikispeedia")
     parser.add_argument("--budget", type=int, default=300, help="pages of each crawl")
-    parser.add_argument("--rule", choices=RULES, action="append", help="rule of turns; all by default")
     parser.add_argument(
         "--starts", type=int, default=1, help="sets of seeds, or of chances where seeds are fixed"
     )
@@ -231,32 +229,30 @@ class Bench:
 # by pairs and triples
 
 
-def apart(bench: Bench, starts: Sequence[Crawls], rules: Sequence[str]) -> None:
-    """Crawl all combinations by each rule; print each predicate's part beside the best, and how all did."""
+def apart(bench: Bench, starts: Sequence[Crawls]) -> None:
+    """Crawl all combinations; print each predicate's part beside the best, and how all did."""
     combinations = bench.web.combinations
     predicates = sorted({name for names in combinations for name in names})
     bench.read(predicates)
-    parts: dict[str, dict[tuple[int, str], list[float]]] = {rule: {} for rule in ("best", *rules)}
-    lead: dict[str, dict[tuple[int, str], list[float]]] = {rule: {} for rule in rules}
+    parts: dict[str, dict[tuple[int, str], list[float]]] = {"best": {}, "found": {}}
+    lead: dict[tuple[int, str], list[float]] = {}
     for crawls in starts:
         alone = {name: crawls.crawl([name]).pages for name in predicates}
         breadth = crawls.crawl(predicates, "--policy", "breadth-first").pages
         for place, names in enumerate(combinations):
             _add(parts["best"], place, bench.best(names, alone))
-            for rule in rules:
-                pages = crawls.crawl(names, "--set", f"frontier.turns={rule}").pages
-                hits = {name: bench.hits(name, pages) for name in names}
-                whole = {name: max(1, bench.hits(name, alone[name])) for name in names}
-                _add(lead[rule], place, {name: hits[name] - bench.hits(name, breadth) for name in names})
-                _add(parts[rule], place, {name: hits[name] / whole[name] for name in names})
+            pages = crawls.crawl(names).pages
+            hits = {name: bench.hits(name, pages) for name in names}
+            whole = {name: max(1, bench.hits(name, alone[name])) for name in names}
+            _add(lead, place, {name: hits[name] - bench.hits(name, breadth) for name in names})
+            _add(parts["found"], place, {name: hits[name] / whole[name] for name in names})
     for place, names in enumerate(combinations):
-        for rule, found in parts.items():
+        for what, found in parts.items():
             each = ", ".join(f"{name} {mean(found[place, name]):.2f}" for name in names)
-            print(f"{rule:<14}{each}", flush=True)
-    for rule in rules:
-        _sum_up(rule, parts[rule], parts["best"])
-        behind = [f"{name} {mean(hits):+.1f} hits" for (_, name), hits in lead[rule].items() if mean(hits) < 0]
-        print(f"{'':<14}below breadth-first: {', '.join(behind) or 'nobody'}", flush=True)
+            print(f"{what:<14}{each}", flush=True)
+    _sum_up("found", parts["found"], parts["best"])
+    behind = [f"{name} {mean(hits):+.1f} hits" for (_, name), hits in lead.items() if mean(hits) < 0]
+    print(f"{'':<14}below breadth-first: {', '.join(behind) or 'nobody'}", flush=True)
 
 
 def _add(parts: dict[tuple[int, str], list[float]], place: int, found: Mapping[str, float]) -> None:

@@ -231,14 +231,6 @@ class FrontierSettings(Section):
     threshold: float = Field(
         -1000.0, description="Priority (sum of log interest ratios) below which a candidate is set aside."
     )
-    turns: Literal["proportional", "yields", "shares"] = Field(
-        "proportional",
-        description="Whose best candidate is fetched next: proportional weighs each chance of a hit by share "
-        "and by the hits had lately; yields favours who finds most; shares goes by shares alone.",
-    )
-    even: Annotated[float, Field(gt=0, le=1)] = Field(
-        0.3, description="Share of the fetches distributed by shares alone, unless turns are by shares."
-    )
     explore: Share = Field(0.01, description="Share of the fetches chosen at random.")
     time: Annotated[float, Field(ge=0)] = Field(
         0.0, description="Seconds for which a run orders pages; 0 is no limit. The next run has as many again."

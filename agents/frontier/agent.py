@@ -29,10 +29,9 @@ from scentline.agents.frontier.rows import FrontierRow, FrontierShard, TotalsRow
 from scentline.agents.frontier.selection import Budget, Selection
 from scentline.agents.frontier.standing import StandingTeller
 from scentline.agents.frontier.steered import Steered
-from scentline.models.frontier.proportional import ProportionalTurns
 from scentline.models.frontier.queue import ANSWERS_A_SWEEP
 from scentline.models.frontier.slots import Slots
-from scentline.models.frontier.turns import Turns, YieldTurns
+from scentline.models.frontier.turns import ProportionalTurns
 from scentline.models.predicate import parse
 from scentline.streams.absorber import Handler
 from scentline.streams.inbox import Shard
@@ -53,7 +52,6 @@ from scentline.streams.records import (
     steering_key,
 )
 from scentline.streams.runtime import Runtime
-from scentline.streams.settings import FrontierSettings
 from scentline.streams.stateful import Stateful
 from scentline.streams.topics import CHANGES, EVIDENCE, OUTCOMES, SIGHTINGS, STEERING
 
@@ -82,7 +80,7 @@ class FrontierAgent(Handler[FrontierRow]):
         self._partitions = runtime.publisher.partitions(SIGHTINGS.name)
         self.book = self._a_book()
         self.candidates = self._the_candidates()
-        self.turns: Turns = _turns(settings)
+        self.turns = ProportionalTurns()
         self._metrics = FrontierMetrics(runtime, self.candidates, self.totals, self.slots)
         self.revisits = RevisitMetrics(runtime)
         decode = Decoder[SightingPack](SightingPack)
@@ -458,10 +456,3 @@ class FrontierAgent(Handler[FrontierRow]):
         again = self.schedule is not None and not self.budget.limited
         left = bool(self.candidates.retries) or self.candidates.sweep.filling or hubs or again
         return self.spent or (self._dry and not left)
-
-
-def _turns(settings: FrontierSettings) -> Turns:
-    """Return the rule by which predicates have turns."""
-    if settings.turns == "proportional":
-        return ProportionalTurns(settings.even)
-    return YieldTurns(1.0 if settings.turns == "shares" else settings.even)

@@ -9,7 +9,7 @@ from scentline.agents.frontier.metrics import FrontierMetrics
 from scentline.agents.frontier.orders import choice_of, order_of, send
 from scentline.agents.frontier.revisits import Revisits
 from scentline.agents.frontier.rows import INSTANT, OPEN, Choice, FrontierRow, FrontierShard, PageRow
-from scentline.models.frontier.turns import Turns
+from scentline.models.frontier.turns import ProportionalTurns
 from scentline.models.frontier.window import Pace
 from scentline.models.url import host
 from scentline.streams.logging import EventLog
@@ -128,7 +128,7 @@ class Landing:
     def __init__(
         self,
         candidates: Candidates,
-        turns: Turns,
+        turns: ProportionalTurns,
         pace: Pace,
         instant: Instant | None,
         revisits: Revisits | None,

@@ -11,7 +11,7 @@ from scentline.agents.frontier.leases import Leases
 from scentline.agents.frontier.orders import SLOW_SECONDS
 from scentline.agents.frontier.revisits import Revisits
 from scentline.agents.frontier.rows import INSTANT, Choice, FrontierShard, HubRow
-from scentline.models.frontier.turns import Prospects, Turns
+from scentline.models.frontier.turns import ProportionalTurns, Prospects
 from scentline.models.frontier.window import Pace, window
 from scentline.models.url import host
 from scentline.streams.records import Limit
@@ -183,7 +183,7 @@ class Selection:
     def __init__(
         self,
         candidates: Candidates,
-        turns: Turns,
+        turns: ProportionalTurns,
         budget: Budget,
         leases: Leases,
         instant: Instant | None,

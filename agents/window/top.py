@@ -110,17 +110,10 @@ def shown(view: dict[str, Any], width: int) -> RenderableType:
     head = Text.assemble((printable(view["data"]), "bold"), "  ", word, state["text"])
     if not view["begun"]:
         return head
-    alerts = [
-        Text(
-            f"! {alert['name']}: {alert['text']}",
-            style="bold red" if alert["severity"] == "critical" else "yellow",
-        )
-        for alert in view["alerts"]
-    ]
     figures = Columns([Text(line) for line in _figures(view["figures"])], padding=(0, 3))
     more = view["total"] - len(view["predicates"])
     rest = [Text(f"{more:,} predicates more: scentline harvest tells of all.")] if more else []
-    return Group(head, *alerts, Text(), figures, Text(), _predicates(view, width), *rest)
+    return Group(head, Text(), figures, Text(), _predicates(view, width), *rest)
 
 
 def _figures(told: dict[str, Any]) -> list[str]:

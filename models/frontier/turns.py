@@ -1,10 +1,9 @@
-"""Whose turn it is to have a page fetched: by share, and by what a predicate's fetches have brought lately.
-
-The choice is weighted-fair between predicates that share the stream of fetches.
-"""
+"""Whose turn it is to have a page fetched: weighted-fair between predicates that share the fetches."""
 
 import math
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from heapq import nlargest
 from typing import Protocol, TypeAlias
 
 # Lags are sums of many small numbers: one that is zero but for rounding counts as zero.
@@ -89,14 +88,6 @@ class FairShare:
 #: A candidate's probability of a hit, by predicate.
 Prospects: TypeAlias = Mapping[str, float]
 
-#: Fetches of a predicate over which its yield is remembered: each one before counts that much less.
-MEMORY = 100.0
-#: How sharply turns follow yields: predicates that find about as much get about as many turns, one that finds
-#: half as much a sixteenth.
-SHARPNESS = 4
-#: Fetches at a yield of one half that every predicate is taken to have behind it.
-PRIOR_FETCHES = 2.0
-
 
 class Offers(Protocol):
     """What predicates have to offer for a turn."""
@@ -111,112 +102,163 @@ class Offers(Protocol):
         """Return what a predicate's best candidate promises to all, by all that was learned."""
 
 
-class Turns(Protocol):
-    """Whose best candidate is fetched next."""
+#: Turns over which hits are remembered: each one before counts that much less.
+MEMORY = 1_000
+#: Hits that every predicate is taken to have had: where there is hardly one to find, few turns go to looking.
+PRIOR_HITS = 0.25
+#: Hits of its own fetches, come and expected, that every predicate is taken to have had; and over how many hits
+#: expected both are remembered.
+PRIOR_OWN = 1.0
+OWN_MEMORY = 400
+#: Share of the turns that goes by the shares alone.
+EVEN = 0.3
+#: Predicates whose best candidates are looked at for one turn.
+LEADERS = 8
+#: The smallest part of what a candidate is worth that is told.
+LEAST_PART = 0.01
+#: Whose turns go by worth, among those that have turns by share: no predicate's name.
+_BY_WORTH = ""
+
+
+@dataclass(slots=True)
+class _Standing:
+    """A predicate's share, its hits lately, and how many of its own fetches' hits came and were expected."""
+
+    share: float
+    hits: float = 0.0
+    came: float = PRIOR_OWN
+    expected: float = PRIOR_OWN
+
+    @property
+    def belief(self) -> float:
+        """How many hits come where one is expected."""
+        return self.came / self.expected
+
+
+class ProportionalTurns:
+    """Chooses the page of the greatest sum, over predicates, of share times the chance of a hit by hits lately.
+
+    Each such choice climbs the sum of share times the logarithm of hits, the objective of proportional fairness
+    (Kelly, Maulloo and Tan 1998), as a proportionally fair scheduler does with rates for chances. A page may
+    count for several predicates, and whoever finds much gives way; with steady chances everybody gets turns by
+    share, however rare its hits.
+
+    A turn counts as the part of a hit that it promises, whatever comes of it: who promises too much gets no
+    more turns by that, and is believed less from then on. Hits that come of others' turns count whole. A
+    predicate that joins, or had no candidates, is taken to have had what makes it worth as much as the best: it
+    neither waits nor catches up.
+
+    ``even`` of the turns go by the shares alone: a predicate that has found nothing yet has chances that look
+    worse than they are, and might never find anything.
+    """
+
+    def __init__(self, even: float = EVEN) -> None:
+        self._even = even
+        self._fair = FairShare({_BY_WORTH: 1.0 - even} if even < 1 else {})
+        self._turn = _BY_WORTH
+        self._standings: dict[str, _Standing] = {}
+        #: The chances by which each competed for the latest turn.
+        self._competing: dict[str, float] = {}
 
     def set_share(self, name: str, share: float) -> None:
         """Add a predicate, or change its share; ValueError when it is not positive and finite."""
+        check_share(name, share)
+        if name in self._standings:
+            self._standings[name].share = share
+        else:
+            self._standings[name] = _Standing(share)
+        self._divide()
 
     def remove(self, name: str) -> None:
         """Give a predicate no turns until it has a share again."""
+        self._standings.pop(name, None)
+        self._competing.pop(name, None)
+        self._fair.remove(name)
+        self._divide()
+
+    def _divide(self) -> None:
+        total = sum(standing.share for standing in self._standings.values())
+        for name, standing in self._standings.items():
+            self._fair.set_share(name, self._even * standing.share / total)
 
     def brought(self, verdict: Mapping[str, bool], own: str | None) -> None:
-        """Note a judged page; ``own`` is whose turn brought it, None for nobody's."""
+        """Count a judged page's hits; ``own`` is whose turn brought it, None for nobody's."""
+        for name, hit in verdict.items():
+            if hit and name in self._standings:
+                standing = self._standings[name]
+                if name == own:
+                    standing.came += 1
+                else:
+                    standing.hits += 1
 
     def next(self, eligible: Collection[str], offers: Offers) -> str | None:
-        """Return who has the next turn among those eligible; None when none of them has one."""
+        """Return who has the next turn among those eligible; None when none of them has a candidate."""
+        names = [name for name in self._standings if name in eligible]
+        if len(names) < 2:
+            self._competing = {}
+            return next(iter(names), None)
+        self._compete({name: chance for name in names if (chance := offers.chance(name)) is not None})
+        terms = {name: self._term(name, chance) for name, chance in self._competing.items()}
+        self._turn = self._fair.next({_BY_WORTH, *self._competing}) or _BY_WORTH
+        if self._turn != _BY_WORTH:
+            return self._turn
+        leaders = nlargest(LEADERS, terms, key=terms.__getitem__)
+        return self._leading({name: self._worth(offers.head(name)) for name in leaders}, offers)
+
+    def _leading(self, worths: dict[str, float], offers: Offers) -> str | None:
+        """Return whose best candidate is worth most, by all that was learned."""
+        looked: set[str] = set()
+        while worths:
+            name = max(worths, key=worths.__getitem__)
+            if name in looked:
+                return name
+            looked.add(name)
+            chances = offers.best(name)
+            if chances:
+                self._competing[name] = chances.get(name, 0.0)
+                worths[name] = self._worth(chances)
+            else:
+                del worths[name]
+        return None
 
     def charge(self, name: str) -> None:
-        """Count one turn taken."""
+        """Count one turn taken: the hits of all that competed for it fade, and it has what it promised."""
+        if self._competing:
+            self._fair.charge(self._turn)
+        for other, chance in self._competing.items():
+            standing = self._standings[other]
+            standing.hits *= 1 - 1 / MEMORY
+            if other == name:
+                standing.hits += chance * standing.belief
+                standing.expected += chance
+                if standing.expected > OWN_MEMORY:
+                    standing.came /= 2
+                    standing.expected /= 2
 
     def parts(self, prospects: Prospects) -> dict[str, float]:
-        """Return for whom a candidate is chosen: predicates' parts of what it is worth, if several have one."""
+        """Return predicates' parts of what a candidate is worth, but the smallest."""
+        whole = self._worth(prospects)
+        if len(self._standings) < 2 or not whole:
+            return {}
+        parts = {
+            name: self._term(name, prospects[name]) / whole for name in self._standings if name in prospects
+        }
+        return {name: part for name, part in parts.items() if part >= LEAST_PART}
 
+    def _compete(self, chances: dict[str, float]) -> None:
+        """Raise the hits of those that did not compete last: they are worth no more than the best."""
+        before = [name for name in chances if name in self._competing]
+        best = max((self._term(name, chances[name]) for name in before), default=0.0)
+        for name in chances.keys() - self._competing.keys():
+            excess = self._term(name, chances[name]) / best if best else 1.0
+            if excess > 1:
+                standing = self._standings[name]
+                standing.hits = (PRIOR_HITS + standing.hits) * excess - PRIOR_HITS
+        self._competing = chances
 
-def check_even(even: float) -> None:
-    """Raise ValueError for a part of the turns that is not more than 0 and at most 1."""
-    if not 0 < even <= 1:
-        raise ValueError(f"turns: {even} of them even, expected more than 0 and at most 1")
+    def _worth(self, chances: Prospects) -> float:
+        return sum(self._term(name, chance) for name, chance in chances.items() if name in self._standings)
 
-
-class YieldTurns:
-    """Weighted-fair turns between predicates, some even by their shares, the others by their yields.
-
-    A predicate with hardly a page left to find would spend half of all fetches on nothing if turns went by
-    shares alone. So ``even`` of the turns go by the shares; the rest go by share times a power of the yield,
-    the part of a predicate's own fetches that lately satisfied it. Nobody gets less than ``even`` of its share.
-
-    >>> turns = YieldTurns(even=0.2)
-    >>> for name in ("science", "music"):
-    ...     turns.set_share(name, 1.0)
-    >>> for hit in (True, True, True, False):
-    ...     turns.brought({"science": hit}, "science")
-    ...     turns.brought({"music": False}, "music")
-    >>> [round(turns.weight(name), 2) for name in ("science", "music")]
-    [0.9, 0.1]
-    """
-
-    def __init__(self, even: float) -> None:
-        check_even(even)
-        self._even = even
-        self._fair = FairShare({})
-        self._shares: dict[str, float] = {}
-        self._fetches: dict[str, float] = {}
-        self._hits: dict[str, float] = {}
-
-    def set_share(self, name: str, share: float) -> None:
-        """Add a predicate, or change its share; ValueError when it is not positive and finite."""
-        self._fair.set_share(name, share)
-        self._shares[name] = share
-        self._fetches.setdefault(name, 0.0)
-        self._hits.setdefault(name, 0.0)
-        self._weigh()
-
-    def remove(self, name: str) -> None:
-        """Give a predicate no turns until it has a share again; what its fetches brought is remembered.
-
-        >>> turns = YieldTurns(even=0.5)
-        >>> for name in ("science", "music"):
-        ...     turns.set_share(name, 1.0)
-        >>> turns.remove("science")
-        >>> turns.weight("music")
-        1.0
-        """
-        if name in self._shares:
-            del self._shares[name]
-            self._fair.remove(name)
-            self._weigh()
-
-    def brought(self, verdict: Mapping[str, bool], own: str | None) -> None:
-        """Note whether a page fetched for a predicate satisfied it."""
-        if own in self._shares:
-            kept = 1.0 - 1.0 / MEMORY
-            self._fetches[own] = kept * self._fetches[own] + 1.0
-            self._hits[own] = kept * self._hits[own] + verdict.get(own, False)
-            self._weigh()
-
-    def next(self, eligible: Collection[str], offers: Offers) -> str | None:
-        """Return who has the next turn among those eligible; None when none of them is known."""
-        return self._fair.next(eligible)
-
-    def charge(self, name: str) -> None:
-        """Count one turn taken."""
-        self._fair.charge(name)
-
-    def parts(self, prospects: Prospects) -> dict[str, float]:
-        """Return nothing: a candidate is chosen for one predicate alone."""
-        return {}
-
-    def weight(self, name: str) -> float:
-        """Return the part of the turns that a predicate gets while all are eligible."""
-        earned = self._shares[name] * self._worth(name)
-        total = sum(share * self._worth(other) for other, share in self._shares.items())
-        return self._even * self._shares[name] / sum(self._shares.values()) + (1 - self._even) * earned / total
-
-    def _worth(self, name: str) -> float:
-        part: float = (self._hits[name] + PRIOR_FETCHES / 2) / (self._fetches[name] + PRIOR_FETCHES)
-        return part**SHARPNESS
-
-    def _weigh(self) -> None:
-        for name in self._shares:
-            self._fair.set_share(name, self.weight(name))
+    def _term(self, name: str, chance: float) -> float:
+        standing = self._standings[name]
+        return standing.share * standing.belief * chance / (PRIOR_HITS + standing.hits)

@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scentline.models.frontier.proportional import PRIOR_HITS, ProportionalTurns
-from scentline.models.frontier.turns import Prospects
+from scentline.models.frontier.turns import PRIOR_HITS, ProportionalTurns, Prospects
 from tests.cases import each_case
 
 

@@ -97,7 +97,6 @@ def test_a_crawl_is_seen_as_it_runs_is_stopped_is_killed_and_ends(directory: Pat
     figures = found["figures"]
     assert (figures["judged"], figures["requests"]) == (kept.judged, kept.requests)
     assert {each["pages"] for each in found["predicates"]} == {kept.judged}
-    assert found["alerts"] == []
     for name in PREDICATES:
         [last] = screen.reading.best(name)
         assert (last.state, last.final, last.judged) == ("ended", True, kept.judged)
@@ -168,7 +167,6 @@ def test_what_a_crawl_is_called_moves_no_cursor_and_widths_are_kept() -> None:
         "begun": True,
         "data": HOSTILE,
         "state": {"mood": "good", "word": "Fetching", "text": "1 page is in flight."},
-        "alerts": [{"name": "ScentlineLagging", "severity": "critical", "text": "pages is behind."}],
         "figures": figures
         | {"pages_a_second": 1.5, "on_average": None, "queued": None, "hosts": 3, "waiting": {}, "left": None}
         | {"slots": 0.25, "held_by": "network", "held": 2},
@@ -181,7 +179,6 @@ def test_what_a_crawl_is_called_moves_no_cursor_and_widths_are_kept() -> None:
         console.print(shown(view, width))
         text = console.export_text()
         assert "\x1b" not in text
-        assert "ScentlineLagging: pages is behind." in " ".join(text.split())
         assert "3 predicates more" in text
         assert max(map(len, text.splitlines())) <= width
 

@@ -6,7 +6,6 @@ from typing import Annotated, Any
 import msgspec
 
 from scentline.agents.operate.inspect.record import totals
-from scentline.agents.window.alerts import firing, seen
 from scentline.agents.window.curves import chance, curve, lift
 from scentline.agents.window.reading import Reading
 from scentline.agents.window.standings import together
@@ -30,7 +29,7 @@ class Query(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def view(reading: Reading, query: Query) -> object:
-    """Return where the crawl stands, what it finds, and the alerts that fire."""
+    """Return where the crawl stands and what it finds."""
     if not reading.begun:
         return {"begun": False, "state": _state(Facts(reading.now, begun=False, running=False))}
     running, standing = reading.running(), together(reading.standings())
@@ -43,7 +42,6 @@ def view(reading: Reading, query: Query) -> object:
         "running": running,
         "state": _state(_facts(reading, standing, points, definitions, running=running)),
         "figures": _figures(reading, standing, points, running=running),
-        "alerts": firing(seen(reading, standing)) if running else [],
         "window_pages": reading.settings.harvest.window_pages,
         "predicates": [_predicate(each, points.get(each.name, ())) for each in shown],
         "offset": query.offset,

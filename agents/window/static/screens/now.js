@@ -9,16 +9,14 @@ const CHANCE = "By chance: some candidates are drawn by lot, each as likely as a
 export function start(box, context) {
   const state = stateLine();
   const figures = h("dl", { class: "figures" });
-  const alerts = h("div", { class: "alerts", role: "status" });
   const predicates = predicateList(context);
-  box.append(state.element, alerts, figures, predicates.element);
+  box.append(state.element, figures, predicates.element);
   return {
     params: (params) => predicates.params(params),
     update(view) {
       state.update(view.state);
       figures.hidden = predicates.element.hidden = !view.begun;
       if (!view.begun) return;
-      showAlerts(alerts, view.alerts);
       showFigures(figures, view.figures);
       predicates.update(view);
     },
@@ -39,14 +37,6 @@ function stateLine() {
     element.dataset.mood = state.mood;
   }
   return { element, update };
-}
-
-function showAlerts(box, alerts) {
-  const text = JSON.stringify(alerts);
-  if (box.dataset.shown === text) return;
-  box.dataset.shown = text;
-  fill(box, alerts.map((alert) => h("p", { class: alert.severity === "critical" ? "trouble" : "alert" },
-    h("strong", {}, alert.name.replace(/^Scentline/, "")), ` ${alert.text}`)));
 }
 
 // figures
