@@ -71,14 +71,13 @@ class Lessons(NamedTuple):
             return IN_LINKS
         return None if self.links else 0
 
-    def own(self, url: str, words: Iterable[str], subject: str = "", pattern: str = "") -> frozenset[str]:
+    def own(self, url: str, words: Iterable[str], subject: str = "") -> frozenset[str]:
         """Return what a page is counted under by itself: ``words`` are its own, distinct.
 
-        ``subject`` says what it is about, ``pattern`` what its URL was like when it was ordered; each is empty
-        where it is of no account.
+        ``subject`` says what it is about, and is empty where that is of no account.
         """
         if self.learned:
-            return own_lessons(url, words, subject, pattern)
+            return own_lessons(url, words, subject)
         return frozenset({BASE, *map(token, tokens(url))} if self.links else {BASE})
 
     def of_links(self, found: Sequence[LinkFrom]) -> frozenset[str]:

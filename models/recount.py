@@ -21,12 +21,12 @@ class JudgedPage(msgspec.Struct, frozen=True):
     """A judged page as the learner uses it: canonical URL, verdict, distinct words in order, and links.
 
     ``subject`` says what it is about (`models.learner.semantic.page_subject`), where word meanings count,
-    ``pattern`` is that of its URL when it was ordered, where patterns count. A ``silent`` page is counted as
+    A ``silent`` page is counted as
     judged, and under nothing else.
 
     A page that was visited again is one page: its verdict, words and subject are those of the newest visit,
-    ``links`` are all that it ever had, each as it was first told of, and it has the pattern of the first order,
-    and is silent where that one was. A page that left has an empty verdict and no words.
+    ``links`` are all that it ever had, each as it was first told of, and it is silent where its
+    first order was. A page that left has an empty verdict and no words.
     """
 
     url: str
@@ -34,7 +34,6 @@ class JudgedPage(msgspec.Struct, frozen=True):
     words: tuple[str, ...] = ()
     links: tuple[Link, ...] = ()
     subject: str = ""
-    pattern: str = ""
     silent: bool = False
 
 
@@ -111,7 +110,7 @@ def recount(
             continue
         sources = inlinks[url]
         nearest = [sources[name].found for name in kept(sources, identifier(url), parents)]
-        _count(counts, found.own(url, page.words, page.subject, page.pattern) - {BASE}, answer)
+        _count(counts, found.own(url, page.words, page.subject) - {BASE}, answer)
         _count(counts, found.of_links(nearest), answer)
         _count(counts, found.of_crowd(*crowd_of(url, judged, log)), answer)
         if found.counts_links:

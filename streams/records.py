@@ -203,7 +203,8 @@ class Judged(msgspec.Struct, array_like=True, frozen=True, tag="judged"):
     ``elapsed`` and ``server`` are those of `FetchedPage`. ``repeated`` says that it has no words but those of
     another page whose URL differs from its own in numbers only.
     ``subject`` says what the page is about, where word meanings count (`models.learner.semantic.page_subject`).
-    ``version`` is told where pages are revisited. ``pattern`` and ``silent`` are those of `FetchOrder`.
+    ``version`` is told where pages are revisited. ``silent`` is that of
+    `FetchOrder`; ``pattern`` is reserved.
 
     Where pages are judged again, there is more: ``again`` is the number of the revisit, 0 at first;
     ``changed`` says whether text, links or verdict are others than `Revisit` knew, or the verdict old: then an
@@ -236,7 +237,7 @@ class Judged(msgspec.Struct, array_like=True, frozen=True, tag="judged"):
 class Rejudged(msgspec.Struct, array_like=True, frozen=True, tag="rejudged"):
     """What predicates that came later say of the page that was judged at ``time``.
 
-    ``words``, ``subject`` and ``pattern`` are those of `Judged`.
+    ``words`` and ``subject`` are those of `Judged`; ``pattern`` is reserved.
     """
 
     url: Url
@@ -535,8 +536,7 @@ class FetchOrder(Record, kw_only=True):
     choice was, ``comes`` how probable it is that a page comes, ``expected`` how probable a hit is where one
     does, where the policy says so; ``explored`` tells whether chance alone chose it, ``lease`` is the end of
     the wait in seconds since the epoch. With ``revisit`` the page is fetched again, and ``order`` counts its
-    revisits then. ``pattern`` is that of the URL at the time of the order, where
-    the policy has a use for it. ``vouched`` is the part of all trust that the host's owner had
+    revisits then. ``pattern`` is reserved. ``vouched`` is the part of all trust that the host's owner had
     (`models.frontier.trust`); older orders do not tell. A ``silent`` page is to teach nothing but that it was
     judged: its owner had more of the latest fetches than may teach. ``requests`` is how many the crawl has made
     with this one, as far as who ordered it knows; older orders say 0. ``delay`` is how many seconds lie between
@@ -658,7 +658,8 @@ class Outcome(msgspec.Struct, kw_only=True, omit_defaults=False):
     ``origin`` is the place of the fetched page, "topic/partition@offset": equal origins are one page.
     ``later`` says that the verdict is of predicates that came after the page was judged: it is added to the
     verdict of the outcome with the same URL and time, which has the words and links.
-    ``pattern``, ``requests`` and ``silent`` are those of `FetchOrder`; the last is left out where it is false.
+    ``requests`` and ``silent`` are those of `FetchOrder`; the last is left out where it is false. ``pattern``
+    is reserved.
     ``again`` is told where pages are visited again, and says whether this one was: there, of all outcomes of a
     URL that are not ``later`` the newest holds, and its links are added to those known; elsewhere the first one
     does. A page that ``left`` has an empty verdict, and why it left stands there.

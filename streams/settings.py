@@ -276,9 +276,6 @@ class FrontierSettings(Section):
     visited_patterns_only: bool = Field(
         False, description="Skip URLs whose pattern, by the log of their site, has no visits."
     )
-    ways: Count = Field(
-        64, description="Records of users' ways to a page kept for patterns; above that, a sample."
-    )
 
     @model_validator(mode="after")
     def _counted_once(self) -> Self:
@@ -333,22 +330,11 @@ class LearnSettings(Section):
         1_000_000, description="Features counted in each partition; above that, the rarest are forgotten."
     )
     told: Count = Field(20_000, description="Features that all learners publish in a second, on average.")
-    eager_pages: Count = Field(200, description="Judged pages until which every change is published at once.")
-    interval_seconds: Positive = Field(0.1, description="Least time between two publications.")
-    combiner: Literal["bayesian", "river"] = Field(
-        "bayesian",
-        description="Model that weighs the learned policy's inputs: Bayesian logistic regression, or river's.",
-    )
-    fade: Annotated[float, Field(ge=0, lt=1)] = Field(
-        0.0, description="Share of a combiner's old evidence that fades when a predicate's pages change."
-    )
     semantic: str | None = Field(
         AUTO,
         description="Table of word vectors that gives the learned policy word meanings: a file, auto for the "
         "one that comes with the program, or empty for none.",
     )
-    importance: bool = Field(False, description="Use each page's PageRank as an input of the learned policy.")
-    patterns: bool = Field(False, description="Use each page's URL pattern as an input of the learned policy.")
 
     @property
     def table(self) -> str | None:
@@ -682,14 +668,4 @@ class Settings(BaseModel):
     def behaviour(self) -> bool:
         """Whether what users do on a site makes patterns of its URLs."""
         by_patterns = self.frontier.ordering in (*RANKINGS, VISITS)
-        return by_patterns or self.frontier.visited_patterns_only or self.patterns
-
-    @property
-    def importance(self) -> bool:
-        """Whether PageRank is an input of the learned policy."""
-        return self.learn.importance and self.frontier.rule == "learned"
-
-    @property
-    def patterns(self) -> bool:
-        """Whether URL patterns are an input of the learned policy."""
-        return self.learn.patterns and self.frontier.rule == "learned"
+        return by_patterns or self.frontier.visited_patterns_only

@@ -14,9 +14,8 @@ from scentline.streams.settings import AUTO, JudgeSettings, Settings
 
 #: The files that hold them. Where there is no policy there is no crawl; the others may be missing.
 POLICY, TABLE, DEPTH, EXTRAS, JUDGE = "policy", "semantic", "depth", "extras", "judge"
-#: The extras: of the first two a combiner has a weight each; for the others something is counted from the
-#: first page on, as what is needed to visit a page again.
-LEARN, FRONTIER = ("importance", "patterns"), ("visited_patterns_only", "revisit")
+#: The extras: for each something is counted from the first page on, as what is needed to visit a page again.
+FRONTIER = ("visited_patterns_only", "revisit")
 #: `frontier.revisit` of a crawl with revisits, where the settings at hand have none: as good as any other.
 LEAST_SHARE = 0.01
 
@@ -130,16 +129,13 @@ def of_crawl(settings: Settings) -> Settings:
     frontier = frontier.model_copy(update=kept)
     named = None if settings.learn.semantic == AUTO else settings.learn.table
     semantic = None if held.table is None else named or held.table
-    weighed = {name: name in held.extras for name in LEARN}
-    learn = settings.learn.model_copy(update={"semantic": semantic, **weighed})
+    learn = settings.learn.model_copy(update={"semantic": semantic})
     return settings.model_copy(update={"frontier": frontier, "learn": learn})
 
 
 def _given(settings: Settings) -> Fixed:
     frontier, table = settings.frontier, settings.semantic
     extras = {
-        "importance": settings.importance,
-        "patterns": settings.patterns,
         "visited_patterns_only": frontier.visited_patterns_only,
         "revisit": frontier.revisit > 0,
     }
@@ -179,9 +175,8 @@ def _difference(held: Fixed, given: Fixed) -> tuple[str, str] | None:
 
 
 def _text(extras: frozenset[str]) -> str:
-    found = [f"learn.{name}" for name in LEARN if name in extras]
-    found += [f"frontier.{name}" for name in FRONTIER if name in extras]
-    return " and ".join(found) or "neither URL patterns nor importance nor revisits"
+    found = [f"frontier.{name}" for name in FRONTIER if name in extras]
+    return " and ".join(found) or "neither URL patterns nor revisits"
 
 
 def _note(path: Path, text: bytes) -> None:

@@ -86,11 +86,9 @@ class FrontierAgent(Handler[FrontierRow]):
         decode = Decoder[SightingPack](SightingPack)
         self.inbox: Stateful[FrontierRow] = Stateful(runtime, SIGHTINGS, "frontier", FrontierRow, decode, self)
         self.instant = self._if_instant()
-        told, fetch = self._estimates.told, runtime.settings.fetch
+        fetch = runtime.settings.fetch
         self.schedule = self._if_revisits()
-        self.leases = Leases(
-            runtime, self.candidates, self.inbox, self._metrics, self.instant, told, self.schedule
-        )
+        self.leases = Leases(runtime, self.candidates, self.inbox, self._metrics, self.instant, self.schedule)
         self.budget = budget = Budget(self.candidates)
         self.selection = Selection(
             self.candidates, self.turns, budget, self.leases, self.instant, self.schedule, fetch

@@ -23,6 +23,8 @@ GROWTH, REST_SECONDS = 0.5, 0.5
 PAGES = 50_000
 #: Sites whose patterns are kept in memory: beyond it the tenth with the fewest records has none for a while.
 SITES = 10_000
+#: Records of users' ways to a page that are kept; above that, a sample.
+WAYS = 64
 #: Rows read before others have their turn.
 STEP = 500
 
@@ -33,7 +35,7 @@ class SitePatterns:
     ``visitors`` bounds the records that are kept of a page.
     """
 
-    def __init__(self, visitors: int, changed: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, changed: Callable[[], None] = lambda: None, visitors: int = WAYS) -> None:
         self._visitors = visitors
         self._changed = changed
         self._sites: dict[str, Patterns] = {}

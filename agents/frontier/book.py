@@ -297,7 +297,7 @@ class Book:
 
 def said_of(page: Judged | Rejudged) -> Said:
     """Return what a page says."""
-    return Said(page.words, page.subject, page.pattern)
+    return Said(page.words, page.subject)
 
 
 def _bounds(settings: FrontierSettings) -> Bounds | None:

@@ -58,7 +58,7 @@ class Changes:
         outcome = Outcome(
             url=row.url, time=time, title=visit.title, verdict={}, predicate="", policy="", explored=False,
             probability=0.0, priority=0.0, expected=None, depth=row.depth, words=(), links=(),
-            origin=_place(shard), pattern=visit.pattern, silent=row.silent or msgspec.UNSET, again=True,
+            origin=_place(shard), silent=row.silent or msgspec.UNSET, again=True,
             left=row.reason,
         )  # fmt: skip
         partition = partition_of(row.url, self._outcomes)

@@ -1,4 +1,4 @@
-"""What is estimated of pages beside the rows: URL patterns, an importance, ranks; each where it is of use."""
+"""What is estimated of pages beside the rows: URL patterns and an importance; each where it is of use."""
 
 from collections.abc import Callable
 
@@ -28,14 +28,11 @@ class Estimates:
     """Keeps the estimates that the settings have a use for; ``changed`` is told of new URL patterns."""
 
     def __init__(self, settings: Settings, changed: Callable[[], None]) -> None:
-        self.patterns = SitePatterns(settings.frontier.ways, changed) if settings.behaviour else None
+        self.patterns = SitePatterns(changed) if settings.behaviour else None
         self.ordering = ordering(settings.frontier, self.patterns)
-        ranks = Ranks() if settings.importance else None
-        #: The patterns that the learned policy and the learner are told of.
-        self.told = self.patterns if settings.patterns else None
         rule, printed = settings.frontier.rule, settings.frontier.candidates == "paper"
-        self.scorer: Scorer = scorer(rule, settings.learn, self.ordering, ranks, self.told, printed=printed)
-        kept = (self.patterns, self.ordering, ranks)
+        self.scorer: Scorer = scorer(rule, settings.learn, self.ordering, printed=printed)
+        kept = (self.patterns, self.ordering)
         self._kept: list[Informed] = [each for each in kept if each is not None]
 
     def open(self, shard: FrontierShard) -> None:

@@ -6,11 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scentline.agents.frontier.behaviour import SitePatterns
 from scentline.agents.frontier.inlinks import InLinks
 from scentline.agents.frontier.keys import beside_of
 from scentline.agents.frontier.known import Known, Texts
-from scentline.agents.frontier.ordering import Ranks
 from scentline.agents.frontier.rows import FrontierShard, PageRow
 from scentline.models.crowd.trace import SIXTHS
 from scentline.models.interest.features import BASE, SUBJECT
@@ -18,7 +16,6 @@ from scentline.models.learner.batch import inputs_of, named_of
 from scentline.models.learner.calibration import calibrated
 from scentline.models.learner.candidate import Candidate, CoVisits, Crowd, prefixes, url_words
 from scentline.models.learner.combiner import Vector, logits, probability
-from scentline.models.learner.inputs import log_rank
 from scentline.models.learner.plain import NAMED
 from scentline.models.learner.requests import (
     Chances,
@@ -33,7 +30,6 @@ from scentline.models.learner.requests import (
 from scentline.models.learner.semantic import SEMANTIC_INPUTS, inputs_with
 from scentline.models.learner.words import Numbers, Vocabulary
 from scentline.models.ledger import Ledger, Slots
-from scentline.models.patterns.ranking import Pattern
 from scentline.models.reuse import Cell
 from scentline.models.semantic.table import SemanticTable
 from scentline.models.url import identifier
@@ -68,26 +64,22 @@ class LearnedScorer:
 
     That is the upper bound of the combiner's probability of a hit, times the probability that a page comes.
     Which requests fail is foretold where that is worth it (`foretold` in `models.learner.requests`).
-    With a ``table`` of word vectors there are the inputs of `models.learner.semantic` as well, with ``ranks``
-    the log of PageRank, with ``patterns`` the weight of the URL's; ``names`` are those of all inputs. ``words``
+    With a ``table`` of word vectors there are the inputs of `models.learner.semantic` as well; ``names``
+    are those of all inputs. ``words``
     is `MOST_WORDS`.
     """
 
     def __init__(
         self,
         table: SemanticTable | None = None,
-        ranks: Ranks | None = None,
-        patterns: SitePatterns | None = None,
         words: int = MOST_WORDS,
     ) -> None:
         self.ledger = Ledger()
         self._least_words = self._most_words = words
         self._vocabulary = Vocabulary(self.ledger)
-        self._inputs = inputs_with(table is not None, ranks is not None, patterns is not None)
+        self._inputs = inputs_with(table is not None)
         self.names = tuple(entry.name for entry in self._inputs)
         self._table = table
-        self._ranks = ranks
-        self._patterns = patterns
         self._texts = None if table is None else Texts(table)
         #: What is known of requests, and of each predicate behind it.
         self._known = {FAILED: Known(FAILED, self._vocabulary, (), (), None, failing(self._inputs))}
@@ -344,12 +336,6 @@ class LearnedScorer:
         found = []
         if self._texts is not None:
             found.append(self._meanings(self._texts, shard, rows, known))
-        if self._ranks is not None:
-            ranks = np.array([[log_rank(self._ranks.value(shard, row))] for row in rows])
-            found.append(np.broadcast_to(ranks, (len(known), *ranks.shape)))
-        if self._patterns is not None:
-            patterns = [self._patterns.pattern_of(row.url) for row in rows]
-            found.append(np.array([_pattern_weights(each, patterns) for each in known]))
         return found
 
     def _meanings(
@@ -383,11 +369,6 @@ def _links_of(row: PageRow, names: Sequence[str]) -> list[list[int]]:
     if FAILED in names:
         found[names.index(FAILED)] = [max(links for links, _ in row.links.values()), 0]
     return found
-
-
-def _pattern_weights(known: Known, patterns: Iterable[Pattern | None]) -> list[list[float]]:
-    weight = known.knowledge.patterns.weight
-    return [[0.0 if pattern is None else weight(pattern.name)] for pattern in patterns]
 
 
 def _crowd(shard: FrontierShard, row: PageRow, predicates: Sequence[str]) -> Crowd:

@@ -1,6 +1,5 @@
 """Leases: a URL whose fetch is ordered is leased, until the fetch ends or no answer comes in time."""
 
-from scentline.agents.frontier.behaviour import SitePatterns
 from scentline.agents.frontier.candidates import Candidates
 from scentline.agents.frontier.hosts import Ended, note_lost, tell_clocks
 from scentline.agents.frontier.instant import Instant
@@ -23,8 +22,7 @@ log = EventLog("frontier")
 class Leases:
     """Gives the orders of pages, expects those that were given before, and ends what is not answered.
 
-    ``instant`` has those of revisits to hubs, in its mode, ``revisits`` those to judged pages; ``patterns``
-    name the patterns of URLs, where the policy has a use for them.
+    ``instant`` has those of revisits to hubs, in its mode, ``revisits`` those to judged pages.
     """
 
     def __init__(
@@ -34,7 +32,6 @@ class Leases:
         inbox: Stateful[FrontierRow],
         metrics: FrontierMetrics,
         instant: Instant | None = None,
-        patterns: SitePatterns | None = None,
         revisits: Revisits | None = None,
     ) -> None:
         self._runtime = runtime
@@ -43,7 +40,6 @@ class Leases:
         self._inbox = inbox
         self._metrics = metrics
         self._instant = instant
-        self._patterns = patterns
         self._revisits = revisits
 
     def order(self, shard: FrontierShard, row: PageRow, choice: Choice, now: float) -> None:
@@ -52,21 +48,17 @@ class Leases:
         row.lease = now + self._settings.lease_seconds
         self._lease(shard, row, choice, now)
         name = host(row.url)
-        pattern, vouched = self._pattern(row.url), self._candidates.fairness.shares.vouched(name)
+        vouched = self._candidates.fairness.shares.vouched(name)
         silent = not row.seed and self._candidates.taught_enough(name)
         robots = self._candidates.robots.told(shard, row.url, now)
         order = order_of(
             choice, row.url, row.attempts, row.depth, row.lease,
-            delay=self._candidates.clocks.apart(name), robots=robots, pattern=pattern, vouched=vouched,
+            delay=self._candidates.clocks.apart(name), robots=robots, vouched=vouched,
             silent=silent, requests=self._candidates.answered + self._candidates.flights.pages,
         )  # fmt: skip
         send(self._runtime, shard, order)
         by = INSTANT if choice.policy == INSTANT else "chance" if choice.explored else "policy"
         self._metrics.ordered(choice.predicate, by)
-
-    def _pattern(self, url: str) -> str:
-        pattern = self._patterns.pattern_of(url) if self._patterns is not None else None
-        return "" if pattern is None else pattern.name
 
     def expect(self, order: FetchOrder, now: float) -> None:
         """Take note of an order that was sent although the death of this process kept it out of the row."""

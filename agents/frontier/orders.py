@@ -23,7 +23,6 @@ def order_of(
     *,
     delay: float,
     robots: RobotsTxt | float,
-    pattern: str = "",
     vouched: float | None = None,
     silent: bool = False,
     requests: int = 0,
@@ -49,7 +48,6 @@ def order_of(
         delay=delay,
         robots=robots,
         revisit=revisit,
-        pattern=pattern,
         vouched=vouched,
         silent=silent,
     )

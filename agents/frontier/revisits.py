@@ -320,7 +320,7 @@ class Revisits:
         order = order_of(
             Choice(predicate, AGAIN, False, 1.0, gain, now), visit.url, visit.orders, page.depth, visit.lease,
             delay=self._candidates.clocks.apart(host(visit.url)),
-            robots=self._candidates.robots.told(shard, visit.url, now), pattern=visit.pattern,
+            robots=self._candidates.robots.told(shard, visit.url, now),
             silent=page.silent, requests=self._candidates.answered, revisit=revisit,
         )  # fmt: skip
         send(self._runtime, shard, order)

@@ -384,7 +384,7 @@ class VisitRow(msgspec.Struct, array_like=True, gc=False, tag="visit"):
     """A judged page that is visited again: what the last visit showed, and what all of them tell of it.
 
     ``visited`` is the time of the last visit. ``text`` are the page's distinct words as it was judged, with
-    spaces between, ``subject`` and ``pattern`` what else its verdict is counted under, ``title`` is for people.
+    spaces between, ``subject`` what else its verdict is counted under, ``title`` is for people.
     ``content``, ``links`` and ``partitions`` are those of `Judged`, ``version`` is what was had. ``history`` is
     what the visits showed, ``signs`` has of each kind how many signs of a change came since the last of them,
     ``hinted`` the time of the newest that was told.
@@ -398,7 +398,6 @@ class VisitRow(msgspec.Struct, array_like=True, gc=False, tag="visit"):
     visited: float
     text: str = ""
     subject: str = ""
-    pattern: str = ""
     title: str = ""
     version: Version | None = None
     content: bytes = b""

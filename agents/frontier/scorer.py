@@ -3,9 +3,8 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Protocol
 
-from scentline.agents.frontier.behaviour import SitePatterns
 from scentline.agents.frontier.learned import LearnedScorer
-from scentline.agents.frontier.ordering import Ordering, Ranks
+from scentline.agents.frontier.ordering import Ordering
 from scentline.agents.frontier.rows import FrontierShard, PageRow
 from scentline.agents.frontier.scoring import PaperScorer
 from scentline.agents.semantic.tables import table_of
@@ -102,28 +101,23 @@ def scorer(
     rule: str,
     settings: LearnSettings,
     ordering: Ordering | None = None,
-    ranks: Ranks | None = None,
-    patterns: SitePatterns | None = None,
     *,
     printed: bool = False,
 ) -> Scorer:
     """Return what scores candidates by an ordering or, without one, under a policy.
 
-    ``ranks`` and ``patterns`` are for the learned one, ``printed`` for the paper's. Raises what
-    `learned_scorer` does.
+    ``printed`` is for the paper's. Raises what `learned_scorer` does.
     """
     if ordering is not None:
         return OrderedScorer(settings, ordering)
     if rule == "learned":
-        return learned_scorer(settings, ranks, patterns)
+        return learned_scorer(settings)
     return PaperScorer(settings, lessons(rule), printed=printed)
 
 
-def learned_scorer(
-    settings: LearnSettings, ranks: Ranks | None = None, patterns: SitePatterns | None = None
-) -> LearnedScorer:
+def learned_scorer(settings: LearnSettings) -> LearnedScorer:
     """Return what scores candidates by the learned policy.
 
     Raises `models.semantic.table.SemanticTableError` for a table of word vectors that can't be read.
     """
-    return LearnedScorer(table_of(settings.table), ranks, patterns)
+    return LearnedScorer(table_of(settings.table))

@@ -14,11 +14,10 @@ from scentline.models.verdict import FAILED, Verdict, unknown
 
 
 class Said(NamedTuple):
-    """What a page says: its distinct words, what it is about, and its URL's pattern, where that counts."""
+    """What a page says: its distinct words and what it is about, where that counts."""
 
     words: tuple[str, ...] = ()
     subject: str = ""
-    pattern: str = ""
 
 
 class Teaching:
@@ -77,7 +76,7 @@ class Teaching:
         return row.verdict | {FAILED: False}
 
     def _features(self, url: str, said: Said) -> frozenset[str]:
-        return self._lessons.own(url, said.words, said.subject, said.pattern)
+        return self._lessons.own(url, said.words, said.subject)
 
     def _beside(self, shard: FrontierShard, row: PageRow) -> frozenset[str]:
         return self._links.features(shard, row) | self._crowd.features(shard, row)

@@ -40,9 +40,7 @@ class Visits:
 
     def begin(self, shard: FrontierShard, row: PageRow, page: Judged) -> None:
         """Take in the first verdict on a page."""
-        visit = VisitRow(
-            page.url, page.time, pattern=page.pattern, version=page.version, partitions=page.partitions
-        )
+        visit = VisitRow(page.url, page.time, version=page.version, partitions=page.partitions)
         _take(visit, page)
         self._changes.judged(shard, page, {}, None, changed=False)
         self.keep(shard, visit)
@@ -221,11 +219,11 @@ def _count_answer(shard: FrontierShard) -> None:
 
 def said_of(visit: VisitRow) -> Said:
     """Return what a page says, as its verdict is counted."""
-    return Said(visit.words, visit.subject, visit.pattern)
+    return Said(visit.words, visit.subject)
 
 
 def _take(visit: VisitRow, page: Judged) -> None:
-    """Take in what a page says as it was judged; its pattern stays that of its first verdict."""
+    """Take in what a page says as it was judged."""
     visit.text = " ".join(page.words)
     visit.subject, visit.title = page.subject, page.title
     visit.content, visit.links = page.content, page.links

@@ -239,7 +239,7 @@ class JudgeAgent(Handler[DuplicateRow]):
         again = order.revisit is not None
         judged = Judged(
             order.url, examined.verdict, fetched.time, fetched.crawl_delay, page.words, fetched.elapsed,
-            fetched.server, repeated=repeated, pattern=order.pattern, silent=order.silent,
+            fetched.server, repeated=repeated, silent=order.silent,
             subject=page_subject(order.url, page.title) if self._meanings else "",
             version=version_of(fetched) if self._versions else None,
             again=order.order if again else 0, changed=again and told,

@@ -183,7 +183,7 @@ class Rejudge:
         to = self._runtime.partition(OUTCOMES, order.url)
         outbox.send(OUTCOMES.name, to, order.url.encode(), msgspec.json.encode(outcome))
         subject = page_subject(order.url, page.title) if self._meanings else ""
-        rejudged = Rejudged(order.url, verdict, fetched.time, page.words, subject, order.pattern)
+        rejudged = Rejudged(order.url, verdict, fetched.time, page.words, subject)
         outbox.emit(SIGHTINGS.name, self._sightings(order.url), rejudged)
         known = order.revisit.partitions if order.revisit is not None else ()
         for place in sorted({*known, *(self._sightings(link.url) for link in page.links)}):

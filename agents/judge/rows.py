@@ -84,7 +84,6 @@ def outcome_of(
         links=() if later else page.links,
         origin=origin,
         later=later,
-        pattern=order.pattern,
         silent=order.silent or msgspec.UNSET,
         requests=order.requests,
         again=again,

@@ -19,9 +19,8 @@ from scentline.models.verdict import FAILED
 from scentline.streams.absorber import Handler
 from scentline.streams.inbox import Shard
 from scentline.streams.logging import EventLog
-from scentline.streams.metrics.catalogue import DRIFTS, FEATURES, FORGOTTEN, LABELS, PUBLISHED
+from scentline.streams.metrics.catalogue import FEATURES, FORGOTTEN, LABELS, PUBLISHED
 from scentline.streams.metrics.reading import Reading
-from scentline.streams.metrics.registry import ByPredicate
 from scentline.streams.outbox import Message
 from scentline.streams.records import Decoder, Evidence, EvidencePack, Interests, Label, Prior, Start, encode
 from scentline.streams.runtime import Runtime
@@ -39,17 +38,8 @@ class LearnMetrics:
         self._label = metrics.predicate
         self._totals = totals
         self._labels = labels
-        self._drifts = ByPredicate(metrics, DRIFTS)
         self._told = metrics.counter(PUBLISHED)
         runtime.watch(self.measure)
-
-    def known(self, predicate: str) -> None:
-        """Have a predicate in the figures before anything is learned of it."""
-        self._drifts.count(predicate, 0)
-
-    def drifted(self, predicate: str) -> None:
-        """Count that a predicate's pages have changed."""
-        self._drifts.count(predicate)
 
     def told(self, features: int) -> None:
         """Count the features that the frontiers were told of."""
@@ -71,6 +61,9 @@ GROUP_SECONDS = 0.25
 
 log = EventLog("learn")
 
+#: Judged pages until which every change is published at once; and the least time between two publications.
+EAGER_PAGES, INTERVAL_SECONDS = 200, 0.1
+
 
 class LearnAgent(Handler[LearnRow]):
     """Absorbs evidence and tells what it changes."""
@@ -80,9 +73,7 @@ class LearnAgent(Handler[LearnRow]):
         self.settings = runtime.settings.learn
         self._stores: dict[LearnShard, FeatureStore] = {}
         self._telling: dict[LearnShard, Telling] = {}
-        self._models = ModelStore(self.settings, inputs_of(runtime.settings))
-        if runtime.settings.frontier.rule == "learned":
-            self._models.load()
+        self._models = ModelStore(inputs_of(runtime.settings))
         self._metrics = LearnMetrics(runtime, self.totals, self._models.labels)
         self._learned: dict[str, LearnShard] = {}
         self._predicates: set[str] = set()
@@ -123,8 +114,7 @@ class LearnAgent(Handler[LearnRow]):
     def absorb(self, shard: LearnShard, fact: Evidence) -> None:
         """Count features under a verdict, or learn from a label."""
         if isinstance(fact, Label):
-            if self._models.learn(shard, fact) and fact.predicate != FAILED:
-                self._metrics.drifted(fact.predicate)
+            self._models.learn(shard, fact)
             self._learned[fact.predicate] = shard
             self._wake.set()
         elif isinstance(fact, Start):
@@ -164,7 +154,6 @@ class LearnAgent(Handler[LearnRow]):
     def heard_predicate(self, name: str) -> None:
         """Take in that the crawl has a predicate."""
         self._predicates.add(name)
-        self._metrics.known(name)
 
     async def run(self) -> None:
         """Tell whenever something changed: at once while few pages are judged, a little later then."""
@@ -174,9 +163,9 @@ class LearnAgent(Handler[LearnRow]):
             self._wake.clear()
             await self._tell(self._allowed(loop.time()))
             if any(telling.waiting for telling in self._telling.values()):
-                loop.call_later(self.settings.interval_seconds, self._wake.set)
-            if max(self._models.labels().values(), default=0) > self.settings.eager_pages:
-                await asyncio.sleep(self.settings.interval_seconds)
+                loop.call_later(INTERVAL_SECONDS, self._wake.set)
+            if max(self._models.labels().values(), default=0) > EAGER_PAGES:
+                await asyncio.sleep(INTERVAL_SECONDS)
 
     async def publish(self) -> None:
         """Commit what was absorbed, and tell all that there is to tell."""

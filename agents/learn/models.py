@@ -12,42 +12,26 @@ from scentline.models.learner.semantic import inputs_with
 from scentline.models.learner.state import Learner, State
 from scentline.models.reuse import Combining
 from scentline.models.verdict import FAILED
-from scentline.streams.logging import EventLog
 from scentline.streams.records import Label, Start, Weighting
-from scentline.streams.settings import LearnSettings, Settings
-
-log = EventLog("learn")
+from scentline.streams.settings import Settings
 
 
 class ModelStore:
     """Learns from labels, made of ``inputs``; each also stages the row of its predicate's combiner."""
 
-    def __init__(self, settings: LearnSettings, inputs: Sequence[Input]) -> None:
-        self._settings = settings
+    def __init__(self, inputs: Sequence[Input]) -> None:
         self._inputs = inputs
         self._learners: dict[LearnShard, dict[str, Learner]] = {}
-
-    def load(self) -> None:
-        """Load what learning takes: it is a second's work, and must not hold up the first verdict."""
-        Learner(self._settings.combiner)
 
     def closed(self, shard: LearnShard) -> None:
         """Forget a partition."""
         self._learners.pop(shard, None)
 
-    def learn(self, shard: LearnShard, label: Label) -> bool:
-        """Take in a label; return whether the predicate's pages have changed, which is said in the log too."""
+    def learn(self, shard: LearnShard, label: Label) -> None:
+        """Apply a label."""
         learner = self._learner(shard, label.predicate)
-        drifted = learner.learn(label.inputs, label.holds, label.chosen)
+        learner.learn(label.inputs, label.holds, label.chosen)
         shard.put(model_key(label.predicate), ModelRow(*learner.state()))
-        if drifted is not None:
-            log.info(
-                "a predicate's pages have changed",
-                predicate=label.predicate,
-                labels=learner.labels,
-                residual=round(drifted, 3),
-            )
-        return drifted is not None
 
     def labels(self) -> dict[str, int]:
         """Return how many labels each predicate's combiner has learned from, of the partitions held."""
@@ -74,12 +58,11 @@ class ModelStore:
         if learner is None:
             row = shard.get(model_key(predicate))
             state = State(*msgspec.structs.astuple(row)) if isinstance(row, ModelRow) else None
-            combiner, fade = self._settings.combiner, self._settings.fade
             inputs = failing(self._inputs) if predicate == FAILED else self._inputs
-            learner = known[predicate] = Learner(combiner, fade, state, inputs)
+            learner = known[predicate] = Learner(state, inputs)
         return learner
 
 
 def inputs_of(settings: Settings) -> tuple[Input, ...]:
     """Return the inputs, in their order."""
-    return inputs_with(settings.semantic is not None, settings.importance, settings.patterns)
+    return inputs_with(settings.semantic is not None)

@@ -11,7 +11,6 @@ from typing import NamedTuple, TypeAlias
 import msgspec
 import numpy as np
 
-from scentline.models.learner.state import CombinerKind
 from scentline.models.ledger import Cells, Slots
 
 #: Slots in a block.
@@ -105,12 +104,10 @@ class PriorRow(msgspec.Struct, array_like=True, frozen=True, tag="prior"):
 class ModelRow(msgspec.Struct, array_like=True, frozen=True, tag="model"):
     """What has learned from a predicate's labels: the fields of `models.learner.state.State`."""
 
-    kind: CombinerKind
     mean: bytes
     covariance: bytes
     labels: int
     calibration: bytes
-    residuals: bytes
 
 
 class LearnTotals(msgspec.Struct, array_like=True, tag="totals"):

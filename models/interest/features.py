@@ -16,7 +16,6 @@
 ``h:WORD``           a kept link to the page has the word in the heading above it
 ``k:WORD``           the page's URL holds the word
 ``x:PREFIX``         the page's URL lies in the domain or directory
-``g:PATTERN``        the page's URL had this pattern, by what users did on its site, when it was ordered
 ``y:SUBJECT``        the page's subject is this text (`models.learner.semantic.page_subject`)
 ===================  ===================================================================================
 """
@@ -39,7 +38,6 @@ HEADING = "h:"
 URL_WORD = "k:"
 PREFIX = "x:"
 SUBJECT = "y:"
-PATTERN = "g:"
 
 Kind = Literal[
     "base",
@@ -56,7 +54,6 @@ Kind = Literal[
     "URL word",
     "prefix",
     "subject",
-    "pattern",
 ]
 
 _NAMED: dict[str, Kind] = {
@@ -72,7 +69,6 @@ _NAMED: dict[str, Kind] = {
     URL_WORD: "URL word",
     PREFIX: "prefix",
     SUBJECT: "subject",
-    PATTERN: "pattern",
 }
 
 

@@ -1,7 +1,6 @@
 """Online Bayesian logistic regression with a full covariance: one update a label, no learning rate."""
 
 import math
-from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -23,23 +22,18 @@ class BayesianLogisticRegression:
     extended Kalman filter, with MacKay's approximation of the predictive probability (MacKay 1992, The
     evidence framework applied to classification networks; Spiegelhalter and Lauritzen 1990).
 
-    ``names`` name the inputs for river's interface, `learn_one` and `predict_proba_one`, in which an absent
-    input is 0.
-
-    >>> model = BayesianLogisticRegression(np.zeros(2), np.eye(2), ("word", "bias"))
+    >>> model = BayesianLogisticRegression(np.zeros(2), np.eye(2))
     >>> for _ in range(20):
-    ...     model.learn_one({"word": 1.0, "bias": 1.0}, True)
-    ...     model.learn_one({"bias": 1.0}, False)
-    >>> model.predict_proba_one({"word": 1.0, "bias": 1.0})[True] > 0.8
+    ...     model.learn(np.array([1.0, 1.0]), True)
+    ...     model.learn(np.array([0.0, 1.0]), False)
+    >>> means, deviations = logits(np.array([[1.0, 1.0]]), model.mean, model.covariance)
+    >>> probability(means[0], deviations[0]) > 0.8
     True
     """
 
-    def __init__(
-        self, mean: Vector, covariance: Vector, names: Sequence[str] = (), drift: float = DRIFT
-    ) -> None:
+    def __init__(self, mean: Vector, covariance: Vector, drift: float = DRIFT) -> None:
         self.mean = np.array(mean, dtype=np.float64)
         self.covariance = np.array(covariance, dtype=np.float64)
-        self.names = tuple(names)
         self.drift = drift
 
     def learn(self, inputs: Vector, label: bool) -> None:
@@ -52,19 +46,6 @@ class BayesianLogisticRegression:
         self.mean += gain * ((label - chance) / (variance * total))
         self.covariance -= np.outer(gain, gain / total)
         self.covariance.flat[:: len(inputs) + 1] += self.drift
-
-    def learn_one(self, x: Mapping[str, float], y: bool) -> None:
-        """Update the weights at one label; ``x`` maps names to inputs."""
-        self.learn(self._vector(x), bool(y))
-
-    def predict_proba_one(self, x: Mapping[str, float]) -> dict[bool, float]:
-        """Return the predictive probability of each label."""
-        means, deviations = logits(self._vector(x)[np.newaxis], self.mean, self.covariance)
-        chance = probability(float(means[0]), float(deviations[0]))
-        return {False: 1 - chance, True: chance}
-
-    def _vector(self, x: Mapping[str, float]) -> Vector:
-        return np.array([x.get(name, 0.0) for name in self.names])
 
 
 def logits(inputs: Vector, mean: Vector, covariance: Vector) -> tuple[Vector, Vector]:

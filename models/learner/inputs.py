@@ -8,7 +8,6 @@ says nothing before a crawl's own verdicts do. Users, and that no link is known,
 disagree: where links say nothing, users are all the evidence.
 """
 
-import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -58,20 +57,7 @@ INPUTS = (
     Input("bias", -1.16, 1.96),
 )
 
-#: Inputs that a crawl may have beside these: the log of a page's PageRank, the weight of its URL's pattern.
-IMPORTANCE = Input("importance", 0.0, 0.3)
-URL_PATTERN = Input("URL pattern", 0.17, 0.25)
-
 NAMES = tuple(entry.name for entry in INPUTS)
-
-
-def log_rank(rank: float) -> float:
-    """Return the importance of a page of this PageRank, 1 being the mean, as an input.
-
-    >>> log_rank(1.0)
-    0.0
-    """
-    return max(-MOST, min(MOST, math.log(rank)))
 
 
 def prior_mean(inputs: Sequence[Input] = INPUTS) -> Vector:

@@ -5,7 +5,7 @@ from itertools import chain
 
 import numpy as np
 
-from scentline.models.interest.features import BASE, PATTERN, PREFIX, USER, link
+from scentline.models.interest.features import BASE, PREFIX, USER, link
 from scentline.models.learner.combiner import Vector
 from scentline.models.learner.lifts import Lifts, base_rate, log_lift, with_earlier
 from scentline.models.learner.named import Named
@@ -24,7 +24,7 @@ class Knowledge:
 
     The counts are those of the vocabulary's ledger; who changes them says so by `learn`. Of words (of judged
     pages under the page's own verdict, of anchors and around links under that of the link's target, of URLs),
-    prefixes and patterns of URLs, and users there are lifts; and those of links by the verdict on their source.
+    URLs' prefixes and users there are lifts; and those of links by the verdict on their source.
     """
 
     def __init__(
@@ -39,13 +39,11 @@ class Knowledge:
         self.words = WordLifts(vocabulary, predicate)
         self.prefixes = Lifts(ledger, predicate, PREFIX)
         self.users = Lifts(ledger, predicate, USER)
-        self.patterns = Lifts(ledger, predicate, PATTERN)
         self._earlier_links: dict[bool, tuple[float, float]] = {True: (0, 0), False: (0, 0)}
         self._earlier = 0.0
         self._lifts = {
             PREFIX: self.prefixes,
             USER: self.users,
-            PATTERN: self.patterns,
         }
         self._sources = {link(predicate, holds): holds for holds in (True, False)}
         words = tuple(topic)

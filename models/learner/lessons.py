@@ -14,7 +14,6 @@ from scentline.models.interest.features import (
     CONTEXT,
     HEADING,
     PAGE_WORD,
-    PATTERN,
     PREFIX,
     SUBJECT,
     URL_WORD,
@@ -43,11 +42,10 @@ _OF_LINKS = (ANCHOR, CONTEXT, HEADING)
 IN_LINKS = 8
 
 
-def own_lessons(url: str, words: Iterable[str], subject: str = "", pattern: str = "") -> frozenset[str]:
+def own_lessons(url: str, words: Iterable[str], subject: str = "") -> frozenset[str]:
     """Return the features that a judged page has by itself.
 
-    They are the base, its words, its URL's words and prefixes, its ``subject`` and its URL's ``pattern``, where
-    it is told of these.
+    They are the base, its words, its URL's words and prefixes, and its ``subject``, where it has one.
     """
     found = {PAGE_WORD + word for word in words}
     found.update(URL_WORD + word for word in url_words(url))
@@ -55,8 +53,6 @@ def own_lessons(url: str, words: Iterable[str], subject: str = "", pattern: str 
     found.add(BASE)
     if subject:
         found.add(SUBJECT + subject)
-    if pattern:
-        found.add(PATTERN + pattern)
     return frozenset(found)
 
 

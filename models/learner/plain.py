@@ -112,10 +112,6 @@ PLAIN: Mapping[str, Plain] = {
         "How near the words in its links and URL are in meaning to the predicate's own.",
         "words",
     ),
-    "importance": Plain("importance", "The page's PageRank, as far as links are known.", "place"),
-    "URL pattern": Plain(
-        "pattern of its URL", "How often pages were hits whose URLs are of the same pattern.", "URL"
-    ),
 }
 
 _NAMED = Plain(NAMED, "That a link or the URL names a keyword of the predicate.", "words")

@@ -8,7 +8,7 @@ from urllib.parse import unquote
 import numpy as np
 
 from scentline.models.learner.combiner import BayesianLogisticRegression, Vector
-from scentline.models.learner.inputs import IMPORTANCE, INPUTS, MOST, URL_PATTERN, Input
+from scentline.models.learner.inputs import INPUTS, MOST, Input
 from scentline.models.semantic.table import SemanticTable
 from scentline.models.words import words
 
@@ -57,10 +57,9 @@ def page_subject(url: str, title: str) -> str:
     return " ".join(subject(url, (" ".join(words(title)),)).split()[:MOST_WORDS])
 
 
-def inputs_with(meaning: bool, importance: bool = False, patterns: bool = False) -> tuple[Input, ...]:
-    """Return the learned policy's inputs, at their end of ``meaning``, ``importance``, ``patterns``."""
-    further = SEMANTIC_INPUTS if meaning else ()
-    return (*INPUTS, *further, *((IMPORTANCE,) if importance else ()), *((URL_PATTERN,) if patterns else ()))
+def inputs_with(meaning: bool) -> tuple[Input, ...]:
+    """Return the learned policy's inputs, with those of ``meaning`` at their end."""
+    return (*INPUTS, *SEMANTIC_INPUTS) if meaning else INPUTS
 
 
 class Sense:

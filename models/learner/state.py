@@ -1,94 +1,56 @@
-"""Everything that learns from one predicate's labels: combiner, calibration, drift."""
+"""Everything that learns from one predicate's labels: combiner and calibration."""
 
 from collections.abc import Sequence
-from typing import Literal, NamedTuple, Protocol, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 
-from scentline.models.learner.calibration import SELECTED, Calibration, Shift
+from scentline.models.learner.calibration import Calibration, Shift
 from scentline.models.learner.combiner import BayesianLogisticRegression, Vector, probability
-from scentline.models.learner.drift import Drift
 from scentline.models.learner.inputs import INPUTS, Input, prior_covariance, prior_mean
 from scentline.models.reuse import Combining
 
-CombinerKind: TypeAlias = Literal["bayesian", "river"]
-
-
-class Combiner(Protocol):
-    """A logistic regression on the inputs: ``mean`` of its weights, and their ``covariance``."""
-
-    covariance: Vector
-
-    @property
-    def mean(self) -> Vector:
-        """The weights."""
-
-    def learn(self, inputs: Vector, label: bool) -> None:
-        """Update the weights at one label."""
-
 
 class State(NamedTuple):
-    """A `Learner` written down; ``kind`` is that of the combiner which wrote it, numbers are float64 bytes."""
+    """A `Learner` written down; numbers are float64 bytes."""
 
-    kind: CombinerKind
     mean: bytes
     covariance: bytes
     labels: int
     calibration: bytes
-    residuals: bytes
 
 
 class Learner:
     """Learns from labels, one at a time: what it becomes depends on its state and the label alone.
 
-    ``fade`` is the share by which old evidence fades at a detected drift: the covariance grows by
-    1 / (1 - fade). A combiner of another kind than that of ``state`` takes over its weights. `ValueError` where
-    it has others than those of ``inputs``.
+    `ValueError` where ``state`` has other weights than those of ``inputs``.
 
-    >>> learner = Learner("bayesian")
+    >>> learner = Learner()
     >>> inputs = [0.0] * (len(INPUTS) - 1) + [1.0]
     >>> for _ in range(9):
-    ...     drifted = learner.learn(inputs, False, "selected")
+    ...     learner.learn(inputs, False, "selected")
     >>> learner.labels, learner.probability(inputs) < 0.1
     (9, True)
     """
 
-    def __init__(
-        self,
-        kind: CombinerKind,
-        fade: float = 0.0,
-        state: State | None = None,
-        inputs: Sequence[Input] = INPUTS,
-    ) -> None:
-        self._kind: CombinerKind = kind
-        self._fade = fade
+    def __init__(self, state: State | None = None, inputs: Sequence[Input] = INPUTS) -> None:
         self._inputs = inputs
-        self.combiner = combiner(kind, inputs, state)
+        self.combiner = combiner(inputs, state)
         self.labels = state.labels if state else 0
         self._calibration = Calibration(state.calibration if state else b"")
-        self._drift = Drift(state.residuals if state else b"")
 
-    def learn(self, inputs: Sequence[float] | Vector, holds: bool, chosen: str) -> float | None:
-        """Take in a label; return the mean of the recent residuals |y - p| where the pages have changed.
-
-        ``chosen`` is that of `streams.records.Label`. Drift is looked for in selected pages alone: explored
-        ones and those fetched for another predicate are of another kind, and their share is not constant.
-        """
-        before = self.probability(inputs)
-        self._calibration.learn(before, holds, chosen)
-        drifted = self._drift.update(abs(holds - before)) if chosen == SELECTED else None
+    def learn(self, inputs: Sequence[float] | Vector, holds: bool, chosen: str) -> None:
+        """Apply a label; ``chosen`` is that of `streams.records.Label`."""
+        self._calibration.learn(self.probability(inputs), holds, chosen)
         self.combiner.learn(np.array(inputs), holds)
-        if drifted is not None and self._fade:
-            self.combiner.covariance /= 1 - self._fade
         self.labels += 1
-        return drifted
 
     def start(self, earlier: Combining) -> None:
         """Start where an earlier crawl's combiner stood; inputs that it did not have keep their weights."""
         names = tuple(entry.name for entry in self._inputs)
         mean, covariance = earlier.onto(names, self.combiner.mean, self.combiner.covariance)
-        state = State("bayesian", mean.tobytes(), covariance.tobytes(), 0, earlier.calibration, b"")
-        self.combiner = combiner(self._kind, self._inputs, state)
+        state = State(mean.tobytes(), covariance.tobytes(), 0, earlier.calibration)
+        self.combiner = combiner(self._inputs, state)
         self._calibration = Calibration(earlier.calibration)
 
     def probability(self, inputs: Sequence[float] | Vector) -> float:
@@ -105,21 +67,15 @@ class Learner:
     def state(self) -> State:
         """Write the learner down."""
         mean, covariance = self.combiner.mean.tobytes(), self.combiner.covariance.tobytes()
-        return State(self._kind, mean, covariance, self.labels, self._calibration.state(), self._drift.state())
+        return State(mean, covariance, self.labels, self._calibration.state())
 
 
-def combiner(kind: CombinerKind, inputs: Sequence[Input] = INPUTS, state: State | None = None) -> Combiner:
+def combiner(inputs: Sequence[Input] = INPUTS, state: State | None = None) -> BayesianLogisticRegression:
     """Return a combiner as it is before the first label, or as it was written down."""
-    names = tuple(entry.name for entry in inputs)
     mean = np.frombuffer(state.mean) if state else prior_mean(inputs)
-    if len(mean) != len(names):
-        raise ValueError(f"combiner: its state has {len(mean)} weights, expected {len(names)}")
-    if kind == "river":
-        # Imported where it is asked for: river takes a second.
-        from scentline.models.learner.river_model import RiverLogisticRegression
-
-        return RiverLogisticRegression(mean, names)
+    if len(mean) != len(inputs):
+        raise ValueError(f"combiner: its state has {len(mean)} weights, expected {len(inputs)}")
     covariance = prior_covariance(inputs)
-    if state and state.kind == "bayesian":
-        covariance = np.frombuffer(state.covariance).reshape(len(mean), len(mean))
-    return BayesianLogisticRegression(mean, covariance, names)
+    if state:
+        covariance = np.frombuffer(state.covariance).reshape(covariance.shape)
+    return BayesianLogisticRegression(mean, covariance)

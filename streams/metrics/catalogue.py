@@ -136,7 +136,6 @@ MATCHES_AGE = _gauge("matches_age_seconds", "seconds since the last visits to th
 FEATURES = _gauge("learner_features", "features counted")
 FORGOTTEN = _gauge("learner_features_forgotten", "features forgotten for want of room, in all")
 LABELS = _gauge("learner_labels", "labels that a predicate's combiner has learned from", "predicate")
-DRIFTS = _counter("learner_drifts", "times that a predicate's pages were found to have changed", "predicate")
 PUBLISHED = _counter("interests_published", "features that frontiers were told of")
 
 # harvest

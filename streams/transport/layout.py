@@ -21,7 +21,7 @@ from typing import NamedTuple
 import msgspec
 
 #: What ``v`` holds. Whoever changes what older data mean, in the log or in a table, raises it.
-FORMAT = b"5"
+FORMAT = b"6"
 
 _PLACE = Struct(">II")
 _OFFSET = Struct(">Q")

@@ -79,7 +79,6 @@ class Order(NamedTuple):
     url: str
     number: int
     silent: bool
-    pattern: str
     revisit: Revisit | None = None
 
 
@@ -165,8 +164,7 @@ class World:
         shard = self.shards[self.partition(url)]
         page, visit = self.page(url), visit_of(shard, url)
         if url not in self._first:
-            pattern = f"{host(url)}/*" if self._random.random() < 0.5 else ""
-            self._first[url] = Order(url, 1, self._random.random() < 0.2, pattern)
+            self._first[url] = Order(url, 1, self._random.random() < 0.2)
             self._orders.append(self._first[url])
         elif visit is None or page is None:
             if self._random.random() < 0.1:
@@ -178,7 +176,7 @@ class World:
                 visit.version, visit.visited, True, page.verdict or {},
                 visit.content, visit.links, visit.partitions,
             )  # fmt: skip
-            self._orders.append(Order(url, visit.orders, page.silent, visit.pattern, revisit))
+            self._orders.append(Order(url, visit.orders, page.silent, revisit))
         elif page.state not in OPEN:
             self._versions[url].clear()
 
@@ -189,7 +187,8 @@ class World:
         if order.revisit is not None and (not self._versions[order.url] or self._random.random() < 0.3):
             self._bring_none(order)
             return
-        version = self._versions[order.url].pop(0) if self._versions[order.url] else JudgedPage(order.url, {})
+        left = self._versions[order.url]
+        version = left.pop(0) if left else JudgedPage(order.url, {"p": False, "q": False})
         self._fetched.append(Fetched(order, version, self._time))
 
     def _bring_none(self, order: Order) -> None:
@@ -233,7 +232,7 @@ class World:
                 )
                 self._channels["judge", partition].append(linked)
         judged = Judged(
-            page.url, verdict, time, None, page.words, subject=page.subject, pattern=order.pattern,
+            page.url, verdict, time, None, page.words, subject=page.subject,
             silent=order.silent, again=order.number if again else 0, changed=told and again, content=content,
             links=links, partitions=tuple(partitions), title=page.subject,
         )  # fmt: skip
@@ -250,7 +249,7 @@ class World:
         if not verdict:
             return
         self.outcomes.append(replace(an_outcome(found, verdict), later=True, words=(), links=()))
-        rejudged = Rejudged(page.url, verdict, time, page.words, page.subject, order.pattern)
+        rejudged = Rejudged(page.url, verdict, time, page.words, page.subject)
         self._channels["judge", self.partition(page.url)].append(rejudged)
         known = order.revisit.partitions if order.revisit is not None else ()
         for partition in {*known, *(self.partition(link.url) for link in page.links)}:
@@ -294,9 +293,7 @@ class World:
     def standing(self) -> list[JudgedPage]:
         """Return the pages as they stand by what was written of them."""
         return [
-            JudgedPage(
-                page.url, page.verdict, page.words, page.links, page.title, page.pattern, page.silent is True
-            )
+            JudgedPage(page.url, page.verdict, page.words, page.links, page.title, page.silent is True)
             for page in judged_of(self.outcomes).values()
         ]
 
@@ -314,7 +311,7 @@ def an_outcome(found: Fetched, verdict: Verdict, *, again: bool = False) -> Outc
     return Outcome(
         url=page.url, time=time, title=page.subject, verdict=verdict, predicate="p", policy="", explored=False,
         probability=1.0, priority=0.0, expected=None, depth=0, words=page.words, links=tuple(links_of(page)),
-        origin="pages/0@0", pattern=order.pattern, silent=order.silent or msgspec.UNSET,
+        origin="pages/0@0", silent=order.silent or msgspec.UNSET,
         again=again,
     )  # fmt: skip
 

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scentline.agents.crawl.fixed import keep_fixed, of_crawl
 from scentline.agents.frontier.behaviour import SitePatterns, sites
 from scentline.agents.frontier.estimates import PARTS, ordering
 from scentline.agents.frontier.ordering import EVERY, GROWTH, HOT, TOLERANCE, Informed, Ranks
@@ -23,7 +22,6 @@ from scentline.models.patterns.counts import BehaviourCounts
 from scentline.models.patterns.mine import mine
 from scentline.models.patterns.ranking import RANKINGS, score
 from scentline.models.predicate import EVERY_PAGE
-from scentline.streams.configuration import ConfigurationError
 from scentline.streams.records import Visited
 from scentline.streams.settings import FrontierSettings, Settings
 from scentline.streams.topics import SIGHTINGS
@@ -65,7 +63,7 @@ class Telling:
 @given(st.sets(st.tuples(st.sampled_from(["a.org", "a.org:80", "a.orgs", "b.a.org"]), st.integers(0, 20))))
 def test_each_site_that_users_were_seen_on_is_found_once(rows: Disk, visited: set[tuple[str, int]]) -> None:
     shard = a_shard(rows)
-    patterns = SitePatterns(32)
+    patterns = SitePatterns(visitors=32)
     for host, number in visited:
         patterns.absorb(shard, Visited(f"http://{host}/{number}", "ann", float(number)))
     write(shard)
@@ -210,7 +208,7 @@ def told(counts: BehaviourCounts) -> BehaviourCounts:
 def test_patterns_are_mined_of_the_rows_beside_the_stream(rows: Disk) -> None:
     async def run() -> SitePatterns:
         changed = asyncio.Event()
-        patterns = SitePatterns(64, changed.set)
+        patterns = SitePatterns(changed.set)
         mining = asyncio.create_task(patterns.run())
         teller = Telling(patterns)
         take_in(shard, teller, *VISITS, *VISITS[::3])
@@ -231,7 +229,7 @@ def test_patterns_are_mined_of_the_rows_beside_the_stream(rows: Disk) -> None:
     assert not found.unvisited("http://h.test/topic/new")
     assert found.unvisited("http://h.test/print/3") == expected.pattern_of("http://h.test/print/3").name
     assert found.unvisited("http://other.test/a") == "http://other.test/**"
-    again = SitePatterns(64)
+    again = SitePatterns()
     again.open(shard)
     assert (again.busy, again.starting) == (True, True)
     again.mine_now(shard, "h.test")
@@ -242,7 +240,7 @@ def test_patterns_are_mined_of_the_rows_beside_the_stream(rows: Disk) -> None:
 
 def test_patterns_order_by_each_ranking_and_unknown_sites_come_last(rows: Disk) -> None:
     shard = a_shard(rows)
-    patterns = SitePatterns(64)
+    patterns = SitePatterns()
     fresh = ["http://h.test/topic/new", "http://h.test/else", "http://other.test/a"]
     take_in(shard, Telling(patterns), *VISITS, linked(url(1), fresh, YES))
     write(shard)
@@ -268,35 +266,21 @@ def test_patterns_order_by_each_ranking_and_unknown_sites_come_last(rows: Disk) 
 
 
 @pytest.mark.parametrize(
-    ("frontier", "learn", "behaviour"),
+    ("frontier", "behaviour"),
     [
-        ({}, {}, False),
-        ({"ordering": "pagerank"}, {}, False),
-        ({"ordering": "behaviour-fetch"}, {}, True),
-        ({"ordering": "average-referral"}, {}, True),
-        ({"ordering": "visits"}, {}, True),
-        ({"visited_patterns_only": True}, {}, True),
-        ({}, {"patterns": True}, True),
-        ({"policy": "linkage"}, {"patterns": True}, False),
+        ({}, False),
+        ({"ordering": "pagerank"}, False),
+        ({"ordering": "behaviour-fetch"}, True),
+        ({"ordering": "average-referral"}, True),
+        ({"ordering": "visits"}, True),
+        ({"visited_patterns_only": True}, True),
     ],
 )
 def test_users_ways_are_kept_only_where_something_goes_by_them(
-    frontier: dict[str, object], learn: dict[str, object], behaviour: bool, tmp_path: Path
+    frontier: dict[str, object], behaviour: bool, tmp_path: Path
 ) -> None:
-    found = Settings.model_validate({"data": tmp_path, "frontier": frontier, "learn": learn})
+    found = Settings.model_validate({"data": tmp_path, "frontier": frontier})
     assert found.behaviour is behaviour
-
-
-def test_a_crawl_keeps_what_it_estimates_beside_the_usual(tmp_path: Path) -> None:
-    def settings_with(**learn: bool) -> Settings:
-        return Settings.model_validate({"data": tmp_path, "learn": learn})
-
-    keep_fixed(settings_with(importance=True))
-    keep_fixed(settings_with(importance=True))
-    kept = of_crawl(settings_with(patterns=True))
-    assert (kept.importance, kept.patterns, kept.behaviour) == (True, False, False)
-    with pytest.raises(ConfigurationError, match=r"with learn\.importance: give one with neither"):
-        keep_fixed(settings_with())
 
 
 @each_case("rule", ["learned", "random", "breadth-first", "pagerank", "behaviour-discovery"])

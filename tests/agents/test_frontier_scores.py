@@ -380,7 +380,7 @@ def test_a_subject_that_is_withdrawn_stays_learned_and_one_that_grows_teaches_wh
 def test_a_combiner_of_other_inputs_is_refused() -> None:
     scorer = LearnedScorer(a_table())
     scorer.add_predicate("p")
-    plain = Learner("bayesian")
+    plain = Learner()
     weighting = Weighting(plain.combiner.mean.tobytes(), plain.combiner.covariance.tobytes(), plain.shifts)
     with pytest.raises(ValueError, match=f"combiner of p: it has {len(NAMES)} weights, expected"):
         scorer.take("p", weighting)

@@ -4,7 +4,6 @@ Its combiners are a function of the labels, whatever happens in between.
 """
 
 import asyncio
-import logging
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,11 +26,10 @@ from scentline.agents.learn.rows import (
 )
 from scentline.agents.learn.store import FeatureStore, LearnShard, learn_totals
 from scentline.models.interest.features import BASE
-from scentline.models.learner.inputs import INPUTS, NAMES, Input
+from scentline.models.learner.inputs import INPUTS, Input
 from scentline.models.learner.semantic import inputs_with
-from scentline.models.learner.state import CombinerKind, Learner
+from scentline.models.learner.state import Learner
 from scentline.streams.configuration import ConfigurationError
-from scentline.streams.metrics.catalogue import DRIFTS
 from scentline.streams.records import Count, Decoder, Interests, Label, Pack
 from scentline.streams.settings import Settings
 from scentline.streams.topics import EVIDENCE, INTERESTS
@@ -294,13 +292,11 @@ def labels(count: int, seed: int = 0, predicates: str = "p", inputs: Sequence[In
     ]
 
 
-def learned(
-    facts: Iterable[Label], kind: CombinerKind = "bayesian", inputs: Sequence[Input] = INPUTS
-) -> dict[str, Learner]:
+def learned(facts: Iterable[Label], inputs: Sequence[Input] = INPUTS) -> dict[str, Learner]:
     """Return what learns the same without an agent."""
     learners: dict[str, Learner] = {}
     for fact in facts:
-        learner = learners.setdefault(fact.predicate, Learner(kind, inputs=inputs))
+        learner = learners.setdefault(fact.predicate, Learner(inputs=inputs))
         learner.learn(fact.inputs, fact.holds, fact.chosen)
     return learners
 
@@ -311,18 +307,17 @@ def row_of(shard: LearnShard, predicate: str) -> ModelRow:
     return row
 
 
-@pytest.mark.parametrize("kind", ["bayesian", "river"])
 @pytest.mark.parametrize("table", [None, "words.table"])
 def test_a_combiner_learns_from_every_label_of_its_predicate_and_is_told(
-    tmp_path: Path, rows: Disk, kind: CombinerKind, table: str | None
+    tmp_path: Path, rows: Disk, table: str | None
 ) -> None:
     inputs = inputs_with(table is not None)
-    with an_agent(tmp_path / "data", combiner=kind, semantic=table) as agent:
+    with an_agent(tmp_path / "data", semantic=table) as agent:
         facts = labels(60, predicates="pq", inputs=inputs)
         shard = a_shard(rows)
         take_in(shard, agent, *facts)
         heard = {name: found for each in told(agent) for name, found in each.weightings.items()}
-    expected = learned(facts, kind, inputs)
+    expected = learned(facts, inputs)
     assert heard.keys() == {"p", "q"}
     for predicate, learner in expected.items():
         assert row_of(shard, predicate) == ModelRow(*learner.state())
@@ -394,29 +389,3 @@ def test_a_partition_that_went_to_another_worker_leaves_nothing_behind(agent: Le
     agent.opened(again)
     take_in(again, agent, *labels(5, seed=1))
     assert row_of(again, "p") == ModelRow(*learned(labels(5, seed=1))["p"].state())
-
-
-def test_pages_that_no_longer_fit_are_told_in_the_log_and_counted(
-    agent: LearnAgent, rows: Disk, caplog: pytest.LogCaptureFixture
-) -> None:
-    random = Random(3)
-    shard = a_shard(rows)
-
-    def selected(count: int, sign: int) -> list[Label]:
-        sides = [random.choice([-3.0, 3.0]) for _ in range(count)]
-        return [
-            Label("p", (side, *[0.0] * (len(NAMES) - 2), 1.0), sign * side + random.gauss(0, 1) > 0, "selected")
-            for side in sides
-        ]
-
-    with caplog.at_level(logging.INFO):
-        take_in(shard, agent, *selected(1000, 1))
-        assert caplog.records == []
-        take_in(shard, agent, *selected(100, -1))
-    (record,) = caplog.records
-    assert record.getMessage() == "a predicate's pages have changed"
-    fields = record.__dict__["fields"]
-    assert fields["predicate"] == "p"
-    assert 1000 < fields["labels"] < 1100
-    drifts = agent.runtime.metrics.registry.get_sample_value(DRIFTS.name, {"predicate": "p"})
-    assert drifts == 1

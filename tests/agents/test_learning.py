@@ -187,14 +187,13 @@ def test_the_newest_inputs_are_those_that_learners_were_told(tmp_path: Path) -> 
 
 
 def test_weights_are_those_of_the_combiner_with_what_they_added(tmp_path: Path) -> None:
-    learner = Learner("bayesian")
+    learner = Learner()
     for number in range(40):
         learner.learn([1.0] * len(INPUTS), number % 2 == 0, "selected")
     row = ModelRow(*learner.state())
     hits, misses = np.full((3, len(INPUTS)), 2.0), np.zeros((2, len(INPUTS)))
     found = combined(INPUTS, row, Latest(hits, misses))
-    assert (found.kind, found.labels, found.residuals) == ("bayesian", 40, 40)
-    assert found.residual == pytest.approx(np.frombuffer(row.residuals, np.float32).mean())
+    assert found.labels == 40
     for place, weight in enumerate(found.weights):
         assert (weight.name, weight.plain) == (NAMES[place], PLAIN[NAMES[place]].name)
         assert weight.mean == learner.combiner.mean[place]
@@ -204,9 +203,9 @@ def test_weights_are_those_of_the_combiner_with_what_they_added(tmp_path: Path) 
     before = combined(INPUTS, None, NOTHING)
     assert [weight.mean for weight in before.weights] == [entry.weight for entry in INPUTS]
     assert [weight.deviation for weight in before.weights] == pytest.approx([each.deviation for each in INPUTS])
-    assert (before.labels, before.residual, before.weights[0].hits) == (0, None, None)
+    assert (before.labels, before.weights[0].hits) == (0, None)
     with a_crawl(tmp_path) as (settings, journal, learnt):
-        for name, raw in (("ski", row), ("tea", ModelRow("bayesian", b"12345678", b"", 1, b"", b""))):
+        for name, raw in (("ski", row), ("tea", ModelRow(b"12345678", b"", 1, b""))):
             partition = partition_of(name, PARTITIONS)
             learnt.put(model_key(name), raw, partition)
         learning = Learning(journal, settings)

@@ -229,5 +229,4 @@ def test_the_learners_size_is_the_crawls(scrape: Scrape, crawled: Crawled) -> No
     assert scrape.of(catalogue.FEATURES) == crawled.features > 0
     assert scrape.of(catalogue.FORGOTTEN) == 0
     assert scrape.sum(catalogue.LABELS) > 0
-    assert scrape.of(catalogue.DRIFTS, predicate="menu") == 0
     assert scrape.of(catalogue.PUBLISHED) > 0

@@ -117,9 +117,7 @@ EVALUATE = (
 
 def test_an_evaluation_has_the_table_of_the_settings_and_beside_it_the_policy_without(files: Path) -> None:
     def auc(out: str, *more: str) -> dict[str, float]:
-        found = last_line(
-            printed(files, *EVALUATE, out, "--policy", "learned,learned-plain,learned+fade", *more)
-        )
+        found = last_line(printed(files, *EVALUATE, out, "--policy", "learned,learned-plain", *more))
         return {policy: figures["auc"] for policy, figures in found["mean"].items()}
 
     shipped = auc("shipped")

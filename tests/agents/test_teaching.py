@@ -39,7 +39,7 @@ def weights_of(scorer: LearnedScorer, words: Sequence[str]) -> dict[str, np.ndar
 def test_what_the_learned_policy_is_taught_in_steps_is_what_it_knows_at_once(tmp_path: Path) -> None:
     with a_crawl(tmp_path) as (settings, journal, learnt):
         learnt.judge(60)
-        learner = Learner("bayesian")
+        learner = Learner()
         for number in range(30):
             learner.learn([number % 3 / 2] * len(NAMES), number % 2 == 0, "selected")
         learnt.put(model_key("ski"), ModelRow(*learner.state()))

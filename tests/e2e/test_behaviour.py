@@ -4,7 +4,6 @@ Its lists and topics are read, its profiles hardly, its printable copies never; 
 than the log. Nothing but the pattern of their URLs tells these from the copies.
 """
 
-import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from random import Random
@@ -12,10 +11,7 @@ from typing import Any
 
 import pytest
 
-from scentline.agents.operate.inspect.record import read_ledger
-from scentline.models.interest.features import PATTERN
 from tests.agents.commands import last_line, printed
-from tests.agents.shards import table
 from tests.agents.test_archive import page, write
 from tests.agents.test_cli_crawl import outcomes_of, pages_of
 
@@ -103,18 +99,3 @@ def test_patterns_without_visits_are_left_out(tmp_path: Path, files: Path) -> No
     assert {row.state for row in pages_of(tmp_path / "data") if row.url in COPIES} == {"candidate"}
     said = printed(tmp_path, "explain", COPIES[0], "--data", "data", *options[2:])
     assert "not fetched: no visits match its pattern" in said
-
-
-def test_the_pattern_is_a_feature_that_can_be_recounted(tmp_path: Path, files: Path) -> None:
-    options = ("--set", "learn.patterns=true", "--set", "learn.importance=true")
-    crawled(tmp_path, files, 40, *options, "--predicate", 'topics=url.prefix("http://forum.test/topic/")')
-    found = outcomes_of(tmp_path / "data")
-    patterns = {outcome.pattern for outcome in found if "/topic/" in outcome.url and outcome.pattern}
-    assert patterns
-    with table(tmp_path / "data", "interests") as parts:
-        features = {feature for part in parts for feature, *_ in read_ledger(part).items()}
-    assert {PATTERN + pattern for pattern in patterns} <= features
-    report: Any = last_line(printed(tmp_path, "audit", "--data", "data", "--json"))
-    assert (report["judged"], report["lost"], report["differences"]) == (len(found), 0, 0)
-    known = json.loads(printed(tmp_path, "explain", COPIES[0], "--data", "data", "--json", "--features", "30"))
-    assert {"importance", "URL pattern"} <= {part["name"] for part in known["inputs"]["topics"]}

@@ -99,7 +99,6 @@ def test_similarity_prefers_what_is_called_like_the_query(tmp_path: Path, archiv
     [
         ("frontier.ordering=pagerank",),
         ("frontier.ordering=behaviour-fetch", "frontier.visited_patterns_only=true"),
-        ("learn.importance=true", "learn.patterns=true"),
     ],
     ids=" ".join,
 )

@@ -17,14 +17,11 @@ from scentline.models.learner.combiner import (
     probability,
 )
 from scentline.models.learner.inputs import NAMES, prior_covariance, prior_mean
-from scentline.models.learner.river_model import RATE, RiverLogisticRegression
 from scentline.models.learner.semantic import SEMANTIC_INPUTS, inputs_with
-from scentline.models.learner.state import CombinerKind, Learner
-from tests.cases import each_case
+from scentline.models.learner.state import Learner
 
 INPUTS = st.lists(st.floats(-4, 4), min_size=3, max_size=3)
 LABELS = st.lists(st.tuples(INPUTS, st.booleans()), max_size=30)
-KINDS = ("bayesian", "river")
 
 
 def plain_update(
@@ -106,9 +103,8 @@ def rule(count: int) -> list[tuple[Vector, bool]]:
     return [(row, bool(2 * row[8] - 2 * row[10] - 0.5 > random.logistic())) for row in rows]
 
 
-@each_case("kind", KINDS)
-def test_either_combiner_learns_what_decides(kind: str) -> None:
-    learner = Learner("river" if kind == "river" else "bayesian")
+def test_the_combiner_learns_what_decides() -> None:
+    learner = Learner()
     for row, label in rule(600):
         learner.learn(row.tolist(), label, "selected")
     unseen = rule(800)[600:]
@@ -119,85 +115,42 @@ def test_either_combiner_learns_what_decides(kind: str) -> None:
     assert weights[10] < -0.7
 
 
-def test_both_combiners_have_the_interface_of_river() -> None:
-    models = (
-        BayesianLogisticRegression(np.zeros(2), np.eye(2), ("a", "b")),
-        RiverLogisticRegression(np.zeros(2), ("a", "b")),
-    )
-    for model in models:
-        before = model.predict_proba_one({"a": 1.0, "b": 2.0})
-        model.learn_one({"a": 1.0}, True)
-        after = model.predict_proba_one({"a": 1.0, "b": 2.0})
-        assert before == {False: 0.5, True: 0.5}
-        assert after[True] > 0.5
-        assert sum(after.values()) == pytest.approx(1.0)
-
-
-@given(labels=LABELS, start=INPUTS)
-def test_rivers_model_takes_one_gradient_step_a_label_from_the_weights_it_is_given(
-    labels: list[tuple[list[float], bool]], start: list[float]
-) -> None:
-    model = RiverLogisticRegression(np.array(start), ("a", "b", "c"))
-    weights = np.array(start)
-    for x, y in labels:
-        model.learn(np.array(x), y)
-        weights += RATE * (y - probability(float(weights.dot(x)), 0.0)) * np.array(x)
-    assert model.mean == pytest.approx(weights, abs=1e-9)
-    assert not model.covariance.any()
-
-
 def test_a_learner_starts_from_the_weights_before_the_first_page() -> None:
-    for learner in (Learner("bayesian"), Learner("river")):
-        assert learner.combiner.mean.tolist() == prior_mean().tolist()
-    assert Learner("bayesian").combiner.covariance.tolist() == prior_covariance().tolist()
+    assert Learner().combiner.mean.tolist() == prior_mean().tolist()
+    assert Learner().combiner.covariance.tolist() == prior_covariance().tolist()
 
 
 def test_a_learner_goes_on_where_its_state_was_written_down() -> None:
     labels = rule(300)
-    for kind in KINDS:
-        one = Learner("river" if kind == "river" else "bayesian")
-        other = one
-        for number, (row, label) in enumerate(labels):
-            if number % 70 == 0:
-                other = Learner("river" if kind == "river" else "bayesian", state=other.state())
-            one.learn(row.tolist(), label, "explored" if number % 9 == 0 else "selected")
-            other.learn(row.tolist(), label, "explored" if number % 9 == 0 else "selected")
-        assert one.state() == other.state()
-        assert one.labels == 300
-
-
-def test_another_kind_of_combiner_takes_over_the_weights() -> None:
-    river = Learner("river")
-    for row, label in rule(100):
-        river.learn(row.tolist(), label, "selected")
-    bayesian = Learner("bayesian", state=river.state())
-    assert bayesian.combiner.mean.tolist() == river.combiner.mean.tolist()
-    assert bayesian.combiner.covariance.tolist() == prior_covariance().tolist()
-    back = Learner("river", state=bayesian.state())
-    assert back.combiner.mean.tolist() == river.combiner.mean.tolist()
+    one = other = Learner()
+    for number, (row, label) in enumerate(labels):
+        if number % 70 == 0:
+            other = Learner(other.state())
+        one.learn(row.tolist(), label, "explored" if number % 9 == 0 else "selected")
+        other.learn(row.tolist(), label, "explored" if number % 9 == 0 else "selected")
+    assert one.state() == other.state()
+    assert one.labels == 300
 
 
 def test_a_state_with_another_number_of_weights_is_an_error_that_says_so() -> None:
-    state = Learner("bayesian").state()._replace(mean=np.zeros(3).tobytes())
+    state = Learner().state()._replace(mean=np.zeros(3).tobytes())
     with pytest.raises(ValueError, match=f"its state has 3 weights, expected {len(NAMES)}"):
-        Learner("bayesian", state=state)
+        Learner(state)
 
 
-@each_case("kind", KINDS)
-def test_a_learner_of_more_inputs_learns_what_these_decide_and_takes_no_state_of_fewer(kind: str) -> None:
-    name: CombinerKind = "river" if kind == "river" else "bayesian"
+def test_a_learner_of_more_inputs_learns_what_these_decide_and_takes_no_state_of_fewer() -> None:
     inputs = inputs_with(meaning=True)
     assert inputs_with(meaning=False) == inputs[: len(NAMES)]
     assert inputs[len(NAMES) :] == SEMANTIC_INPUTS
-    learner = Learner(name, inputs=inputs)
+    learner = Learner(inputs=inputs)
     assert learner.combiner.mean.tolist() == prior_mean(inputs).tolist()
     random = np.random.default_rng(2)
     for _ in range(300):
         row = random.normal(size=len(inputs))
         learner.learn(row.tolist(), bool(row[-2] > 0), "selected")
     assert learner.combiner.mean.argmax() == len(inputs) - 2
-    assert Learner(name, state=learner.state(), inputs=inputs).state() == learner.state()
+    assert Learner(state=learner.state(), inputs=inputs).state() == learner.state()
     with pytest.raises(ValueError, match=f"{len(inputs)} weights, expected {len(NAMES)}"):
-        Learner(name, state=learner.state())
+        Learner(state=learner.state())
     with pytest.raises(ValueError, match=f"{len(NAMES)} weights, expected {len(inputs)}"):
-        Learner(name, state=Learner(name).state(), inputs=inputs)
+        Learner(state=Learner().state(), inputs=inputs)

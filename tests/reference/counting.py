@@ -156,7 +156,7 @@ class Counting:
     def _teach(self, page: JudgedPage, answer: Verdict, times: int = 1) -> None:
         """Count an answer under all that its URL is, or take it back."""
         url = page.url
-        features = self._lessons.own(url, page.words, page.subject, page.pattern) - {BASE}
+        features = self._lessons.own(url, page.words, page.subject) - {BASE}
         self._count(features | self._lessons.of_links(self._found(url)) | self._of_crowd[url], answer, times)
         for source in self.sources(url):
             self._count_link(source, answer, times)

@@ -34,6 +34,7 @@ import msgspec
 
 from scentline.agents.browse.agent import USER_PREFIX, UserRow
 from scentline.agents.crawl.fixed import of_crawl
+from scentline.agents.frontier.behaviour import WAYS
 from scentline.agents.frontier.keys import DEPTH_PREFIX, HOST_PREFIX, PAGE_PREFIX, WAYS_PREFIX
 from scentline.agents.frontier.keys import TOTALS_KEY as FRONTIER_TOTALS
 from scentline.agents.frontier.rows import FrontierRow, HostRow, PageRow, TotalsRow, WaysRow
@@ -89,7 +90,7 @@ def audit(settings: Settings) -> AuditReport:
         _check_users(report, rows, tables["users"])
         _check_pages(report, seen, views, tables["frontier"])
         if settings.behaviour:
-            known = ways(quarantined.accesses(), settings.browse.window, settings.frontier.ways)
+            known = ways(quarantined.accesses(), settings.browse.window, WAYS)
             _check_ways(report, known, tables["frontier"])
         if depths is not None:
             _check_depths(report, depths, seen.judged, tables["frontier"])
@@ -167,7 +168,6 @@ def judged_page(outcome: Outcome, meanings: bool) -> JudgedPage:
         outcome.words,
         outcome.links,
         subject,
-        outcome.pattern,
         outcome.silent is True,
     )
 

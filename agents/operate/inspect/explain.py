@@ -125,8 +125,6 @@ def _by_what_was_taught(found: Explanation, settings: Settings, shard: FrontierS
         taught.patterns.mine_now(shard, host(found.row.url))
         if settings.frontier.visited_patterns_only:
             found.unvisited = taught.patterns.unvisited(found.row.url)
-    if taught.ranks is not None:
-        taught.ranks.open(shard)
     if taught.importance is not None:
         taught.importance.open(shard)
     taught.finish()

@@ -29,7 +29,6 @@ from scentline.models.interest.features import (
     HEADING,
     OUTSIDE,
     PAGE_WORD,
-    PATTERN,
     PREFIX,
     REGION,
     SIGNATURE,
@@ -87,7 +86,6 @@ KINDS: dict[str, str] = {
     "headings above links": HEADING,
     "URL words": URL_WORD,
     "sites and directories": PREFIX,
-    "URL patterns": PATTERN,
     "words of linking pages": WORD,
     "URL tokens": TOKEN,
     "words of signatures": SIGNATURE,
@@ -125,17 +123,10 @@ class Weight(msgspec.Struct, frozen=True):
 
 
 class Combined(msgspec.Struct, frozen=True):
-    """A predicate's combiner: its ``labels`` so far, and the ``residuals`` |y - p| since pages changed last.
+    """A predicate's combiner: its ``labels`` so far, and its weights."""
 
-    ``lately`` is the mean of the newest tenth of these, ``residual`` that of all; None where there are none.
-    """
-
-    kind: str
     labels: int
     weights: list[Weight]
-    residuals: int
-    residual: float | None
-    lately: float | None
 
 
 class Speaking(msgspec.Struct, frozen=True):
@@ -220,7 +211,7 @@ class Learning:
         """Whether priorities can be told at all: an importance takes a look at all links, or at all visits."""
         settings = self._settings
         by_importance = settings.frontier.ordering != "predicates" and settings.frontier.rule != "breadth-first"
-        return not (by_importance or settings.importance or settings.behaviour)
+        return not (by_importance or settings.behaviour)
 
     @property
     def taught(self) -> Taught | None:
@@ -422,16 +413,7 @@ def combined(inputs: Sequence[Input], row: ModelRow | None, latest: Latest) -> C
         )
         for place, entry in enumerate(inputs)
     ]  # fmt: skip
-    residuals = np.frombuffer(row.residuals, np.float32) if row is not None else np.zeros(0, np.float32)
-    newest = residuals[-max(1, len(residuals) // 10) :]
-    return Combined(
-        row.kind if row is not None else "",
-        row.labels if row is not None else 0,
-        weights,
-        len(residuals),
-        float(residuals.mean()) if len(residuals) else None,
-        float(newest.mean()) if len(residuals) else None,
-    )
+    return Combined(row.labels if row is not None else 0, weights)
 
 
 def _means(rows: Vector, mean: Vector) -> list[float] | list[None]:

@@ -130,13 +130,13 @@ def judged_of(told: Iterable[Outcome]) -> dict[str, Outcome]:
 def _visited_again(known: Outcome, visit: Outcome) -> Outcome:
     """Return a page after another visit: what came of the newest, and all links, each as it was first told of.
 
-    A page that left has an empty verdict and no words. The pattern is that of the first order, and the page is
-    silent where that one was.
+    A page that left has an empty verdict and no words. It is silent where the first
+    order was.
     """
     urls = {link.url for link in known.links}
     links = (*known.links, *(link for link in visit.links if link.url not in urls))
     newest = max(known, visit, key=lambda page: page.time)  # of one time, the first
-    return msgspec.structs.replace(newest, links=links, pattern=known.pattern, silent=known.silent)
+    return msgspec.structs.replace(newest, links=links, silent=known.silent)
 
 
 def harvested_of(told: Iterable[Counted]) -> dict[str, Counted]:

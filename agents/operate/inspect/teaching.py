@@ -10,7 +10,6 @@ import numpy as np
 from scentline.agents.frontier.behaviour import SitePatterns
 from scentline.agents.frontier.estimates import ordering
 from scentline.agents.frontier.learned import LearnedScorer
-from scentline.agents.frontier.ordering import Ranks
 from scentline.agents.frontier.priorities import LinkPromises, Priorities
 from scentline.agents.frontier.rows import FrontierRow, FrontierShard
 from scentline.agents.frontier.scorer import OrderedScorer, learned_scorer
@@ -61,9 +60,8 @@ class Taught:
         self.predicates: dict[str, Predicate] = {
             each.name: parse(each.expression) for each in definitions(journal)
         }
-        self.patterns = SitePatterns(settings.frontier.ways) if settings.behaviour else None
+        self.patterns = SitePatterns() if settings.behaviour else None
         self.importance = ordering(settings.frontier, self.patterns)
-        self.ranks = Ranks() if settings.importance else None
         self.scorer = self._scorer(settings)
         self.priorities = Priorities(settings.frontier, self.scorer)
         self.promises = self.priorities.promises = LinkPromises()
@@ -77,7 +75,7 @@ class Taught:
         if self.importance is not None:
             return OrderedScorer(settings.learn, self.importance)
         if settings.frontier.rule == "learned":
-            return learned_scorer(settings.learn, self.ranks, self.patterns if settings.patterns else None)
+            return learned_scorer(settings.learn)
         printed = settings.frontier.candidates == "paper"
         return PaperScorer(settings.learn, lessons(settings.frontier.rule), drift=0, printed=printed)
 

@@ -22,7 +22,7 @@ REQUESTS = "requests that bring no page"
 #: The kinds of features that a policy counts.
 _LEARNED = (
     "page words", "link words", "words around links", "headings above links", "URL words",
-    "sites and directories", "URL patterns",
+    "sites and directories",
 )  # fmt: skip
 _BY_LINKS = ("words of linking pages", "URL tokens")
 _BY_USERS = ("words of signatures",)
@@ -45,7 +45,7 @@ def view(reading: Reading, query: Query) -> object:
     learning.want(reading.now)
     known = {name: name for name in reading.predicates()} | ({FAILED: REQUESTS} if rule == "learned" else {})
     name = query.predicate if query.predicate in known else next(iter(known), "")
-    kinds = _kinds(rule, patterns=reading.settings.patterns)
+    kinds = _kinds(rule)
     kind = query.kind if query.kind in kinds else next(iter(kinds), "")
     return {
         "begun": True,
@@ -65,11 +65,11 @@ def view(reading: Reading, query: Query) -> object:
     }
 
 
-def _kinds(rule: str, *, patterns: bool) -> list[str]:
+def _kinds(rule: str) -> list[str]:
     known = lessons(rule)
-    found = [kind for kind in _LEARNED if known.learned and (patterns or kind != "URL patterns")]
-    found += [kind for kind in _BY_LINKS if known.links]
-    return found + [kind for kind in _BY_USERS if known.users]
+    found = [*_LEARNED] if known.learned else []
+    found += _BY_LINKS if known.links else ()
+    return [*found, *(_BY_USERS if known.users else ())]
 
 
 def _learned(learning: Learning, name: str, now: float) -> object:

@@ -134,7 +134,7 @@ ROWS: dict[str, tuple[Any, ...]] = {
             links=9,
         ),
         VisitRow(
-            url=URL, visited=1_700_000_000.5, text="erste zweite", subject="wiki", pattern="http://a.test/**",
+            url=URL, visited=1_700_000_000.5, text="erste zweite", subject="wiki",
             title="Titel", version=VERSION_HAD, content=b"text", links=b"links", partitions=(0, 3),
             history=Visited(
                 still=2, still_time=7_200_000, found={21: [1, 3_600_000]}, told=1, told_time=60_000,
@@ -166,8 +166,7 @@ ROWS: dict[str, tuple[Any, ...]] = {
         ),
         PriorRow(counts={"news": (12.5, 0.25)}),
         ModelRow(
-            kind="bayesian", mean=b"mean", covariance=b"covariance", labels=12, calibration=b"calibration",
-            residuals=b"residuals",
+            mean=b"mean", covariance=b"covariance", labels=12, calibration=b"calibration",
         ),
         LearnTotals(features=17, forgotten=5),
     ),

@@ -185,7 +185,7 @@ function drift() {
       element.hidden = !view.learned;
       if (element.hidden) return;
       const windows = view.held?.windows ?? [];
-      say(text, changing(windows, view.learned.combined));
+      say(text, changing(windows));
       curve.element.hidden = windows.length < 2;
       if (windows.length < 2) return;
       const column = (key) => windows.map((each) => each[key]);
@@ -194,16 +194,13 @@ function drift() {
   };
 }
 
-function changing(windows, combined) {
-  const since = combined.residuals
-    ? `Over ${count(combined.residuals)} verdicts since the pages changed last, the mean error is ${percent(combined.residual)}, lately ${percent(combined.lately)}.`
-    : "No verdict is known since the pages changed last.";
+function changing(windows) {
   const last = windows.at(-1);
-  if (!last) return since;
+  if (!last) return "";
   const apart = last.rate - last.probability;
   const within = last.least <= last.probability && last.probability <= last.most;
   return `Of the newest ${count(last.size)} pages ${percent(last.rate, 0)} were hits where ${percent(last.probability, 0)} were expected: `
-    + `${within ? "within chance" : apart > 0 ? "more than chance tells" : "fewer than chance tells"}. ${since}`;
+    + `${within ? "within chance" : apart > 0 ? "more than chance tells" : "fewer than chance tells"}.`;
 }
 
 // by the paper's policies

@@ -89,8 +89,7 @@ def _policies(given: Sequence[str], makers: Mapping[str, Maker]) -> tuple[str, .
 #: What a virtual crawl makes no difference of, by dotted key; what it goes by is in docs/evaluation.md.
 _REFUSED = (
     "frontier.ordering", "frontier.mode", "frontier.max_depth", "frontier.depth",
-    "frontier.threshold", "frontier.visited_patterns_only", "learn.combiner", "learn.fade",
-    "learn.importance", "learn.patterns",
+    "frontier.threshold", "frontier.visited_patterns_only",
 )  # fmt: skip
 
 

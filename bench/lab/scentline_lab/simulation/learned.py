@@ -16,7 +16,7 @@ from scentline.models.learner.batch import inputs_of, named_of
 from scentline.models.learner.calibration import EXPLORED, SELECTED, calibrated
 from scentline.models.learner.candidate import Candidate, CoVisits, Crowd, prefixes, url_words
 from scentline.models.learner.combiner import Vector, logits, probabilities
-from scentline.models.learner.inputs import INPUTS, MOST, log_rank
+from scentline.models.learner.inputs import INPUTS, MOST
 from scentline.models.learner.knowledge import Knowledge
 from scentline.models.learner.lessons import IN_LINKS, LinkWords, change_of_links, link_lessons, own_lessons
 from scentline.models.learner.linking import NEAR, NEAR_AT_MOST, LinkingPage, LinkTable
@@ -35,11 +35,9 @@ from scentline.models.learner.semantic import (
     page_subject,
     subject,
 )
-from scentline.models.learner.state import CombinerKind, Learner
+from scentline.models.learner.state import Learner
 from scentline.models.learner.words import Vocabulary
 from scentline.models.ledger import Ledger
-from scentline.models.ordering.estimate import Crawled
-from scentline.models.ordering.rank import Rank
 from scentline.models.page import Page
 from scentline.models.reuse import WEIGHT, Combining, Learned, learned
 from scentline.models.semantic.table import SemanticTable
@@ -128,11 +126,9 @@ class LearnedCrawler:
     calibration is known a page later, as in a crawl, where the frontier counts a verdict itself and chooses
     before the learner has told the new weights. What is chosen has the most hits expected of a request
     (`models.learner.requests`).
-    With a ``table`` there are three inputs more (`models.learner.semantic`), with ``importance`` that of
-    PageRank, with ``further`` those; ``kind`` is that of the combiners. ``fade`` of the evidence of the
-    predicate's fades where its pages have changed, as `models.learner.state.Learner` has it. With the ``state``
-    of an earlier one its counts, multiplied by ``weight``, count beside those of this one, and its combiners
-    are where these start.
+    With a ``table`` there are three inputs more (`models.learner.semantic`), with ``further`` those. With
+    the ``state`` of an earlier one its counts, multiplied by ``weight``, count beside those of this one, and
+    its combiners are where these start.
     """
 
     def __init__(
@@ -142,21 +138,17 @@ class LearnedCrawler:
         table: SemanticTable | None = None,
         state: Experience | None = None,
         weight: float = WEIGHT,
-        importance: bool = False,
-        kind: CombinerKind = "bayesian",
         rescored: int = RESCORED,
         parents: int = PARENTS,
         further: Callable[[Trace], Further] | None = None,
-        fade: float = 0.0,
     ) -> None:
         self._vocabulary = Vocabulary(Ledger())
         self._further = None if further is None else further(task.trace)
-        inputs = (*inputs_with(table is not None, importance), *(self._further.inputs if self._further else ()))
-        self._rank: Rank[str] | None = Rank(every=10, growth=0.1, tolerance=1e-4) if importance else None
+        inputs = (*inputs_with(table is not None), *(self._further.inputs if self._further else ()))
         self._names = tuple(entry.name for entry in inputs)
-        self._learner = Learner(kind, fade, inputs=inputs)
+        self._learner = Learner(inputs=inputs)
         self.knowledge = Knowledge(NAME, self._vocabulary, task.topic, task.phrases)
-        self._failing = Learner(kind, inputs=failing(INPUTS))
+        self._failing = Learner(inputs=failing(INPUTS))
         self._requests = Knowledge(FAILED, self._vocabulary)
         self._foretells = True
         # What an earlier crawl counted, by predicate.
@@ -293,10 +285,6 @@ class LearnedCrawler:
             self._further.judged(page.url, holds)
         if self._meaning is not None:
             self._meaning.learn(self._meaning.table.vector(page_subject(page.url, page.title)), holds)
-        if self._rank is not None:
-            targets = dict.fromkeys(link.url for link in page.links if link.url != page.url)
-            self._rank.crawled(Crawled(page.url, tuple(targets)))
-            self._rank.sweep()
         touched = self._tell_links(known)
         self._fresh.clear()
         self._follow(known, page, holds, touched)
@@ -437,9 +425,6 @@ class LearnedCrawler:
             inputs = np.hstack((inputs, self._meaning.inputs(senses, self.knowledge.rate)))
         elif self._unmeant:
             inputs = np.hstack((inputs, np.zeros((len(scored), len(SEMANTIC_INPUTS)))))
-        if self._rank is not None:
-            ranks = [log_rank(self._rank.value(known.url)) for known in scored]
-            inputs = np.hstack((inputs, np.array(ranks)[:, None]))
         if self._further is not None:
             values = np.array([self._further.values(known.url, self.knowledge) for known in scored])
             inputs = np.hstack((inputs, np.clip(values, -MOST, MOST)))

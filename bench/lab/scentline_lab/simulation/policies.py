@@ -40,13 +40,8 @@ LIMITS = frozenset({INFORMED, ORACLE})
 #: The crawl's default, and the same without word meanings.
 LEARNED = "learned"
 PLAIN = "learned-plain"
-#: The learned policy with PageRank for an input.
-IMPORTANCE = "learned+importance"
-#: The learned policy with river's logistic regression for a combiner.
-RIVER = "learned+river"
-#: The learned policy with inputs that it was tried with, and with evidence that fades by half where the pages
-#: of a predicate have changed.
-SIGNIFICANCE, VISITS, FADE = "learned+significance", "learned+visits", "learned+fade"
+#: The learned policy with inputs that it was tried with.
+SIGNIFICANCE, VISITS = "learned+significance", "learned+visits"
 #: What is put behind the name of one of the paper's policies: as the paper has it, to the letter.
 PRINTED = "-printed"
 
@@ -107,11 +102,8 @@ def named(measures: Measures = USUAL, table: SemanticTable | None = None) -> dic
     for name in get_args(PaperPolicy):
         found[name + PRINTED] = _printed(name, measures)
     found[PLAIN] = lambda task, truth: _learned(task, measures)
-    found[IMPORTANCE] = lambda task, truth: _learned(task, measures, table=table, importance=True)
-    found[RIVER] = lambda task, truth: _learned(task, measures, table=table, kind="river")
     found[SIGNIFICANCE] = lambda task, truth: _learned(task, measures, table=table, further=Significance)
     found[VISITS] = lambda task, truth: _learned(task, measures, table=table, further=ExpectedVisits)
-    found[FADE] = lambda task, truth: _learned(task, measures, table=table, fade=0.5)
     return found
 
 
