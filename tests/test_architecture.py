@@ -39,7 +39,8 @@ PAGES = [
     ROOT / "docs" / "upgrades.md",
     *PAPERS,
 ]
-SOURCES = [path for package in ("models", "streams", "agents") for path in (ROOT / package).rglob("*.py")]
+ROOMS = ("models", "streams", "agents", "bench/lab/scentline_lab")
+SOURCES = [path for room in ROOMS for path in (ROOT / room).rglob("*.py")]
 
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _CODE = re.compile(r"`([^`]+)`")
