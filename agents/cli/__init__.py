@@ -39,13 +39,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     with uncollected():
         from scentline.agents.cli.app import app, complaint
         from scentline.agents.signals import end_as_by_ctrl_c
-
-        load_commands(_named(given))
     end_as_by_ctrl_c()
     atexit.register(gc.freeze)  # nothing has to be found in a process that ends
     os.umask(0o077)
     try:
         try:
+            with uncollected():
+                load_commands(_named(given))
             app(args=given, prog_name="scentline")
         finally:
             sys.stdout.flush()  # what can't be written is told like any other trouble
@@ -62,13 +62,16 @@ def load_commands(names: Sequence[str] | None = None) -> Mapping[str, tuple[str,
 
     Returns the examples of each one's help by its full name ("config show").
     """
-    from scentline.agents.cli.app import EXAMPLES, app
+    from scentline.agents.cli.app import EXAMPLES, CommandError, app
 
     for name in COMMANDS if names is None else names:
         importlib.import_module(f"scentline.agents.cli.{name}")
     if names is None:
         for plug_in in entry_points(group=PLUG_INS):
-            plug_in.load()
+            try:
+                plug_in.load()
+            except ImportError as error:
+                raise CommandError(f"the command {plug_in.name}, a plug-in: {error}; install it again") from error
     panels = {name: panel for panel, modules in GROUPS.items() for name in modules}
     for command in app.registered_commands:
         name = command.name or str(getattr(command.callback, "__name__", ""))
@@ -79,6 +82,6 @@ def load_commands(names: Sequence[str] | None = None) -> Mapping[str, tuple[str,
 
 
 def _named(arguments: Sequence[str]) -> Sequence[str] | None:
-    """Return the command of ours that is named; all and the plug-ins take ten times longer to register."""
+    """Return the command of ours that is named, if one has to be: all of them, and the plug-ins, take longer."""
     name = arguments[0].replace("-", "_") if arguments else ""
-    return [name] if name in COMMANDS else None
+    return [name] if name in COMMANDS else [] if name == "__version" else None
