@@ -346,7 +346,7 @@ class FetchSettings(Section):
     """Downloading pages."""
 
     user_agent: str = Field(
-        "Scentline/0.1 (+https://example.org/scentline)",
+        "Scentline/0.2 (+https://example.org/scentline)",
         description="User-Agent with your contact, a URL or an e-mail address. Without one, only the hosts of "
         "fetch.allow and a proxy on this machine are contacted.",
     )

@@ -71,7 +71,9 @@ def load_commands(names: Sequence[str] | None = None) -> Mapping[str, tuple[str,
             try:
                 plug_in.load()
             except ImportError as error:
-                raise CommandError(f"the command {plug_in.name}, a plug-in: {error}; install it again") from error
+                raise CommandError(
+                    f"the command {plug_in.name}, a plug-in: {error}; install it again"
+                ) from error
     panels = {name: panel for panel, modules in GROUPS.items() for name in modules}
     for command in app.registered_commands:
         name = command.name or str(getattr(command.callback, "__name__", ""))

@@ -60,7 +60,7 @@ def rules(text: str, agent: str) -> Rules:
 def product(user_agent: str) -> str:
     """Return the product token of a User-Agent, by which robots.txt knows the crawler, in lower case.
 
-    >>> product("Scentline/0.1 (+https://example.org/contact)")
+    >>> product("Scentline/0.2 (+https://example.org/contact)")
     'scentline'
     """
     return re.split(r"[/\s(]", user_agent.strip(), maxsplit=1)[0].lower()

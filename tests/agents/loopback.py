@@ -11,7 +11,7 @@ from scentline.agents.fetch.result import Result
 from scentline.streams.settings import FetchSettings
 
 #: Names a contact, so that any host may be asked.
-USER_AGENT = "Scentline/0.1 (+mailto:tests@crawler.internal)"
+USER_AGENT = "Scentline/0.2 (+mailto:tests@crawler.internal)"
 
 Answer = Callable[["Request", asyncio.StreamWriter], Awaitable[None]]
 
