@@ -84,6 +84,6 @@ def load_commands(names: Sequence[str] | None = None) -> Mapping[str, tuple[str,
 
 
 def _named(arguments: Sequence[str]) -> Sequence[str] | None:
-    """Return the command of ours that is named, if one has to be: all of them, and the plug-ins, take longer."""
+    """Return the command of ours that is named, if one has to be: all of them and the plug-ins take longer."""
     name = arguments[0].replace("-", "_") if arguments else ""
     return [name] if name in COMMANDS else [] if name == "__version" else None
