@@ -193,7 +193,7 @@ lock: $(CREATED) ## resolve requirements.lock anew from pyproject.toml, and the 
 	    --custom-compile-command "make lock" $$pinned/requirements.txt --output-file $$pinned/requirements.txt
 	done
 	$(VENV)/lock/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
-	  --extra dev --extra semantic --custom-compile-command "make lock" pyproject.toml --output-file requirements.lock
+	  --extra dev --custom-compile-command "make lock" pyproject.toml --output-file requirements.lock
 
 clean: ## remove what the targets made
 	@if [ -e .kafka/broker/process.json ]; then $(MAKE) kafka-stop; fi

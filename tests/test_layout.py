@@ -158,7 +158,6 @@ def test_the_lock_holds_what_the_project_asks_for_names_no_host_and_hashes_every
         *project["build-system"]["requires"],
         *project["project"]["dependencies"],
         *project["project"]["optional-dependencies"]["dev"],
-        *project["project"]["optional-dependencies"]["semantic"],
     ]
     versions = locked()
     missing = [

@@ -19,7 +19,7 @@ GROUPS = {
     "Crawl": ("crawl", "feed", "seed", "predicate", "steer"),
     "Look": ("window", "top", "harvest", "matches", "refused", "changes", "explain", "audit", "dead_letters"),
     "Crawl on Kafka": ("worker", "topics", "lag", "snapshot"),
-    "Settings, judges and what was learned": ("config", "classifier", "semantic", "state", "forget_user"),
+    "Settings, judges and what was learned": ("config", "classifier", "state", "forget_user"),
     "Research": ("serve_archive",),
 }
 COMMANDS = tuple(name for names in GROUPS.values() for name in names)
@@ -79,7 +79,7 @@ def load_commands(names: Sequence[str] | None = None) -> Mapping[str, tuple[str,
         name = command.name or str(getattr(command.callback, "__name__", ""))
         command.rich_help_panel = panels.get(name.replace("-", "_"), "Research")
     for group in app.registered_groups:
-        group.rich_help_panel = panels[(group.name or "").replace("-", "_")]
+        group.rich_help_panel = panels.get((group.name or "").replace("-", "_"), "Research")
     return EXAMPLES
 
 

@@ -7,8 +7,6 @@ from collections.abc import Iterable
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-#: The extra that the image has.
-EXTRA = "semantic"
 #: Where one requirement of a lock file ends.
 BLOCK = r"\n(?=[A-Za-z0-9])"
 _HEAD = "# Written by `make manifests` from requirements.lock; edit that, not this file.\n"
@@ -16,13 +14,13 @@ _HEAD = "# Written by `make manifests` from requirements.lock; edit that, not th
 
 def runtime_lock(lock: str, project: str) -> str:
     """Return what the program needs to run; ``project`` is the text of pyproject.toml."""
-    declared = tomllib.loads(project)["project"]
-    return part(lock, [*declared["dependencies"], *declared["optional-dependencies"][EXTRA]])
+    return part(lock, tomllib.loads(project)["project"]["dependencies"])
 
 
 def lab_lock(lock: str, lab: str, project: str) -> str:
     """Return what the laboratory needs that the program does not; ``lab`` is the text of its pyproject.toml."""
-    asked = (each for each in tomllib.loads(lab)["project"]["dependencies"] if each != "scentline")
+    declared = tomllib.loads(lab)["project"]
+    asked = [*declared["dependencies"][1:], *declared["optional-dependencies"]["semantic"]]
     of_program = {_name(block) for block in re.split(BLOCK, runtime_lock(lock, project))}
     return _HEAD + "".join(
         f"{block.rstrip()}\n" for block in re.split(BLOCK, part(lock, asked)) if _name(block) not in of_program

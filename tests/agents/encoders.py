@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from scentline.agents.semantic.encoders import EncoderError, packaged
-from scentline.agents.semantic.tables import write_table
 from scentline.models.learner.semantic import subject
 from scentline.models.semantic.table import SemanticTable
+from scentline_lab.semantic.build import write_table
+from scentline_lab.semantic.encoders import EncoderError, packaged
 from tests.models.encoders import SHAPE, VOCABULARY, tensors
 
 

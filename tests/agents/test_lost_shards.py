@@ -52,16 +52,11 @@ async def kept(settings: Settings, log: Path) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("frontier", "learn"),
-    [
-        ({"depth": "auto", "mode": "instant"}, {"importance": True, "patterns": True}),
-        ({"ordering": "pagerank"}, {}),
-    ],
+    "frontier",
+    [{"depth": "auto", "mode": "instant", "visited_patterns_only": True}, {"ordering": "pagerank"}],
     ids=["learned", "pagerank"],
 )
-def test_no_role_keeps_a_partition_that_it_lost(
-    tmp_path: Path, proxy: str, frontier: dict[str, Any], learn: dict[str, Any]
-) -> None:
+def test_no_role_keeps_a_partition_that_it_lost(tmp_path: Path, proxy: str, frontier: dict[str, Any]) -> None:
     web = SyntheticWeb(*WEB)
     log = tmp_path / "access.log"
     log.write_text("".join(f"{line}\n" for line in web.access_log(users=10, accesses=100)))
@@ -72,7 +67,6 @@ def test_no_role_keeps_a_partition_that_it_lost(
             "streams": {"partitions": 2},
             "fetch": {"proxy": proxy, "delay_seconds": 0.0},
             "frontier": {"budget": BUDGET, **frontier},
-            "learn": learn,
         }
     )
     assert asyncio.run(kept(settings, log)) == []

@@ -12,7 +12,7 @@ from packaging.utils import canonicalize_name
 
 from deploy.manifests.configuration import DATA, METRICS_PORT
 from deploy.manifests.files import DEPLOY, ROOT
-from deploy.manifests.lock import EXTRA, part
+from deploy.manifests.lock import part
 from tests.cases import each_case
 
 DOCKERFILE = (DEPLOY / "Dockerfile").read_text(encoding="utf-8")
@@ -77,7 +77,7 @@ def test_the_images_locks_hold_the_versions_and_hashes_that_are_tested(name: str
 
 def test_the_images_lock_holds_all_that_the_program_asks_for() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    asked = [*project["dependencies"], *project["optional-dependencies"][EXTRA]]
+    asked = project["dependencies"]
     found = locked(lock("requirements.lock"))
     assert [each for each in asked if canonicalize_name(Requirement(each).name) not in found] == []
 

@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from scentline.models.semantic.encoder import Shape
+from scentline_lab.semantic.encoder import Shape
 
 SHAPE = Shape(layers=2, heads=2, hidden=8, intermediate=12, vocabulary=40, epsilon=1e-12)
 VOCABULARY = ["[PAD]", "[CLS]", "[SEP]", "[UNK]", "##ing", *(f"word{n}" for n in range(35))]

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from scentline.models.crowd.trace import Trace
 from scentline.models.learner.semantic import MOST_WORDS, Meaning, Sense, page_subject, subject
 from scentline.models.page import Link, Page
-from scentline.models.semantic.encoder import Bert, Shape, batches, distilled
 from scentline.models.semantic.table import (
     MOST_LETTERS,
     NAME,
@@ -26,6 +25,7 @@ from scentline.models.semantic.table import (
     piece_numbers,
     unpack,
 )
+from scentline_lab.semantic.encoder import Bert, Shape, batches, distilled
 from scentline_lab.simulation.crawler import Task
 from scentline_lab.simulation.learned import LearnedCrawler
 from scentline_lab.simulation.virtual import Terms, virtual_crawl

@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeVar
 import msgspec
 
 from scentline.models.errors import ScentlineError
-from scentline.models.semantic.encoder import Bert, Shape
+from scentline_lab.semantic.encoder import Bert, Shape
 
 T = TypeVar("T", bound=msgspec.Struct)
 
@@ -92,7 +92,7 @@ def _bert(path: Path, shape: Shape) -> Bert:
         from safetensors.numpy import load_file
     except ImportError as error:
         raise EncoderError(
-            "reading a model needs the package safetensors: pip install 'scentline[semantic]'"
+            "reading a model needs the package safetensors: pip install 'scentline-lab[semantic]'"
         ) from error
     try:
         return Bert(shape, load_file(path))

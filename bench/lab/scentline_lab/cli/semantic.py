@@ -37,13 +37,13 @@ def build(
 
     One of all-MiniLM-L6-v2 comes with the program. This encodes each word piece of the vocabulary alone, in
     about a minute. The encoder must be a lower-case one. Reading it needs the package safetensors: pip install
-    'scentline[semantic]'.
+    'scentline-lab[semantic]'.
     """
     import sys
 
     from scentline.agents.progress import progress
-    from scentline.agents.semantic.encoders import packaged
-    from scentline.agents.semantic.tables import build as run
+    from scentline_lab.semantic.build import build as run
+    from scentline_lab.semantic.encoders import packaged
 
     with progress(sys.stderr) as bars:
         table, size = run(packaged() if model is None else model, out, bars)

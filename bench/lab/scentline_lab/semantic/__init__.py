@@ -1,0 +1,1 @@
+"""Tables of word meanings, made of a sentence encoder."""

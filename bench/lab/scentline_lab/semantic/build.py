@@ -1,0 +1,49 @@
+"""A table of word-piece vectors, distilled from an encoder into a file."""
+
+from pathlib import Path
+
+import numpy as np
+
+from scentline.agents.progress import Progress
+from scentline.agents.stored import write_stored
+from scentline.models.semantic.table import NAME, SemanticTable, SemanticTableError, pack
+from scentline_lab.semantic.encoder import batches, distilled
+from scentline_lab.semantic.encoders import read_encoder
+
+
+def check_place(path: Path) -> None:
+    """Raise `models.semantic.table.SemanticTableError` where `write_table` would lose a file that is none."""
+    if not path.parent.is_dir():
+        raise SemanticTableError(f"{path}: there is no directory {path.parent}")
+    if not path.exists():
+        return
+    if not path.is_file():
+        raise SemanticTableError(f"{path}: expected a file, or nothing yet")
+    with path.open("rb") as file:
+        if file.read(len(NAME)) != NAME:
+            raise SemanticTableError(f"{path}: holds something else; expected an earlier table, or nothing yet")
+
+
+def write_table(path: Path, table: SemanticTable) -> int:
+    """Write a table in the place of an earlier one: the whole file, or none; return its bytes."""
+    data = pack(table)
+    write_stored(path, data)
+    return len(data)
+
+
+def build(model: Path, path: Path, bars: Progress) -> tuple[SemanticTable, int]:
+    """Distil the encoder in a directory into a table and write it; return it, and its bytes.
+
+    Raises `semantic.encoders.EncoderError` for what is no encoder that can be read, and what
+    `check_place` and writing a file raise.
+    """
+    check_place(path)
+    encoder = read_encoder(model)
+    texts = batches(encoder.vocabulary)
+    bars.phase("encode word pieces", sum(map(len, texts)))
+    found = []
+    for batch in texts:
+        found.append(encoder.bert.encode(batch))
+        bars.advance(len(batch))
+    table = distilled(encoder.vocabulary, np.concatenate(found))
+    return table, write_table(path, table)
