@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 from scentline.agents.cli.app import INTERRUPTED
 from scentline.agents.crawl.directory import make_directory
 from scentline.agents.crawl.fixed import keep_fixed, kept_policy, with_table
-from scentline.agents.crawl.seeds import seeds_of_log
 from scentline.agents.fetch.contact import check_contact
 from scentline.agents.judge.apart.process import ExaminerProcess
 from scentline.agents.judge.predicates import check_judges, check_query, with_every_page
@@ -34,6 +33,29 @@ from scentline.streams.settings import AUTO, Settings
 
 if TYPE_CHECKING:
     from scentline.agents.crawl.run import Status
+from itertools import islice
+from random import Random
+
+from scentline.streams.records import Access
+
+SEEDS = 10
+#: Accepted accesses among whose pages the seeds are drawn.
+DRAWN_FROM = 2_000
+
+
+def seeds_of_log(source: str, settings: Settings) -> list[str]:
+    """Return ten pages of a log, drawn among those of its first accesses; all there are, if fewer.
+
+    Of standard input, which can be read only once, the sample at hand is used.
+    """
+    observer = Observer(settings.observe, b"seeds")
+    with LogFile(source) as log:
+        observer.recognise(log.sample)
+        lines = iter(log.sample) if source == "-" else (line for _, line in log)
+        seen = (observer.observe(line) for line in lines)
+        accesses = islice((access for access in seen if isinstance(access, Access)), DRAWN_FROM)
+        urls = sorted({access.url for access in accesses})
+    return Random(settings.random_seed).sample(urls, min(SEEDS, len(urls)))
 
 
 #: The exit status of a crawl that has no page, or was refused a seed.

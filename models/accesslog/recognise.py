@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TypeAlias
 
-from scentline.models.accesslog import apache, squid_format
+from scentline.models.accesslog import apache, squid
 from scentline.models.accesslog.apache import parse_combined, parse_common
 from scentline.models.accesslog.entry import Entry, LogLineError, text_of
 from scentline.models.accesslog.json_lines import JsonLines
@@ -45,7 +45,7 @@ def parsers(form: str = "auto", json_fields: Sequence[str] = ()) -> dict[str, Pa
         if form in every:
             return {form: every[form]}
     elif kind in ("apache", "squid"):
-        return {form: (apache if kind == "apache" else squid_format).layout(text)}
+        return {form: (apache if kind == "apache" else squid).layout(text)}
     elif kind == "w3c":
         return {form: W3C(text)}
     raise FormatTextError(

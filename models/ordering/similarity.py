@@ -1,13 +1,53 @@
 """How much a text is like a query, and what a URL alone says of its page."""
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from heapq import nsmallest
 from math import sqrt
 from types import MappingProxyType
 from typing import Generic, TypeVar
 
-from scentline.models.ordering.bounded import BoundedCounts
 from scentline.models.ordering.estimate import Crawled
+
+K = TypeVar("K", bound=Hashable)
+
+#: Pages that an estimate keeps a number of, unless it is told otherwise.
+PAGES = 1_000_000
+
+
+class BoundedCounts(Generic[K]):
+    """Counts of at most ``limit`` keys: beyond it the tenth with the lowest counts is forgotten.
+
+    >>> counts = BoundedCounts[str](2)
+    >>> for key in ("a", "a", "b", "b", "b", "c"):
+    ...     counts.add(key)
+    >>> counts["a"], counts["b"], counts["c"], len(counts)
+    (2, 3, 0, 2)
+    """
+
+    def __init__(self, limit: int = PAGES) -> None:
+        if limit < 1:
+            raise ValueError(f"counts: the limit is {limit}, expected at least 1")
+        self._limit = limit
+        self._counts: dict[K, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._counts)
+
+    def __iter__(self) -> Iterator[K]:
+        return iter(self._counts)
+
+    def __getitem__(self, key: K) -> int:
+        return self._counts.get(key, 0)
+
+    def add(self, key: K, times: int = 1) -> None:
+        """Count a key."""
+        counts = self._counts
+        counts[key] = counts.get(key, 0) + times
+        if len(counts) > self._limit:
+            for least in nsmallest(self._limit // 10 or 1, counts, key=counts.__getitem__):
+                del counts[least]
+
 
 #: Words whose occurrences are counted, unless it is told otherwise.
 WORDS = 200_000
@@ -60,8 +100,6 @@ class Similarity:
     def _length(self, words: Mapping[str, int]) -> float:
         return sqrt(sum((times * self._idf[word]) ** 2 for word, times in words.items()))
 
-
-K = TypeVar("K", bound=Hashable)
 
 _NOTHING: Mapping[str, float] = MappingProxyType({})
 

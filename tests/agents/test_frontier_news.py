@@ -12,11 +12,12 @@ from scentline.agents.browse.agent import BrowseAgent, UserRow
 from scentline.agents.frontier.keys import clicks_key, news_of
 from scentline.agents.frontier.news import NewsLooks, Prefixes, clicked
 from scentline.agents.frontier.rows import ClicksRow, FrontierRow, FrontierShard
-from scentline.models.news.clicks import DAY, DailyClicks, day_of
+from scentline.models.news.clicks import DAY, day_of
 from scentline.models.news.outlinks import REFERRERS
 from scentline.streams.records import Access, Clicked, Hub
 from scentline.streams.settings import NewsSettings, Settings
 from scentline.streams.topics import ACCESSES, SIGHTINGS
+from scentline_lab.news.clicks import DailyClicks
 from tests.agents.books import YES, a_book, linked
 from tests.agents.shards import Disk, a_runtime, disk, emitted, take_in, write
 

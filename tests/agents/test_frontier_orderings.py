@@ -18,13 +18,13 @@ from scentline.agents.frontier.rows import FrontierRow, FrontierShard
 from scentline.models.ordering.estimate import Crawled
 from scentline.models.ordering.rank import Rank
 from scentline.models.page import Link
-from scentline.models.patterns.counts import BehaviourCounts
 from scentline.models.patterns.mine import mine
 from scentline.models.patterns.ranking import RANKINGS, score
 from scentline.models.predicate import EVERY_PAGE
 from scentline.streams.records import Visited
 from scentline.streams.settings import FrontierSettings, Settings
 from scentline.streams.topics import SIGHTINGS
+from scentline_lab.patterns.counts import BehaviourCounts
 from tests.agents.books import NO, YES, a_book, linked, page
 from tests.agents.shards import Disk, disk, take_in, write
 from tests.cases import each_case

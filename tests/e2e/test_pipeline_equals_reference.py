@@ -10,8 +10,8 @@ import msgspec
 import numpy as np
 import pytest
 
+from scentline.agents.crawl.command import seeds_of_log
 from scentline.agents.crawl.run import run_crawl
-from scentline.agents.crawl.seeds import seeds_of_log
 from scentline.agents.frontier.keys import page_key
 from scentline.agents.frontier.ledger import FrontierLedger
 from scentline.agents.learn.rows import BLOCK_PREFIX, SEGMENT_PREFIX, CountsRow, LearnRow

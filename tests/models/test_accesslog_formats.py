@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scentline.models.accesslog import apache, squid_format
+from scentline.models.accesslog import apache, squid
 from scentline.models.accesslog.apache import parse_combined
 from scentline.models.accesslog.entry import MAX_LINE, Entry, LogLineError, text_of
 from scentline.models.accesslog.json_lines import JsonLines
@@ -105,26 +105,26 @@ def test_a_description_that_can_not_be_used_names_what_is_wrong(text: str, compl
 
 
 def test_squids_own_format_described_is_squids_format() -> None:
-    assert squid_format.layout(SQUID)(SQUID_LINE) == parse_squid(SQUID_LINE)
+    assert squid.layout(SQUID)(SQUID_LINE) == parse_squid(SQUID_LINE)
 
 
 def test_squids_description_of_the_combined_format_reads_it() -> None:
     text = '%>a %[ui %[un [%tl] "%rm %ru HTTP/%rv" %>Hs %<st "%{Referer}>h" "%{User-Agent}>h" %Ss:%Sh'
     line = '::1 - bob [17/May/2015:12:05:03 +0200] "GET http://e.org/ HTTP/1.1" 200 5 "-" "Wget" TCP_MISS:NONE'
-    entry = squid_format.layout(text)(line)
+    entry = squid.layout(text)(line)
     assert entry == Entry("::1", "bob", 1431857103.0, "GET", "http://e.org/", 200, 5, None, None, "Wget")
 
 
 def test_the_size_of_an_answer_that_was_cut_short_is_not_known() -> None:
     line = SQUID_LINE.replace("TCP_MISS/", "TCP_MISS_ABORTED/")
-    assert squid_format.layout(SQUID)(line).size == parse_squid(line).size == 0
+    assert squid.layout(SQUID)(line).size == parse_squid(line).size == 0
     assert parse_squid(SQUID_LINE).size == 507
 
 
 @each_case("text", ["%>a %Q", "%>a %", "%{x"])
 def test_an_unknown_code_is_named(text: str) -> None:
     with pytest.raises(FormatTextError, match=r"^%\S* is no code of Squid's logformat"):
-        squid_format.layout(text)
+        squid.layout(text)
 
 
 # W3C extended
@@ -234,7 +234,7 @@ def test_what_is_no_format_is_refused(form: str) -> None:
 
 
 def every() -> list[Parser]:
-    described = [apache.layout(COMBINED), apache.layout("%h %u %t %r %s %v"), squid_format.layout(SQUID)]
+    described = [apache.layout(COMBINED), apache.layout("%h %u %t %r %s %v"), squid.layout(SQUID)]
     return [*described, a_w3c(), JsonLines(), *parsers().values()]
 
 
@@ -282,7 +282,7 @@ def test_well_formed_lines_come_back_as_they_were_written(
     if "[" not in user:
         assert apache.layout('%h %l %u %t "%r" %>s %b')(apache_line) == written
     squid_line = f"{moment}.000 {client} {status} {size} GET /{path} {user}"
-    assert squid_format.layout("%ts.%03tu %>a %>Hs %<st %rm %ru %un")(squid_line) == written
+    assert squid.layout("%ts.%03tu %>a %>Hs %<st %rm %ru %un")(squid_line) == written
     read = a_w3c("#Fields: date time c-ip cs-username cs-method cs-uri-stem sc-status sc-bytes")
     assert read(f"{at:%Y-%m-%d %H:%M:%S} {client} {user} GET /{path} {status} {size}") == written
     values = {"client": client, "user": user, "time": moment, "method": "GET", "url": f"/{path}"}

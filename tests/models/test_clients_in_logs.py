@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from scentline.models.accesslog import clients as module
 from scentline.models.accesslog.clients import Clients, network
 from scentline.models.accesslog.entry import Entry
-from scentline.models.accesslog.rate import Rates
-from scentline.models.accesslog.robots import Robots
+from scentline.models.accesslog.robots import Rates, Robots
 from tests.cases import each_case
 
 TODAY = 1_700_000_000.0

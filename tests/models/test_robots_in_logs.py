@@ -2,7 +2,6 @@
 
 import pytest
 
-from scentline.models.accesslog import rate
 from scentline.models.accesslog import robots as module
 from scentline.models.accesslog.entry import Entry
 from scentline.models.accesslog.robots import Robots
@@ -92,7 +91,6 @@ def test_late_lines_count_to_the_minute_that_is_open() -> None:
 
 def test_memory_is_bounded_and_the_latest_robots_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "KEPT", 10)
-    monkeypatch.setattr(rate, "KEPT", 10)
     robots = Robots(1)
     for number in range(100):
         robots.ask(f"robot {number}", entry("/robots.txt"))

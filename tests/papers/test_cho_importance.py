@@ -10,11 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scentline.models.ordering.bounded import BoundedCounts
 from scentline.models.ordering.estimate import Crawled
 from scentline.models.ordering.graph import Graph, pagerank
 from scentline.models.ordering.rank import Rank
-from scentline.models.ordering.similarity import Idf, Location, Similarity
+from scentline.models.ordering.similarity import BoundedCounts, Idf, Location, Similarity
 from scentline_lab.order.orderings import AnchorSimilarity, Backlinks, Weighted
 from tests.papers.ranks import dense
 

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scentline.models.patterns.counts import BehaviourCounts
 from scentline.models.patterns.mine import Patterns, mine
+from scentline_lab.patterns.counts import BehaviourCounts
 from tests.agents.commands import ROOT
 
 pages = st.sampled_from([f"http://t/{kind}/{number}" for kind in "ab" for number in range(4)])

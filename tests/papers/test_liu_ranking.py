@@ -15,9 +15,10 @@ from scipy.spatial.distance import jensenshannon
 from scentline.agents.progress import Lines
 from scentline.models.page import Link, Page
 from scentline.models.patterns.build import Growth
-from scentline.models.patterns.counts import Behaviour, BehaviourCounts
+from scentline.models.patterns.counts import Behaviour
 from scentline.models.patterns.mine import Patterns, mine
 from scentline.models.patterns.ranking import DISCOVERY, FETCH, Pattern, score
+from scentline_lab.patterns.counts import BehaviourCounts
 from scentline_lab.patterns.orderings import crawled, static
 from scentline_lab.patterns.quality import (
     coverage,

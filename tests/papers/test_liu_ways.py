@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scentline.models.patterns.counts import RANKS, BehaviourCounts, Ways, behaviour
+from scentline.models.patterns.counts import RANKS, Ways, behaviour
+from scentline_lab.patterns.counts import BehaviourCounts
 
 RECORDS = st.lists(
     st.tuples(st.sampled_from("abcdef"), st.integers(0, 4), st.none() | st.integers(0, 4)), max_size=60

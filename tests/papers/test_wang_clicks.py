@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scentline.models.news.clicks import DAY, DailyClicks, History
+from scentline.models.news.clicks import DAY, History
+from scentline_lab.news.clicks import DailyClicks
 from tests.cases import each_case
 
 URLS = [f"http://a.org/{number}" for number in range(4)]

@@ -7,7 +7,7 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scentline.agents.window.standings import together
+from scentline.agents.window.screens.now import together
 from scentline.agents.window.state import REASONS, Facts, said
 from scentline.streams.records import Standing
 from tests.cases import each_case

@@ -1,17 +1,130 @@
 """Now: whether the crawl finds what it looks for, and where nothing is fetched, why."""
 
-from collections.abc import Sequence
-from typing import Annotated, Any
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 
 from scentline.agents.operate.inspect.record import totals
-from scentline.agents.window.curves import chance, curve, lift
 from scentline.agents.window.reading import Reading
-from scentline.agents.window.standings import together
 from scentline.agents.window.state import MOODS, Facts, queued, said
+from scentline.models.harvest import RANDOM, SURE, lift_if_sure
+from scentline.models.reliability import wilson
 from scentline.streams.logging import printable
 from scentline.streams.records import ACTIVE, PAUSED, HarvestPoint, PredicateDefinition, Standing
+
+Number = TypeVar("Number", int, float)
+
+#: The states of workers, the one that says most of the whole crawl first.
+_STATES = ("paused", "starting", "running", "spent", "done", "ended")
+_ADDED = (
+    "partitions", "judged", "requests", "discovered", "failed", "refused", "moved", "trapped", "revisits",
+    "in_flight", "revisits_in_flight", "window", "room", "ready", "retries",
+)  # fmt: skip
+
+
+def together(told: Sequence[Standing]) -> Standing | None:
+    """Return how workers stand together, as if they were one without a name; None where there is none."""
+    if not told:
+        return None
+    partitions = sum(each.partitions for each in told)
+    return Standing(
+        worker="",
+        time=max(each.time for each in told),
+        began=min(each.began for each in told),
+        state=next(state for state in (*_STATES, told[0].state) if any(each.state == state for each in told)),
+        final=all(each.final for each in told),
+        of=max(each.of for each in told),
+        waiting=_added(each.waiting for each in told),
+        queued=_added(each.queued for each in told),
+        hosts=_added(each.hosts for each in told),
+        pages_a_second=_sum(each.pages_a_second for each in told),
+        requests_a_second=_sum(each.requests_a_second for each in told),
+        next_ready=_least(each.next_ready for each in told),
+        next_retry=_least(each.next_retry for each in told),
+        seen=min(each.seen for each in told),
+        opening=any(each.opening for each in told),
+        taken_up=sum(each.taken_up * each.partitions for each in told) / max(1, partitions),
+        filling=any(each.filling for each in told),
+        budget=max(each.budget for each in told),
+        requests_budget=max(each.requests_budget for each in told),
+        left=_least(each.left for each in told),
+        slots=_mean([(each.slots, each.ready + sum(each.waiting.values())) for each in told]),
+        held_by=max(told, key=lambda each: each.held).held_by,
+        held=sum(each.held for each in told),
+        **{name: sum(getattr(each, name) for each in told) for name in _ADDED},
+    )
+
+
+def _added(counts: Iterable[dict[str, int]]) -> dict[str, int]:
+    found: Counter[str] = Counter()
+    for each in counts:
+        found.update(each)
+    return dict(found)
+
+
+def _least(values: Iterable[Number | None]) -> Number | None:
+    return min((value for value in values if value is not None), default=None)
+
+
+def _mean(parts: Sequence[tuple[float | None, int]]) -> float | None:
+    """Return the mean of parts of so many hosts each, None where none is known."""
+    known = [(part, hosts) for part, hosts in parts if part is not None]
+    hosts = sum(hosts for _, hosts in known)
+    return sum(part * hosts for part, hosts in known) / hosts if hosts else None
+
+
+def _sum(values: Iterable[float | None]) -> float | None:
+    """Return the sum of what is known, None where nothing is."""
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None
+
+
+#: Points of a curve that are shown.
+SHOWN = 120
+#: Pages that chance has to choose before its rate says anything.
+LEAST = 10
+
+
+def curve(points: Sequence[HarvestPoint]) -> dict[str, list[float | None]]:
+    """Return columns of a predicate's curve: pages, its rates, and that of explored pages with its bounds."""
+    apart = -(-len(points) // SHOWN)
+    shown = points if apart <= 1 else [*points[:-1][::apart], points[-1]]
+    chances = [chance(point) for point in shown]
+    return {
+        "pages": [point.pages for point in shown],
+        "rate": [round(point.harvest_rate, 4) for point in shown],
+        "lately": [round(point.rate_by_pages, 4) for point in shown],
+        "chance": [None if each is None else each["rate"] for each in chances],
+        "low": [None if each is None else each["low"] for each in chances],
+        "high": [None if each is None else each["high"] for each in chances],
+    }
+
+
+def chance(point: HarvestPoint) -> dict[str, float] | None:
+    """Return what chance finds, with its bounds: the rate of explored pages; None while they are few.
+
+    Chance takes each candidate alike, and so does, in the long run, a crawl that goes by no more than depth.
+    """
+    pages, hits = point.policies.get(RANDOM, (0, 0))
+    if pages < LEAST:
+        return None
+    low, high = wilson(hits / pages, pages, SURE)
+    return {
+        "pages": pages,
+        "hits": hits,
+        "rate": round(hits / pages, 4),
+        "low": round(low, 4),
+        "high": round(high, 4),
+    }
+
+
+def lift(point: HarvestPoint) -> list[float] | None:
+    """Return lower bound, lift and upper bound; None while chance might find as much."""
+    found = lift_if_sure(point.pages, point.hits, *point.policies.get(RANDOM, (0, 0)))
+    return None if found is None else [round(each, 2) for each in found]
+
 
 #: Predicates with their curves in one view.
 PREDICATES = 6

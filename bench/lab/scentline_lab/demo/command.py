@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from scentline.agents.crawl.command import seeds_of_log
 from scentline.agents.crawl.run import run_crawl
-from scentline.agents.crawl.seeds import seeds_of_log
 from scentline.agents.crawl.view import reporter
 from scentline.agents.observe.observer import Observer
 from scentline.agents.observe.pseudonym import KEY_FILE, user_key

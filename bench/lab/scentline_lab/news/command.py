@@ -12,10 +12,11 @@ from scentline.agents.judge.labels import Labels, LabelsError, load
 from scentline.agents.observe.logfile import LogFile
 from scentline.agents.observe.site import HINT, Site, observed, site_named
 from scentline.agents.progress import Progress, progress
-from scentline.models.news.clicks import DAY, Criterion, DailyClicks, History
+from scentline.models.news.clicks import DAY, Criterion, History
 from scentline.models.news.outlinks import Outlinks
 from scentline.streams.configuration import ConfigurationError
 from scentline.streams.settings import NewsSettings, Settings
+from scentline_lab.news.clicks import DailyClicks
 from scentline_lab.news.discovery import News, NewsDiscovery
 from scentline_lab.news.measures import (
     Measure,

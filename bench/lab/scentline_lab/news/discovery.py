@@ -7,9 +7,10 @@ from collections.abc import Iterable, Mapping
 from itertools import groupby
 from typing import NamedTuple
 
-from scentline.models.news.clicks import Criterion, DailyClicks, Standing, standings
+from scentline.models.news.clicks import Criterion, Standing, standings
 from scentline.models.news.outlinks import Hub, Outlinks
 from scentline.models.news.prefixes import NewsPrefix, PrefixTree
+from scentline_lab.news.clicks import DailyClicks
 
 
 class News(NamedTuple):

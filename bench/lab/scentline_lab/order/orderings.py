@@ -9,9 +9,8 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from heapq import nsmallest
 from typing import Generic, TypeVar
 
-from scentline.models.ordering.bounded import PAGES, BoundedCounts
 from scentline.models.ordering.estimate import Crawled, Estimate
-from scentline.models.ordering.similarity import Idf, Similarity
+from scentline.models.ordering.similarity import PAGES, BoundedCounts, Idf, Similarity
 
 K = TypeVar("K", bound=Hashable)
 

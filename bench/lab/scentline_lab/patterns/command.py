@@ -11,12 +11,13 @@ from scentline.agents.observe.site import HINT
 from scentline.agents.offline.archive import Archive
 from scentline.agents.progress import Progress, progress
 from scentline.models.page import Page
-from scentline.models.patterns.counts import Behaviour, BehaviourCounts
+from scentline.models.patterns.counts import Behaviour
 from scentline.models.patterns.mine import Patterns, mine
 from scentline.streams.configuration import ConfigurationError
 from scentline.streams.logging import printable
 from scentline.streams.settings import Settings
 from scentline_lab.output import OutputDirectory
+from scentline_lab.patterns.counts import BehaviourCounts
 from scentline_lab.patterns.measures import (
     ALL,
     FIRST,

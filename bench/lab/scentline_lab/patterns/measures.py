@@ -14,11 +14,12 @@ from lxml import etree
 from scentline.agents.observe.site import Site as Host
 from scentline.agents.observe.site import base_url, site_named
 from scentline.agents.progress import Progress
-from scentline.models.patterns.counts import Behaviour, BehaviourCounts
+from scentline.models.patterns.counts import Behaviour
 from scentline.models.patterns.mine import Patterns
 from scentline.models.url import canonical, host
 from scentline.streams.records import Access
 from scentline.streams.settings import ObserveSettings
+from scentline_lab.patterns.counts import BehaviourCounts
 from scentline_lab.patterns.quality import (
     Coverage,
     Layout,
