@@ -1,4 +1,7 @@
-"""Squid's native log: ``time elapsed client action/code size method URL user hierarchy/from type``."""
+"""Squid's logs: those that a ``logformat`` describes, and the native one.
+
+That is ``time elapsed client action/code size method URL user hierarchy/from type``.
+"""
 
 import re
 
