@@ -4,7 +4,6 @@ import re
 import shlex
 from typing import Any
 
-import pytest
 import yaml
 from typer.main import get_command
 
@@ -76,7 +75,7 @@ def test_a_command_of_scentline_is_one_with_the_options_that_are_given(command: 
     assert {word for word in words if word.startswith("--")} <= options
 
 
-@pytest.mark.parametrize("command", [line for line in commands() if line.startswith("kubectl ")])
+@each_case("command", [line for line in commands() if line.startswith("kubectl ")])
 def test_a_command_of_kubectl_is_about_what_there_is(command: str, prod: Rendered) -> None:
     words = shlex.split(command)
     names = {(each["kind"].lower(), each["metadata"]["name"]) for each in prod.objects}

@@ -3,12 +3,11 @@
 import re
 from typing import Any
 
-import pytest
-
 from deploy.manifests.configuration import CREDENTIALS, DATA, METRICS_PORT
 from deploy.manifests.files import DEPLOY
 from scentline.streams.configuration import PREFIX, keys, load
 from scentline.streams.topics import INBOXES, TABLES
+from tests.cases import each_case
 from tests.deploy.conftest import Rendered
 
 ROLES = tuple(INBOXES)
@@ -37,7 +36,7 @@ def test_every_role_has_a_worker_that_keeps_a_disk_if_the_role_keeps_tables(over
         assert claims == (["data"] if role in STATEFUL else [])
 
 
-@pytest.mark.parametrize("role", ROLES)
+@each_case("role", ROLES)
 def test_a_worker_plays_its_role_with_the_configuration_and_credentials_of_it(
     overlay: Rendered, role: str
 ) -> None:
@@ -61,7 +60,7 @@ def test_a_worker_plays_its_role_with_the_configuration_and_credentials_of_it(
     assert overlay.one("KafkaUser", name)["spec"]["authentication"] == {"type": "tls"}
 
 
-@pytest.mark.parametrize("role", [*ROLES, "operator", "window"])
+@each_case("role", [*ROLES, "operator", "window"])
 def test_nothing_that_runs_has_rights_that_it_does_not_need(overlay: Rendered, role: str) -> None:
     found = overlay.kind("StatefulSet", "Deployment")
     (worker,) = [each for each in found if each["metadata"]["name"] == f"scentline-{role}"]
@@ -79,7 +78,7 @@ def test_nothing_that_runs_has_rights_that_it_does_not_need(overlay: Rendered, r
     assert not any("hostPath" in volume for volume in pod(worker)["volumes"])
 
 
-@pytest.mark.parametrize("role", ROLES)
+@each_case("role", ROLES)
 def test_a_worker_is_asked_whether_it_is_live_and_ready(overlay: Rendered, role: str) -> None:
     found = container(overlay.workers()[role])
     assert found["livenessProbe"]["httpGet"] == {"path": "/healthz", "port": "metrics"}
@@ -90,7 +89,7 @@ def test_a_worker_is_asked_whether_it_is_live_and_ready(overlay: Rendered, role:
     assert found["startupProbe"]["periodSeconds"] * found["startupProbe"]["failureThreshold"] >= 600
 
 
-@pytest.mark.parametrize("role", ROLES)
+@each_case("role", ROLES)
 def test_a_worker_is_given_the_time_to_end_what_it_began(overlay: Rendered, role: str) -> None:
     settings = load(config_file=DEPLOY / "k8s" / "base" / "scentline.toml", environ={}).settings
     grace = pod(overlay.workers()[role])["terminationGracePeriodSeconds"]
@@ -99,7 +98,7 @@ def test_a_worker_is_given_the_time_to_end_what_it_began(overlay: Rendered, role
     assert grace > settings.streams.group_seconds + leaving
 
 
-@pytest.mark.parametrize("role", ROLES)
+@each_case("role", ROLES)
 def test_workers_of_a_role_stand_apart_and_go_one_at_a_time(overlay: Rendered, role: str) -> None:
     worker = overlay.workers()[role]
     labels = worker["spec"]["template"]["metadata"]["labels"]
@@ -115,7 +114,7 @@ def test_workers_of_a_role_stand_apart_and_go_one_at_a_time(overlay: Rendered, r
         assert chosen["matchLabelKeys"] == ["app.kubernetes.io/component"]
 
 
-@pytest.mark.parametrize("role", ROLES)
+@each_case("role", ROLES)
 def test_a_worker_has_requests_and_a_bound_of_memory(overlay: Rendered, role: str) -> None:
     resources = container(overlay.workers()[role])["resources"]
     assert set(resources["requests"]) == {"cpu", "memory"}

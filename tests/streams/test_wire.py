@@ -166,7 +166,7 @@ additions = st.recursive(
 )
 
 
-@pytest.mark.parametrize("form", FORMS, ids=str)
+@each_case("form", FORMS)
 @given(st.lists(additions, min_size=1, max_size=3).map(tuple))
 def test_fields_that_a_later_release_appends_are_read_over(form: Form, added: tuple[Any, ...]) -> None:
     assert form.decode(form.encode(newer(form.example, added))) == form.example
