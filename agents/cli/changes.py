@@ -26,7 +26,7 @@ from scentline.agents.cli.options import (
 from scentline.agents.cli.output import Shape, lasting, opened, print_rows
 
 if TYPE_CHECKING:
-    from scentline.streams.records import Change
+    from scentline.streams.published import Change
     from scentline.streams.settings import Settings
 
 #: The columns of CSV and the keys of JSON, and those of the table.

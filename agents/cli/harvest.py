@@ -22,7 +22,7 @@ from scentline.agents.cli.output import Shape, lasting, print_rows
 
 if TYPE_CHECKING:
     from scentline.models.harvest import Lift
-    from scentline.streams.records import HarvestPoint
+    from scentline.streams.published import HarvestPoint
 
 
 @app.command(

@@ -22,7 +22,7 @@ from scentline.agents.cli.output import Shape, opened, print_rows
 if TYPE_CHECKING:
     from typing import BinaryIO
 
-    from scentline.streams.records import Outcome
+    from scentline.streams.published import Outcome
 
 FIELDS = ("url", "title", "time", "depth")
 

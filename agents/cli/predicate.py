@@ -20,7 +20,7 @@ from scentline.agents.cli.output import NOT_YET, Shape, print_rows
 
 if TYPE_CHECKING:
     from scentline.agents.operate.control.requests import AddPredicate, ChangePredicate, State
-    from scentline.streams.records import PredicateDefinition
+    from scentline.streams.published import PredicateDefinition
     from scentline.streams.settings import Settings
 
 predicate = typer.Typer(no_args_is_help=True)

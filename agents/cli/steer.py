@@ -24,7 +24,7 @@ from scentline.agents.cli.output import NOT_YET, Shape, print_rows
 
 if TYPE_CHECKING:
     from scentline.agents.operate.control.requests import Exclude, Steer
-    from scentline.streams.records import Steering
+    from scentline.streams.published import Steering
     from scentline.streams.settings import Settings
 
 steer = typer.Typer(no_args_is_help=True)
@@ -207,7 +207,7 @@ def list_(
 
 
 def _row(told: "Steering") -> tuple[str, str, str, str]:
-    from scentline.streams.records import Exclusion, Limit, Slowing
+    from scentline.streams.published import Exclusion, Limit, Slowing
 
     since = datetime.fromtimestamp(told.time, UTC).isoformat(timespec="seconds")
     if isinstance(told, Exclusion):

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 from itertools import islice
 from random import Random
 
-from scentline.streams.records import Access
+from scentline.streams.facts import Access
 
 SEEDS = 10
 #: Accepted accesses among whose pages the seeds are drawn.

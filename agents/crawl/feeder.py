@@ -15,8 +15,9 @@ from scentline.agents.observe.logfile import LogFile, LogFileError, fingerprint
 from scentline.agents.observe.observer import Malformed, Observer
 from scentline.agents.observe.positions import Positions
 from scentline.models.accesslog.entry import MAX_LINE
+from scentline.streams.facts import Access, AccessPack
 from scentline.streams.logging import EventLog
-from scentline.streams.records import Access, AccessPack, DeadLetter, Pack, encode
+from scentline.streams.records import DeadLetter, Pack, encode
 from scentline.streams.topics import ACCESSES, DEAD_LETTERS, partition_of
 from scentline.streams.transport.publisher import Publisher
 

@@ -37,6 +37,7 @@ from scentline.agents.fetch.sitemaps import Kind
 from scentline.models.url import host, identifier
 from scentline.models.verdict import keeps
 from scentline.streams.attempts import Place, bury, why
+from scentline.streams.facts import Failed, Hinted, Listed, Postponed, Redirected, Revisited
 from scentline.streams.logging import EventLog
 from scentline.streams.metrics.catalogue import (
     FETCH_SECONDS,
@@ -51,21 +52,7 @@ from scentline.streams.metrics.catalogue import (
 from scentline.streams.metrics.reading import Reading, unacknowledged
 from scentline.streams.metrics.registry import Outcomes
 from scentline.streams.outbox import Message, Outbox
-from scentline.streams.records import (
-    Decoder,
-    Failed,
-    FetchedPage,
-    FetchOrder,
-    Hinted,
-    Listed,
-    Pack,
-    Postponed,
-    RecordError,
-    Redirected,
-    Revisited,
-    RobotsTxt,
-    encode,
-)
+from scentline.streams.records import Decoder, FetchedPage, FetchOrder, Pack, RecordError, RobotsTxt, encode
 from scentline.streams.runtime import Runtime
 from scentline.streams.topics import FETCHES, PAGES, SIGHTINGS
 from scentline.streams.transport.publisher import LogReader

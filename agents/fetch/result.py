@@ -90,7 +90,7 @@ class Moved(msgspec.Struct, frozen=True, tag="moved"):
 
 
 class Failure(msgspec.Struct, frozen=True, tag="failure"):
-    """No page. ``kind`` and ``retry_after`` are those of `streams.records.Failed`.
+    """No page. ``kind`` and ``retry_after`` are those of `streams.facts.Failed`.
 
     ``reason`` is a fixed word or two, with a detail where one helps; it never holds a URL. One that is
     ``unanswered`` says nothing of the host: the network, or this crawler, may be to blame.

@@ -5,16 +5,9 @@ from collections import defaultdict
 from scentline.agents.fetch.result import Early, Failure, Moved, Unchanged, Validators, outcome_of, validators
 from scentline.models.page import Page
 from scentline.models.url import host
+from scentline.streams.facts import Relisted, Revisited
 from scentline.streams.outbox import Outbox
-from scentline.streams.records import (
-    NOT_MODIFIED,
-    FetchedPage,
-    FetchOrder,
-    Relisted,
-    Revisit,
-    Revisited,
-    Version,
-)
+from scentline.streams.records import NOT_MODIFIED, FetchedPage, FetchOrder, Revisit, Version
 from scentline.streams.topics import SIGHTINGS, partition_of
 
 #: Redirects that are for good.

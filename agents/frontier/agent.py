@@ -34,23 +34,19 @@ from scentline.models.frontier.slots import Slots
 from scentline.models.frontier.turns import ProportionalTurns
 from scentline.models.predicate import parse
 from scentline.streams.absorber import Handler
+from scentline.streams.facts import Judged, Revisited, SightingPack
 from scentline.streams.inbox import Shard
-from scentline.streams.records import (
+from scentline.streams.published import (
     PAUSED,
     REMOVED,
-    Decoder,
     Exclusion,
-    FetchOrder,
-    Interests,
-    Judged,
     Limit,
     Pausing,
     PredicateDefinition,
-    Revisited,
-    SightingPack,
     Steering,
     steering_key,
 )
+from scentline.streams.records import Decoder, FetchOrder, Interests
 from scentline.streams.runtime import Runtime
 from scentline.streams.stateful import Stateful
 from scentline.streams.topics import CHANGES, EVIDENCE, OUTCOMES, SIGHTINGS, STEERING
@@ -432,7 +428,7 @@ class FrontierAgent(Handler[FrontierRow]):
 
     @property
     def state(self) -> str:
-        """How the frontier goes on, as `streams.records.Standing` has it, but for its end."""
+        """How the frontier goes on, as `streams.published.Standing` has it, but for its end."""
         if self.paused:
             return "paused"
         if self.candidates.unknown:

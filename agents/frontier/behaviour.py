@@ -15,7 +15,7 @@ from scentline.models.patterns.counts import Behaviour, Ways, behaviour
 from scentline.models.patterns.mine import Patterns, mine
 from scentline.models.patterns.ranking import RANKINGS, Pattern, score
 from scentline.models.url import host
-from scentline.streams.records import Visited
+from scentline.streams.facts import Visited
 
 #: A site is mined when it has this part more records than when it last was, and so many seconds later at least.
 GROWTH, REST_SECONDS = 0.5, 0.5

@@ -26,7 +26,7 @@ from scentline.models.lessons import lessons
 from scentline.models.traps import Bounds
 from scentline.models.url import host
 from scentline.models.verdict import FAILED, unknown
-from scentline.streams.records import (
+from scentline.streams.facts import (
     Brought,
     Browsed,
     Clicked,
@@ -45,11 +45,11 @@ from scentline.streams.records import (
     Relinked,
     Relisted,
     Revisited,
-    RobotsTxt,
     Seeded,
     Together,
     Visited,
 )
+from scentline.streams.records import RobotsTxt
 from scentline.streams.settings import FrontierSettings, NewsSettings
 from scentline.streams.topics import SIGHTINGS, partition_of
 

@@ -23,7 +23,7 @@ from scentline.models.frontier.queue import FEW, CandidateQueue
 from scentline.models.frontier.shares import LEAST_WORTH
 from scentline.models.url import host, identifier
 from scentline.models.verdict import FAILED
-from scentline.streams.records import Exclusion
+from scentline.streams.published import Exclusion
 from scentline.streams.settings import Settings
 
 #: Hosts whose clocks are kept in memory.

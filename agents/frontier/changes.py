@@ -10,7 +10,8 @@ import msgspec
 
 from scentline.agents.frontier.rows import FrontierShard, PageRow, VisitRow
 from scentline.models.verdict import Verdict
-from scentline.streams.records import Change, Judged, Outcome
+from scentline.streams.facts import Judged
+from scentline.streams.published import Change, Outcome
 from scentline.streams.topics import CHANGES, OUTCOMES, SIGHTINGS, partition_of
 
 _encode = msgspec.json.Encoder().encode

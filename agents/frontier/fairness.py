@@ -14,7 +14,7 @@ from scentline.models.frontier.queue import CandidateQueue
 from scentline.models.frontier.shares import Shares
 from scentline.models.frontier.trust import Trust
 from scentline.models.url import host
-from scentline.streams.records import Linked, Seeded
+from scentline.streams.facts import Linked, Seeded
 
 #: Hosts whose servers' networks are known.
 SERVERS = 100_000

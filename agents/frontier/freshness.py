@@ -9,7 +9,8 @@ from scentline.agents.frontier.metrics import Kept
 from scentline.agents.frontier.rows import FrontierShard
 from scentline.models.revisit.gain import stale
 from scentline.streams.outbox import Message
-from scentline.streams.records import FreshnessPart, encode
+from scentline.streams.published import FreshnessPart
+from scentline.streams.records import encode
 from scentline.streams.topics import FRESHNESS
 
 #: Matches that are looked at: each scrape goes through all of them.

@@ -12,7 +12,8 @@ from scentline.models.domain import server
 from scentline.models.frontier.causes import cause_of, count_cause
 from scentline.models.frontier.politeness import HostClocks, HostState
 from scentline.models.url import host, identifier, origin
-from scentline.streams.records import Failed, Judged, Postponed, Redirected, Revisited, RobotsTxt
+from scentline.streams.facts import Failed, Judged, Postponed, Redirected, Revisited
+from scentline.streams.records import RobotsTxt
 
 #: A sighting that says how a fetch ended.
 Ended: TypeAlias = Judged | Failed | Redirected | Postponed | Revisited

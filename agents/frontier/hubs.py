@@ -12,9 +12,10 @@ from scentline.agents.frontier.pages import Pages
 from scentline.agents.frontier.rows import Found, FrontierShard, HubRow, PageRow
 from scentline.models.news.revisits import ArrivalRate
 from scentline.models.url import host
+from scentline.streams.facts import Brought, Hub, Judged, Relisted, Revisited
 from scentline.streams.metrics.catalogue import DELAYS
 from scentline.streams.outbox import Outbox
-from scentline.streams.records import Brought, Hub, Judged, Pack, Relisted, Revisited, Version, encode
+from scentline.streams.records import Pack, Version, encode
 from scentline.streams.topics import SIGHTINGS, partition_of
 
 DAY = 86_400.0

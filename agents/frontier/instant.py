@@ -19,9 +19,10 @@ from scentline.agents.frontier.orders import Flight, order_of, send
 from scentline.agents.frontier.rows import INSTANT, Choice, FrontierRow, FrontierShard, HubRow, PageRow
 from scentline.models.news.revisits import Revisits
 from scentline.models.url import host
+from scentline.streams.facts import Hub, Revisited
 from scentline.streams.logging import EventLog
 from scentline.streams.metrics.catalogue import DELAYS
-from scentline.streams.records import FetchOrder, Hub, Revisit, Revisited
+from scentline.streams.records import FetchOrder, Revisit
 from scentline.streams.runtime import Runtime
 from scentline.streams.stateful import Stateful
 from scentline.streams.topics import SIGHTINGS

@@ -11,8 +11,9 @@ from scentline.agents.frontier.rows import INSTANT, OPEN, Choice, FrontierRow, F
 from scentline.models.frontier.turns import ProportionalTurns
 from scentline.models.frontier.window import Pace
 from scentline.models.url import host
+from scentline.streams.facts import Failed, Judged, Postponed, Revisited
 from scentline.streams.logging import EventLog
-from scentline.streams.records import Failed, FetchOrder, Judged, Postponed, Revisited
+from scentline.streams.records import FetchOrder
 from scentline.streams.runtime import Runtime
 from scentline.streams.stateful import Stateful
 

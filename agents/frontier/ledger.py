@@ -20,7 +20,8 @@ from scentline.agents.frontier.scorer import Scorer
 from scentline.models.interest.features import always_kept
 from scentline.models.ledger import INT32, Cells, Change, Counts, Slots
 from scentline.models.verdict import FAILED, Verdict
-from scentline.streams.records import Count, Interests, Label
+from scentline.streams.facts import Count, Label
+from scentline.streams.records import Interests
 from scentline.streams.topics import EVIDENCE, partition_of
 
 
@@ -103,7 +104,7 @@ class EvidenceEmitter:
 
 
 def _chosen(choice: Choice, predicate: str) -> str:
-    """Return how a page came to be chosen, as a predicate sees it (`streams.records.Label`)."""
+    """Return how a page came to be chosen, as a predicate sees it (`streams.facts.Label`)."""
     if predicate == FAILED:
         return "selected"  # every choice goes by it
     if choice.predicate != predicate:

@@ -20,7 +20,7 @@ from scentline.models.lessons import NOTHING, Lessons, LinkFrom
 from scentline.models.page import Link
 from scentline.models.url import IDENTIFIER_BYTES, host, identifier
 from scentline.models.verdict import Verdict, unknown
-from scentline.streams.records import Linked, Near, Relinked
+from scentline.streams.facts import Linked, Near, Relinked
 from scentline.streams.topics import SIGHTINGS
 
 

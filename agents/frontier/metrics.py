@@ -37,14 +37,14 @@ from scentline.streams.metrics.reading import Reading
 from scentline.streams.metrics.registry import ByPredicate, Outcomes
 from scentline.streams.runtime import Runtime
 
-#: What comes of the revisit of a hub (`streams.records.Revisited`), or of its lease.
+#: What comes of the revisit of a hub (`streams.facts.Revisited`), or of its lease.
 HUB_OUTCOMES: Final = ("changed", "unchanged", "early", "moved", "retry", "failed", "lost")
 #: What comes of the revisit of a judged page: a page that tells of itself (`TELLING`), or none.
 REVISIT_OUTCOMES: Final = (
     "changed", "unchanged", "gone", "refused", "moved", "early", "retry", "failed", "lost",
 )  # fmt: skip
 TELLING: Final = frozenset({"changed", "unchanged", "gone", "refused", "moved"})
-#: What becomes of a predicate's matches (`streams.records.Change`).
+#: What becomes of a predicate's matches (`streams.published.Change`).
 KINDS: Final = ("appeared", "changed", "left", "moved")
 #: What chooses a fetch.
 CHOSEN: Final = ("policy", "chance", "instant", "revisit")

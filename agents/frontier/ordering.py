@@ -16,7 +16,7 @@ from scentline.models.ordering.similarity import Idf, Location, Similarity
 from scentline.models.predicate import EVERY_PAGE
 from scentline.models.url import identifier
 from scentline.models.words import words
-from scentline.streams.records import Linked
+from scentline.streams.facts import Linked
 
 #: A sweep ends when the ranks moved by less than this a page.
 TOLERANCE = 1e-4

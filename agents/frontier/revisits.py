@@ -35,7 +35,8 @@ from scentline.models.revisit.gain import limit, stale
 from scentline.models.revisit.queue import DueQueue
 from scentline.models.url import host
 from scentline.models.verdict import Verdict
-from scentline.streams.records import FetchOrder, Judged, Revisit, Revisited
+from scentline.streams.facts import Judged, Revisited
+from scentline.streams.records import FetchOrder, Revisit
 from scentline.streams.runtime import Runtime, every
 from scentline.streams.stateful import Stateful
 from scentline.streams.topics import RENEWED

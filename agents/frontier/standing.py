@@ -21,7 +21,8 @@ from scentline.models.frontier.slots import Slots, slots
 from scentline.models.learner.requests import Forecast
 from scentline.models.url import host
 from scentline.streams.outbox import Message
-from scentline.streams.records import HostStanding, JsonDecoder, Standing, Upcoming, Watch
+from scentline.streams.published import HostStanding, Standing, Upcoming, Watch
+from scentline.streams.records import JsonDecoder
 from scentline.streams.runtime import Runtime
 from scentline.streams.topics import STANDING
 

@@ -7,18 +7,8 @@ import msgspec
 
 from scentline.models.frontier.exclusions import Exclusions
 from scentline.streams.logging import EventLog
-from scentline.streams.records import (
-    UNREADABLE,
-    VERSION,
-    Exclusion,
-    Pausing,
-    RecordError,
-    Slowing,
-    Steering,
-    UnknownVersionError,
-    reason_of,
-    steering_key,
-)
+from scentline.streams.published import Exclusion, Pausing, Slowing, Steering, steering_key
+from scentline.streams.records import UNREADABLE, VERSION, RecordError, UnknownVersionError, reason_of
 
 log = EventLog("steering")
 

@@ -17,7 +17,7 @@ from scentline.models.revisit.content import changed
 from scentline.models.revisit.sizes import Sizes
 from scentline.models.url import identifier
 from scentline.models.verdict import Verdict
-from scentline.streams.records import Hinted, Inherited, Judged, Linked, Relinked, Revisited, Visited
+from scentline.streams.facts import Hinted, Inherited, Judged, Linked, Relinked, Revisited, Visited
 from scentline.streams.topics import SIGHTINGS
 
 

@@ -29,12 +29,11 @@ from scentline.streams.metrics.catalogue import (
 )
 from scentline.streams.metrics.reading import Reading
 from scentline.streams.metrics.registry import OTHER, ByPredicate
+from scentline.streams.published import HarvestPart, Outcome
 from scentline.streams.records import (
     UNREADABLE,
     VERSION,
-    HarvestPart,
     Natural,
-    Outcome,
     Pack,
     RecordError,
     Time,

@@ -21,7 +21,8 @@ from scentline.streams.inbox import MARK, Mark, Row, Shard
 from scentline.streams.logging import EventLog
 from scentline.streams.metrics.reading import broadcast_lag
 from scentline.streams.outbox import Message
-from scentline.streams.records import Decoder, FreshnessPart, HarvestPart, HarvestPoint, RecordError, encode
+from scentline.streams.published import FreshnessPart, HarvestPart, HarvestPoint
+from scentline.streams.records import Decoder, RecordError, encode
 from scentline.streams.runtime import Runtime, every
 from scentline.streams.stateful import Stateful
 from scentline.streams.topics import FRESHNESS, HARVEST, HARVEST_PARTS, partition_of

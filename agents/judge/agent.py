@@ -24,22 +24,13 @@ from scentline.models.page import Link, Page
 from scentline.models.url import host, identifier
 from scentline.streams.absorber import Handler
 from scentline.streams.attempts import Place, Why
+from scentline.streams.facts import Failed, Judged, Linked, Revisited
 from scentline.streams.inbox import Shard
 from scentline.streams.logging import EventLog
 from scentline.streams.metrics.catalogue import PAGES_READ
 from scentline.streams.metrics.registry import Outcomes
 from scentline.streams.outbox import Outbox
-from scentline.streams.records import (
-    NOT_MODIFIED,
-    Decoder,
-    Failed,
-    FetchedPage,
-    Judged,
-    Linked,
-    Pack,
-    RecordError,
-    Revisited,
-)
+from scentline.streams.records import NOT_MODIFIED, Decoder, FetchedPage, Pack, RecordError
 from scentline.streams.runtime import Runtime
 from scentline.streams.stateful import WRITTEN_ONCE, Stateful
 from scentline.streams.topics import OUTCOMES, PAGES, SIGHTINGS

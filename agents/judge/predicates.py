@@ -9,15 +9,8 @@ from scentline.models.predicate import EVERY_PAGE, EVERY_URL, Predicate, Predica
 from scentline.models.words import words
 from scentline.streams.configuration import ConfigurationError
 from scentline.streams.logging import EventLog
-from scentline.streams.records import (
-    ACTIVE,
-    PAUSED,
-    REMOVED,
-    UNREADABLE,
-    VERSION,
-    PredicateDefinition,
-    reason_of,
-)
+from scentline.streams.published import ACTIVE, PAUSED, REMOVED, PredicateDefinition
+from scentline.streams.records import UNREADABLE, VERSION, reason_of
 from scentline.streams.settings import FrontierSettings, JudgeSettings, Settings
 
 log = EventLog("predicates")

@@ -77,7 +77,7 @@ class Examined(msgspec.Struct, array_like=True, frozen=True):
 
     A page that is barred or was fetched for its links alone has no verdict. ``failure`` says why a judge of
     categories failed; ``record`` is what is kept of the page, ``unkept`` why nothing is that should be. Where
-    pages are judged again, ``content``, ``links`` and ``excerpts`` are those of `streams.records.Judged`, and
+    pages are judged again, ``content``, ``links`` and ``excerpts`` are those of `streams.facts.Judged`, and
     ``differs`` tells whether a page that was known has another text, other links or another verdict.
     """
 

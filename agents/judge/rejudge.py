@@ -28,19 +28,13 @@ from scentline.agents.judge.rows import LaterRow, due, later_key, later_row, out
 from scentline.models.learner.semantic import page_subject
 from scentline.models.url import host, identifier
 from scentline.streams.attempts import Place
+from scentline.streams.facts import Rejudged, Relinked
 from scentline.streams.logging import EventLog
 from scentline.streams.metrics.catalogue import KEPT_LEFT
 from scentline.streams.metrics.reading import Reading
 from scentline.streams.outbox import Message, Outbox
-from scentline.streams.records import (
-    NOT_MODIFIED,
-    Decoder,
-    FetchedPage,
-    PredicateDefinition,
-    RecordError,
-    Rejudged,
-    Relinked,
-)
+from scentline.streams.published import PredicateDefinition
+from scentline.streams.records import NOT_MODIFIED, Decoder, FetchedPage, RecordError
 from scentline.streams.runtime import Runtime
 from scentline.streams.stateful import Stateful
 from scentline.streams.topics import OUTCOMES, PAGES, SIGHTINGS

@@ -9,7 +9,8 @@ from scentline.agents.judge.predicates import Predicates
 from scentline.models.page import Page
 from scentline.models.verdict import Verdict
 from scentline.streams.inbox import Shard
-from scentline.streams.records import FetchedPage, Outcome, PredicateDefinition
+from scentline.streams.published import Outcome, PredicateDefinition
+from scentline.streams.records import FetchedPage
 
 LATER_PREFIX = b"l"
 

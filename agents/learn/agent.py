@@ -17,12 +17,13 @@ from scentline.agents.learn.telling import Telling
 from scentline.models.interest.features import BASE
 from scentline.models.verdict import FAILED
 from scentline.streams.absorber import Handler
+from scentline.streams.facts import Evidence, EvidencePack, Label, Prior, Start
 from scentline.streams.inbox import Shard
 from scentline.streams.logging import EventLog
 from scentline.streams.metrics.catalogue import FEATURES, FORGOTTEN, LABELS, PUBLISHED
 from scentline.streams.metrics.reading import Reading
 from scentline.streams.outbox import Message
-from scentline.streams.records import Decoder, Evidence, EvidencePack, Interests, Label, Prior, Start, encode
+from scentline.streams.records import Decoder, Interests, encode
 from scentline.streams.runtime import Runtime
 from scentline.streams.stateful import Stateful
 from scentline.streams.topics import EVIDENCE, INTERESTS

@@ -12,7 +12,8 @@ from scentline.models.learner.semantic import inputs_with
 from scentline.models.learner.state import Learner, State
 from scentline.models.reuse import Combining
 from scentline.models.verdict import FAILED
-from scentline.streams.records import Label, Start, Weighting
+from scentline.streams.facts import Label, Start
+from scentline.streams.records import Weighting
 from scentline.streams.settings import Settings
 
 

@@ -23,8 +23,8 @@ from scentline.agents.learn.rows import (
 from scentline.models.interest.features import BASE, always_kept
 from scentline.models.ledger import INT32, Change, Ledger, Slots, distinct
 from scentline.streams.configuration import ConfigurationError
+from scentline.streams.facts import Count
 from scentline.streams.inbox import Shard
-from scentline.streams.records import Count
 
 LearnShard: TypeAlias = Shard[LearnRow]
 

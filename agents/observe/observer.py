@@ -18,7 +18,7 @@ from scentline.models.accesslog.robots import Robots
 from scentline.models.accesslog.w3c import W3C
 from scentline.models.secrets import Secrets
 from scentline.models.url import canonical, without_query
-from scentline.streams.records import Access
+from scentline.streams.facts import Access
 from scentline.streams.settings import ObserveSettings
 
 _log = logging.getLogger(__name__)

@@ -41,8 +41,9 @@ from scentline.models.reuse import (
 )
 from scentline.models.sealed import MOST_BYTES
 from scentline.models.verdict import FAILED
+from scentline.streams.facts import EvidencePack, Prior, Start
 from scentline.streams.outbox import Outbox
-from scentline.streams.records import Decoder, EvidencePack, Prior, RecordError, Start
+from scentline.streams.records import Decoder, RecordError
 from scentline.streams.settings import Settings
 from scentline.streams.topics import EVIDENCE, partition_of
 from scentline.streams.transport.database import TablePartition

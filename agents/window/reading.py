@@ -23,7 +23,8 @@ from scentline.agents.window.index.index import Index
 from scentline.agents.window.kept.process import CopyReader
 from scentline.agents.window.trials import PageTrial, Trials
 from scentline.agents.window.watching import Watching
-from scentline.streams.records import HarvestPoint, PredicateDefinition, RecordError, Standing, Watch
+from scentline.streams.published import HarvestPoint, PredicateDefinition, Standing, Watch
+from scentline.streams.records import RecordError
 from scentline.streams.settings import Settings
 from scentline.streams.topics import HARVEST, PREDICATES, SIGHTINGS, STANDING, STEERING, TABLES
 from scentline.streams.transport.database import JournalMissingError, StorageError, TableMissingError

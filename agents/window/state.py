@@ -3,7 +3,7 @@
 from typing import Literal, NamedTuple
 
 from scentline.agents.cli.output import lasting
-from scentline.streams.records import Standing
+from scentline.streams.published import Standing
 
 #: Seconds without a word after which a worker is missed.
 MISSED_SECONDS = 20.0

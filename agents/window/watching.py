@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 
-from scentline.streams.records import MOST_HOSTS, Watch
+from scentline.streams.published import MOST_HOSTS, Watch
 
 #: Seconds for which a request to tell holds, and after which it is renewed.
 HOLDS, RENEWED = 12.0, 5.0

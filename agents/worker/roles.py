@@ -17,7 +17,8 @@ from scentline.agents.judge.rejudge import Rejudge, Room
 from scentline.agents.learn.agent import LearnAgent
 from scentline.agents.observe.agent import ObserveAgent
 from scentline.agents.observe.observer import Observer
-from scentline.streams.records import Interests, PredicateDefinition
+from scentline.streams.published import PredicateDefinition
+from scentline.streams.records import Interests
 from scentline.streams.runtime import Runtime
 from scentline.streams.stateful import Stateful
 from scentline.streams.topics import STEERING, WATCHING, Topic

@@ -30,7 +30,8 @@ from scentline.streams.logging import EventLog
 from scentline.streams.memory import collected_seldom, give_back_large_blocks
 from scentline.streams.metrics.reading import broadcast_lag
 from scentline.streams.metrics.registry import Metrics
-from scentline.streams.records import REMOVED, Decoder, Interests, PredicateDefinition, RecordError
+from scentline.streams.published import REMOVED, PredicateDefinition
+from scentline.streams.records import Decoder, Interests, RecordError
 from scentline.streams.runtime import Runtime
 from scentline.streams.settings import Settings
 from scentline.streams.stateful import Stateful

@@ -9,7 +9,7 @@ from hypothesis.strategies import SearchStrategy
 from scentline.agents.frontier.scorer import Scorer
 from scentline.models.ledger import INT32, Cells, Change
 from scentline.models.verdict import Verdict
-from scentline.streams.records import Count
+from scentline.streams.facts import Count
 from tests.models.teaching import put
 from tests.reference.counts import Counts
 

@@ -13,7 +13,8 @@ from scentline.agents.learn.store import FeatureStore, LearnShard
 from scentline.models.interest.features import BASE
 from scentline.models.verdict import FAILED, Verdict
 from scentline.streams.inbox import Codec, Shard
-from scentline.streams.records import Pack, PredicateDefinition
+from scentline.streams.published import PredicateDefinition
+from scentline.streams.records import Pack
 from scentline.streams.settings import Settings
 from scentline.streams.topics import EVIDENCE, PREDICATES, partition_of
 from scentline.streams.transport.journal import Journal

@@ -17,8 +17,8 @@ from scentline.models.page import Link
 from scentline.models.recount import FailedRequests, JudgedPage
 from scentline.models.url import host, identifier
 from scentline.models.verdict import Verdict
+from scentline.streams.facts import Access, Count, Failed, Judged, Label, Linked, Rejudged, Relinked, Seeded
 from scentline.streams.inbox import Shard
-from scentline.streams.records import Access, Count, Failed, Judged, Label, Linked, Rejudged, Relinked, Seeded
 from scentline.streams.settings import Settings
 from scentline.streams.topics import ACCESSES, EVIDENCE, SIGHTINGS, partition_of
 from tests.agents.cells import add

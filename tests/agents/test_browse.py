@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from scentline.agents.browse.agent import USER_PREFIX, BrowseAgent, UserRow
 from scentline.models.crowd.trace import Visit
 from scentline.models.url import identifier
+from scentline.streams.facts import Access, Beside, Together, Visited
 from scentline.streams.inbox import Shard
-from scentline.streams.records import Access, Beside, Together, Visited
 from scentline.streams.settings import Settings
 from scentline.streams.topics import ACCESSES, SIGHTINGS, partition_of
 from tests.agents.shards import Disk, a_runtime, disk, emitted, take_in, write

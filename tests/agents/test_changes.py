@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from scentline.agents.crawl.connect import open_journal
 from scentline.agents.operate.inspect.changes import told
 from scentline.agents.operate.inspect.rss import ITEMS, feed, guid
-from scentline.streams.records import Change, PredicateDefinition
+from scentline.streams.published import Change, PredicateDefinition
 from scentline.streams.settings import Settings, StreamSettings
 from scentline.streams.topics import CHANGES, PREDICATES
 from scentline.streams.transport.journal import Journal

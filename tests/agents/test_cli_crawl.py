@@ -27,7 +27,8 @@ from scentline.agents.operate.inspect.teaching import Taught, frontier_shard
 from scentline.models.learner.inputs import MOST
 from scentline.models.learner.plain import PLAIN
 from scentline.models.verdict import FAILED
-from scentline.streams.records import Decoder, Interests, Outcome
+from scentline.streams.published import Outcome
+from scentline.streams.records import Decoder, Interests
 from scentline.streams.settings import Settings
 from scentline.streams.topics import INTERESTS
 from scentline.streams.transport.database import JournalMissingError

@@ -33,7 +33,9 @@ from scentline.agents.operate.control.spool import WATCHING as WATCHING_NAME
 from scentline.agents.operate.inspect.record import entries
 from scentline.streams.attempts import LETTER_BYTES
 from scentline.streams.broadcast import Broadcast
-from scentline.streams.records import DeadLetter, Decoder, PredicateDefinition, Seeded, SightingPack, Watch
+from scentline.streams.facts import Seeded, SightingPack
+from scentline.streams.published import PredicateDefinition, Watch
+from scentline.streams.records import DeadLetter, Decoder
 from scentline.streams.runtime import Runtime
 from scentline.streams.settings import Settings
 from scentline.streams.topics import DEAD_LETTERS, PREDICATES, SIGHTINGS, WATCHING

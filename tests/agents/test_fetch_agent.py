@@ -15,20 +15,8 @@ from scentline.agents.fetch.agent import FetchAgent, noted
 from scentline.agents.fetch.client import Client
 from scentline.agents.fetch.servers import TooEarlyError
 from scentline.streams.attempts import Attempts
-from scentline.streams.records import (
-    DeadLetter,
-    Decoder,
-    Failed,
-    FetchedPage,
-    FetchOrder,
-    Hinted,
-    Listed,
-    Postponed,
-    Redirected,
-    RobotsTxt,
-    SightingPack,
-    encode,
-)
+from scentline.streams.facts import Failed, Hinted, Listed, Postponed, Redirected, SightingPack
+from scentline.streams.records import DeadLetter, Decoder, FetchedPage, FetchOrder, RobotsTxt, encode
 from scentline.streams.settings import RevisitSettings, Settings
 from scentline.streams.topics import DEAD_LETTERS, FETCHES, PAGES, SIGHTINGS
 from scentline.streams.transport.publisher import JournalPublisher

@@ -29,18 +29,10 @@ from scentline.models.crowd.trace import Step
 from scentline.models.recount import JudgedPage, recount
 from scentline.models.url import host, identifier
 from scentline.models.verdict import FAILED, Verdict
+from scentline.streams.facts import Count, Judged, Linked, Rejudged, Relinked, Revisited
 from scentline.streams.outbox import Message
-from scentline.streams.records import (
-    Change,
-    Count,
-    Judged,
-    Linked,
-    Outcome,
-    Rejudged,
-    Relinked,
-    Revisit,
-    Revisited,
-)
+from scentline.streams.published import Change, Outcome
+from scentline.streams.records import Revisit
 from scentline.streams.settings import RevisitSettings
 from scentline.streams.topics import ACCESSES, CHANGES, EVIDENCE, OUTCOMES, SIGHTINGS, partition_of
 from tests.agents.books import judged_of as children_of

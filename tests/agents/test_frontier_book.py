@@ -11,16 +11,7 @@ from scentline.agents.frontier.keys import page_key, totals_of
 from scentline.models.interest.features import BASE
 from scentline.models.url import host, identifier
 from scentline.models.verdict import FAILED
-from scentline.streams.records import (
-    Failed,
-    Inherited,
-    Judged,
-    Linked,
-    Near,
-    Redirected,
-    Seeded,
-    Visited,
-)
+from scentline.streams.facts import Failed, Inherited, Judged, Linked, Near, Redirected, Seeded, Visited
 from scentline.streams.topics import EVIDENCE, SIGHTINGS
 from tests.agents.books import (
     CAME,

@@ -46,17 +46,8 @@ from scentline.models.page import Link
 from scentline.models.url import host, identifier
 from scentline.models.verdict import FAILED
 from scentline.streams.configuration import ConfigurationError
-from scentline.streams.records import (
-    Beside,
-    Failed,
-    Inherited,
-    Judged,
-    Linked,
-    PredicateDefinition,
-    Seeded,
-    Together,
-    Visited,
-)
+from scentline.streams.facts import Beside, Failed, Inherited, Judged, Linked, Seeded, Together, Visited
+from scentline.streams.published import PredicateDefinition
 from scentline.streams.settings import LearnSettings, Settings
 from scentline.streams.topics import SIGHTINGS, partition_of
 from tests.agents.cells import a_cells, teach

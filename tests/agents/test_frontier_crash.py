@@ -16,9 +16,10 @@ from scentline.agents.frontier.rows import Choice, FrontierRow, PageRow
 from scentline.models.crowd.trace import Step
 from scentline.models.recount import JudgedPage, recount
 from scentline.models.url import host
+from scentline.streams.facts import AccessPack, EvidencePack, Judged, Label, SightingPack
 from scentline.streams.inbox import Shard
 from scentline.streams.outbox import Message, Outbox
-from scentline.streams.records import AccessPack, Decoder, EvidencePack, Judged, Label, Pack, SightingPack
+from scentline.streams.records import Decoder, Pack
 from scentline.streams.topics import ACCESSES, EVIDENCE, SIGHTINGS, partition_of
 from tests.agents.cells import add
 from tests.agents.pipeline import (

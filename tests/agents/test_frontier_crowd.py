@@ -10,18 +10,8 @@ from scentline.agents.frontier.keys import beside_of, page_key
 from scentline.agents.frontier.rows import Choice, FrontierShard
 from scentline.models.interest.factors import kept
 from scentline.models.url import identifier
-from scentline.streams.records import (
-    Beside,
-    Decoder,
-    EvidencePack,
-    Judged,
-    Label,
-    Met,
-    Pack,
-    Seeded,
-    Together,
-    Visited,
-)
+from scentline.streams.facts import Beside, EvidencePack, Judged, Label, Met, Seeded, Together, Visited
+from scentline.streams.records import Decoder, Pack
 from scentline.streams.topics import SIGHTINGS
 from tests.agents.books import YES, a_book, labels, lease, page, url
 from tests.agents.pipeline import a_shard

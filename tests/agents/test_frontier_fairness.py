@@ -13,7 +13,8 @@ from scentline.agents.frontier.rows import FrontierRow
 from scentline.models.domain import owner
 from scentline.models.interest.features import BASE, token
 from scentline.models.url import host
-from scentline.streams.records import Failed, Judged, PredicateDefinition, Seeded
+from scentline.streams.facts import Failed, Judged, Seeded
+from scentline.streams.published import PredicateDefinition
 from scentline.streams.settings import Settings
 from scentline.streams.topics import SIGHTINGS
 from tests.agents.books import YES, fail, linked

@@ -17,7 +17,8 @@ from scentline.models.frontier.causes import MOST_CAUSES, REST, Cause, cause_of
 from scentline.models.frontier.politeness import HostState
 from scentline.models.frontier.waits import Waits
 from scentline.models.url import identifier
-from scentline.streams.records import Failed, Judged, Pack, Postponed, Redirected, Revisited, Seeded
+from scentline.streams.facts import Failed, Judged, Postponed, Redirected, Revisited, Seeded
+from scentline.streams.records import Pack
 from tests.agents.books import YES, a_book, lease, page
 from tests.agents.pipeline import a_shard
 from tests.agents.shards import Disk, disk, take_in, write

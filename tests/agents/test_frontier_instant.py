@@ -11,18 +11,10 @@ from scentline.agents.frontier.agent import FrontierAgent
 from scentline.agents.frontier.keys import hub_of
 from scentline.agents.frontier.orders import Flight
 from scentline.agents.frontier.rows import INSTANT, FrontierRow, FrontierShard, HubRow
+from scentline.streams.facts import Judged, Relisted, Revisited, Seeded
 from scentline.streams.outbox import Message
-from scentline.streams.records import (
-    Decoder,
-    FetchOrder,
-    Judged,
-    PredicateDefinition,
-    Relisted,
-    Revisit,
-    Revisited,
-    Seeded,
-    Version,
-)
+from scentline.streams.published import PredicateDefinition
+from scentline.streams.records import Decoder, FetchOrder, Revisit, Version
 from scentline.streams.settings import Settings
 from scentline.streams.topics import FETCHES, SIGHTINGS
 from tests.agents.books import YES, linked, page

@@ -14,7 +14,7 @@ from scentline.models.crowd.trace import Step
 from scentline.models.recount import JudgedPage, recount
 from scentline.models.url import host, identifier
 from scentline.models.verdict import FAILED, Verdict
-from scentline.streams.records import Rejudged, Relinked
+from scentline.streams.facts import Rejudged, Relinked
 from scentline.streams.topics import partition_of
 from tests.agents.books import judged_of
 from tests.agents.pipeline import (

@@ -21,7 +21,7 @@ from scentline.models.page import Link
 from scentline.models.patterns.mine import mine
 from scentline.models.patterns.ranking import RANKINGS, score
 from scentline.models.predicate import EVERY_PAGE
-from scentline.streams.records import Visited
+from scentline.streams.facts import Visited
 from scentline.streams.settings import FrontierSettings, Settings
 from scentline.streams.topics import SIGHTINGS
 from scentline_lab.patterns.counts import BehaviourCounts

@@ -11,21 +11,9 @@ from scentline.agents.frontier.agent import FrontierAgent
 from scentline.agents.frontier.orders import SLOW_SECONDS
 from scentline.agents.frontier.rows import FrontierRow, PageRow
 from scentline.models.url import host
-from scentline.streams.records import (
-    Decoder,
-    Failed,
-    FetchOrder,
-    Inherited,
-    Judged,
-    Limit,
-    Listed,
-    Postponed,
-    PredicateDefinition,
-    Redirected,
-    RobotsTxt,
-    Seeded,
-    Version,
-)
+from scentline.streams.facts import Failed, Inherited, Judged, Listed, Postponed, Redirected, Seeded
+from scentline.streams.published import Limit, PredicateDefinition
+from scentline.streams.records import Decoder, FetchOrder, RobotsTxt, Version
 from scentline.streams.settings import Settings
 from scentline.streams.topics import FETCHES, SIGHTINGS
 from tests.agents.books import a_book, fail, lease, page, url

@@ -9,7 +9,7 @@ from scentline.agents.frontier.keys import page_key
 from scentline.agents.frontier.priorities import LinkPromises
 from scentline.agents.frontier.rows import Choice, FrontierRow, FrontierShard, PageRow
 from scentline.models.frontier.promises import believed
-from scentline.streams.records import Failed, Inherited, Judged, Redirected
+from scentline.streams.facts import Failed, Inherited, Judged, Redirected
 from scentline.streams.topics import SIGHTINGS
 from tests.agents.books import NO, YES, a_book, linked, page
 from tests.agents.shards import Disk, disk, take_in, write

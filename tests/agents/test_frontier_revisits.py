@@ -15,18 +15,10 @@ from scentline.agents.frontier.keys import visit_of
 from scentline.agents.frontier.revisits import AGAIN
 from scentline.agents.frontier.rows import FrontierRow, FrontierShard, VisitRow
 from scentline.models.revisit.gain import stale
+from scentline.streams.facts import Hinted, Judged, Revisited, Seeded
 from scentline.streams.outbox import Message
-from scentline.streams.records import (
-    Decoder,
-    FetchOrder,
-    FreshnessPart,
-    Hinted,
-    Judged,
-    PredicateDefinition,
-    Revisited,
-    Seeded,
-    Version,
-)
+from scentline.streams.published import FreshnessPart, PredicateDefinition
+from scentline.streams.records import Decoder, FetchOrder, Version
 from scentline.streams.settings import Settings
 from scentline.streams.topics import FETCHES, RENEWED, SIGHTINGS
 from tests.agents.books import NO, YES

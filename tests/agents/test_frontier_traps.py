@@ -13,7 +13,7 @@ from scentline.agents.frontier.rows import PageRow, SpaceRow
 from scentline.agents.operate.inspect.explain import Explanation
 from scentline.agents.operate.inspect.in_words import describe
 from scentline.models.traps import Barren, space
-from scentline.streams.records import Failed, Inherited, Judged, Seeded, Visited
+from scentline.streams.facts import Failed, Inherited, Judged, Seeded, Visited
 from scentline.streams.settings import FrontierSettings, Settings
 from tests.agents.books import NO, YES, a_book, lease, linked, page
 from tests.agents.pipeline import a_shard

@@ -26,18 +26,10 @@ from scentline.models.page import Link
 from scentline.models.recount import JudgedPage, recount
 from scentline.models.url import identifier
 from scentline.models.verdict import FAILED, Verdict
+from scentline.streams.facts import Hinted, Inherited, Judged, Linked, Revisited, Visited
 from scentline.streams.outbox import Message
-from scentline.streams.records import (
-    Change,
-    Hinted,
-    Inherited,
-    Judged,
-    Linked,
-    Outcome,
-    Revisited,
-    Version,
-    Visited,
-)
+from scentline.streams.published import Change, Outcome
+from scentline.streams.records import Version
 from scentline.streams.settings import Policy
 from scentline.streams.topics import CHANGES, OUTCOMES, SIGHTINGS
 from tests.agents.books import NO, YES, a_book, counted, linked, page

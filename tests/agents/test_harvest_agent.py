@@ -11,7 +11,8 @@ from msgspec.structs import replace
 from scentline.agents.harvest.agent import Counted, HarvestAgent, HarvestTableRow, read_counted, read_outcome
 from scentline.models.harvest import Harvest
 from scentline.streams.inbox import Shard
-from scentline.streams.records import HarvestPoint, Outcome, RecordError
+from scentline.streams.published import HarvestPoint, Outcome
+from scentline.streams.records import RecordError
 from scentline.streams.runtime import Runtime
 from scentline.streams.settings import Settings
 from scentline.streams.topics import HARVEST, OUTCOMES

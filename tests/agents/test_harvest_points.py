@@ -12,7 +12,8 @@ from scentline.agents.crawl.connect import open_journal
 from scentline.agents.harvest.stream import FreshnessParts, HarvestParts
 from scentline.agents.operate.inspect.record import harvest_points, read_point
 from scentline.models.harvest import Harvest
-from scentline.streams.records import FreshnessPart, HarvestPart, RecordError, encode
+from scentline.streams.published import FreshnessPart, HarvestPart
+from scentline.streams.records import RecordError, encode
 from scentline.streams.settings import Settings, StreamSettings
 from scentline.streams.topics import HARVEST
 from tests.agents.commands import printed, scentline

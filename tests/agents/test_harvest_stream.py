@@ -18,7 +18,7 @@ from scentline.models.harvest import Harvest, merged
 from scentline.streams.app import create_app
 from scentline.streams.inbox import Codec, Committer, Shard
 from scentline.streams.outbox import Message
-from scentline.streams.records import HarvestPoint
+from scentline.streams.published import HarvestPoint
 from scentline.streams.runtime import Runtime
 from scentline.streams.settings import HarvestSettings, Settings
 from scentline.streams.topics import HARVEST, HARVEST_PARTS, OUTCOMES, partition_of

@@ -15,22 +15,11 @@ from scentline.agents.judge.predicates import Predicates
 from scentline.agents.judge.question import Examined, PageError, Question
 from scentline.models.page import Page
 from scentline.models.url import host, identifier
+from scentline.streams.facts import Failed, Judged, Linked, SightingPack
 from scentline.streams.inbox import Shard
 from scentline.streams.outbox import Message
-from scentline.streams.records import (
-    DeadLetter,
-    Decoder,
-    Failed,
-    FetchedPage,
-    FetchOrder,
-    Judged,
-    Linked,
-    Outcome,
-    PredicateDefinition,
-    RecordError,
-    SightingPack,
-    encode,
-)
+from scentline.streams.published import Outcome, PredicateDefinition
+from scentline.streams.records import DeadLetter, Decoder, FetchedPage, FetchOrder, RecordError, encode
 from scentline.streams.runtime import Runtime
 from scentline.streams.settings import Settings
 from scentline.streams.topics import DEAD_LETTERS, OUTCOMES, PAGES, SIGHTINGS, partition_of

@@ -30,7 +30,8 @@ from scentline.models.learner.inputs import INPUTS, Input
 from scentline.models.learner.semantic import inputs_with
 from scentline.models.learner.state import Learner
 from scentline.streams.configuration import ConfigurationError
-from scentline.streams.records import Count, Decoder, Interests, Label, Pack
+from scentline.streams.facts import Count, Label
+from scentline.streams.records import Decoder, Interests, Pack
 from scentline.streams.settings import Settings
 from scentline.streams.topics import EVIDENCE, INTERESTS
 from scentline.streams.transport.publisher import JournalPublisher

@@ -27,7 +27,9 @@ from scentline.models.learner.lifts import PRIOR_PAGES, base_rate, log_lift
 from scentline.models.learner.plain import PLAIN
 from scentline.models.learner.state import Learner
 from scentline.models.reliability import Running
-from scentline.streams.records import Label, Outcome, Pack, encode
+from scentline.streams.facts import Label
+from scentline.streams.published import Outcome
+from scentline.streams.records import Pack, encode
 from scentline.streams.topics import EVIDENCE, OUTCOMES, partition_of
 from scentline.streams.transport.journal import Journal
 from tests.agents.cells import a_count, cells_of

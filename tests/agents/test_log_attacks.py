@@ -12,7 +12,7 @@ from scentline.models.interest.features import USER
 from scentline.models.page import Link
 from scentline.models.recount import JudgedPage
 from scentline.models.url import host
-from scentline.streams.records import Access
+from scentline.streams.facts import Access
 from scentline.streams.settings import ObserveSettings
 from tests.agents.pipeline import Crawl, Pipeline, Place, a_place
 from tests.cases import each_case

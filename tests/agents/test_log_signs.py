@@ -14,8 +14,8 @@ from scentline.agents.frontier.keys import visit_of
 from scentline.agents.frontier.rows import FrontierRow, FrontierShard
 from scentline.agents.observe.observer import Observer
 from scentline.models.revisit.sizes import SLACK
+from scentline.streams.facts import Access, Judged, Visited
 from scentline.streams.inbox import Shard
-from scentline.streams.records import Access, Judged, Visited
 from scentline.streams.settings import ObserveSettings, Settings
 from scentline.streams.topics import ACCESSES, SIGHTINGS
 from tests.agents.books import YES, a_book, page

@@ -9,7 +9,7 @@ from pydantic import SecretStr
 from scentline.agents.observe.observer import Filtered, Malformed, Observer
 from scentline.agents.observe.pseudonym import Pseudonyms, user_key
 from scentline.models.accesslog.recognise import LogFormatError
-from scentline.streams.records import Access
+from scentline.streams.facts import Access
 from scentline.streams.settings import ObserveSettings
 from tests.cases import each_case
 

@@ -9,7 +9,8 @@ import pytest
 from scentline.agents.crawl.feeder import Batch, packs
 from scentline.agents.observe.logfile import LogFile, LogFileError, fingerprint
 from scentline.agents.observe.observer import Observer
-from scentline.streams.records import Access, DeadLetter, Decoder, Pack, encode
+from scentline.streams.facts import Access
+from scentline.streams.records import DeadLetter, Decoder, Pack, encode
 from scentline.streams.settings import ObserveSettings
 from scentline.streams.topics import partition_of
 from tests.cases import each_case

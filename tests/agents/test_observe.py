@@ -8,8 +8,9 @@ import pytest
 
 from scentline.agents.observe.agent import ObserveAgent
 from scentline.agents.observe.observer import Observer
+from scentline.streams.facts import Access
 from scentline.streams.outbox import Message, Outbox
-from scentline.streams.records import Access, DeadLetter, Decoder
+from scentline.streams.records import DeadLetter, Decoder
 from scentline.streams.runtime import Runtime
 from scentline.streams.settings import Settings
 from scentline.streams.topics import ACCESSES, DEAD_LETTERS, partition_of

@@ -10,7 +10,9 @@ from scentline.agents.operate.audit.quarantined import Quarantined, Seen, seen_o
 from scentline.models.page import Link
 from scentline.models.url import host, identifier
 from scentline.models.verdict import Verdict
-from scentline.streams.records import DeadLetter, Judged, Linked, Outcome, Pack, encode
+from scentline.streams.facts import Judged, Linked
+from scentline.streams.published import Outcome
+from scentline.streams.records import DeadLetter, Pack, encode
 from scentline.streams.settings import Settings
 from scentline.streams.topics import DEAD_LETTERS, OUTCOMES, SIGHTINGS, partition_of
 

@@ -12,7 +12,7 @@ from scentline.agents.harvest.agent import Counted
 from scentline.agents.operate.inspect.record import current_pages, harvested_of, judged_of
 from scentline.models.page import Link
 from scentline.models.verdict import Verdict
-from scentline.streams.records import Outcome
+from scentline.streams.published import Outcome
 from scentline.streams.settings import Settings
 from scentline.streams.topics import OUTCOMES
 

@@ -20,22 +20,12 @@ from scentline.agents.operate.control.requests import AddPredicate, defined
 from scentline.agents.operate.inspect.record import entries, judged_pages, outcomes
 from scentline.models.revisit.content import content_of, links_digest
 from scentline.models.url import identifier
+from scentline.streams.facts import Judged, Rejudged, Relinked, SightingPack
 from scentline.streams.inbox import Shard
 from scentline.streams.metrics.reading import Reading
 from scentline.streams.outbox import Message, Outbox
-from scentline.streams.records import (
-    NOT_MODIFIED,
-    Decoder,
-    FetchedPage,
-    Judged,
-    PredicateDefinition,
-    Rejudged,
-    Relinked,
-    Revisit,
-    SightingPack,
-    Version,
-    encode,
-)
+from scentline.streams.published import PredicateDefinition
+from scentline.streams.records import NOT_MODIFIED, Decoder, FetchedPage, Revisit, Version, encode
 from scentline.streams.runtime import Runtime
 from scentline.streams.settings import Settings
 from scentline.streams.topics import PAGES, SIGHTINGS, partition_of

@@ -29,7 +29,8 @@ from scentline.models.ledger import INT32
 from scentline.models.lessons import lessons
 from scentline.models.reuse import Combining, Learned, State, pack, unpack
 from scentline.models.verdict import FAILED
-from scentline.streams.records import Decoder, EvidencePack, Interests, Label
+from scentline.streams.facts import EvidencePack, Label
+from scentline.streams.records import Decoder, Interests
 from scentline.streams.settings import LearnSettings, Settings
 from scentline.streams.topics import EVIDENCE, INTERESTS
 from scentline.streams.transport.publisher import JournalPublisher

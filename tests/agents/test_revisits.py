@@ -24,23 +24,10 @@ from scentline.models.page import Page
 from scentline.models.revisit.content import changed
 from scentline.models.url import host
 from scentline.models.verdict import Verdict
+from scentline.streams.facts import Failed, Judged, Linked, Relisted, Revisited, SightingPack
 from scentline.streams.outbox import Message
-from scentline.streams.records import (
-    Decoder,
-    Failed,
-    FetchedPage,
-    FetchOrder,
-    Judged,
-    Linked,
-    Outcome,
-    PredicateDefinition,
-    Relisted,
-    Revisit,
-    Revisited,
-    SightingPack,
-    Version,
-    encode,
-)
+from scentline.streams.published import Outcome, PredicateDefinition
+from scentline.streams.records import Decoder, FetchedPage, FetchOrder, Revisit, Version, encode
 from scentline.streams.runtime import Runtime
 from scentline.streams.settings import Settings
 from scentline.streams.topics import PAGES, RENEWED, SIGHTINGS, partition_of

@@ -11,8 +11,8 @@ from scentline.agents.frontier.rows import DepthRow
 from scentline.agents.operate.audit.report import RecountedDepths
 from scentline.agents.operate.inspect.record import users
 from scentline.models.url import host, identifier
+from scentline.streams.facts import Access, Browsed
 from scentline.streams.inbox import Shard
-from scentline.streams.records import Access, Browsed
 from scentline.streams.runtime import Runtime
 from scentline.streams.settings import Settings
 from scentline.streams.topics import ACCESSES, SIGHTINGS, partition_of

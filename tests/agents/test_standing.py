@@ -23,18 +23,9 @@ from scentline.models.frontier.queue import CandidateQueue
 from scentline.models.page import Link
 from scentline.models.url import identifier
 from scentline.models.verdict import FAILED
-from scentline.streams.records import (
-    Failed,
-    HostStanding,
-    Judged,
-    Linked,
-    PredicateDefinition,
-    RecordError,
-    Seeded,
-    Standing,
-    Visited,
-    Watch,
-)
+from scentline.streams.facts import Failed, Judged, Linked, Seeded, Visited
+from scentline.streams.published import HostStanding, PredicateDefinition, Standing, Watch
+from scentline.streams.records import RecordError
 from scentline.streams.settings import Settings
 from scentline.streams.topics import SIGHTINGS, STANDING
 from tests.agents.books import NO, YES

@@ -29,20 +29,17 @@ from scentline.agents.operate.control.requests import (
     steering,
 )
 from scentline.models.url import host
-from scentline.streams.records import (
+from scentline.streams.facts import Judged, Seeded
+from scentline.streams.published import (
     MOST_EXCLUDING,
-    Decoder,
     Exclusion,
-    FetchOrder,
-    Judged,
     Limit,
     Pausing,
     PredicateDefinition,
-    RecordError,
-    Seeded,
     Slowing,
     Steering,
 )
+from scentline.streams.records import Decoder, FetchOrder, RecordError
 from scentline.streams.settings import Settings
 from scentline.streams.topics import FETCHES, SIGHTINGS
 from tests.agents.books import YES, page

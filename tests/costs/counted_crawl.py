@@ -19,6 +19,8 @@ T = TypeVar("T")
 counts: Counter[str] = Counter()
 #: Longer than any crawl that is counted.
 LONG_SECONDS = 3600.0
+#: The modules of messages.
+RECORDS = frozenset(f"scentline.streams.{name}" for name in ("facts", "published", "records"))
 #: The coroutines of tasks by which Faust's services sleep and look after themselves: so many a second.
 ASLEEP = frozenset({"Event.wait", "flight_recorder._waiting"})
 
@@ -30,7 +32,7 @@ def count(done: str, value: Any) -> None:
     """
     module = type(value).__module__
     if not module.startswith("scentline.agents.judge.apart."):
-        counts[f"{'records' if module == 'scentline.streams.records' else 'rows'} {done}"] += 1
+        counts[f"{'records' if module in RECORDS else 'rows'} {done}"] += 1
 
 
 class Encoder:

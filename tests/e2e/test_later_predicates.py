@@ -14,7 +14,7 @@ from scentline.agents.operate.control.command import submit
 from scentline.agents.operate.control.requests import AddPredicate, ChangePredicate
 from scentline.agents.operate.control.spool import Spool
 from scentline.agents.operate.inspect.record import judged_pages
-from scentline.streams.records import Outcome
+from scentline.streams.published import Outcome
 from scentline.streams.settings import Settings
 from scentline.streams.transport.database import JournalMissingError
 from scentline.streams.transport.journal import Journal, UnknownTopicError

@@ -23,7 +23,8 @@ from scentline.agents.operate.inspect.record import accesses, entries, outcomes,
 from scentline.models.crowd.trace import Step
 from scentline.models.interest.features import BASE, split
 from scentline.models.ledger import INT32, Ledger, Slots
-from scentline.streams.records import Decoder, Interests, Outcome
+from scentline.streams.published import Outcome
+from scentline.streams.records import Decoder, Interests
 from scentline.streams.settings import Settings
 from scentline.streams.topics import INTERESTS
 from scentline.streams.transport.journal import Journal

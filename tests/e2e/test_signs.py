@@ -5,7 +5,8 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from scentline.streams.records import Decoder, Hinted, SightingPack
+from scentline.streams.facts import Hinted, SightingPack
+from scentline.streams.records import Decoder
 from scentline.streams.topics import SIGHTINGS
 from scentline.streams.transport.journal import Journal
 from tests.agents.commands import COMMAND, running, wait_until

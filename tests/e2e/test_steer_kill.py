@@ -6,7 +6,8 @@ from pathlib import Path
 from scentline.agents.operate.control.command import known_steering, submit
 from scentline.agents.operate.control.requests import Budget, Delay, Exclude, Include, Pause, Request, Resume
 from scentline.models.url import host
-from scentline.streams.records import Decoder, FetchOrder, Limit
+from scentline.streams.published import Limit
+from scentline.streams.records import Decoder, FetchOrder
 from scentline.streams.settings import Settings
 from scentline.streams.topics import FETCHES, OUTCOMES
 from scentline.streams.transport.journal import Journal

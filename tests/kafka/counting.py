@@ -16,8 +16,9 @@ import msgspec
 from scentline.models.url import host
 from scentline.streams.absorber import Handler
 from scentline.streams.app import watch
+from scentline.streams.facts import AccessPack, Visited
 from scentline.streams.inbox import Shard
-from scentline.streams.records import AccessPack, Decoder, Visited
+from scentline.streams.records import Decoder
 from scentline.streams.runtime import Runtime
 from scentline.streams.settings import KafkaSettings, Settings, StreamSettings
 from scentline.streams.stateful import Stateful

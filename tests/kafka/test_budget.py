@@ -16,7 +16,7 @@ from scentline.agents.operate.topics.create import create
 from scentline.agents.operate.topics.lag import lags
 from scentline.models.url import host
 from scentline.streams.configuration import load
-from scentline.streams.records import Limit, Outcome
+from scentline.streams.published import Limit, Outcome
 from scentline.streams.settings import Settings
 from scentline.streams.topics import OUTCOMES
 from scentline.streams.transport.kafka.admin import Admin, kept

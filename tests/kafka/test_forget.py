@@ -37,9 +37,10 @@ from scentline.agents.operate.snapshot import take
 from scentline.agents.operate.topics.create import create
 from scentline.agents.worker.worker import Worker
 from scentline.streams.configuration import ConfigurationError, load
+from scentline.streams.facts import Access, AccessPack
 from scentline.streams.forgetting import FORGETTING
 from scentline.streams.metrics.registry import Metrics
-from scentline.streams.records import Access, AccessPack, encode
+from scentline.streams.records import encode
 from scentline.streams.settings import Settings
 from scentline.streams.topics import APP_ID, DAY, INTERESTS, TABLES, TOPICS, changelog_of
 from scentline.streams.transport.journal import Journal

@@ -23,7 +23,7 @@ from scentline.streams.metrics.catalogue import (
     WINDOW_HITS,
     WINDOW_PAGES,
 )
-from scentline.streams.records import HarvestPoint, Outcome
+from scentline.streams.published import HarvestPoint, Outcome
 from scentline.streams.settings import Settings
 from scentline.streams.topics import HARVEST, OUTCOMES, partition_of
 from scentline.streams.transport.kafka.admin import kept

@@ -18,7 +18,7 @@ from scentline.agents.operate.snapshot import take
 from scentline.agents.operate.topics.create import create
 from scentline.agents.operate.topics.lag import lags
 from scentline.streams.configuration import load
-from scentline.streams.records import HarvestPoint, Outcome
+from scentline.streams.published import HarvestPoint, Outcome
 from scentline.streams.settings import Settings
 from scentline.streams.topics import HARVEST, OUTCOMES
 from scentline.streams.transport.journal import Journal

@@ -12,7 +12,8 @@ import pytest
 
 from deploy.kafka.broker import Broker
 from scentline.streams.app import create_app
-from scentline.streams.records import Access, Pack, encode
+from scentline.streams.facts import Access
+from scentline.streams.records import Pack, encode
 from scentline.streams.runtime import Runtime
 from scentline.streams.settings import KafkaSettings, Settings
 from scentline.streams.topics import ACCESSES, APP_ID, changelog_of, declared

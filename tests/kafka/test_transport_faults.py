@@ -12,8 +12,9 @@ from pathlib import Path
 import msgspec
 
 from deploy.kafka.broker import Broker
+from scentline.streams.facts import Access, SightingPack, Visited
 from scentline.streams.inbox import MARK, Mark
-from scentline.streams.records import Access, Pack, SightingPack, Visited, encode
+from scentline.streams.records import Pack, encode
 from scentline.streams.settings import Settings
 from scentline.streams.topics import ACCESSES, APP_ID, SIGHTINGS, changelog_of, declared, partition_of
 from scentline.streams.transport.kafka.admin import Admin

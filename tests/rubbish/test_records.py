@@ -10,18 +10,16 @@ from hypothesis import strategies as st
 from scentline.agents.harvest.agent import read_counted, read_outcome
 from scentline.agents.judge.predicates import Predicates
 from scentline.models.page import Link
+from scentline.streams.facts import AccessPack, EvidencePack, SightingPack
 from scentline.streams.records import (
     VERSION,
-    AccessPack,
     DeadLetter,
     Decoder,
-    EvidencePack,
     FetchedPage,
     FetchOrder,
     Interests,
     Pack,
     RecordError,
-    SightingPack,
 )
 
 KINDS: list[Any] = [AccessPack, SightingPack, EvidencePack, FetchOrder, FetchedPage, Interests, DeadLetter]

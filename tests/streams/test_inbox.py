@@ -13,9 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rocksdict import Options, Rdict
 
+from scentline.streams.facts import Access, AccessPack
 from scentline.streams.inbox import KEPT, MARK, ROW_BYTES, Codec, Committer, LostShardError, Shard, commit
 from scentline.streams.outbox import PACK_FACTS, Message, Outbox
-from scentline.streams.records import Access, AccessPack, Decoder, Pack, encode
+from scentline.streams.records import Decoder, Pack, encode
 from scentline.streams.transport.journal import Journal
 from scentline.streams.transport.kafka.four_steps import FourSteps, Recovered
 from scentline.streams.transport.layout import Entry

@@ -10,9 +10,10 @@ import pytest
 
 from scentline.agents.crawl.connect import open_journal
 from scentline.streams.absorber import Handler
+from scentline.streams.facts import SightingPack, Visited
 from scentline.streams.inbox import MARK, Mark, Shard
 from scentline.streams.metrics.catalogue import DEAD_LETTERS as BURIED
-from scentline.streams.records import VERSION, DeadLetter, Decoder, Pack, SightingPack, Visited, encode
+from scentline.streams.records import VERSION, DeadLetter, Decoder, Pack, encode
 from scentline.streams.runtime import Runtime
 from scentline.streams.settings import Settings
 from scentline.streams.stateful import Stateful

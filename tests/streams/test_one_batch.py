@@ -21,8 +21,9 @@ from hypothesis import strategies as st
 from scentline.agents.crawl.connect import EmbeddedLog, open_journal
 from scentline.streams.absorber import Handler
 from scentline.streams.app import create_app
+from scentline.streams.facts import Access, AccessPack
 from scentline.streams.inbox import ROW_BYTES, Codec, Shard, commit
-from scentline.streams.records import Access, AccessPack, Decoder, Pack, encode
+from scentline.streams.records import Decoder, Pack, encode
 from scentline.streams.runtime import Runtime
 from scentline.streams.settings import Settings
 from scentline.streams.stateful import Stateful

@@ -5,8 +5,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scentline.streams.facts import Met, SightingPack
 from scentline.streams.outbox import PACK_BYTES, PACK_FACTS, Outbox
-from scentline.streams.records import Decoder, Met, SightingPack
+from scentline.streams.records import Decoder
 
 decode = Decoder[Any](SightingPack)
 

@@ -14,17 +14,9 @@ from hypothesis import strategies as st
 
 from scentline.agents.observe.agent import Relay
 from scentline.streams.attempts import Attempts, Place
+from scentline.streams.facts import Access, AccessPack, SightingPack, Visited
 from scentline.streams.outbox import Outbox
-from scentline.streams.records import (
-    Access,
-    AccessPack,
-    DeadLetter,
-    Decoder,
-    Pack,
-    SightingPack,
-    Visited,
-    encode,
-)
+from scentline.streams.records import DeadLetter, Decoder, Pack, encode
 from scentline.streams.runtime import Runtime
 from scentline.streams.settings import Settings
 from scentline.streams.stateful import Stateful

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from scentline.streams.absorber import Handler
+from scentline.streams.facts import Access, AccessPack, Visited
 from scentline.streams.inbox import Shard
-from scentline.streams.records import Access, AccessPack, Decoder, Pack, Visited, encode
+from scentline.streams.records import Decoder, Pack, encode
 from scentline.streams.runtime import Runtime
 from scentline.streams.settings import Settings
 from scentline.streams.stateful import Stateful

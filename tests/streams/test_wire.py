@@ -13,20 +13,15 @@ from hypothesis import strategies as st
 from scentline.agents.judge.predicates import read_definition
 from scentline.streams import records
 from scentline.streams.attempts import why
+from scentline.streams.facts import Count, EvidencePack, Label, Seeded, SightingPack, Visited
 from scentline.streams.records import (
     VERSION,
-    Count,
     Decoder,
-    EvidencePack,
-    Label,
     Pack,
     Record,
     RecordError,
-    Seeded,
-    SightingPack,
     UnknownFactsError,
     UnknownVersionError,
-    Visited,
     encode,
 )
 from scentline.streams.topics import HARVEST, PREDICATES, PROXY_LOG, TABLES, TOPICS

@@ -22,7 +22,7 @@ from scentline.agents.window.kept.text import LONGEST, MOST, Text, Unreadable, W
 from scentline.agents.window.reading import Reading
 from scentline.agents.window.screens import page
 from scentline.models.page import Page
-from scentline.streams.records import PredicateDefinition
+from scentline.streams.published import PredicateDefinition
 from scentline.streams.settings import KeepSettings, Settings
 from scentline.streams.topics import CHANGES, OUTCOMES, PREDICATES
 from scentline.streams.transport.journal import Journal

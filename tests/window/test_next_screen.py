@@ -17,7 +17,7 @@ from scentline.models.interest.features import BASE
 from scentline.models.learner.plain import NAMED
 from scentline.models.url import host, identifier
 from scentline.streams.inbox import Codec
-from scentline.streams.records import Exclusion, Standing, Upcoming
+from scentline.streams.published import Exclusion, Standing, Upcoming
 from scentline.streams.settings import Settings
 from scentline.streams.topics import STANDING, STEERING, partition_of
 from scentline.streams.transport.journal import Journal

@@ -21,7 +21,7 @@ from scentline.agents.operate.inspect.record import current_pages, judged_pages
 from scentline.agents.window.index.index import Index
 from scentline.agents.window.index.pages import IndexedPage, Place
 from scentline.agents.window.index.search import Asked, runs
-from scentline.streams.records import Outcome
+from scentline.streams.published import Outcome
 from scentline.streams.topics import OUTCOMES, partition_of
 from scentline.streams.transport.journal import Journal
 from tests.agents.commands import ROOT, environment

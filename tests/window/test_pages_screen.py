@@ -15,7 +15,7 @@ from scentline.agents.frontier.rows import INSTANT
 from scentline.agents.window.index.pages import IndexedPage
 from scentline.agents.window.reading import Reading
 from scentline.agents.window.screens import pages
-from scentline.streams.records import Change, Outcome
+from scentline.streams.published import Change, Outcome
 from scentline.streams.settings import Settings
 from scentline.streams.topics import CHANGES, OUTCOMES, PREDICATES, partition_of
 from scentline.streams.transport.journal import Journal

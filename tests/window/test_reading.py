@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from scentline.agents.window.reading import Points
 from scentline.agents.window.watching import HOLDS, RENEWED, SHORTEST, Watching
-from scentline.streams.records import MOST_HOSTS, HarvestPoint, Watch
+from scentline.streams.published import MOST_HOSTS, HarvestPoint, Watch
 
 MOST = 20
 

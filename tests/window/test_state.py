@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from scentline.agents.window.screens.now import together
 from scentline.agents.window.state import REASONS, Facts, said
-from scentline.streams.records import Standing
+from scentline.streams.published import Standing
 from tests.cases import each_case
 
 NOW = 1_000_000.0

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from scentline.agents.window.screens import steer
-from scentline.streams.records import Limit, Standing
+from scentline.streams.published import Limit, Standing
 from scentline.streams.topics import STANDING, STEERING
 from tests.window.test_next_screen import reading
 

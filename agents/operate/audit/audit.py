@@ -52,8 +52,9 @@ from scentline.models.patterns.counts import Ways
 from scentline.models.recount import FailedRequests, JudgedPage, recount
 from scentline.models.url import host
 from scentline.models.verdict import FAILED
+from scentline.streams.facts import Access, Count
 from scentline.streams.inbox import MARK, Mark
-from scentline.streams.records import Access, Count, Outcome
+from scentline.streams.published import Outcome
 from scentline.streams.settings import Settings
 from scentline.streams.topics import ACCESSES, EVIDENCE, TABLES
 from scentline.streams.transport.database import TablePartition

@@ -18,21 +18,9 @@ from scentline.agents.operate.inspect.record import (
     outcomes_of,
 )
 from scentline.models.url import host
-from scentline.streams.records import (
-    Access,
-    AccessPack,
-    DeadLetter,
-    Decoder,
-    EvidencePack,
-    Judged,
-    Linked,
-    Outcome,
-    Pack,
-    RecordError,
-    SightingPack,
-    UnknownFactsError,
-    encode,
-)
+from scentline.streams.facts import Access, AccessPack, EvidencePack, Judged, Linked, SightingPack
+from scentline.streams.published import Outcome
+from scentline.streams.records import DeadLetter, Decoder, Pack, RecordError, UnknownFactsError, encode
 from scentline.streams.topics import ACCESSES, DEAD_LETTERS, EVIDENCE, OUTCOMES, SIGHTINGS, partition_of
 from scentline.streams.transport.journal import Journal
 from scentline.streams.transport.layout import Entry

@@ -10,7 +10,8 @@ from scentline.agents.browse.agent import Sessions, UserRow
 from scentline.agents.frontier.rows import DepthRow, PageRow
 from scentline.models.depth.growth import FAR, Place
 from scentline.models.url import host
-from scentline.streams.records import Access, Outcome
+from scentline.streams.facts import Access
+from scentline.streams.published import Outcome
 from scentline.streams.topics import partition_of
 
 

@@ -15,7 +15,7 @@ from scentline.agents.operate.control.requests import Known, RefusedError, Reque
 from scentline.agents.operate.control.spool import Spool
 from scentline.agents.operate.inspect.record import all_definitions, definitions_of, entries, totals
 from scentline.streams.outbox import Message
-from scentline.streams.records import Limit, PredicateDefinition
+from scentline.streams.published import Limit, PredicateDefinition
 from scentline.streams.settings import Settings
 from scentline.streams.topics import PREDICATES, SIGHTINGS, STEERING
 from scentline.streams.transport.database import JournalInUseError

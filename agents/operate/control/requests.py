@@ -17,23 +17,22 @@ from scentline.models.frontier.exclusions import Exclusions
 from scentline.models.predicate import PredicateError, parse
 from scentline.models.url import canonical, host
 from scentline.streams.configuration import ConfigurationError
+from scentline.streams.facts import Seeded
 from scentline.streams.logging import printable
 from scentline.streams.outbox import Message
-from scentline.streams.records import (
+from scentline.streams.published import (
     MOST_EXCLUDING,
     REMOVED,
     Exclusion,
     Limit,
-    Pack,
     Pausing,
     PredicateDefinition,
-    Seeded,
     Slowing,
     Steering,
     Watch,
-    encode,
     steering_key,
 )
+from scentline.streams.records import Pack, encode
 from scentline.streams.settings import JudgeSettings
 from scentline.streams.topics import PREDICATES, SIGHTINGS, STEERING, WATCHING, partition_of
 

@@ -8,7 +8,8 @@ from heapq import merge
 from operator import attrgetter
 
 from scentline.agents.operate.inspect.record import READ_AT_ONCE, entries, read_change
-from scentline.streams.records import Change, RecordError
+from scentline.streams.published import Change
+from scentline.streams.records import RecordError
 from scentline.streams.settings import Settings
 from scentline.streams.topics import CHANGES
 from scentline.streams.transport.journal import Journal

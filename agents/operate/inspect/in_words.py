@@ -6,7 +6,7 @@ from scentline.agents.frontier.rows import INSTANT, HubRow, PageRow
 from scentline.agents.operate.inspect.explain import Again, Explanation
 from scentline.models.learner.plain import PLAIN
 from scentline.models.verdict import FAILED, Verdict
-from scentline.streams.records import Exclusion
+from scentline.streams.published import Exclusion
 
 
 def describe(found: Explanation, threshold: float) -> list[str]:

@@ -51,8 +51,9 @@ from scentline.models.learner.words import WORDS
 from scentline.models.ledger import Slots
 from scentline.models.reliability import Bin, Reliability, Running, windows
 from scentline.models.verdict import FAILED
+from scentline.streams.facts import Label
 from scentline.streams.logging import printable
-from scentline.streams.records import UNREADABLE, Label, Pack
+from scentline.streams.records import UNREADABLE, Pack
 from scentline.streams.settings import Settings
 from scentline.streams.topics import EVIDENCE, INTERESTS, PREDICATES, partition_of
 from scentline.streams.transport.journal import Journal

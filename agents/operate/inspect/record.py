@@ -25,24 +25,19 @@ from scentline.agents.learn.store import ledger_of
 from scentline.models.crowd.trace import Visit, insert
 from scentline.models.ledger import Ledger
 from scentline.models.patterns.counts import Ways
+from scentline.streams.facts import Access, AccessPack
 from scentline.streams.inbox import Codec
 from scentline.streams.logging import EventLog
-from scentline.streams.records import (
+from scentline.streams.published import (
     POINT_VERSION,
     REMOVED,
-    VERSION,
-    Access,
-    AccessPack,
     Change,
-    Decoder,
     HarvestPoint,
-    JsonDecoder,
     Outcome,
-    Pack,
     PredicateDefinition,
-    RecordError,
     Standing,
 )
+from scentline.streams.records import VERSION, Decoder, JsonDecoder, Pack, RecordError
 from scentline.streams.topics import ACCESSES, HARVEST, OUTCOMES, PREDICATES
 from scentline.streams.transport.database import TableMissingError, TablePartition
 from scentline.streams.transport.journal import FOLLOW_SECONDS, Journal

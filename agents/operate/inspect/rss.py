@@ -12,7 +12,7 @@ from email.utils import format_datetime
 from hashlib import blake2b
 from xml.etree.ElementTree import Element, SubElement, tostring
 
-from scentline.streams.records import Change
+from scentline.streams.published import Change
 
 #: The newest changes that a feed holds: readers ask again before so many more have come.
 ITEMS = 200

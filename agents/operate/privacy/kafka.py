@@ -26,7 +26,7 @@ from scentline.agents.operate.privacy.plan import (
     visitors_of,
 )
 from scentline.agents.operate.topics.lag import lags
-from scentline.streams.records import Access
+from scentline.streams.facts import Access
 from scentline.streams.settings import Settings
 from scentline.streams.topics import (
     ACCESSES,

@@ -19,7 +19,7 @@ from scentline.agents.operate.inspect.record import accesses
 from scentline.agents.stored import write_stored
 from scentline.models.interest.features import user as user_feature
 from scentline.streams.configuration import ConfigurationError
-from scentline.streams.records import Access
+from scentline.streams.facts import Access
 from scentline.streams.settings import Settings
 from scentline.streams.topics import partition_of
 from scentline.streams.transport.database import TableMissingError

@@ -9,7 +9,8 @@ from scentline.agents.operate.inspect.record import read_change
 from scentline.agents.window.index.pages import PARTITIONS, TITLE, Place, key_of
 from scentline.agents.window.index.store import Store, Tail, Told
 from scentline.streams.logging import printable
-from scentline.streams.records import Change, RecordError
+from scentline.streams.published import Change
+from scentline.streams.records import RecordError
 from scentline.streams.topics import CHANGES
 from scentline.streams.transport.journal import Journal
 

@@ -13,7 +13,8 @@ from scentline.agents.window.rows import SHOWN, HostRows
 from scentline.models.frontier.politeness import HostClocks, HostState, Wait
 from scentline.models.frontier.waits import BOUNDS
 from scentline.streams.logging import printable
-from scentline.streams.records import HostStanding, Natural, RobotsTxt
+from scentline.streams.published import HostStanding
+from scentline.streams.records import Natural, RobotsTxt
 
 #: Rows of a list at most.
 ROWS = 50

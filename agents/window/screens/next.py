@@ -17,7 +17,7 @@ from scentline.models.learner.plain import plain
 from scentline.models.url import MAX_LENGTH, canonical
 from scentline.models.verdict import FAILED
 from scentline.streams.logging import printable
-from scentline.streams.records import Upcoming
+from scentline.streams.published import Upcoming
 
 #: Candidates that are shown, parts of an explanation, and characters of a text.
 SHOWN, PARTS, MOST_CHARACTERS = 50, 12, 300

@@ -12,7 +12,7 @@ from scentline.agents.window.state import MOODS, Facts, queued, said
 from scentline.models.harvest import RANDOM, SURE, lift_if_sure
 from scentline.models.reliability import wilson
 from scentline.streams.logging import printable
-from scentline.streams.records import ACTIVE, PAUSED, HarvestPoint, PredicateDefinition, Standing
+from scentline.streams.published import ACTIVE, PAUSED, HarvestPoint, PredicateDefinition, Standing
 
 Number = TypeVar("Number", int, float)
 

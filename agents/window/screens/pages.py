@@ -9,7 +9,7 @@ from scentline.agents.window.index.pages import IndexedPage, Place
 from scentline.agents.window.index.search import MOST_SIGNS, Asked
 from scentline.agents.window.reading import Reading
 from scentline.streams.logging import printable
-from scentline.streams.records import Change
+from scentline.streams.published import Change
 
 #: Rows of a list at most.
 ROWS = 50

@@ -7,7 +7,7 @@ import msgspec
 
 from scentline.agents.window.reading import Reading
 from scentline.streams.logging import printable
-from scentline.streams.records import Exclusion, Limit, PredicateDefinition, Slowing
+from scentline.streams.published import Exclusion, Limit, PredicateDefinition, Slowing
 
 #: Rows of a list, and characters of a text.
 ROWS, SHOWN = 50, 300

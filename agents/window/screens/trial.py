@@ -11,7 +11,7 @@ from scentline.agents.frontier.steered import Steered
 from scentline.agents.operate.control.requests import Exclude, RefusedError, steering
 from scentline.agents.window.reading import Reading
 from scentline.models.predicate import PredicateError, parse
-from scentline.streams.records import MOST_EXCLUDING
+from scentline.streams.published import MOST_EXCLUDING
 
 #: Characters of a predicate that is tried: what is longer does not fit into an address.
 MOST_SIGNS = 3_000

@@ -19,7 +19,7 @@ from scentline.models.patterns.counts import Behaviour
 from scentline.models.patterns.cuts import THRESHOLD
 from scentline.models.patterns.mine import mine
 from scentline.streams.configuration import ConfigurationError
-from scentline.streams.records import Access
+from scentline.streams.facts import Access
 from scentline.streams.settings import Settings
 from scentline_lab.patterns.command import Options, run
 from scentline_lab.patterns.measures import (

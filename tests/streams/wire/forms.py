@@ -11,22 +11,18 @@ from scentline.agents.frontier.steered import read_steering
 from scentline.agents.harvest.agent import read_outcome
 from scentline.agents.judge.predicates import read_definition
 from scentline.agents.operate.inspect.record import read_change, read_point, read_standing
+from scentline.streams.facts import AccessPack, EvidencePack, SightingPack
 from scentline.streams.inbox import Codec, Mark
+from scentline.streams.published import FreshnessPart, HarvestPart, Watch
 from scentline.streams.records import (
-    AccessPack,
     DeadLetter,
     Decoder,
-    EvidencePack,
     FetchedPage,
     FetchOrder,
-    FreshnessPart,
-    HarvestPart,
     Interests,
     JsonDecoder,
     LogPosition,
     Pack,
-    SightingPack,
-    Watch,
     encode,
 )
 from scentline.streams.topics import (

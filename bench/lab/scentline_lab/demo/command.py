@@ -17,7 +17,7 @@ from scentline.agents.observe.observer import Observer
 from scentline.agents.observe.pseudonym import KEY_FILE, user_key
 from scentline.agents.operate.inspect.record import judged_pages
 from scentline.streams.configuration import load
-from scentline.streams.records import Outcome
+from scentline.streams.published import Outcome
 from scentline.streams.settings import Settings
 from scentline.streams.transport.journal import Journal
 from scentline_lab.output import OutputDirectory

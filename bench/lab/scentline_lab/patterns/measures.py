@@ -17,7 +17,7 @@ from scentline.agents.progress import Progress
 from scentline.models.patterns.counts import Behaviour
 from scentline.models.patterns.mine import Patterns
 from scentline.models.url import canonical, host
-from scentline.streams.records import Access
+from scentline.streams.facts import Access
 from scentline.streams.settings import ObserveSettings
 from scentline_lab.patterns.counts import BehaviourCounts
 from scentline_lab.patterns.quality import (
