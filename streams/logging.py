@@ -4,6 +4,7 @@ Values are bounded and escaped, so that hostile text can't forge a line or move 
 their login, query string and fragment; fields that would name a person are refused where they are written.
 """
 
+import errno
 import json
 import logging
 import math
@@ -15,7 +16,6 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TextIO
 
 from scentline.models.errors import ScentlineError
-from scentline.streams.trouble import of_the_machine
 
 if TYPE_CHECKING:
     from scentline.streams.settings import LogSettings
@@ -39,6 +39,13 @@ URLS = frozenset({"url", "path", "target", "referrer", "parent", "child", "seed"
 _URL = re.compile(r"(?<=://)(?:[^\s/?#@]*@)?([^\s?#]*)(?:[?#]\S*)?")
 _BARE = re.compile(r"[^\s\"=]+")
 _LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
+#: No room, no rights, no descriptors, a file system that only reads, a disk that fails.
+_NUMBERS = frozenset({
+    errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM, errno.EMFILE, errno.ENFILE,
+    errno.EIO, errno.ENOMEM, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.ESTALE,
+})  # fmt: skip
+#: RocksDB has no kinds of errors, only texts; some come as errors of the system without a number.
+_STORAGE = re.compile(r"(?:IO error|No space left|Corruption)\b|.*\(os error \d+\)\Z", re.DOTALL)
 
 
 class EventLog:
@@ -143,6 +150,34 @@ def without_query(text: str) -> str:
     "can't fetch https://example.org/a timed out"
     """
     return _URL.sub(r"\1", text) if "://" in text else text
+
+
+def of_the_machine(error: BaseException) -> bool:
+    """Return whether an error is the machine's.
+
+    >>> of_the_machine(OSError(errno.ENOSPC, "No space left on device"))
+    True
+    >>> of_the_machine(Exception("IO error: while open a file for lock: /data/LOCK: Too many open files"))
+    True
+    >>> of_the_machine(TimeoutError()), of_the_machine(ValueError("IO error"))
+    (False, False)
+    """
+    if isinstance(error, OSError) and error.errno is not None:
+        return error.errno in _NUMBERS
+    return type(error) in (Exception, OSError) and _STORAGE.match(str(error)) is not None
+
+
+def told(error: BaseException) -> str:
+    """Return what an error of the machine says: which file, where it names one, and what is wrong.
+
+    >>> told(OSError(errno.ENOSPC, "No space left on device", "data/policy"))
+    'data/policy: No space left on device'
+    >>> told(OSError(errno.ENOSPC, "No space left on device"))
+    'writing output: No space left on device'
+    """
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename or 'writing output'}: {error.strerror}"
+    return f"{error}"
 
 
 class _StandardError(logging.StreamHandler[TextIO]):

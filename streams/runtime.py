@@ -11,8 +11,7 @@ import faust
 from scentline.streams.attempts import Attempts, Place, Why, bury, cause, quarantinable
 from scentline.streams.logging import EventLog
 from scentline.streams.metrics.catalogue import DEAD_LETTERS
-from scentline.streams.metrics.reading import Positions, Reading, read_lag
-from scentline.streams.metrics.registry import Metrics
+from scentline.streams.metrics.registry import Metrics, Positions, Reading, read_lag
 from scentline.streams.outbox import Outbox
 from scentline.streams.settings import Settings
 from scentline.streams.topics import Topic, partition_of

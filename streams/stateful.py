@@ -18,8 +18,7 @@ from scentline.streams.metrics.catalogue import (
     TABLE_ROWS,
     TAKEN,
 )
-from scentline.streams.metrics.reading import Reading
-from scentline.streams.metrics.registry import Metrics
+from scentline.streams.metrics.registry import Metrics, Reading
 from scentline.streams.records import Pack
 from scentline.streams.runtime import Runtime
 from scentline.streams.topics import Topic

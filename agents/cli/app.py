@@ -36,8 +36,7 @@ def complaint(error: Exception) -> str | None:
     It is one line; below that of a predicate's error stands a caret under the column.
     """
     from scentline.models.predicate import PredicateError
-    from scentline.streams.logging import printable
-    from scentline.streams.trouble import of_the_machine, told
+    from scentline.streams.logging import of_the_machine, printable, told
 
     if isinstance(error, ScentlineError) and error.explains_itself:
         text = str(error)

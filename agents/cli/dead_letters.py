@@ -22,7 +22,7 @@ from scentline.agents.cli.output import Shape, print_rows
 if TYPE_CHECKING:
     from scentline.streams.records import DeadLetter
     from scentline.streams.settings import Settings
-    from scentline.streams.transport.layout import Entry
+    from scentline.streams.transport.partition import Entry
 
 FIELDS = ("time", "topic", "partition", "offset", "reason", "value")
 _BATCH = 1000

@@ -49,8 +49,7 @@ from scentline.streams.metrics.catalogue import (
     WAIT_SECONDS,
     WAITS,
 )
-from scentline.streams.metrics.reading import Reading, unacknowledged
-from scentline.streams.metrics.registry import Outcomes
+from scentline.streams.metrics.registry import Outcomes, Reading, unacknowledged
 from scentline.streams.outbox import Message, Outbox
 from scentline.streams.records import Decoder, FetchedPage, FetchOrder, Pack, RecordError, RobotsTxt, encode
 from scentline.streams.runtime import Runtime

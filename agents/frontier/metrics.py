@@ -33,8 +33,7 @@ from scentline.streams.metrics.catalogue import (
     SLOTS_USED,
     UNSCORED,
 )
-from scentline.streams.metrics.reading import Reading
-from scentline.streams.metrics.registry import ByPredicate, Outcomes
+from scentline.streams.metrics.registry import ByPredicate, Outcomes, Reading
 from scentline.streams.runtime import Runtime
 
 #: What comes of the revisit of a hub (`streams.facts.Revisited`), or of its lease.

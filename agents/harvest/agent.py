@@ -27,8 +27,7 @@ from scentline.streams.metrics.catalogue import (
     WINDOW_HITS,
     WINDOW_PAGES,
 )
-from scentline.streams.metrics.reading import Reading
-from scentline.streams.metrics.registry import OTHER, ByPredicate
+from scentline.streams.metrics.registry import OTHER, ByPredicate, Reading
 from scentline.streams.published import HarvestPart, Outcome
 from scentline.streams.records import (
     UNREADABLE,

@@ -19,7 +19,7 @@ from scentline.models.harvest import Harvest, merged
 from scentline.streams.broadcast import Broadcast
 from scentline.streams.inbox import MARK, Mark, Row, Shard
 from scentline.streams.logging import EventLog
-from scentline.streams.metrics.reading import broadcast_lag
+from scentline.streams.metrics.registry import broadcast_lag
 from scentline.streams.outbox import Message
 from scentline.streams.published import FreshnessPart, HarvestPart, HarvestPoint
 from scentline.streams.records import Decoder, RecordError, encode

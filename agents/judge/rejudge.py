@@ -31,14 +31,14 @@ from scentline.streams.attempts import Place
 from scentline.streams.facts import Rejudged, Relinked
 from scentline.streams.logging import EventLog
 from scentline.streams.metrics.catalogue import KEPT_LEFT
-from scentline.streams.metrics.reading import Reading
+from scentline.streams.metrics.registry import Reading
 from scentline.streams.outbox import Message, Outbox
 from scentline.streams.published import PredicateDefinition
 from scentline.streams.records import NOT_MODIFIED, Decoder, FetchedPage, RecordError
 from scentline.streams.runtime import Runtime
 from scentline.streams.stateful import Stateful
 from scentline.streams.topics import OUTCOMES, PAGES, SIGHTINGS
-from scentline.streams.transport.layout import Entry
+from scentline.streams.transport.partition import Entry
 from scentline.streams.transport.publisher import LogReader
 
 #: Pages judged before other work gets its turn.

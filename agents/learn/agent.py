@@ -21,7 +21,7 @@ from scentline.streams.facts import Evidence, EvidencePack, Label, Prior, Start
 from scentline.streams.inbox import Shard
 from scentline.streams.logging import EventLog
 from scentline.streams.metrics.catalogue import FEATURES, FORGOTTEN, LABELS, PUBLISHED
-from scentline.streams.metrics.reading import Reading
+from scentline.streams.metrics.registry import Reading
 from scentline.streams.outbox import Message
 from scentline.streams.records import Decoder, Interests, encode
 from scentline.streams.runtime import Runtime

@@ -15,7 +15,7 @@ from scentline.agents.observe.observer import Malformed, Observer
 from scentline.streams.attempts import Place, bury, why
 from scentline.streams.facts import Access
 from scentline.streams.metrics.catalogue import LINES, TAKEN
-from scentline.streams.metrics.reading import Reading, unacknowledged
+from scentline.streams.metrics.registry import Reading, unacknowledged
 from scentline.streams.outbox import Outbox
 from scentline.streams.records import RecordError
 from scentline.streams.runtime import Runtime

@@ -28,8 +28,7 @@ from scentline.streams.broadcast import Broadcast
 from scentline.streams.configuration import ConfigurationError
 from scentline.streams.logging import EventLog
 from scentline.streams.memory import collected_seldom, give_back_large_blocks
-from scentline.streams.metrics.reading import broadcast_lag
-from scentline.streams.metrics.registry import Metrics
+from scentline.streams.metrics.registry import Metrics, broadcast_lag
 from scentline.streams.published import REMOVED, PredicateDefinition
 from scentline.streams.records import Decoder, Interests, RecordError
 from scentline.streams.runtime import Runtime

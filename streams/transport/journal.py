@@ -26,16 +26,17 @@ from scentline.streams.transport.database import (
     open_reader,
     open_writer,
 )
-from scentline.streams.transport.layout import (
+from scentline.streams.transport.partition import (
     FORMAT,
     Entry,
+    Partition,
+    Place,
     TopicMeta,
+    Waiters,
     encode_record,
     pack_offset,
     unpack_offset,
 )
-from scentline.streams.transport.partition import Partition
-from scentline.streams.transport.waiting import Place, Waiters
 
 #: Key and value.
 Record = tuple[bytes | None, bytes | None]

@@ -1,21 +1,109 @@
-"""One partition of a journal's topic: where it starts and ends, its records, and how long they are kept."""
+"""The partitions of an embedded log: their layout in RocksDB's default column family, retention, and waiting.
 
+========= ================================= ==========================================
+first     the rest of the key               value
+========= ================================= ==========================================
+``t``     topic name                        the topic's meta data
+``r``     topic, partition, offset          a record
+``e``     topic, partition                  the next offset
+``s``     topic, partition                  the first kept offset
+``c``     topic, partition, group           the group's committed offset
+``k``     topic, partition, record key      the offset of the key's record, in a compacted topic
+``v``                                       the format of all this, and of the tables beside it
+========= ================================= ==========================================
+
+Numbers in keys are big-endian, so that RocksDB's order is the order of offsets.
+"""
+
+import asyncio
 import time
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from struct import Struct
+from typing import Any, NamedTuple
 
+import msgspec
 from rocksdict import ReadOptions, WriteBatch
 
-from scentline.streams.transport.layout import (
-    Entry,
-    TopicMeta,
-    decode_record,
-    following,
-    pack_offset,
-    place,
-    timestamp_of,
-    unpack_offset,
-)
+#: What ``v`` holds. Whoever changes what older data mean, in the log or in a table, raises it.
+FORMAT = b"6"
+
+_PLACE = Struct(">II")
+_OFFSET = Struct(">Q")
+_HEADER = Struct(">dII")
+_NONE = 0xFFFFFFFF
+
+pack_offset = _OFFSET.pack
+
+#: A partition of a topic.
+Place = tuple[str, int]
+
+
+class Entry(NamedTuple):
+    """One record as it was read; ``timestamp`` is in seconds, a ``value`` of None says the key is deleted."""
+
+    offset: int
+    timestamp: float
+    key: bytes | None
+    value: bytes | None
+
+
+class TopicMeta(msgspec.Struct, frozen=True):
+    """What a journal knows of a topic: ``number`` is its name in keys, ``retention`` is in seconds.
+
+    ``most`` are the records kept of a partition, None where time alone decides.
+    """
+
+    number: int
+    partitions: int
+    retention: float | None = None
+    compacted: bool = False
+    most: int | None = None
+
+
+def place(number: int, partition: int) -> bytes:
+    """Return the bytes that stand for a partition of a topic in every key about it."""
+    return _PLACE.pack(number, partition)
+
+
+def following(prefix: bytes) -> bytes:
+    """Return the smallest key that is greater than every key with ``prefix``.
+
+    >>> following(b"a1"), list(following(bytes([1, 255])))
+    (b'a2', [2, 0])
+    """
+    return (int.from_bytes(prefix) + 1).to_bytes(len(prefix))
+
+
+def unpack_offset(data: bytes) -> int:
+    """Return the number that the last eight bytes hold."""
+    return int.from_bytes(data[-8:])
+
+
+def encode_record(timestamp: float, key: bytes | None, value: bytes | None) -> bytes:
+    """Return a record's bytes.
+
+    >>> decode_record(7, encode_record(1.5, b"k", None))
+    Entry(offset=7, timestamp=1.5, key=b'k', value=None)
+    """
+    header = _HEADER.pack(timestamp, _NONE if key is None else len(key), _NONE if value is None else len(value))
+    return b"".join((header, key or b"", value or b""))
+
+
+def decode_record(offset: int, data: bytes) -> Entry:
+    """Return the record that the bytes hold."""
+    timestamp, key_size, value_size = _HEADER.unpack_from(data)
+    start = _HEADER.size
+    key = None
+    if key_size != _NONE:
+        key = data[start : start + key_size]
+        start += key_size
+    return Entry(offset, timestamp, key, None if value_size == _NONE else data[start:])
+
+
+def timestamp_of(data: bytes) -> float:
+    """Return a record's timestamp without reading the rest of it."""
+    timestamp: float = _HEADER.unpack_from(data)[0]
+    return timestamp
 
 
 class Partition:
@@ -129,3 +217,56 @@ class Clock:
     def __call__(self) -> float:
         """Return the time in seconds since the epoch."""
         return min(self._wall(), self._steady() + self._ahead)
+
+
+class Waiters:
+    """The futures that wait for appends, by (topic, partition); their event loops may differ."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[Place, set[asyncio.Future[None]]] = {}
+
+    async def wait(self, places: Iterable[Place]) -> None:
+        """Return after the next `wake` of any of the partitions."""
+        await self.join(asyncio.get_running_loop().create_future(), places)
+
+    async def join(self, future: "asyncio.Future[None]", places: Iterable[Place]) -> None:
+        """Return when ``future`` is done: by the next `wake` of any of the partitions, or by its owner."""
+        named = list(places)
+        for name in named:
+            self._waiting.setdefault(name, set()).add(future)
+        try:
+            await future
+        finally:
+            for name in named:
+                self._leave(name, future)
+
+    def _leave(self, name: Place, future: "asyncio.Future[None]") -> None:
+        waiting = self._waiting.get(name)
+        if waiting is not None:
+            waiting.discard(future)
+            if not waiting:
+                del self._waiting[name]
+
+    def wake(self, name: Place) -> None:
+        """Wake whoever waits for the partition; may be called from any thread."""
+        waiting = self._waiting.pop(name, ())
+        here = _running() if waiting else None
+        for future in waiting:
+            loop = future.get_loop()
+            if loop is here:
+                finish(future)
+            elif not loop.is_closed():
+                loop.call_soon_threadsafe(finish, future)
+
+
+def _running() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
+
+
+def finish(future: "asyncio.Future[None]") -> None:
+    """Complete the future, unless it is done."""
+    if not future.done():
+        future.set_result(None)

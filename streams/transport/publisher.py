@@ -8,8 +8,8 @@ import faust
 from scentline.models.errors import ScentlineError
 from scentline.streams.inbox import Committer
 from scentline.streams.transport.journal import Journal, Record
-from scentline.streams.transport.layout import Entry
 from scentline.streams.transport.one_batch import OneBatch
+from scentline.streams.transport.partition import Entry
 
 
 class FencedError(ScentlineError):

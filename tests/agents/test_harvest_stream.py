@@ -23,7 +23,7 @@ from scentline.streams.runtime import Runtime
 from scentline.streams.settings import HarvestSettings, Settings
 from scentline.streams.topics import HARVEST, HARVEST_PARTS, OUTCOMES, partition_of
 from scentline.streams.transport.journal import Record
-from scentline.streams.transport.layout import Entry
+from scentline.streams.transport.partition import Entry
 from scentline.streams.transport.publisher import FencedError
 
 PARTITIONS, WORKERS = 3, 3

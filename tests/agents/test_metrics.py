@@ -37,8 +37,7 @@ from scentline.streams.metrics.catalogue import (
     WAITS,
     Metric,
 )
-from scentline.streams.metrics.reading import Reading
-from scentline.streams.metrics.registry import MOST_PREDICATES, OTHER
+from scentline.streams.metrics.registry import MOST_PREDICATES, OTHER, Reading
 from scentline.streams.records import FetchOrder, encode
 from scentline.streams.runtime import Runtime
 from scentline.streams.settings import Settings

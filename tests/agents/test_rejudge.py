@@ -22,7 +22,7 @@ from scentline.models.revisit.content import content_of, links_digest
 from scentline.models.url import identifier
 from scentline.streams.facts import Judged, Rejudged, Relinked, SightingPack
 from scentline.streams.inbox import Shard
-from scentline.streams.metrics.reading import Reading
+from scentline.streams.metrics.registry import Reading
 from scentline.streams.outbox import Message, Outbox
 from scentline.streams.published import PredicateDefinition
 from scentline.streams.records import NOT_MODIFIED, Decoder, FetchedPage, Revisit, Version, encode

@@ -38,13 +38,13 @@ from scentline.agents.operate.topics.create import create
 from scentline.agents.worker.worker import Worker
 from scentline.streams.configuration import ConfigurationError, load
 from scentline.streams.facts import Access, AccessPack
-from scentline.streams.forgetting import FORGETTING
 from scentline.streams.metrics.registry import Metrics
 from scentline.streams.records import encode
 from scentline.streams.settings import Settings
 from scentline.streams.topics import APP_ID, DAY, INTERESTS, TABLES, TOPICS, changelog_of
 from scentline.streams.transport.journal import Journal
 from scentline.streams.transport.kafka.admin import Admin, kept
+from scentline.streams.transport.kafka.four_steps import FORGETTING
 from scentline.streams.transport.kafka.publisher import CLAIM
 from scentline_lab.synthetic.serve import synthetic_server
 from scentline_lab.synthetic.web import SyntheticWeb

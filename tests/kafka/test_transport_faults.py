@@ -20,7 +20,7 @@ from scentline.streams.topics import ACCESSES, APP_ID, SIGHTINGS, changelog_of, 
 from scentline.streams.transport.kafka.admin import Admin
 from scentline.streams.transport.kafka.log import KafkaLog, connected
 from scentline.streams.transport.kafka.publisher import CLAIM
-from scentline.streams.transport.layout import Entry
+from scentline.streams.transport.partition import Entry
 from tests.kafka.counting import TABLE, Row, settings_of
 from tests.patience import PATIENCE
 

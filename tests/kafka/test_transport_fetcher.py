@@ -17,7 +17,7 @@ from scentline.streams.transport.kafka.admin import Admin
 from scentline.streams.transport.kafka.connection import addresses
 from scentline.streams.transport.kafka.fetcher import PARTITION_BYTES, Feed, Fetcher, Reading
 from scentline.streams.transport.kafka.log import KafkaLog, connected
-from scentline.streams.transport.waiting import Place
+from scentline.streams.transport.partition import Place
 from tests.patience import PATIENCE
 
 PARTITIONS = 2

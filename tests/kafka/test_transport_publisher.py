@@ -12,9 +12,8 @@ from scentline.streams.settings import Settings
 from scentline.streams.topics import ACCESSES, APP_ID, GROUP_BYTES, changelog_of, declared
 from scentline.streams.transport.kafka.admin import Admin
 from scentline.streams.transport.kafka.connection import KafkaError
-from scentline.streams.transport.kafka.lane import BATCH_BYTES
 from scentline.streams.transport.kafka.log import KafkaLog, connected
-from scentline.streams.transport.kafka.publisher import CLAIM
+from scentline.streams.transport.kafka.publisher import BATCH_BYTES, CLAIM
 from scentline.streams.transport.publisher import FencedError
 from tests.patience import PATIENCE
 

@@ -19,7 +19,7 @@ from scentline.streams.outbox import PACK_FACTS, Message, Outbox
 from scentline.streams.records import Decoder, Pack, encode
 from scentline.streams.transport.journal import Journal
 from scentline.streams.transport.kafka.four_steps import FourSteps, Recovered
-from scentline.streams.transport.layout import Entry
+from scentline.streams.transport.partition import Entry
 
 CHANGELOG = "scentline-rows-changelog"
 decode = Decoder[AccessPack](AccessPack)

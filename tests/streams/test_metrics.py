@@ -22,8 +22,17 @@ from scentline.streams.metrics.catalogue import (
     QUEUED,
     REBALANCES,
 )
-from scentline.streams.metrics.reading import Ends, Reading, broadcast_lag, read_lag
-from scentline.streams.metrics.registry import MOST_PREDICATES, OTHER, ByPredicate, Metrics, Outcomes
+from scentline.streams.metrics.registry import (
+    MOST_PREDICATES,
+    OTHER,
+    ByPredicate,
+    Ends,
+    Metrics,
+    Outcomes,
+    Reading,
+    broadcast_lag,
+    read_lag,
+)
 
 #: All the labels there may be: none of a URL, a host or a user.
 LABELS = {
@@ -189,7 +198,7 @@ def test_lag_is_what_lies_between_the_positions_and_the_ends() -> None:
 
 
 def test_a_log_that_does_not_answer_leaves_the_lag_untold(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("scentline.streams.metrics.reading.PATIENCE_SECONDS", 0.01)
+    monkeypatch.setattr("scentline.streams.metrics.registry.ENDS_SECONDS", 0.01)
 
     async def ends(_: str) -> Mapping[int, int]:
         return await asyncio.Future[Mapping[int, int]]()

@@ -15,8 +15,7 @@ import pytest
 from scentline.streams.configuration import ConfigurationError
 from scentline.streams.metrics.catalogue import BEAT_AGE, BUILD, PARTITIONS
 from scentline.streams.metrics.endpoint import MOST_REQUESTS, endpoint, serving
-from scentline.streams.metrics.reading import Reading
-from scentline.streams.metrics.registry import Health, Metrics
+from scentline.streams.metrics.registry import Health, Metrics, Reading
 from scentline.streams.settings import MetricsSettings
 from tests.cases import each_case
 from tests.patience import PATIENCE, wait_for

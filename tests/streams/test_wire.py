@@ -25,7 +25,7 @@ from scentline.streams.records import (
     encode,
 )
 from scentline.streams.topics import HARVEST, PREDICATES, PROXY_LOG, TABLES, TOPICS
-from scentline.streams.transport.layout import FORMAT
+from scentline.streams.transport.partition import FORMAT
 from tests.cases import each_case
 from tests.streams.wire.forms import CODECS, FORMS, RECORD, Form
 from tests.streams.wire.newer import newer
@@ -82,7 +82,7 @@ def test_rows_that_changed_are_a_format_of_their_own() -> None:
     digest = sha256(b"".join(file.read_bytes() for file in pins)).hexdigest()[:16]
     assert (FORMAT, digest) == (b"6", "e409bb96674a1398"), (
         "the rows, or the journal's records, are not those of this format: raise FORMAT in "
-        f"streams/transport/layout.py, and put it here with {digest}"
+        f"streams/transport/partition.py, and put it here with {digest}"
     )
 
 

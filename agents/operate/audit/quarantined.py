@@ -23,7 +23,7 @@ from scentline.streams.published import Outcome
 from scentline.streams.records import DeadLetter, Decoder, Pack, RecordError, UnknownFactsError, encode
 from scentline.streams.topics import ACCESSES, DEAD_LETTERS, EVIDENCE, OUTCOMES, SIGHTINGS, partition_of
 from scentline.streams.transport.journal import Journal
-from scentline.streams.transport.layout import Entry
+from scentline.streams.transport.partition import Entry
 
 #: Origins of the facts of one message that were quarantined; None stands for all of them.
 _Facts = set[tuple[int, int] | None]

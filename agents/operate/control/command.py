@@ -20,7 +20,7 @@ from scentline.streams.settings import Settings
 from scentline.streams.topics import PREDICATES, SIGHTINGS, STEERING
 from scentline.streams.transport.database import JournalInUseError
 from scentline.streams.transport.journal import Journal
-from scentline.streams.transport.layout import Entry
+from scentline.streams.transport.partition import Entry
 
 #: How often it is looked at whether a crawl is running, and how many seconds it is given each time.
 LOOKS, LOOK_SECONDS = 10, 1.0

@@ -13,7 +13,7 @@ from scentline.streams.records import RecordError
 from scentline.streams.settings import Settings
 from scentline.streams.topics import CHANGES
 from scentline.streams.transport.journal import Journal
-from scentline.streams.transport.layout import Entry
+from scentline.streams.transport.partition import Entry
 
 #: Changes by which one that comes twice is known. Repeats come soon, where a worker goes on for another one.
 REMEMBERED = 100_000

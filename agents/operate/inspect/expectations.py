@@ -17,7 +17,7 @@ from scentline.models.verdict import Verdict
 from scentline.streams.records import UNREADABLE, VERSION, Finite, Time
 from scentline.streams.topics import OUTCOMES
 from scentline.streams.transport.journal import Journal
-from scentline.streams.transport.layout import Entry
+from scentline.streams.transport.partition import Entry
 
 #: Outcomes that are read at a step: each has the words and links of its page.
 STEP = 25

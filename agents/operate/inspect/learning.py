@@ -57,7 +57,7 @@ from scentline.streams.records import UNREADABLE, Pack
 from scentline.streams.settings import Settings
 from scentline.streams.topics import EVIDENCE, INTERESTS, PREDICATES, partition_of
 from scentline.streams.transport.journal import Journal
-from scentline.streams.transport.layout import Entry
+from scentline.streams.transport.partition import Entry
 
 #: Seconds for which what was taught is new enough.
 FRESH_SECONDS = 30.0

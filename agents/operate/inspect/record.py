@@ -41,7 +41,7 @@ from scentline.streams.records import VERSION, Decoder, JsonDecoder, Pack, Recor
 from scentline.streams.topics import ACCESSES, HARVEST, OUTCOMES, PREDICATES
 from scentline.streams.transport.database import TableMissingError, TablePartition
 from scentline.streams.transport.journal import FOLLOW_SECONDS, Journal
-from scentline.streams.transport.layout import Entry
+from scentline.streams.transport.partition import Entry
 
 READ_AT_ONCE = 1_000
 

@@ -16,12 +16,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import msgspec
 
 from scentline.agents.operate.privacy.plan import Replacement
-from scentline.streams.forgetting import FORGETTING
 from scentline.streams.settings import Settings
 from scentline.streams.transport.kafka.admin import kept
-from scentline.streams.transport.kafka.four_steps import ChangelogWriter
-from scentline.streams.transport.layout import Entry
-from scentline.streams.transport.waiting import Place
+from scentline.streams.transport.kafka.four_steps import FORGETTING, ChangelogWriter
+from scentline.streams.transport.partition import Entry, Place
 
 #: No record has this offset: whoever claims with it is given none to read.
 _ALL_KNOWN = 2**63 - 1

@@ -47,8 +47,8 @@ from scentline.streams.topics import (
 from scentline.streams.transport.kafka.admin import Admin, kept
 from scentline.streams.transport.kafka.connection import KafkaError
 from scentline.streams.transport.kafka.log import connected
+from scentline.streams.transport.partition import Place
 from scentline.streams.transport.publisher import FencedError, Publisher
-from scentline.streams.transport.waiting import Place
 
 
 @dataclass

@@ -17,7 +17,7 @@ from scentline.agents.window.index.pages import (
 )
 from scentline.streams.topics import OUTCOMES
 from scentline.streams.transport.journal import Journal
-from scentline.streams.transport.layout import Entry
+from scentline.streams.transport.partition import Entry
 
 #: Outcomes that lie over the index, and how many earlier ones are read at a time: of all partitions together.
 MOST, AT_ONCE = 400, 100

@@ -22,7 +22,7 @@ from scentline.streams.logging import printable
 from scentline.streams.records import Finite, Natural, RecordError
 from scentline.streams.topics import OUTCOMES
 from scentline.streams.transport.journal import Journal
-from scentline.streams.transport.layout import Entry
+from scentline.streams.transport.partition import Entry
 
 SCHEMA = """
 CREATE TABLE pages (

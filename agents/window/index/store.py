@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from scentline.streams.logging import EventLog
 from scentline.streams.transport.journal import Journal
-from scentline.streams.transport.layout import Entry
+from scentline.streams.transport.partition import Entry
 
 DIRECTORY, FILE = "window", "index.sqlite"
 #: Raised by whoever changes what rows mean while the tables stay as they are.

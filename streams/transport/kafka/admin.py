@@ -19,8 +19,7 @@ from kafka.errors import KafkaTimeoutError, TopicAlreadyExistsError, UnknownTopi
 from scentline.streams.settings import Settings
 from scentline.streams.topics import Declared
 from scentline.streams.transport.kafka.connection import KafkaError, addresses, kafka_python_arguments
-from scentline.streams.transport.layout import Entry
-from scentline.streams.transport.waiting import Place
+from scentline.streams.transport.partition import Entry, Place
 
 #: Time for brokers that are just starting, too.
 _CONNECT_MS = 10_000

@@ -36,11 +36,10 @@ from faust.transport.producer import Producer
 from faust.types import TP
 
 from scentline.streams.logging import EventLog
+from scentline.streams.transport.embedded import Offering
 from scentline.streams.transport.kafka.connection import REQUEST_SECONDS
 from scentline.streams.transport.kafka.fetcher import Fetcher, Reading
-from scentline.streams.transport.layout import Entry
-from scentline.streams.transport.offering import Offering
-from scentline.streams.transport.waiting import Place
+from scentline.streams.transport.partition import Entry, Place
 
 log = EventLog("kafka")
 

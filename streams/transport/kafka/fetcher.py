@@ -1,20 +1,21 @@
-"""Fetching: one long poll at a time to each broker, for all partitions that somebody in this process reads.
+"""Fetching and reading: one long poll at a time to each broker, for all partitions that this process reads.
 
-A poll costs a client about the same whatever it brings, so that what many readers wait for comes with one.
-The first record that is there ends it. A moment passes from one to the next, in which more gathers: under
-load a poll brings much, and where there is none, nobody waits.
+A poll costs a client about the same whatever it brings, so one serves all readers. The first record ends it. A
+moment passes from one to the next, in which more gathers under load; without load nobody waits.
 
-A partition is polled on while what came of it is not taken yet, up to a bound. Offsets are those of the log:
-compaction, and the markers of others' transactions, take offsets without a record, and are passed over.
+A partition is polled on while its records are not taken yet, up to a bound. A position is the offset that is
+fetched next, not that of a record: compaction, and markers of others' transactions, leave offsets without one.
 """
 
 import asyncio
 import time
-from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from operator import attrgetter
 from typing import Any
 
+from aiokafka import AIOKafkaConsumer
 from aiokafka.client import AIOKafkaClient
 from aiokafka.errors import (
     CorruptRecordException,
@@ -29,34 +30,33 @@ from aiokafka.structs import TopicPartition
 
 from scentline.streams.settings import Settings
 from scentline.streams.transport.kafka.connection import GATHER_SECONDS, KafkaError, aiokafka_arguments, persist
-from scentline.streams.transport.layout import Entry
-from scentline.streams.transport.waiting import Place, finish
+from scentline.streams.transport.partition import Entry, Place, finish
 
-#: Milliseconds that a broker waits for records before it says that there are none; what becomes wanted
-#: meanwhile is asked for after that.
+#: Milliseconds that a broker waits for records; what becomes wanted meanwhile is requested after that.
 WAIT_MS = 100
-#: Bytes that one poll brings of a partition, where a single batch is not larger, and of all.
-PARTITION_BYTES = 1024 * 1024
-POLL_BYTES = 50 * 1024 * 1024
+#: Bytes that one poll brings of a partition, unless a single batch is larger, and of all.
+PARTITION_BYTES, POLL_BYTES = 1024 * 1024, 50 * 1024 * 1024
+#: Records that `KafkaReader.records` takes at a time.
+RECORDS_AT_ONCE = 1_000
 
 
 class Feed:
     """A reader's way through one partition.
 
-    ``news`` is called when the broker has told of it, ``wanted`` when more is wanted again.
+    ``news`` is called after each answer about it, ``wanted`` when more is wanted again.
     """
 
     def __init__(self, place: Place, start: int, news: Callable[[], None], wanted: Callable[[], None]) -> None:
         self.place = TopicPartition(*place)
-        #: The offset that is taken next, and the one that is fetched next.
+        #: The offsets that are taken next, and fetched next.
         self.start = self.position = start
-        #: What came and is not taken.
+        #: Fetched and not taken yet.
         self.entries: list[Entry] = []
-        #: The offset after the last record there is, -1 where it is not known yet.
+        #: The offset after the last record, -1 while unknown.
         self.end = -1
-        #: Whether the broker has nothing at the position: what was there expired, or was never there.
+        #: Whether the broker has nothing at the position: it expired, or was never there.
         self.out_of_range = False
-        #: When it was served last, in polls.
+        #: The last poll that served it.
         self.served = 0
         self.news = news
         self._wanted = wanted
@@ -68,7 +68,7 @@ class Feed:
         return self._bytes < PARTITION_BYTES and not self.out_of_range
 
     def stands_at(self, offset: int) -> bool:
-        """Return whether what is taken next is what comes first from an offset on."""
+        """Return whether the next record taken is the first from an offset on."""
         return self.start <= offset <= (self.entries[0].offset if self.entries else self.position)
 
     def take_in(self, batches: bytes, end: int) -> None:
@@ -92,7 +92,7 @@ class Feed:
             self.news()
 
     def take(self, limit: int | None = None) -> list[Entry]:
-        """Return what came, the first ``limit`` of it, and forget that."""
+        """Remove and return the fetched records, ``limit`` at most."""
         found, self.entries = self.entries[:limit], ([] if limit is None else self.entries[limit:])
         self.start = found[-1].offset + 1 if self.entries else self.position
         if not self.entries:
@@ -103,7 +103,7 @@ class Feed:
 
 
 class Reading:
-    """What one reader reads: a feed of each partition that it went to."""
+    """What one reader reads: a feed of each of its partitions."""
 
     def __init__(self, fetcher: "Fetcher") -> None:
         self._fetcher = fetcher
@@ -114,11 +114,11 @@ class Reading:
         return iter(self._feeds.values())
 
     def get(self, place: Place) -> Feed | None:
-        """Return the feed of a partition that is read."""
+        """Return the feed of a partition, if it is read."""
         return self._feeds.get(place)
 
     def go(self, place: Place, offset: int) -> Feed:
-        """Read a partition from an offset on; what came of it before is dropped."""
+        """Read a partition from an offset on, and drop what was fetched before."""
         feed = self._feeds[place] = Feed(place, offset, self.wake, self._fetcher.look)
         self._fetcher.look()
         return feed
@@ -133,10 +133,7 @@ class Reading:
         self._feeds.clear()
 
     async def take(self, places: Collection[Place], timeout: float) -> dict[Place, list[Entry]]:
-        """Return what came of these partitions, as soon as anything did; it may be nothing.
-
-        Raises `KafkaError` where the brokers can't be read.
-        """
+        """Return the fetched records of these partitions, after one wait (`idle`) if there are none."""
         if not self._came(places):
             await self.idle(timeout)
         return {place: self._feeds[place].take() for place in self._came(places)}
@@ -145,10 +142,7 @@ class Reading:
         return [place for place in places if (feed := self._feeds.get(place)) is not None and feed.entries]
 
     async def idle(self, timeout: float | None = None) -> None:
-        """Return when there are news of any partition, after `wake`, or after the timeout in seconds.
-
-        Raises `KafkaError` where the brokers can't be read.
-        """
+        """Return after news of any partition, `wake`, or the timeout in seconds; raises `KafkaError`."""
         loop = asyncio.get_running_loop()
         waiter = loop.create_future()
         timer = None if timeout is None else loop.call_later(timeout, finish, waiter)
@@ -164,7 +158,7 @@ class Reading:
             raise self._fetcher.failure
 
     def wake(self) -> None:
-        """Have whoever waits look again."""
+        """Make all who wait look again."""
         for waiter in self._waiting:
             finish(waiter)
 
@@ -211,7 +205,7 @@ class Fetcher:
             self._readings.remove(reading)
 
     def reading(self) -> Reading:
-        """Return a new reader; several may read the same partition, and then do so by turns."""
+        """Return a new reader; several of one partition read it in turn."""
         reading = Reading(self)
         self._readings.append(reading)
         return reading
@@ -221,10 +215,8 @@ class Fetcher:
         self._change.set()
         self._change.clear()
 
-    # leaders
-
     async def _lead(self) -> None:
-        """Have each broker polled that leads a partition which is read."""
+        """Poll each broker that leads a partition which is read."""
         while True:
             leaders = {self._leader(feed) for feed in self._feeds()}
             for leader in leaders - self._polls.keys():
@@ -248,15 +240,12 @@ class Fetcher:
             raise LeaderNotAvailableError
 
     async def _guarded(self, work: Coroutine[Any, Any, None]) -> None:
-        """Tell every reader of what ends the work."""
         try:
             await work
         except Exception as error:
             self.failure = KafkaError(f"reading: {type(error).__name__}: {error}")
             for reading in self._readings:
                 reading.wake()
-
-    # polls
 
     async def _poll_all(self, leader: int) -> None:
         while True:
@@ -266,16 +255,11 @@ class Fetcher:
             else:
                 await self._change.wait()
 
-    def _wanted(self, leader: int) -> Iterator[Feed]:
-        return (feed for feed in self._feeds() if feed.wanting and self._leader(feed) == leader)
-
     async def _poll(self, leader: int) -> bool:
-        """Poll once, if anything is wanted; return whether it was.
-
-        Raises the first error of a partition once all others are taken in.
-        """
-        # A batch beyond the bound comes where its partition is the first that has anything.
-        wanted = sorted(self._wanted(leader), key=attrgetter("served"))
+        """Poll once if anything is wanted, and return whether it is; at its end raise a partition's error."""
+        # A batch beyond the bound comes only if its partition is the first that has anything.
+        feeds = (feed for feed in self._feeds() if feed.wanting and self._leader(feed) == leader)
+        wanted = sorted(feeds, key=attrgetter("served"))
         if not wanted:
             return False
         asked: dict[TopicPartition, Feed] = {}
@@ -305,3 +289,111 @@ def _request(feeds: Iterable[Feed]) -> FetchRequest:
     for feed in feeds:
         topics.setdefault(feed.place.topic, []).append((feed.place.partition, feed.position, PARTITION_BYTES))
     return FetchRequest(WAIT_MS, 1, POLL_BYTES, 0, list(topics.items()))
+
+
+class KafkaReader:
+    """Reads topics by offset, in no consumer group. Use it from one event loop.
+
+    It knows the topics that exist when it starts, by the crawl's own names (`streams.settings.Settings.named`);
+    feeds and requests have the broker's. A partition has one reader at a time.
+    """
+
+    def __init__(self, settings: Settings, fetcher: Fetcher) -> None:
+        self._arguments = aiokafka_arguments(settings)
+        self._named = settings.named
+        self._fetcher = fetcher
+        self._reading = fetcher.reading()
+        #: Partitions that are waited for: they are read ahead.
+        self._followed: set[Place] = set()
+        self._locks: defaultdict[Place, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._counts: dict[str, int] = {}
+        self._asking: AIOKafkaConsumer
+
+    async def start(self) -> None:
+        """Connect, and list the topics."""
+        self._asking = AIOKafkaConsumer(
+            **self._arguments, client_id="scentline-reader", enable_auto_commit=False
+        )
+        try:
+            await self._asking.start()
+            await asyncio.sleep(0)  # the client's tasks can't be cancelled before they began
+            cluster = await self._asking._client.fetch_all_metadata()
+            self._counts = {topic: len(cluster.partitions_for_topic(topic) or ()) for topic in cluster.topics()}
+        except BaseException:
+            await self._asking.stop()
+            raise
+
+    async def stop(self) -> None:
+        """Disconnect."""
+        await self._asking.stop()
+
+    async def fetch(self, topic: str, partition: int, offset: int, limit: int) -> Sequence[Entry]:
+        """Return up to ``limit`` records from ``offset`` on; empty when none is kept from there to the end."""
+        place = (self._named(topic), partition)
+        async with self._locks[place]:
+            found = await self._fetch(self._reading, place, offset, limit)
+            feed = self._reading.get(place)
+            if place not in self._followed and feed is not None and not feed.entries:
+                self._reading.leave([place])
+            return found
+
+    async def records(self, topic: str, partition: int, start: int, end: int) -> list[Entry]:
+        """Return all kept records of a partition from offset ``start`` to before ``end``."""
+        kept: list[Entry] = []
+        place = (self._named(topic), partition)
+        with self._fetcher.reading_once() as reading:
+            while start < end and (found := await self._fetch(reading, place, start, RECORDS_AT_ONCE)):
+                kept += (entry for entry in found if entry.offset < end)
+                start = found[-1].offset + 1
+        return kept
+
+    async def _fetch(self, reading: Reading, place: Place, offset: int, limit: int) -> Sequence[Entry]:
+        feed = reading.get(place)
+        if feed is None or not feed.stands_at(offset):
+            feed = reading.go(place, offset)
+        while not feed.entries and not 0 <= feed.end <= feed.position:
+            await reading.idle()
+            feed = await self._within(reading, feed)
+        return feed.take(limit)
+
+    async def _within(self, reading: Reading, feed: Feed) -> Feed:
+        if not feed.out_of_range:
+            return feed
+        starts = await self._ask(f"asking for the start of {feed.place}", "beginning_offsets", [feed.place])
+        return reading.go(feed.place, starts[feed.place])
+
+    async def wait(self, positions: Mapping[Place, int]) -> Mapping[Place, int]:
+        """Return all ends once any partition ends past its position here."""
+        self._followed.update((self._named(topic), partition) for topic, partition in positions)
+        while True:
+            ends = {}
+            for (topic, partition), position in positions.items():
+                place = (self._named(topic), partition)
+                known = self._reading.get(place) or self._reading.go(place, position)
+                feed = await self._within(self._reading, known)
+                ends[topic, partition] = max(feed.end, feed.position)
+            if any(end > positions[place] for place, end in ends.items()):
+                return ends
+            await self._reading.idle()
+
+    def partitions(self, topic: str) -> int:
+        """Return the number of partitions of a topic. Raises `KafkaError`."""
+        name = self._named(topic)
+        count = self._counts.get(name)
+        if count is None:
+            raise KafkaError(f"Kafka: there is no topic {name}; expected those of scentline topics create")
+        return count
+
+    async def ends(self, topic: str) -> Mapping[int, int]:
+        """Return the offset that comes next in each partition."""
+        name = self._named(topic)
+        places = [(name, partition) for partition in range(self.partitions(topic))]
+        found = await self._ask(f"asking for the ends of {name}", "end_offsets", places)
+        return {partition: found[name, partition] for name, partition in places}
+
+    async def _ask(self, what: str, question: str, places: Sequence[Place]) -> Mapping[Place, int]:
+        named = [TopicPartition(*place) for place in places]
+        found: dict[Any, int] = await persist(
+            self._asking._client, what, lambda: getattr(self._asking, question)(named)
+        )
+        return {tuple(place): offset for place, offset in found.items()}

@@ -15,14 +15,14 @@ import faust
 from faust.stores.rocksdb import Store as FaustStore
 from rocksdict import WriteBatch
 
-from scentline.streams.forgetting import check_not_forgetting
-from scentline.streams.inbox import Group, LostShardError, Shard
+from scentline.streams.configuration import ConfigurationError
+from scentline.streams.inbox import Group, LostShardError, Shard, Store
 from scentline.streams.topics import APP_ID, changelog_of
 from scentline.streams.transport.database import TablePartition
-from scentline.streams.transport.layout import Entry
+from scentline.streams.transport.partition import Entry
 from scentline.streams.transport.publisher import FencedError, Publisher
 
-#: What Faust's RocksDB store is told: small buffers, since a worker holds several partitions open.
+#: Options of Faust's RocksDB store: small buffers, since a worker holds several partitions open.
 OPTIONS: dict[str, Any] = {
     "driver": "rocksdict",
     "write_buffer_size": 16 * 1024 * 1024,
@@ -30,6 +30,9 @@ OPTIONS: dict[str, Any] = {
 }
 #: Records of a changelog that wait to be written to the table while it is recovered.
 RECOVERY_RECORDS = 131_072
+#: The key of the mark that a user is being forgotten, in every partition of every changelog: until it is gone,
+#: no worker starts. An embedded log has a file instead (`agents.operate.privacy.plan`).
+FORGETTING = b"\x00forgetting"
 
 
 class ChangelogWriter(Publisher, Protocol):
@@ -56,6 +59,15 @@ class Recovered(TablePartition):
         self.stage(batch, rows)
         batch.put(FaustStore.offset_key, str(changelog_offset).encode())
         self.write(batch)
+
+
+def check_not_forgetting(store: Store, what: str) -> None:
+    """Raise `ConfigurationError` where the mark is in a partition of a table; ``what`` is what it hinders."""
+    if store.get(FORGETTING) is not None:
+        raise ConfigurationError(
+            f"{what}: forget-user is running on this broker, or was interrupted; run the same command again "
+            "first"
+        )
 
 
 class FourSteps:

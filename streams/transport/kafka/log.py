@@ -23,9 +23,8 @@ from scentline.streams.logging import EventLog
 from scentline.streams.settings import Settings
 from scentline.streams.topics import APP_ID, TABLES, TOPICS, changelog_of
 from scentline.streams.transport.kafka.connection import OUTAGE, KafkaError, addresses, aiokafka_arguments
-from scentline.streams.transport.kafka.fetcher import Fetcher
+from scentline.streams.transport.kafka.fetcher import Fetcher, KafkaReader
 from scentline.streams.transport.kafka.publisher import KafkaPublisher
-from scentline.streams.transport.kafka.reader import KafkaReader
 
 #: Seconds between two looks, and between two words about the same.
 LOOK_SECONDS = 1.0

@@ -1,57 +1,288 @@
 """Publishing to Kafka: every message once and in order, and changelogs that have one writer at a time.
 
+*A lane* is one writer's way to one partition. The writer has a producer id and an epoch, its batches a sequence
+number (KIP-98, idempotent producer). One batch is under way at a time. It is sent again, the same bytes, until
+the leader says that it has it; a leader that had it before recognises the number. So a connection may break, or
+a broker die, at any moment. A caller may stop waiting, but the batch goes on: no number may be used twice.
+Batches to one broker share a request: the first goes at once, later ones wait for more (`GATHER_SECONDS`).
+
 *The fence.* A worker that was frozen for longer than its session time-out has lost its partitions and does not
 know it yet. No look at a clock or a generation number keeps it from writing, since it may be frozen again
 between the look and the write. So the broker decides:
 
 1. A new owner asks the transaction coordinator for the changelog partition's producer id (KIP-98,
-   InitProducerId with a transactional id that names the partition). It gets the same id as every owner before,
-   with an epoch that is higher by one. Transactions are not used.
-2. It appends one record with this epoch, the *claim*, at offset c. From then on the partition's leader refuses
-   every batch of a lower epoch (INVALID_PRODUCER_EPOCH), whenever it was made and however late it arrives; this
-   state is part of the log, so that a new leader refuses it too.
+   InitProducerId with a transactional id that names the partition). It gets the id of every owner before, with
+   the next epoch. Transactions are not used.
+2. It appends one record with this epoch, the *claim*, at offset c. From then on the leader, and any later one,
+   refuses every batch of a lower epoch (INVALID_PRODUCER_EPOCH), however late it arrives.
 3. It reads the records before c that its table does not have yet, and only then absorbs messages.
 
-Batches of an earlier owner are therefore either before c, where the new owner reads them and their mark row,
-or nowhere. The old owner learns of it at its next batch (`FencedError`), writes nothing to its table and
-acknowledges nothing. It may have sent emissions before; the new owner repeats them, with the same origins.
+So batches of an earlier owner are before c, where the new owner reads them and their mark row, or nowhere. The
+old owner finds out at its next batch (`FencedError`), writes nothing to its table and acknowledges nothing. It
+may have sent emissions before; the new owner repeats them, with the same origins.
 
-A broker forgets a producer that wrote nothing for a day (``producer.id.expiration.ms``), the coordinator after
-a week: a worker frozen for a day beside an owner that wrote nothing all day would not be refused. What it asks
-before it sends (`streams.transport.kafka.consumer.Consumer.in_session`) finds it out in that case.
+After a day of silence a broker forgets a producer (``producer.id.expiration.ms``). A worker that was frozen for
+so long finds out before it sends (`streams.transport.kafka.consumer.Consumer.in_session`).
 """
 
 import asyncio
 import os
 import socket
 import time
+from collections import deque
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import faust
+from aiokafka import errors
 from aiokafka.client import AIOKafkaClient, ConnectionGroup, CoordinationType
-from aiokafka.errors import ConcurrentTransactions, NodeNotReadyError, NoError, for_code
-from aiokafka.errors import KafkaError as ClientError
+from aiokafka.protocol.produce import ProduceRequest
 from aiokafka.protocol.transaction import InitProducerIdRequest
+from aiokafka.record.default_records import DefaultRecordBatchBuilder
+from aiokafka.structs import TopicPartition
 
 from scentline.streams.inbox import Committer
+from scentline.streams.outbox import Message
 from scentline.streams.settings import Settings
 from scentline.streams.transport.journal import Record
-from scentline.streams.transport.kafka.connection import KafkaError, aiokafka_arguments, persist
+from scentline.streams.transport.kafka.connection import (
+    GATHER_SECONDS,
+    REQUEST_SECONDS,
+    KafkaError,
+    aiokafka_arguments,
+    persist,
+)
+from scentline.streams.transport.kafka.fetcher import KafkaReader
 from scentline.streams.transport.kafka.four_steps import four_steps
-from scentline.streams.transport.kafka.lane import BATCH_BYTES, RECORD_BYTES, Lane, Wire, Writer
-from scentline.streams.transport.kafka.reader import KafkaReader
-from scentline.streams.transport.layout import Entry
+from scentline.streams.transport.partition import Entry, Place
 from scentline.streams.transport.publisher import FencedError
-from scentline.streams.transport.waiting import Place
+
+#: Bytes up to which batches share a request.
+SHARED_BYTES = 16 * 1024 * 1024
+#: Bytes up to which what waits goes out as one batch; below the least limit that brokers have.
+BATCH_BYTES = 900_000
+#: Bytes of a batch beyond which a broker breaks the connection (socket.request.max.bytes), less a margin.
+MOST_BYTES = 100 * 1024 * 1024 - 100_000
+#: Bytes that a record takes at most beside its key and value, and how many numbers of batches there are.
+RECORD_BYTES, _SEQUENCES = 32, 2**31
+
+
+class Wire:
+    """Sends the batches of lanes to their leaders, to be acknowledged by all in-sync replicas."""
+
+    def __init__(self, client: AIOKafkaClient) -> None:
+        self.client = client
+        self._asking: dict[Lane, None] = {}
+        self._sent = 0.0
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def ask(self, lane: "Lane") -> None:
+        """Send a lane's batch, the only one under way to its partition, with the next request."""
+        if not self._asking:
+            asyncio.get_running_loop().call_at(self._sent + GATHER_SECONDS, self._flush)
+        self._asking[lane] = None
+
+    def _flush(self) -> None:
+        asking, self._asking = self._asking, {}
+        self._sent = asyncio.get_running_loop().time()
+        shares: dict[int, Share] = {}
+        sizes: dict[int, int] = {}
+        for lane in asking:
+            batch = lane.batch()
+            leader = self.client.cluster.leader_for_partition(lane.place)
+            if batch is None:
+                continue
+            if leader is None or leader == -1:
+                lane.failed(errors.LeaderNotAvailableError())
+                continue
+            share = shares.setdefault(leader, {})
+            # A claimant may write to a partition beside an earlier one.
+            if share and (lane.place in share or sizes[leader] + len(batch) > SHARED_BYTES):
+                self._send(leader, share)
+                share = shares[leader] = {}
+                sizes[leader] = 0
+            share[lane.place] = (batch, lane)
+            sizes[leader] = sizes.get(leader, 0) + len(batch)
+        for leader, share in shares.items():
+            self._send(leader, share)
+
+    def _send(self, leader: int, share: "Share") -> None:
+        task = asyncio.create_task(self._request(leader, share))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _request(self, leader: int, share: "Share") -> None:
+        topics: dict[str, list[tuple[int, bytes]]] = {}
+        for place, (batch, _) in share.items():
+            topics.setdefault(place.topic, []).append((place.partition, batch))
+        request = ProduceRequest(None, -1, int(REQUEST_SECONDS * 1000), list(topics.items()))
+        try:
+            response = await self.client.send(leader, request)
+        except Exception as error:
+            for _, lane in share.values():
+                lane.failed(error)
+            return
+        for topic, partitions in response.topics:
+            for partition, code, offset, *_ in partitions:
+                _, lane = share[TopicPartition(topic, partition)]
+                failure = errors.for_code(code)
+                if failure is errors.NoError:
+                    lane.landed(offset)
+                else:
+                    lane.failed(failure())
+
+
+class Writer(NamedTuple):
+    """Of two writers with the same id, a partition refuses the one of the lower epoch."""
+
+    producer_id: int
+    epoch: int
+
+
+class _Job(NamedTuple):
+    records: Sequence[Record]
+    size: int
+    done: "asyncio.Future[int]"
+
+
+class Lane:
+    """Appends records to a partition as ``writer``."""
+
+    def __init__(self, wire: Wire, topic: str, partition: int, writer: Writer) -> None:
+        self.place = TopicPartition(topic, partition)
+        self._wire = wire
+        self._writer = writer
+        self._sequence = 0
+        self._waiting: deque[_Job] = deque()
+        self._under_way: Sequence[_Job] = ()
+        self._batch = b""
+        self._again: asyncio.Future[int] | None = None
+        self._repeating: asyncio.Task[None] | None = None
+        self._failure: Exception | None = None
+
+    def append(self, records: Sequence[Record]) -> "asyncio.Future[int]":
+        """Append records after all earlier ones, as `Publisher.append_batch` says."""
+        done: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        size = sum(len(key or b"") + len(value or b"") + RECORD_BYTES for key, value in records)
+        if self._failure is not None:
+            done.set_exception(self._failure)
+            return done
+        self._waiting.append(_Job(records, size, done))
+        if not self._under_way:
+            self._wire.ask(self)
+        return done
+
+    def close(self, reason: Exception) -> None:
+        """Refuse further records, and fail those that are not delivered with ``reason``."""
+        if self._repeating is not None:
+            self._repeating.cancel()
+        self._again = None
+        self._fail(reason)
+
+    def batch(self) -> bytes | None:
+        """Return the batch under way, the same bytes, or the next one; the lane fails if that is too large."""
+        if not self._under_way and self._waiting:
+            jobs = self._under_way = self._next()
+            if sum(job.size for job in jobs) > MOST_BYTES:
+                self._fail(self._explained(errors.RecordListTooLargeError()))
+            else:
+                self._batch = self._built(jobs)
+        return self._batch if self._under_way else None
+
+    def landed(self, offset: int) -> None:
+        """Note that the broker has the batch under way, its first record at ``offset``."""
+        if self._again is not None:
+            again, self._again = self._again, None
+            again.set_result(offset)
+        elif self._under_way:
+            self._done(offset)
+
+    def failed(self, error: Exception) -> None:
+        """Note that the batch was not sent; it is sent again as long as the error may pass."""
+        if self._again is not None:
+            again, self._again = self._again, None
+            again.set_exception(error)
+        elif self._failure is None:
+            self._repeating = asyncio.create_task(self._repeat(error), name=f"lane to {self._name}")
+
+    def _done(self, offset: int) -> None:
+        jobs, self._under_way, self._batch = self._under_way, (), b""
+        self._sequence = (self._sequence + sum(len(job.records) for job in jobs)) % _SEQUENCES
+        for job in jobs:
+            if not job.done.done():
+                job.done.set_result(offset)
+            offset += len(job.records)
+        if self._waiting:
+            self._wire.ask(self)
+
+    async def _repeat(self, error: Exception) -> None:
+        earlier = [error]
+
+        async def attempt() -> int:
+            if earlier:
+                raise earlier.pop()
+            self._again = asyncio.get_running_loop().create_future()
+            self._wire.ask(self)
+            return await self._again
+
+        try:
+            offset = await persist(self._wire.client, f"writing to {self._name}", attempt)
+        except Exception as refused:
+            # A refused batch took no number, and those after it may depend on it.
+            self._fail(self._explained(refused))
+        else:
+            self._done(offset)
+
+    def _next(self) -> list[_Job]:
+        jobs = [self._waiting.popleft()]
+        size = jobs[0].size
+        while self._waiting and size + self._waiting[0].size <= BATCH_BYTES:
+            jobs.append(self._waiting.popleft())
+            size += jobs[-1].size
+        return jobs
+
+    def _built(self, jobs: Sequence[_Job]) -> bytes:
+        builder = DefaultRecordBatchBuilder(
+            2, 0, 0, self._writer.producer_id, self._writer.epoch, self._sequence, _SEQUENCES - 1
+        )
+        for number, (key, value) in enumerate(record for job in jobs for record in job.records):
+            builder.append(number, None, key, value, [])
+        return bytes(builder.build())
+
+    def _fail(self, failure: Exception) -> None:
+        self._failure = failure
+        jobs = (*self._under_way, *self._waiting)
+        self._under_way, self._batch = (), b""
+        self._waiting.clear()
+        for job in jobs:
+            if not job.done.done():
+                job.done.set_exception(failure)
+
+    def _explained(self, error: Exception) -> Exception:
+        if isinstance(error, (errors.InvalidProducerEpoch, errors.ProducerFenced)):
+            return FencedError(f"writing to {self._name}: another writer has claimed it since")
+        if isinstance(error, (errors.MessageSizeTooLargeError, errors.RecordListTooLargeError)):
+            size = sum(job.size for job in self._under_way)
+            return KafkaError(
+                f"writing to {self._name}: a batch of {size:,} bytes is more than the broker takes; expected "
+                f"at most the topic's max.message.bytes, and {MOST_BYTES:,}"
+            )
+        return KafkaError(f"writing to {self._name}: {type(error).__name__}: {error}")
+
+    @property
+    def _name(self) -> str:
+        return f"{self.place.topic}/{self.place.partition}"
+
+
+#: What one request carries: of each partition a batch and its lane.
+Share = dict[TopicPartition, tuple[bytes, Lane]]
 
 #: The key of a claim; its value names the claimant.
 CLAIM = b"\x00claim"
 
-Message = tuple[str, int, bytes | None, bytes | None]
-
 
 class KafkaPublisher:
-    """Publishes to Kafka. All that this process runs may share one; use it from one event loop."""
+    """Publishes to Kafka for all roles of this process. Use it from one event loop."""
 
     def __init__(self, settings: Settings, reader: KafkaReader) -> None:
         self._settings = settings
@@ -63,7 +294,7 @@ class KafkaPublisher:
         self._writer: Writer
 
     async def start(self) -> None:
-        """Connect. The reader must have been started."""
+        """Connect. The reader must be started."""
         self._client = AIOKafkaClient(**aiokafka_arguments(self._settings), client_id="scentline-publisher")
         try:
             await self._client.bootstrap()
@@ -74,7 +305,7 @@ class KafkaPublisher:
             raise
 
     async def stop(self) -> None:
-        """Disconnect; what is not delivered is given up."""
+        """Disconnect; undelivered records are given up."""
         for lane in (*self._lanes.values(), *self._claimed.values()):
             lane.close(KafkaError("Kafka: the publisher was stopped"))
         await self._client.close()
@@ -84,7 +315,7 @@ class KafkaPublisher:
         return self._reader.partitions(topic)
 
     async def send_all(self, entries: Sequence[Message]) -> None:
-        """Send messages, those of a partition in as few batches as hold them; return when all are there."""
+        """Send messages, in as few batches a partition as hold them; return when the log has all."""
         by_place: dict[Place, list[Record]] = {}
         for topic, partition, key, value in entries:
             by_place.setdefault((topic, partition), []).append((key, value))
@@ -99,13 +330,8 @@ class KafkaPublisher:
             lane = self._lanes[place] = Lane(self._wire, self._settings.named(topic), partition, self._writer)
         return lane
 
-    # changelogs
-
     async def claim(self, topic: str, partition: int, known: int) -> Sequence[Entry]:
-        """Become the one writer of a partition's batches; return the records after offset ``known``.
-
-        Raises `FencedError` where another writer claims it at the same time.
-        """
+        """Claim a partition; raises `FencedError` where another writer claims it at the same time."""
         lane = await self._next_lane(topic, partition)
         at = await lane.append([(CLAIM, self._name)])
         self.release(topic, partition)
@@ -114,10 +340,7 @@ class KafkaPublisher:
         return [*found, Entry(at, time.time(), CLAIM, self._name)]
 
     async def take_over(self, topic: str, partition: int) -> None:
-        """Become a writer of a partition's batches: the first of them has the effect of a claim.
-
-        For a topic that people read: a claim would be a record among theirs.
-        """
+        """Claim a partition by its first batch: people read this topic, and a claim would be a record."""
         lane = await self._next_lane(topic, partition)
         self.release(topic, partition)
         self._claimed[topic, partition] = lane
@@ -127,20 +350,13 @@ class KafkaPublisher:
         return Lane(self._wire, name, partition, await self._writer_of(f"{name}/{partition}"))
 
     def release(self, topic: str, partition: int) -> None:
-        """Write no more to a partition that was claimed or taken over.
-
-        What is under way there ends with `FencedError`.
-        """
+        """Write no more to a claimed partition; what is under way there ends with `FencedError`."""
         lane = self._claimed.pop((topic, partition), None)
         if lane is not None:
             lane.close(FencedError(f"writing to {topic}/{partition}: it was given up"))
 
     async def append_batch(self, topic: str, partition: int, records: Sequence[Record]) -> int:
-        """Append records as one batch to a partition that was claimed or taken over.
-
-        Returned is the first one's offset. Raises `FencedError` where it was neither, or another writer has
-        claimed it or taken it over since, and `KafkaError`.
-        """
+        """Append records as `Publisher` says; raises `FencedError`, also without a claim, and `KafkaError`."""
         lane = self._claimed.get((topic, partition))
         if lane is None:
             raise FencedError(f"writing to {topic}/{partition}: it was not claimed")
@@ -151,7 +367,6 @@ class KafkaPublisher:
         return four_steps(self, app, table, self.partitions(topic), self._settings.named)
 
     async def _writer_of(self, transactional_id: str | None) -> Writer:
-        """Return an id of this writer's own, or else the one of all claimants, with the next epoch."""
         client = self._client
 
         async def ask() -> Writer:
@@ -160,22 +375,21 @@ class KafkaPublisher:
                 node = await client.coordinator_lookup(CoordinationType.TRANSACTION, transactional_id)
                 group = ConnectionGroup.COORDINATION
             response = await client.send(node, InitProducerIdRequest(transactional_id, 60_000), group=group)
-            error = for_code(response.error_code)
-            if error is ConcurrentTransactions:
-                raise NodeNotReadyError  # another claim is under way: ask again
-            if error is not NoError:
-                raise error
+            error = errors.for_code(response.error_code)
+            if error is not errors.NoError:
+                # Another claim is under way: ask again.
+                raise errors.NodeNotReadyError if error is errors.ConcurrentTransactions else error
             return Writer(response.producer_id, response.producer_epoch)
 
         what = f"claiming {transactional_id}" if transactional_id else "asking for a producer id"
         try:
             return await persist(client, what, ask)
-        except ClientError as error:
+        except errors.KafkaError as error:
             raise KafkaError(f"{what}: {type(error).__name__}: {error}") from error
 
 
 def _parts(records: Sequence[Record]) -> Iterator[Sequence[Record]]:
-    """Cut records into what fits in a batch each; a record that does not has one of its own."""
+    """Cut records into batches; a record that does not fit has one of its own."""
     start = size = 0
     for number, (key, value) in enumerate(records):
         bytes_ = len(key or b"") + len(value or b"") + RECORD_BYTES

@@ -44,7 +44,7 @@ from scentline.streams.topics import (
     STEERING,
     WATCHING,
 )
-from scentline.streams.transport.layout import Entry, TopicMeta, decode_record, encode_record
+from scentline.streams.transport.partition import Entry, TopicMeta, decode_record, encode_record
 from tests.streams.wire.records import RECORDS
 from tests.streams.wire.rows import MARK, ROW_TYPES, ROWS, TOPIC
 

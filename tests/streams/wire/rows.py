@@ -49,7 +49,7 @@ from scentline.models.revisit.sizes import Sizes
 from scentline.models.traps import Barren
 from scentline.streams.inbox import Mark
 from scentline.streams.topics import PREDICATES
-from scentline.streams.transport.layout import TopicMeta
+from scentline.streams.transport.partition import TopicMeta
 from tests.streams.wire.records import CHILD, PAGE, RECORDS, ROBOTS, STATE, URL, VERDICT, VERSION_HAD
 
 #: What each table's rows are read as.
