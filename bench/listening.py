@@ -20,10 +20,10 @@ from scentline.agents.learn.store import FeatureStore
 from scentline.agents.learn.telling import Telling
 from scentline.models.interest.features import BASE, PAGE_WORD
 from scentline.models.ledger import INT32
+from scentline.streams.crawl_settings import LearnSettings
 from scentline.streams.facts import Count
 from scentline.streams.inbox import Codec, Shard
 from scentline.streams.records import Decoder, Interests
-from scentline.streams.settings import LearnSettings
 
 #: Features of a page, words that there are, and Zipf's exponent.
 FEATURES, WORDS, EXPONENT = 300, 2_000_000, 1.15

@@ -17,7 +17,8 @@ from pydantic import SecretStr, ValidationError
 from pydantic.fields import FieldInfo
 
 from scentline.models.errors import ScentlineError
-from scentline.streams.settings import Section, Settings
+from scentline.streams.crawl_settings import Section
+from scentline.streams.settings import Settings
 
 FILE = "scentline.toml"
 PREFIX = "SCENTLINE_"

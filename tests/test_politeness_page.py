@@ -9,7 +9,8 @@ from scentline.agents.frontier.orders import SLOW_SECONDS
 from scentline.models.frontier import politeness
 from scentline.models.url import MAX_LENGTH
 from scentline.streams.configuration import keys
-from scentline.streams.settings import FetchSettings, FrontierSettings, RevisitSettings
+from scentline.streams.crawl_settings import FetchSettings, FrontierSettings
+from scentline.streams.settings import RevisitSettings
 from tests.cases import each_case
 
 ROOT = Path(__file__).parents[1]

@@ -28,8 +28,9 @@ from scentline.models.predicate import parse
 from scentline.models.semantic.table import SemanticTableError
 from scentline.models.url import canonical
 from scentline.streams.configuration import ConfigurationError
+from scentline.streams.crawl_settings import AUTO
 from scentline.streams.memory import import_aiohttp, import_faust, uncollected
-from scentline.streams.settings import AUTO, Settings
+from scentline.streams.settings import Settings
 
 if TYPE_CHECKING:
     from scentline.agents.crawl.run import Status

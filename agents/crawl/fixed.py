@@ -10,7 +10,8 @@ from typing import Literal, NamedTuple
 
 from scentline.agents.stored import write_stored
 from scentline.streams.configuration import ConfigurationError
-from scentline.streams.settings import AUTO, JudgeSettings, Settings
+from scentline.streams.crawl_settings import AUTO, JudgeSettings
+from scentline.streams.settings import Settings
 
 #: The files that hold them. Where there is no policy there is no crawl; the others may be missing.
 POLICY, TABLE, DEPTH, EXTRAS, JUDGE = "policy", "semantic", "depth", "extras", "judge"

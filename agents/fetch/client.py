@@ -33,8 +33,9 @@ from scentline.agents.fetch.sitemaps import Sitemaps
 from scentline.agents.fetch.wire import telling
 from scentline.models.frontier.politeness import LONGEST_CRAWL_DELAY
 from scentline.models.url import canonical, host
+from scentline.streams.crawl_settings import FetchSettings
 from scentline.streams.records import RobotsTxt
-from scentline.streams.settings import FetchSettings, RevisitSettings
+from scentline.streams.settings import RevisitSettings
 
 #: Hosts of which a longer delay than the settings' is remembered.
 MOST_DELAYS = 100_000

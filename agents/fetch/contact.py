@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 from scentline.agents.fetch.guard import Guard, literal
 from scentline.models.url import host
 from scentline.streams.configuration import ConfigurationError
-from scentline.streams.settings import FetchSettings
+from scentline.streams.crawl_settings import FetchSettings
 
 # Names that belong to nobody (RFC 2606, RFC 6761): nobody can be reached there.
 _NOBODY = re.compile(r"(?:.*\.)?(?:example(?:\.(?:com|net|org))?|test|invalid|localhost)\.?")

@@ -24,7 +24,7 @@ from scentline.agents.fetch.resolver import Resolver
 from scentline.agents.fetch.result import FetchError
 from scentline.agents.fetch.wire import Connector, FramingError
 from scentline.models.url import crawlable, host
-from scentline.streams.settings import FetchSettings
+from scentline.streams.crawl_settings import FetchSettings
 
 _ACCEPT = "text/html,application/xhtml+xml,text/plain;q=0.8,*/*;q=0.1"
 # Idle connections are bounded by the pages of these seconds.

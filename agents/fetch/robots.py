@@ -18,8 +18,8 @@ import zstandard
 from scentline.agents.fetch.result import DAY, UNKNOWN, Answer, Failure, FetchError, Validators, unexpected
 from scentline.agents.fetch.rules import Rules, product, rules
 from scentline.models.url import origin
+from scentline.streams.crawl_settings import FetchSettings
 from scentline.streams.records import ROBOTS_BYTES, RobotsTxt, Version
-from scentline.streams.settings import FetchSettings
 
 MAX_BYTES = 500 * 1024
 """Bytes read of a robots.txt; RFC 9309 (section 2.5) asks for as much, what follows is passed over."""

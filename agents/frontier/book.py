@@ -26,6 +26,7 @@ from scentline.models.lessons import lessons
 from scentline.models.traps import Bounds
 from scentline.models.url import host
 from scentline.models.verdict import FAILED, unknown
+from scentline.streams.crawl_settings import FrontierSettings, NewsSettings
 from scentline.streams.facts import (
     Brought,
     Browsed,
@@ -50,7 +51,6 @@ from scentline.streams.facts import (
     Visited,
 )
 from scentline.streams.records import RobotsTxt
-from scentline.streams.settings import FrontierSettings, NewsSettings
 from scentline.streams.topics import SIGHTINGS, partition_of
 
 

@@ -15,8 +15,8 @@ from scentline.models.crowd.evidence import WORDS
 from scentline.models.interest.factors import rank
 from scentline.models.lessons import NOTHING, Lessons
 from scentline.models.url import identifier
+from scentline.streams.crawl_settings import FrontierSettings
 from scentline.streams.facts import Beside, Met, Together, Visited
-from scentline.streams.settings import FrontierSettings
 from scentline.streams.topics import SIGHTINGS
 
 #: Candidates at most that one verdict has scored anew because users visited both.

@@ -16,8 +16,8 @@ from scentline.models.depth.growth import FAR, Growth, Place
 from scentline.models.depth.site import ENOUGH, ENOUGH_PAGES, Advice, DepthBy, stop, why
 from scentline.models.depth.visits import Visits
 from scentline.models.url import host
+from scentline.streams.crawl_settings import FrontierSettings
 from scentline.streams.facts import Browsed, Failed, Inherited, Judged, Linked, Listed, Redirected, Seeded
-from scentline.streams.settings import FrontierSettings
 
 #: States of a URL that came to no page of its own.
 _NO_PAGE = ("gone", "refused", "given up", "trapped")

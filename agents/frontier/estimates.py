@@ -16,7 +16,8 @@ from scentline.agents.frontier.ordering import (
 from scentline.agents.frontier.rows import FrontierShard
 from scentline.agents.frontier.scorer import Scorer, scorer
 from scentline.models.patterns.ranking import RANKINGS, VISITS
-from scentline.streams.settings import FrontierSettings, Settings
+from scentline.streams.crawl_settings import FrontierSettings
+from scentline.streams.settings import Settings
 
 #: The orderings that the depth of a page is enough for.
 BY_DEPTH = ("predicates", "breadth-first")

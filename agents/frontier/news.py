@@ -16,8 +16,8 @@ from scentline.models.news.clicks import DAY, Criterion, History, day_of, standi
 from scentline.models.news.outlinks import Outlinks, remember
 from scentline.models.news.prefixes import NewsPrefixes, PrefixTree
 from scentline.models.url import host
+from scentline.streams.crawl_settings import NewsSettings
 from scentline.streams.facts import Clicked, Hub
-from scentline.streams.settings import NewsSettings
 
 #: Rows that one step of a look goes through.
 STEP = 200

@@ -13,7 +13,7 @@ from scentline.agents.frontier.rows import OPEN, FrontierShard, PageRow, SpaceRo
 from scentline.models.traps import Barren, Bounds, dated, pattern, trap
 from scentline.models.url import identifier
 from scentline.models.verdict import Verdict
-from scentline.streams.settings import FrontierSettings
+from scentline.streams.crawl_settings import FrontierSettings
 
 
 class Pages:

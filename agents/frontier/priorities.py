@@ -16,8 +16,8 @@ from scentline.models.frontier.promises import MOST_LOGIT, Promises, believed
 from scentline.models.learner.requests import Chances
 from scentline.models.url import host
 from scentline.streams.attempts import cause, quarantinable
+from scentline.streams.crawl_settings import FrontierSettings
 from scentline.streams.logging import EventLog
-from scentline.streams.settings import FrontierSettings
 
 #: Part of a promise that a redirect within a site breaks, whatever comes of it.
 MOVED = 0.5

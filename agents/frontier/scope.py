@@ -9,7 +9,7 @@ from scentline.models.frontier.exclusions import Exclusions
 from scentline.models.lessons import Lessons, lessons
 from scentline.models.traps import space
 from scentline.models.url import host
-from scentline.streams.settings import FrontierSettings
+from scentline.streams.crawl_settings import FrontierSettings
 
 
 class Scope:

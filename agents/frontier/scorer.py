@@ -12,8 +12,8 @@ from scentline.models.learner.requests import Chances, Forecast
 from scentline.models.ledger import Ledger, Slots
 from scentline.models.lessons import Lessons, lessons
 from scentline.models.reuse import Cell
+from scentline.streams.crawl_settings import LearnSettings
 from scentline.streams.records import Weighting
-from scentline.streams.settings import LearnSettings
 
 
 class Scorer(Protocol):

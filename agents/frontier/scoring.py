@@ -20,8 +20,8 @@ from scentline.models.ledger import Ledger, Slots
 from scentline.models.lessons import Lessons
 from scentline.models.reuse import Cell
 from scentline.models.url import identifier, tokens
+from scentline.streams.crawl_settings import LearnSettings
 from scentline.streams.records import Weighting
-from scentline.streams.settings import LearnSettings
 
 #: Bytes of linking pages' masks kept in memory for each predicate, roughly.
 CACHED_BYTES = 200_000_000

@@ -14,8 +14,8 @@ from scentline.agents.frontier.rows import INSTANT, Choice, FrontierShard, HubRo
 from scentline.models.frontier.turns import ProportionalTurns, Prospects
 from scentline.models.frontier.window import Pace, window
 from scentline.models.url import host
+from scentline.streams.crawl_settings import FetchSettings
 from scentline.streams.published import Limit
-from scentline.streams.settings import FetchSettings
 
 #: Seconds for which there was no room after all of it was taken.
 FULL_SECONDS = 1.0

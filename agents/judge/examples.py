@@ -23,7 +23,7 @@ from scentline.models.classifier import (
     pack,
 )
 from scentline.models.url import canonical
-from scentline.streams.settings import JudgeSettings
+from scentline.streams.crawl_settings import JudgeSettings
 
 MAX_LINE = 100_000
 MAX_LINES = 1_000_000

@@ -8,10 +8,11 @@ import msgspec
 from scentline.models.predicate import EVERY_PAGE, EVERY_URL, Predicate, PredicateError, parse
 from scentline.models.words import words
 from scentline.streams.configuration import ConfigurationError
+from scentline.streams.crawl_settings import FrontierSettings, JudgeSettings
 from scentline.streams.logging import EventLog
 from scentline.streams.published import ACTIVE, PAUSED, REMOVED, PredicateDefinition
 from scentline.streams.records import UNREADABLE, VERSION, reason_of
-from scentline.streams.settings import FrontierSettings, JudgeSettings, Settings
+from scentline.streams.settings import Settings
 
 log = EventLog("predicates")
 

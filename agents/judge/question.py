@@ -14,7 +14,8 @@ from scentline.models.page import Page
 from scentline.models.verdict import Verdict
 
 if TYPE_CHECKING:
-    from scentline.streams.settings import JudgeSettings, Settings
+    from scentline.streams.crawl_settings import JudgeSettings
+    from scentline.streams.settings import Settings
 
 
 class Work(msgspec.Struct, array_like=True, frozen=True, tag="begin"):

@@ -13,8 +13,8 @@ from scentline.agents.fetch.client import Client
 from scentline.agents.fetch.result import Fetched
 from scentline.agents.judge.examiner import PageReader
 from scentline.agents.judge.keep.records import packed
+from scentline.streams.crawl_settings import FetchSettings, JudgeSettings
 from scentline.streams.records import FetchedPage, FetchOrder, encode
-from scentline.streams.settings import FetchSettings, JudgeSettings
 
 #: Nothing but loopback is asked: the User-Agent names no contact.
 _SETTINGS = FetchSettings(allow=("127.0.0.1",), delay_seconds=0.0, timeout_seconds=2.0, first_byte_seconds=2.0)

@@ -7,9 +7,9 @@ from scentline.agents.harvest.agent import read_outcome
 from scentline.agents.judge.examiner import PageReader
 from scentline.agents.judge.predicates import Predicates
 from scentline.agents.observe.positions import Positions
+from scentline.streams.crawl_settings import JudgeSettings
 from scentline.streams.facts import AccessPack, EvidencePack, SightingPack
 from scentline.streams.records import DeadLetter, Decoder, FetchOrder, Interests, LogPosition, RecordError
-from scentline.streams.settings import JudgeSettings
 
 _READER = PageReader(JudgeSettings(), 5_000_000)
 _READ: tuple[Callable[[bytes], Any], ...] = (

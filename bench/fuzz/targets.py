@@ -27,7 +27,8 @@ from scentline.models.reuse import unpack as unpack_state
 from scentline.models.semantic.table import SemanticTableError
 from scentline.models.semantic.table import unpack as unpack_table
 from scentline.models.url import MAX_LENGTH, canonical
-from scentline.streams.settings import JudgeSettings, ObserveSettings
+from scentline.streams.crawl_settings import JudgeSettings
+from scentline.streams.settings import ObserveSettings
 
 
 def sealed(data: bytes) -> None:

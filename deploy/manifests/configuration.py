@@ -2,13 +2,14 @@
 
 import json
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from pydantic.fields import FieldInfo
 
 from deploy.manifests.topics import CLUSTER, PARTITIONS, REPLICAS
 from scentline.streams.configuration import PREFIX, keys
+from scentline.streams.settings_docs import meanings
 
 #: Where a worker's container has its files.
 DATA = "/var/lib/scentline"
@@ -44,23 +45,22 @@ def configuration(prefix: str = "") -> str:
     if unknown := given.keys() - known.keys():
         raise ValueError(f"writing scentline.toml: no such settings: {', '.join(sorted(unknown))}")
     lines = [_HEAD]
-    section = ""
+    section, meaning = "", meanings()
     for key, field in known.items():
         here, dot, name = key.rpartition(".")
         if dot and here != section:
             section = here
             lines.append(f"\n[{section}]")
-        lines += _entry(key, name, field, given)
+        lines += textwrap.wrap(meaning[key], 108, initial_indent="# ", subsequent_indent="# ")
+        lines.append(_entry(key, name, field, given))
     return "\n".join(lines) + "\n"
 
 
-def _entry(key: str, name: str, field: FieldInfo, given: Mapping[str, Any]) -> Iterator[str]:
-    yield from textwrap.wrap(field.description or "", 108, initial_indent="# ", subsequent_indent="# ")
+def _entry(key: str, name: str, field: FieldInfo, given: Mapping[str, Any]) -> str:
     if key in given:
-        yield f"{name} = {json.dumps(given[key])}"
-    elif "SecretStr" in str(field.annotation):
-        yield f"# {name}: from the environment, {PREFIX}{key.upper().replace('.', '__')}"
-    elif field.default is None:
-        yield f"# {name}: none"
-    else:
-        yield f"# {name} = {json.dumps(field.default)}"
+        return f"{name} = {json.dumps(given[key])}"
+    if "SecretStr" in str(field.annotation):
+        return f"# {name}: from the environment, {PREFIX}{key.upper().replace('.', '__')}"
+    if field.default is None:
+        return f"# {name}: none"
+    return f"# {name} = {json.dumps(field.default)}"

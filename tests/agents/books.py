@@ -13,9 +13,10 @@ from scentline.agents.frontier.rows import FrontierShard, PageRow, ParentRow, id
 from scentline.models.page import Link
 from scentline.models.url import identifier
 from scentline.models.verdict import FAILED, Verdict
+from scentline.streams.crawl_settings import FrontierSettings, NewsSettings, Policy
 from scentline.streams.facts import Count, Label, Linked
 from scentline.streams.outbox import Message
-from scentline.streams.settings import FrontierSettings, NewsSettings, Policy, RevisitSettings
+from scentline.streams.settings import RevisitSettings
 from scentline.streams.topics import EVIDENCE
 from tests.agents.cells import add
 from tests.agents.shards import emitted

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from scentline.agents.fetch.result import Result
-from scentline.streams.settings import FetchSettings
+from scentline.streams.crawl_settings import FetchSettings
 
 #: Names a contact, so that any host may be asked.
 USER_AGENT = "Scentline/0.2 (+mailto:tests@crawler.internal)"

@@ -20,7 +20,7 @@ from scentline.agents.fetch.result import Early, Failure, Fetched, Moved, Result
 from scentline.agents.fetch.servers import Servers
 from scentline.agents.fetch.wire import FRAMING_BYTES
 from scentline.models.url import canonical
-from scentline.streams.settings import FetchSettings
+from scentline.streams.crawl_settings import FetchSettings
 from tests.agents.clocks import WaitingClock
 from tests.agents.loopback import (
     Answer,

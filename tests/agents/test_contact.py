@@ -9,7 +9,7 @@ from scentline.agents.fetch.client import Client
 from scentline.agents.fetch.contact import check_contact, names_contact, stays_home
 from scentline.agents.fetch.result import Failure, Fetched
 from scentline.streams.configuration import ConfigurationError
-from scentline.streams.settings import FetchSettings
+from scentline.streams.crawl_settings import FetchSettings
 from tests.agents.commands import complaint
 from tests.agents.loopback import fixed, serving, settings
 from tests.cases import each_case

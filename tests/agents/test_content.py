@@ -13,7 +13,7 @@ from scentline.agents.judge.parse import LEAST_WORDS, parse
 from scentline.models.page import Page
 from scentline.models.revisit.content import LINKS_BYTES, TEXT_BYTES, changed, links_digest, text_digest
 from scentline.models.words import words
-from scentline.streams.settings import JudgeSettings
+from scentline.streams.crawl_settings import JudgeSettings
 from tests.cases import each_case
 from tests.shared import shared
 

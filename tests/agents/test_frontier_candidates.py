@@ -46,9 +46,10 @@ from scentline.models.page import Link
 from scentline.models.url import host, identifier
 from scentline.models.verdict import FAILED
 from scentline.streams.configuration import ConfigurationError
+from scentline.streams.crawl_settings import LearnSettings
 from scentline.streams.facts import Beside, Failed, Inherited, Judged, Linked, Seeded, Together, Visited
 from scentline.streams.published import PredicateDefinition
-from scentline.streams.settings import LearnSettings, Settings
+from scentline.streams.settings import Settings
 from scentline.streams.topics import SIGHTINGS, partition_of
 from tests.agents.cells import a_cells, teach
 from tests.agents.shards import Disk, a_runtime, disk, put, take_in, write

@@ -19,9 +19,10 @@ from scentline.models.depth.growth import Growth
 from scentline.models.depth.site import ENOUGH
 from scentline.models.page import Link
 from scentline.models.url import host, identifier
+from scentline.streams.crawl_settings import FrontierSettings
 from scentline.streams.facts import Browsed, Failed, Inherited, Judged, Redirected, Seeded, Visited
 from scentline.streams.published import Outcome
-from scentline.streams.settings import FrontierSettings, Settings
+from scentline.streams.settings import Settings
 from scentline.streams.topics import SIGHTINGS
 from scentline_lab.depth.breadth import breadth_first
 from tests.agents.books import NO, a_book, lease, linked, page

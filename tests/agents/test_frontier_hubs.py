@@ -13,9 +13,9 @@ from scentline.agents.frontier.hubs import DAY, published
 from scentline.agents.frontier.keys import hub_key, hub_of, news_of, page_key
 from scentline.agents.frontier.rows import Found, FrontierRow, FrontierShard, HubRow
 from scentline.models.url import host
+from scentline.streams.crawl_settings import NewsSettings
 from scentline.streams.facts import Brought, Hub, Judged, Redirected, Relisted, Revisited
 from scentline.streams.records import Version
-from scentline.streams.settings import NewsSettings
 from scentline.streams.topics import EVIDENCE, SIGHTINGS, partition_of
 from tests.agents.books import YES, a_book, lease, linked, page
 from tests.agents.shards import Disk, disk, emitted, take_in

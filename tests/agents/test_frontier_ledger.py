@@ -18,10 +18,10 @@ from scentline.models.interest.features import BASE, word
 from scentline.models.interest.ratio import Base, significant_log
 from scentline.models.ledger import Ledger, Slots
 from scentline.models.lessons import lessons
+from scentline.streams.crawl_settings import LearnSettings
 from scentline.streams.facts import Count
 from scentline.streams.outbox import Message
 from scentline.streams.records import Decoder, Interests, Pack
-from scentline.streams.settings import LearnSettings
 from scentline.streams.topics import EVIDENCE
 from tests.agents.cells import a_change, a_count, add, cells_of, counts_of
 from tests.agents.shards import Disk, disk, write

@@ -14,8 +14,9 @@ from scentline.agents.frontier.news import NewsLooks, Prefixes, clicked
 from scentline.agents.frontier.rows import ClicksRow, FrontierRow, FrontierShard
 from scentline.models.news.clicks import DAY, day_of
 from scentline.models.news.outlinks import REFERRERS
+from scentline.streams.crawl_settings import NewsSettings
 from scentline.streams.facts import Access, Clicked, Hub
-from scentline.streams.settings import NewsSettings, Settings
+from scentline.streams.settings import Settings
 from scentline.streams.topics import ACCESSES, SIGHTINGS
 from scentline_lab.news.clicks import DailyClicks
 from tests.agents.books import YES, a_book, linked

@@ -21,8 +21,9 @@ from scentline.models.page import Link
 from scentline.models.patterns.mine import mine
 from scentline.models.patterns.ranking import RANKINGS, score
 from scentline.models.predicate import EVERY_PAGE
+from scentline.streams.crawl_settings import FrontierSettings
 from scentline.streams.facts import Visited
-from scentline.streams.settings import FrontierSettings, Settings
+from scentline.streams.settings import Settings
 from scentline.streams.topics import SIGHTINGS
 from scentline_lab.patterns.counts import BehaviourCounts
 from tests.agents.books import NO, YES, a_book, linked, page

@@ -34,8 +34,8 @@ from scentline.models.recount import JudgedPage
 from scentline.models.semantic.table import SemanticTable
 from scentline.models.url import host, identifier
 from scentline.models.verdict import FAILED
+from scentline.streams.crawl_settings import LearnSettings
 from scentline.streams.records import Weighting
-from scentline.streams.settings import LearnSettings
 from tests.agents.cells import a_cells, teach
 from tests.agents.pipeline import Bounds, Crawl, Pipeline, Place, a_place, links_of
 from tests.models.teaching import teach as teach_one

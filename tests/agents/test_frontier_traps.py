@@ -13,8 +13,9 @@ from scentline.agents.frontier.rows import PageRow, SpaceRow
 from scentline.agents.operate.inspect.explain import Explanation
 from scentline.agents.operate.inspect.in_words import describe
 from scentline.models.traps import Barren, space
+from scentline.streams.crawl_settings import FrontierSettings
 from scentline.streams.facts import Failed, Inherited, Judged, Seeded, Visited
-from scentline.streams.settings import FrontierSettings, Settings
+from scentline.streams.settings import Settings
 from tests.agents.books import NO, YES, a_book, lease, linked, page
 from tests.agents.pipeline import a_shard
 from tests.agents.shards import Disk, a_runtime, disk, take_in, write

@@ -26,11 +26,11 @@ from scentline.models.page import Link
 from scentline.models.recount import JudgedPage, recount
 from scentline.models.url import identifier
 from scentline.models.verdict import FAILED, Verdict
+from scentline.streams.crawl_settings import Policy
 from scentline.streams.facts import Hinted, Inherited, Judged, Linked, Revisited, Visited
 from scentline.streams.outbox import Message
 from scentline.streams.published import Change, Outcome
 from scentline.streams.records import Version
-from scentline.streams.settings import Policy
 from scentline.streams.topics import CHANGES, OUTCOMES, SIGHTINGS
 from tests.agents.books import NO, YES, a_book, counted, linked, page
 from tests.agents.shards import Disk, disk, emitted, take_in, write

@@ -14,7 +14,7 @@ from scentline.agents.fetch.resolver import Resolver
 from scentline.agents.fetch.result import UNKNOWN, Failure, Fetched, FetchError
 from scentline.models.url import canonical
 from scentline.models.url import host as host_of
-from scentline.streams.settings import FetchSettings
+from scentline.streams.crawl_settings import FetchSettings
 from tests.agents.loopback import fixed, serving, settings, untimed
 from tests.cases import each_case
 

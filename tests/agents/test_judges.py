@@ -22,7 +22,7 @@ from scentline.models.page import Page
 from scentline.models.predicate import Predicate, parse
 from scentline.models.predicate.parser import LANGUAGES
 from scentline.streams.configuration import ConfigurationError
-from scentline.streams.settings import JudgeSettings
+from scentline.streams.crawl_settings import JudgeSettings
 from tests.agents.commands import ROOT, last_line, printed
 from tests.agents.test_archive import write
 from tests.cases import each_case

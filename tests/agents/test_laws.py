@@ -28,10 +28,10 @@ from scentline.models.learner.lifts import MOST, base_rate, log_lift
 from scentline.models.learner.words import WORDS
 from scentline.models.ledger import Cells, Ledger
 from scentline.models.lessons import lessons
+from scentline.streams.crawl_settings import LearnSettings
 from scentline.streams.facts import Count
 from scentline.streams.inbox import Codec, Shard
 from scentline.streams.records import Decoder, Interests
-from scentline.streams.settings import LearnSettings
 from scentline.streams.topics import SIGHTINGS
 from scentline_lab.simulation.tally import Tally
 from tests.models.facts import LAWS, LISTS, PREDICATES, Fact

@@ -12,7 +12,7 @@ from scentline.agents.judge.parse import MAX_ANCHOR, MAX_HEADING, cut, parse
 from scentline.models.page import Link, Page
 from scentline.models.url import canonical
 from scentline.models.words import word_end, words
-from scentline.streams.settings import JudgeSettings
+from scentline.streams.crawl_settings import JudgeSettings
 from tests.cases import each_case
 from tests.shared import shared
 

@@ -29,9 +29,10 @@ from scentline.models.ledger import INT32
 from scentline.models.lessons import lessons
 from scentline.models.reuse import Combining, Learned, State, pack, unpack
 from scentline.models.verdict import FAILED
+from scentline.streams.crawl_settings import LearnSettings
 from scentline.streams.facts import EvidencePack, Label
 from scentline.streams.records import Decoder, Interests
-from scentline.streams.settings import LearnSettings, Settings
+from scentline.streams.settings import Settings
 from scentline.streams.topics import EVIDENCE, INTERESTS
 from scentline.streams.transport.publisher import JournalPublisher
 from scentline_lab.synthetic.web import SyntheticWeb

@@ -12,7 +12,7 @@ from warcio.archiveiterator import ArchiveIterator
 from scentline.agents.judge.parse import parse
 from scentline.models.traps import Barren, Bounds, dated, pattern, says_missing, space, trap
 from scentline.models.url import canonical, host
-from scentline.streams.settings import FrontierSettings, JudgeSettings
+from scentline.streams.crawl_settings import FrontierSettings, JudgeSettings
 from tests.cases import each_case
 from tests.shared import shared
 

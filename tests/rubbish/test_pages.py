@@ -9,7 +9,7 @@ from scentline.agents.judge.verdicts import Language
 from scentline.models.duplicates import sketch
 from scentline.models.predicate import View
 from scentline.models.predicate import parse as predicate
-from scentline.streams.settings import JudgeSettings
+from scentline.streams.crawl_settings import JudgeSettings
 from tests.agents.commands import environment
 from tests.patience import PATIENCE
 from tests.rubbish.pages import hostile_pages

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scentline.streams.configuration import ConfigurationError, Loaded, assignment, keys, load
+from scentline.streams.configuration import ConfigurationError, Loaded, assignment, load
 from scentline.streams.settings import Settings
 from tests.cases import each_case
 
@@ -172,10 +172,6 @@ def test_secrets_are_never_shown(tmp_path: Path) -> None:
     text = complaint(tmp_path, "[observe]\nuser_key = 987654")
     assert "observe.user_key can't be the value given" in text
     assert "987654" not in text
-
-
-def test_every_key_has_a_meaning() -> None:
-    assert [key for key, field in keys().items() if not field.description] == []
 
 
 @each_case("text", ["frontier.budget", "=1", ""])

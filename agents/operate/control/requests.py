@@ -17,6 +17,7 @@ from scentline.models.frontier.exclusions import Exclusions
 from scentline.models.predicate import PredicateError, parse
 from scentline.models.url import canonical, host
 from scentline.streams.configuration import ConfigurationError
+from scentline.streams.crawl_settings import JudgeSettings
 from scentline.streams.facts import Seeded
 from scentline.streams.logging import printable
 from scentline.streams.outbox import Message
@@ -33,7 +34,6 @@ from scentline.streams.published import (
     steering_key,
 )
 from scentline.streams.records import Pack, encode
-from scentline.streams.settings import JudgeSettings
 from scentline.streams.topics import PREDICATES, SIGHTINGS, STEERING, WATCHING, partition_of
 
 #: URLs in one request at most, and bytes of one.

@@ -28,9 +28,10 @@ from scentline.models.lessons import lessons
 from scentline.models.traps import space
 from scentline.models.url import host
 from scentline.models.verdict import FAILED
+from scentline.streams.crawl_settings import FrontierSettings, LearnSettings
 from scentline.streams.published import Exclusion
 from scentline.streams.records import Decoder, FetchOrder, RecordError
-from scentline.streams.settings import FrontierSettings, LearnSettings, Settings
+from scentline.streams.settings import Settings
 from scentline.streams.topics import FETCHES, STEERING, partition_of
 from scentline.streams.transport.journal import Journal
 

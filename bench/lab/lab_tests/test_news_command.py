@@ -11,7 +11,7 @@ import pytest
 from scentline.models.accesslog.apache import parse_combined
 from scentline.models.accesslog.entry import Entry
 from scentline.models.news.clicks import day_of
-from scentline.streams.settings import NewsSettings
+from scentline.streams.crawl_settings import NewsSettings
 from scentline_lab.news.command import PICTURES, TABLES, short
 from tests.agents.commands import TOLD_TO_END, complaint, last_line, printed, running, scentline
 from tests.patience import PATIENCE

@@ -23,8 +23,9 @@ from scentline.agents.progress import Progress
 from scentline.models.duplicates import Sketch, fingerprint
 from scentline.models.page import Link, Page
 from scentline.models.predicate import Predicate, View
+from scentline.streams.crawl_settings import JudgeSettings
 from scentline.streams.facts import Access
-from scentline.streams.settings import JudgeSettings, ObserveSettings, Settings
+from scentline.streams.settings import ObserveSettings, Settings
 from scentline_lab.simulation.virtual import NO_TEXTS, Texts
 from scentline_lab.spread import spread
 

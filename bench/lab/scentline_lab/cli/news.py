@@ -12,7 +12,7 @@ from scentline.agents.cli.options import Assignments, ConfigFile, OneSite, load_
 from scentline.agents.cli.output import print_json, print_table
 
 if TYPE_CHECKING:
-    from scentline.streams.settings import NewsSettings
+    from scentline.streams.crawl_settings import NewsSettings
     from scentline_lab.news.command import Result
 
 #: Hubs and prefixes that are printed; the files have all.

@@ -8,7 +8,8 @@ from typing import Any
 from pydantic import Field, ValidationError
 
 from scentline.streams.configuration import ConfigurationError
-from scentline.streams.settings import Count, PredicateName, Section
+from scentline.streams.crawl_settings import Count, Section
+from scentline.streams.settings import PredicateName
 from scentline_lab.evaluate.results import Results
 from scentline_lab.evaluate.run import Options
 from scentline_lab.evaluate.tables import (

@@ -15,7 +15,8 @@ from scentline.agents.progress import Progress, progress
 from scentline.models.news.clicks import DAY, Criterion, History
 from scentline.models.news.outlinks import Outlinks
 from scentline.streams.configuration import ConfigurationError
-from scentline.streams.settings import NewsSettings, Settings
+from scentline.streams.crawl_settings import NewsSettings
+from scentline.streams.settings import Settings
 from scentline_lab.news.clicks import DailyClicks
 from scentline_lab.news.discovery import News, NewsDiscovery
 from scentline_lab.news.measures import (

@@ -14,7 +14,7 @@ from scentline.models.news.clicks import Criterion, History, Kind, Standing, sta
 from scentline.models.news.outlinks import Hub
 from scentline.models.news.prefixes import NewsPrefix, NewsPrefixes
 from scentline.models.url import host
-from scentline.streams.settings import NewsSettings
+from scentline.streams.crawl_settings import NewsSettings
 from scentline_lab.news.discovery import Cut, News, NewsDiscovery, best_cut, prefixes
 from scentline_lab.output import rounded, write_table
 

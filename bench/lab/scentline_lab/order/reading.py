@@ -21,7 +21,8 @@ from scentline.models.ordering.estimate import Crawled
 from scentline.models.ordering.graph import Graph, Ints, pagerank
 from scentline.models.url import canonical
 from scentline.models.words import words
-from scentline.streams.settings import JudgeSettings, Settings
+from scentline.streams.crawl_settings import JudgeSettings
+from scentline.streams.settings import Settings
 from scentline_lab.depth.linkgraph import GraphError
 from scentline_lab.depth.linkgraph import read_graph as read_links
 from scentline_lab.reading import Body, bodies, chunks, indexable
