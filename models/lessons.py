@@ -8,10 +8,9 @@ after the verdict, the difference is counted, or taken back.
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from scentline.models.crowd.collaborative import features_of_crowd
-from scentline.models.crowd.evidence import signature
+from scentline.models.crowd.evidence import signature as signature_of
 from scentline.models.interest.factors import correction, union
-from scentline.models.interest.features import BASE, token, word
+from scentline.models.interest.features import BASE, region, signature, token, user, word
 from scentline.models.learner.lessons import IN_LINKS, LinkWords, change_of_links, link_lessons, own_lessons
 from scentline.models.url import tokens
 from scentline.models.verdict import FAILED, Verdict
@@ -98,10 +97,14 @@ class Lessons(NamedTuple):
     def of_crowd(
         self, visitors: Iterable[str], signers: Iterable[Sequence[str]], regions: Iterable[str]
     ) -> frozenset[str]:
-        """Return what the crowd adds: kept visitors, words of the signing pages, predicates of the regions."""
-        if self.users:
-            return features_of_crowd(visitors, signature(signers), regions)
-        return features_of_crowd(visitors, (), regions) if self.learned else NOTHING
+        """Return what the crowd adds: kept visitors, words of the signing pages, predicates of the regions.
+
+        All three may change after the page was judged: the difference is then counted, or taken back.
+        """
+        if not self.counts_crowd:
+            return NOTHING
+        words = signature_of(signers) if self.users else ()
+        return frozenset((*map(user, visitors), *map(signature, words), *map(region, regions)))
 
 
 _LESSONS = {

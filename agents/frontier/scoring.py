@@ -6,12 +6,18 @@ from typing import NamedTuple
 
 from scentline.agents.frontier.keys import beside_of, children_of, parent_key
 from scentline.agents.frontier.rows import BesideRow, ChildrenRow, FrontierShard, PageRow, ParentRow
-from scentline.models.crowd.collaborative import CrowdEvidence, crowd_contributions
 from scentline.models.crowd.evidence import SIGNERS, affinity_log, region_log, signature
 from scentline.models.interest.factors import kept
 from scentline.models.interest.features import BASE, USER
-from scentline.models.interest.linkage import Contribution, Evidence, contributions, ordered
-from scentline.models.interest.masks import UNSEEN, Mask, WordMasks
+from scentline.models.interest.linkage import (
+    Contribution,
+    CrowdEvidence,
+    Evidence,
+    contributions,
+    crowd_contributions,
+    ordered,
+)
+from scentline.models.interest.ratio import UNSEEN, Mask, WordMasks
 from scentline.models.interest.weights import Weights
 from scentline.models.learner.named import Naming
 from scentline.models.learner.plain import NAMED

@@ -30,8 +30,8 @@ _EXTENSIONS = """
     7z apk bz2 cab deb dmg exe gz iso jar msi pkg rar rpm tar tbz2 tgz txz war xz zip zst
 """
 _MEDIA_EXTENSIONS = frozenset(_EXTENSIONS.split())
-#: Types that say nothing of what was sent.
-_UNTOLD = frozenset({None, "application/octet-stream", "binary/octet-stream"})
+#: Types that do not say what was sent.
+_NO_TYPE = frozenset({None, "application/octet-stream", "binary/octet-stream"})
 
 
 def page_view(entry: Entry) -> str | None:
@@ -50,7 +50,7 @@ def page_view(entry: Entry) -> str | None:
 
 def _is_media(entry: Entry) -> bool:
     kind = entry.content_type
-    if kind is not None and kind not in _UNTOLD:
+    if kind is not None and kind not in _NO_TYPE:
         return kind in _MEDIA_TYPES or kind.partition("/")[0] in _MEDIA_KINDS
     folder, _, name = entry.url.partition("?")[0].partition("#")[0].rpartition("/")
     if folder.endswith(":/"):  # "http://example.zip" ends with its host

@@ -6,10 +6,9 @@ from typing import Any
 
 import msgspec
 
-from scentline.models.accesslog.entry import Entry, LogLineError
-from scentline.models.accesslog.fields import MONTHS, NAMES, entry_of, seconds_of
+from scentline.models.accesslog.entry import MONTHS, NAMES, Entry, LogLineError, entry_of, seconds_of
 
-#: For each field the names it is looked for under, the first found being meant; a dot leads into an object.
+#: The names of each field, of which the first found counts; a dot leads into an object.
 DEFAULTS: Mapping[str, tuple[str, ...]] = {
     "client": (
         *("client", "client_ip", "remote_addr", "remote_ip", "clientip", "ClientHost", "request.client_ip"),
@@ -49,11 +48,11 @@ _UNITS = ((1e17, 1e9), (1e14, 1e6), (1e11, 1e3))
 
 
 class JsonLines:
-    """Reads lines that are JSON objects; called with a line, it returns the entry.
+    """Parses lines that are JSON objects; called with a line, it returns the entry.
 
-    ``named`` are texts ``FIELD=NAME`` that say under which name a field is found instead of the usual ones
-    (`DEFAULTS`). A name with dots is one name, or leads into objects; of a list the first value is taken.
-    Raises ValueError for a text that names no field.
+    ``named`` are texts ``FIELD=NAME``, each with the name of a field instead of the usual ones (`DEFAULTS`). A
+    name with dots is one name, or leads into objects; of a list the first value is taken. Raises ValueError for
+    a text that names no field.
 
     >>> read = JsonLines(["url=page"])
     >>> read('{"ts": 1431857103.5, "client": "::1", "method": "GET", "page": "/a", "status": 200}').url

@@ -1,12 +1,13 @@
-"""Formats that a text with directives describes: literal text and fields, compiled to one linear pattern."""
+"""Formats that a text describes, Apache's ``LogFormat`` or Squid's ``logformat``: one linear pattern each."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import NamedTuple
 
 import msgspec
 
-from scentline.models.accesslog.entry import Entry, LogLineError
-from scentline.models.accesslog.fields import MONTHS, entry_of, seconds_of, unescaped
+from scentline.models.accesslog.entry import MONTHS, Entry, LogLineError, entry_of, seconds_of, unescaped
 from scentline.models.errors import ScentlineError
 
 #: Parts of a point in time, which have a form of their own.
@@ -35,16 +36,18 @@ _QUOTED = r'([^"\\]*+(?:\\.[^"\\]*+)*+)'
 
 
 class FormatTextError(ScentlineError, ValueError):
-    """A format's description that can't be used; the text names the directive and what was expected."""
+    """A format text that can't be used; the message names the directive and what was expected."""
 
     explains_itself = False
 
 
 class Field(msgspec.Struct, frozen=True):
-    """A directive: what it means ("" where it is passed over), how it is written, whether blanks pad it."""
+    """A directive of a format text."""
 
+    #: The field it gives, "" for none.
     name: str
     written: str
+    #: Whether blanks pad it.
     padded: bool = False
 
 
@@ -66,8 +69,135 @@ def time_fields(text: str, written: str) -> list[str | Field]:
     return found
 
 
+class Dialect(NamedTuple):
+    """How a server writes its format texts."""
+
+    #: What errors call a directive.
+    directive: str
+    #: Matches literal text, or a directive with its code, argument and width.
+    token: re.Pattern[str]
+    #: The field of each code, "" for none.
+    fields: Mapping[str, str]
+    #: The codes of a header of the request and of the answer.
+    headers: tuple[str, str]
+    #: The codes of a time that the argument describes as ``strftime`` does, and the default of that.
+    times: tuple[str, ...]
+    default_time: str
+    #: The fields of other arguments of a time.
+    epochs: Mapping[str, str] = MappingProxyType({})
+
+
+_HEADERS = {"referer": "referrer", "referrer": "referrer", "user-agent": "agent", "host": "host"}
+_ESCAPES = {r"\"": '"', r"\t": "\t", r"\\": "\\"}
+_MODIFIERS = r"(?:[<>]|!?\d{3}(?:,\d{3})*)*"
+_APACHE = Dialect(
+    "directive of Apache's LogFormat",
+    re.compile(
+        rf"(?P<literal>[^%]+)|%{_MODIFIERS}(?:\{{(?:begin:|end:)?(?P<argument>[^}}]*)\}})?"
+        r"(?P<code>\^[A-Za-z]{2}|.?)",
+        re.DOTALL,
+    ),
+    {
+        **dict.fromkeys("AcCDefHIklLnOPRSTxX", ""),
+        **{"a": "client", "h": "client", "u": "user", "r": "request", "m": "method", "U": "url", "q": "query"},
+        **{"s": "status", "b": "size", "B": "size", "v": "host", "V": "host", "p": "port"},
+    },
+    ("i", "o"),
+    ("t",),
+    "[%d/%b/%Y:%H:%M:%S %z]",
+    {
+        **{"sec": "epoch", "msec": "epoch milliseconds", "usec": "epoch microseconds"},
+        "msec_frac": "thousandths",
+    },
+)
+_IGNORED = """
+    sn err_code err_detail note >p >eui >la >lp >qos >nfmark la lp <a <A <p <la <lp <qos <nfmark
+    tr dt tS ui us credentials <Hs <rm <ru <rs <rd <rP <rp rv >rv <rv et ea ha >ha
+    Sh >st >sh <sh <sS <pt <tt io
+"""
+_SQUID_FIELDS = {  # "un" is the user that Squid settled on
+    **dict.fromkeys(_IGNORED.split(), ""),
+    **{">a": "client", ">A": "client", "un": "user", "ul": "user", "ue": "user", "ts": "epoch"},
+    **{"tu": "thousandths", ">Hs": "status", "Hs": "status", "mt": "type", "rm": "method", ">rm": "method"},
+    **{"ru": "url", ">ru": "url", "rp": "url", ">rp": "url", ">rs": "scheme", ">rd": "host", ">rP": "port"},
+    **{"<st": "size", "st": "size", "Ss": "action"},
+}
+_SQUID_CODES = "|".join(map(re.escape, sorted({*_SQUID_FIELDS, "tl", "tg", ">h", "<h"}, key=len, reverse=True)))
+_SQUID = Dialect(
+    "code of Squid's logformat",
+    re.compile(
+        r"(?P<literal>[^%]+)|%%|%[\"\['#/]?-?(?P<width>\d*)(?:\{(?P<argument>[^}]*)\})?"
+        rf"(?P<code>(?:ssl|tls|icap|adapt|transport|proxy_protocol)::[<>A-Za-z_]+|{_SQUID_CODES})"
+        r"(?:\{(?P<behind>[^}]*)\})?|%\S{0,20}",
+        re.DOTALL,
+    ),
+    _SQUID_FIELDS,
+    (">h", "<h"),
+    ("tl", "tg"),
+    "%d/%b/%Y:%H:%M:%S %z",
+)
+
+
+def apache(text: str) -> "Layout":
+    r"""Return the parser of an Apache ``LogFormat`` (mod_log_config); raises `FormatTextError`.
+
+    >>> parse = apache(r'%h %l %u %t \"%r\" %>s %b')
+    >>> parse('192.0.2.7 - - [17/May/2015:10:05:03 +0000] "GET /a HTTP/1.1" 200 5').url
+    '/a'
+    >>> apache("%h %Q")
+    Traceback (most recent call last):
+    ...
+    scentline.models.accesslog.layout.FormatTextError: %Q is no directive of Apache's LogFormat
+    """
+    return Layout(_tokens(re.sub(r'\\["t\\]', lambda escape: _ESCAPES[escape[0]], text), _APACHE))
+
+
+def squid(text: str) -> "Layout":
+    """Return the parser of a Squid ``logformat``; raises `FormatTextError`.
+
+    >>> parse = squid("%ts.%03tu %6tr %>a %Ss/%03>Hs %<st %rm %ru %[un %Sh/%<a %mt")
+    >>> parse("1286536309.586    921 192.0.2.7 TCP_MISS/200 507 GET http://example.org/ - "
+    ...       "HIER_DIRECT/198.51.100.1 text/html").time
+    1286536309.586
+    """
+    return Layout(_tokens(text, _SQUID))
+
+
+def _tokens(text: str, dialect: Dialect) -> list[str | Field]:
+    tokens: list[str | Field] = []
+    for found in dialect.token.finditer(text):
+        parts, written = found.groupdict(""), found[0]
+        if parts["literal"] or written == "%%":
+            tokens.append(parts["literal"] or "%")
+            continue
+        code, argument = parts["code"], parts["argument"] or parts.get("behind", "")
+        if code in dialect.times and argument not in dialect.epochs:
+            tokens += time_fields(argument or dialect.default_time, written)
+            continue
+        width = parts.get("width", "")
+        field = Field(_name(code, argument, written, dialect), written, width > "" and width[0] != "0")
+        before = tokens[-1] if tokens else ""
+        if field.name == "query" and isinstance(before, Field):  # %U%q is one URL
+            tokens[-1] = Field(before.name, before.written + written)
+        else:
+            tokens.append(field)
+    return tokens
+
+
+def _name(code: str, argument: str, written: str, dialect: Dialect) -> str:
+    if code in dialect.times:
+        return dialect.epochs[argument]
+    if code == dialect.headers[0]:
+        return _HEADERS.get(argument.lower(), "")
+    if code == dialect.headers[1]:
+        return "type" if argument.lower() == "content-type" else ""
+    if code not in dialect.fields and not code.startswith("^") and "::" not in code:
+        raise FormatTextError(f"{written} is no {dialect.directive}")
+    return dialect.fields.get(code, "")
+
+
 class Layout:
-    """Reads the lines of a format given as literals and fields; called with a line, it returns its entry.
+    """Parses lines of a format given as literals and fields; called with a line, it returns its entry.
 
     Raises `FormatTextError` where two fields have nothing between them, or where client, time, request, method
     or status are missing.

@@ -1,10 +1,10 @@
-"""Which format a log has: the one that is set, or the one that reads most of its first lines."""
+"""The format of a log: the one that is set, or the one that parses most of its first lines."""
 
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TypeAlias
 
-from scentline.models.accesslog import apache, squid
+from scentline.models.accesslog import layout
 from scentline.models.accesslog.apache import parse_combined, parse_common
 from scentline.models.accesslog.entry import Entry, LogLineError, text_of
 from scentline.models.accesslog.json_lines import JsonLines
@@ -15,14 +15,14 @@ from scentline.models.errors import ScentlineError
 
 Parser: TypeAlias = Callable[[str], Entry]
 
-#: How many of a log's first lines are looked at.
+#: How many of a log's first lines decide its format.
 SAMPLE = 20
 
-#: The formats that need nothing but the line; of two that read the same lines the first is meant.
+#: The formats that need nothing but the line; of two that parse the same lines the first one counts.
 FORMATS: Mapping[str, Parser] = MappingProxyType(
     {"squid": parse_squid, "combined": parse_combined, "common": parse_common}
 )
-#: The formats that are recognised.
+#: The formats that `recognise` knows.
 RECOGNISED = (*FORMATS, "w3c", "json")
 
 
@@ -31,7 +31,7 @@ class LogFormatError(ScentlineError, ValueError):
 
 
 def parsers(form: str = "auto", json_fields: Sequence[str] = ()) -> dict[str, Parser]:
-    """Return new parsers of the formats that lines may be of, by their names.
+    """Return new parsers by the names of their formats.
 
     ``form`` is "auto" for any that is recognised, a format's name, ``apache:`` or ``squid:`` and a description
     as in Apache's ``LogFormat`` or Squid's ``logformat``, or ``w3c:`` and the names of the fields.
@@ -45,7 +45,7 @@ def parsers(form: str = "auto", json_fields: Sequence[str] = ()) -> dict[str, Pa
         if form in every:
             return {form: every[form]}
     elif kind in ("apache", "squid"):
-        return {form: (apache if kind == "apache" else squid).layout(text)}
+        return {form: (layout.apache if kind == "apache" else layout.squid)(text)}
     elif kind == "w3c":
         return {form: W3C(text)}
     raise FormatTextError(
@@ -54,9 +54,9 @@ def parsers(form: str = "auto", json_fields: Sequence[str] = ()) -> dict[str, Pa
 
 
 def recognise(lines: Sequence[bytes], known: Mapping[str, Parser] | None = None) -> str:
-    """Return the name of the format that reads most of ``lines``, a log's first ones.
+    """Return the name of the format that parses most of ``lines``, a log's first ones.
 
-    Raises `LogFormatError` when none of the ``known`` parsers (all that are recognised) reads any.
+    Raises `LogFormatError` when none of the ``known`` parsers (by default all) parses any.
 
     >>> recognise([b'192.0.2.7 - - [17/May/2015:10:05:03 +0000] "GET /a HTTP/1.1" 200 5'])
     'common'

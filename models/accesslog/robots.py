@@ -1,15 +1,15 @@
-"""Robots in a log: programs whose accesses say nothing of what people look for."""
+"""Robots in a log: programs whose accesses do not show what people look for."""
 
 import math
 import re
 
 from scentline.models.accesslog.entry import Entry
 
-#: Viewers counted in one minute, beyond them nobody more is; and robots remembered.
+#: Viewers counted in one minute, and robots remembered.
 KEPT = 50_000
-#: Clocks told apart: machines whose lines meet in one log, and lines that were given a wrong time.
+#: Clocks kept apart: machines that write one log, and lines with a wrong time.
 CLOCKS = 4
-#: Minutes by which a line may lie beside a clock that it is still taken to be of.
+#: Minutes by which a line's time may differ from its clock's.
 _NEAR = 60
 _MINUTE = 60.0
 
@@ -32,10 +32,10 @@ class _Clock:
 
 
 class Rates:
-    """Counts views of the minute that is open; a late line counts to it as well.
+    """Counts views of the open minute; a late line counts to it as well.
 
-    A line whose time is more than an hour away, in the future or the past, opens a minute of its own and leaves
-    the other one open: a wrong time neither holds a minute open nor empties it. The last four are kept.
+    A line whose time is more than an hour away opens a minute of its own and leaves the other one open, so that
+    a wrong time neither holds a minute open nor empties it. The last four are kept.
 
     >>> rates = Rates()
     >>> [rates.count("ann", time) for time in (60.0, 61.0, 1e11, 62.0, 1e11, 120.0)]
@@ -68,8 +68,8 @@ class Rates:
         return clock
 
 
-#: What names a robot within its agent, in any case: "bot", "crawler" or "spider" at the end of a word ("Cubot"
-#: is a telephone); a page or address to turn to, which people's programs do not send; these, as whole words.
+#: What names a robot in its agent, in any case: "bot", "crawler" or "spider" at the end of a word ("Cubot" is a
+#: telephone); a URL or mail address, which browsers do not send; these, as whole words.
 _PROGRAMS = r"""
     aiohttp archiver bingpreview curl facebookexternalhit feedfetcher-google feedparser fetcher
     go-http-client harvester headlesschrome heritrix httpclient httpx ia_archiver indexer java(?=/) libfetch
@@ -85,18 +85,18 @@ _AGENT = re.compile(
     re.IGNORECASE | re.ASCII,
 )
 
-#: Agents whose answer is remembered, and characters of one: logs have few.
+#: Agents remembered, and characters of one: logs have few.
 _AGENTS = 10_000
 _AGENT_LENGTH = 500
 
 
 class Robots:
-    """Tells a log's robots by its lines up to now, and by nothing else: the same lines, the same answers.
+    """Detects a log's robots by its lines up to now alone: the same lines give the same answers.
 
     A user or address is a robot from the line on
 
     - whose agent names one ("robot by agent": of that line only, since people may share the address);
-    - with which it asked for robots.txt ("robot by robots.txt");
+    - with which it requested robots.txt ("robot by robots.txt");
     - with which it views more than ``rate`` pages in a minute of the log's own time ("robot by rate"), or its
       client, under whatever names, more than ``client_rate``; 0 is no limit.
 
@@ -117,15 +117,15 @@ class Robots:
         self._client_views = Rates()
 
     def ask(self, identity: str, entry: Entry) -> None:
-        """Take in a request of any kind: one for robots.txt makes its sender a robot."""
+        """Note a request of any kind: one for robots.txt makes its sender a robot."""
         url = entry.url
         if "/robots.txt" in url and url.partition("?")[0].endswith("/robots.txt"):
             self._note(identity, "robot by robots.txt")
 
     def reason(self, identity: str, entry: Entry, client: str | None = None) -> str | None:
-        """Return why the viewer of a page is a robot, None where it is none as far as is known.
+        """Return why the viewer of a page is a robot, None where it seems to be none.
 
-        ``client`` is the client that the view came from, None where that is not told.
+        ``client`` is the client that the view came from, None where it is unknown.
         """
         if entry.agent is not None and self._named(entry.agent):
             return "robot by agent"
@@ -134,11 +134,11 @@ class Robots:
         found = self._of(identity)
         if client is None or not self._client_rate:
             return found
-        # All of a client is another than the user of that name, who may be one of many there.
-        everybody = f"all of {client}"
-        if self._client_views.count(everybody, entry.time) > self._client_rate:
-            self._note(everybody, "robot by rate")
-        return found or self._of(everybody)
+        # All users of a client are not the user of its name, who may be one of many.
+        every_user = f"all of {client}"
+        if self._client_views.count(every_user, entry.time) > self._client_rate:
+            self._note(every_user, "robot by rate")
+        return found or self._of(every_user)
 
     def _of(self, identity: str) -> str | None:
         return self._known.get(identity) or self._older.get(identity)

@@ -2,11 +2,10 @@
 
 import re
 
-from scentline.models.accesslog.entry import Entry, LogLineError
-from scentline.models.accesslog.fields import entry_of, seconds_of
+from scentline.models.accesslog.entry import Entry, LogLineError, entry_of, seconds_of
 
-#: What the fields tell, in lower case; others are passed over.
-_TOLD = {
+#: The meaning of the fields, in lower case; others are ignored.
+_MEANING = {
     **{"c-ip": "client", "cs-username": "user", "cs-method": "method", "cs-uri": "url", "cs-uri-stem": "stem"},
     **{"cs-uri-query": "query", "cs-uri-scheme": "scheme", "cs-host": "host", "cs(host)": "host"},
     **{"cs-uri-port": "port", "sc-status": "status", "sc-bytes": "size", "rs(content-type)": "type"},
@@ -23,7 +22,7 @@ _TIME = re.compile(r"([01]\d|2[0-3]):([0-5]\d)(?::([0-5]\d|60)(\.\d{1,9})?)?", r
 
 
 class W3C:
-    """Reads a log line by line: `directive` is asked first, called with any other line it returns the entry.
+    """Parses a log line by line: `directive` comes first; called with any other line, it returns the entry.
 
     ``fields`` are those of the first lines, as a ``#Fields`` line names them, for senders who leave it out.
     Times are in UTC. IIS writes blanks in the agent as "+".
@@ -76,8 +75,8 @@ class W3C:
         return entry_of(time, fields)
 
     def _name(self, text: str) -> str:
-        """Take the fields' names, none where they do not suffice; return what is missing."""
-        names = [_TOLD.get(name.lower(), "") for name in text.split()]
+        """Set the fields' names, none where they do not suffice; return what is missing."""
+        names = [_MEANING.get(name.lower(), "") for name in text.split()]
         absent = [name for name in _NEEDED if name not in names]
         if "client" not in names and "user" not in names:
             absent.append("client")

@@ -84,12 +84,6 @@ def signature(pages: Iterable[Sequence[str]]) -> frozenset[str]:
     return frozenset(chain.from_iterable(words[:WORDS] for words in pages))
 
 
-def signature_log(words: Iterable[str], table: RatioTable) -> float:
-    """Return log I^SF of a page with the signature ``words``: the significant ones' log ratios, added up."""
-    logs = table.logs
-    return math.fsum(logs[name] for name in words if name in logs)
-
-
 def crowd_table(t: float, denominator: Denominator) -> RatioTable:
     """Return an empty table of users, or of words of signatures.
 

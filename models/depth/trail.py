@@ -1,16 +1,22 @@
-"""One user's session on one site, small enough to be kept with the user: levels told as views come.
+"""A user's session on a site, small enough to be kept with the user, and what of a log belongs to none.
 
-`models.depth.sessions` has a whole session in memory until it ends. Here it may never end, for its user may
-never come back; so what a view changes is told at once, and taken back where a link that is followed later is a
-short cut.
+A session may never end, as its user may never come back. So a view changes counts at once, and what a link that
+is followed later makes shorter is taken back. Baeza-Yates and Castillo 2004, sections 3 and 4.
 """
 
+import re
 from typing import Final, TypeAlias
 
 import msgspec
 
-from scentline.models.depth.sessions import ELSEWHERE, FRAME, MAX_VIEWS, PAUSE
-
+#: Views of a session, and pages; a longer one is cut, and goes on as another.
+MAX_VIEWS = 500
+#: Seconds without an access that end a session (the paper's section 4).
+PAUSE: Final = 30 * 60.0
+#: Seconds from a page to a page it refers to within which no one has read and clicked: that is a frame.
+FRAME: Final = 1.0
+#: The referrer of a view that came from elsewhere than the site.
+ELSEWHERE: Final = ""
 #: Sites on which a user's sessions are kept; one on a further site ends the one longest without a view.
 MOST_SITES: Final = 8
 #: Changes of the number of page views: (level, change).
@@ -20,20 +26,33 @@ Changes: TypeAlias = list[tuple[int, int]]
 class Trail(msgspec.Struct, array_like=True, gc=False):
     """A session that goes on: its pages, numbered in their order, and the links followed between them.
 
-    ``last`` is the time of the last access, ``shown`` that of the last page which is no frame, ``at`` the
-    number of the page seen last, ``seen`` the views in all. A page has a ``numbers`` entry by its identifier, a
-    ``levels`` and a ``views`` entry by its number; a frame has the number of the page it is in. A link is
-    `MAX_VIEWS` times the number of its page plus that of its target: there may be many, and they are one list.
+    The depth of a page in a session is the length of the shortest path from the start page through the pages
+    seen during the session (section 3): a link followed late may be a short cut.
     """
 
+    #: Times of the last access, and of the last page that is no frame.
     last: float
     shown: float
+    #: The number of the page seen last.
     at: int
+    #: All views.
     seen: int
+    #: By identifier; a frame has the number of the page that it is in.
     numbers: dict[bytes, int]
+    #: By number.
     levels: list[int]
     views: list[int]
+    #: Each `MAX_VIEWS` times the number of its page plus that of its target.
     links: list[int] = []
+
+    @classmethod
+    def begin(cls, time: float, page: bytes, came_from: bytes | None, changes: Changes) -> "Trail":
+        """Begin a session with a page, or with the page of the site that refers to it."""
+        trail = cls(time, time, 0, 1, {came_from or page: 0}, [0], [1])
+        changes.append((0, 1))
+        if came_from is not None:
+            trail.follow(page, changes)
+        return trail
 
     @property
     def level(self) -> int:
@@ -41,18 +60,42 @@ class Trail(msgspec.Struct, array_like=True, gc=False):
         return self.levels[self.at]
 
     def goes_on(self, time: float, page: bytes, referrer: bytes | str | None, referrers: bool) -> bool:
-        """Tell whether a view belongs to this session: the rules are those of `Sessions`."""
+        """Return whether a view belongs to this session.
+
+        A view that came from elsewhere, or without a referrer in a log that has ``referrers``, begins another:
+        the paper's "jump" and "start" are one ("indistinguishable in terms of the resulting distribution").
+        Without a referrer, a page of the session is seen again.
+        """
         if abs(time - self.last) > PAUSE or self.seen >= MAX_VIEWS or len(self.numbers) >= MAX_VIEWS:
             return False
         return referrer != ELSEWHERE and (referrer is not None or not referrers or page in self.numbers)
 
-    def frame(self, time: float, page: bytes, referrer: bytes) -> bool:
-        """Take a page for a part of that of the last view where it came with it; tell whether it did."""
-        inside = page not in self.numbers and self.numbers.get(referrer) == self.at
-        if inside and 0 <= time - self.shown <= FRAME:
+    def view(self, time: float, page: bytes, came_from: bytes | None, changes: Changes) -> bool:
+        """View a page of the site; return False for a frame of the page seen last, which is no view.
+
+        What the log lacks, because a cache answered, is put back: where another page than the last referred to
+        the view, that page was seen before it.
+        """
+        self.last = time
+        if came_from is None:
+            self.arrive(page, changes)
+        elif (
+            page not in self.numbers
+            and self.numbers.get(came_from) == self.at
+            and 0 <= time - self.shown <= FRAME
+        ):
             self.numbers[page] = self.at
-            return True
-        return False
+            return False
+        else:
+            if self.numbers.get(came_from) != self.at:
+                self.arrive(came_from, changes)
+            self.follow(page, changes)
+        self.shown = time
+        return True
+
+    def _frames(self, time: float, page: bytes, came_from: bytes) -> bool:
+        fresh = page not in self.numbers and self.numbers.get(came_from) == self.at
+        return fresh and 0 <= time - self.shown <= FRAME
 
     def arrive(self, page: bytes, changes: Changes) -> None:
         """View a page again where the session has it, else by a link on that of the last view."""
@@ -83,7 +126,7 @@ class Trail(msgspec.Struct, array_like=True, gc=False):
         changes.append((self.levels[number], 1))
 
     def _shorten(self, start: int, changes: Changes) -> None:
-        """Bring the levels up to date that a new link on a page makes less: breadth-first from there."""
+        """Lower the levels that a new link on a page makes less: breadth-first from there."""
         reached = [start]
         for page in reached:
             level = self.levels[page] + 1
@@ -95,30 +138,29 @@ class Trail(msgspec.Struct, array_like=True, gc=False):
 
 
 class Browsing(msgspec.Struct, array_like=True):
-    """What is kept of a user to tell levels: the ``trails`` by site, those viewed last at the end.
+    """A user's sessions on the sites viewed last."""
 
-    ``referred`` says whether a view of his ever had a referrer.
-    """
-
+    #: Whether any view had a referrer.
     referred: bool = False
+    #: By site, the one viewed last at the end.
     trails: dict[str, Trail] = {}
 
     def view(
         self, site: str, time: float, page: bytes, referrer: bytes | str | None, *, referrers: bool
     ) -> tuple[int, bool, Changes] | None:
-        """Take in a page view on a site; return what it adds to the site's sessions, None for a frame.
+        """Add a page view on a site; return what it adds to the site's sessions, None for a frame.
 
         That is the level of the page, whether a session began with the view, and how the number of page views
-        of levels changed. ``page`` and ``referrer`` are identifiers of pages of the site, the referrer also
-        `ELSEWHERE` or None as for `Sessions.view`. ``referrers`` says whether the log is known to have some.
+        of levels changed. ``page`` and ``referrer`` are identifiers of pages of the site; the referrer may also
+        be `ELSEWHERE`, or None where none was sent. ``referrers`` says whether the log is known to have some.
 
         >>> browsing = Browsing()
         >>> for second, page in enumerate((b"home", b"news", b"item")):
-        ...     told = browsing.view("a.org", 60.0 * second, page, None, referrers=False)
-        >>> told
+        ...     found = browsing.view("a.org", 60.0 * second, page, None, referrers=False)
+        >>> found
         (2, False, [(2, 1)])
 
-        Then the item is viewed from the home page, which was seen again in a cache: it is one link away only.
+        Then the item is viewed from the home page, which a cache had: it is one link away only.
 
         >>> browsing.view("a.org", 200.0, b"item", b"home", referrers=True)
         (1, False, [(0, 1), (2, -1), (1, 1), (1, 1)])
@@ -126,37 +168,61 @@ class Browsing(msgspec.Struct, array_like=True):
         if referrer is not None:
             self.referred = True
         came_from = referrer if isinstance(referrer, bytes) and referrer != page else None
-        trail = self.trails.pop(site, None)
-        if trail is None or not trail.goes_on(time, page, referrer, referrers):
-            return self._begin(site, time, page, came_from)
-        trail.last = time
-        self.trails[site] = trail
-        changes: Changes = []
-        if came_from is None:
-            trail.arrive(page, changes)
-        elif trail.frame(time, page, came_from):
-            return None
+        trail, changes = self.trails.pop(site, None), list[tuple[int, int]]()
+        begun = trail is None or not trail.goes_on(time, page, referrer, referrers)
+        if trail is None or begun:
+            self._make_room(time)
+            trail = self.trails[site] = Trail.begin(time, page, came_from, changes)
         else:
-            if trail.numbers.get(came_from) != trail.at:
-                trail.arrive(came_from, changes)
-            trail.follow(page, changes)
-        trail.shown = time
-        return trail.level, False, changes
-
-    def _begin(self, site: str, time: float, page: bytes, came_from: bytes | None) -> tuple[int, bool, Changes]:
-        """Begin a session with a page, or with the page of the site that refers to it."""
-        self._make_room(time)
-        changes = [(0, 1)]
-        trail = Trail(time, time, 0, 1, {came_from or page: 0}, [0], [1])
-        if came_from is not None:
-            trail.follow(page, changes)
-        self.trails[site] = trail
-        return trail.level, True, changes
+            self.trails[site] = trail
+            if not trail.view(time, page, came_from, changes):
+                return None
+        return trail.level, begun, changes
 
     def _make_room(self, now: float) -> None:
-        """Forget what can't go on, and what is one site too many, those longest without a view first."""
+        """Forget sessions that can't go on, and one site too many: those longest without a view first."""
         while self.trails:
             site = next(iter(self.trails))
             if len(self.trails) < MOST_SITES and now - self.trails[site].last <= PAUSE:
                 return
             del self.trails[site]
+
+
+#: What does "not respond to the logic of page browsing": mail, content management, shops' carts, feeds and
+#: programs' interfaces, by segments of a path without their extension. In lower case, as programs are: an
+#: article may be on the Atom.
+_SEGMENTS = r"""
+    webmail roundcube squirrelmail horde mailman owa
+    wp-admin wp-login wp-cron wp-json wp-signup xmlrpc administrator admin login logout signin signup
+    phpmyadmin pma mysqladmin cpanel plesk typo3 umbraco
+    cart checkout my-account
+    feed feeds rss rss2 rdf atom
+    api ajax graphql oauth cgi-bin
+"""
+_APPLICATION = re.compile(
+    r"/(?:" + "|".join(_SEGMENTS.split()) + r")(?:\.(?:php\d?|aspx?|jsp|cgi|pl|xml|rdf|html?))?(?:/|\Z)"
+)
+_FEED = re.compile(r"[?&](?:flav|feed|format)=(?:atom|rss|rdf|feed)", re.IGNORECASE)
+#: What is sent to break in: paths out of the site, scripts and SQL in a query, shells, runs that overflow.
+_ATTACK = re.compile(
+    r"\.\./|%2e%2e|%00|/etc/passwd|/proc/self|<script|%3cscript|union(?:\+|%20)+(?:all(?:\+|%20)+)?select"
+    r"|cmd\.exe|root\.exe|default\.ida|/bin/(?:ba)?sh|\$\{jndi|\.(?:env|git|htaccess)(?:/|\Z)"
+    r"|(?:%u[0-9a-f]{4}){4}|(.)\1{99}",
+    re.IGNORECASE,
+)
+
+
+def unbrowsed(url: str) -> str:
+    """Return why a view of a URL is no browsing, "attack" or "application"; empty where it is (section 4).
+
+    >>> unbrowsed("http://example.org/wp-login.php"), unbrowsed("http://example.org/blog/feed/")
+    ('application', 'application')
+    >>> unbrowsed("http://example.org/?page=..%2F..%2F../etc/passwd")
+    'attack'
+    >>> unbrowsed("http://example.org/login-problems.html")
+    ''
+    """
+    path, _, query = url.partition("://")[2].partition("?")
+    if _ATTACK.search(url):
+        return "attack"
+    return "application" if _APPLICATION.search(path) or (query and _FEED.search(f"?{query}")) else ""

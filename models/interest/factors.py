@@ -16,40 +16,14 @@ from collections.abc import Set as AbstractSet
 
 import msgspec
 
-from scentline.models.interest.features import BASE, link, token, word
+from scentline.models.interest.features import link, word
 from scentline.models.interest.ratio import Base, RatioTable, interest
-from scentline.models.url import tokens
 from scentline.models.verdict import Verdict
 
 
 def union(parents: Iterable[frozenset[str]]) -> frozenset[str]:
     """Return M, the words that are true of a candidate: present in at least one page pointing to it."""
     return frozenset().union(*parents)
-
-
-def content_log(parents: Iterable[frozenset[str]], words: RatioTable) -> float:
-    """Return log I_c(C), equation (7): each significant word once, however many of the ``parents`` hold it.
-
-    ``parents`` are the word sets of the in-linking pages, whole or cut down to significant words. The sum is
-    exact, so it does not depend on the order in which a set gives its words.
-    """
-    significant = words.significant
-    present: set[str] = set()
-    for parent in parents:
-        present |= parent & significant
-    return math.fsum(map(words.logs.__getitem__, present))
-
-
-def features_of(url: str, parent_words: Iterable[frozenset[str]]) -> frozenset[str]:
-    """Return the features a judged page is counted under: base, URL tokens, words of its in-linking pages.
-
-    ``parent_words`` are the word sets of the judged in-linking pages that are kept. The page's verdict is
-    counted once under each feature.
-    """
-    features = {word(name) for name in union(parent_words)}
-    features.update(map(token, tokens(url)))
-    features.add(BASE)
-    return frozenset(features)
 
 
 def link_features(verdict: Verdict) -> frozenset[str]:
@@ -60,10 +34,7 @@ def link_features(verdict: Verdict) -> frozenset[str]:
 def correction(
     before: Iterable[frozenset[str]], after: Iterable[frozenset[str]]
 ) -> tuple[frozenset[str], frozenset[str]]:
-    """Return the word features (added, removed) of a judged page whose in-linking pages' words changed.
-
-    It equals the difference of the two `features_of`, without naming the features that stay.
-    """
+    """Return the word features (added, removed) of a judged page whose in-linking pages' words changed."""
     old, new = list(before), list(after)
     added = _beyond([words for words in new if words not in old], old)
     removed = _beyond([words for words in old if words not in new], new)
@@ -71,7 +42,6 @@ def correction(
 
 
 def _beyond(parts: list[frozenset[str]], others: list[frozenset[str]]) -> frozenset[str]:
-    """Return the words of ``parts`` that none of ``others`` has: they are few, so the rest is not united."""
     left = union(parts)
     for words in others:
         left -= words
@@ -88,29 +58,17 @@ def token_log(tokens: AbstractSet[str], ratios: RatioTable) -> float:
 
 
 class LinkTable(msgspec.Struct, frozen=True, array_like=True):
-    """Table 1 as counts of links whose two ends are judged.
+    """Table 1 as counts of judged links: all, and those to a page that satisfies the predicate.
 
-    ``satisfying`` and ``failing`` are the links from pages that do, and do not, satisfy the predicate: how
-    many there are, and how many of these lead to a page that satisfies it.
+    >>> table, base = LinkTable(satisfying=(12_000, 7_000), failing=(88_000, 4_500)), Base(10_000, 1_000)
+    >>> round(table.p(base), 9), round(table.q(base), 9)
+    (7.0, 0.5)
     """
 
+    #: Links from pages that satisfy the predicate.
     satisfying: tuple[int, int] = (0, 0)
+    #: Links from pages that do not.
     failing: tuple[int, int] = (0, 0)
-
-    @property
-    def links(self) -> int:
-        """All links whose two ends are judged."""
-        return self.satisfying[0] + self.failing[0]
-
-    def fractions(self) -> tuple[float, float, float, float]:
-        """Return f1 to f4 of Table 1: the shares of pred-pred, pred-non, non-pred and non-non links.
-
-        >>> LinkTable((300, 70), (700, 30)).fractions()
-        (0.07, 0.23, 0.03, 0.67)
-        """
-        (sources, hits), (others, other_hits) = self.satisfying, self.failing
-        links = self.links or 1
-        return hits / links, (sources - hits) / links, other_hits / links, (others - other_hits) / links
 
     def p(self, base: Base) -> float:
         """Return p = f1 / (P(C) P(C)), the interest ratio of an in-linking page that satisfies the predicate.
@@ -130,7 +88,8 @@ class LinkTable(msgspec.Struct, frozen=True, array_like=True):
         sources, hits = row
         if sources <= 0 or not base.informative:
             return 1.0
-        return interest(hits, self.links * base.rate * source_rate)
+        links = self.satisfying[0] + self.failing[0]
+        return interest(hits, links * base.rate * source_rate)
 
 
 def locality_log(parents: int, satisfying: int, table: LinkTable, base: Base) -> float:

@@ -1,45 +1,40 @@
-"""The priority of a candidate from links alone (Aggarwal 2004, section 3, PriorityValue)."""
+"""What each feature adds to a candidate's priority by links and by users (Aggarwal 2004, section 3, (14))."""
 
 import math
 from collections.abc import Iterable, Iterator
 
 import msgspec
 
+from scentline.models.crowd.evidence import region_log
 from scentline.models.interest.factors import union
-from scentline.models.interest.features import link, token, word
+from scentline.models.interest.features import OUTSIDE, link, region, signature, token, user, word
 from scentline.models.interest.ratio import RatioTable, interest, ratio, significance
 from scentline.models.interest.weights import Weights
 
-#: Weights of the logs of content, URL tokens, links and siblings in the sum.
-Factors = tuple[float, float, float, float]
-
-EQUAL: Factors = (1.0, 1.0, 1.0, 1.0)
-
 
 class Evidence(msgspec.Struct, frozen=True):
-    """What is known of a candidate for one predicate.
+    """What links say of a candidate for one predicate."""
 
-    ``parents`` are the word sets of its kept in-linking pages, whole or cut down to those that are significant,
-    and ``tokens`` the tokens of its URL. Of its ``k`` judged in-linking pages ``m`` satisfy the predicate,
-    and of its ``v`` distinct visited siblings ``s`` do.
-    """
-
+    #: The word sets of its kept in-linking pages.
     parents: tuple[frozenset[str], ...] = ()
+    #: Those of its URL.
     tokens: frozenset[str] = frozenset()
+    #: Its judged in-linking pages, and those of them that satisfy the predicate.
     k: int = 0
     m: int = 0
+    #: Its distinct visited siblings, and those of them that satisfy the predicate.
     v: int = 0
     s: int = 0
 
 
-class Score(msgspec.Struct, frozen=True, array_like=True):
-    """Logs of the four interest ratios (not weighted) and ``total``, their weighted sum: the priority."""
+class CrowdEvidence(msgspec.Struct, frozen=True):
+    """What a log says of a candidate for one predicate."""
 
-    content: float
-    tokens: float
-    links: float
-    siblings: float
-    total: float
+    visitors: tuple[str, ...] = ()
+    #: Those of its signature.
+    words: frozenset[str] = frozenset()
+    #: Whether it lies in the predicate's region of temporal locality; None without an access to it.
+    within: bool | None = None
 
 
 class Contribution(msgspec.Struct, frozen=True, array_like=True):
@@ -57,22 +52,8 @@ class Contribution(msgspec.Struct, frozen=True, array_like=True):
     log: float
 
 
-def score(evidence: Evidence, weights: Weights, factors: Factors = EQUAL) -> Score:
-    """Return PriorityValue = log I_c(C) + log I_u(C) + log I_l(C) + log I_s(C), weighted by ``factors``."""
-    logs = (
-        weights.content_log(evidence.parents),
-        weights.token_log(evidence.tokens),
-        weights.link_log(evidence.k, evidence.m),
-        weights.sibling_log(evidence.v, evidence.s),
-    )
-    return Score(*logs, total=math.fsum(factor * log for factor, log in zip(factors, logs, strict=True)))
-
-
 def contributions(evidence: Evidence, weights: Weights) -> list[Contribution]:
-    """Return what each known feature of a candidate adds to its priority, the largest effect first.
-
-    Here ``evidence.parents`` are whole, or words that are not significant are missing.
-    """
+    """Return what each known feature of a candidate adds to its priority, the largest effect first."""
     found = [
         *events(weights, weights.words, {name: word(name) for name in union(evidence.parents)}),
         *events(weights, weights.tokens, {name: token(name) for name in evidence.tokens}),
@@ -117,3 +98,30 @@ def _siblings(evidence: Evidence, weights: Weights) -> Iterator[Contribution]:
         deviation = significance(evidence.v, evidence.s, base, weights.denominator)
         name = f"siblings:{weights.predicate}"
         yield Contribution(name, evidence.v, evidence.s, factor, deviation, math.log(factor))
+
+
+def crowd_contributions(evidence: CrowdEvidence, weights: Weights) -> Iterator[Contribution]:
+    """Yield what each known feature of log I^C (Aggarwal 2004, equation 14) adds; users by their pseudonyms.
+
+    Of a page of the log there are both ratios of the region, f1 / P(U) and f2 / P(U): one of them adds.
+    """
+    yield from events(weights, weights.users, {name: user(name) for name in evidence.visitors})
+    yield from events(weights, weights.signatures, {name: signature(name) for name in evidence.words})
+    for inside, (pages, hits) in region_cells(weights).items():
+        if evidence.within is not None and (pages or inside == evidence.within):
+            log = region_log(inside, weights.region, weights.base)
+            deviation = significance(pages, hits, weights.base, weights.denominator, "pages")
+            name = f"{region(weights.predicate)}{'' if inside else OUTSIDE}"
+            adds = log if inside == evidence.within else 0.0
+            yield Contribution(name, pages, hits, math.exp(log), deviation, adds)
+
+
+def region_cells(weights: Weights) -> dict[bool, tuple[int, int]]:
+    """Return the judged pages and hits in the region of temporal locality (12), and outside (13).
+
+    Nothing where there is no rate to compare with.
+    """
+    base, (pages, hits) = weights.base, weights.region
+    if not base.informative:
+        return {}
+    return {True: (pages, hits), False: (base.pages - pages, base.hits - hits)}

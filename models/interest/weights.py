@@ -5,7 +5,7 @@ from collections.abc import Set as AbstractSet
 from types import MappingProxyType
 
 from scentline.models.crowd.evidence import crowd_table
-from scentline.models.interest.factors import LinkTable, content_log, locality_log, sibling_log, token_log
+from scentline.models.interest.factors import LinkTable, locality_log, sibling_log, token_log
 from scentline.models.interest.features import BASE, SIGNATURE, TOKEN, USER, WORD, link, region
 from scentline.models.interest.ratio import Base, Cell, Denominator, RatioTable
 from scentline.models.ledger import Ledger
@@ -124,10 +124,6 @@ class Weights:
     def users(self) -> RatioTable:
         """Users: counts, and the logs of significant ratios."""
         return self._fresh()._users
-
-    def content_log(self, parents: Iterable[frozenset[str]]) -> float:
-        """Return log I_c(C) of the in-linking pages' words."""
-        return content_log(parents, self.words)
 
     def token_log(self, tokens_of_url: AbstractSet[str]) -> float:
         """Return log I_u(C) of a URL's tokens."""

@@ -18,8 +18,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from scentline.models.revisit.history import UNITS, History, milliseconds
-from scentline.models.revisit.rate import NOTHING, rate
+from scentline.models.revisit.rate import NOTHING, UNITS, History, milliseconds, rate
 
 #: Where a signal comes from: a log (a size that differs, a 200 after a 304), a sitemap's lastmod, a feed, a
 #: header (Last-Modified, Cache-Control).

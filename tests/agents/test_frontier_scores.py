@@ -40,7 +40,7 @@ from tests.agents.cells import a_cells, teach
 from tests.agents.pipeline import Bounds, Crawl, Pipeline, Place, a_place, links_of
 from tests.models.teaching import teach as teach_one
 from tests.models.webs import PAGES, STEPS
-from tests.reference.crawler import ReferenceCrawler
+from tests.reference.crawler import Reference
 
 PREDICATES = ("p", "q")
 #: What pages of interest hold, and the words of that.
@@ -187,7 +187,7 @@ def test_priorities_of_the_papers_policies_are_those_of_the_reference(
 ) -> None:
     pipeline = Pipeline(place, Crawl(policy, partitions, bounds))
     scorer = PaperScorer(LearnSettings(t=0.5), lessons(policy), drift=0.0)
-    reference = ReferenceCrawler(PREDICATES, policy, Random(1), t=0.5, **bounds._asdict())
+    reference = Reference(policy, t=0.5, **bounds._asdict())
     for name in PREDICATES:
         scorer.add_predicate(name)
     news = News(pipeline)
@@ -195,8 +195,7 @@ def test_priorities_of_the_papers_policies_are_those_of_the_reference(
         pipeline.run(*part, Random(seed))
         for page in part[0]:
             reference.judged(page.url, page.verdict, page.words, page.links)
-        for step in part[1]:
-            reference.visit(step)
+        reference.visit(*part[1])
         teach(scorer, a_cells(news.take()))
         for shard, row in pipeline.candidates():
             for name in PREDICATES:

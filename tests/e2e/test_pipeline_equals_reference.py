@@ -1,4 +1,4 @@
-"""A real crawl, every agent running, counts what a crawler in memory counts of the same pages."""
+"""A real crawl, every agent running, counts what a recount of the same pages, requests and accesses finds."""
 
 import asyncio
 from collections.abc import Iterable, Iterator
@@ -20,9 +20,10 @@ from scentline.agents.observe.observer import Observer
 from scentline.agents.offline.process import ServerProcess
 from scentline.agents.operate.audit.audit import audit, failed_requests, judged_page
 from scentline.agents.operate.inspect.record import accesses, entries, outcomes, read_ledger
-from scentline.models.crowd.trace import Step
+from scentline.models.crowd.trace import Step, Trace
 from scentline.models.interest.features import BASE, split
 from scentline.models.ledger import INT32, Ledger, Slots
+from scentline.models.recount import recount
 from scentline.streams.published import Outcome
 from scentline.streams.records import Decoder, Interests
 from scentline.streams.settings import Settings
@@ -34,8 +35,7 @@ from tests.agents.cells import cells_of
 from tests.agents.encoders import write_words
 from tests.agents.shards import put, table
 from tests.patience import PATIENCE
-from tests.reference.counting import Counting
-from tests.reference.counts import Counts
+from tests.reference.counts import Counts, plain
 from tests.shared import shared
 
 WEB = (3, 4, 60, 4)  # seed, sites, pages a site, topics
@@ -123,24 +123,20 @@ def learned(settings: Settings) -> dict[str, dict[str, tuple[int, int]]]:
 
 
 def counted(settings: Settings, pages: Iterable[Outcome]) -> Counts:
-    """Return what a crawler in memory counts that was shown the same answers first, and then the accesses."""
+    """Return what a recount finds of the same answers and accesses."""
     frontier, browse = settings.frontier, settings.browse
-    counting = Counting(
-        frontier.policy,
-        parents=frontier.parents,
-        reach=browse.reach,
-        visitors=frontier.visitors,
-        together=frontier.together,
-        window=browse.window,
-    )
     with Journal.open(settings.data / "journal", read_only=True) as journal:
-        for requests in failed_requests(journal.table("frontier")):
-            counting.failed(requests)
-        for page in pages:
-            counting.judged(judged_page(page, settings.semantic is not None))
-        for access in accesses(journal):
-            counting.visit(Step(access.user, access.url, access.time, access.referrer))
-    return counting.counts
+        steps = [Step(each.user, each.url, each.time, each.referrer) for each in accesses(journal)]
+        trace = Trace(
+            steps,
+            reach=browse.reach,
+            users=frontier.visitors,
+            others=frontier.together,
+            window=browse.window,
+        )
+        judged = [judged_page(page, settings.semantic is not None) for page in pages]
+        failures = list(failed_requests(journal.table("frontier")))
+    return plain(recount(judged, frontier.policy, trace, frontier.parents, failures=failures))
 
 
 class Heard:

@@ -6,8 +6,8 @@ from typing import NamedTuple
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scentline.models.depth.sessions import ELSEWHERE, MAX_VIEWS, PAUSE, Sessions
-from scentline.models.depth.trail import MOST_SITES, Browsing, Changes
+from scentline.models.depth.sessions import Sessions
+from scentline.models.depth.trail import ELSEWHERE, MAX_VIEWS, MOST_SITES, PAUSE, Browsing, Changes
 from scentline.models.depth.visits import Visits
 
 

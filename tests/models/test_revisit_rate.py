@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scentline.models.revisit.history import History
-from scentline.models.revisit.rate import NOTHING, Group, Prior, rate
+from scentline.models.revisit.rate import NOTHING, Group, History, Prior, rate
 from tests.cases import each_case
 
 INTERVALS = st.floats(-2, 7).map(lambda power: 10**power)

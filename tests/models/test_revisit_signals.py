@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scentline.models.revisit.history import History
+from scentline.models.revisit.rate import History
 from scentline.models.revisit.signals import Trust, steps
 from tests.cases import each_case
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.models.depth.growth import FOLLOWED, MAX_LEVEL, Growth
-from scentline.models.depth.sessions import unbrowsed
 from scentline.models.depth.site import ENOUGH, Advice, Directories, Site, by_model, stop, why
+from scentline.models.depth.trail import unbrowsed
 from scentline.models.depth.visits import Visits
 from scentline_lab.depth.breadth import breadth_first, ranks_by_level
 from tests.cases import each_case

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.models.depth import sessions as module
-from scentline.models.depth.sessions import ELSEWHERE, FRAME, MAX_VIEWS, OPEN, PAUSE, Session, Sessions
+from scentline.models.depth.sessions import OPEN, Session, Sessions
+from scentline.models.depth.trail import ELSEWHERE, FRAME, MAX_VIEWS, PAUSE
 from scentline.models.depth.visits import Move, Visits, move, moves
 
 #: A log has referrers from the first one seen on.

@@ -9,9 +9,7 @@ from scentline.models.verdict import FAILED, Verdict
 class Counts:
     """For each feature E and predicate C the pages n(E) and the hits n(C and E).
 
-    Counts are a commutative group: they add up in any order, are taken back by adding the same verdict with
-    ``times=-1``, and merge. Entries that come to zero are dropped, so that equal counts compare equal
-    whatever led to them.
+    Entries that come to zero are dropped, so that equal counts compare equal whatever led to them.
 
     >>> counts = Counts()
     >>> counts.add(["w:ski", "t:alps"], {"sports": True})
@@ -69,12 +67,6 @@ class Counts:
         return isinstance(other, Counts) and self._features == other._features
 
     __hash__ = None  # type: ignore[assignment]  # mutable; the type stubs have no other way to say so
-
-    def __len__(self) -> int:
-        return len(self._features)
-
-    def __repr__(self) -> str:
-        return f"Counts({len(self._features)} features)"
 
 
 def of_pages(found: Counts) -> Counts:

@@ -1,180 +1,111 @@
-"""The crawler without streams: one thread, in memory, every candidate scored anew at every choice.
-
-It is the yardstick of the pipeline, so simple before fast (Aggarwal 2004, Figure 1, sections 3 and 4).
-"""
+"""The paper's policies without streams: all worked out from all pages and accesses whenever something is asked."""
 
 import math
 from collections.abc import Iterable
-from random import Random
-from typing import Literal, get_args
 
-from scentline.models.crowd.collaborative import CrowdEvidence, crowd_score
-from scentline.models.crowd.evidence import signature
-from scentline.models.crowd.trace import Step
-from scentline.models.interest.linkage import EQUAL, Evidence, Factors, score
+from scentline.models.crowd.evidence import affinity_log, region_log, signature
+from scentline.models.crowd.trace import Step, Trace
+from scentline.models.interest.factors import kept
+from scentline.models.interest.linkage import CrowdEvidence
 from scentline.models.interest.ratio import Denominator
 from scentline.models.interest.weights import Weights
-from scentline.models.ledger import Ledger
 from scentline.models.page import Link
-from scentline.models.recount import JudgedPage
-from scentline.models.url import tokens
+from scentline.models.recount import JudgedPage, crowd_of, links_of, recount
+from scentline.models.url import identifier, tokens
 from scentline.models.verdict import Verdict
-from tests.models.teaching import weigh
-from tests.reference.counting import Counting
-from tests.reference.counts import Counts
 
-Policy = Literal["collaborative", "combined", "linkage", "breadth-first", "random"]
+#: Weights of the logs of content, URL tokens, links and siblings.
+Factors = tuple[float, float, float, float]
 
 
-class ReferenceCrawler:
-    """Chooses pages and learns from their verdicts and from users; who drives it fetches and judges.
+class Reference:
+    """The yardstick of the policies "linkage", "collaborative" and "combined" (Aggarwal 2004, sections 3 and 4).
 
-    ``predicates`` are their names; ``random`` serves the policy of that name. ``t`` and ``denominator`` are
-    those of the significance test, ``factors`` the weights of the four logs of links; a candidate whose
-    priority is below ``threshold`` is not chosen (ExpandList). ``bounds`` are those of `Counting`, which counts
-    what other policies learn: `ValueError` for one that this crawler cannot choose by.
-
-    >>> crawler = ReferenceCrawler(["sports"], "linkage", Random(1))
-    >>> crawler.add_seed("http://example.org/")
-    >>> alps = Link("http://example.org/alps")
-    >>> crawler.judged("http://example.org/", {"sports": True}, ["ski"], [alps])
-    >>> crawler.next("sports")
-    'http://example.org/alps'
-    >>> crawler.judged("http://example.org/alps", {"sports": True}, [], [])
-    >>> crawler.counts.get("w:ski", "sports")
-    (1, 1)
+    >>> reference = Reference("linkage")
+    >>> reference.judged("http://example.org/", {"sports": True}, ["ski"], [Link("http://example.org/alps")])
+    >>> reference.judged("http://example.org/sea", {"sports": False}, ["sun"], [Link("http://example.org/alps")])
+    >>> reference.links("http://example.org/alps", "sports")
+    (2, 1)
     """
 
     def __init__(
         self,
-        predicates: Iterable[str],
-        policy: Policy,
-        random: Random,
+        policy: str,
         *,
         t: float = 2.0,
         denominator: Denominator = "binomial",
-        factors: Factors = EQUAL,
-        threshold: float = -math.inf,
-        **bounds: int,
+        factors: Factors = (1.0, 1.0, 1.0, 1.0),
+        parents: int = 32,
+        reach: int = 5,
+        visitors: int = 32,
+        together: int = 64,
+        window: int = 64,
     ) -> None:
-        if policy not in get_args(Policy):
-            raise ValueError(f"choosing by policy {policy!r}: expected one of {', '.join(get_args(Policy))}")
-        self._policy = policy
-        self._random = random
-        self._factors = factors
-        self._threshold = threshold
-        self._counting = Counting(policy, **bounds)
-        self._weights = {name: Weights(name, Ledger(), t, denominator, drift=0) for name in predicates}
-        self._candidates: dict[str, None] = {}
-        self._left: set[str] = set()
-
-    @property
-    def counts(self) -> Counts:
-        """What was learned."""
-        return self._counting.counts
-
-    def add_seed(self, url: str) -> None:
-        """Make a URL a candidate."""
-        self._discover(url)
-
-    def visit(self, step: Step) -> None:
-        """Learn from an access, those of a user in the order of the log, and make its page a candidate."""
-        self._discover(step.url)
-        self._bring_up(self._counting.visit(step))
-
-    def failed(self, url: str) -> None:
-        """Take a URL that brings no page out of the candidates for good."""
-        self._left.add(url)
-        self._candidates.pop(url, None)
+        self._policy, self._t, self._denominator, self._factors = policy, t, denominator, factors
+        self._parents = parents
+        self._bounds = {"reach": reach, "users": visitors, "others": together, "window": window}
+        self._pages: dict[str, JudgedPage] = {}
+        self._steps: list[Step] = []
+        self._trace = Trace(())
+        self._weights: dict[str, Weights] = {}
 
     def judged(self, url: str, verdict: Verdict, words: Iterable[str], links: Iterable[Link]) -> None:
-        """Learn from a judged page and make its link targets candidates; a second verdict is passed over."""
-        if url in self._counting.pages:
-            return
-        page = JudgedPage(url, verdict, tuple(words), tuple(links))
-        self._candidates.pop(url, None)
-        self._bring_up(self._counting.judged(page))
-        for link in page.links:
-            self._discover(link.url)
+        """Add a judged page."""
+        self._pages[url] = JudgedPage(url, verdict, tuple(words), tuple(links))
+        self._weights.clear()
 
-    def again(self, url: str, verdict: Verdict, words: Iterable[str], links: Iterable[Link]) -> None:
-        """Learn from a page that was judged before what it is now; links that it had stay."""
-        page = JudgedPage(url, verdict, tuple(words), tuple(links))
-        self._bring_up(self._counting.again(page))
-        for link in page.links:
-            self._discover(link.url)
-
-    def left(self, url: str) -> None:
-        """Unlearn a page that was judged before: nothing holds of it any more."""
-        self._bring_up(self._counting.again(JudgedPage(url, {})))
-
-    def next(self, predicate: str) -> str | None:
-        """Return the candidate to fetch next for ``predicate``; it stays one until it is judged or failed.
-
-        None when there is none above the threshold. Equal priorities go by order of discovery.
-        """
-        if not self._candidates:
-            return None
-        if self._policy == "random":
-            return self._random.choice(list(self._candidates))
-        if self._policy == "breadth-first":
-            return next(iter(self._candidates))
-        priority, best = max(
-            ((self.priority(url, predicate), url) for url in self._candidates), key=lambda found: found[0]
-        )
-        return best if priority >= self._threshold else None
+    def visit(self, *steps: Step) -> None:
+        """Add accesses, those of a user in the order of the log."""
+        self._steps += steps
+        self._trace = Trace(self._steps, **self._bounds)
+        self._weights.clear()
 
     def priority(self, url: str, predicate: str) -> float:
-        """Return the candidate's priority for ``predicate``, a sum of log interest ratios.
-
-        log I^L of links, weighted, log I^C of users (14), or with the policy combined both (section 4).
-        """
-        weights = self._weights[predicate]
-        total = 0.0
-        if self._policy != "collaborative":
-            total += score(self.evidence(url, predicate), weights, self._factors).total
-        if self._policy in ("collaborative", "combined"):
-            crowd = self.crowd_evidence(url, predicate)
-            users, signatures = weights.users, weights.signatures
-            total += crowd_score(crowd, users, signatures, weights.region, weights.base).total
-        return total
-
-    def evidence(self, url: str, predicate: str) -> Evidence:
-        """Return what links tell of a page that is not judged yet."""
-        sources = self._counting.sources(url)
-        verdicts = [page.verdict[predicate] for page in sources if predicate in page.verdict]
-        siblings = self._siblings(url, predicate)
-        return Evidence(
-            tuple(link.found.page_words for link in self._counting.parents(url)),
-            tokens(url),
-            k=len(verdicts),
-            m=sum(verdicts),
-            v=len(siblings),
-            s=sum(siblings),
-        )
+        """Return the priority of a page that is not judged: log I^L, log I^C (14), or both (section 4)."""
+        links = self._by_links(url, predicate) if self._policy != "collaborative" else 0.0
+        return links + (self._by_users(url, predicate) if self._policy != "linkage" else 0.0)
 
     def crowd_evidence(self, url: str, predicate: str) -> CrowdEvidence:
-        """Return what users tell of a page that is not judged yet."""
-        visitors, signers, regions = self._counting.crowd(url)
-        within = predicate in regions if url in self._counting.log.accesses else None
+        """Return what users say of a page that is not judged."""
+        visitors, signers, regions = crowd_of(url, self._pages, self._trace)
+        within = predicate in regions if url in self._trace.accesses else None
         return CrowdEvidence(tuple(visitors), signature(signers), within)
 
-    def _discover(self, url: str) -> None:
-        if url not in self._counting.pages and url not in self._left:
-            self._candidates.setdefault(url)
+    def links(self, url: str, predicate: str) -> tuple[int, int]:
+        """Return how many judged pages link to a page, and how many of them satisfy the predicate."""
+        sources = [page.verdict for page in self._sources(url).values() if predicate in page.verdict]
+        return len(sources), sum(verdict[predicate] for verdict in sources)
 
-    def _siblings(self, url: str, predicate: str) -> list[bool]:
-        pages = self._counting.pages
-        targets = {
-            link.url
-            for parent, _ in self._counting.parents(url)
-            for link in parent.links
-            if link.url not in (parent.url, url)
-        }
-        verdicts = (pages[target].verdict for target in targets if target in pages)
-        return [verdict[predicate] for verdict in verdicts if predicate in verdict]
+    def _by_links(self, url: str, predicate: str) -> float:
+        weights, sources = self._weigh(predicate), self._sources(url)
+        nearest = [sources[name] for name in kept(sources, identifier(url), self._parents)]
+        words = {word for page in nearest for word in page.words}
+        targets = {target for page in nearest for target in links_of(page)} - {url}
+        found = [self._pages[target].verdict for target in targets & self._pages.keys()]
+        siblings = [verdict[predicate] for verdict in found if predicate in verdict]
+        logs = (
+            math.fsum(weights.words.logs.get(word, 0.0) for word in words),
+            weights.token_log(tokens(url)),
+            weights.link_log(*self.links(url, predicate)),
+            weights.sibling_log(len(siblings), sum(siblings)),
+        )
+        return sum(factor * log for factor, log in zip(self._factors, logs, strict=True))
 
-    def _bring_up(self, changed: Iterable[str]) -> None:
-        features = list(changed)
-        for predicate, weights in self._weights.items():
-            weigh(weights, {feature: self.counts.get(feature, predicate) for feature in features})
+    def _by_users(self, url: str, predicate: str) -> float:
+        weights, crowd = self._weigh(predicate), self.crowd_evidence(url, predicate)
+        return (
+            affinity_log(crowd.visitors, weights.users)
+            + math.fsum(weights.signatures.logs.get(word, 0.0) for word in crowd.words)
+            + region_log(crowd.within, weights.region, weights.base)
+        )
+
+    def _sources(self, url: str) -> dict[bytes, JudgedPage]:
+        return {identifier(page.url): page for page in self._pages.values() if url in links_of(page)}
+
+    def _weigh(self, predicate: str) -> Weights:
+        if predicate not in self._weights:
+            ledger = recount(self._pages.values(), self._policy, self._trace, self._parents)
+            weights = Weights(predicate, ledger, self._t, self._denominator, drift=0)
+            weights.learn(list(ledger))
+            self._weights[predicate] = weights
+        return self._weights[predicate]

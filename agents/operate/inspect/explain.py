@@ -18,11 +18,10 @@ from scentline.agents.frontier.steered import Steered
 from scentline.agents.operate.inspect.linking import Counting, Linking, counting_words, linking_pages
 from scentline.agents.operate.inspect.record import entries
 from scentline.agents.operate.inspect.teaching import Taught, frontier_shard
-from scentline.models.crowd.collaborative import crowd_contributions
 from scentline.models.domain import owner
 from scentline.models.frontier.shares import LEAST, WINDOW
 from scentline.models.interest.features import BASE, region, user
-from scentline.models.interest.linkage import Contribution, ordered
+from scentline.models.interest.linkage import Contribution, crowd_contributions, ordered
 from scentline.models.interest.weights import weights_of
 from scentline.models.lessons import lessons
 from scentline.models.traps import space

@@ -20,7 +20,6 @@ from scentline.agents.learn.rows import LearnRow, ModelRow, model_key
 from scentline.agents.operate.inspect.expectations import Expectations
 from scentline.agents.operate.inspect.explain import Explanation, explain
 from scentline.agents.operate.inspect.teaching import Taught
-from scentline.models.crowd.collaborative import region_cells
 from scentline.models.errors import ScentlineError
 from scentline.models.interest.features import (
     ANCHOR,
@@ -38,6 +37,7 @@ from scentline.models.interest.features import (
     link,
     region,
 )
+from scentline.models.interest.linkage import region_cells
 from scentline.models.interest.ratio import ratio, significance
 from scentline.models.interest.weights import Weights, weights_of
 from scentline.models.learner.combiner import Vector, probability

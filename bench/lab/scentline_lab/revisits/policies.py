@@ -5,9 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 from heapq import heapify, heapreplace
 from typing import TypeAlias
 
-from scentline.models.revisit.history import History
 from scentline.models.revisit.queue import DueQueue
-from scentline.models.revisit.rate import NOTHING, Group, rate
+from scentline.models.revisit.rate import NOTHING, Group, History, rate
 from scentline.models.revisit.signals import Trust, steps
 from scentline_lab.revisits.simulation import Policy
 from scentline_lab.revisits.web import DAY, FALSE, NOISE, Page
