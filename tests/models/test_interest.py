@@ -7,22 +7,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scentline.models.interest.factors import LinkTable, joined, kept, locality_log, rank, sibling_log
+from scentline.models.interest.factors import (
+    LinkTable,
+    correction,
+    joined,
+    kept,
+    locality_log,
+    rank,
+    sibling_log,
+    union,
+)
 from scentline.models.interest.features import BASE, Feature, link, region, signature, split, token, user, word
 from scentline.models.interest.ratio import Base, interest, ratio, significance, significant_log
 from tests.cases import each_case
 
 BLIND = [Base(), Base(7, 0), Base(7, 7)]
-
-
-def test_no_hit_counts_as_half_a_hit() -> None:
-    # 25 pages at P(C) = .2 let 5 hits expect: .5 / 5.
-    assert ratio(25, 0, Base(100, 20)) == pytest.approx(0.1)
-
-
-def test_no_hit_is_never_evidence_for_a_page() -> None:
-    assert ratio(1, 0, Base(100, 20)) == 1
-    assert interest(0, 0) == 1
 
 
 @each_case("base", BLIND)
@@ -36,16 +35,16 @@ def test_without_a_base_rate_every_factor_is_one(base: Base) -> None:
     assert sibling_log(4, 2, base) == 0
 
 
-def test_an_event_never_seen_has_factor_one() -> None:
-    assert ratio(0, 0, Base(10, 2)) == 1
-    assert significance(0, 0, Base(10, 2)) == 0
-    assert sibling_log(0, 0, Base(10, 2)) == 0
+def test_no_hit_counts_as_half_a_hit_but_is_never_evidence_for_a_page() -> None:
+    base = Base(100, 20)
+    assert ratio(25, 0, base) == pytest.approx(0.1), "5 hits are expected: .5 / 5"
+    assert ratio(1, 0, base) == interest(0, 0) == ratio(0, 0, base) == 1
+    assert significance(0, 0, base) == sibling_log(0, 0, base) == 0
 
 
 def test_link_kinds_never_seen_have_factor_one_and_those_without_hits_half_a_hit() -> None:
     base = Base(100, 20)
     assert LinkTable().p(base) == LinkTable().q(base) == 1
-    assert LinkTable().fractions() == (0, 0, 0, 0)
     no_satisfying_source = LinkTable((0, 0), (50, 0))
     assert no_satisfying_source.p(base) == 1
     assert no_satisfying_source.q(base) == pytest.approx(0.5 / (50 * 0.2 * 0.8))
@@ -95,14 +94,6 @@ def test_kept_parents_do_not_depend_on_order(
     assert all(rank(parent, child) < other for parent in found for other in left)
 
 
-@given(IDENTIFIERS, st.binary(min_size=12, max_size=12), st.integers(1, 5))
-def test_keeping_one_by_one_keeps_the_same_parents(parents: list[bytes], child: bytes, bound: int) -> None:
-    held: list[bytes] = []
-    for parent in parents:
-        held = kept([*held, parent], child, bound)
-    assert held == kept(parents, child, bound)
-
-
 @given(
     st.lists(st.binary(min_size=1, max_size=2), max_size=12, unique=True),
     st.binary(min_size=1, max_size=2),
@@ -115,3 +106,14 @@ def test_one_parent_after_the_other_joins_to_what_is_kept_of_all(
     for parent in parents:
         found = joined(found, parent, child, bound)
     assert [rank(one, child) for one in found] == [rank(one, child) for one in kept(parents, child, bound)]
+
+
+SETS = st.lists(st.frozensets(st.sampled_from("abcdef")), max_size=4)
+
+
+@given(SETS, SETS)
+def test_a_correction_is_the_difference_of_the_words(
+    before: list[frozenset[str]], after: list[frozenset[str]]
+) -> None:
+    old, new = frozenset(map(word, union(before))), frozenset(map(word, union(after)))
+    assert correction(before, after) == (new - old, old - new)

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.models.interest.features import BASE
-from scentline.models.interest.linkage import Contribution, Evidence, contributions, score
-from scentline.models.interest.ratio import Base, Denominator, composite_log, significant_log
+from scentline.models.interest.linkage import Contribution, Evidence, contributions
+from scentline.models.interest.ratio import UNSEEN, Base, Denominator, Mask, WordMasks, significant_log
 from scentline.models.interest.weights import Weights
 from scentline.models.ledger import Ledger
 from tests.models.teaching import weigh
@@ -26,10 +26,11 @@ def expected(counts: dict[str, tuple[int, int]], kind: str, base: Base, test: De
 
 
 @given(UPDATES, st.sampled_from(["binomial", "paper"]))
-def test_without_drift_weights_equal_the_formula_after_every_update(
+def test_without_drift_or_refreshed_weights_equal_the_formula(
     updates: list[tuple[str, tuple[int, int]]], test: Denominator
 ) -> None:
     weights = Weights("p", Ledger(), denominator=test, drift=0)
+    drifting = Weights("p", weights.ledger, denominator=test)
     counts: dict[str, tuple[int, int]] = {}
     for feature, count in updates:
         weigh(weights, {feature: count})
@@ -38,29 +39,17 @@ def test_without_drift_weights_equal_the_formula_after_every_update(
         assert weights.words.logs == expected(counts, "w:", base, test)
         assert weights.words.significant == set(weights.words.logs)
         assert weights.tokens.logs == expected(counts, "t:", base, test)
-
-
-@given(UPDATES, st.sampled_from(["binomial", "paper"]))
-def test_refresh_makes_weights_exact(updates: list[tuple[str, tuple[int, int]]], test: Denominator) -> None:
-    weights = Weights("p", Ledger(), denominator=test)
-    counts = dict(updates)
-    for feature, count in updates:
-        weigh(weights, {feature: count})
-    weights.refresh()
-    base = Base(*counts.get("", (0, 0)))
-    assert weights.words.logs == expected(counts, "w:", base, test)
+        drifting.learn([feature])
+    drifting.refresh()
+    assert drifting.words.logs == weights.words.logs
 
 
 def trained() -> Weights:
     weights = Weights("p", Ledger())
-    weigh(weights, {BASE: (100, 20)})
-    weigh(weights, {"w:snow": (25, 15)})
-    weigh(weights, {"w:sea": (30, 0)})
-    weigh(weights, {"w:the": (90, 19)})
-    weigh(weights, {"t:ski": (40, 16)})
-    weigh(weights, {"l:p:1": (50, 30)})
-    weigh(weights, {"l:p:0": (150, 12)})
-    weigh(weights, {"l:other:1": (50, 50)})
+    weigh(
+        weights, {BASE: (100, 20), "w:snow": (25, 15), "w:sea": (30, 0), "w:the": (90, 19), "t:ski": (40, 16)}
+    )
+    weigh(weights, {"l:p:1": (50, 30), "l:p:0": (150, 12), "l:other:1": (50, 50)})
     return weights
 
 
@@ -82,21 +71,6 @@ def test_with_the_papers_denominator_more_hits_alone_make_words_significant() ->
     assert "snow" in weights.words.significant
 
 
-def test_a_forgotten_feature_weighs_nothing() -> None:
-    weights = trained()
-    weigh(weights, {"w:snow": (0, 0)})
-    assert weights.content_log([frozenset({"snow"})]) == 0
-
-
-@given(st.lists(st.frozensets(st.sampled_from(["snow", "sea", "the", "new"])), max_size=4))
-def test_content_is_the_composite_of_the_distinct_words(parents: list[frozenset[str]]) -> None:
-    weights = trained()
-    whole = weights.content_log(parents)
-    counts = {"snow": (25, 15), "sea": (30, 0), "the": (90, 19)}
-    present = [counts[word] for word in frozenset().union(*parents) if word in counts]
-    assert whole == composite_log(present, weights.base)
-
-
 EVIDENCE = Evidence(
     (frozenset({"snow", "sea", "the", "new"}), frozenset({"snow"})),
     frozenset({"ski", "org"}),
@@ -111,14 +85,11 @@ def plain(entry: Contribution) -> tuple[object, ...]:
     return msgspec.structs.astuple(entry)
 
 
-def test_contributions_add_up_to_the_score() -> None:
-    weights = trained()
-    found = contributions(EVIDENCE, weights)
-    assert math.fsum(entry.log for entry in found) == pytest.approx(score(EVIDENCE, weights).total)
-
-
 def test_contributions_name_counts_ratio_and_significance_largest_effect_first() -> None:
     found = {entry.feature: entry for entry in contributions(EVIDENCE, trained())}
+    assert math.fsum(entry.log for entry in found.values()) == pytest.approx(
+        math.log(3) + math.log(0.5 / 6) + math.log(2) + 2 * math.log(3.75) + math.log(0.375) + math.log(0.5)
+    )
     assert list(found) == ["l:p:1", "w:sea", "w:snow", "l:p:0", "t:ski", "siblings:p", "w:the"]
     assert plain(found["w:snow"]) == ("w:snow", 25, 15, *map(pytest.approx, (3, 5, math.log(3))))
     assert found["w:sea"].ratio == pytest.approx(0.5 / 6)
@@ -134,6 +105,54 @@ def test_contributions_name_counts_ratio_and_significance_largest_effect_first()
     )
 
 
-def test_a_candidate_without_evidence_has_no_contributions_and_priority_zero() -> None:
+def test_a_candidate_without_evidence_has_no_contributions() -> None:
     assert contributions(Evidence(), trained()) == []
-    assert score(Evidence(), trained()).total == 0
+
+
+# words as masks
+
+names = st.sampled_from([f"word{number}" for number in range(40)])
+steps = st.one_of(
+    st.tuples(st.just("count"), names, st.integers(0, 60), st.integers(0, 60)),
+    st.tuples(st.just("base"), names, st.integers(1, 400), st.integers(0, 400)),
+)
+
+
+def summed(weights: Weights, parents: list[frozenset[str]]) -> float:
+    """Return log I_c(C), equation (7)."""
+    return math.fsum(weights.words.logs.get(name, 0.0) for name in frozenset().union(*parents))
+
+
+@given(
+    steps=st.lists(steps, max_size=40),
+    parents=st.lists(st.frozensets(names, max_size=20), min_size=1, max_size=5),
+)
+def test_masks_score_like_sets_after_every_step(
+    steps: list[tuple[str, str, int, int]], parents: list[frozenset[str]]
+) -> None:
+    weights = Weights("p", Ledger(), drift=0.02)
+    masks = WordMasks(weights.words)
+    known: list[Mask] = [UNSEEN] * len(parents)
+    for kind, name, pages, hits in steps:
+        if kind == "count":
+            weigh(weights, {f"w:{name}": (pages, min(pages, hits))})
+        else:
+            weigh(weights, {BASE: (pages, min(pages, hits))})
+        weights.bring_up()
+        known = [masks.mask(words, mask) for words, mask in zip(parents, known, strict=True)]
+        united = masks.log([mask.bits for mask in known])
+        assert united == pytest.approx(summed(weights, parents))
+
+
+def test_many_words_outgrow_the_first_vector() -> None:
+    weights = Weights("p", Ledger())
+    weigh(weights, {BASE: (1000, 100)})
+    masks = WordMasks(weights.words)
+    for number in range(3000):
+        weigh(weights, {f"w:word{number}": (50, 40)})
+    words = frozenset(f"word{number}" for number in range(0, 3000, 7))
+    weights.bring_up()
+    assert len(masks) in (0, 3000)
+    assert masks.log([masks.mask(words).bits]) == pytest.approx(summed(weights, [words]))
+    assert len(masks) == 3000
+    assert masks.log([]) == 0.0

@@ -18,20 +18,6 @@ def a_ledger(facts: Iterable[Fact]) -> Ledger:
 
 
 @LAWS
-@given(facts=LISTS, other=LISTS)
-def test_two_ledgers_merge_by_their_counts(facts: list[Fact], other: list[Fact]) -> None:
-    one, two = Ledger(), Ledger()
-    one.count(fact.change for fact in facts)
-    one.count(fact.change for fact in other)
-    two.count(fact.change for fact in [*facts, *other])
-    assert sorted(one.items()) == sorted(two.items())
-    two.count(fact.back.change for fact in other)
-    one = Ledger()
-    one.count(fact.change for fact in facts)
-    assert sorted(one.items()) == sorted(two.items())
-
-
-@LAWS
 @given(facts=LISTS, told=LISTS)
 def test_counts_that_are_set_are_those_and_no_others(facts: list[Fact], told: list[Fact]) -> None:
     ledger, other = Ledger(), Ledger()

@@ -1,4 +1,4 @@
-"""The laboratory's crawler of the paper's policies: its counts are a recount, its priorities those of the paper."""
+"""The laboratory's crawler of the paper's policies: its counts are a recount, its priorities the paper's."""
 
 from random import Random
 from typing import get_args

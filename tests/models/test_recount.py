@@ -16,6 +16,7 @@ from tests.reference.counts import Counts, plain
 YES = {"p": True}
 NO = {"p": False}
 A, B, C = (f"http://example.org/{name}" for name in "abc")
+MANY = [f"http://example.org/{number}" for number in range(10)]
 
 
 def linkage(pages: list[JudgedPage], parents: int = 32) -> Counts:
@@ -26,64 +27,59 @@ def kinds(counts: Counts) -> set[str]:
     return {split(feature).kind for feature, *_ in counts.items()}
 
 
-# links
-
-
-def test_each_word_of_the_in_linking_pages_counts_once_for_the_target() -> None:
-    counts = linkage([
-        JudgedPage(A, NO, ("snow", "sea"), (Link(C),)),
-        JudgedPage(B, YES, ("snow",), (Link(C),)),
-        JudgedPage(C, YES, ("own",)),
-    ])  # fmt: skip
-    assert counts.get("", "p") == (3, 2)
-    assert counts.get("w:snow", "p") == (1, 1)
-    assert counts.get("w:sea", "p") == (1, 1)
-    assert counts.get("w:own", "p") == (0, 0)
-    assert counts.get("l:p:1", "p") == (1, 1)
-    assert counts.get("l:p:0", "p") == (1, 1)
-    assert counts.get("t:a", "p") == (1, 0)
-
-
-def test_a_silent_page_counts_as_judged_and_its_words_and_links_for_others_alone() -> None:
-    pages = [JudgedPage(A, YES, ("snow",), (Link(B), Link(C))), JudgedPage(B, YES, (), (Link(C),), silent=True)]
-    counts = linkage([*pages, JudgedPage(C, NO)])
-    assert counts.get("", "p") == (3, 2)
-    assert counts.get("w:snow", "p") == (1, 0)
-    assert counts.get("l:p:1", "p") == (2, 0)
-    assert counts.get("t:b", "p") == (0, 0)
-
-
-def test_links_to_the_page_itself_and_to_pages_not_judged_do_not_count() -> None:
-    counts = linkage([JudgedPage(A, YES, ("snow",), (Link(A), Link(B)))])
-    assert counts.get("l:p:1", "p") == (0, 0)
-    assert counts.get("w:snow", "p") == (0, 0)
-
-
-def test_a_link_counts_once_however_often_the_page_holds_it() -> None:
-    counts = linkage([JudgedPage(A, YES, links=(Link(B), Link(B))), JudgedPage(B, YES)])
-    assert counts.get("l:p:1", "p") == (1, 1)
-
-
-def test_the_first_occurrence_of_a_url_wins() -> None:
-    counts = linkage([JudgedPage(A, YES), JudgedPage(A, NO), JudgedPage(A, NO)])
-    assert counts.get("", "p") == (1, 1)
+@each_case(
+    ("pages", "counts"),
+    [
+        # Each word of the in-linking pages counts once for the target.
+        (
+            [
+                JudgedPage(A, NO, ("snow", "sea"), (Link(C),)),
+                JudgedPage(B, YES, ("snow",), (Link(C),)),
+                JudgedPage(C, YES, ("own",)),
+            ],
+            {
+                **{"": (3, 2), "w:snow": (1, 1), "w:sea": (1, 1), "w:own": (0, 0)},
+                **{"l:p:1": (1, 1), "l:p:0": (1, 1), "t:a": (1, 0)},
+            },
+        ),
+        # A silent page counts as judged, and its words and links for others alone.
+        (
+            [
+                JudgedPage(A, YES, ("snow",), (Link(B), Link(C))),
+                JudgedPage(B, YES, (), (Link(C),), silent=True),
+                JudgedPage(C, NO),
+            ],
+            {"": (3, 2), "w:snow": (1, 0), "l:p:1": (2, 0), "t:b": (0, 0)},
+        ),
+        # Links to the page itself and to pages not judged do not count, others once.
+        ([JudgedPage(A, YES, ("snow",), (Link(A), Link(B)))], {"l:p:1": (0, 0), "w:snow": (0, 0)}),
+        ([JudgedPage(A, YES, links=(Link(B), Link(B))), JudgedPage(B, YES)], {"l:p:1": (1, 1)}),
+        # The first page of a URL counts.
+        ([JudgedPage(A, YES), JudgedPage(A, NO), JudgedPage(A, NO)], {"": (1, 1)}),
+        # A page counts for the predicates that judged it alone.
+        ([JudgedPage(A, YES, links=(Link(B),)), JudgedPage(B, {"q": True})], {"l:p:1": (0, 0), "": (1, 1)}),
+    ],
+)
+def test_links_and_words_of_in_linking_pages(
+    pages: list[JudgedPage], counts: dict[str, tuple[int, int]]
+) -> None:
+    found = linkage(pages)
+    assert {feature: found.get(feature, "p") for feature in counts} == counts
 
 
 def test_only_kept_parents_contribute_words_but_every_link_counts() -> None:
-    sources = [f"http://example.org/{number}" for number in range(5)]
+    sources = MANY[:5]
     pages = [JudgedPage(url, NO, (f"word{url[-1]}",), (Link(C),)) for url in sources]
     counts = linkage([*pages, JudgedPage(C, YES)], parents=2)
     chosen = kept(map(identifier, sources), identifier(C), 2)
     for url in sources:
         assert counts.get(f"w:word{url[-1]}", "p") == ((1, 1) if identifier(url) in chosen else (0, 0))
     assert counts.get("l:p:0", "p") == (5, 5)
-
-
-def test_a_page_counts_only_for_the_predicates_that_judged_it() -> None:
-    counts = linkage([JudgedPage(A, {"p": True}, links=(Link(B),)), JudgedPage(B, {"q": True})])
-    assert counts.get("l:p:1", "q") == (1, 1)
-    assert counts.get("l:p:1", "p") == (0, 0)
-    assert counts.get("", "p") == (1, 1)
+    learned = [JudgedPage(url, NO, (), (Link(C, (f"word{url[-1]}",)),)) for url in MANY]
+    of_links = plain(recount([*learned, JudgedPage(C, YES)], "learned", None, 32))
+    chosen = kept(map(identifier, MANY), identifier(C), 8)
+    for url in MANY:
+        assert of_links.get(f"a:word{url[-1]}", "p") == ((1, 1) if identifier(url) in chosen else (0, 0))
 
 
 # the log
@@ -122,15 +118,6 @@ def test_the_learned_policy_counts_own_words_and_words_in_and_around_kept_links(
     assert counts.get("u:ann", "p") == (2, 1)
     assert counts.get("r:p", "p") == (1, 0), "the hit was visited near the other page, which is none"
     assert not kinds(counts) & {"word", "token", "signature"}
-
-
-def test_the_learned_policy_takes_the_words_of_eight_in_links() -> None:
-    sources = [f"http://example.org/{number}" for number in range(10)]
-    pages = [JudgedPage(url, NO, (), (Link(C, (f"word{url[-1]}",)),)) for url in sources]
-    chosen = kept(map(identifier, sources), identifier(C), 8)
-    counts = plain(recount([*pages, JudgedPage(C, YES)], "learned", None, 32))
-    for url in sources:
-        assert counts.get(f"a:word{url[-1]}", "p") == ((1, 1) if identifier(url) in chosen else (0, 0))
 
 
 # all policies

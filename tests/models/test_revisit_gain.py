@@ -53,12 +53,6 @@ def test_with_signals_a_gain_is_reached_when_it_is_said_to_be(rate: float, part:
     assert 3 * exact_announced(rate, age, recall) == pytest.approx(wanted, rel=1e-6)
 
 
-@given(RATES, CHANGES)
-def test_signals_that_announce_next_to_nothing_change_nothing(rate: float, changes: float) -> None:
-    age = changes / rate
-    assert gain(1.0, rate, age, 2e-4) == pytest.approx(gain(1.0, rate, age), rel=1e-3)
-
-
 def test_what_is_announced_ends_the_cycle_for_whose_length_a_visit_pays() -> None:
     # By simulating cycles of no more than 5 s, with hidden changes 0.1 and announced ones 0.3 times a second.
     rng, hidden, announced, end = Random(1), 0.1, 0.3, 5.0

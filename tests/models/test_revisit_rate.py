@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.models.revisit.rate import NOTHING, Group, History, Prior, rate
-from tests.cases import each_case
 
 INTERVALS = st.floats(-2, 7).map(lambda power: 10**power)
 VISITS = st.lists(st.tuples(INTERVALS, st.booleans()), max_size=30)
@@ -68,16 +67,6 @@ def test_worked_by_hand() -> None:
     assert rate(announced, Prior(2.0, 500.0)) == 2.0 / 500.0
     # 1 (1 - 100 D) / (1 + 100 D) = 100 D: D = (sqrt(2) - 1) / 100.
     assert rate(of([(100.0, False)]), Prior(1.0, 100.0)) == pytest.approx((math.sqrt(2) - 1) / 100)
-
-
-@each_case("change", [1 / 20, 1 / 1000, 1 / 20_000])
-def test_many_visits_tell_the_rate_that_made_them(change: float) -> None:
-    rng = Random(5)
-    visits = []
-    for _ in range(4000):
-        interval = 10 ** rng.uniform(0, 4)
-        visits.append((interval, rng.random() < -math.expm1(-change * interval)))
-    assert rate(of(visits), PRIOR) == pytest.approx(change, rel=0.2)
 
 
 @given(VISITS, VISITS)

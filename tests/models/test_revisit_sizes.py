@@ -45,15 +45,6 @@ def test_an_answer_that_was_told_before_says_nothing_new(answers: list[Answer], 
     assert not any(sizes.take(visited, time, size) for time, size in answers)
 
 
-def test_an_answer_before_the_visit_is_what_later_ones_are_held_against() -> None:
-    sizes = Sizes()
-    sizes.take(0.0, 5.0, 5000)
-    sizes.take(10.0, 12.0, 6000)
-    assert sizes.differ
-    sizes.take(20.0, 22.0, 6000)
-    assert not sizes.differ
-
-
 def test_a_cache_s_own_headers_are_no_change() -> None:
     sizes = Sizes()
     for time, size in [(11.0, 783), (12.0, 789), (13.0, 782)]:  # of a miss, a hit and a refresh of one page

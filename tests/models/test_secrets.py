@@ -48,26 +48,6 @@ def test_secrets_go_and_the_rest_stays(url: str, left: str) -> None:
     assert strip(f"http://e.org{url}") == f"http://e.org{left}"
 
 
-@each_case(
-    "url",
-    [
-        *("/", "/a/b.html", "/a?b=1&c=2", "/a?page=2;sort=up", "/a?monkey=1&design=2&author=me", "/a;v=1/b"),
-        *("/a?code=de", "/a?state=open", "/a?id=7", "/a?q=a%20b", "/Foo_(bar)", "/a?token_count", "/a?q=@home"),
-        *("/a?tokens=7", "/passwords/list", "/token/a", "/@someone", "/a?next=%2Fb%3Fc%3D1", "/a%20b"),
-    ],
-)
-def test_what_is_no_secret_stays(url: str) -> None:
-    assert strip(f"http://e.org{url}") == f"http://e.org{url}"
-
-
-@each_case(
-    "url",
-    ["/me@example.org", "/unsubscribe/me%40example.org/now", "/confirm/eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMj"],
-)
-def test_a_secret_that_is_part_of_the_page_can_not_be_taken_out(url: str) -> None:
-    assert strip(f"http://e.org{url}") is None
-
-
 NAMED = """
     token access_token id_token refresh_token auth_token csrf_token session_key sessionkey SharedAccessKey
     SharedAccessSignature subscription-key api_secret_key apiSecretKey reset_key resetKey invite_key
@@ -106,6 +86,7 @@ ONE_TIME = """
     /s/9aZk3LmQ8xW2vB7nC5tR1y /recover/1e61e7b4c2a84d0f9e0b6a55 /session/1e61e7b4c2a84d0f9e0b6a55
     /auth/k9Xq2Lm7Zr4Tn8Bv /oauth/callback/eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMj /one-time-login/7/x
     /confirm_subscription.html /delete-account?id=1 /user/verify%2Demail
+    /me@example.org /unsubscribe/me%40example.org/now /confirm/eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMj
 """
 HARMLESS = """
     / /a/b.html /a?b=1&c=2 /a?page=2;sort=up /a?monkey=1&design=2&author=me /a;v=1/b /a?code=de /a?state=open
@@ -119,7 +100,8 @@ HARMLESS = """
     /articles/c4g8x92k3w1o /a?v=dQw4w9WgXcQ /a?file=report-2020-final-version-2.pdf
     /a?ids=1,2,3,4,5,6,7,8,9,10 /a?t=1700000000000 /inviting-people /code/of/conduct /register /join/us
     /key/features /a?phrase=x /a?stage=9 /a?lang=en-US&theme=dark_blue_2 /a?title=SilverLiningTestApp
-    /wiki/E1M1 /a?isbn=978-3-16-148410-0 /a?q=lock+in+syndrome
+    /wiki/E1M1 /a?isbn=978-3-16-148410-0 /a?q=lock+in+syndrome /a?token_count /a?q=@home /a?tokens=7 /@someone
+    /a?next=%2Fb%3Fc%3D1 /a%20b
 """
 
 
@@ -135,7 +117,7 @@ def test_a_value_that_is_secret_goes_whatever_its_name(parameter: str) -> None:
 
 
 @each_case("url", ONE_TIME.split())
-def test_a_link_that_acts_or_works_once_is_not_to_be_followed(url: str) -> None:
+def test_a_link_that_acts_works_once_or_is_itself_a_secret_is_not_to_be_followed(url: str) -> None:
     assert strip(f"http://e.org{url}") is None
 
 
@@ -152,24 +134,12 @@ def test_nearly_every_token_is_seen_to_be_drawn_by_chance(kind: str) -> None:
     assert sum(strip(f"http://e.org/a?x={text}") == "http://e.org/a" for text in texts) > 980
 
 
+#: Parts that a hostile URL repeats.
+PARTS = """eyJ eyJaaaaaaaa. aB1- //a 'a': a@ //a@ %2525 reset/ logout verif invit&"""
+
+
 @pytest.mark.timeout(60)
-@pytest.mark.parametrize(
-    "part",
-    [
-        "eyJ",
-        "eyJaaaaaaaa.",
-        "aB1-",
-        "//a",
-        "'a':",
-        "a@",
-        "//a@",
-        "%2525",
-        "reset/",
-        "logout",
-        "verif",
-        "invit&",
-    ],
-)
+@pytest.mark.parametrize("part", PARTS.split())
 def test_a_url_of_one_part_again_and_again_is_read_in_a_time_that_grows_with_it(part: str) -> None:
     text = part * (200_000 // len(part))
     for where in ("", "?", "?x="):

@@ -3,7 +3,7 @@ from urllib.parse import urljoin, urlsplit
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from scentline.models.url import MAX_LENGTH, canonical, host, identifier, tokens, without_query
+from scentline.models.url import MAX_LENGTH, canonical, host, tokens
 from tests.cases import each_case
 
 SPELLINGS = """
@@ -204,19 +204,8 @@ def test_the_host_carries_a_port_that_is_not_the_schemes_own() -> None:
     assert host("http://[::1]:8080/") == "[::1]:8080"
 
 
-def test_identifiers_are_twelve_bytes_and_differ() -> None:
-    found = {identifier(f"http://example.org/{number}") for number in range(1000)}
-    assert len(found) == 1000
-    assert {len(each) for each in found} == {12}
-
-
 def test_tokens_are_cut_at_dots_and_slashes_alone() -> None:
     assert tokens("http://www.Skyteam.example:8080/NBA/index.html?a=b.c") == {
         *("www", "skyteam", "example:8080", "nba", "index", "html?a=b", "c")
     }
     assert tokens("https://example.org/") == {"example", "org"}
-
-
-def test_the_query_alone_is_dropped() -> None:
-    assert without_query("http://example.org/a?b?c") == "http://example.org/a"
-    assert without_query("http://example.org/a") == "http://example.org/a"
