@@ -4,19 +4,11 @@ import math
 
 import pytest
 
-from scentline.models.crowd.collaborative import CrowdEvidence, crowd_contributions, crowd_score
-from scentline.models.crowd.evidence import (
-    affinity_log,
-    crowd_table,
-    inside,
-    region,
-    region_log,
-    signature,
-    signature_log,
-)
+from scentline.models.crowd.evidence import affinity_log, crowd_table, inside, region, region_log, signature
 from scentline.models.crowd.trace import Step, Trace
 from scentline.models.interest.features import BASE
-from scentline.models.interest.ratio import Base, Denominator, RatioTable, ratio, significance
+from scentline.models.interest.linkage import Contribution, CrowdEvidence, crowd_contributions
+from scentline.models.interest.ratio import Base, Denominator, RatioTable, ratio
 from scentline.models.interest.weights import Weights
 from scentline.models.ledger import Ledger
 from tests.models.teaching import weigh
@@ -34,10 +26,12 @@ def users(base: Base, counts: dict[str, tuple[int, int]], denominator: Denominat
     return table
 
 
-def weights(counts: dict[str, tuple[int, int]], denominator: Denominator) -> Weights:
-    found = Weights("p", Ledger(), denominator=denominator)
-    weigh(found, counts)
-    return found
+def explained(
+    evidence: CrowdEvidence, counts: dict[str, tuple[int, int]], denominator: Denominator
+) -> dict[str, Contribution]:
+    weights = Weights("p", Ledger(), denominator=denominator)
+    weigh(weights, counts)
+    return {entry.feature: entry for entry in crowd_contributions(evidence, weights)}
 
 
 def test_equation_8_ten_percent_where_a_thousandth_is_expected_is_a_ratio_of_a_hundred() -> None:
@@ -52,53 +46,31 @@ def test_equation_9_cumulative_ratio_is_the_product_over_the_visitors() -> None:
     assert math.exp(affinity_log(("ann", "bob", "cy"), table)) == pytest.approx(6 / 5)
 
 
-def test_equation_10_has_n_the_pages_crawled_in_the_papers_form() -> None:
-    # |.4 - .2| / sqrt(.2 * .8 / 100) = .2 / .04 = 5, whatever the number of pages that the user visited.
-    assert significance(40, 16, SMALL, "paper", "pages") == pytest.approx(5)
-    assert significance(5, 2, SMALL, "paper", "pages") == pytest.approx(5)
-
-
-def test_equation_10_has_the_users_own_pages_in_the_binomial_form() -> None:
-    # / sqrt(.2 * .8 / 40) = 3.162; / sqrt(.2 * .8 / 5) = 1.118.
-    assert significance(40, 16, SMALL, "binomial", "pages") == pytest.approx(3.1622776)
-    assert significance(5, 2, SMALL, "binomial", "pages") == pytest.approx(1.1180339)
-
-
 def test_only_users_of_two_standard_deviations_enter() -> None:
     counts = {"ann": (40, 16), "dee": (5, 2), "eve": (4, 1)}
     # dee: 1.118 deviations by her own 5 pages, but 5 by all 100; eve: (.25 - .2) / .04 = 1.25 by all.
     assert math.exp(affinity_log(counts, users(SMALL, counts))) == pytest.approx(2)
     assert math.exp(affinity_log(counts, users(SMALL, counts, "paper"))) == pytest.approx(2 * 2)
+    assert affinity_log(("zoe",), users(SMALL, counts)) == affinity_log((), users(SMALL, counts)) == 0
 
 
 def test_what_explains_a_priority_shows_the_test_that_decides() -> None:
     counts = {BASE: (100, 20), "u:ann": (40, 16), "u:flo": (20, 6), "u:eve": (4, 1), "s:snow": (20, 6)}
     evidence = CrowdEvidence(("ann", "flo", "eve"), frozenset({"snow"}))
-    found = {entry.feature: entry for entry in crowd_contributions(evidence, weights(counts, "paper"))}
+    found = explained(evidence, counts, "paper")
     # Over N: |.4 - .2| / .04 = 5; |.3 - .2| / .04 = 2.5; |.25 - .2| / .04 = 1.25.
     shown = {name: (entry.significance, entry.log) for name, entry in found.items()}
     assert shown["u:ann"] == pytest.approx((5, math.log(2)))
     assert shown["u:flo"] == shown["s:snow"] == pytest.approx((2.5, math.log(1.5)))
     assert shown["u:eve"] == pytest.approx((1.25, 0))
     # Over n(E): / sqrt(.16 / 40) = 3.162; / sqrt(.16 / 20) = 1.118, which is below t.
-    found = {entry.feature: entry for entry in crowd_contributions(evidence, weights(counts, "binomial"))}
+    found = explained(evidence, counts, "binomial")
     assert (found["u:ann"].significance, found["u:flo"].significance) == pytest.approx((3.1622776, 1.1180339))
     assert found["u:flo"].log == found["s:snow"].log == 0
 
 
-def test_users_never_seen_on_a_judged_page_say_nothing() -> None:
-    assert affinity_log(("zoe",), users(SMALL, {"ann": (40, 16)})) == 0
-    assert affinity_log((), users(SMALL, {"ann": (40, 16)})) == 0
-
-
-def test_signature_ratio_is_taken_over_the_words_of_pages_visited_near_by() -> None:
-    # "snow" signs 25 judged pages, 15 of them hits: 3; "sea" 50, 2 of them hits: 1/5; "the" says nothing.
-    words = RatioTable(2.0, "binomial")
-    words.work_out(SMALL, {"snow": (25, 15), "sea": (50, 2), "the": (90, 18)}.items())
-    found = signature([("snow", "the"), ("the", "snow", "new")])
-    assert found == {"snow", "the", "new"}
-    assert math.exp(signature_log(found, words)) == pytest.approx(3)
-    assert math.exp(signature_log(found | {"sea"}, words)) == pytest.approx(3 / 5)
+def test_a_signature_has_the_words_of_pages_visited_near_by() -> None:
+    assert signature([("snow", "the"), ("the", "snow", "new")]) == {"snow", "the", "new"}
 
 
 def test_equation_11_region_is_the_n_accesses_before_and_after_by_the_same_user() -> None:
@@ -123,26 +95,20 @@ def test_equations_12_and_13_regions_inside_and_outside() -> None:
     assert math.exp(region_log(False, (40, 16), SMALL)) == pytest.approx(4 / 60 / 0.2)
 
 
-def test_nothing_judged_inside_or_outside_and_no_access_give_the_factor_one() -> None:
+def test_nothing_judged_inside_or_outside_no_access_and_no_hit_in_the_region() -> None:
     assert region_log(True, (0, 0), SMALL) == 0
     assert region_log(False, (100, 20), SMALL) == 0
     assert region_log(None, (40, 16), SMALL) == 0
     assert region_log(True, (5, 0), Base(7, 0)) == 0
-
-
-def test_no_hit_in_the_region_counts_as_half_a_hit() -> None:
-    # Of 25 pages 5 hits are expected: .5 / 5.
+    # Of 25 pages 5 hits are expected, and no hit counts as half a hit: .5 / 5.
     assert math.exp(region_log(True, (25, 0), SMALL)) == pytest.approx(0.1)
     assert region_log(True, (1, 0), SMALL) == 0
 
 
 def test_equation_14_composite_ratio_is_the_product_of_the_three() -> None:
-    words = RatioTable(2.0, "binomial")
-    words.work_out(SMALL, [("snow", (25, 15))])
-    table = users(SMALL, {"ann": (40, 16), "cy": (50, 2)})
+    counts = {BASE: (100, 20), "u:ann": (40, 16), "u:cy": (50, 2), "s:snow": (25, 15), "r:p": (40, 16)}
     evidence = CrowdEvidence(("ann", "cy"), frozenset({"snow", "new"}), within=True)
-    found = crowd_score(evidence, table, words, (40, 16), SMALL)
-    logs = (found.affinity, found.signature, found.locality)
-    assert [math.exp(log) for log in logs] == pytest.approx([2 / 5, 3, 2])
-    assert math.exp(found.total) == pytest.approx(2 / 5 * 3 * 2)
-    assert crowd_score(CrowdEvidence(), table, words, (40, 16), SMALL).total == 0
+    found = explained(evidence, counts, "binomial")
+    added = {name: math.exp(entry.log) for name, entry in found.items() if entry.log}
+    assert added == pytest.approx({"u:ann": 2, "u:cy": 1 / 5, "s:snow": 3, "r:p": 2})
+    assert not any(entry.log for entry in explained(CrowdEvidence(), counts, "binomial").values())

@@ -10,6 +10,7 @@ from scentline.models.depth import sessions as module
 from scentline.models.depth.sessions import OPEN, Session, Sessions
 from scentline.models.depth.trail import ELSEWHERE, FRAME, MAX_VIEWS, PAUSE
 from scentline.models.depth.visits import Move, Visits, move, moves
+from tests.cases import each_case
 
 #: A log has referrers from the first one seen on.
 _SEARCHED = ("someone", 0.0, "/found", ELSEWHERE)
@@ -37,14 +38,31 @@ def test_the_seven_moves_of_the_figure() -> None:
     assert list(moves([2])) == [(2, Move.JUMP)]
 
 
-def test_a_link_a_page_goes_one_level_deeper() -> None:
-    assert levels_of(("/", None), ("/a", "/"), ("/b", "/a"), ("/c", "/b")) == [(0, 1, 2, 3)]
-
-
-def test_depth_is_the_shortest_path_seen_in_the_session_even_if_seen_late() -> None:
-    # /c is reached over /a and /b first, and from the start page at last: it was one link away all the time.
-    clicks = [("/", None), ("/a", "/"), ("/b", "/a"), ("/c", "/b"), ("/", "/c"), ("/c", "/")]
-    assert levels_of(*clicks) == [(0, 1, 2, 1, 0, 1)]
+@each_case(
+    ("clicks", "levels"),
+    [
+        # A link a page goes one level deeper.
+        ([("/", None), ("/a", "/"), ("/b", "/a"), ("/c", "/b")], [(0, 1, 2, 3)]),
+        # Depth is the shortest path seen in the session, even late: /c was one link away all the time.
+        (
+            [("/", None), ("/a", "/"), ("/b", "/a"), ("/c", "/b"), ("/", "/c"), ("/c", "/")],
+            [(0, 1, 2, 1, 0, 1)],
+        ),
+        # Who comes from elsewhere begins another session.
+        ([("/", None), ("/a", "/"), ("/b", ELSEWHERE)], [(0, 1), (0,)]),
+        ([("/", None), ("/a", "/"), ("/a", ELSEWHERE)], [(0, 1), (0,)]),
+        # In a log without referrers a view follows the last.
+        ([("/", None), ("/a", None)], [(0, 1)]),
+        # A page of the session is seen again: typed in, reloaded by its own script, or as a copy of it.
+        ([("/", None), ("/a", "/"), ("/", None)], [(0, 1, 0)]),
+        ([("/", None), ("/a", "/"), ("/a", "/a")], [(0, 1, 1)]),
+        ([("/", None), ("/a", "/"), ("/b", "/a"), ("/", "/b")], [(0, 1, 2, 0)]),
+    ],
+)
+def test_levels_of_one_visitors_sessions(
+    clicks: list[tuple[str, str | None]], levels: list[tuple[int, ...]]
+) -> None:
+    assert levels_of(*clicks) == levels
 
 
 def test_a_page_from_the_cache_is_put_back_from_the_referrer() -> None:
@@ -57,11 +75,8 @@ def test_a_page_from_the_cache_is_put_back_from_the_referrer() -> None:
     ]  # fmt: skip
 
 
-def test_a_referrer_never_seen_is_put_back_between() -> None:
+def test_a_referrer_never_seen_is_put_back() -> None:
     assert sessions_of(("v", 0.0, "/", None), ("v", 10.0, "/b", "/a")) == [Session((0, 1, 2), "/", 1)]
-
-
-def test_a_session_begins_with_the_page_that_referred_to_its_first() -> None:
     assert sessions_of(("v", 0.0, "/b", "/a")) == [Session((0, 1), "/a", 1)]
 
 
@@ -77,21 +92,9 @@ def test_another_agent_of_the_same_user_has_a_session_of_its_own() -> None:
     assert sorted(session.levels for session in found) == [(0,), (0, 1)]
 
 
-def test_who_comes_from_elsewhere_begins_another_session() -> None:
-    assert levels_of(("/", None), ("/a", "/"), ("/b", ELSEWHERE)) == [(0, 1), (0,)]
-    assert levels_of(("/", None), ("/a", "/"), ("/a", ELSEWHERE)) == [(0, 1), (0,)]
-
-
-def test_a_view_without_a_referrer_follows_the_last_in_a_log_without_referrers_only() -> None:
-    assert levels_of(("/", None), ("/a", None)) == [(0, 1)]
+def test_in_a_log_with_referrers_a_view_without_one_begins_another_session() -> None:
     found = sessions_of(_SEARCHED, ("v", 0.0, "/", None), ("v", 10.0, "/a", None))
     assert sorted(session.levels for session in found) == [(0,), (0,), (0,)]
-
-
-def test_a_page_of_the_session_is_seen_again_whoever_referred_to_it() -> None:
-    # Typed in, reloaded, and reloaded by its own script.
-    assert levels_of(("/", None), ("/a", "/"), ("/", None)) == [(0, 1, 0)]
-    assert levels_of(("/", None), ("/a", "/"), ("/a", "/a")) == [(0, 1, 1)]
 
 
 def test_frames_are_one_page_with_what_holds_them() -> None:
@@ -102,17 +105,6 @@ def test_frames_are_one_page_with_what_holds_them() -> None:
         ("v", 20.0, "/a", "/menu"),
     ]
     assert sessions_of(*views) == [Session((0, 1), "/", 0)]
-
-
-def test_a_duplicate_is_a_move_back() -> None:
-    # /copy has the text of the start page, and is known by its name.
-    original = {"/copy": "/"}
-    pages = ["/", "/a", "/b", "/copy"]
-    clicks = [
-        (original.get(page, page), original.get(before, before) if before else None)
-        for page, before in zip(pages, [None, *pages], strict=False)
-    ]
-    assert levels_of(*clicks) == [(0, 1, 2, 0)]
 
 
 def test_a_line_with_a_time_far_ahead_does_not_end_the_sessions_after_it() -> None:
@@ -136,10 +128,7 @@ def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_an_endless_session_is_cut() -> None:
     clicks = [(f"/{number}", f"/{number - 1}") for number in range(1, 3 * MAX_VIEWS)]
     assert max(map(len, levels_of(*clicks))) <= MAX_VIEWS + 1
-
-
-def test_frames_without_end_are_cut() -> None:
-    sessions = Sessions()
+    sessions = Sessions()  # and one of frames
     ended = sessions.view("v", 0.0, "/", None)
     for number in range(2 * MAX_VIEWS):
         ended += sessions.view("v", 0.0, f"/{number}", "/")
