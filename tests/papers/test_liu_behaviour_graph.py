@@ -1,6 +1,5 @@
 """Liu 2011, section 4.2: hubs and authorities among patterns, by hand, by eigenvectors and by networkx."""
 
-import networkx
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -46,20 +45,6 @@ def test_scores_are_the_leading_singular_vectors_of_the_scaled_transitions(
     found = importance(transitions, visits, referrals)
     assert found.authority == pytest.approx(unit(np.abs(right[0]) * np.sqrt(visits)), abs=1e-6)
     assert found.hub == pytest.approx(unit(np.abs(left[:, 0]) * np.sqrt(referrals)), abs=1e-6)
-
-
-@given(transitions=graphs)
-def test_where_all_patterns_are_visited_alike_scores_are_those_of_hits(transitions: Matrix) -> None:
-    transitions = transitions + 1
-    size = len(transitions)
-    values = np.linalg.svd(transitions, compute_uv=False)
-    assume(values[1] < 0.95 * values[0])
-    hubs, authorities = networkx.hits(networkx.from_numpy_array(transitions, create_using=networkx.DiGraph))
-    found = importance(transitions, np.full(size, 100.0), np.full(size, 100.0))
-    assert found.authority == pytest.approx(
-        unit(np.array([authorities[node] for node in range(size)])), abs=1e-6
-    )
-    assert found.hub == pytest.approx(unit(np.array([hubs[node] for node in range(size)])), abs=1e-6)
 
 
 @given(transitions=graphs)

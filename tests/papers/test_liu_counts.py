@@ -1,19 +1,12 @@
 """Liu 2011, section 2: what is counted of a log, as its lines arrive and within a bound."""
 
-import json
-import resource
-import subprocess
-import sys
 from collections import Counter
-from collections.abc import Iterator
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.models.patterns.mine import Patterns, mine
 from scentline_lab.patterns.counts import BehaviourCounts
-from tests.agents.commands import ROOT
 
 pages = st.sampled_from([f"http://t/{kind}/{number}" for kind in "ab" for number in range(4)])
 records = st.tuples(st.sampled_from(["ann", "bob"]), pages, st.none() | pages)
@@ -43,11 +36,6 @@ def test_frequencies_are_numbers_of_records() -> None:
     assert behaviour.visits == {"http://t/a": 1, "http://t/b": 2, "http://t/c": 1}
     assert behaviour.referrals == {"http://t/a": 2, "http://t/b": 1}
     assert behaviour.transitions == {("http://t/a", "http://t/b"): 2, ("http://t/b", "http://t/c"): 1}
-
-
-def test_a_users_second_transition_is_no_record() -> None:
-    counts = counted([("ann", "http://t/b", "http://t/a")] * 3 + [("ann", "http://t/b", None)] * 2)
-    assert counts.snapshot().visits == {"http://t/a": 0, "http://t/b": 2}
 
 
 @given(log=logs)
@@ -97,47 +85,3 @@ def test_of_too_many_transitions_the_rarest_are_forgotten() -> None:
     transitions = counts.snapshot().transitions
     assert len(transitions) <= 50
     assert max(transitions.values()) >= 3
-
-
-def test_records_are_remembered_within_a_bound() -> None:
-    counts = BehaviourCounts(records=10)
-    assert counts.add("ann", "http://t/1", None)
-    assert not counts.add("ann", "http://t/1", None)
-    for number in range(30):
-        counts.add("bob", f"http://t/{number}", None)
-    assert counts.add("ann", "http://t/1", None)
-
-
-def million() -> Iterator[tuple[str, str, str | None]]:
-    """Yield a record for each of a million URLs of a forum, and a visit of its front page for every tenth."""
-    for number in range(1_000_000):
-        kind = ("topic", "user", "post")[number % 3]
-        yield f"u{number % 5000}", f"http://forum.test/{kind}/{number}?from={number % 40}", "http://forum.test/"
-        if number % 10 == 0:
-            yield f"v{number}", "http://forum.test/", None
-
-
-def mine_a_million() -> None:
-    """Mine a million URLs and print by how many MB the process grew, and the patterns that it found."""
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    counts = BehaviourCounts(urls=50_000, transitions=50_000, records=100_000)
-    for record in million():
-        counts.add(*record)
-    patterns = mine(counts.snapshot())
-    grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
-    names = [
-        patterns.pattern_of(f"http://forum.test/{kind}/0?from=3").name for kind in ("topic", "user", "post")
-    ]
-    print(json.dumps([grown, len(counts), counts.forgotten, names]))
-
-
-@pytest.mark.slow
-def test_a_site_of_a_million_urls_takes_bounded_memory() -> None:
-    code = "from tests.papers.test_liu_counts import mine_a_million; mine_a_million()"
-    run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
-    grown, known, forgotten, names = json.loads(run.stdout)
-    # The million URLs alone, as strings of Python, would take about 100 MB, what is counted of them 300.
-    assert grown < 120
-    assert known <= 50_000
-    assert known + forgotten >= 1_000_001
-    assert len(set(names)) == 3

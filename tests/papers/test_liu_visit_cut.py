@@ -68,15 +68,12 @@ def test_equation_1_is_the_sum_of_both() -> None:
     assert description_length(syntax.tree.leaves, counted) == pytest.approx(1.5 * math.log(34) + data)
 
 
-def test_folders_with_different_traffic_stay_apart() -> None:
+def test_folders_with_different_traffic_stay_apart_and_others_become_one_pattern() -> None:
     syntax, counted = tree_of(VISITS, 2)
     plan = visit_cut(syntax.tree, counted)
     # One pattern: 34 log 8 = 70.7. Four: 1.5 log 34 + 32 log(34/8) + 2 log 34 = 5.29 + 46.30 + 7.05 = 58.6.
     assert description_length([0], counted) == pytest.approx(34 * math.log(8))
     assert plan.patterns == syntax.tree.leaves
-
-
-def test_folders_with_the_same_traffic_become_one_pattern() -> None:
     syntax, counted = tree_of(dict.fromkeys(VISITS, 5), 2)
     assert visit_cut(syntax.tree, counted).patterns == (0,)
 

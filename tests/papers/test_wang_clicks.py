@@ -3,13 +3,11 @@
 from collections import defaultdict
 from collections.abc import Sequence
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.models.news.clicks import DAY, History
 from scentline_lab.news.clicks import DailyClicks
-from tests.cases import each_case
 
 URLS = [f"http://a.org/{number}" for number in range(4)]
 #: (page, user, day, second of the day)
@@ -56,16 +54,6 @@ def test_the_incremental_counts_equal_a_recount(
     assert clicks.late == late
 
 
-@given(ACCESSES, st.integers(13, 20))
-def test_within_the_open_days_the_order_of_accesses_is_of_no_account(
-    accesses: list[tuple[str, str, int, int]], window: int
-) -> None:
-    one, other = (DailyClicks(window, open_days=window) for _ in range(2))
-    fed(one, accesses)
-    fed(other, sorted(accesses, reverse=True))
-    assert one.histories == other.histories
-
-
 @given(ACCESSES, st.integers(1, 3), st.integers(1, 6))
 def test_the_bounds_hold_and_what_is_left_out_is_counted(
     accesses: list[tuple[str, str, int, int]], pages: int, visitors: int
@@ -76,26 +64,6 @@ def test_the_bounds_hold_and_what_is_left_out_is_counted(
     assert sum(history.total for history in clicks.histories.values()) <= sum(counted)
     free = DailyClicks(14, visitors=visitors)
     assert fed(free, accesses).count(True) == sum(history.total for history in free.histories.values())
-
-
-def test_a_user_counts_once_a_page_and_day() -> None:
-    clicks = DailyClicks()
-    assert fed(clicks, [(URLS[0], "a", 0, 0), (URLS[0], "a", 0, DAY - 1), (URLS[1], "a", 0, 5)]) == [1, 0, 1]
-    assert fed(clicks, [(URLS[0], "a", 1, 0), (URLS[0], "b", 1, 0)]) == [1, 1]
-    assert clicks.histories[URLS[0]] == History(0, [1, 2])
-
-
-def test_an_access_of_yesterday_may_come_before_the_first_one_of_today() -> None:
-    clicks = DailyClicks()
-    assert fed(clicks, [(URLS[0], "a", 5, 0), (URLS[0], "a", 4, 0), (URLS[0], "a", 3, 0)]) == [1, 1, 0]
-    assert clicks.histories == {URLS[0]: History(4, [1, 1])}
-    assert clicks.late == 1
-
-
-def test_a_page_without_a_click_in_the_window_is_gone() -> None:
-    clicks = DailyClicks(3)
-    fed(clicks, [(URLS[0], "a", 0, 0), (URLS[1], "a", 0, 0), (URLS[1], "a", 2, 0), (URLS[2], "a", 3, 0)])
-    assert clicks.histories == {URLS[1]: History(2, [1]), URLS[2]: History(3, [1])}
 
 
 def test_without_room_the_pages_with_the_fewest_clicks_a_day_are_forgotten() -> None:
@@ -130,11 +98,3 @@ def test_a_day_that_was_closed_early_stays_closed_when_the_next_one_begins() -> 
     assert fed(clicks, [(URLS[0], "a", 4, 1)]) == [0]
     assert clicks.histories[URLS[0]] == History(4, [1, 2, 1])
     assert (clicks.late, clicks.uncounted) == (1, 0)
-
-
-@each_case(
-    ("window", "open_days", "pages", "visitors"), [(1, 2, 1, 1), (5, 0, 1, 1), (5, 1, 0, 1), (5, 1, 1, 0)]
-)
-def test_impossible_bounds_are_refused(window: int, open_days: int, pages: int, visitors: int) -> None:
-    with pytest.raises(ValueError, match="expected"):
-        DailyClicks(window, open_days=open_days, pages=pages, visitors=visitors)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scentline.models.news.clicks import Criterion, History, concentration, standing, standings
+from scentline.models.news.clicks import Criterion, History, Kind, concentration, standing, standings
 from scentline.models.news.outlinks import Hub, Outlinks
 from scentline.models.news.prefixes import DEPTH, NewsPrefix, NewsPrefixes, PrefixTree, news_prefix, nodes
 from scentline_lab.news.clicks import DailyClicks
@@ -39,12 +39,6 @@ def test_equation_1_by_hand() -> None:
     assert concentration(History(40, DECAY), 59, 3) == pytest.approx(83 / 101 / (3 / 20))
 
 
-@given(st.integers(1, 20), st.integers(1, 40), st.integers(1, 60))
-def test_even_clicks_have_concentration_1(clicks: int, first_days: int, days: int) -> None:
-    found = concentration(History(3, [clicks] * days), 3 + days - 1, first_days)
-    assert found == pytest.approx(1 if first_days <= days else days / first_days)
-
-
 @given(HISTORIES, st.integers(1, 12))
 def test_concentration_is_the_sums_of_equation_1_over_m_and_n_minus_a_days(history: History, m: int) -> None:
     a, n = history.first, history.first + len(history.clicks)
@@ -56,29 +50,27 @@ def test_concentration_is_the_sums_of_equation_1_over_m_and_n_minus_a_days(histo
     assert found <= (n - a) / m + 1e-9
 
 
-def test_news_are_above_the_threshold_and_not_below_as_section_5_1_has_it() -> None:
-    assert standing(History(0, [10 * share for share in DECAY]), 29, Criterion()).kind == "news"
-    assert standing(History(0, [10] * 30), 29, Criterion()).kind == "other"
-
-
-def test_a_page_at_the_threshold_is_no_news() -> None:
-    # 2 of 4 clicks on 1 of 4 days.
-    history = History(0, [2, 1, 1, 0])
-    assert standing(history, 3, Criterion(1, 2.0)).kind == "other"
-    assert standing(history, 3, Criterion(1, 1.99)).kind == "news"
-
-
-def test_pages_below_a_click_a_day_are_not_judged() -> None:
-    assert standing(History(0, [9]), 9, Criterion()).kind == "rare"
-    assert standing(History(0, [10]), 9, Criterion()).kind == "news"
-    assert standing(History(0, [9]), 9, Criterion(least=0.9)).kind == "news"
-
-
-def test_a_page_too_young_to_be_above_the_threshold_is_not_judged() -> None:
-    # After five days 5 / 3 is the most there can be; after six it is 2.
-    assert standing(History(0, [100]), 4, Criterion()).kind == "young"
-    assert standing(History(0, [100]), 5, Criterion()).kind == "news"
-    assert standing(History(0, [20] * 6), 5, Criterion()).kind == "other"
+@each_case(
+    ("clicks", "last", "criterion", "kind"),
+    [
+        # News are above the threshold, not below as section 5.1 has it.
+        ([10 * share for share in DECAY], 29, Criterion(), "news"),
+        ([10] * 30, 29, Criterion(), "other"),
+        # 2 of 4 clicks on 1 of 4 days is the threshold itself.
+        ([2, 1, 1, 0], 3, Criterion(1, 2.0), "other"),
+        ([2, 1, 1, 0], 3, Criterion(1, 1.99), "news"),
+        # Below a click a day a page is not judged.
+        ([9], 9, Criterion(), "rare"),
+        ([10], 9, Criterion(), "news"),
+        ([9], 9, Criterion(least=0.9), "news"),
+        # Nor is one too young: after five days 5 / 3 is the most there can be, after six it is 2.
+        ([100], 4, Criterion(), "young"),
+        ([100], 5, Criterion(), "news"),
+        ([20] * 6, 5, Criterion(), "other"),
+    ],
+)
+def test_kinds_of_pages(clicks: list[int], last: int, criterion: Criterion, kind: Kind) -> None:
+    assert standing(History(0, clicks), last, criterion).kind == kind
 
 
 def test_what_came_after_the_last_day_is_not_looked_at() -> None:
@@ -96,16 +88,13 @@ def test_an_impossible_criterion_is_refused(numbers: tuple[int, float, float]) -
 
 @given(st.lists(st.tuples(st.sampled_from([0.5, 1.0, 1.5, 2.0, 3.0]), st.booleans()), min_size=1, max_size=12))
 def test_the_best_threshold_is_that_of_brute_force(pages: list[tuple[float, bool]]) -> None:
+    assert best_cut([]) is None
     right = {
         cut: sum((value > cut) == news for value, news in pages)
         for cut in {0.0, *(value for value, _ in pages)}
     }
     most = max(right.values())
     assert best_cut(pages) == Cut(min(cut for cut, found in right.items() if found == most), most)
-
-
-def test_without_labelled_pages_there_is_no_threshold() -> None:
-    assert best_cut([]) is None
 
 
 def test_the_example_of_figure_3() -> None:
@@ -211,23 +200,17 @@ def test_the_links_kept_are_within_their_bounds_and_true(links: list[tuple[str, 
         assert hub.clicks <= sum(source == hub.url for source, _ in links)
 
 
-def test_of_a_pages_links_those_seen_last_are_kept() -> None:
+def test_of_links_those_seen_last_and_of_sources_those_with_most_targets_are_kept() -> None:
     outlinks = Outlinks(targets=2, pairs=10)
     for target in "1213":
         outlinks.add("a", target, 1)
     assert outlinks.hubs({"1", "3"}, 1) == [Hub("a", 2, 3, 2)]
-
-
-def test_without_room_the_sources_with_the_fewest_targets_are_forgotten() -> None:
     outlinks = Outlinks(targets=20, pairs=20)
     for source, targets in (("hub", "123456789"), ("lesser", "12345678"), ("a", "12"), ("b", "12")):
         for target in targets:
             outlinks.add(source, target)
     assert [hub.url for hub in outlinks.hubs(set("123456789"), 9)] == ["hub", "lesser"]
     assert len(outlinks) == 17
-
-
-def test_impossible_bounds_of_links_are_refused() -> None:
     with pytest.raises(ValueError, match="expected"):
         Outlinks(targets=5, pairs=4)
 
@@ -262,8 +245,3 @@ def test_pages_that_were_not_judged_are_in_no_tree() -> None:
     }
     judged = standings(histories, 19, Criterion())
     assert prefixes(judged) == [NewsPrefix("a.org/n/", 1, 1)]
-
-
-def test_nothing_is_news_before_anything_was_seen() -> None:
-    found = NewsDiscovery(DailyClicks(), Outlinks()).find(Criterion(), hubs=5)
-    assert (dict(found.standings), found.pages, found.hubs, found.prefixes) == ({}, frozenset(), [], [])

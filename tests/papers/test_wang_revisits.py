@@ -42,16 +42,7 @@ def test_even_links_come_to_the_same_however_often_one_looks(gaps: list[int], ra
     assert parts.seen_links == pytest.approx(rate * parts.seen_seconds)
 
 
-def test_known_rates_are_learned() -> None:
-    revisits = scheduled(shortest=10.0, half_life=WEEK)
-    simulate(revisits, RATES, 0.0, 4 * WEEK, Random(3))
-    for hub, rate in RATES.items():
-        # Four deviations of what so many links, weighed down as they are forgotten, can tell of.
-        links = rate * WEEK / math.log(2)
-        assert revisits.rate(hub) == pytest.approx(rate, rel=4 / math.sqrt(links))
-
-
-@each_case("seed", [1, 2, 3])
+@each_case("seed", [1, 2])
 def test_links_wait_shorter_than_with_equal_intervals_and_nearly_as_short_as_with_known_rates(
     seed: int,
 ) -> None:
@@ -60,12 +51,8 @@ def test_links_wait_shorter_than_with_equal_intervals_and_nearly_as_short_as_wit
     simulate(revisits, RATES, 0.0, WEEK, Random(seed))
     found = simulate(revisits, RATES, WEEK, 3 * WEEK, Random(seed + 10))
     assert known.square_root < 0.65 * known.equal
+    assert found.visits == pytest.approx(BUDGET * 2 * WEEK, rel=0.02)
     assert found.wait == pytest.approx(known.square_root, rel=0.06)
-
-
-def test_visits_are_as_many_as_the_budget_allows() -> None:
-    found = simulate(scheduled(), RATES, 0.0, WEEK, Random(1))
-    assert found.visits == pytest.approx(BUDGET * WEEK, rel=0.02)
 
 
 def test_a_hub_that_falls_silent_is_left_alone_and_one_that_wakes_is_found() -> None:
@@ -112,12 +99,6 @@ def test_no_other_intervals_of_the_same_cost_make_links_wait_shorter(
         assert ours <= sum(rate * each / 2 for rate, each in zip(rates, intervals, strict=True)) * (1 + 1e-6)
 
 
-def test_visits_in_proportion_to_links_are_no_better_than_equal_ones() -> None:
-    rates, total = list(RATES.values()), sum(RATES.values())
-    proportional = sum(rate * total / (BUDGET * rate) / 2 for rate in rates) / total
-    assert proportional == pytest.approx(expected(RATES, BUDGET).equal)
-
-
 def test_intervals_are_within_their_bounds() -> None:
     revisits = scheduled(budget=60 / HOUR, shortest=120.0, longest=2 * HOUR)
     simulate(revisits, {**RATES, "http://hub0.org/": 1.0, "http://hub8.org/": 1e-9}, 0.0, WEEK, Random(1))
@@ -153,19 +134,15 @@ def test_hubs_that_were_known_before_are_due_as_they_were() -> None:
         assert hub in revisits.due(due + 1)
 
 
-def test_visits_get_rarer_with_the_budget() -> None:
-    revisits = scheduled()
-    before = {hub: revisits.interval(hub) for hub in revisits.hubs}
-    revisits.spend(BUDGET / 3)
-    assert all(revisits.interval(hub) > interval for hub, interval in before.items())
-
-
-def test_what_was_learned_of_a_hub_is_kept_when_it_is_named_again() -> None:
+def test_the_budget_may_change_and_what_was_learned_stays() -> None:
     revisits = scheduled()
     simulate(revisits, RATES, 0.0, DAY, Random(1))
     rate, due = revisits.rate("http://hub0.org/"), revisits.next_due
     revisits.add("http://hub0.org/", 1 / DAY, DAY)
     assert (revisits.rate("http://hub0.org/"), revisits.next_due) == (rate, due)
+    before = {hub: revisits.interval(hub) for hub in revisits.hubs}
+    revisits.spend(BUDGET / 3)
+    assert all(revisits.interval(hub) > interval for hub, interval in before.items())
 
 
 def test_a_hub_that_is_being_visited_is_not_due_until_its_lease_ends() -> None:
@@ -203,9 +180,6 @@ def test_the_hub_whose_links_wait_longest_in_all_comes_first() -> None:
 def test_impossible_schedules_are_refused(budget: float, bounds: dict[str, float]) -> None:
     with pytest.raises(ValueError, match="expected"):
         Revisits(budget, **bounds)
-
-
-@each_case(("rate", "weight"), [(0.0, 1.0), (1.0, 0.0), (math.nan, 1.0)])
-def test_an_impossible_expectation_is_refused(rate: float, weight: float) -> None:
-    with pytest.raises(ValueError, match="expected"):
-        ArrivalRate.expecting(rate, weight)
+    for rate, weight in ((0.0, 1.0), (1.0, 0.0), (math.nan, 1.0)):
+        with pytest.raises(ValueError, match="expected"):
+            ArrivalRate.expecting(rate, weight)
