@@ -1,4 +1,4 @@
-"""The paper's policies without streams: all worked out from all pages and accesses whenever something is asked."""
+"""The paper's policies without streams: each answer is worked out from all pages and accesses."""
 
 import math
 from collections.abc import Iterable
@@ -19,7 +19,7 @@ Factors = tuple[float, float, float, float]
 
 
 class Reference:
-    """The yardstick of the policies "linkage", "collaborative" and "combined" (Aggarwal 2004, sections 3 and 4).
+    """The yardstick of "linkage", "collaborative" and "combined" (Aggarwal 2004, sections 3 and 4).
 
     >>> reference = Reference("linkage")
     >>> reference.judged("http://example.org/", {"sports": True}, ["ski"], [Link("http://example.org/alps")])
