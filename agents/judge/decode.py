@@ -1,71 +1,23 @@
-"""What a body is, by its first bytes, and its text, as browsers find the encoding; never fails.
+"""The kind of a body, by its first bytes, and its text in the encoding that browsers find; never fails.
 
-HTML and text are read, all else is let be: WHATWG MIME Sniffing standard, sections 6 (signatures) and 3 (binary
-data bytes). A header that calls a picture HTML is common, and so is HTML with a stray NUL: a few control
-characters are forgiven.
+Only HTML and text are read (WHATWG MIME Sniffing standard, sections 6, signatures, and 3, binary data bytes).
+Headers that call a picture HTML are common, and so is HTML with a stray NUL: a few control characters are
+allowed. Declarations of an encoding are read by w3lib, guesses are charset-normalizer's.
 """
 
 import re
 from types import MappingProxyType
 
-# Codec and the labels that mean it (WHATWG Encoding standard, 4.2; the common ones). A label that is not here
-# names no encoding: Python's own look-up would import by the name and remember every wrong one.
-_CODECS = """
-utf-8: utf-8 utf8 unicode-1-1-utf-8
-utf-16-le: utf-16 utf-16le unicode
-utf-16-be: utf-16be
-cp1252: windows-1252 cp1252 x-cp1252 iso-8859-1 iso8859-1 iso88591 iso_8859-1 latin1 latin-1 l1 ascii us-ascii
-cp1250: windows-1250 cp1250 x-cp1250
-cp1251: windows-1251 cp1251 x-cp1251
-cp1253: windows-1253 cp1253
-cp1254: windows-1254 cp1254 iso-8859-9 iso8859-9 latin5
-cp1255: windows-1255 cp1255
-cp1256: windows-1256 cp1256
-cp1257: windows-1257 cp1257
-cp1258: windows-1258 cp1258
-cp874: windows-874 iso-8859-11 tis-620
-cp866: ibm866 cp866 866
-iso8859-2: iso-8859-2 iso8859-2 latin2
-iso8859-3: iso-8859-3 latin3
-iso8859-4: iso-8859-4 latin4
-iso8859-5: iso-8859-5
-iso8859-6: iso-8859-6
-iso8859-7: iso-8859-7 greek
-iso8859-8: iso-8859-8 iso-8859-8-i hebrew visual logical
-iso8859-10: iso-8859-10
-iso8859-13: iso-8859-13
-iso8859-14: iso-8859-14
-iso8859-15: iso-8859-15 latin-9 latin9
-iso8859-16: iso-8859-16
-koi8-r: koi8-r koi8 koi
-koi8-u: koi8-u
-mac-roman: macintosh mac x-mac-roman
-mac-cyrillic: x-mac-cyrillic
-gb18030: gb18030 gbk gb2312 gb_2312-80 x-gbk chinese
-big5hkscs: big5 big5-hkscs x-x-big5
-cp932: shift_jis shift-jis sjis x-sjis ms_kanji windows-31j
-euc_jp: euc-jp x-euc-jp
-iso2022_jp: iso-2022-jp
-cp949: euc-kr ks_c_5601-1987 ks_c_5601 korean windows-949
-"""
-_LABELS = MappingProxyType(
-    {
-        label: codec
-        for codec, _, labels in (line.partition(": ") for line in _CODECS.split("\n"))
-        for label in labels.split()
-    }
-)
-_BOMS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xfe\xff", "utf-16-be"), (b"\xff\xfe", "utf-16-le"))
-_MARKS = tuple(mark for mark, _ in _BOMS)
+from w3lib.encoding import html_body_declared_encoding, http_content_type_encoding, read_bom, to_unicode
 
-_HTTP_CHARSET = re.compile(r"charset\s{0,9}=\s{0,9}[\"']?([\w.:-]{1,40})", re.IGNORECASE)
-_COMMENT = re.compile(rb"<!--.*?(?:-->|\Z)", re.DOTALL)
-# <meta charset=...>, <meta http-equiv content="text/html; charset=...">, <?xml encoding=...?>.
-_META = re.compile(
-    rb"<(?:meta\b[^>]{0,300}?\bcharset|\?xml\b[^>]{0,100}?\bencoding)\s{0,9}=\s{0,9}[\"']?\s{0,9}([\w.:-]{1,40})",
-    re.IGNORECASE,
-)
-_META_BYTES = 2048
+#: The encodings of pages (WHATWG Encoding standard, 4.2) by Python's names. Python has others, such as rot13.
+_CODECS = frozenset({
+    "big5hkscs", "cp866", "cp874", "cp932", "cp949", "cp1250", "cp1251", "cp1252", "cp1253", "cp1254", "cp1255",
+    "cp1256", "cp1257", "cp1258", "euc_jp", "gb18030", "iso2022_jp", "iso8859-2", "iso8859-3", "iso8859-4",
+    "iso8859-5", "iso8859-6", "iso8859-7", "iso8859-8", "iso8859-10", "iso8859-13", "iso8859-14", "iso8859-15",
+    "iso8859-16", "koi8-r", "koi8-u", "mac-roman", "utf-8", "utf-16-le", "utf-16-be",
+})  # fmt: skip
+_UTF_16 = {"utf-16": "utf-16-le"}  # as browsers read it, whatever the machine
 
 _HIGH = re.compile(rb"[\x80-\xff]")
 _ASCII = bytes(range(0x80))
@@ -123,43 +75,36 @@ def decode(body: bytes, content_type: str | None) -> str:
     r"""Return the text of ``body``.
 
     The encoding is, in this order: a byte order mark's, the one ``content_type`` (the HTTP header) declares,
-    the one a ``meta`` element in the first 2,048 bytes declares, UTF-8, a guess from the first 4,096 bytes
-    with something beyond ASCII in them. What does not fit the bytes is passed over, unless nothing fits
-    them all and this fits nearly all; what can't be decoded becomes U+FFFD.
+    the one that the head of the page declares, UTF-8, a guess from the first 4,096 bytes with something beyond
+    ASCII in them. A declaration that does not fit the bytes is skipped, unless nothing fits them all and this
+    fits nearly all. What can't be decoded becomes U+FFFD.
 
     >>> decode(b"caf\xe9", "text/html; charset=ISO-8859-1")
     'café'
     """
-    for mark, codec in _BOMS:
-        if body.startswith(mark):
-            return body[len(mark) :].decode(codec, "replace")
-    declared = _declared(body, content_type)
-    for codec in (*declared, "utf-8"):
+    codec, mark = read_bom(body)
+    if codec is not None and mark is not None:
+        return to_unicode(body[len(mark) :], codec)
+    in_header, in_page = http_content_type_encoding(content_type), html_body_declared_encoding(body)
+    if in_page and in_page.startswith("utf-16"):  # not so: the declaration itself could be read
+        in_page = "utf-8"
+    candidates = [
+        codec for name in (in_header, in_page, "utf-8") if name and (codec := _UTF_16.get(name, name)) in _CODECS
+    ]
+    for codec in candidates:
         try:
             return body.decode(codec)
         except UnicodeDecodeError:
             continue
-    for codec in (*declared, "utf-8"):
-        text = body.decode(codec, "replace")
+    for codec in candidates:
+        text = to_unicode(body, codec)
         if _nearly_fits(text, body):
             return text
-    return body.decode(_guess(body), "replace")
-
-
-def _declared(body: bytes, content_type: str | None) -> list[str]:
-    """Return the codecs that header and meta element declare, in this order."""
-    header = _HTTP_CHARSET.search(content_type) if content_type else None
-    head = body[:_META_BYTES]
-    meta = _META.search(_COMMENT.sub(b"", head) if b"<!--" in head else head)
-    in_header = _LABELS.get(header[1].lower()) if header else None
-    in_meta = _LABELS.get(meta[1].decode("ascii").lower()) if meta else None
-    if in_meta and in_meta.startswith("utf-16"):  # not so: the element itself could be read
-        in_meta = "utf-8"
-    return [codec for codec in (in_header, in_meta) if codec]
+    return to_unicode(body, _guess(body))
 
 
 def _nearly_fits(text: str, body: bytes) -> bool:
-    """Tell whether at most a tenth of what is beyond ASCII could not be decoded."""
+    """Return whether at most a tenth of the bytes beyond ASCII could not be decoded."""
     return text.count("\ufffd") * 10 <= len(body.translate(None, _ASCII))
 
 
@@ -197,7 +142,7 @@ def binary(body: bytes, wide: bool = False) -> str:
     head = body[:_SNIFFED]
     if head.startswith(_ANY):
         return next(name for signature, name in _SIGNATURES.items() if head.startswith(signature))
-    if wide or head.startswith(_MARKS):
+    if wide or read_bom(head)[0] is not None:
         return ""
     controls = len(head.translate(None, _TEXT))
     return "binary data" if controls > _STRAY * len(head) else ""
