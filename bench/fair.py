@@ -25,7 +25,7 @@ from random import Random
 from statistics import mean, stdev
 
 from bench.command import DATA, children_cpu, kept, summary
-from scentline.agents.judge.labels import load
+from scentline.agents.judge.judges import load_labels
 from scentline.agents.offline.archive import Archive
 from scentline.agents.offline.process import ServerProcess
 from scentline.agents.operate.inspect.record import outcomes
@@ -185,7 +185,7 @@ class Bench:
     def read(self, predicates: Sequence[str]) -> None:
         """Read which pages satisfy the predicates."""
         parsed = {name: parse(self.web.expression(name)) for name in predicates}
-        labels = load(self._data / self.web.labels) if self.web.labels else None
+        labels = load_labels(self._data / self.web.labels) if self.web.labels else None
         with progress(sys.stderr) as bars:
             found = load_web([self._data / self.web.archive], parsed, labels, Settings(), 1, bars)
         self._hits, self.pages = found.hits, len(found.pages)

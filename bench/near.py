@@ -18,7 +18,7 @@ from random import Random
 from statistics import mean, median, stdev
 
 from bench.command import kept, summary
-from scentline.agents.judge.labels import load as load_labels
+from scentline.agents.judge.judges import load_labels
 from scentline.agents.offline.process import ServerProcess
 from scentline.agents.operate.inspect.record import judged_pages
 from scentline.agents.progress import progress

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from scentline.agents.fetch import guard, listings, pool, resolver, robots, servers, sitemaps, wire
-from scentline.agents.fetch.contact import names_contact
+from scentline.agents.fetch.guard import names_contact
 from scentline.agents.frontier.orders import SLOW_SECONDS
 from scentline.models.frontier import politeness
 from scentline.models.url import MAX_LENGTH

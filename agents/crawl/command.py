@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from scentline.agents.cli.app import INTERRUPTED
 from scentline.agents.crawl.directory import make_directory
 from scentline.agents.crawl.fixed import keep_fixed, kept_policy, with_table
-from scentline.agents.fetch.contact import check_contact
+from scentline.agents.fetch.guard import check_contact
 from scentline.agents.judge.apart.process import ExaminerProcess
 from scentline.agents.judge.predicates import check_judges, check_query, with_every_page
 from scentline.agents.judge.question import Work

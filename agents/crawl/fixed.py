@@ -85,10 +85,10 @@ def _judges(settings: JudgeSettings) -> list[str]:
         except OSError:
             continue  # the judge says what is wrong with it
     if settings.python is not None:
-        # Imported where there is such a judge, as in agents.judge.categories.
+        # Imported where there is such a judge, as in agents.judge.judges.
         from importlib.metadata import entry_points
 
-        from scentline.agents.judge.categories import GROUP
+        from scentline.agents.judge.judges import GROUP
 
         for point in entry_points(group=GROUP, name=settings.python):
             version = f" {point.dist.name} {point.dist.version}" if point.dist else ""

@@ -89,7 +89,9 @@ def decode(body: bytes, content_type: str | None) -> str:
     if in_page and in_page.startswith("utf-16"):  # not so: the declaration itself could be read
         in_page = "utf-8"
     candidates = [
-        codec for name in (in_header, in_page, "utf-8") if name and (codec := _UTF_16.get(name, name)) in _CODECS
+        codec
+        for name in (in_header, in_page, "utf-8")
+        if name and (codec := _UTF_16.get(name, name)) in _CODECS
     ]
     for codec in candidates:
         try:

@@ -11,11 +11,10 @@ from typing import Any
 import msgspec
 import zstandard
 
-from scentline.agents.judge.categories import CategoryJudge
+from scentline.agents.judge.judges import CategoryJudge, Verdicts
 from scentline.agents.judge.keep.records import Packing, UnkeptError
 from scentline.agents.judge.parse import parse as parse_page
 from scentline.agents.judge.question import Examined, Judging, Question, Work
-from scentline.agents.judge.verdicts import Verdicts
 from scentline.models.duplicates import NONE, fingerprint
 from scentline.models.page import Page
 from scentline.models.predicate import parse

@@ -1,13 +1,12 @@
 """Examples that a classifier is trained on: a file of texts or URLs, each with its category."""
 
-import gzip
-import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 from random import Random
 
+from scentline.agents.judge.judges import lines_of
 from scentline.agents.judge.parse import parse
 from scentline.agents.offline.archive import Archive
 from scentline.agents.stored import write_stored
@@ -49,7 +48,7 @@ def load(path: Path, archive: Archive | None) -> Examples:
     empty. Raises `ClassifierError`, which names file and line, for a line that is not so.
     """
     examples = Examples()
-    for number, line in _lines(path):
+    for number, line in lines_of(path, "examples", MAX_LINE, MAX_LINES, ClassifierError):
         text, category = _fields(path, number, line)
         if not text.startswith(_URL):
             words: Sequence[str] | None = distinct_words(text)
@@ -75,23 +74,6 @@ def _page_words(written: str, archive: Archive) -> Sequence[str] | None:
         return None
     kind = next((value for name, value in answer.headers if name.lower() == "content-type"), None)
     return parse(url, answer.body, kind, _SETTINGS).words
-
-
-def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    try:
-        with path.open("rb") as plain, gzip.open(plain) if path.suffix == ".gz" else plain as file:
-            number = 0
-            while line := file.readline(MAX_LINE + 1):
-                number += 1
-                if len(line) > MAX_LINE or number > MAX_LINES:
-                    raise ClassifierError(
-                        f"examples {path}, line {number}: "
-                        f"expected at most {MAX_LINES} lines of {MAX_LINE} bytes"
-                    )
-                if not line.isspace():
-                    yield number, line
-    except (OSError, EOFError, zlib.error) as error:
-        raise ClassifierError(f"examples {path}: expected a readable TSV file: {error}") from error
 
 
 def _fields(path: Path, number: int, line: bytes) -> tuple[str, str]:

@@ -8,7 +8,7 @@ from secrets import token_bytes
 from scentline.agents.crawl.connect import connect
 from scentline.agents.crawl.directory import make_directory
 from scentline.agents.crawl.fixed import keep_fixed
-from scentline.agents.fetch.contact import stays_home
+from scentline.agents.fetch.guard import stays_home
 from scentline.agents.judge.predicates import check_judges, with_every_page
 from scentline.agents.observe.observer import Observer
 from scentline.agents.signals import told_to_end

@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 
 from bench.command import COMMAND
-from scentline.agents.judge.labels import load
+from scentline.agents.judge.judges import load_labels
 from scentline.agents.progress import progress
 from scentline.models.predicate import Predicate, parse
 from scentline.models.url import host
@@ -73,7 +73,7 @@ def web(name: str, directory: Path) -> Web:
 
 def judged(of: Web) -> tuple[lab.Web, Pages]:
     """Return a web with its pages read and judged, which takes a minute, and what is counted of them."""
-    labels = None if of.labels is None else load(of.labels)
+    labels = None if of.labels is None else load_labels(of.labels)
     with progress(sys.stderr) as bars:
         found = lab.load_web([of.archive], of.sought(), labels, Settings(), 1, bars)
     links = {url: [link.url for link in page.links] for url, page in found.pages.items()}

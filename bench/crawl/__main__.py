@@ -14,7 +14,7 @@ from bench.crawl.crawlers import BOTH, COMMON, RARE, SQLITE, Crawlee, Crawler, S
 from bench.crawl.measure import CrawlerError, Resumed, Run, killed, whole
 from bench.crawl.server import Nginx, ServerError, find
 from bench.crawl.web import DOMAIN, Pages, unpack
-from scentline.agents.judge.labels import load
+from scentline.agents.judge.judges import load_labels
 from scentline.agents.signals import end_as_by_ctrl_c
 
 #: Pages of each crawl of a quick run.
@@ -91,7 +91,7 @@ def _crawlers(given: argparse.Namespace, seeds: Path) -> list[Crawler]:
 
 
 def _categories(labels: Path, pages: Pages) -> dict[str, list[str]]:
-    known = load(labels)
+    known = load_labels(labels)
     return {name: [url for url in pages.urls if name in known.categories(url)] for name in (COMMON, RARE)}
 
 

@@ -4,8 +4,8 @@ from collections.abc import Coroutine, Sequence
 from typing import Any
 
 from scentline.agents.judge.agent import JudgeAgent
-from scentline.agents.judge.categories import CategoryJudge
 from scentline.agents.judge.examiner import Examiner
+from scentline.agents.judge.judges import CategoryJudge
 from scentline.agents.judge.keep.store import KeptPages
 from scentline.agents.judge.predicates import Predicates
 from scentline.agents.judge.question import Work

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 from scentline.agents.fetch import client as module
 from scentline.agents.fetch.client import Client
+from scentline.agents.fetch.pool import FRAMING_BYTES
 from scentline.agents.fetch.result import Early, Failure, Fetched, Moved, Result
 from scentline.agents.fetch.servers import Servers
-from scentline.agents.fetch.wire import FRAMING_BYTES
 from scentline.models.url import canonical
 from scentline.streams.crawl_settings import FetchSettings
 from tests.agents.clocks import WaitingClock

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from scentline.agents.fetch.client import Client
-from scentline.agents.fetch.contact import check_contact, names_contact, stays_home
+from scentline.agents.fetch.guard import check_contact, names_contact, stays_home
 from scentline.agents.fetch.result import Failure, Fetched
 from scentline.streams.configuration import ConfigurationError
 from scentline.streams.crawl_settings import FetchSettings

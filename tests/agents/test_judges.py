@@ -12,10 +12,9 @@ from typing import NamedTuple
 import pytest
 from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
-from scentline.agents.judge.categories import CategoryJudge, load_judges
 from scentline.agents.judge.examples import load as load_examples
 from scentline.agents.judge.examples import train
-from scentline.agents.judge.verdicts import Judgement, Language, Verdicts
+from scentline.agents.judge.judges import CategoryJudge, Judgement, Language, Verdicts, load_judges
 from scentline.agents.offline.archive import Archive
 from scentline.models.classifier import ClassifierError
 from scentline.models.page import Page

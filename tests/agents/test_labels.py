@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from scentline.agents.judge.labels import LabelsError, load
+from scentline.agents.judge.judges import LabelsError
 from tests.shared import shared
 
 
@@ -14,34 +14,36 @@ def written(path: Path, text: str | bytes) -> Path:
 
 
 def test_categories_of_all_lines_of_a_url_with_those_above_them(tmp_path: Path) -> None:
-    labels = load(written(tmp_path / "l.tsv", "http://a.org/\tA.B\n\nhttp://a.org/\tC\nhttp://b.org/\tA\n"))
+    labels = load_labels(
+        written(tmp_path / "l.tsv", "http://a.org/\tA.B\n\nhttp://a.org/\tC\nhttp://b.org/\tA\n")
+    )
     assert labels.categories("http://a.org/") == {"A", "A.B", "C"}
     assert labels.categories("http://b.org/") == {"A"}
     assert len(labels) == 2
 
 
 def test_unknown_url_has_no_category(tmp_path: Path) -> None:
-    assert load(written(tmp_path / "l.tsv", "")).categories("http://a.org/") == frozenset()
+    assert load_labels(written(tmp_path / "l.tsv", "")).categories("http://a.org/") == frozenset()
 
 
 def test_urls_are_made_canonical(tmp_path: Path) -> None:
-    labels = load(written(tmp_path / "l.tsv", "HTTP://A.org:80/x/../é#top\tA\r\n"))
+    labels = load_labels(written(tmp_path / "l.tsv", "HTTP://A.org:80/x/../é#top\tA\r\n"))
     assert labels.categories("http://a.org/%C3%A9") == {"A"}
 
 
 def test_urls_that_no_crawler_fetches_are_skipped_and_counted(tmp_path: Path) -> None:
-    labels = load(written(tmp_path / "l.tsv", "ftp://a.org/\tA\nhttp://a.org/\tA\n"))
+    labels = load_labels(written(tmp_path / "l.tsv", "ftp://a.org/\tA\nhttp://a.org/\tA\n"))
     assert (len(labels), labels.skipped) == (1, 1)
 
 
 def test_pages_with_the_same_categories_share_one_set(tmp_path: Path) -> None:
     lines = "".join(f"http://a.org/{page}\tA.B\nhttp://a.org/{page}\tC\n" for page in range(10))
-    labels = load(written(tmp_path / "l.tsv", lines))
+    labels = load_labels(written(tmp_path / "l.tsv", lines))
     assert len({id(labels.categories(f"http://a.org/{page}")) for page in range(10)}) == 1
 
 
 def test_gzip_is_read_by_its_suffix(tmp_path: Path) -> None:
-    labels = load(written(tmp_path / "l.tsv.gz", gzip.compress(b"http://a.org/\tA\n")))
+    labels = load_labels(written(tmp_path / "l.tsv.gz", gzip.compress(b"http://a.org/\tA\n")))
     assert labels.categories("http://a.org/") == {"A"}
 
 
@@ -61,7 +63,7 @@ def test_wrong_line_is_an_error_that_names_file_and_line(
     body = line.encode() if isinstance(line, str) else line
     path = written(tmp_path / "l.tsv", b"http://a.org/\tA\n\n" + body + b"\n")
     with pytest.raises(LabelsError, match="line 3: ") as caught:
-        load(path)
+        load_labels(path)
     assert reason in str(caught.value)
     assert str(path) in str(caught.value)
     assert len(str(caught.value)) < 300 + len(str(path))
@@ -75,13 +77,13 @@ def test_unreadable_file_is_an_error_that_names_it(tmp_path: Path) -> None:
         written(tmp_path / "broken.gz", gzip.compress(b"http://a.org/\tA\n")[:10] + b"\xff" * 40),
     ):
         with pytest.raises(LabelsError) as caught:
-            load(path)
+            load_labels(path)
         assert path.name in str(caught.value)
 
 
 def test_science_pages_of_the_real_labels() -> None:
     path = shared("wikispeedia/topics.tsv.gz")
-    labels = load(path)
+    labels = load_labels(path)
     categories = defaultdict(set)
     for line in gzip.decompress(path.read_bytes()).decode().splitlines():
         url, category = line.split("\t")

@@ -13,7 +13,7 @@ from statistics import mean
 import msgspec
 import pytest
 
-from scentline.agents.judge.labels import load as load_labels
+from scentline.agents.judge.judges import load_labels
 from scentline.agents.offline.process import ServerProcess
 from scentline.agents.progress import progress
 from scentline.agents.semantic.tables import table_of

@@ -21,8 +21,8 @@ from scentline.agents.judge.apart.messages import (
     Request,
     framed,
 )
-from scentline.agents.judge.categories import load_judges
 from scentline.agents.judge.examiner import Examiner
+from scentline.agents.judge.judges import load_judges
 from scentline.agents.judge.question import Question, Work
 from scentline.streams.logging import printable
 from scentline.streams.memory import YOUNG_OF_PAGES, collected_seldom

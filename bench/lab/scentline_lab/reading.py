@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from scentline.agents.fetch.response import READABLE
-from scentline.agents.judge.labels import Labels
+from scentline.agents.fetch.client import READABLE
+from scentline.agents.judge.judges import Labels
 from scentline.agents.judge.parse import parse
 from scentline.agents.observe.logfile import LogFile
 from scentline.agents.observe.observer import Observer

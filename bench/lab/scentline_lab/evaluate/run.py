@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
-from scentline.agents.judge.labels import load as load_labels
+from scentline.agents.judge.judges import load_labels
 from scentline.agents.progress import Progress
 from scentline.models.crowd.trace import Step, Trace
 from scentline.models.frontier.queue import UNLIMITED

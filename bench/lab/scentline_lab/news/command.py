@@ -8,7 +8,7 @@ from heapq import nlargest
 from itertools import chain
 from pathlib import Path
 
-from scentline.agents.judge.labels import Labels, LabelsError, load
+from scentline.agents.judge.judges import Labels, LabelsError, load_labels
 from scentline.agents.observe.logfile import LogFile
 from scentline.agents.observe.site import HINT, Site, observed, site_named
 from scentline.agents.progress import Progress, progress
@@ -95,7 +95,7 @@ def run(
         if source != "-" and not Path(source).is_fifo():
             LogFile(source).close()
     only = None if site is None else site_named(site)
-    table = load(labels) if labels is not None else None
+    table = load_labels(labels) if labels is not None else None
     output = Output.prepared(out)
     given = settings.news
     criterion = Criterion(given.first_days, given.threshold, given.least)
