@@ -1,8 +1,7 @@
-"""Naive Bayes over the distinct words of a text: from few examples the simplest that works.
+"""Naive Bayes over the distinct words of a text, which needs few examples.
 
-Multinomial (McCallum and Nigam 1998), with each word counted once a text (Schneider 2004). How good it is,
-every example tells by a classifier that was trained without it. A trained one is a file of words and numbers
-(`models.sealed`).
+Multinomial (McCallum and Nigam 1998), with each word counted once a text (Schneider 2004). It is evaluated by
+cross-validation, and stored as a file of words and numbers (`models.sealed`).
 """
 
 from collections import Counter
@@ -47,7 +46,7 @@ class Classifier:
         self._logs: dict[str, Vector] = {}
 
     def learn(self, found: Iterable[str], category: str) -> None:
-        """Take in an example: its words and its category."""
+        """Learn from an example: its words and its category."""
         self._logs.clear()
         self._model.learn_one(dict.fromkeys(islice(dict.fromkeys(found), MOST_WORDS), 1), category)
 
@@ -85,7 +84,7 @@ class Classifier:
 
     @classmethod
     def from_counts(cls, categories: dict[str, int], counts: dict[str, dict[str, int]]) -> "Classifier":
-        """Return the classifier that `categories` and `counts` tell of."""
+        """Return the classifier with these `categories` and `counts`."""
         made = cls()
         model = made._model
         model.class_counts.update(categories)
@@ -111,20 +110,22 @@ class Example(NamedTuple):
 
 
 class Figures(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Of one category: its examples, how many were ``told`` to be of it, and how many of these rightly."""
+    """The results for one category."""
 
     examples: int
+    #: Texts that were classified as it.
     told: int
+    #: Texts of it that were.
     right: int
 
     @property
     def precision(self) -> float | None:
-        """The part that is of the category, of what was told to be; None where nothing was."""
+        """The correct part of all that was classified so; None where nothing was."""
         return self.right / self.told if self.told else None
 
     @property
     def recall(self) -> float:
-        """The part that was told, of what is of the category."""
+        """The part of the category's examples that was classified correctly."""
         return self.right / self.examples if self.examples else 0.0
 
 
@@ -136,15 +137,15 @@ class Holdout(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def accuracy(self) -> float:
-        """The part of all examples whose category was told rightly."""
+        """The part of all examples that was classified correctly."""
         examples = sum(found.examples for found in self.categories.values())
         return sum(found.right for found in self.categories.values()) / examples if examples else 0.0
 
 
 def held_out(examples: Sequence[Example], chance: Random, folds: int = FOLDS) -> Holdout:
-    """Return the figures of a cross-validation in ``folds`` parts, each with its share of every category.
+    """Return the results of a cross-validation in ``folds`` parts, each with its share of every category.
 
-    A category with a single example is never told rightly: without it nothing is known of the category.
+    A category with a single example is never right: without it nothing is known of the category.
     """
     parts = _spread(examples, chance, folds)
     told: list[tuple[str, str | None]] = []
@@ -173,7 +174,6 @@ def _figures(name: str, told: Sequence[tuple[str, str | None]]) -> Figures:
     )
 
 
-#: What a file says it is, and the version of its format.
 KIND = Kind("scentline classifier", 1, "scentline classifier train")
 #: Bounds of categories, words and counts.
 MOST_CATEGORIES = 1_000
@@ -182,7 +182,7 @@ MOST_EXAMPLES = 1_000_000_000
 
 
 class ClassifierError(ScentlineError, ValueError):
-    """Bytes that are no classifier; the text says what is wrong with them."""
+    """Bytes that are no classifier; the text says why."""
 
 
 class Trained(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -1,9 +1,9 @@
-"""How alike the texts of two pages are, told from sketches: MinHash over what follows each beginning of a word.
+"""The likeness of two texts, estimated from MinHash sketches of their shingles.
 
-Broder, On the resemblance of documents (SEQUENCES 1997): two texts are as alike as the sets of their shingles
-overlap (Jaccard), and the share of equal slots in two sketches estimates it. A shingle here is the 24 bytes of
-folded UTF-8 from the beginning of a word on, about four words; in scripts that set no spaces every character
-begins one. Cutting and hashing them is three passes of numpy, the sketch is Rensa's R-MinHash.
+Broder, On the resemblance of documents (SEQUENCES 1997): likeness is the overlap of the sets of shingles
+(Jaccard), and the share of equal slots in two sketches estimates it. A shingle here is the 24 bytes of folded
+UTF-8 from the beginning of a word on, about four words; in scripts without spaces every character begins one.
+The sketch is Rensa's R-MinHash.
 """
 
 from collections.abc import Iterator
@@ -20,10 +20,10 @@ from scentline.models.traps import space
 
 #: Slots of a sketch: the standard error of an estimated likeness of .9 is .027.
 SLOTS = 128
-#: Slots of a band, all of which are equal in texts that are found to be candidates: of those alike by .9, .95
-#: and 1, four fifths, 99 % and all are found.
+#: Slots of a band, all of which are equal in candidates. Of texts with likeness .9, .95 and 1, 80, 99 and
+#: 100 % are found.
 BAND = 16
-#: Pages that one band leads to, the last judged: what many share is no sign of a duplicate, and costs time.
+#: Pages that one band leads to, the last judged: a band that many share is no sign of a duplicate.
 BAND_PAGES = 8
 
 #: A sketch: 128 numbers of four bytes.
@@ -91,16 +91,15 @@ def _shingles(text: str) -> _Hashes:
 
 
 class Fingerprint(msgspec.Struct, array_like=True, frozen=True):
-    """A page's sketch, None where it has too few words, and a hash of what is there beside digits.
+    """The sketch of a page, and a hash of its text."""
 
-    The hash is empty for a URL that has no numbers.
-    """
-
+    #: None where the page has too few words.
     sketch: Sketch | None = None
+    #: Of the text without digits; empty for a URL without numbers.
     plain: bytes = b""
 
 
-#: That of a page which is compared with none.
+#: The fingerprint of a page that is not compared.
 NONE = Fingerprint()
 
 

@@ -1,16 +1,16 @@
-"""The fetch agent: asks the web for the pages that the frontier orders.
+"""The fetch agent: fetches the pages that the frontier orders.
 
-Reads `fetches`; keeps nothing; writes `pages`, and to `sightings` what failed, was redirected, came too early
-or is as it was, what sitemaps and feeds list and say that changed, and what robots.txt files say.
+Reads `fetches`; keeps no state; writes pages to `pages`, and to `sightings` every other result, what sitemaps
+and feeds list, and robots.txt files.
 
-Between two requests to a host lies its delay, also where a worker dies or partitions change hands: what was
-asked before may be unknown then, so every host counts as just asked.
+Two requests to a host are its delay apart, also after a crash or a rebalance: earlier requests may be unknown
+then, so every host counts as just requested.
 
-An order is acknowledged when its answer is in the log: what was under way when a worker died comes again.
-Nobody knows which of those it died of, if of any, so each is carried out alone then.
+An order is acknowledged once its result is in the log. The orders in flight when a worker died come again, each
+carried out alone, for any of them may have killed it.
 
-What was read of a robots.txt goes to `sightings` at once: the frontier keeps it. An order of a site of which
-the frontier knows more than this worker, as after a restart, is put off until one brings that.
+A robots.txt goes to `sightings` as soon as it is read: the frontier keeps it. An order for a site of which the
+frontier knows more than this worker, as after a restart, is put off until an order brings the robots.txt.
 """
 
 import asyncio
@@ -56,80 +56,64 @@ from scentline.streams.runtime import Runtime
 from scentline.streams.topics import FETCHES, PAGES, SIGHTINGS
 from scentline.streams.transport.publisher import LogReader
 
-#: What came of an order that the frontier had taken back before its turn came.
+#: The outcome of an order whose lease had run out.
 EXPIRED = "expired"
 
 
 class FetchMetrics:
-    """Counts the orders of one fetch agent, at most ``slots`` of which are carried out at a time."""
+    """Counts the orders of one fetch agent, which carries out at most ``slots`` at a time."""
 
     def __init__(self, runtime: Runtime, client: Client, slots: int) -> None:
         metrics = runtime.metrics
         self._client = client
         self._slots = slots
-        self._under_way = 0
-        self._outcomes = Outcomes(metrics, FETCHED, (*OUTCOMES, EXPIRED))
+        self.in_flight = 0
+        self.outcomes = Outcomes(metrics, FETCHED, (*OUTCOMES, EXPIRED))
         self._bytes = metrics.counter(FETCHED_BYTES)
         self._seconds = metrics.histogram(FETCH_SECONDS)
-        self._taken = metrics.counter(TAKEN).labels(FETCHES.name)
+        self.taken = metrics.counter(TAKEN).labels(FETCHES.name)
         runtime.watch(self.measure)
         runtime.watch_lag(FETCHES, unacknowledged(runtime.app, runtime.settings.named(FETCHES.name)))
 
-    def begun(self) -> None:
-        """Count an order that is being carried out."""
-        self._under_way += 1
-
-    def ended(self) -> None:
-        """Count it no more."""
-        self._under_way -= 1
-
-    def acknowledged(self) -> None:
-        """Count an order whose answer is in the log."""
-        self._taken.inc()
-
-    def expired(self) -> None:
-        """Count an order that came too late."""
-        self._outcomes.count(EXPIRED)
-
     def answered(self, result: Result) -> None:
-        """Count what came of an order."""
-        self._outcomes.count(outcome_of(result))
+        """Count the result of an order."""
+        self.outcomes.count(outcome_of(result))
         if isinstance(result, Fetched):
             self._bytes.inc(len(result.body))
         if result.elapsed:
             self._seconds.observe(result.elapsed)
 
     def measure(self, reading: Reading) -> None:
-        """Tell what is under way, and how often and how long orders waited."""
-        reading.add(FETCHING, self._under_way)
+        """Add the orders in flight, and how often and how long orders waited."""
+        reading.add(FETCHING, self.in_flight)
         reading.add(FETCH_SLOTS, self._slots)
         reading.add(WAITS, self._client.servers.waits)
         reading.add(WAIT_SECONDS, self._client.servers.waited)
 
 
-#: Failures by which a whole host asks to be left alone for a while.
+#: Failures that stop requests to the whole host for a while.
 OVERLOADED = frozenset({"status 429", "status 503"})
-#: Hosts whose sitemaps or feeds are read at a time.
+#: Hosts whose sitemaps or feeds are read at the same time.
 SITEMAP_READERS = 4
 
-#: Why a page is refused whose order could not be carried out.
+#: The reason for refusing a page whose order could not be carried out.
 QUARANTINED = "quarantined: its fetch failed here"
 
 Fact = Failed | Redirected | Postponed | Listed | Hinted | Revisited | RobotsTxt
-#: What came of a fetch for which no host answered.
+#: Outcomes of fetches that no host answered.
 _UNANSWERED: Final = frozenset({"dns", "connection", "timeout", "robots_unreachable"})
-#: Fetches in a row without an answer after which it is said, where there were answers before.
+#: Unanswered fetches in a row that are worth a warning, once hosts have answered.
 IN_A_ROW = 20
 log = EventLog("fetch")
 
 
 def noted(url: str, partition: int) -> Place:
-    """Return what the order of a URL is noted as: one that is put off comes again, and at another place."""
+    """Return the place that stands for a URL's orders: one that is put off comes again at another offset."""
     return Place(FETCHES.name, partition, int.from_bytes(identifier(url)[:8]))
 
 
 class _Given(NamedTuple):
-    """A message of `fetches`: where it stands, its order or why it is none, and what it is noted as."""
+    """A message of `fetches`: its place, its order or why it is none, and the place of its attempts."""
 
     place: Place
     value: bytes
@@ -138,7 +122,7 @@ class _Given(NamedTuple):
 
 
 class FetchAgent:
-    """Fetches several pages at once, at most as many as there are connections."""
+    """Fetches as many pages at once as there are connections."""
 
     def __init__(self, runtime: Runtime, client: Client, reader: LogReader) -> None:
         self._runtime = runtime
@@ -150,17 +134,17 @@ class FetchAgent:
         self._silence = Silence()
         self._compress = zstandard.ZstdCompressor(level=1)
         self._earlier: Mapping[int, int] = {}
-        client.robots.tell = self._tell_robots
+        client.robots.publish = self._publish_robots
         runtime.read(FETCHES, "fetch", self._run)
         runtime.app.on_rebalance_complete.connect(self._assigned)
 
     @property
     def reading_sitemaps(self) -> bool:
-        """Whether sitemaps or feeds are still to be read: there may be candidates to come."""
+        """Whether sitemaps or feeds are still to be read, which may bring candidates."""
         return self._client.sitemaps.reading
 
     async def _assigned(self, *_: Any, **__: Any) -> None:
-        """Count every host as just asked, where there were orders before; Faust waits for this."""
+        """Count every host as just requested, if there were orders before; Faust waits for this."""
         self._earlier = await self._reader.ends(FETCHES.name)
         if any(self._earlier.values()):
             self._client.servers.hold()
@@ -169,7 +153,7 @@ class FetchAgent:
         settings = self._runtime.settings
         if settings.fetch.sitemaps or settings.frontier.revisit:
             for _ in range(SITEMAP_READERS):
-                self._runtime.spawn(self._client.sitemaps.work(self._tell_listed))
+                self._runtime.spawn(self._client.sitemaps.work(self._publish_listed))
         async for event in stream.noack().events():
             given = self._given(event)
             alone = self._runtime.attempts.deaths(given.noted) > 0
@@ -192,18 +176,18 @@ class FetchAgent:
         return _Given(place, value, order, noted(order.url, place.partition))
 
     async def _answer(self, event: Any, given: _Given) -> None:
-        self._metrics.begun()
+        self._metrics.in_flight += 1
         try:
             messages = await self._messages(given)
             await self._runtime.publisher.send_all(messages)
             event.ack()
-            self._metrics.acknowledged()
+            self._metrics.taken.inc()
         finally:
-            self._metrics.ended()
+            self._metrics.in_flight -= 1
             self._slots.release()
 
     async def _messages(self, given: _Given) -> list[Message]:
-        """Return what an order comes to; one that raises, or that processes ended with, is quarantined."""
+        """Carry an order out; one that raises, or that processes died with, is quarantined."""
         order = given.order
         if isinstance(order, RecordError):
             outbox = Outbox("")
@@ -213,18 +197,18 @@ class FetchAgent:
         if reason:
             return self._quarantined(given, order, reason)
         if order.lease < self._runtime.clock():
-            self._metrics.expired()
+            self._metrics.outcomes.count(EXPIRED)
             return []  # the frontier has taken the order back
         if not self._knows_robots(given.place, order):
             early = Early(0.0, robots=True)
             self._metrics.answered(early)
-            return self._told(order, early)
+            return self._messages_of(order, early)
         attempts = self._runtime.attempts
         deaths = attempts.deaths(given.noted)
         with attempts.taking(given.noted):
             try:
                 result = await self._carried_out(order)
-                messages = self._told(order, result)
+                messages = self._messages_of(order, result)
             except Exception as error:
                 return self._quarantined(given, order, self._runtime.quarantine(given.place, error))
         if isinstance(result, Early):
@@ -238,9 +222,9 @@ class FetchAgent:
         return [*outbox.take(), self._pack(host(order.url), [self._fact(order, failure, now)])]
 
     def _knows_robots(self, place: Place, order: FetchOrder) -> bool:
-        """Return whether an order can be carried out by what is known here of robots.txt, or by what it brings.
+        """Return whether robots.txt is known here, or brought by the order, as well as the frontier knows it.
 
-        What was told when a worker before this one was at work may be none that the order knows of.
+        An order from before this worker's start may not know what an earlier worker read.
         """
         if isinstance(order.robots, RobotsTxt):
             return True
@@ -254,13 +238,13 @@ class FetchAgent:
         self._silence.note(result)
         return result
 
-    def _told(self, order: FetchOrder, result: Result) -> list[Message]:
-        """Return what is told of a result: a page to the judge, anything else to the frontier.
+    def _messages_of(self, order: FetchOrder, result: Result) -> list[Message]:
+        """Return the messages of a result: a page goes to the judge, anything else to the frontier.
 
-        Of a page that is kept and is as it was, both hear.
+        A kept page that has not changed goes to both.
         """
         now, revisit = self._runtime.clock(), order.revisit
-        if isinstance(order.robots, RobotsTxt):  # of no use to who reads the page
+        if isinstance(order.robots, RobotsTxt):  # the judge has no use for it
             order = msgspec.structs.replace(order, robots=order.robots.until)
         if isinstance(result, Fetched):
             page = FetchedPage(
@@ -275,11 +259,11 @@ class FetchAgent:
                 server=result.server,
             )
             return [self._page(page)]
-        told = [self._pack(host(order.url), [self._fact(order, result, now)])]
+        messages = [self._pack(host(order.url), [self._fact(order, result, now)])]
         if isinstance(result, Unchanged) and revisit is not None and revisit.again:
             which = self._runtime.settings.keep.pages
-            told += [self._page(unchanged(order, result, now))] if keeps(which, revisit.verdict) else []
-        return told
+            messages += [self._page(unchanged(order, result, now))] if keeps(which, revisit.verdict) else []
+        return messages
 
     def _page(self, page: FetchedPage) -> Message:
         # By host, so that the near-duplicates of one site meet.
@@ -304,15 +288,15 @@ class FetchAgent:
             unanswered=result.unanswered,
         )  # fmt: skip
 
-    async def _tell_listed(self, kind: Kind, urls: Sequence[Dated]) -> None:
-        """Tell of URLs of one host; that they are told again after a crash does no harm."""
+    async def _publish_listed(self, kind: Kind, urls: Sequence[Dated]) -> None:
+        """Publish URLs of one host; a repetition after a crash does no harm."""
         facts: list[Fact] = [Listed(one.url) for one in urls]
         facts += [Hinted(one.url, kind, one.time) for one in urls if one.time is not None]
         await self._runtime.publisher.send_all([self._pack(host(urls[0].url), facts)])
 
-    async def _tell_robots(self, told: RobotsTxt) -> None:
-        """Tell what was read of a robots.txt. Who waits for this goes on when it is in the log."""
-        send = self._runtime.publisher.send_all([self._pack(host(told.url), [told])])
+    async def _publish_robots(self, read: RobotsTxt) -> None:
+        """Publish a robots.txt, and return once it is in the log."""
+        send = self._runtime.publisher.send_all([self._pack(host(read.url), [read])])
         await asyncio.wait([self._runtime.spawn(send)])  # an error is the program's end, and not the page's
 
     def _pack(self, name: str, facts: Sequence[Fact]) -> Message:
@@ -321,23 +305,23 @@ class FetchAgent:
 
 
 class Silence:
-    """Notes what came of fetches; warns once when no host answers, at the first or after many in a row."""
+    """Warns once when no host answers: at the first fetch, or after many in a row."""
 
     def __init__(self) -> None:
         self._unanswered = 0
         self._answered = False
-        self._told = False
+        self._warned = False
 
     def note(self, result: Result) -> None:
-        """Take in what came of a fetch."""
+        """Note the result of a fetch."""
         if isinstance(result, Early):
             return
         if outcome_of(result) not in _UNANSWERED:
-            if self._told:
+            if self._warned:
                 log.info("hosts answer again")
-            self._unanswered, self._answered, self._told = 0, True, False
+            self._unanswered, self._answered, self._warned = 0, True, False
             return
         self._unanswered += 1
-        if not self._told and (not self._answered or self._unanswered >= IN_A_ROW):
-            self._told = True
+        if not self._warned and (not self._answered or self._unanswered >= IN_A_ROW):
+            self._warned = True
             log.warning("no host answers: is there a network?", reason=getattr(result, "reason", ""))

@@ -1,4 +1,4 @@
-"""Asking the web for a page: robots.txt first, then the page, within limits; what came is one `Result`."""
+"""Fetching a page: robots.txt first, then the page, within limits, as one `Result`."""
 
 import re
 import time
@@ -48,13 +48,13 @@ _MOVED = frozenset({300, 301, 302, 303, 307, 308})
 _PASSING = frozenset({407, 408, 425, 429})
 _NOT_A_TYPE = re.compile(r"[^a-z0-9.+/-]")
 
-#: Hosts of which a longer delay than the settings' is remembered.
+#: Hosts with a longer delay than the settings' that are remembered.
 MOST_DELAYS = 100_000
 
 
 @dataclass(slots=True)
 class _Asking:
-    """One fetch under way: the delay that is kept, the addresses held, and when the page was asked for."""
+    """A fetch in flight: its delay, the addresses that it holds, and when the page was requested."""
 
     delay: float
     held: Held
@@ -65,10 +65,9 @@ class _Asking:
 class Client:
     """Fetches pages over one pool of connections, as an asynchronous context manager.
 
-    ``settings.allow`` names what may be asked beside the open internet. ``clock`` returns seconds since
-    the epoch; robots.txt files age by it, and dates in Retry-After are counted from it. ``sitemaps`` has the
-    sitemaps that were found, where the settings ask for them, and feeds; ``servers`` who is being asked,
-    ``robots`` what robots.txt files say. ``revisit`` says when pages are visited again, where they are.
+    ``settings.allow`` names hosts that may be requested beside the open internet. ``clock`` returns seconds
+    since the epoch, for the age of robots.txt files and dates in Retry-After. ``revisit`` says when pages are
+    visited again, if they are.
     """
 
     def __init__(
@@ -95,14 +94,13 @@ class Client:
     async def fetch(
         self, url: str, known: Validators = UNKNOWN, delay: float = 0.0, robots: RobotsTxt | None = None
     ) -> Result:
-        """Return what asking for the canonical ``url`` brought; nothing that a server does raises.
+        """Fetch the canonical ``url``; nothing that a server does raises.
 
-        Where a version of it is ``known``, only another one is asked for. ``delay`` is how many seconds lie
-        between two requests to its host, where that is known to be more than the settings say. ``robots`` is
-        what is known of robots.txt, where that is not known here.
+        Of a page with a ``known`` version only another one is requested. ``delay`` is the seconds between two
+        requests to its host, if more than in the settings, ``robots`` its robots.txt, if unknown here.
 
-        Takes at most ``settings.timeout_seconds``, and as much again where robots.txt must be fetched first,
-        and a few seconds to look a name up and to keep a short delay.
+        Takes at most ``settings.timeout_seconds``, as much again for robots.txt, and a few seconds for a
+        look-up and a short delay.
         """
         asking = _Asking(max(self._settings.delay_seconds, delay), Held(self.servers))
         try:
@@ -122,17 +120,17 @@ class Client:
         )
 
     def _note_delay(self, name: str, delay: float) -> None:
-        """Remember the delay of a host's orders: what else it is asked for keeps to it too."""
+        """Remember the delay of a host's orders for its sitemaps and feeds."""
         if delay <= self._settings.delay_seconds:
             self._delays.pop(name, None)
             return
         if len(self._delays) >= MOST_DELAYS:
-            self._delays.clear()  # the next orders tell
+            self._delays.clear()  # the next orders have them
         self._delays[name] = delay
 
     async def _fetch(self, url: str, known: Validators, asking: _Asking, robots: RobotsTxt | None) -> Result:
         with errors():
-            self._pool.check(url)  # before its name is looked up and its robots.txt asked for
+            self._pool.check(url)  # before its name is looked up and its robots.txt requested
         self._note_delay(host(url), asking.delay)
         if robots is not None:
             await self.robots.take_up(robots)
@@ -150,7 +148,7 @@ class Client:
         return await self._page(url, known)
 
     async def _take(self, url: str, asking: _Asking) -> None:
-        """Keep others from a server that is asked with a delay; raises `FetchError` or `TooEarlyError`."""
+        """Take the server, if there is a delay; raises `FetchError` or `TooEarlyError`."""
         if asking.delay:
             addresses = await self._addresses(url)
             if not set(addresses) <= set(asking.held.addresses):
@@ -180,13 +178,13 @@ class Client:
                 raise FetchError("refused", "X-Robots-Tag noindex")
             content = await self._body(response, headers, self._settings.max_bytes)
         self.sitemaps.seen(url, content)
-        return Fetched(url, status, kept(headers), content, 0.0, nofollow="nofollow" in asks)
+        return Fetched(url, status, kept(headers), content, nofollow="nofollow" in asks)
 
     def _asks(self, response: httpx.Response) -> frozenset[str]:
         return directives(values(response, "x-robots-tag"), self._agent)
 
     async def _robots_txt(self, url: str, known: Validators) -> Answer:
-        # Whoever asks has the server, or has no delay to keep; the steps of a redirect may not take for ever.
+        # The fetch has taken the server, or has no delay; the steps of a redirect must not take for ever.
         delay = min(self._settings.delay_seconds, PATIENCE_SECONDS)
         if delay:
             await self.servers.start(await self._addresses(url), delay)

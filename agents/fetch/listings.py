@@ -1,4 +1,4 @@
-"""What lists pages with the times of their changes: sitemaps and their indexes, and the feeds of RSS and Atom.
+"""Listings of pages with the times of their changes: sitemaps, their indexes, and feeds of RSS and Atom.
 
 Sitemaps: sitemaps.org/protocol.html, with the dates of news sitemaps. Feeds: RSS 0.9 to 2.0, RSS 1.0 (RDF) with
 the dates of Dublin Core, Atom (RFC 4287). All are read by one parser within the same bounds.
@@ -60,13 +60,12 @@ class Dated(NamedTuple):
 
 
 class Listing:
-    """What a listing holds: ``urls`` of pages, and ``files`` where it is an index. Spelled as they came.
-
-    It is a sitemap or a ``feed``.
-    """
+    """The content of a sitemap or a feed, spelled as it came."""
 
     def __init__(self) -> None:
+        #: Of pages.
         self.urls: list[Dated] = []
+        #: Of the files that an index names.
         self.files: list[Dated] = []
         self.feed = False
 
@@ -210,4 +209,4 @@ class _Target:
                 into[self._place] = into[self._place]._replace(time=time)
 
     def close(self) -> None:
-        """Take note of the end."""
+        """Do nothing at the end: lxml calls it."""

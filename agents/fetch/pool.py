@@ -45,6 +45,10 @@ FRAMING_BYTES = 512 * 1024
 _DNS_SECONDS, _DNS_TRIES = 3.0, 2
 
 
+class FramingError(aiohttp.ClientPayloadError):
+    """An answer of which too much is no body: heads without end, or chunks of which hardly anything is data."""
+
+
 class Pool:
     """Opens URLs: `async with pool.open(url) as response`, within the settings' time limits.
 
@@ -236,10 +240,6 @@ _REASONS: tuple[tuple[type[BaseException], str], ...] = (
 )
 #: What the host itself is to blame for: something of its answer came.
 _ANSWERED = frozenset({"broken response", "body cut short"})
-
-
-class FramingError(aiohttp.ClientPayloadError):
-    """An answer of which too much is no body: heads without end, or chunks of which hardly anything is data."""
 
 
 class BoundedHandler(ResponseHandler):

@@ -1,10 +1,11 @@
-"""Names and their addresses: looked up once for a while, failures included."""
+"""Names and their addresses, cached for a while, failures included."""
 
 import asyncio
 import socket
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from aiohttp.abc import AbstractResolver, ResolveResult
 
@@ -22,10 +23,38 @@ LOOKUP_SECONDS = 10.0
 _MAX_NAMES = 10_000
 _MAX_ADDRESSES = 16
 
+T = TypeVar("T")
+
+
+class Shared(Generic[T]):
+    """Runs one task for each key at a time; whoever wants the same key meanwhile waits for that task."""
+
+    def __init__(self) -> None:
+        self._pending: dict[str, asyncio.Task[T]] = {}
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._pending
+
+    async def run(self, key: str, work: Callable[[], Coroutine[None, None, T]]) -> T:
+        """Return the result of the key's task, which ``work`` starts if there is none."""
+        task = self._pending.get(key)
+        if task is None:
+            # A task of its own: a caller that gives up must not end the others' wait.
+            task = self._pending[key] = asyncio.create_task(work())
+            task.add_done_callback(lambda _: self._pending.pop(key, None))
+        return await asyncio.shield(task)
+
+    async def close(self) -> None:
+        """Cancel the tasks, and with them whoever waits."""
+        tasks = list(self._pending.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
 
 @dataclass(slots=True)
 class _Name:
-    """What is known of a name until ``expires``: its addresses, or the wait that its failure began."""
+    """The addresses of a name until they expire, or the wait after its failure."""
 
     expires: float
     found: tuple[ResolveResult, ...] = ()
@@ -33,16 +62,16 @@ class _Name:
 
 
 class Resolver(AbstractResolver):
-    """Remembers what ``ask`` finds, for 10,000 names at most; the least recently asked go first.
+    """Caches the addresses that ``ask`` finds, of the 10,000 names used last.
 
-    Concurrent askers of a name share one look-up. ``clock`` returns seconds. `close` closes ``ask`` as well.
+    Concurrent look-ups of a name are one. ``clock`` returns seconds. `close` closes ``ask`` as well.
     """
 
     def __init__(self, ask: AbstractResolver, clock: Callable[[], float]) -> None:
         self._ask = ask
         self._clock = clock
         self._names: OrderedDict[str, _Name] = OrderedDict()
-        self._pending: dict[str, asyncio.Task[_Name]] = {}
+        self._pending: Shared[_Name] = Shared()
 
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
@@ -65,11 +94,8 @@ class Resolver(AbstractResolver):
         return tuple(sorted({one["host"] for one in known}))
 
     async def close(self) -> None:
-        """End the look-ups under way; their askers are cancelled."""
-        tasks = list(self._pending.values())
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        """End the look-ups in flight; their callers are cancelled."""
+        await self._pending.close()
         await self._ask.close()
 
     async def _name(self, name: str) -> _Name:
@@ -77,12 +103,7 @@ class Resolver(AbstractResolver):
         if known is not None and known.expires > self._clock():
             self._names.move_to_end(name)
             return known
-        task = self._pending.get(name)
-        if task is None:
-            # A task of its own: an asker that gives up must not end the others' wait.
-            task = self._pending[name] = asyncio.create_task(self._look_up(name))
-            task.add_done_callback(lambda _: self._pending.pop(name, None))
-        return await asyncio.shield(task)
+        return await self._pending.run(name, lambda: self._look_up(name))
 
     async def _look_up(self, name: str) -> _Name:
         found: tuple[ResolveResult, ...] = ()

@@ -1,9 +1,4 @@
-"""What a fetch brought: a page, another URL to go to, or the reason why there is neither.
-
-Every result tells ``crawl_delay``, what the host's robots.txt asks for in seconds between two fetches,
-``elapsed``, the seconds that asking took, and ``server``, which stands for the address that was asked: empty
-where hosts are told apart by nothing but their names.
-"""
+"""The result of a fetch: a page, another URL to go to, or the reason why there is neither."""
 
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
@@ -18,7 +13,7 @@ from scentline.streams.logging import EventLog
 
 DAY = 86_400.0
 _VALIDATOR = 200
-#: Of a reason's first words, what they come to. The longest that fits counts.
+#: Outcomes by the first words of a reason. The longest that fits counts.
 _REASONS: Final = {
     "status 4": "4xx",
     "status 5": "5xx",
@@ -52,69 +47,58 @@ OUTCOMES: Final = tuple(dict.fromkeys(("2xx", "unchanged", "3xx", *_REASONS.valu
 log = EventLog("web")
 
 
-class Fetched(msgspec.Struct, frozen=True, tag="fetched"):
-    """A page: ``body`` is free of its content encoding.
+class _Result(msgspec.Struct, frozen=True, kw_only=True):
+    #: Seconds between two fetches that the host's robots.txt demands.
+    crawl_delay: float | None = None
+    #: Seconds from the request to the result.
+    elapsed: float = 0.0
+    #: The address of the server; empty where hosts are told apart by their names only.
+    server: str = ""
 
-    ``headers`` are those that later steps read, in lower case, their values cut to 1,000 characters;
-    ``nofollow`` says that an X-Robots-Tag forbids to follow the page's links.
-    """
+
+class Fetched(_Result, frozen=True):
+    """A page."""
 
     url: str
     status: int
+    #: Those that later steps read, in lower case, their values cut to 1,000 characters.
     headers: dict[str, str]
+    #: Without its content encoding.
     body: bytes
-    elapsed: float
-    crawl_delay: float | None = None
+    #: An X-Robots-Tag forbids to follow the page's links.
     nofollow: bool = False
-    server: str = ""
 
 
-class Unchanged(msgspec.Struct, frozen=True, tag="unchanged"):
-    """The page is as it was: the server has no other version than the one that is known (304)."""
+class Unchanged(_Result, frozen=True):
+    """The server has no other version of the page than the known one (304)."""
 
     url: str
-    crawl_delay: float | None = None
-    elapsed: float = 0.0
-    server: str = ""
 
 
-class Moved(msgspec.Struct, frozen=True, tag="moved"):
-    """A redirect to the canonical URL ``target``, which has not been asked for."""
+class Moved(_Result, frozen=True):
+    """A redirect to the canonical URL ``target``, which was not followed."""
 
     url: str
     target: str
     status: int
-    crawl_delay: float | None = None
-    elapsed: float = 0.0
-    server: str = ""
 
 
-class Failure(msgspec.Struct, frozen=True, tag="failure"):
-    """No page. ``kind`` and ``retry_after`` are those of `streams.facts.Failed`.
-
-    ``reason`` is a fixed word or two, with a detail where one helps; it never holds a URL. One that is
-    ``unanswered`` says nothing of the host: the network, or this crawler, may be to blame.
-    """
+class Failure(_Result, frozen=True):
+    """No page; ``kind`` and ``retry_after`` are those of `Failed`."""
 
     kind: str
+    #: A fixed word or two, with a detail where one helps; never a URL.
     reason: str
     retry_after: float | None = None
-    crawl_delay: float | None = None
-    elapsed: float = 0.0
-    server: str = ""
+    #: It says nothing of the host: the network, or this crawler, may be at fault.
     unanswered: bool = False
 
 
-class Early(msgspec.Struct, frozen=True, tag="early"):
-    """Nothing was asked: the server may not be asked for ``wait`` seconds.
-
-    With ``robots`` what the frontier keeps of robots.txt has to be had first.
-    """
+class Early(_Result, frozen=True):
+    """No request was sent: the server may not be requested for ``wait`` seconds."""
 
     wait: float
-    crawl_delay: float | None = None
-    elapsed: float = 0.0
-    server: str = ""
+    #: The frontier's copy of robots.txt has to come first.
     robots: bool = False
 
 
@@ -122,7 +106,7 @@ Result: TypeAlias = Fetched | Unchanged | Moved | Failure | Early
 
 
 class Validators(NamedTuple):
-    """Which version of a resource is known (RFC 9110, 8.8), as its server told it.
+    """The known version of a resource (RFC 9110, 8.8), as its server named it.
 
     >>> Validators('"1"', None).headers()
     {'If-None-Match': '"1"'}
@@ -137,7 +121,7 @@ class Validators(NamedTuple):
         return bool(self.etag or self.last_modified)
 
     def headers(self) -> dict[str, str]:
-        """Return the header fields that ask for another version only; the answer is a 304 if there is none."""
+        """Return the header fields that request another version only; without one the answer is a 304."""
         given = {"If-None-Match": self.etag, "If-Modified-Since": self.last_modified}
         return {name: value for name, value in given.items() if value}
 
@@ -147,21 +131,20 @@ UNKNOWN = Validators()
 
 
 class Answer(NamedTuple):
-    """A file that is no page, as it came: robots.txt or a sitemap.
-
-    ``target`` is the canonical URL of a redirect, ``body`` is empty but for a status of 200, ``retry_after``
-    is in seconds.
-    """
+    """The answer to a request for robots.txt or a sitemap."""
 
     status: int
+    #: The canonical URL of a redirect.
     target: str | None
+    #: Empty but for a status of 200.
     body: bytes
     validators: Validators = UNKNOWN
+    #: In seconds.
     retry_after: float | None = None
 
 
 def validators(headers: Mapping[str, str]) -> Validators:
-    """Return what a response's headers, in lower case, say of its version; overlong ones say nothing."""
+    """Return the version that a response's headers, in lower case, name; overlong ones count as none."""
     found = (headers.get(name, "") for name in ("etag", "last-modified"))
     etag, modified = (
         value if value.isascii() and value.isprintable() and len(value) <= _VALIDATOR else None
@@ -184,13 +167,13 @@ class FetchError(ScentlineError):
         self.retry_after = retry_after
         self.unanswered = unanswered
 
-    def failure(self, crawl_delay: float | None = None) -> Failure:
+    def failure(self) -> Failure:
         """Return the error as a fetch's result."""
-        return Failure(self.kind, self.reason, self.retry_after, crawl_delay, unanswered=self.unanswered)
+        return Failure(self.kind, self.reason, self.retry_after, self.unanswered)
 
 
 def retry_after(value: str | None, now: float) -> float | None:
-    """Return the seconds that a Retry-After header asks to wait, from none to a day; None if it says nothing.
+    """Return the seconds of a Retry-After header, from none to a day; None if it says nothing.
 
     >>> retry_after("120", 0.0)
     120.0
@@ -212,7 +195,7 @@ def retry_after(value: str | None, now: float) -> float | None:
 
 
 def outcome_of(result: Result) -> str:
-    """Return what came of a fetch, one of `OUTCOMES`.
+    """Return the outcome of a fetch, one of `OUTCOMES`.
 
     >>> outcome_of(Failure("gone", "status 404")), outcome_of(Failure("retry", "robots.txt status 503"))
     ('4xx', 'robots_unreachable')
@@ -232,15 +215,15 @@ def outcome_of(result: Result) -> str:
 
 
 def unexpected(step: str, url: str, error: Exception) -> FetchError:
-    """Write an error line of the ``step`` that failed; return what its fetch comes to: an attempt that failed.
+    """Log an error of a ``step``, and return it as a failed attempt.
 
-    The line names the host, the exception's type and the line of code: an exception's text may hold a query
-    string, or whatever a stranger wrote.
+    The log line has the host, the exception's type and the line of code, but not its text, which may hold a
+    query string, or anything that a stranger wrote.
     """
     kind = type(error).__name__
     frames = extract_tb(error.__traceback__)
     where = f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
-    # By hand: what asked for this may be that the URL is none.
+    # Not by a parser: the error may be that the URL is none.
     host = url.partition("://")[2].partition("/")[0].rpartition("@")[2]
     log.error("a fetch failed unexpectedly", step=step, host=host, error=kind, where=where)
     return FetchError("retry", f"error {kind}", unanswered=True)

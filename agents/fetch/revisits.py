@@ -1,4 +1,4 @@
-"""What came of a revisit, as it is told to the frontier."""
+"""The results of revisits, as the frontier gets them."""
 
 from collections import defaultdict
 
@@ -12,20 +12,19 @@ from scentline.streams.topics import SIGHTINGS, partition_of
 
 #: Redirects that are for good.
 _PERMANENT = frozenset({301, 308})
-#: What failures come to (`agents.fetch.result.outcome_of`) by which a page that was judged is gone: there is
-#: none that can be judged; and those by which it may not be fetched any more.
+#: Outcomes (`agents.fetch.result.outcome_of`) by which a judged page is gone, or may no longer be fetched.
 _GONE = frozenset({"3xx", "4xx", "broken", "size", "type"})
 _FORBIDDEN = frozenset({"robots", "address"})
 
 
 def version_of(page: FetchedPage) -> Version | None:
-    """Return which version a fetched page is, None where its server does not say."""
+    """Return the version of a fetched page, None where its server does not name it."""
     found = validators(page.headers)
     return Version(*found) if found.known else None
 
 
 def known(revisit: Revisit | None) -> Validators:
-    """Return what a fetch is told of the version that is known."""
+    """Return the known version of a page."""
     version = revisit.version if revisit is not None else None
     return Validators() if version is None else Validators(version.etag, version.last_modified)
 
@@ -33,7 +32,7 @@ def known(revisit: Revisit | None) -> Validators:
 def unread(
     order: FetchOrder, result: Unchanged | Moved | Failure | Early, now: float, *, overloaded: bool
 ) -> Revisited:
-    """Return what came of a revisit that brought no page."""
+    """Return the result of a revisit without a page."""
     outcome, wait, target, reason = "unchanged", None, "", ""
     if isinstance(result, Early):
         outcome, wait = "early", result.wait
@@ -51,7 +50,7 @@ def unread(
 
 
 def unchanged(order: FetchOrder, result: Unchanged, now: float) -> FetchedPage:
-    """Return what whoever keeps pages is told of a page that is as it was."""
+    """Return an unchanged page, for the judge to keep."""
     version = known(order.revisit)
     told = {"etag": version.etag, "last-modified": version.last_modified}
     headers = {name: value for name, value in told.items() if value}
@@ -62,7 +61,7 @@ def unchanged(order: FetchOrder, result: Unchanged, now: float) -> FetchedPage:
 
 
 def unjudged(fetched: FetchedPage, outcome: str, reason: str) -> Revisited:
-    """Return what came of a revisit that brought a page which is not to be judged, or can't be."""
+    """Return the result of a revisit whose page is not judged."""
     order = fetched.order
     return Revisited(
         order.url, order.order, outcome, fetched.time, crawl_delay=fetched.crawl_delay,
@@ -75,7 +74,6 @@ def _again(order: FetchOrder) -> bool:
 
 
 def _failed(order: FetchOrder, failure: Failure) -> str:
-    """Return what a failure comes to: a page that was judged may be gone by it, or forbidden."""
     if failure.kind == "retry":
         return "retry"
     found = outcome_of(failure) if _again(order) else ""

@@ -1,7 +1,7 @@
-"""One request at a time to one server, and a delay between requests: the last word before a site is asked.
+"""One request at a time to one server, and a delay between requests: the last check before a request.
 
-The frontier knows hosts by name and orders no fetch too early, as far as it knows. Here the addresses are
-known: names that turn out to share one are asked as one.
+The frontier knows hosts by name, and orders no fetch that is too early by that. Here the addresses are known:
+names that share one count as one server.
 """
 
 import asyncio
@@ -14,22 +14,22 @@ from dataclasses import dataclass
 from scentline.models.domain import server
 from scentline.models.errors import ScentlineError
 
-#: An order waits here for as many seconds at most; a longer wait is for the frontier, which has other pages.
+#: Seconds that an order waits here at most; longer waits are the frontier's, which has other pages.
 PATIENCE_SECONDS = 2.0
-#: Seconds after which a server that is being asked is tried again.
+#: Seconds after which a busy server is tried again.
 BUSY_SECONDS = 1.0
-#: Seconds between two looks at whether a server is free, for those who wait for it.
+#: Seconds between two looks at whether a server is free.
 LOOK_SECONDS = 0.1
 _MAX_SERVERS = 100_000
 
 
 def _names(addresses: Iterable[str]) -> list[str]:
-    """Return what the servers at some addresses are known by, each once."""
+    """Return the names of the servers at some addresses, each once."""
     return list(dict.fromkeys(map(server, addresses)))
 
 
 class TooEarlyError(ScentlineError):
-    """A server that may not be asked for ``seconds``."""
+    """No request may go to a server for ``seconds``."""
 
     explains_itself = False
 
@@ -40,7 +40,7 @@ class TooEarlyError(ScentlineError):
 
 @dataclass(slots=True)
 class _Server:
-    """An address; ``request`` is the last that may have been sent here, while it is not known where it went."""
+    """An address; ``request`` is the last that may have gone here, until it is known where it went."""
 
     started: float
     taken: bool = False
@@ -48,16 +48,16 @@ class _Server:
 
 
 class _Request:
-    """A request that goes to one of several addresses, and when the one before it began at each."""
+    """A request to one of several addresses, and when the request before it began at each."""
 
     def __init__(self, servers: Iterable[_Server]) -> None:
         self.before = [(server, server.started) for server in servers]
 
 
 class Held:
-    """The addresses that one fetch keeps others from: all of its host, until it is known which is asked.
+    """The addresses that one fetch holds: all of its host, until a connection shows which one it uses.
 
-    ``server`` is the one that was asked, or the only one; empty while it could be any of several.
+    ``server`` is the address in use, or the only one; empty while it could be any of several.
     """
 
     def __init__(self, servers: "Servers") -> None:
@@ -66,7 +66,7 @@ class Held:
         self.server = ""
 
     def take(self, addresses: Sequence[str], delay: float) -> None:
-        """Keep others from what of ``addresses`` is not held yet; raises `TooEarlyError` as `Servers.take`."""
+        """Hold the ``addresses`` that are not held yet; raises `TooEarlyError` as `Servers.take`."""
         if len(addresses) == 1:
             self.server = addresses[0]
         held = _names(self.addresses)
@@ -74,9 +74,9 @@ class Held:
         self.addresses += tuple(address for address in addresses if address not in self.addresses)
 
     def connected(self, address: str) -> None:
-        """Let others to all addresses but that which is asked.
+        """Release all addresses but the one of the connection.
 
-        A host's addresses are what its name server says. It may name those of others, whom its slow answers
+        A host's addresses are what its name server says. It may name those of others, which its slow answers
         must not hold up.
         """
         self._servers.connected(address)
@@ -86,17 +86,16 @@ class Held:
             self.server = address
 
     def release(self) -> None:
-        """Let others to all of them."""
+        """Release all of them."""
         self._servers.release(self.addresses)
         self.addresses = ()
 
 
 class Servers:
-    """Knows who is being asked, and when a request to each server last began.
+    """Which servers are in use, and when the last request to each began.
 
     A server is known by its addresses, those of one /64 by that: `take` and `start` need all of them. At most
-    100,000 are kept, those longest not asked are forgotten first. ``clock`` returns seconds, and never goes
-    back. ``waits`` and ``waited`` say how often and for how many seconds a delay was waited for here.
+    100,000 are kept, those used last. ``clock`` returns seconds, and never goes back.
 
     >>> servers = Servers(lambda: 0.0)
     >>> servers.take(["192.0.2.1", "192.0.2.2"], 1.0)
@@ -110,14 +109,11 @@ class Servers:
         self._clock = clock
         self._servers: OrderedDict[str, _Server] = OrderedDict()
         self._held = -math.inf
-        self.waits = 0
-        self.waited = 0.0
+        #: How often, and for how many seconds, fetches waited here.
+        self.waits, self.waited = 0, 0.0
 
     def take(self, addresses: Sequence[str], delay: float) -> None:
-        """Keep others from a server; raises `TooEarlyError` where one has it, or its delay goes on for long.
-
-        Whoever took it has to `release` it.
-        """
+        """Take a server until `release`; raises `TooEarlyError` where it is taken, or its delay is long."""
         names = _names(addresses)
         known = [self._servers[name] for name in names if name in self._servers]
         if any(server.taken for server in known):
@@ -127,13 +123,13 @@ class Servers:
             self._server(name).taken = True
 
     def hold(self) -> None:
-        """Count every server as asked now: whoever carried out orders before may just have asked it."""
+        """Count every server as requested now, as an earlier worker may have done."""
         self._held = self._clock()
         for one in self._servers.values():
             one.started = max(one.started, self._held)
 
     def release(self, addresses: Sequence[str]) -> None:
-        """Let others to a server again."""
+        """Let others use a server again."""
         for name in _names(addresses):
             found = self._servers.get(name)
             if found is not None:
@@ -141,7 +137,7 @@ class Servers:
 
     @asynccontextmanager
     async def turn(self, addresses: Sequence[str], delay: float) -> AsyncIterator[Held]:
-        """Take a server and start, however long that takes."""
+        """Take a server and start a request, however long that takes."""
         held = Held(self)
         while True:
             try:

@@ -22,45 +22,54 @@ MAX_FILES = 100
 MAX_DEPTH = 2
 #: URLs told at once.
 BATCH = 200
-#: Hosts, and files, of which it is known when they were read; and marks that are known of files in all.
+#: Hosts, and files, that are remembered; and marks of files in all.
 _MAX_HOSTS = 10_000
 _MAX_MARKS = 1_000_000
-#: Seconds after which a change is no news: most pages that are visited again were visited since.
+#: Seconds after which a change is no news: most pages were visited since.
 _NEWS = 30 * DAY
 #: Feeds of a host that are read.
 MAX_FEEDS = 10
-#: Dates of a file after which it is looked at whether they tell pages apart, and seconds in which most must not
-#: lie, in a sitemap and in a feed: those are when the file was made.
+#: Where more than half of at least so many dates lie within these seconds, in a sitemap and in a feed, they say
+#: when the file was made.
 _FEW = 10
 _AT_ONCE, _AT_ONCE_IN_FEED = 3600.0, 60.0
 
-
+#: Fetches a sitemap or feed in its server's turn, unless it is as known; raises `FetchError`.
 Ask = Callable[[str, Validators], Awaitable[Answer]]
-"""Fetches a sitemap or feed in its server's turn, unless it is as known; raises `FetchError`."""
-
 Kind: TypeAlias = Literal["sitemap", "feed"]
-
-Tell = Callable[[Kind, Sequence[Dated]], Awaitable[None]]
-"""Takes canonical URLs of one host that a file lists, each with the time of a change that is worth a hint."""
+#: Publishes canonical URLs of one host that a file lists, each with the time of a change worth a hint.
+Publish = Callable[[Kind, Sequence[Dated]], Awaitable[None]]
 
 K = TypeVar("K")
 V = TypeVar("V")
 
-#: What stands for the URLs of a file, each with its date.
+#: Hashes of the URLs of a file, each with its date.
 Marks = npt.NDArray[np.int64]
+_NO_MARKS: Marks = np.empty(0, np.int64)
+
+
+class _Recent(OrderedDict[K, V]):
+    """The last 10,000 entries that were set."""
+
+    def __setitem__(self, key: K, value: V) -> None:
+        super().__setitem__(key, value)
+        self.move_to_end(key)
+        if len(self) > _MAX_HOSTS:
+            self.popitem(last=False)
 
 
 class _Known(NamedTuple):
-    """What a file was when it was read: its version, its marks, its date in the index that led to it."""
+    """A file when it was read."""
 
     version: Validators
     marks: Marks
+    #: Its date in the index that led to it.
     dated: float | None
     time: float
 
 
 class _Turn(NamedTuple):
-    """When a host's files of a kind may be read again, and how long that is after they were."""
+    """When a host's files of a kind may be read again, and the wait that began when they were."""
 
     due: float
     wait: float = 0.0
@@ -73,16 +82,29 @@ class _Task(NamedTuple):
     kind: Kind
 
 
+class _Found(NamedTuple):
+    """The content of a file."""
+
+    kind: Kind = "sitemap"
+    #: URLs to be published, of all that are ``listed``.
+    fresh: Sequence[Dated] = ()
+    listed: int = 0
+    #: Files to be read after it.
+    more: Sequence[Dated] = ()
+    version: Validators = UNKNOWN
+    marks: Marks = _NO_MARKS
+
+
 class Sitemaps:
-    """Hosts whose sitemaps are to be read, once a day each, at most ``limit`` URLs of each.
+    """Reads the sitemaps of hosts, once a day each, at most ``limit`` URLs of each.
 
-    A sitemap counts only on the host whose robots.txt names it, and only for the URLs of that host. When a
-    host's were read is known of the last 10,000, and of as many files what they were; a URL is told again where
-    its date is another. ``clock`` returns seconds since the epoch.
+    A sitemap counts only on the host whose robots.txt names it, and only for the URLs of that host. The last
+    10,000 hosts and files are remembered; a URL is published again when its date changes. ``clock`` returns
+    seconds since the epoch.
 
-    In a crawl that keeps up, by ``revisit``, they are read again sooner while they bring anything: a host is
-    asked for one file in the shortest time between two visits, on average. Dates of changes are told too, and
-    the feeds of hosts are read, each on the host whose page names it, for the URLs of that host.
+    In a crawl that keeps up, by ``revisit``, they are read again sooner while they bring anything: on average
+    one file of a host in the shortest time between two visits. Dates of changes are published too, and the
+    feeds that pages name are read, each on the host of its page, for the URLs of that host.
     """
 
     def __init__(
@@ -94,8 +116,8 @@ class Sitemaps:
         self._revisit = revisit
         self._due: deque[tuple[_Task, tuple[str, ...]]] = deque()
         self._ready = asyncio.Event()
-        self._turns: OrderedDict[_Task, _Turn] = OrderedDict()
-        self._feeds: OrderedDict[str, tuple[str, ...]] = OrderedDict()
+        self._turns: _Recent[_Task, _Turn] = _Recent()
+        self._feeds: _Recent[str, tuple[str, ...]] = _Recent()
         self._files = _Files()
         self._open: set[_Task] = set()
 
@@ -107,16 +129,16 @@ class Sitemaps:
     # what is due
 
     def announce(self, origin: str, files: tuple[str, ...]) -> None:
-        """Have the sitemaps of an origin read, unless those of its host are, or were a short while ago."""
+        """Have the sitemaps of an origin read, unless those of its host are in hand or were read lately."""
         self._announce(_Task(host(origin), "sitemap"), files)
 
     def asked(self, url: str, media_type: str) -> None:
-        """Have the feeds of a page's host read, as `announce`; by its media type the page may be one itself."""
+        """Have the feeds of a page's host read, as `announce`; the page may be one by its media type."""
         if self._revisit is not None:
             self._fed(url, url if media_type in FEED_TYPES else None)
 
     def seen(self, url: str, body: bytes) -> None:
-        """Take note of the feed that a page names."""
+        """Have the feed read that a page names."""
         if self._revisit is not None and (feed := feed_of(body)) is not None:
             self._fed(url, canonical(feed, url))
 
@@ -125,7 +147,7 @@ class Sitemaps:
         feeds = self._feeds.get(name, ())
         if feed is not None and host(feed) == name and feed not in feeds and len(feeds) < MAX_FEEDS:
             feeds = (*feeds, feed)
-            _remember(self._feeds, name, feeds)
+            self._feeds[name] = feeds
         if feeds:
             self._announce(_Task(name, "feed"), feeds)
 
@@ -137,31 +159,31 @@ class Sitemaps:
         own = tuple(url for url in files if host(url) == task.name)
         if not own:
             return
-        # A day, should the host be in trouble.
-        _remember(self._turns, task, _Turn(now + DAY, turn.wait if turn is not None else 0.0))
+        # A day, in case the host is in trouble.
+        self._turns[task] = _Turn(now + DAY, turn.wait if turn is not None else 0.0)
         self._open.add(task)
         self._due.append((task, own))
         self._ready.set()
 
     def stop(self, name: str) -> None:
-        """Read no more of a host's files for now: it asked to be left alone."""
+        """Read no more of a host's files for now."""
         self._open -= {_Task(name, "sitemap"), _Task(name, "feed")}
 
     # reading
 
-    async def work(self, tell: Tell) -> None:
-        """Read what is due and tell of the URLs, for ever; several may work side by side."""
+    async def work(self, publish: Publish) -> None:
+        """Read due files and publish their URLs, for ever; several may work side by side."""
         while True:
             while not self._due:
                 self._ready.clear()
                 await self._ready.wait()
             task, files = self._due.popleft()
             try:
-                await self._walk(task, files, tell)
+                await self._walk(task, files, publish)
             finally:
                 self._open.discard(task)
 
-    async def _walk(self, task: _Task, files: tuple[str, ...], tell: Tell) -> None:
+    async def _walk(self, task: _Task, files: tuple[str, ...], publish: Publish) -> None:
         """Read a host's files, those of an index after it, until the bounds are reached or the host fails."""
         begun = self._clock()
         left, asked, news = self._limit, 0, False
@@ -180,7 +202,7 @@ class Sitemaps:
             left -= found.listed
             news = news or bool(found.fresh)
             for start in range(0, len(found.fresh), BATCH):
-                await tell(found.kind, found.fresh[start : start + BATCH])
+                await publish(found.kind, found.fresh[start : start + BATCH])
             self._files.remember(file, found, begun)
             if depth < MAX_DEPTH:
                 waiting.extend((one, depth + 1) for one in found.more if one.url not in seen)
@@ -189,9 +211,9 @@ class Sitemaps:
             turn = self._turns.get(task, _Turn(0.0))
             wait = max(asked, 1) * self._revisit.shortest_seconds if news else 2 * turn.wait
             wait = min(max(wait, self._revisit.shortest_seconds), DAY)
-            _remember(self._turns, task, _Turn(begun + wait, wait))
+            self._turns[task] = _Turn(begun + wait, wait)
 
-    async def _file(self, name: str, file: Dated, left: int) -> "_Found | None":
+    async def _file(self, name: str, file: Dated, left: int) -> _Found | None:
         """Read one file of a host, ``left`` URLs of it; None where the host is to be left alone for now."""
         try:
             return await self._found(name, file.url, left)
@@ -201,7 +223,7 @@ class Sitemaps:
             unexpected("sitemap", file.url, error)
             return None
 
-    async def _found(self, name: str, url: str, left: int) -> "_Found | None":
+    async def _found(self, name: str, url: str, left: int) -> _Found | None:
         known = self._files.get(url)
         answer = await self._ask(url, UNKNOWN if known is None else known.version)
         if answer.status >= 500 or answer.status == 429:
@@ -211,11 +233,11 @@ class Sitemaps:
         if answer.status != 200:
             return _Found(more=() if answer.target is None else _own([Dated(answer.target)], name, url))
         marks = _NO_MARKS if known is None else known.marks
-        # Up to a second of work, which must not hold up the others.
+        # Up to a second of work.
         return await asyncio.to_thread(self._read, answer, name, url, left, marks)
 
-    def _read(self, answer: Answer, name: str, url: str, left: int, known: Marks) -> "_Found":
-        """Return what a file of a host says that is not ``known``, with dates that are worth a hint."""
+    def _read(self, answer: Answer, name: str, url: str, left: int, known: Marks) -> _Found:
+        """Return the content of a file, without what is ``known``, and with the dates worth a hint."""
         found = read(answer.body)
         listed = _own(found.urls, name, url)[:left]
         now = self._clock()
@@ -229,10 +251,10 @@ class Sitemaps:
 
 
 def believed(listing: Listing, listed: Sequence[Dated], now: float) -> list[Dated]:
-    """Return a listing's pages with those dates that tell when a page changed.
+    """Return a listing's pages with the dates at which they changed.
 
-    None does where more than half of many lie within an hour, in a feed within a minute: that is when the file
-    was made, or pages were moved. What a site says of the future counts for nothing.
+    None counts where more than half of many lie within an hour, in a feed within a minute: then the file was
+    made, or pages were moved. Dates in the future never count.
     """
     dates = [one.time for one in listed if one.time is not None and one.time <= now]
     span = _AT_ONCE_IN_FEED if listing.feed else _AT_ONCE
@@ -243,7 +265,7 @@ def believed(listing: Listing, listed: Sequence[Dated], now: float) -> list[Date
 
 
 def _own(urls: Iterable[Dated], name: str, base: str) -> list[Dated]:
-    """Return those URLs that are of the host, in their canonical form, each once, with its last date."""
+    """Return the host's own URLs in canonical form, each once, with its last date."""
     found: dict[str, float | None] = {}
     for one in urls:
         url = canonical(one.url, base)
@@ -252,42 +274,21 @@ def _own(urls: Iterable[Dated], name: str, base: str) -> list[Dated]:
     return [Dated(*one) for one in found.items()]
 
 
-def _remember(known: OrderedDict[K, V], key: K, value: V) -> None:
-    known.pop(key, None)
-    known[key] = value
-    if len(known) > _MAX_HOSTS:
-        known.popitem(last=False)
-
-
-_NO_MARKS: Marks = np.empty(0, np.int64)
-
-
-class _Found(NamedTuple):
-    """What a file came to: URLs to be told, of those ``listed``; files to be read after it; what it was."""
-
-    kind: Kind = "sitemap"
-    fresh: Sequence[Dated] = ()
-    listed: int = 0
-    more: Sequence[Dated] = ()
-    version: Validators = UNKNOWN
-    marks: Marks = _NO_MARKS
-
-
 class _Files:
-    """What files were when they were read: of 10,000 at most, with a million marks in all."""
+    """Files as they were read: of 10,000 at most, with a million marks in all."""
 
     def __init__(self) -> None:
         self._known: OrderedDict[str, _Known] = OrderedDict()
         self._marks = 0
 
     def get(self, url: str) -> _Known | None:
-        """Return what a file was, None where that is not known."""
+        """Return a file as it was read, None where it is not known."""
         return self._known.get(url)
 
     def is_as_before(self, file: Dated, now: float) -> bool:
-        """Return whether a file need not be asked for: its index has no later date for it, and it was this day.
+        """Return whether a file need not be read: its index has no later date for it, and it was read today.
 
-        Many an index has dates that are never brought up to date.
+        Many indexes have dates that are never brought up to date.
         """
         known = self._known.get(file.url)
         if known is None or known.dated is None or file.time is None:
@@ -295,9 +296,9 @@ class _Files:
         return file.time <= known.dated and now < known.time + DAY
 
     def remember(self, file: Dated, found: _Found, now: float) -> None:
-        """Remember what a file was."""
+        """Remember a file that was read."""
         self._forget(file.url)
-        # What it leads to may have changed where an index has not.
+        # The files that an index leads to may change while it does not.
         version = UNKNOWN if found.more else found.version
         self._known[file.url] = _Known(version, found.marks, file.time, now)
         self._marks += len(found.marks)

@@ -1,8 +1,7 @@
-"""The judge agent: reads fetched pages and checks each against every active predicate.
+"""The judge agent: checks fetched pages against every active predicate.
 
-Reads `pages` and `predicates`; keeps the table `duplicates` (a row a judged page, a band of its sketch, a space
-of URLs, and a predicate that came later); writes `outcomes`, and to `sightings` what was linked, judged and
-refused.
+Reads `pages` and `predicates`; keeps the table `duplicates` (a row for a judged page, a band of its sketch, a
+space of URLs, and a later predicate); writes `outcomes`, and links, verdicts and refusals to `sightings`.
 """
 
 from collections import defaultdict
@@ -37,12 +36,12 @@ from scentline.streams.topics import OUTCOMES, PAGES, SIGHTINGS
 
 log = EventLog("judge")
 
-#: Why a page is refused that could not be judged.
+#: The reason for refusing a page that could not be judged.
 QUARANTINED = "quarantined: it could not be judged"
 
 
 class Arrival(NamedTuple):
-    """A message of `pages`: as it came, and what was found out about the page, or why nothing was."""
+    """A message of `pages`, and the examined page, or why it could not be examined."""
 
     value: bytes
     fetched: FetchedPage
@@ -72,7 +71,7 @@ class JudgeAgent(Handler[DuplicateRow]):
         )  # fmt: skip
 
     async def examine(self, value: bytes) -> None:
-        """Find out about the page that is to be absorbed next, by the predicates as they are now."""
+        """Examine the page that is to be absorbed next, by the current predicates."""
         try:
             found: Examined | Exception = await self._examiner.examine(
                 Question(value, self._predicates.expressions)
@@ -82,7 +81,7 @@ class JudgeAgent(Handler[DuplicateRow]):
         self._examined = value, found
 
     def read(self, value: bytes) -> Pack[Arrival]:
-        """Return the page that was examined as a pack of one fact; raises `RecordError` for what is no page."""
+        """Return the examined page as a pack of one fact; raises `RecordError` for a message without a page."""
         examined, found = self._examined
         assert examined is value, "it was examined before"
         if isinstance(found, Examined | PageError):
@@ -90,19 +89,19 @@ class JudgeAgent(Handler[DuplicateRow]):
         raise found
 
     def opened(self, shard: Shard[DuplicateRow]) -> None:
-        """Hear of predicates that the owner before knew, and that may not have come here on their own yet."""
+        """Learn the predicates that the partition's last owner knew and this one may not have heard of yet."""
         predicates = self._predicates
         for _, row in shard.scan(LATER_PREFIX):
             if isinstance(row, LaterRow) and row.definition.name not in predicates.definitions:
                 predicates.hear(row.definition.name.encode(), msgspec.json.encode(row.definition))
 
     def refused(self, shard: Shard[DuplicateRow], value: bytes) -> None:
-        """Say that a page will not be judged: the frontier waits for it."""
+        """Report that a page will not be judged: the frontier waits for it."""
         with suppress(RecordError):
             self._unjudged(shard.outbox, self._fetched(value), QUARANTINED)
 
     def absorb(self, shard: Shard[DuplicateRow], fact: Any) -> None:
-        """Judge one page, or say why it is not judged; one fetched for its links has these told only."""
+        """Judge one page, or report why not; of one fetched for its links report only these."""
         arrival: Arrival = fact
         fetched, examined = arrival.fetched, arrival.found
         if isinstance(examined, PageError):
@@ -137,7 +136,7 @@ class JudgeAgent(Handler[DuplicateRow]):
         return self._duplicates.original(shard, order.url, examined.fingerprint, order.vouched)
 
     def _judge(self, shard: Shard[DuplicateRow], arrival: Arrival, examined: Examined) -> None:
-        """Tell the verdict on a page; of one that was judged before and is as it was, nothing but that."""
+        """Report the verdict on a page; of one that was judged before and has not changed, only that."""
         fetched, page, order = arrival.fetched, examined.page, arrival.fetched.order
         if examined.failure is not None:
             self._bury(shard, arrival, examined.failure, "judge")
@@ -168,10 +167,10 @@ class JudgeAgent(Handler[DuplicateRow]):
         self._runtime.bury(shard.outbox, place, arrival.value, reason, why)
 
     def _fail(self, shard: Shard[DuplicateRow], arrival: Arrival, reason: str) -> None:
-        """Say that a page could not be judged: it took too long or too much.
+        """Report that a page could not be judged: it took too long or too much.
 
-        That is told without an origin, for it may come out otherwise when the page comes again after a crash:
-        what is told of it then must all be taken in. The frontier passes over what it has heard already.
+        The report has no origin, for the result may differ when the page comes again after a crash, and must
+        count then. The frontier skips a repetition.
         """
         self._read.count("failed")
         log.error("a page could not be judged", url=arrival.fetched.order.url, reason=reason)
@@ -196,7 +195,7 @@ class JudgeAgent(Handler[DuplicateRow]):
         partitions: tuple[int, ...],
         links: Mapping[int, list[Link]],
     ) -> None:
-        """Tell the outcome, and each of the partitions of the links that it has, or once had."""
+        """Report the outcome, and the links to each partition that has, or once had, some of them."""
         order, page, verdict = fetched.order, examined.page, examined.verdict
         again = order.revisit is not None
         revisits = again or self._revisits
@@ -222,9 +221,9 @@ class JudgeAgent(Handler[DuplicateRow]):
         repeated: bool = False,
         told: bool = True,
     ) -> None:
-        """Tell the page's own partition the verdict, and what its next visit is compared with.
+        """Send the verdict to the page's own partition, with what its next visit is compared with.
 
-        ``told`` says whether an outcome was.
+        ``told`` says whether an outcome was reported.
         """
         order, page = fetched.order, examined.page
         again = order.revisit is not None
@@ -243,7 +242,7 @@ class JudgeAgent(Handler[DuplicateRow]):
         self._emit(outbox, fetched, judged)
 
     def _links(self, page: Page) -> Mapping[int, list[Link]]:
-        """Return a page's links, by the partitions that they are told to."""
+        """Return a page's links by partition."""
         by_partition: dict[int, list[Link]] = defaultdict(list)
         for link in page.links:
             by_partition[self._sightings(link.url)].append(link)
@@ -258,7 +257,6 @@ class JudgeAgent(Handler[DuplicateRow]):
         self._emit(outbox, fetched, refusal)
 
     def _emit(self, outbox: Outbox, fetched: FetchedPage, fact: Judged | Failed | Revisited) -> None:
-        """Tell the page's own partition."""
         outbox.emit(SIGHTINGS.name, self._sightings(fetched.order.url), fact)
 
     def _sightings(self, url: str) -> int:

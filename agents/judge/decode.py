@@ -82,9 +82,9 @@ def decode(body: bytes, content_type: str | None) -> str:
     >>> decode(b"caf\xe9", "text/html; charset=ISO-8859-1")
     'café'
     """
-    codec, mark = read_bom(body)
-    if codec is not None and mark is not None:
-        return to_unicode(body[len(mark) :], codec)
+    marked, mark = read_bom(body)
+    if marked is not None and mark is not None:
+        return to_unicode(body[len(mark) :], marked)
     in_header, in_page = http_content_type_encoding(content_type), html_body_declared_encoding(body)
     if in_page and in_page.startswith("utf-16"):  # not so: the declaration itself could be read
         in_page = "utf-8"

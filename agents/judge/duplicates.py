@@ -1,10 +1,10 @@
 """The near-duplicates among the judged pages: an index of their sketches, in the judge's own rows.
 
-Found by bands, each of which leads to the few pages last judged that have the same; then compared slot by slot.
-A page that was judged is never a duplicate, of itself least of all.
+Each band of a sketch leads to the few pages last judged with the same band; these are compared slot by slot. A
+judged page is never a duplicate.
 
-Who copies a site may be asked first. So a page is the duplicate of another owner's only where that owner is
-vouched for more (`models.frontier.trust`), or where that is not told: whoever is trusted less silences nobody.
+A copied site may be fetched before the original. So a page is the duplicate of another owner's only where that
+owner has more trust (`models.frontier.trust`), or where trust is unknown.
 """
 
 from typing import TypeAlias
@@ -51,7 +51,7 @@ DuplicateRow: TypeAlias = SketchRow | BandRow | SpaceRow | LaterRow
 
 
 def same_owner(first: str, second: str) -> bool:
-    """Tell whether two URLs are of one owner, as far as their hosts tell."""
+    """Return whether two URLs have the same owner, by their hosts."""
     return owner(host(first)) == owner(host(second))
 
 
@@ -85,10 +85,10 @@ class Duplicates:
     def original(
         self, shard: Shard[DuplicateRow], url: str, fingerprint: Fingerprint, vouched: float | None = None
     ) -> str | None:
-        """Return the URL of a judged page that this one is like; None, and it is entered, where there is none.
+        """Return the URL of the judged page that this one duplicates; without one, enter it and return None.
 
-        Pages of few words are like none: what they share is their template. ``vouched`` is the part of all
-        trust that the page's owner has, None where that is not told.
+        Pages of few words share only their template and duplicate none. ``vouched`` is the owner's part of all
+        trust, None where it is unknown.
         """
         found = fingerprint.sketch
         if found is None or not self._settings.duplicates:
@@ -104,7 +104,7 @@ class Duplicates:
     def renew(
         self, shard: Shard[DuplicateRow], url: str, fingerprint: Fingerprint, vouched: float | None = None
     ) -> None:
-        """Enter a judged page with the text that it has now: of its old one no page is a copy any more."""
+        """Enter a judged page with its new text in place of the old one."""
         key = SKETCH_PREFIX + identifier(url)
         row = shard.get(key)
         known = row.sketch if isinstance(row, SketchRow) else None
@@ -117,9 +117,9 @@ class Duplicates:
             _enter(shard, SketchRow(url, found, vouched), _rows(shard, found))
 
     def repeated(self, shard: Shard[DuplicateRow], url: str, fingerprint: Fingerprint) -> bool:
-        """Tell whether another page, whose URL differs in numbers only, had this text but for its digits.
+        """Return whether a page whose URL differs only in numbers had this text but for its digits.
 
-        That holds for the shortest pages too, because of their URLs: days of a calendar without events.
+        That includes the shortest pages, such as days of a calendar without events.
         """
         found = fingerprint.plain
         name = space(url) if found and self._settings.duplicates else None

@@ -1,8 +1,4 @@
-"""All of a judge's work on a page of which the page decides how long it takes.
-
-It is a function of a page's message and of what is asked, so that it can be done anywhere:
-`agents.judge.apart` has it done in a process of its own.
-"""
+"""The work on a page whose duration the page decides; `agents.judge.apart` does it in a process of its own."""
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
@@ -39,9 +35,9 @@ class PageReader:
         return self._decode(value)
 
     def read(self, fetched: FetchedPage, *, main: bool = False) -> tuple[bytes, Page]:
-        """Return a page's body and its text; raises `RecordError` for a body that can't be read.
+        """Return a page's body and the page; raises `RecordError` for a body that can't be read.
 
-        ``main`` asks for what two visits are compared by.
+        ``main`` asks for the main text, by which two visits are compared.
         """
         kind = fetched.headers.get("content-type")
         body = self.body(fetched)
@@ -54,7 +50,7 @@ class PageReader:
         """Return a page's body; raises `RecordError` where it is too large or damaged."""
         most = self._most
         try:
-            # A size that the body states is what the decompressor makes room for, whatever the limit.
+            # The decompressor allocates the size that the body states, whatever the limit.
             if zstandard.frame_content_size(fetched.body) > most:
                 raise RecordError(f"not a FetchedPage: its body has more than {most} bytes")
             return self._decompress.decompress(fetched.body, max_output_size=most)
@@ -62,7 +58,7 @@ class PageReader:
             raise RecordError(f"not a FetchedPage: its body can't be decompressed: {error}") from error
 
 
-# Two sets of predicates may be asked in turn: those of the pages that come, and one for those that are kept.
+# Two sets of predicates may alternate: those for new pages, and one for kept pages.
 _parsed = lru_cache(maxsize=1000)(parse)
 
 
@@ -76,11 +72,11 @@ class Examiner:
         self._verdicts = Verdicts(judges)
 
     async def examine(self, question: Question) -> Examined:
-        """Return what a page is; raises `RecordError` where the message holds none."""
+        """Examine a page as `examined` does."""
         return self.examined(question)
 
     def examined(self, question: Question) -> Examined:
-        """Return what a page is; raises `RecordError` where the message holds none."""
+        """Examine a page; raises `RecordError` where the message holds none."""
         fetched = self._pages.decode(question.value)
         if fetched.status == NOT_MODIFIED:
             record, unkept = _kept(self._packing.again, fetched, None)
@@ -93,7 +89,7 @@ class Examiner:
             return Examined(told)
         asked = {name: _parsed(text) for name, text in question.asked.items()}
         verdict, failure, excerpts = self._verdicts.of(page, asked, excerpts=main and not question.alone)
-        if revisit is not None and failure is not None:  # what no judge could tell is as it was
+        if revisit is not None and failure is not None:  # without a judge's answer the last one holds
             verdict = {name: holds for name, holds in revisit.verdict.items() if name in asked} | verdict
         content = content_of(page.title, page.main, body) if main else b""
         links = links_digest(page.leading) if main else b""
@@ -113,7 +109,7 @@ class Examiner:
 
 
 def _kept(pack: Callable[..., bytes], *page: Any) -> tuple[bytes, str]:
-    """Return what is kept of a page, and why nothing is that should be."""
+    """Return the record of a page, or why it has none."""
     try:
         return pack(*page), ""
     except UnkeptError as error:
@@ -121,9 +117,9 @@ def _kept(pack: Callable[..., bytes], *page: Any) -> tuple[bytes, str]:
 
 
 def _differs(known: Revisit, time: float, content: bytes, links: bytes, verdict: Verdict) -> bool:
-    """Tell whether a page has another text, other links or another verdict than is known of it, or old ones.
+    """Return whether a page has another text, other links or another verdict than known, or the known are old.
 
-    What is known of predicates that judge no more is no verdict of now.
+    Verdicts of predicates that no longer judge are ignored.
     """
     return (
         (known.judged != 0 and time - known.judged >= RENEWED)

@@ -1,4 +1,4 @@
-"""The judges of a page: of its categories, by labels, a classifier or an installed package, and of its language.
+"""The judges of a page: of categories, by labels, a classifier or an installed package, and of its language.
 
 Languages are told apart by py3langid: Naive Bayes over byte sequences (Lui and Baldwin, ACL 2012).
 """
@@ -94,7 +94,7 @@ def _checked(given: Iterable[str]) -> frozenset[str]:
 def lines_of(
     path: Path, kind: str, most_bytes: int, most_lines: int, error: type[ScentlineError]
 ) -> Iterator[tuple[int, bytes]]:
-    """Yield the lines of a TSV file that are not blank, with their numbers; gzip where its name ends in ``.gz``.
+    """Yield the lines of a TSV file that are not blank, with numbers; gzip where its name ends in ``.gz``.
 
     Raises ``error``, which names the ``kind`` of file, its path and the line.
     """
@@ -186,7 +186,7 @@ def load_trained(path: Path) -> CategoryJudge:
 
 
 def load_installed(name: str) -> CategoryJudge:
-    """Return the judge that a package offers by a name; raises `ConfigurationError` where it can't be loaded."""
+    """Return the judge that a package offers; raises `ConfigurationError` where it can't be loaded."""
     # Imported where there is such a judge: they take longer than all else that reads a page.
     from importlib.metadata import entry_points
 

@@ -56,9 +56,9 @@ def parse(
     """Read a page of the canonical ``url``; ``content_type`` is the HTTP header.
 
     ``agent`` is our product token in lower case, for directives that name it. ``paths`` asks for the tag paths
-    of links, ``main`` for the main text and the links outside navigation. Never raises: of what is broken, as
-    much is read as a browser would. Plain text has no links; what is neither text nor HTML gives an empty page,
-    and its ``barred`` says what it is.
+    of links, ``main`` for the main text and the links outside navigation. Never raises: a broken page is read
+    as far as a browser would. Plain text has no links; a body of another kind gives an empty page, whose
+    ``barred`` names the kind.
     """
     unread = unread_of(body, content_type)
     if unread:
@@ -71,7 +71,7 @@ def parse(
 
 
 def unread_of(body: bytes, content_type: str | None) -> str:
-    """Return what a body is that is neither HTML nor text; empty where it is."""
+    """Return the kind of a body that is neither HTML nor text, else an empty text."""
     kind = _kind(content_type)
     unread = "" if kind in _HTML else _unread(kind)
     if not unread and (data := binary(body, "utf-16" in (content_type or "").lower())):
@@ -80,19 +80,18 @@ def unread_of(body: bytes, content_type: str | None) -> str:
 
 
 def is_plain(content_type: str | None) -> bool:
-    """Tell whether a body that is read is plain text, by its header; what has none is HTML."""
+    """Return whether a readable body is plain text, by its header; without one it is HTML."""
     kind = _kind(content_type)
     return kind != "" and kind not in _HTML
 
 
 def _kind(content_type: str | None) -> str:
-    """Return the media type that a header states, empty where that says nothing of the bytes."""
+    """Return the media type of a header, empty where that says nothing of the bytes."""
     kind = (content_type or "").partition(";")[0].strip().lower()
     return "" if "/" not in kind or kind in _UNKNOWN else kind
 
 
 def _unread(kind: str) -> str:
-    """Return a media type that is not read, empty where it is."""
     return kind[:MAX_KIND] if kind and (kind in _UNREAD or not kind.startswith("text/")) else ""
 
 
@@ -105,7 +104,7 @@ def _plain(url: str, body: str, limits: Judging, *, main: bool) -> Page:
 
 
 def _barred(markup: Markup, title: str, text: str, limits: Judging) -> tuple[str, bool]:
-    """Return why a page is not judged, and whether it is because it says that there is none."""
+    """Return why a page is not judged, and whether it is a soft 404."""
     if not markup.directives.isdisjoint(("noindex", "none")):
         return "the page asks not to be indexed", False
     if limits.soft_404 and says_missing(title, text):
@@ -201,11 +200,10 @@ class _Reading:
     def main(self, text: str, anchors: Sequence[Anchor]) -> _Main:
         """Return what of a text is its main text.
 
-        Navigation that is long and hardly of links is main text here: it is called so by a name that misleads.
-        Left out of the words are lists of links, unless little is left then: in one, links follow each other
-        with nothing but white space between. The most read and the related pages are such, and change while
-        the page does not: where all is link text it is boilerplate (Kohlschütter et al., WSDM 2010). Where all
-        of the text is navigation, it is the main text.
+        Long navigation with few links counts as main text: its name misleads. Lists of links (links with only
+        white space between) are left out of the words, unless little is left then: such as the most read pages
+        change while the page does not, and text that is all link text is boilerplate (Kohlschütter et al.,
+        WSDM 2010). Where all of the text is navigation, it is the main text.
         """
         spans = list(self._spans())
         linked = bytearray(len(self.words))
@@ -284,7 +282,7 @@ def _links(
     """Return a link for each target in the order of first occurrence, to which later anchors add words.
 
     Beside them their tag paths, where anchors have them.
-    What stands behind the last target that is used is not looked at: to make a URL canonical takes time.
+    Anchors behind the last used target are ignored: to make a URL canonical takes time.
     """
     targets: dict[str, str | None] = {}
     found: dict[str, tuple[list[str], tuple[str, ...], tuple[str, ...]]] = {}

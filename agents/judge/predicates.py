@@ -1,4 +1,4 @@
-"""The predicates in force, as every worker hears of them on the `predicates` topic."""
+"""The predicates in force, as the topic `predicates` has them."""
 
 import math
 from collections.abc import Mapping
@@ -35,7 +35,7 @@ def read_definition(value: bytes) -> PredicateDefinition:
 
 
 def check_judges(predicates: Mapping[str, Predicate], settings: JudgeSettings) -> None:
-    """Raise `ConfigurationError` for a predicate that asks for categories where no judge tells them."""
+    """Raise `ConfigurationError` for a predicate with categories where there is no judge of them."""
     for name, predicate in predicates.items():
         if predicate.categories and not (settings.labels or settings.classifier or settings.python):
             raise ConfigurationError(
@@ -66,10 +66,10 @@ def with_every_page(settings: Settings) -> Settings:
 
 
 class Predicates:
-    """What is known of the predicates: ``definitions`` has all by name, ``active`` those that judge, parsed.
+    """The predicates by name: all ``definitions``, and those that are ``active``, parsed.
 
-    One that is paused judges as before and has no turns; one that was removed judges no page any more, and
-    its name stays taken: what was counted under it stays too.
+    A paused predicate judges as before and has no turns; a removed one judges no more pages, but its name stays
+    taken, as do its counts.
     """
 
     def __init__(self) -> None:
@@ -82,7 +82,7 @@ class Predicates:
         return {name: self.definitions[name].expression for name in self.active}
 
     def hear(self, key: bytes | None, value: bytes | None) -> PredicateDefinition | None:
-        """Take in a definition and return it; None where it can't be read, which is said in the log."""
+        """Apply a definition and return it; log one that can't be read, and return None."""
         try:
             definition = read_definition(value or b"")
             predicate = parse(definition.expression)

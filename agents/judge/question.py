@@ -1,7 +1,6 @@
-"""What a judge asks of its examiner, and is told.
+"""The questions of a judge to its examiner, and the answers.
 
-The answer is a function of a page's message and of what is asked. Both sides import this, and neither what the
-other one needs: the judge not what reads pages, its examiner not the settings.
+The judge imports no reader of pages, and its examiner no settings: both import this.
 """
 
 from typing import TYPE_CHECKING, Protocol, TypeAlias
@@ -19,11 +18,7 @@ if TYPE_CHECKING:
 
 
 class Work(msgspec.Struct, array_like=True, frozen=True, tag="begin"):
-    """By what pages are examined: the settings of `judge` that it takes, and a few more.
-
-    ``most`` bounds the bytes of a body, ``keep`` says which pages are kept, ``agent`` is our product token, and
-    ``revisit`` tells that pages are judged again.
-    """
+    """The settings by which pages are examined."""
 
     labels: str | None
     classifier: str | None
@@ -37,15 +32,19 @@ class Work(msgspec.Struct, array_like=True, frozen=True, tag="begin"):
     soft_404: bool
     duplicates: bool
     least_words: int
+    #: Bytes of a body at most.
     most: int
+    #: Which pages are kept.
     keep: str
     user_agent: str
+    #: Our product token.
     agent: str
+    #: Whether pages are judged again.
     revisit: bool = False
 
     @classmethod
     def of(cls, settings: "Settings") -> "Work":
-        """Return what the settings say of it."""
+        """Return them from all settings."""
         # Imported where it is used, which is not in the process of an examiner.
         from scentline.agents.fetch.rules import product
 
@@ -58,50 +57,48 @@ class Work(msgspec.Struct, array_like=True, frozen=True, tag="begin"):
         )  # fmt: skip
 
 
-#: What pages are examined by, as it is set or as an examiner is given it.
+#: How pages are examined, as set or as sent to an examiner.
 Judging: TypeAlias = "JudgeSettings | Work"
 
 
 class Question(msgspec.Struct, array_like=True, frozen=True):
-    """A message of `pages`, and the predicates that are asked, each with its expression.
-
-    ``alone`` says that nothing but their verdict is wanted, as of a page that was judged before.
-    """
+    """A message of `pages`, and the expressions of predicates by name."""
 
     value: bytes
     asked: dict[str, str]
+    #: Only their verdict is wanted: the page was judged before.
     alone: bool = False
 
 
 class Examined(msgspec.Struct, array_like=True, frozen=True):
-    """What was found out about a page, which comes without its text.
+    """An examined page. Where pages are judged again, ``content``, ``links`` and ``excerpts`` are `Judged`'s."""
 
-    A page that is barred or was fetched for its links alone has no verdict. ``failure`` says why a judge of
-    categories failed; ``record`` is what is kept of the page, ``unkept`` why nothing is that should be. Where
-    pages are judged again, ``content``, ``links`` and ``excerpts`` are those of `streams.facts.Judged`, and
-    ``differs`` tells whether a page that was known has another text, other links or another verdict.
-    """
-
+    #: Without its text.
     page: Page
+    #: Empty for a page that is barred or was fetched for its links.
     verdict: Verdict = {}
+    #: Why a judge of categories failed.
     failure: str | None = None
     fingerprint: Fingerprint = NONE
+    #: The page as it is kept.
     record: bytes = b""
+    #: Why a page is not kept that should be.
     unkept: str = ""
     content: bytes = b""
     links: bytes = b""
     excerpts: dict[str, str] = {}
+    #: Whether the page has another text, other links or another verdict than at its last visit.
     differs: bool = True
 
 
 class PageError(ScentlineError):
-    """A page that can't be judged, since it takes too long or too much; the text says what it did."""
+    """A page that takes too long or too much to be judged; the text says which."""
 
     explains_itself = False
 
 
 class Examines(Protocol):
-    """What examines pages."""
+    """An examiner of pages."""
 
     async def examine(self, question: Question) -> Examined:
-        """Return what a page is; raises `RecordError` where the message holds none, `PageError`."""
+        """Examine a page; raises `RecordError` where the message holds none, `PageError`."""

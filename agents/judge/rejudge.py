@@ -1,18 +1,18 @@
-"""Judging kept pages by a predicate that came after them: each judge those of its own partitions of `pages`.
+"""Judging kept pages by a later predicate: each judge those of its own partitions of `pages`.
 
-What comes of it is told beside the verdict on each page, with the time that this one bears: the frontier and
-the harvest add it to that verdict, once, and pass it over where they know of none of that time. So it may be
-told again, and how far it was told is kept in a row, by which whoever has the partition next goes on. A page
-that was judged again, and came out as before, told no verdict of that time: what is added to it is passed over.
+The results are reported with the time of the page's verdict: the frontier and the harvest add them to that
+verdict once, and skip them where they know no verdict of that time. So a repetition does no harm, and a row has
+the progress, from which the partition's next owner goes on. A page that was judged again without a change has
+no verdict of that time.
 
-Why no page is missed, however many judges there are. The end of a partition is read when its judge has heard
-of the predicate, so that
+Why no page is missed, however many judges there are. The end of a partition is read once its judge knows the
+predicate, so that
 
-- a page from the end on has its first verdict with the predicate: this judge knows it, and so does whoever
-  takes the partition over, by the row; if that was not written, the next owner reads an end of its own;
-- a page that an earlier owner may yet tell of without it stands before the end: that one read it while the
-  partition was its own, and the end was read later than that;
-- a page before the end is judged anew only when its first verdict is in the log, ahead of what is added to it.
+- a page from the end on has its first verdict with the predicate: this judge knows it, and so does the next
+  owner, by the row; if the row was not written, the next owner reads an end of its own;
+- a page that an earlier owner may still report without it stands before the end: that owner read it while the
+  partition was its own, and the end was read later;
+- a page before the end is judged again only once its first verdict is in the log, ahead of what is added to it.
 """
 
 import asyncio
@@ -46,14 +46,14 @@ PAGES_AT_ONCE = 5
 #: Seconds between two looks at whether there is anything to do.
 LOOK_SECONDS = 0.2
 
-#: Returns when those who take in what pages come to have room for more.
+#: Returns when the readers of the results have room for more.
 Room = Callable[[], Awaitable[None]]
 
 log = EventLog("judge")
 
 
 class Rejudge:
-    """Goes through the kept pages of the partitions in ``inbox``, a few at a time, beside those that come."""
+    """Judges the kept pages of the partitions in ``inbox``, a few at a time, beside new pages."""
 
     def __init__(
         self,
@@ -77,13 +77,13 @@ class Rejudge:
         runtime.watch(self.measure)
 
     async def run(self) -> None:
-        """Judge by each predicate that asks for it, as soon as it is heard of; never returns."""
+        """Judge by each predicate that asks for it; never returns."""
         while True:
             if not await self.look():
                 await asyncio.sleep(LOOK_SECONDS)
 
     def measure(self, reading: Reading) -> None:
-        """Tell how many pages are left, of each predicate that is followed."""
+        """Add the number of pages that are left for each predicate."""
         for name in self._predicates.active:
             reading.add(KEPT_LEFT, 0, name)
         for shard, definition in due(self._predicates, self._inbox.shards.values()):
@@ -91,10 +91,10 @@ class Rejudge:
             reading.add(KEPT_LEFT, 0 if row is None else row.end - row.at, definition.name)
 
     async def look(self) -> bool:
-        """Judge a few pages of each partition by each predicate; return whether there was anything to do."""
+        """Judge a few pages of each partition by each predicate; return whether there were any."""
         if not any(due(self._predicates, self._inbox.shards.values())):
             return False
-        await self._room()  # with no shard in hand: a table that is kept open can't be taken over again
+        await self._room()  # holding no shard, whose table could not be opened again
         waiting = due(self._predicates, self._inbox.shards.values())
         went_on = False
         for partition, definition in [(shard.partition, definition) for shard, definition in waiting]:
@@ -112,7 +112,7 @@ class Rejudge:
             self._note(partition, None, LaterRow(definition, ends[partition]))
             return True
         if shard.mark.offset + 1 < row.end:
-            return False  # some of them have no verdict yet
+            return False  # some have no verdict yet
         await self._inbox.commit(shard)
         del shard
         entries = await self._reader.fetch(PAGES.name, partition, row.at, PAGES_AT_ONCE)
@@ -129,9 +129,9 @@ class Rejudge:
     def _note(
         self, partition: int, before: LaterRow | None, row: LaterRow, messages: Sequence[Message] = ()
     ) -> None:
-        """Note how far a predicate has come, in the group that tells what it says.
+        """Note the progress of a predicate in the group that reports its verdicts.
 
-        If its row is not as ``before``, the partition was lost meanwhile: whoever has it goes on from the row.
+        If its row is not as ``before``, the partition was lost meanwhile: its owner goes on from the row.
         """
         shard = self._inbox.shards.get(partition)
         if shard is None or later_row(shard, row.definition.name) != before:
@@ -144,16 +144,16 @@ class Rejudge:
             log.info("kept pages were judged", predicate=row.definition.name, partition=partition)
 
     async def judge(self, outbox: Outbox, predicate: str, partition: int, offset: int, value: bytes) -> bool:
-        """Judge one page and gather what it comes to; return whether it is one that is judged at all."""
+        """Judge one page and send the result to ``outbox``; return whether the page is judged at all."""
         place = Place(PAGES.name, partition, offset)
         try:
             fetched = self._decode(value)
             if fetched.status == NOT_MODIFIED:
-                return False  # what it was then is judged
+                return False  # its earlier version is judged
             asked = {name: text for name, text in self._predicates.expressions.items() if name == predicate}
             examined = await self._examiner.examine(Question(value, asked, alone=True))
         except RecordError:
-            return False  # the judge agent has sent it to the dead letters
+            return False  # already a dead letter
         except PageError as error:
             self._runtime.bury(outbox, place, value, str(error), "page")
             return False

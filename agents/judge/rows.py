@@ -1,4 +1,4 @@
-"""What the judge writes: the outcome of a page, and its table's rows of predicates that came later."""
+"""The outcome of a page, and the rows of later predicates in the judge's table."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -16,18 +16,18 @@ LATER_PREFIX = b"l"
 
 
 class LaterRow(msgspec.Struct, array_like=True, tag="later"):
-    """A predicate that came when the pages before offset ``end`` were there; it has judged those before ``at``.
+    """A predicate that came after some pages."""
 
-    The ``definition`` is kept for whoever takes the partition over, and may not have heard of it yet.
-    """
-
+    #: For the partition's next owner, which may not have heard of the predicate yet.
     definition: PredicateDefinition
+    #: The pages that came before the predicate have smaller offsets.
     end: int
+    #: Those that it has judged have smaller offsets.
     at: int = 0
 
     @property
     def done(self) -> bool:
-        """Whether all pages before the end were judged by it."""
+        """Whether all pages before the end are judged by it."""
         return self.at >= self.end
 
 
@@ -67,7 +67,7 @@ def outcome_of(
     later: bool = False,
     again: bool | msgspec.UnsetType = msgspec.UNSET,
 ) -> Outcome:
-    """Return the outcome of a page; what a ``later`` one adds has no need of the words and links again."""
+    """Return the outcome of a page; a ``later`` one has no words and links again."""
     order = fetched.order
     return Outcome(
         url=order.url,

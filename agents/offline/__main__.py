@@ -13,16 +13,12 @@ from scentline.agents.offline.warc import ArchiveError
 
 
 def main() -> None:
-    """Parse the command line and serve; an error that has an explanation ends with it and status 1."""
+    """Parse the command line and serve; an error that explains itself ends the process with status 1."""
     parser = argparse.ArgumentParser(prog="scentline.agents.offline")
-    parser.add_argument("--host", default="127.0.0.1")
-    parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--log", type=Path)
     parser.add_argument("paths", type=Path, nargs="+")
     given = parser.parse_args()
-    served = serve_archive(
-        given.paths, given.host, given.port, given.log, ready, progress=_indexed, until_stdin_closes=True
-    )
+    served = serve_archive(given.paths, log=given.log, ready=ready, progress=_indexed, until_stdin_closes=True)
     try:
         asyncio.run(served)
     except (ArchiveError, OSError) as error:
@@ -30,12 +26,12 @@ def main() -> None:
 
 
 def ready(url: str) -> None:
-    """Publish the address to the process that waits for it."""
+    """Publish the address to the parent process."""
     print("ready", url, flush=True)
 
 
 def _indexed(path: Path, records: int) -> None:
-    # To write, not only to inform: when the parent is gone this raises, and the indexing ends too.
+    # It raises once the parent is gone, and so ends the indexing.
     print("indexed", records, path, flush=True)
 
 

@@ -1,4 +1,4 @@
-"""What an offline web answers to a request: status, headers and body."""
+"""Answers of an offline web: status, headers and body."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -12,7 +12,7 @@ MAX_VALUE = 4000
 
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}")
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
-# RFC 9110, section 7.6.1, and the two that the server writes anew for the body it sends.
+# RFC 9110, section 7.6.1, and the two that the server writes for the body it sends.
 _NOT_FORWARDED = frozenset({
     "connection", "proxy-connection", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade",
     "proxy-authenticate", "proxy-authorization", "content-length",
@@ -28,7 +28,7 @@ class Answer:
     body: bytes = b""
 
 
-#: Takes the absolute URL asked for and the request's headers.
+#: Takes the requested absolute URL and the request's headers.
 Answerer: TypeAlias = Callable[[str, Mapping[str, str]], Answer]
 
 

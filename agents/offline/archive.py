@@ -21,13 +21,12 @@ _log = logging.getLogger(__name__)
 class Archive:
     """The response records of WARC files (plain, or with each record in its own gzip member), by URL.
 
-    The files are read through once to index them; ``progress`` is called every 1,000 records. Of several
-    records of a URL the last one counts. A last record that its file cuts short is left out, with a line in
-    `warnings`. Raises `ArchiveError` for what is no WARC file or is damaged, OSError for what can't be
-    opened.
+    The files are read once to index them; ``progress`` is called every 1,000 records. Of several records of a
+    URL the last one counts. A last record that is cut short is left out, with a line in `warnings`. Raises
+    `ArchiveError` for a file that is no WARC or is damaged, OSError for one that can't be opened.
 
-    A record is read when it is asked for. Answers carry the recorded status, end-to-end headers and body.
-    A URL without a record is answered 404, one whose record can't be served 502.
+    A record is read when its URL is requested. Answers carry the recorded status, end-to-end headers and body;
+    404 without a record, 502 for a record that can't be served.
     """
 
     def __init__(self, paths: Iterable[Path], progress: Progress | None = None) -> None:
@@ -51,7 +50,7 @@ class Archive:
         return iter(self._places)
 
     def answer(self, url: str, headers: Mapping[str, str]) -> Answer:
-        """Return what was recorded for ``url``; the request's ``headers`` change nothing."""
+        """Return the recorded answer of ``url``; the request's ``headers`` change nothing."""
         asked = canonical(url)
         place = self._places.get(asked) if asked is not None else None
         if place is None:

@@ -23,16 +23,15 @@ _log = logging.getLogger(__name__)
 
 
 class ServerProcessError(ScentlineError):
-    """A server process that ended before it served; the text holds what it wrote about it."""
+    """A server process that ended too early; the text holds what it wrote."""
 
 
 class ServerProcess:
     """A running child process that serves an offline web at `url`.
 
-    Start one with `archive`, or with a ``module`` of another web that writes and waits as
-    `agents.offline.__main__` does; both return once it serves, and raise `ServerProcessError` when it ends
-    before that. The child ends with `close`, and on its own when this process ends in any way, for it waits for
-    the end of a pipe that only this process holds. Ctrl-C does not reach it.
+    Start one with `archive`, or with a ``module`` of another web that behaves as `agents.offline.__main__`;
+    both return once it serves, and raise `ServerProcessError` when it ends before that. The child ends with
+    `close`, and when this process ends in any way, which ends the pipe that it reads. Ctrl-C does not reach it.
     """
 
     def __init__(self, module: str, arguments: Iterable[str], progress: Progress | None = None) -> None:
@@ -43,8 +42,7 @@ class ServerProcess:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._messages,
-            # Ctrl-C reaches every process of a terminal's foreground group; this one has to serve on until
-            # the pages in flight are in.
+            # Ctrl-C reaches a terminal's foreground group; this one serves until the pages in flight are in.
             start_new_session=True,
             env=environment(module),
         )
@@ -63,7 +61,7 @@ class ServerProcess:
 
     @property
     def output(self) -> BinaryIO:
-        """What has ended when the child has, once it serves."""
+        """The standard output of the child, which ends with it."""
         assert isinstance(self._child.stdout, BufferedReader)
         return self._child.stdout
 

@@ -1,7 +1,4 @@
-"""The HTTP server of the offline webs, in a process of its own until it is told to stop.
-
-It takes the requests of a forward proxy's clients.
-"""
+"""The HTTP server of the offline webs, which takes the requests of a forward proxy's clients."""
 
 import asyncio
 import logging
@@ -25,11 +22,10 @@ _SHUTDOWN_SECONDS = 1.0
 class OfflineServer:
     """Serves ``answer`` over HTTP, as a forward proxy (``GET http://host/path``) and as an origin (Host).
 
-    GET and HEAD are answered, over kept-alive connections; CONNECT is refused with 501 (what is behind it
-    would be TLS), every other method with 405. ``port`` 0 takes a free one; `url` is where it listens.
-    With ``log``, each answered request appends a line in Squid's native format to that file before its
-    answer is sent. ``latency`` says of a URL how many seconds its answer waits. Raises OSError where it can't
-    listen or write the log.
+    GET and HEAD are answered, over kept-alive connections; CONNECT is refused with 501 (a tunnel would hold
+    TLS), every other method with 405. ``port`` 0 takes a free one. With ``log``, each request appends a line in
+    Squid's native format to that file before its answer is sent. ``latency`` returns the seconds that the
+    answer of a URL waits. Raises OSError where it can't listen or write the log.
 
     Use it as ``async with OfflineServer(answer) as server:``.
     """
@@ -53,7 +49,7 @@ class OfflineServer:
 
     @property
     def url(self) -> str:
-        """The server's address, such as http://127.0.0.1:40123; to be given to clients as their proxy."""
+        """The server's address, such as http://127.0.0.1:40123, for clients to use as their proxy."""
         if self._runner is None:
             raise RuntimeError("the offline server has no address before it listens")
         host, port = self._runner.addresses[0][:2]
@@ -97,7 +93,7 @@ class OfflineServer:
             self._log.write(_log_line(request, answer, started))
         response = web.Response(status=answer.status, headers=answer.headers, body=answer.body)
         if "Content-Type" not in response.headers:
-            # Left alone, aiohttp would declare application/octet-stream; an empty value declares nothing.
+            # aiohttp would declare application/octet-stream; an empty value declares nothing.
             response.headers["Content-Type"] = ""
         return response
 
@@ -111,7 +107,7 @@ class OfflineServer:
 
 
 def _requested(request: web.BaseRequest) -> str:
-    """Return the absolute URL asked for, as the client wrote it."""
+    """Return the requested absolute URL, as the client wrote it."""
     target = request.raw_path
     return f"http://{request.host}{target}" if target.startswith("/") else target
 
@@ -174,7 +170,7 @@ async def serve_archive(
 
 
 async def serve_on(url: str, ready: Callable[[str], None] | None, *, until_stdin_closes: bool) -> None:
-    """Say that a server listens at ``url``, and wait until it is to end, as `serve` does."""
+    """Publish the server's ``url``, and wait until it is to end, as `serve` does."""
     if ready is not None:
         ready(url)
     if until_stdin_closes:

@@ -5,7 +5,6 @@ The format is Squid's own ``%ts.%03tu %6tr %>a %Ss/%03>Hs %<st %rm %ru %[un %Sh/
 
 import re
 from pathlib import Path
-from types import TracebackType
 
 _UNPRINTABLE = re.compile(r"[^\x21-\x7e]")
 _MEDIA_TYPE = re.compile(r"[A-Za-z0-9!#$&^_.+-]+/[A-Za-z0-9!#$&^_.+-]+")
@@ -55,14 +54,6 @@ class AccessLog:
     def close(self) -> None:
         """Close the file."""
         self._file.close()
-
-    def __enter__(self) -> "AccessLog":
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def _field(text: str) -> str:

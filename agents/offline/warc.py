@@ -1,4 +1,4 @@
-"""Reading WARC files: all records once, in order, for an index; one record again, at its offset."""
+"""Reading WARC files: all records in order, for an index, and one record at its offset."""
 
 import os
 import zlib
@@ -24,7 +24,7 @@ _UNREADABLE = (ArchiveLoadFailed, ChunkedDataException, EOFError, OSError, Value
 
 
 class ArchiveError(ScentlineError):
-    """What can't be read as WARC; the text names the file, the byte offset and the reason."""
+    """A file that can't be read as WARC; the text names the file, the byte offset and the reason."""
 
 
 class CutShortError(ArchiveError):
@@ -37,10 +37,10 @@ def target_url(record: ArcWarcRecord) -> str:
 
 
 def records(path: Path, file: BinaryIO) -> Iterator[tuple[int, ArcWarcRecord]]:
-    """Return the byte offset and the headers of each record in turn; bodies are passed over.
+    """Yield the byte offset and the headers of each record; bodies are skipped.
 
     Raises `CutShortError` where the file ends inside a record that is not its first, `ArchiveError` for
-    anything else that is not a WARC record.
+    anything else that is no WARC record.
     """
     offset = 0
     found = ArchiveIterator(file, no_record_parse=True)
@@ -69,8 +69,8 @@ def records(path: Path, file: BinaryIO) -> Iterator[tuple[int, ArcWarcRecord]]:
 def read(path: Path, file: BinaryIO, offset: int) -> tuple[str, Answer]:
     """Return the target URL and the recorded answer of the response record at ``offset``.
 
-    Chunks and a gzip or deflate content encoding are undone, so the body is what the page's author wrote.
-    Raises `ArchiveError` where there is no such record, it is no HTTP response, or its body is over 64 MB.
+    Chunks and a gzip or deflate content encoding are undone. Raises `ArchiveError` where there is no such
+    record, it is no HTTP response, or its body is over 64 MB.
     """
     file.seek(offset)
     try:
@@ -87,7 +87,7 @@ def read(path: Path, file: BinaryIO, offset: int) -> tuple[str, Answer]:
 
 
 class _Lines(DecompressingBufferedReader):
-    """Reads heads of so many bytes that are ``left``; ValueError for one that goes on."""
+    """Reads heads of at most ``left`` bytes; ValueError for a longer one."""
 
     left = MAX_HEAD
 
@@ -111,7 +111,7 @@ def _check(record: ArcWarcRecord) -> None:
 
 
 def _ends_inside(path: Path, offset: int) -> bool:
-    """Whether the file ends inside the record at ``offset``, which as far as it goes is in order."""
+    """Return whether the file ends inside the record at ``offset``, which is sound up to there."""
     with path.open("rb") as file:
         file.seek(offset)
         if file.read(len(_GZIP)) != _GZIP:

@@ -117,7 +117,7 @@ class SemanticTable:
     def vector(self, text: str) -> Vector:
         """Return the sum of the vectors of the text's pieces as a unit vector; zeros where it has none.
 
-        The array is not to be written to: it is kept for the next time.
+        The array is read-only: it is cached.
         """
         known = self._known.get(text)
         if known is None:
@@ -146,7 +146,7 @@ _CHECKSUM = sha256().digest_size
 
 
 class SemanticTableError(ScentlineError, ValueError):
-    """Bytes that are no table; the text says what is wrong with them."""
+    """Bytes that are no table; the text says why."""
 
 
 class _Stored(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -1,9 +1,11 @@
 """A real HTTP server on 127.0.0.1 whose every byte a test decides."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import wraps
+from typing import Any, ParamSpec
 
 import msgspec
 
@@ -14,6 +16,17 @@ from scentline.streams.crawl_settings import FetchSettings
 USER_AGENT = "Scentline/0.2 (+mailto:tests@crawler.internal)"
 
 Answer = Callable[["Request", asyncio.StreamWriter], Awaitable[None]]
+P = ParamSpec("P")
+
+
+def awaited(test: Callable[P, Coroutine[Any, Any, None]]) -> Callable[P, None]:
+    """Run a test in an event loop of its own."""
+
+    @wraps(test)
+    def run(*args: P.args, **kwargs: P.kwargs) -> None:
+        asyncio.run(test(*args, **kwargs))
+
+    return run
 
 
 @dataclass

@@ -1,3 +1,5 @@
+"""Whatever a server sends is one result: a page, a failure or another URL, within limits of time and memory."""
+
 import asyncio
 import gzip
 import socket
@@ -22,16 +24,7 @@ from scentline.agents.fetch.servers import Servers
 from scentline.models.url import canonical
 from scentline.streams.crawl_settings import FetchSettings
 from tests.agents.clocks import WaitingClock
-from tests.agents.loopback import (
-    Answer,
-    Request,
-    Server,
-    fixed,
-    response,
-    serving,
-    settings,
-    untimed,
-)
+from tests.agents.loopback import Answer, Request, Server, awaited, fixed, response, serving, settings, untimed
 from tests.cases import each_case
 from tests.patience import PATIENCE
 
@@ -48,12 +41,6 @@ def fetch(answer: Answer, path: str = "/", **changes: object) -> tuple[Result, S
             return untimed(await client.fetch(server.origin + path)), server
 
     return asyncio.run(run())
-
-
-def failure(answer: Answer, **changes: object) -> Failure:
-    result, _ = fetch(answer, "/", **changes)
-    assert isinstance(result, Failure), result
-    return result
 
 
 def page(answer: Answer, **changes: object) -> Fetched:
@@ -73,6 +60,19 @@ def writing(*parts: bytes, then: Callable[[asyncio.StreamWriter], None] | None =
     return answer
 
 
+def slowly(head: bytes, pause: float, rest: bytes = b"", times: int = 10**9) -> Answer:
+    """Answer with ``rest`` again and again behind a head, and a pause before each."""
+
+    async def answer(request: Request, writer: asyncio.StreamWriter) -> None:
+        writer.write(head)
+        for _ in range(times):
+            await writer.drain()
+            await asyncio.sleep(pause)
+            writer.write(rest)
+
+    return answer
+
+
 def close(writer: asyncio.StreamWriter) -> None:
     writer.close()
 
@@ -82,87 +82,136 @@ def reset(writer: asyncio.StreamWriter) -> None:
     writer.transport.abort()
 
 
-def test_a_page_brings_its_body_and_the_headers_that_are_read_later() -> None:
+OK = b"HTTP/1.1 200 OK\r\n"
+CHUNKED = OK + b"Content-Type: text/html\r\nTransfer-Encoding: chunked\r\n\r\n"
+THREE_KB = CHUNKED + b"bb8\r\n" + b"x" * 3000 + b"\r\n0\r\n\r\n"
+GONE, RETRY = (206, 304, 400, 401, 403, 404, 410, 451), (407, 408, 425, 429, 500, 502, 503, 599)
+WAITS = {
+    "120": 120.0, "9" * 30: 86_400.0, formatdate(NOW + 90, usegmt=True): 90.0,
+    formatdate(NOW - 90, usegmt=True): 0.0, "soon": None, "-5": None, "": None,
+}  # fmt: skip
+TOO_LARGE = Failure("refused", "body over 2999 bytes")
+TIMEOUT = Failure("retry", "timeout", unanswered=True)
+FAILURES: list[tuple[Answer, dict[str, object], Failure]] = [
+    (fixed(b"", "302 X", location="ftp://example.org/"), {}, Failure("gone", "redirect to no page")),
+    (fixed(b"", "302 X", location="/#again"), {}, Failure("gone", "redirect to itself")),
+    *((fixed(b"", f"{status} X"), {}, Failure("gone", f"status {status}")) for status in GONE),
+    *((fixed(b"", f"{status} X"), {}, Failure("retry", f"status {status}")) for status in RETRY),
+    (writing(b"HTTP/1.1 204 No Content\r\n\r\n"), {}, Failure("gone", "no content")),
+    *(
+        (fixed(b"", "503 X", retry_after=value), {}, Failure("retry", "status 503", seconds))
+        for value, seconds in WAITS.items()
+    ),
+    *(
+        (fixed(b"x" * 100, content_type=kind), {}, Failure("refused", f"content type {read}"))
+        for kind, read in {"image/png": "image/png", "application/pdf; charset=x": "application/pdf",
+                           "TEXT/CSS": "text/css"}.items()
+    ),
+    (fixed(b"x", content_encoding="br"), {}, Failure("refused", "content encoding")),
+    (fixed(b"x" * 3000), {"max_bytes": 2999}, TOO_LARGE),
+    (writing(THREE_KB), {"max_bytes": 2999}, TOO_LARGE),
+    (slowly(OK + b"\r\n", 0, b"x" * 1000), {"max_bytes": 2999}, TOO_LARGE),
+    (slowly(OK + b"\r\n", 0.02, b"x"), {"timeout_seconds": 0.3}, TIMEOUT),
+    (slowly(b"", 3600), {"timeout_seconds": 0.2}, TIMEOUT),
+    (slowly(b"", 3600), {"first_byte_seconds": 0.2}, TIMEOUT),
+    (fixed(b"x", x_robots_tag="Scentline: noindex"), {}, Failure("refused", "X-Robots-Tag noindex")),
+    (writing(OK + b"Content-Length: 1\r\nX-Robots-Tag: bot: noarchive\r\nX-Robots-Tag: none\r\n\r\nx"), {},
+     Failure("refused", "X-Robots-Tag noindex")),
+    (writing(OK + b"X: " + b"y" * 100_000 + b"\r\n\r\n", then=close), {}, Failure("retry", "broken response")),
+    (writing(OK + b"X: y\r\n" * 500 + b"\r\n", then=close), {}, Failure("retry", "broken response")),
+    (writing(then=close), {}, Failure("retry", "connection", unanswered=True)),
+    (writing(then=reset), {}, Failure("retry", "connection", unanswered=True)),
+    (writing(OK + b"Content-Length: 100\r\n\r\nhalf", then=close), {}, Failure("retry", "body cut short")),
+    (fixed(gzip.compress(b"text" * 1000)[:-4], content_encoding="gzip"), {},
+     Failure("retry", "body cut short")),
+    (fixed(b"text", content_encoding="gzip"), {}, Failure("retry", "broken compression")),
+]  # fmt: skip
+
+
+@each_case(("answer", "changes", "expected"), FAILURES)
+def test_an_answer_that_is_no_page_is_a_failure_of_a_kind(
+    answer: Answer, changes: dict[str, object], expected: Failure
+) -> None:
+    assert fetch(answer, "/", **changes)[0] == expected
+
+
+TEXT = b"<p>some text</p>" * 1000
+RAW = zlib.compressobj(wbits=-15)
+HINTS = b"HTTP/1.1 103 Early Hints\r\nLink: </a>; rel=preload\r\n\r\n" * 10
+LONG_HEAD = b"".join(b"X-%d: %s\r\n" % (n, b"y" * 3000) for n in range(100))
+SHORT_CHUNKS = b"20\r\n" + TEXT[:32] + b"\r\n"
+PAGES: list[tuple[Answer, dict[str, object], bytes]] = [
+    *(
+        (fixed(b"x", content_type=kind), {}, b"x")
+        for kind in ("text/html;charset=utf-8", "Text/Plain", "application/xhtml+xml", "", "html", "a/b, text/html")
+    ),
+    (fixed(gzip.compress(TEXT[:5000]) + gzip.compress(TEXT[5000:]), content_encoding="x-gzip"), {}, TEXT),
+    (fixed(zlib.compress(TEXT), content_encoding="deflate"), {}, TEXT),
+    (fixed(RAW.compress(TEXT) + RAW.flush(), content_encoding="deflate"), {}, TEXT),
+    (fixed(TEXT, content_encoding="identity"), {}, TEXT),
+    (fixed(b"x" * 3000), {"max_bytes": 3000}, b"x" * 3000),
+    (writing(THREE_KB), {"max_bytes": 3000}, b"x" * 3000),
+    (slowly(OK + b"Content-Length: 2\r\n\r\n", 0.4, b"ok", 1), {"first_byte_seconds": 0.2}, b"ok"),
+    (writing(HINTS + OK + LONG_HEAD + b"Transfer-Encoding: chunked\r\n\r\n" + SHORT_CHUNKS * 90_000
+             + b"0\r\nX: y\r\n\r\n"), {}, TEXT[:32] * 90_000),
+]  # fmt: skip
+
+
+@each_case(("answer", "changes", "body"), PAGES)
+def test_a_page_is_read_without_its_encodings(answer: Answer, changes: dict[str, object], body: bytes) -> None:
+    assert page(answer, **changes).body == body
+
+
+def test_a_page_brings_the_headers_that_are_read_later() -> None:
     headers = {"etag": '"1"', "x_robots_tag": "noarchive", "set_cookie": "a=b", "link": "x" * 5000}
     result = page(fixed(b"<p>hello", content_language="de", **headers))
-    assert result.body == b"<p>hello"
-    assert result.status == 200
+    assert (result.body, result.status, result.nofollow) == (b"<p>hello", 200, False)
     assert set(result.headers) == {"content-type", "content-language", "etag", "link", "x-robots-tag"}
     assert len(result.headers["link"]) == 1000
+    assert page(fixed(b"x", x_robots_tag="nofollow")).nofollow
+    assert not page(fixed(b"x", x_robots_tag="otherbot: noindex")).nofollow
 
 
-def test_requests_name_the_crawler_and_carry_no_cookies() -> None:
-    async def run() -> list[Request]:
-        async with (
-            serving(fixed(b"x", set_cookie="a=b; Path=/")) as server,
-            Client(settings(user_agent="Test/1 (+mailto:me@example.org)"), clock) as client,
-        ):
-            for path in ("/a", "/b"):
-                assert isinstance(await client.fetch(server.origin + path), Fetched)
-            assert server.connections == 1
-            return server.requests
-
-    for request in asyncio.run(run()):
+@awaited
+async def test_requests_name_the_crawler_and_carry_no_cookies() -> None:
+    async with (
+        serving(fixed(b"x", set_cookie="a=b; Path=/")) as server,
+        Client(settings(user_agent="Test/1 (+mailto:me@example.org)"), clock) as client,
+    ):
+        for path in ("/a", "/b"):
+            assert isinstance(await client.fetch(server.origin + path), Fetched)
+        assert server.connections == 1
+    for request in server.requests:
         assert request.headers["user-agent"] == "Test/1 (+mailto:me@example.org)"
         assert request.headers["accept-encoding"] == "gzip, deflate"
         assert request.headers["accept"].startswith("text/html")
         assert "cookie" not in request.headers
 
 
-SEGMENTS = [
-    "a",
-    ".",
-    "..",
-    ".x",
-    "%2e",
-    "%2E.",
-    "..a",
-    "",
-    "b^",
-    ";jsessionid=0A1B2C3D4E5F",
-    "a%2f..",
-    "é",
-    "\\",
-    "'(",
-]
+SEGMENTS = ["", *"a . .. .x %2e %2E. ..a b^ ;jsessionid=0A1B2C3D4E5F a%2f.. é \\ '(".split(" ")]
 QUERIES = ["", "?", "?q=../x", "?sid=0123456789abcdef0123456789abcdef"]
 
 
-def test_what_goes_out_for_any_link_is_what_robots_txt_and_exclusions_saw() -> None:
+@awaited
+async def test_what_goes_out_for_any_link_is_what_robots_txt_and_exclusions_saw() -> None:
     """They see the canonical URL: the server has to be asked for it, to the letter."""
-
-    async def run() -> None:
-        async with serving(fixed(b"x")) as server, Client(settings(), clock) as client:
-            for segments in product(SEGMENTS, repeat=3):
-                found = canonical("/".join(segments) + choice.choice(QUERIES), f"{server.origin}/s/")
-                if found is None or found in seen or not found.startswith(server.origin):
-                    continue
-                seen.add(found)
-                assert isinstance(await client.fetch(found), Fetched), found
-                assert server.origin + server.requests[-1].target == found
-                assert {".", ".."}.isdisjoint(found.partition("?")[0].split("/"))
-
     seen, choice = set[str](), Random(1)
-    asyncio.run(run())
+    async with serving(fixed(b"x")) as server, Client(settings(), clock) as client:
+        for segments in product(SEGMENTS, repeat=3):
+            found = canonical("/".join(segments) + choice.choice(QUERIES), f"{server.origin}/s/")
+            if found is None or found in seen or not found.startswith(server.origin):
+                continue
+            seen.add(found)
+            assert isinstance(await client.fetch(found), Fetched), found
+            assert server.origin + server.requests[-1].target == found
+            assert {".", ".."}.isdisjoint(found.partition("?")[0].split("/"))
+        for path in ("/a%28b%29", "/%27?q=a+b%2B%20c", "/%7Ca'b(c)", "//a//?b=%5B", "/%E2%82%AC"):
+            assert isinstance(await client.fetch(server.origin + path), Fetched)
+            assert server.targets()[-1] == path
+        asked = len(server.requests)
+        refused = await client.fetch(f"{server.origin}/b/.x/../../private")
+        assert (untimed(refused), len(server.requests)) == (Failure("refused", "url"), asked)
     assert len(seen) > 1000
-
-
-def test_a_url_that_would_go_out_as_another_is_refused() -> None:
-    async def run() -> None:
-        async with serving(fixed(b"x")) as server, Client(settings(), clock) as client:
-            assert untimed(await client.fetch(f"{server.origin}/b/.x/../../private")) == Failure(
-                "refused", "url"
-            )
-            assert server.requests == []
-
-    asyncio.run(run())
-
-
-@each_case("path", ["/a%28b%29", "/%27?q=a+b%2B%20c", "/%7Ca'b(c)", "//a//?b=%5B", "/%E2%82%AC"])
-def test_a_url_is_asked_for_as_it_is_spelled(path: str) -> None:
-    result, server = fetch(fixed(b"x"), path)
-    assert isinstance(result, Fetched)
-    assert server.targets() == [path]
 
 
 def test_a_redirect_is_not_followed_but_brings_its_target() -> None:
@@ -171,130 +220,20 @@ def test_a_redirect_is_not_followed_but_brings_its_target() -> None:
     assert server.targets() == ["/a/c"]
 
 
-@each_case(
-    ("location", "reason"),
-    [("ftp://example.org/", "redirect to no page"), ("/#again", "redirect to itself")],
-)
-def test_a_redirect_that_leads_nowhere_is_gone(location: str, reason: str) -> None:
-    assert failure(fixed(b"", "302 Found", location=location)) == Failure("gone", reason)
-
-
-GONE, RETRY = (206, 304, 400, 401, 403, 404, 410, 451), (407, 408, 425, 429, 500, 502, 503, 599)
-
-
-@each_case("status", GONE + RETRY)
-def test_the_status_tells_whether_to_ask_again(status: int) -> None:
-    kind = "gone" if status in GONE else "retry"
-    assert failure(fixed(b"", f"{status} X")) == Failure(kind, f"status {status}")
-
-
-def test_no_content_is_gone() -> None:
-    assert failure(writing(b"HTTP/1.1 204 No Content\r\n\r\n")) == Failure("gone", "no content")
-
-
-@each_case(
-    ("value", "seconds"),
-    [
-        ("120", 120.0),
-        ("9" * 30, 86_400.0),
-        (formatdate(NOW + 90, usegmt=True), 90.0),
-        (formatdate(NOW - 90, usegmt=True), 0.0),
-        ("soon", None),
-        ("-5", None),
-        ("", None),
-    ],
-)
-def test_retry_after_is_kept_within_a_day(value: str, seconds: float | None) -> None:
-    assert failure(fixed(b"", "503 X", retry_after=value)) == Failure("retry", "status 503", seconds)
-
-
-@each_case("kind", ["image/png", "application/pdf; charset=x", "TEXT/CSS"])
-def test_what_is_not_html_or_text_is_refused_unread(kind: str) -> None:
-    reason = "content type " + kind.partition(";")[0].lower()
-    assert failure(fixed(b"x" * 100, content_type=kind)) == Failure("refused", reason)
-
-
-@each_case(
-    "kind",
-    ["text/html;charset=utf-8", "Text/Plain", "application/xhtml+xml", "", "html", "image/png, text/html"],
-)
-def test_html_text_and_what_has_no_type_is_read(kind: str) -> None:
-    assert page(fixed(b"x", content_type=kind)).body == b"x"
-
-
-@each_case("encoding", ["gzip", "x-gzip", "deflate", "raw deflate", "identity"])
-def test_content_encodings_are_undone(encoding: str) -> None:
-    text = b"<p>some text</p>" * 1000
-    raw = zlib.compressobj(wbits=-15)
-    coded = {
-        "gzip": gzip.compress(text[:5000]) + gzip.compress(text[5000:]),
-        "deflate": zlib.compress(text),
-        "raw deflate": raw.compress(text) + raw.flush(),
-        "identity": text,
-    }
-    body = coded[encoding.removeprefix("x-")]
-    assert page(fixed(body, content_encoding=encoding.removeprefix("raw "))).body == text
-
-
-def test_an_encoding_that_was_not_offered_is_refused() -> None:
-    assert failure(fixed(b"x", content_encoding="br")) == Failure("refused", "content encoding")
-
-
-@each_case("chunked", [False, True])
-def test_a_body_over_the_limit_is_refused(chunked: bool) -> None:
-    body = b"x" * 3000
-    whole = response(body)
-    if chunked:
-        whole = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nbb8\r\n" + body + b"\r\n0\r\n\r\n"
-    assert page(writing(whole), max_bytes=3000).body == body
-    assert failure(writing(whole), max_bytes=2999) == Failure("refused", "body over 2999 bytes")
-
-
 def test_a_bomb_of_2_gb_is_refused_in_little_memory() -> None:
     deflate = zlib.compressobj(9, wbits=-15)
     megabyte = deflate.compress(bytes(1 << 20)) + deflate.flush(zlib.Z_FULL_FLUSH)
-    bomb = b"\x1f\x8b\x08\0\0\0\0\0\0\xff" + megabyte * 2000
-    answer = fixed(bomb, content_encoding="gzip")
+    answer = fixed(b"\x1f\x8b\x08\0\0\0\0\0\0\xff" + megabyte * 2000, content_encoding="gzip")
     limit = 10_000_000
-    assert len(bomb) < limit
-    assert failure(answer, max_bytes=limit) == Failure("refused", "compressed over 200 to 1")
+    assert fetch(answer, max_bytes=limit)[0] == Failure("refused", "compressed over 200 to 1")
     tracemalloc.start()
-    assert failure(answer, max_bytes=limit, max_ratio=10_000) == Failure("refused", f"body over {limit} bytes")
+    result, _ = fetch(answer, max_bytes=limit, max_ratio=10_000)
+    assert result == Failure("refused", f"body over {limit} bytes")
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 4 * limit  # a growing buffer is copied
 
 
-def test_a_server_that_sends_a_byte_at_a_time_runs_out_of_time() -> None:
-    async def answer(request: Request, writer: asyncio.StreamWriter) -> None:
-        writer.write(b"HTTP/1.1 200 OK\r\n\r\n")
-        while True:
-            writer.write(b"x")
-            await writer.drain()
-            await asyncio.sleep(0.02)
-
-    assert failure(answer, timeout_seconds=0.3) == Failure("retry", "timeout", unanswered=True)
-
-
-@each_case("limit", ["timeout_seconds", "first_byte_seconds"])
-def test_a_server_that_never_answers_runs_out_of_time(limit: str) -> None:
-    async def answer(request: Request, writer: asyncio.StreamWriter) -> None:
-        await asyncio.sleep(3600)
-
-    assert failure(answer, **{limit: 0.2}) == Failure("retry", "timeout", unanswered=True)
-
-
-def test_a_body_may_take_longer_than_the_head() -> None:
-    async def answer(request: Request, writer: asyncio.StreamWriter) -> None:
-        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n")
-        await writer.drain()
-        await asyncio.sleep(0.4)
-        writer.write(b"ok")
-
-    assert page(answer, first_byte_seconds=0.2).body == b"ok"
-
-
-CHUNKED = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nTransfer-Encoding: chunked\r\n\r\n"
 ENDLESS = [
     (b"", b"HTTP/1.1 103 Early Hints\r\nLink: </a>; rel=preload\r\n\r\n" * 100),
     (b"", b"HTTP/1.1 100 \r\n\r\n" * 100),
@@ -318,147 +257,80 @@ def test_what_is_no_body_and_has_no_end_is_a_broken_response(head: bytes, endles
             await writer.drain()
             sent += len(endless)
 
-    patient = {"first_byte_seconds": PATIENCE, "timeout_seconds": PATIENCE}
-    assert failure(answer, **patient) == Failure("retry", "broken response")
+    result, _ = fetch(answer, first_byte_seconds=PATIENCE, timeout_seconds=PATIENCE)
+    assert result == Failure("retry", "broken response")
     # What the system's buffers hold is sent as well.
     assert sent < FRAMING_BYTES + 20_000_000
 
 
-def test_chunks_that_are_short_and_a_head_that_is_long_are_read() -> None:
-    body = b"x" * 3_000_000
-    chunks = b"".join(b"20\r\n" + body[start : start + 32] + b"\r\n" for start in range(0, len(body), 32))
-    hints = b"HTTP/1.1 103 Early Hints\r\nLink: </a>; rel=preload\r\n\r\n" * 10
-    head = b"HTTP/1.1 200 OK\r\n" + b"".join(b"X-%d: %s\r\n" % (n, b"y" * 3000) for n in range(100))
-    message = hints + head + b"Transfer-Encoding: chunked\r\n\r\n" + chunks + b"0\r\nX: y\r\n\r\n"
-    assert page(writing(message)).body == body
+@awaited
+async def test_each_answer_of_a_kept_connection_is_measured_by_itself() -> None:
+    message = OK + b"Content-Length: 1\r\n" + LONG_HEAD + b"\r\nx"
+    async with serving(writing(message)) as server, Client(settings(), clock) as client:
+        for number in range(5):
+            assert isinstance(await client.fetch(f"{server.origin}/{number}"), Fetched)
+        assert server.connections == 1
 
 
-def test_each_answer_of_a_kept_connection_is_measured_by_itself() -> None:
-    head = b"".join(b"X-%d: %s\r\n" % (n, b"y" * 3000) for n in range(100))
-    message = b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n" + head + b"\r\nx"
-
-    async def run() -> None:
-        async with serving(writing(message)) as server, Client(settings(), clock) as client:
-            for number in range(5):
-                assert isinstance(await client.fetch(f"{server.origin}/{number}"), Fetched)
-            assert server.connections == 1
-
-    asyncio.run(run())
-
-
-def test_a_body_without_end_is_refused() -> None:
-    async def answer(request: Request, writer: asyncio.StreamWriter) -> None:
-        writer.write(b"HTTP/1.1 200 OK\r\n\r\n")
-        while True:
-            writer.write(b"x" * 10_000)
-            await writer.drain()
-
-    assert failure(answer, max_bytes=100_000) == Failure("refused", "body over 100000 bytes")
-
-
-@each_case("head", [b"X: " + b"y" * 100_000, b"".join(b"X-%d: y\r\n" % i for i in range(500))])
-def test_headers_are_bounded(head: bytes) -> None:
-    answer = writing(b"HTTP/1.1 200 OK\r\n" + head.rstrip() + b"\r\n\r\n", then=close)
-    assert failure(answer) == Failure("retry", "broken response")
-
-
-@each_case("ending", [close, reset])
-def test_a_connection_that_breaks_is_tried_again_later(
-    ending: Callable[[asyncio.StreamWriter], None],
-) -> None:
-    assert failure(writing(then=ending)) == Failure("retry", "connection", unanswered=True)
-    cut = failure(writing(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf", then=ending))
-    assert (cut.kind, cut.reason) in {("retry", "body cut short"), ("retry", "connection")}
-
-
-def test_a_kept_connection_that_breaks_is_not_tried_again_at_once() -> None:
+@awaited
+async def test_a_kept_connection_that_breaks_is_not_tried_again_at_once() -> None:
     async def answer(request: Request, writer: asyncio.StreamWriter) -> None:
         if request.target == "/":
             writer.write(response(b"x"))
         else:
             writer.close()
 
-    async def run() -> None:
-        async with serving(answer) as server, Client(settings(), clock) as client:
-            assert isinstance(await client.fetch(server.origin + "/"), Fetched)
-            broken = await client.fetch(server.origin + "/broken")
-            assert untimed(broken) == Failure("retry", "connection", unanswered=True)
-            assert (server.targets(), server.connections) == (["/", "/broken"], 1)
-
-    asyncio.run(run())
+    async with serving(answer) as server, Client(settings(), clock) as client:
+        assert isinstance(await client.fetch(server.origin + "/"), Fetched)
+        broken = await client.fetch(server.origin + "/broken")
+        assert untimed(broken) == Failure("retry", "connection", unanswered=True)
+        assert (server.targets(), server.connections) == (["/", "/broken"], 1)
 
 
-def test_compression_that_breaks_off_is_tried_again_later() -> None:
-    whole = gzip.compress(b"text" * 1000)
-    assert failure(fixed(whole[:-4], content_encoding="gzip")) == Failure("retry", "body cut short")
-    assert failure(fixed(b"text", content_encoding="gzip")) == Failure("retry", "broken compression")
-
-
-def test_a_closed_port_and_an_unknown_name_are_tried_again_later() -> None:
-    async def run() -> tuple[Result, Result]:
-        async with serving(fixed(b"")) as server:
-            closed = server.origin
-        async with Client(settings(), clock) as client:
-            unknown = await client.fetch("http://name.invalid/?secret=1")
-            return untimed(await client.fetch(closed + "/")), untimed(unknown)
-
-    reasons = ("connection", "dns")
-    assert asyncio.run(run()) == tuple(Failure("retry", reason, unanswered=True) for reason in reasons)
-
-
-def test_a_server_that_does_not_speak_tls_is_tried_again_later() -> None:
+@awaited
+async def test_a_host_that_can_not_be_reached_is_tried_again_later() -> None:
     def greet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(response(b"no TLS here"))
         writer.close()
 
-    async def run() -> Result:
-        server = await asyncio.start_server(greet, "127.0.0.1", 0)
-        async with server, Client(settings(), clock) as client:
-            return untimed(await client.fetch(f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}/"))
+    async with serving(fixed(b"")) as server:
+        closed = server.origin
+    plain = await asyncio.start_server(greet, "127.0.0.1", 0)
+    async with plain, Client(settings(), clock) as client:
+        for url, reason in (
+            ("http://name.invalid/?secret=1", "dns"),
+            (closed + "/", "connection"),
+            (f"https://127.0.0.1:{plain.sockets[0].getsockname()[1]}/", "tls"),
+        ):
+            assert untimed(await client.fetch(url)) == Failure("retry", reason, unanswered=True)
+    async with Client(settings(proxy=closed), clock) as client:
+        down = untimed(await client.fetch("http://example.org/"))
+    assert down == Failure("retry", "proxy", unanswered=True)
 
-    assert asyncio.run(run()) == Failure("retry", "tls", unanswered=True)
 
-
-def test_connections_are_reused_and_bounded() -> None:
-    async def run() -> Server:
-        async with serving(fixed(b"x")) as server, Client(settings(connections=4), clock) as client:
-            results = await asyncio.gather(*(client.fetch(f"{server.origin}/{i}") for i in range(40)))
-            assert all(isinstance(result, Fetched) for result in results)
-            return server
-
-    server = asyncio.run(run())
+@awaited
+async def test_connections_are_reused_and_bounded() -> None:
+    async with serving(fixed(b"x")) as server, Client(settings(connections=4), clock) as client:
+        results = await asyncio.gather(*(client.fetch(f"{server.origin}/{i}") for i in range(40)))
+    assert all(isinstance(result, Fetched) for result in results)
     assert server.connections <= 4
     assert len(server.requests) == 40
 
 
-def test_a_fetch_that_is_given_up_leaves_nothing_behind() -> None:
+@awaited
+async def test_a_fetch_that_is_given_up_leaves_nothing_behind() -> None:
     asked = asyncio.Event()
 
     async def answer(request: Request, writer: asyncio.StreamWriter) -> None:
         asked.set()
         await asyncio.sleep(3600)
 
-    async def run() -> None:
-        async with serving(answer) as server, Client(settings(robots=True), clock) as client:
-            task = asyncio.create_task(client.fetch(server.origin + "/"))
-            await asked.wait()
-            task.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await task
-
-    asyncio.run(run())
-
-
-def test_a_page_that_asks_in_its_head_not_to_be_indexed_is_not_read() -> None:
-    refused = Failure("refused", "X-Robots-Tag noindex")
-    assert failure(fixed(b"x", x_robots_tag="Scentline: noindex, nofollow")) == refused
-    assert not page(fixed(b"x", x_robots_tag="otherbot: noindex")).nofollow
-    assert page(fixed(b"x", x_robots_tag="nofollow")).nofollow
-
-
-def test_the_directives_of_several_headers_are_read_one_by_one() -> None:
-    head = b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nX-Robots-Tag: otherbot: noarchive\r\n"
-    assert failure(writing(head + b"X-Robots-Tag: none\r\n\r\nx")).reason == "X-Robots-Tag noindex"
+    async with serving(answer) as server, Client(settings(robots=True), clock) as client:
+        task = asyncio.create_task(client.fetch(server.origin + "/"))
+        await asked.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
 
 
 class Names(AbstractResolver):
@@ -479,78 +351,65 @@ class Names(AbstractResolver):
         pass
 
 
+def held_back(path: str) -> tuple[Answer, asyncio.Event, asyncio.Event]:
+    """Return an answer that waits at a path, when a request arrived there, and what ends the wait."""
+    arrived, go_on = asyncio.Event(), asyncio.Event()
+
+    async def answer(request: Request, writer: asyncio.StreamWriter) -> None:
+        if request.target == path:
+            arrived.set()
+            await go_on.wait()
+        writer.write(response(b""))
+
+    return answer, arrived, go_on
+
+
 class TestServers:
-    def test_names_on_one_address_are_asked_one_after_the_other(self) -> None:
-        async def run() -> None:
-            arrived = asyncio.Event()
-            go_on = asyncio.Event()
-
-            async def answer(request: Request, writer: asyncio.StreamWriter) -> None:
-                arrived.set()
-                await go_on.wait()
-                writer.write(response(b"x"))
-
-            async with (
-                serving(answer) as server,
-                Client(settings(delay_seconds=30), clock) as client,
-            ):
-                client._pool.resolver._ask = Names({"other.test": ["127.0.0.1"]})
-                first = asyncio.create_task(client.fetch(f"{server.origin}/a"))
-                await arrived.wait()
-                busy = await client.fetch(f"http://other.test:{server.port}/b")
-                assert isinstance(busy, Early)
-                assert busy.wait == 30.0
-                go_on.set()
-                done = await first
-                assert isinstance(done, Fetched)
-                assert busy.server == done.server == "127.0.0.1"
-                early = await client.fetch(f"http://other.test:{server.port}/b")
-                assert isinstance(early, Early)
-                assert 0 < early.wait <= 30.0
-                assert server.targets() == ["/a"]
-
-        asyncio.run(run())
+    @awaited
+    async def test_names_on_one_address_are_asked_one_after_the_other(self) -> None:
+        answer, arrived, go_on = held_back("/a")
+        async with serving(answer) as server, Client(settings(delay_seconds=30), clock) as client:
+            client._pool.resolver._ask = Names({"other.test": ["127.0.0.1"]})
+            first = asyncio.create_task(client.fetch(f"{server.origin}/a"))
+            await arrived.wait()
+            busy = await client.fetch(f"http://other.test:{server.port}/b")
+            assert isinstance(busy, Early)
+            assert busy.wait == 30.0
+            go_on.set()
+            done = await first
+            assert isinstance(done, Fetched)
+            assert busy.server == done.server == "127.0.0.1"
+            early = await client.fetch(f"http://other.test:{server.port}/b")
+            assert isinstance(early, Early)
+            assert 0 < early.wait <= 30.0
+            assert server.targets() == ["/a"]
 
     @each_case("slow", ["/robots.txt", "/page"])
-    def test_a_slow_host_holds_up_no_other_whose_address_its_name_server_claims(self, slow: str) -> None:
-        async def run() -> None:
-            arrived, go_on = asyncio.Event(), asyncio.Event()
+    @awaited
+    async def test_a_slow_host_holds_up_no_other_whose_address_its_name_server_claims(self, slow: str) -> None:
+        answer, arrived, go_on = held_back(slow)
+        async with (
+            serving(answer, "127.0.0.2") as evil,
+            serving(fixed(b"x")) as victim,
+            Client(settings(allow=("127.0.0.0/8",), delay_seconds=1.0, robots=True), clock) as client,
+        ):
+            client._pool.resolver._ask = Names({"evil.test": ["127.0.0.2", "127.0.0.1"]})
+            asking = asyncio.create_task(client.fetch(f"http://evil.test:{evil.port}/page"))
+            await arrived.wait()
+            assert isinstance(await client.fetch(f"{victim.origin}/"), Fetched)
+            go_on.set()
+            done = await asking
+            assert isinstance(done, Fetched)
+            assert done.server == "127.0.0.2"
 
-            async def answer(request: Request, writer: asyncio.StreamWriter) -> None:
-                if request.target == slow:
-                    arrived.set()
-                    await go_on.wait()
-                writer.write(response(b""))
-
-            async with (
-                serving(answer, "127.0.0.2") as evil,
-                serving(fixed(b"x")) as victim,
-                Client(settings(allow=("127.0.0.0/8",), delay_seconds=1.0, robots=True), clock) as client,
-            ):
-                client._pool.resolver._ask = Names({"evil.test": ["127.0.0.2", "127.0.0.1"]})
-                client._pool.resolver._names.clear()
-                asking = asyncio.create_task(client.fetch(f"http://evil.test:{evil.port}/page"))
-                await arrived.wait()
-                assert isinstance(await client.fetch(f"{victim.origin}/"), Fetched)
-                go_on.set()
-                done = await asking
-                assert isinstance(done, Fetched)
-                assert done.server == "127.0.0.2"
-
-        asyncio.run(run())
-
-    def test_a_server_is_free_again_after_a_failure(self) -> None:
-        async def run() -> None:
-            async with (
-                serving(writing(then=close)) as server,
-                Client(settings(delay_seconds=0.01), clock) as client,
-            ):
-                for _ in range(3):
-                    failed = await client.fetch(server.origin + "/")
-                    assert isinstance(failed, Failure)
-                    assert failed.reason == "connection"
-
-        asyncio.run(run())
+    @awaited
+    async def test_a_server_is_free_again_after_a_failure(self) -> None:
+        slow = settings(delay_seconds=0.01)
+        async with serving(writing(then=close)) as server, Client(slow, clock) as client:
+            for _ in range(3):
+                failed = await client.fetch(server.origin + "/")
+                assert isinstance(failed, Failure)
+                assert failed.reason == "connection"
 
     def test_every_request_to_a_server_is_the_delay_apart(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, "PATIENCE_SECONDS", 0.5)  # between the steps of a redirect of robots.txt
@@ -579,104 +438,45 @@ class TestServers:
             "localhost/": 5.5,
         }
 
-    def test_a_dead_host_keeps_no_other_from_being_asked(self) -> None:
-        async def run() -> None:
-            async def silent(request: Request, writer: asyncio.StreamWriter) -> None:
-                await asyncio.sleep(3600)
-
-            async with (
-                serving(silent, "127.0.0.2") as dead,
-                serving(fixed(b"x")) as alive,
-                Client(settings(allow=("127.0.0.0/8",), delay_seconds=0.01), clock) as client,
-            ):
-                waiting = asyncio.create_task(client.fetch(f"http://127.0.0.2:{dead.port}/"))
-                for _ in range(5):
-                    assert isinstance(await client.fetch(alive.origin + "/"), Fetched)
-                assert not waiting.done()
-                waiting.cancel()
-                await asyncio.gather(waiting, return_exceptions=True)
-
-        asyncio.run(run())
-
 
 class TestProxy:
-    def test_hosts_are_told_apart_by_name_where_only_it_is_known(self) -> None:
-        async def run() -> None:
-            async with (
-                serving(fixed(b"x")) as proxy,
-                Client(FetchSettings(proxy=proxy.origin, robots=False, delay_seconds=30), clock) as client,
-            ):
-                first, second, again = [await client.fetch(f"http://{name}.test/") for name in "aba"]
-                assert isinstance(first, Fetched)
-                assert isinstance(second, Fetched)
-                assert isinstance(again, Early)
-                assert first.server == again.server == ""
+    @awaited
+    async def test_hosts_are_told_apart_by_name_where_only_it_is_known(self) -> None:
+        slow = {"robots": False, "delay_seconds": 30, "allow": ()}
+        async with serving(fixed(b"x")) as proxy, Client(settings(proxy=proxy.origin, **slow), clock) as client:
+            first, second, again = [await client.fetch(f"http://{name}.test/") for name in "aba"]
+            assert [type(each) for each in (first, second, again)] == [Fetched, Fetched, Early]
+            assert first.server == again.server == ""
 
-        asyncio.run(run())
+    @awaited
+    async def test_it_is_asked_in_absolute_form_under_the_pages_own_host_and_it_alone_gets_the_credentials(
+        self,
+    ) -> None:
+        host = "http://no-such-host.example"
+        async with serving(fixed(b"archived")) as proxy:
+            through = FetchSettings(proxy=proxy.origin.replace("//", "//me:secret@"), delay_seconds=0.0)
+            async with Client(through, clock) as client:
+                result = await client.fetch(f"{host}/a%28b%29?c=d+e")
+        assert isinstance(result, Fetched)
+        assert result.body == b"archived"
+        assert proxy.targets() == [f"{host}/robots.txt", f"{host}/a%28b%29?c=d+e"]
+        assert proxy.requests[1].headers["host"] == "no-such-host.example"
+        assert proxy.requests[0].headers["proxy-authorization"].startswith("Basic ")
+        assert "authorization" not in proxy.requests[0].headers
 
-    def test_it_is_asked_in_absolute_form_under_the_pages_own_host(self) -> None:
-        async def run() -> None:
-            async with serving(fixed(b"archived")) as proxy:
-                through = FetchSettings(proxy=proxy.origin, delay_seconds=0.0)
-                async with Client(through, clock) as client:
-                    result = await client.fetch("http://no-such-host.example/a%28b%29?c=d+e")
-                assert isinstance(result, Fetched)
-                assert result.body == b"archived"
-                host = "http://no-such-host.example"
-                assert proxy.targets() == [f"{host}/robots.txt", f"{host}/a%28b%29?c=d+e"]
-                assert proxy.requests[1].headers["host"] == "no-such-host.example"
-
-        asyncio.run(run())
-
-    def test_it_is_not_asked_for_addresses_that_may_not_be_reached(self) -> None:
-        async def run() -> None:
-            async with serving(fixed(b"x")) as proxy:
-                async with Client(FetchSettings(proxy=proxy.origin, delay_seconds=0.0), clock) as client:
-                    for host in (
-                        "169.254.169.254",
-                        "127.0.0.1",
-                        "2130706433",
-                        "[::ffff:10.0.0.1]",
-                        "localhost",
-                    ):
-                        result = await client.fetch(f"http://{host}/")
-                        assert isinstance(result, Failure)
-                        assert result.kind == "refused"
-                        assert result.reason == f"address {host.strip('[]')}"
-                assert proxy.connections == 0
-
-        asyncio.run(run())
-
-    def test_credentials_are_sent_to_it_alone(self) -> None:
-        async def run() -> None:
-            async with serving(fixed(b"x")) as proxy:
-                with_user = proxy.origin.replace("//", "//me:secret@")
-                async with Client(settings(proxy=with_user), clock) as client:
-                    assert isinstance(await client.fetch("http://example.org/"), Fetched)
-                assert proxy.requests[0].headers["proxy-authorization"].startswith("Basic ")
-                assert "authorization" not in proxy.requests[0].headers
-
-        asyncio.run(run())
-
-    def test_one_that_is_down_is_tried_again_later(self) -> None:
-        async def run() -> Result:
-            async with serving(fixed(b"")) as server:
-                down = server.origin
-            async with Client(settings(proxy=down), clock) as client:
-                return untimed(await client.fetch("http://example.org/"))
-
-        assert asyncio.run(run()) == Failure("retry", "proxy", unanswered=True)
+    @awaited
+    async def test_it_is_not_asked_for_addresses_that_may_not_be_reached(self) -> None:
+        async with serving(fixed(b"x")) as proxy:
+            async with Client(FetchSettings(proxy=proxy.origin, delay_seconds=0.0), clock) as client:
+                for host in ("169.254.169.254", "127.0.0.1", "2130706433", "[::ffff:10.0.0.1]", "localhost"):
+                    result = untimed(await client.fetch(f"http://{host}/"))
+                    assert result == Failure("refused", f"address {host.strip('[]')}")
+            assert proxy.connections == 0
 
 
 FRAGMENTS = (
-    b"HTTP/1.1 200 OK",
-    b"HTTP/1.1 302 Found",
-    b"\r\n",
-    b"Content-Length: 5",
-    b"Content-Encoding: gzip",
-    b"Transfer-Encoding: chunked",
-    b"Location: //",
-    b"3\r\nabc",
+    *(b"HTTP/1.1 200 OK", b"HTTP/1.1 302 Found", b"\r\n", b"Content-Length: 5", b"Content-Encoding: gzip"),
+    *(b"Transfer-Encoding: chunked", b"Location: //", b"3\r\nabc"),
 )
 
 

@@ -84,7 +84,7 @@ def answered(
 
 
 async def read_sitemaps(agent: FetchAgent, client: Client) -> None:
-    work = asyncio.create_task(client.sitemaps.work(agent._tell_listed))
+    work = asyncio.create_task(client.sitemaps.work(agent._publish_listed))
     async with asyncio.timeout(PATIENCE):
         while agent.reading_sitemaps:
             await asyncio.sleep(0.01)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from scentline.agents.judge.judges import LabelsError
+from scentline.agents.judge.judges import LabelsError, load_labels
 from tests.shared import shared
 
 

@@ -99,7 +99,7 @@ def test_every_reason_that_a_fetch_may_fail_for_has_its_class() -> None:
 
 
 def test_what_is_no_failure_is_of_one_class() -> None:
-    results = (Fetched(URL, 200, {}, b"", 0.1), Moved(URL, URL, 301), Early(3.0))
+    results = (Fetched(URL, 200, {}, b"", elapsed=0.1), Moved(URL, URL, 301), Early(3.0))
     assert [outcome_of(result) for result in results] == ["2xx", "3xx", "early"]
 
 

@@ -443,7 +443,7 @@ class Changing:
 
     def robots(self) -> Robots:
         robots = Robots(self.ask, settings(robots=True), lambda: self.now)
-        robots.tell = self.tell
+        robots.publish = self.tell
         return robots
 
 
@@ -499,7 +499,7 @@ def test_a_robots_txt_that_is_too_long_or_that_nobody_sent_is_told_to_nobody(
 
     async def run() -> None:
         robots = Site(answer).robots()
-        robots.tell = tell
+        robots.publish = tell
         await robots.allowed("http://example.org/a")
 
     asyncio.run(run())

@@ -1,6 +1,6 @@
-"""What a judge and its examiner say to each other: MessagePack, each message behind its length."""
+"""The messages between a judge and its examiner: MessagePack, each behind its length."""
 
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 import msgspec
 
@@ -23,32 +23,21 @@ class Ready(msgspec.Struct, array_like=True, frozen=True, tag="ready"):
     """The judges are loaded."""
 
 
-class NotReady(msgspec.Struct, array_like=True, frozen=True, tag="not-ready"):
-    """A judge can't be loaded."""
-
-    reason: str
-
-
 class Found(msgspec.Struct, array_like=True, frozen=True, tag="found"):
     """The answer to a question."""
 
     examined: Examined
 
 
-class NoPage(msgspec.Struct, array_like=True, frozen=True, tag="no-page"):
-    """There is no page in the message of a question."""
+class Refused(msgspec.Struct, array_like=True, frozen=True, tag="refused"):
+    """No answer: a judge can't be loaded, the message holds no page, or the page broke the examiner."""
 
-    reason: str
-
-
-class Broken(msgspec.Struct, array_like=True, frozen=True, tag="broken"):
-    """A page ended the examiner, which still could say why."""
-
+    kind: Literal["not-ready", "no-page", "broken"]
     reason: str
 
 
 Request: TypeAlias = Work | Asked
-Answer: TypeAlias = Ready | NotReady | Found | NoPage | Broken
+Answer: TypeAlias = Ready | Found | Refused
 
 
 def framed(message: msgspec.Struct) -> bytes:

@@ -1,7 +1,7 @@
-"""An examiner in a process of its own: a page that takes too long or too much, or ends it, costs itself alone.
+"""An examiner in a process of its own: a page that takes too long or too much, or ends it, harms no other page.
 
-The process is started anew for the next page. It has none of the settings in its environment, where a secret
-may be, and dies with the one that started it, however that ends.
+The process is started again for the next page. Its environment has no settings, which may hold secrets, and it
+dies with its parent, however that ends.
 """
 
 import asyncio
@@ -15,11 +15,9 @@ from scentline.agents.judge.apart.messages import (
     MOST_BYTES,
     Answer,
     Asked,
-    Broken,
     Found,
-    NoPage,
-    NotReady,
     Ready,
+    Refused,
     Request,
     framed,
 )
@@ -41,13 +39,13 @@ _decode = msgspec.msgpack.Decoder(Answer).decode
 
 
 class _EndedError(ScentlineError):
-    """The process ended, or said what it may not, before it answered; the text says how."""
+    """The process ended, or broke the protocol, before it answered; the text says how."""
 
     explains_itself = False
 
 
 class ExaminerProcess:
-    """Examines pages one at a time, in a child process that is started anew after each page that ended it."""
+    """Examines pages one at a time, in a child process that is started again after each page that ended it."""
 
     def __init__(self, work: Work) -> None:
         self._work = work
@@ -64,8 +62,8 @@ class ExaminerProcess:
     async def examine(self, question: Question) -> Examined:
         """Return what a page is; raises `RecordError` where the message holds none, `PageError`.
 
-        A page on which the process ended, though it was in time, has another try: it may have been killed by
-        somebody else, or an earlier page may have left it in a bad way.
+        A page on which the process ended in time is tried again: something else may have killed it, or an
+        earlier page may have left it in a bad state.
         """
         async with self._lock:
             try:
@@ -93,18 +91,18 @@ class ExaminerProcess:
             await self.close()
             raise PageError(f"over {work.seconds:g} seconds (judge.seconds)") from None
         except BaseException:
-            # Also where who asked is cancelled: an answer that nobody reads would be taken for the next one's.
+            # Also on cancellation: an unread answer would be taken for the next page's.
             self._kill()
             raise
         if isinstance(answer, Found):
             return answer.examined
-        if isinstance(answer, NoPage):
+        if isinstance(answer, Refused) and answer.kind == "no-page":
             raise RecordError(answer.reason)
         await self.close()
-        raise _EndedError(answer.reason if isinstance(answer, Broken) else "it answered what was not asked")
+        raise _EndedError(_reason(answer, "broken"))
 
     async def _answer(self, child: Process, request: Request) -> Answer:
-        """Say something to the process and return its answer; raises `_EndedError`, `PageError`."""
+        """Send a request and return the answer; raises `_EndedError`, `PageError`."""
         assert child.stdin is not None and child.stdout is not None
         try:
             child.stdin.write(framed(request))
@@ -147,8 +145,7 @@ class ExaminerProcess:
             raise
         if isinstance(answer, Ready):
             return child
-        reason = answer.reason if isinstance(answer, NotReady) else "it answered what was not asked"
-        raise ConfigurationError(reason)
+        raise ConfigurationError(_reason(answer, "not-ready"))
 
     def _kill(self) -> None:
         """Have the process end, if there is one."""
@@ -158,10 +155,16 @@ class ExaminerProcess:
             self._killed = [*(each for each in self._killed if each.returncode is None), child]
 
 
-async def _end(child: Process) -> int:
-    """End a process, and return the status that it ended by itself with, if it did.
+def _reason(answer: Answer, kind: str) -> str:
+    if isinstance(answer, Refused) and answer.kind == kind:
+        return answer.reason
+    return "it answered another question"
 
-    Who left its session holds its pipes: asyncio waits for their end, and this not for long.
+
+async def _end(child: Process) -> int:
+    """End a process, and return its status.
+
+    A grandchild in another session may hold its pipes: asyncio waits for their end, but not for long here.
     """
     kill_group(child.pid)
     try:

@@ -1,7 +1,4 @@
-"""What the process of an examiner does: it answers what it is asked on standard input, until that ends.
-
-What it may take, the system holds it to.
-"""
+"""The process of an examiner: it answers the questions on standard input, within limits of the system."""
 
 import signal
 from typing import BinaryIO
@@ -9,18 +6,7 @@ from typing import BinaryIO
 import msgspec
 
 from scentline.agents.judge.apart.bounds import alone, bound_cpu, bound_memory, die_first, die_with_parent
-from scentline.agents.judge.apart.messages import (
-    HEAD,
-    Answer,
-    Asked,
-    Broken,
-    Found,
-    NoPage,
-    NotReady,
-    Ready,
-    Request,
-    framed,
-)
+from scentline.agents.judge.apart.messages import HEAD, Answer, Asked, Found, Ready, Refused, Request, framed
 from scentline.agents.judge.examiner import Examiner
 from scentline.agents.judge.judges import load_judges
 from scentline.agents.judge.question import Question, Work
@@ -42,8 +28,8 @@ def serve() -> None:
         return
     try:
         examiner = Examiner(work, load_judges(work))
-    except Exception as error:  # a judge is anybody's code: whatever it is, it is the answer
-        _write(out, NotReady(printable(str(error), 1000)))
+    except Exception as error:  # a judge is foreign code
+        _write(out, Refused("not-ready", printable(str(error), 1000)))
         return
     bound_memory(work.memory_bytes)
     _write(out, Ready())
@@ -57,7 +43,7 @@ def _answer_all(examiner: Examiner, source: BinaryIO, out: BinaryIO) -> None:
         bound_cpu(asked.cpu_seconds)
         answer = _answer(examiner, asked.question)
         _write(out, answer)
-        if isinstance(answer, Broken):
+        if isinstance(answer, Refused) and answer.kind == "broken":
             return
 
 
@@ -65,9 +51,9 @@ def _answer(examiner: Examiner, question: Question) -> Answer:
     try:
         return Found(examiner.examined(question))
     except RecordError as error:
-        return NoPage(str(error))
-    except Exception as error:  # the next page meets a process that has seen nothing
-        return Broken(printable(f"{type(error).__name__}: {error}", 300))
+        return Refused("no-page", str(error))
+    except Exception as error:  # the next page gets a fresh process
+        return Refused("broken", printable(f"{type(error).__name__}: {error}", 300))
 
 
 def _read(source: BinaryIO) -> Request | None:

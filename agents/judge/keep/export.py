@@ -1,4 +1,4 @@
-"""Kept pages out of the store, as one WARC file: their records are copied as they are, byte for byte."""
+"""Kept pages as one WARC file: their records are copied byte for byte."""
 
 import io
 import zlib
@@ -18,15 +18,15 @@ from scentline.streams.logging import EventLog
 log = EventLog("keep")
 
 _BLOCK = 65536
-#: The types of records that are kept, and which header has the time that their page was told of.
+#: The types of kept records, and the header with the time of their page's outcome.
 _TYPES = dict.fromkeys(("request", "response", "metadata"), "WARC-Date") | {"revisit": "WARC-Refers-To-Date"}
 
 
 def export(data: Path, wanted: Mapping[str, float], out: BinaryIO, software: str) -> int:
-    """Write the kept records of pages, by URL the time they were fetched; return how many pages are kept.
+    """Write the kept records of pages, given by URL and time of fetch; return how many pages were kept.
 
-    Beside them go the visits since that found a page as it was. A crawl may be running: what it is about to
-    write, or has dropped meanwhile, is left out.
+    Later visits that found a page unchanged go with it. A crawl may be running: records that it is about to
+    write, or drops meanwhile, are left out.
     """
     out.write(_information(software))
     dates: dict[str, str] = {}
@@ -45,7 +45,6 @@ def export(data: Path, wanted: Mapping[str, float], out: BinaryIO, software: str
 
 
 def _records(path: Path) -> Iterator[tuple[int, ArcWarcRecord]]:
-    """Yield each record's byte offset and headers, as far as the file goes."""
     try:
         with path.open("rb") as file:
             yield from records(path, file)
@@ -57,7 +56,6 @@ def _records(path: Path) -> Iterator[tuple[int, ArcWarcRecord]]:
 
 
 def _member(path: Path, offset: int) -> bytes:
-    """Return the gzip member at ``offset``, as it is."""
     found = bytearray()
     member = zlib.decompressobj(wbits=31)
     with path.open("rb") as file:

@@ -1,12 +1,11 @@
 """A kept page as WARC 1.1 (ISO 28500:2017): request, response and metadata, each a gzip member of its own.
 
-The body is what the crawler read, after every transfer and content encoding was undone; so the response's
-headers are those that the crawler keeps, with the length of this body, and name no encoding. Their values are
-ASCII: what is beyond it is percent-encoded, as in a URL. The request has what identifies it: method, URL, host
-and User-Agent. Identifiers are derived from URL and time: a page that is written twice, as after a crash, is
-the same one. The settings say which pages are kept.
+The body is stored without transfer and content encodings; so the response's headers are those that the crawler
+keeps, with the length of this body, and name no encoding. Their values are ASCII, with anything else
+percent-encoded, as in a URL. The request has method, URL, host and User-Agent. Identifiers are derived from URL
+and time, so that a page that is written twice, as after a crash, is the same one.
 
-A kept page that is visited again and is as it was has a revisit record (section 6.7): of the profile "server
+A kept page that is visited again and has not changed has a revisit record (section 6.7): of the profile "server
 not modified" after a 304, else "identical payload digest" where it is the same byte for byte.
 """
 
@@ -81,7 +80,7 @@ def packed(fetched: FetchedPage, body: bytes, page: Page, verdict: Verdict, user
 
 
 def packed_again(fetched: FetchedPage, body: bytes | None) -> bytes:
-    """Return the record of a kept page that is as it was; ``body`` is None where the server said so.
+    """Return the record of an unchanged kept page, with its body unless the server sent none.
 
     Raises ValueError as `packed` does.
     """
@@ -107,7 +106,7 @@ def _member(
     kind: str = "",
     more: Mapping[str, str] = MappingProxyType({}),
 ) -> bytes:
-    """Return a record as a gzip member; ``more`` are headers of it beside those that all have."""
+    """Return a record as a gzip member; ``more`` headers go beside those that all have."""
     out = io.BytesIO()
     writer = WARCWriter(out, gzip=False, warc_version=VERSION)
     headers = {
@@ -147,7 +146,6 @@ def _response(fetched: FetchedPage, length: int) -> StatusAndHeaders:
 
 
 def _ascii(value: str) -> str:
-    """Return a header's value as ASCII on one line: escaped what can't be printed, percent-encoded the rest."""
     return quote(printable(value, len(value)), safe=_ASCII)
 
 
@@ -168,7 +166,7 @@ class UnkeptError(ScentlineError):
 
 
 class Packing:
-    """Makes the records of those pages that are kept: ``which`` is the setting `keep.pages`."""
+    """Makes the records of the pages that ``which``, the setting `keep.pages`, keeps."""
 
     def __init__(self, which: str, user_agent: str) -> None:
         self._which = which
@@ -178,23 +176,20 @@ class Packing:
         """Return a page's records, empty if it is not to be kept; raises `UnkeptError`."""
         if not keeps(self._which, verdict):
             return b""
-        with _telling():
+        with _unkept_errors():
             return packed(fetched, body, page, verdict, self._user_agent)
 
     def again(self, fetched: FetchedPage, body: bytes | None) -> bytes:
-        """Return the record of a page that is as it was (`packed_again`), empty if it was not kept.
-
-        Raises `UnkeptError`.
-        """
+        """Return the record of an unchanged page, empty if it was not kept; raises `UnkeptError`."""
         revisit = fetched.order.revisit
         if revisit is None or not revisit.judged or not keeps(self._which, revisit.verdict):
             return b""
-        with _telling():
+        with _unkept_errors():
             return packed_again(fetched, body)
 
 
 @contextmanager
-def _telling() -> Iterator[None]:
+def _unkept_errors() -> Iterator[None]:
     try:
         yield
     except Exception as error:  # of this page, whatever it is: the others are judged and kept

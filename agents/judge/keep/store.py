@@ -1,8 +1,8 @@
-"""The store of kept pages: WARC files that follow each other; beyond the bound the oldest or least are dropped.
+"""The store of kept pages: numbered WARC files; beyond the bound the oldest or least important are dropped.
 
-A page's records are appended with one write, so that a process killed at any moment leaves at most the last of
-them cut short. Each run of a crawl begins a file of its own. An index beside each file says where its pages are
-and, where the least important ones are dropped, what each is worth.
+A page's records are appended with one write, so that a killed process leaves only the last of them cut short.
+Each run of a crawl begins a file of its own. An index beside each file has the places and the importance of its
+pages.
 """
 
 import math
@@ -19,7 +19,7 @@ from scentline.streams.settings import KeepSettings
 log = EventLog("keep")
 
 DIRECTORY = "kept"
-#: Parts that the bound is cut into: as much is dropped at once.
+#: The bound is cut into so many parts, each of which is dropped at once.
 PARTS = 16
 
 
@@ -27,14 +27,14 @@ class KeepingError(ScentlineError):
     """Pages can't be kept; the text names the directory and says why."""
 
 
-#: An entry of an index: what a page is worth, where its records begin in the file and their length, and which
-#: page it is, as it was judged at which time. Of a visit that found a page as it was, these two are zero.
+#: An entry of an index: a page's importance, the offset and length of its records in the file, its identifier
+#: and the time it was judged at. The last two are zero for a visit that found a page unchanged.
 _ENTRY = struct.Struct(f"<dQQ{IDENTIFIER_BYTES}sd")
 _PAGE = struct.calcsize("<dQQ")
 
 
 class _Entry(NamedTuple):
-    """What an index has of the records of a page, or of a visit."""
+    """An entry of an index."""
 
     importance: float
     offset: int
@@ -44,7 +44,7 @@ class _Entry(NamedTuple):
 
 
 class _Kept(NamedTuple):
-    """Records in the store; the least important sort first, of equals the oldest."""
+    """Records in the store, the least important first, the oldest of equals first."""
 
     importance: float
     path: Path
@@ -82,9 +82,8 @@ class KeptPages:
     ) -> None:
         """Keep a page's records, if it has any; raises `KeepingError` where nothing can be kept.
 
-        ``unkept`` says why a page that should have records has none: it is told of. ``judged`` is when the page
-        was, None where the record is of a visit that found it as it was. ``priority`` is what the page was
-        chosen with, ``links`` the number of its links.
+        ``unkept`` says why a page that should have records has none. ``judged`` is the time of judging, None
+        for a visit that found the page unchanged. ``priority`` is the page's score when it was chosen.
         """
         if unkept:
             log.warning("a page can't be kept", url=url, reason=unkept)
@@ -97,7 +96,6 @@ class KeptPages:
             raise KeepingError(f"keeping pages in {self._directory}: {error.strerror}") from error
 
     def _worth(self, priority: float, links: int) -> float:
-        """Return what a page is worth; nothing where the oldest ones are dropped."""
         return {"age": -math.inf, "links": float(links), "priority": priority}[self._settings.by]
 
     def _append(self, records: bytes, entry: _Entry) -> None:
@@ -126,7 +124,6 @@ class KeptPages:
         self._sizes[path] += len(records)
 
     def _begin(self) -> None:
-        """Begin the next file."""
         self.close()
         self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not self._sizes:
@@ -148,8 +145,8 @@ class KeptPages:
     def _drop_least(self) -> None:
         """Drop the least important pages, a part of the bound at once (Cho 1998, section 3, limited buffer).
 
-        What else is in their files goes to new ones: a file that is read never changes but at its end. A page
-        is in both for a while, and after a crash it stays so: that is the same page twice.
+        The other pages of their files go to new ones: files change only at their ends. A page is in both for a
+        while, and after a crash it stays so: that is the same page twice.
         """
         self.close()
         pages = sorted(page for path in self._sizes for page in _pages(path, self._sizes[path]))
@@ -221,7 +218,7 @@ def _index(path: Path) -> Path:
 
 
 def _pages(path: Path, size: int) -> list[_Kept]:
-    """Return the pages of a file; one without an index is as a page that is worth nothing."""
+    """Return the pages of a file; one without an index counts as one page of no importance."""
     entries = [_Entry(*fields) for fields in _ENTRY.iter_unpack(_entries(path))]
     if not entries:
         return [_Kept(-math.inf, path, _Entry(-math.inf, 0, size, bytes(IDENTIFIER_BYTES), 0.0))]
@@ -229,7 +226,7 @@ def _pages(path: Path, size: int) -> list[_Kept]:
 
 
 def _entries(path: Path, start: int = 0, most: int | None = None) -> bytes:
-    """Return entries of a file's index, those that are whole."""
+    """Return the whole entries of a file's index."""
     try:
         with _index(path).open("rb") as file:
             file.seek(start * _ENTRY.size)
