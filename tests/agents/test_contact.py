@@ -1,6 +1,5 @@
 """No crawl of the open web without saying who asks."""
 
-import asyncio
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,7 @@ from scentline.agents.fetch.result import Failure, Fetched
 from scentline.streams.configuration import ConfigurationError
 from scentline.streams.crawl_settings import FetchSettings
 from tests.agents.commands import complaint
-from tests.agents.loopback import fixed, serving, settings
+from tests.agents.loopback import awaited, fixed, serving, settings
 from tests.cases import each_case
 
 ANONYMOUS = FetchSettings().user_agent
@@ -74,33 +73,29 @@ def test_a_crawl_of_the_open_web_without_a_contact_does_not_start() -> None:
         check_contact(allowed, ["http://intranet.example/", "https://www.wikipedia.org/"])
 
 
-def test_without_a_contact_only_the_hosts_that_are_allowed_are_asked() -> None:
-    async def run() -> None:
-        async with serving(fixed(b"x")) as server:
-            alone = settings(user_agent=ANONYMOUS, allow=("localhost", "127.0.0.0/8"))
-            async with Client(alone, lambda: 0.0) as client:
-                for name in ("127.0.0.1", "localhost"):
-                    assert isinstance(await client.fetch(f"http://{name}:{server.port}/"), Fetched)
-                refused = await client.fetch("http://www.wikipedia.org/")
-                assert isinstance(refused, Failure)
-                assert (refused.kind, refused.reason) == ("refused", "contact missing in fetch.user_agent")
-
-    asyncio.run(run())
+@awaited
+async def test_without_a_contact_only_the_hosts_that_are_allowed_are_asked() -> None:
+    async with serving(fixed(b"x")) as server:
+        alone = settings(user_agent=ANONYMOUS, allow=("localhost", "127.0.0.0/8"))
+        async with Client(alone, lambda: 0.0) as client:
+            for name in ("127.0.0.1", "localhost"):
+                assert isinstance(await client.fetch(f"http://{name}:{server.port}/"), Fetched)
+            refused = await client.fetch("http://www.wikipedia.org/")
+            assert isinstance(refused, Failure)
+            assert (refused.kind, refused.reason) == ("refused", "contact missing in fetch.user_agent")
 
 
-def test_without_a_contact_no_robots_txt_is_asked_for_either() -> None:
-    async def run() -> None:
-        async with serving(fixed(b"", "301 X", location="http://127.0.0.2:1/robots.txt")) as server:
-            alone = settings(user_agent=ANONYMOUS, robots=True)
-            async with Client(alone, lambda: 0.0) as client:
-                held = await client.fetch(server.origin + "/")
-                assert isinstance(held, Failure)
-                assert held.reason == "robots.txt contact missing in fetch.user_agent"
-                elsewhere = await client.fetch("http://www.wikipedia.org/")
-                assert isinstance(elsewhere, Failure)
-                assert elsewhere.kind == "refused"
-
-    asyncio.run(run())
+@awaited
+async def test_without_a_contact_no_robots_txt_is_asked_for_either() -> None:
+    async with serving(fixed(b"", "301 X", location="http://127.0.0.2:1/robots.txt")) as server:
+        alone = settings(user_agent=ANONYMOUS, robots=True)
+        async with Client(alone, lambda: 0.0) as client:
+            held = await client.fetch(server.origin + "/")
+            assert isinstance(held, Failure)
+            assert held.reason == "robots.txt contact missing in fetch.user_agent"
+            elsewhere = await client.fetch("http://www.wikipedia.org/")
+            assert isinstance(elsewhere, Failure)
+            assert elsewhere.kind == "refused"
 
 
 def test_the_command_says_so_before_anything_is_made(tmp_path: Path) -> None:

@@ -41,16 +41,9 @@ class Event:
 
 def order(url: str, lease: float = NOW + 60) -> FetchOrder:
     return FetchOrder(
-        url=url,
-        order=2,
-        predicate="p",
-        policy="linkage",
-        explored=False,
-        probability=0.99,
-        priority=1.5,
-        depth=3,
-        lease=lease,
-    )
+        url=url, order=2, predicate="p", policy="linkage", explored=False, probability=0.99, priority=1.5,
+        depth=3, lease=lease,
+    )  # fmt: skip
 
 
 def answered(
@@ -99,37 +92,40 @@ def sightings(found: dict[str, list[bytes]]) -> list[Any]:
 
 
 def test_a_page_goes_on_with_its_order_and_its_body_compressed(tmp_path: Path) -> None:
-    event, url, found, _ = answered(tmp_path, fixed(b"<p>hello" * 100))
+    event, url, found, _ = answered(
+        tmp_path, fixed(b"<p>hello" * 100, x_robots_tag="nofollow"), delay_seconds=0.01
+    )
     (value,) = found["pages"]
     page = Decoder[FetchedPage](FetchedPage)(value)
     assert page.order == order(url)
     assert zstandard.ZstdDecompressor().decompress(page.body) == b"<p>hello" * 100
-    assert (page.status, page.time) == (200, NOW)
+    assert (page.status, page.time, page.nofollow, page.server) == (200, NOW, True, "127.0.0.1")
+    assert page.elapsed > 0
     assert event.acknowledged == [True]
 
 
-def test_a_failure_tells_its_order_and_its_kind(tmp_path: Path) -> None:
-    _, url, found, _ = answered(tmp_path, fixed(b"", "404 Not Found"))
-    assert sightings(found) == [Failed(url, 2, "gone", "status 404", NOW)]
+async def silent(request: Request, writer: asyncio.StreamWriter) -> None:
+    writer.close()
+
+
+@pytest.mark.parametrize(
+    ("answer", "fact"),
+    [
+        (fixed(b"", "404 Not Found"), Failed("/page", 2, "gone", "status 404", NOW)),
+        (fixed(b"", "503 Busy", retry_after="90"),
+         Failed("/page", 2, "retry", "status 503", NOW, 90.0, overloaded=True)),
+        (silent, Failed("/page", 2, "retry", "connection", NOW, unanswered=True)),
+        (fixed(b"", "302 Found", location="/other"), Redirected("/page", 2, "/other", NOW)),
+    ],
+)  # fmt: skip
+def test_what_is_no_page_is_told_to_the_frontier(
+    tmp_path: Path, answer: Answer, fact: Failed | Redirected
+) -> None:
+    _, url, found, _ = answered(tmp_path, answer)
+    origin = url.removesuffix("/page")
+    target = {"target": origin + fact.target} if isinstance(fact, Redirected) else {}
+    assert sightings(found) == [msgspec.structs.replace(fact, url=url, **target)]
     assert not found["pages"]
-
-
-def test_a_host_that_is_overloaded_is_told_of(tmp_path: Path) -> None:
-    _, url, found, _ = answered(tmp_path, fixed(b"", "503 Busy", retry_after="90"))
-    assert sightings(found) == [Failed(url, 2, "retry", "status 503", NOW, 90.0, overloaded=True)]
-
-
-def test_a_failure_without_an_answer_says_so(tmp_path: Path) -> None:
-    async def silent(request: Request, writer: asyncio.StreamWriter) -> None:
-        writer.close()
-
-    _, url, found, _ = answered(tmp_path, silent)
-    assert sightings(found) == [Failed(url, 2, "retry", "connection", NOW, unanswered=True)]
-
-
-def test_a_redirect_becomes_a_sighting(tmp_path: Path) -> None:
-    _, url, found, _ = answered(tmp_path, fixed(b"", "302 Found", location="/other"))
-    assert sightings(found) == [Redirected(url, 2, url.replace("/page", "/other"), NOW)]
 
 
 def test_an_order_whose_lease_ran_out_is_not_carried_out(tmp_path: Path) -> None:
@@ -150,13 +146,6 @@ def test_what_is_no_order_goes_to_the_dead_letters(tmp_path: Path, value: bytes 
     assert event.acknowledged == [True]
 
 
-def test_a_page_tells_what_its_head_and_its_server_said(tmp_path: Path) -> None:
-    _, _, found, _ = answered(tmp_path, fixed(b"x", x_robots_tag="nofollow"), delay_seconds=0.01)
-    page = Decoder[FetchedPage](FetchedPage)(found["pages"][0])
-    assert (page.nofollow, page.server) == (True, "127.0.0.1")
-    assert page.elapsed > 0
-
-
 def test_an_order_that_comes_too_early_is_postponed(tmp_path: Path) -> None:
     rules = fixed(b"User-agent: *\nCrawl-delay: 20\nDisallow: /private", content_type="text/plain")
     _, url, found, asked = answered(tmp_path, rules, delay_seconds=0.01, robots=True)
@@ -167,26 +156,13 @@ def test_an_order_that_comes_too_early_is_postponed(tmp_path: Path) -> None:
     assert asked == ["/robots.txt"]
 
 
-def test_what_sitemaps_list_becomes_sightings(tmp_path: Path) -> None:
-    async def answer(request: Request, writer: asyncio.StreamWriter) -> None:
-        origin = f"http://{request.headers['host']}"
-        lines = "\n".join(f"{origin}/{number}" for number in range(250))
-        files = {"/robots.txt": f"Sitemap: {origin}/map.txt", "/map.txt": lines}
-        writer.write(response(files.get(request.target, "a page").encode(), content_type="text/plain"))
-
-    _, url, found, asked = answered(tmp_path, answer, robots=True, sitemaps=True)
-    origin = url.removesuffix("/page")
-    assert sightings(found)[1:] == [Listed(f"{origin}/{number}") for number in range(250)]
-    assert sorted(asked) == ["/map.txt", "/page", "/robots.txt"]
-
-
 @pytest.mark.parametrize("keeps_up", [False, True])
 def test_what_a_sitemap_says_that_changed_is_a_hint_where_pages_are_visited_again(
     tmp_path: Path, keeps_up: bool
 ) -> None:
     async def answer(request: Request, writer: asyncio.StreamWriter) -> None:
         origin = f"http://{request.headers['host']}"
-        dates = {"a": "1970-01-01T00:15Z", "b": "1970-01-02"}
+        dates = {"a": "1970-01-01T00:15Z", "b": "1970-01-02", **{f"c{n}": "1971" for n in range(250)}}
         listed = "".join(f"<url><loc>{origin}/{n}</loc><lastmod>{t}</lastmod></url>" for n, t in dates.items())
         files = {"/robots.txt": f"Sitemap: {origin}/map.xml", "/map.xml": f"<urlset>{listed}</urlset>"}
         writer.write(response(files.get(request.target, "a page").encode(), content_type="text/plain"))
@@ -195,7 +171,10 @@ def test_what_a_sitemap_says_that_changed_is_a_hint_where_pages_are_visited_agai
     _, url, found, _ = answered(tmp_path, answer, revisit=revisit, robots=True, sitemaps=True)
     origin = url.removesuffix("/page")
     hints = [Hinted(f"{origin}/a", "sitemap", 900.0)] if keeps_up else []
-    assert sightings(found)[1:] == [Listed(f"{origin}/a"), Listed(f"{origin}/b"), *hints]
+    facts = sightings(found)[1:]
+    listed = {f"{origin}/{name}" for name in ("a", "b", *(f"c{n}" for n in range(250)))}
+    assert {fact.url for fact in facts if isinstance(fact, Listed)} == listed
+    assert [fact for fact in facts if isinstance(fact, Hinted)] == hints
 
 
 @pytest.mark.parametrize("keeps_up", [False, True])
@@ -351,12 +330,6 @@ def test_an_order_brings_what_robots_txt_says(tmp_path: Path) -> None:
     facts, asked, _, (page,) = with_robots(tmp_path, "User-agent: *\nCrawl-delay: 3")
     assert (facts, asked) == ([], ["/page"])
     assert (page.crawl_delay, page.order.robots) == (3.0, NOW + 60)
-
-
-def test_an_order_brings_what_robots_txt_forbids(tmp_path: Path) -> None:
-    (fact,), asked, _, pages = with_robots(tmp_path, "User-agent: *\nDisallow: /page", earlier=9)
-    assert (type(fact), fact.kind, fact.reason) == (Failed, "refused", "robots.txt")
-    assert (asked, pages) == ([], [])
 
 
 @pytest.mark.parametrize("orders", [0, 1])

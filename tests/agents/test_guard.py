@@ -15,73 +15,23 @@ from scentline.agents.fetch.result import UNKNOWN, Failure, Fetched, FetchError
 from scentline.models.url import canonical
 from scentline.models.url import host as host_of
 from scentline.streams.crawl_settings import FetchSettings
-from tests.agents.loopback import fixed, serving, settings, untimed
+from tests.agents.loopback import awaited, fixed, serving, settings, untimed
 from tests.cases import each_case
 
 FORBIDDEN = [
-    "0.0.0.0",
-    "0.1.2.3",
-    "10.0.0.1",
-    "100.64.0.1",
-    "100.127.255.255",
-    "127.0.0.1",
-    "127.255.255.254",
-    "169.254.0.1",
-    "169.254.169.254",
-    "168.63.129.16",
-    "172.16.0.1",
-    "172.31.255.255",
-    "192.0.0.8",
-    "192.0.0.192",
-    "192.0.2.1",
-    "192.88.99.1",
-    "192.168.0.1",
-    "198.18.0.1",
-    "198.51.100.1",
-    "203.0.113.1",
-    "224.0.0.1",
-    "239.255.255.255",
-    "240.0.0.1",
-    "255.255.255.255",
-    "::",
-    "::1",
-    "::127.0.0.1",
-    "::8.8.8.8",
-    "::ffff:0:127.0.0.1",
-    "100::1",
-    "64:ff9b:1::1",
-    "64:ff9b:1::808:808",
-    "2001:db8::1",
-    "3fff::1",
-    "2001::1",
-    "2001:10::1",
-    "5f00::1",
-    "fc00::1",
-    "fd00:ec2::254",
-    "fe80::1",
-    "fe80::1%1",
-    "2606:4700::1%1",
-    "fec0::1",
-    "ff02::1",
-    "ff0e::1",
-    "2001:0:0808:0808::f7f7:f7f7",
-]
+    "0.0.0.0", "0.1.2.3", "10.0.0.1", "100.64.0.1", "100.127.255.255", "127.0.0.1", "127.255.255.254",
+    "169.254.0.1", "169.254.169.254", "168.63.129.16", "172.16.0.1", "172.31.255.255", "192.0.0.8",
+    "192.0.0.192", "192.0.2.1", "192.88.99.1", "192.168.0.1", "198.18.0.1", "198.51.100.1", "203.0.113.1",
+    "224.0.0.1", "239.255.255.255", "240.0.0.1", "255.255.255.255", "::", "::1", "::127.0.0.1", "::8.8.8.8",
+    "::ffff:0:127.0.0.1", "100::1", "64:ff9b:1::1", "64:ff9b:1::808:808", "2001:db8::1", "3fff::1", "2001::1",
+    "2001:10::1", "5f00::1", "fc00::1", "fd00:ec2::254", "fe80::1", "fe80::1%1", "2606:4700::1%1", "fec0::1",
+    "ff02::1", "ff0e::1", "2001:0:0808:0808::f7f7:f7f7",
+]  # fmt: skip
 GLOBAL = [
-    "1.1.1.1",
-    "8.8.8.8",
-    "9.255.255.255",
-    "100.63.255.255",
-    "100.128.0.0",
-    "169.253.0.1",
-    "168.63.129.15",
-    "168.63.129.17",
-    "172.32.0.1",
-    "192.0.1.1",
-    "223.255.255.255",
-    "2001:4860:4860::8888",
-    "2606:4700::1111",
+    "1.1.1.1", "8.8.8.8", "9.255.255.255", "100.63.255.255", "100.128.0.0", "169.253.0.1", "168.63.129.15",
+    "168.63.129.17", "172.32.0.1", "192.0.1.1", "223.255.255.255", "2001:4860:4860::8888", "2606:4700::1111",
     "2a00:1450::1",
-]
+]  # fmt: skip
 
 v4 = st.integers(0, 2**32 - 1).map(IPv4Address) | st.sampled_from(
     [IPv4Address(text) for text in FORBIDDEN + GLOBAL if ":" not in text]
@@ -158,7 +108,8 @@ class TestDenied:
             with pytest.raises(ValidationError, match="is no host, address or network"):
                 FetchSettings.model_validate({name: (entry,)})
 
-    def test_nobody_is_asked_and_no_name_is_looked_up(self) -> None:
+    @awaited
+    async def test_nobody_is_asked_and_no_name_is_looked_up(self) -> None:
         class Nobody(AbstractResolver):
             async def resolve(
                 self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
@@ -168,57 +119,46 @@ class TestDenied:
             async def close(self) -> None:
                 pass
 
-        async def run() -> None:
-            denying = settings(deny=("corp.example",), robots=True, delay_seconds=0.001)
-            async with Client(denying, lambda: 0.0) as client:
-                client._pool.resolver._ask = Nobody()
-                for name in ("corp.example", "www.corp.example"):
-                    assert untimed(await client.fetch(f"http://{name}/")) == Failure("refused", "host denied")
-
-        asyncio.run(run())
+        denying = settings(deny=("corp.example",), robots=True, delay_seconds=0.001)
+        async with Client(denying, lambda: 0.0) as client:
+            client._pool.resolver._ask = Nobody()
+            for name in ("corp.example", "www.corp.example"):
+                assert untimed(await client.fetch(f"http://{name}/")) == Failure("refused", "host denied")
 
     @each_case("allowed", [("localhost",), ("127.0.0.0/8", "::1")])
-    def test_an_address_is_not_asked_whatever_name_leads_to_it(self, allowed: tuple[str, ...]) -> None:
-        async def run() -> None:
-            async with serving(fixed(b"secret")) as server:
-                denying = settings(allow=allowed, deny=("127.0.0.1", "::1"))
-                async with Client(denying, lambda: 0.0) as client:
-                    for host in ("localhost", "127.0.0.1", "[::ffff:7f00:1]"):
-                        result = await client.fetch(f"http://{host}:{server.port}/")
-                        assert isinstance(result, Failure)
-                        assert result.reason.startswith("address ")
-                assert server.connections == 0
+    @awaited
+    async def test_an_address_is_not_asked_whatever_name_leads_to_it(self, allowed: tuple[str, ...]) -> None:
+        async with serving(fixed(b"secret")) as server:
+            denying = settings(allow=allowed, deny=("127.0.0.1", "::1"))
+            async with Client(denying, lambda: 0.0) as client:
+                for host in ("localhost", "127.0.0.1", "[::ffff:7f00:1]"):
+                    result = await client.fetch(f"http://{host}:{server.port}/")
+                    assert isinstance(result, Failure)
+                    assert result.reason.startswith("address ")
+            assert server.connections == 0
 
-        asyncio.run(run())
-
-    def test_a_proxy_is_not_asked_for_it(self) -> None:
-        async def run() -> None:
-            async with serving(fixed(b"x")) as proxy:
-                denying = FetchSettings(
-                    proxy=proxy.origin, delay_seconds=0.0, deny=("corp.example", "9.9.9.0/24")
-                )
-                async with Client(denying, lambda: 0.0) as client:
-                    reasons = [
-                        result.reason
-                        for host in ("www.corp.example", "9.9.9.9", "[64:ff9b::909:909]")
-                        if isinstance(result := await client.fetch(f"http://{host}/"), Failure)
-                    ]
-                assert reasons == ["host denied", "address 9.9.9.9", "address 64:ff9b::909:909"]
-                assert proxy.connections == 0
-
-        asyncio.run(run())
+    @awaited
+    async def test_a_proxy_is_not_asked_for_it(self) -> None:
+        async with serving(fixed(b"x")) as proxy:
+            denying = FetchSettings(proxy=proxy.origin, delay_seconds=0.0, deny=("corp.example", "9.9.9.0/24"))
+            async with Client(denying, lambda: 0.0) as client:
+                reasons = [
+                    result.reason
+                    for host in ("www.corp.example", "9.9.9.9", "[64:ff9b::909:909]")
+                    if isinstance(result := await client.fetch(f"http://{host}/"), Failure)
+                ]
+            assert reasons == ["host denied", "address 9.9.9.9", "address 64:ff9b::909:909"]
+            assert proxy.connections == 0
 
 
 class TestPorts:
     @each_case("port", [0, 22, 25, 110, 143, 389, 465, 587, 993, 2049, 3659, 5060, 6000, 6667, 10080])
-    def test_a_port_that_browsers_block_is_not_asked(self, port: int) -> None:
-        async def run() -> None:
-            async with Client(settings(robots=True, delay_seconds=0.001), lambda: 0.0) as client:
-                result = await client.fetch(f"http://127.0.0.1:{port}/")
-                assert untimed(result) == Failure("refused", f"port {port}")
-                assert not client.robots._sites
-
-        asyncio.run(run())
+    @awaited
+    async def test_a_port_that_browsers_block_is_not_asked(self, port: int) -> None:
+        async with Client(settings(robots=True, delay_seconds=0.001), lambda: 0.0) as client:
+            result = await client.fetch(f"http://127.0.0.1:{port}/")
+            assert untimed(result) == Failure("refused", f"port {port}")
+            assert not client.robots._sites
 
     def test_of_the_ports_that_a_page_may_name_the_web_s_own_are_not_blocked(self) -> None:
         for port in (80, 443, 3000, 8000, 8008, 8080, 8443, 8888, 65535):
@@ -232,25 +172,21 @@ class TestPorts:
             with pytest.raises(FetchError, match=f"port {port}"):
                 guard.check("a.org", port)
 
-    def test_the_scheme_says_the_port_of_a_url_without_one(self) -> None:
-        async def run() -> None:
-            async with Client(settings(ports=(443,), deny=("9.9.9.9",)), lambda: 0.0) as client:
-                assert untimed(await client.fetch("http://a.org/")) == Failure("refused", "port 80")
-                denied = untimed(await client.fetch("https://9.9.9.9/"))
-                assert denied == Failure("refused", "address 9.9.9.9")
+    @awaited
+    async def test_the_scheme_says_the_port_of_a_url_without_one(self) -> None:
+        async with Client(settings(ports=(443,), deny=("9.9.9.9",)), lambda: 0.0) as client:
+            assert untimed(await client.fetch("http://a.org/")) == Failure("refused", "port 80")
+            denied = untimed(await client.fetch("https://9.9.9.9/"))
+            assert denied == Failure("refused", "address 9.9.9.9")
 
-        asyncio.run(run())
-
-    def test_a_robots_txt_or_sitemap_that_leads_to_one_is_not_followed(self) -> None:
-        async def run() -> None:
-            moved = fixed(b"", "301 X", location="http://127.0.0.1:25/robots.txt")
-            async with serving(moved) as server, Client(settings(robots=True), lambda: 0.0) as client:
-                held = await client.fetch(server.origin + "/page")
-                assert untimed(held) == Failure("retry", "robots.txt port 25", 300.0)
-                with pytest.raises(FetchError, match="port 25"):
-                    await client._file("http://127.0.0.1:25/sitemap.xml", UNKNOWN, 1000)
-
-        asyncio.run(run())
+    @awaited
+    async def test_a_robots_txt_or_sitemap_that_leads_to_one_is_not_followed(self) -> None:
+        moved = fixed(b"", "301 X", location="http://127.0.0.1:25/robots.txt")
+        async with serving(moved) as server, Client(settings(robots=True), lambda: 0.0) as client:
+            held = await client.fetch(server.origin + "/page")
+            assert untimed(held) == Failure("retry", "robots.txt port 25", 300.0)
+            with pytest.raises(FetchError, match="port 25"):
+                await client._file("http://127.0.0.1:25/sitemap.xml", UNKNOWN, 1000)
 
 
 class TestAllowed:
@@ -291,16 +227,8 @@ def asked(port_of: str, host: str, *allow: str, robots: bool = False) -> tuple[l
 
 
 SPELLINGS = [
-    "127.0.0.1",
-    "127.1",
-    "2130706433",
-    "0x7f.1",
-    "017700000001",
-    "0.0.0.0",
-    "0",
-    "localhost",
-    "LOCALHOST",
-]
+    "127.0.0.1", "127.1", "2130706433", "0x7f.1", "017700000001", "0.0.0.0", "0", "localhost", "LOCALHOST",
+]  # fmt: skip
 SPELLINGS += ["[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "[0:0:0:0:0:ffff:127.0.0.1]", "127。0。0。1"]
 
 
@@ -337,31 +265,27 @@ def test_a_host_is_reached_when_it_or_its_address_is_allowed() -> None:
         assert connections == 1
 
 
-def test_a_name_that_is_allowed_allows_no_other_host_of_that_address() -> None:
-    async def run() -> None:
-        async with serving(fixed(b"secret")) as server:
-            async with Client(settings(allow=("localhost",)), lambda: 0.0) as client:
-                for host, kind in (("localhost", Fetched), ("127.0.0.1", Failure), ("localhost", Fetched)):
-                    assert isinstance(await client.fetch(f"http://{host}:{server.port}/"), kind)
-            assert server.connections == 1
-
-    asyncio.run(run())
+@awaited
+async def test_a_name_that_is_allowed_allows_no_other_host_of_that_address() -> None:
+    async with serving(fixed(b"secret")) as server:
+        async with Client(settings(allow=("localhost",)), lambda: 0.0) as client:
+            for host, kind in (("localhost", Fetched), ("127.0.0.1", Failure), ("localhost", Fetched)):
+                assert isinstance(await client.fetch(f"http://{host}:{server.port}/"), kind)
+        assert server.connections == 1
 
 
-def test_robots_txt_that_redirects_inside_is_not_followed() -> None:
-    async def run() -> None:
-        async with serving(fixed(b"secret"), "127.0.0.2") as inner:
-            redirect = fixed(b"", "301 X", location=f"http://127.0.0.2:{inner.port}/robots.txt")
-            async with (
-                serving(redirect) as outer,
-                Client(settings(robots=True), lambda: 0.0) as client,
-            ):
-                result = await client.fetch(outer.origin + "/page")
-            assert result == Failure("retry", "robots.txt address 127.0.0.2", 300.0)
-            assert outer.targets() == ["/robots.txt"]
-            assert inner.connections == 0
-
-    asyncio.run(run())
+@awaited
+async def test_robots_txt_that_redirects_inside_is_not_followed() -> None:
+    async with serving(fixed(b"secret"), "127.0.0.2") as inner:
+        redirect = fixed(b"", "301 X", location=f"http://127.0.0.2:{inner.port}/robots.txt")
+        async with (
+            serving(redirect) as outer,
+            Client(settings(robots=True), lambda: 0.0) as client,
+        ):
+            result = await client.fetch(outer.origin + "/page")
+        assert result == Failure("retry", "robots.txt address 127.0.0.2", 300.0)
+        assert outer.targets() == ["/robots.txt"]
+        assert inner.connections == 0
 
 
 def test_the_socket_is_refused_for_the_address_it_would_connect_to() -> None:
@@ -449,7 +373,8 @@ def test_a_name_that_is_no_address_is_taken_for_none(text: str) -> None:
     )
 
 
-def test_a_name_that_changes_its_address_between_two_connections_is_judged_each_time() -> None:
+@awaited
+async def test_a_name_that_changes_its_address_between_two_connections_is_judged_each_time() -> None:
     class Rebinding(AbstractResolver):
         def __init__(self) -> None:
             self.addresses = ["127.0.0.1", "127.0.0.2"]
@@ -465,18 +390,15 @@ def test_a_name_that_changes_its_address_between_two_connections_is_judged_each_
         async def close(self) -> None:
             pass
 
-    async def run() -> None:
-        async with serving(fixed(b"x", connection="close"), "0.0.0.0") as server:
-            async with Client(settings(allow=("127.0.0.1",)), lambda: 0.0) as client:
-                time = [0.0]
-                resolver = Resolver(Rebinding(), lambda: time[0])
-                client._pool._transport._session.connector._resolver = resolver  # type: ignore[union-attr]  # instead of DNS
-                url = f"http://rebinding.test:{server.port}/"
-                assert isinstance(await client.fetch(url), Fetched)
-                time[0] = 1000.0
-                refused = await client.fetch(url)
-                assert isinstance(refused, Failure)
-                assert (refused.kind, refused.reason) == ("refused", "address 127.0.0.2")
-            assert server.connections == 1
-
-    asyncio.run(run())
+    async with serving(fixed(b"x", connection="close"), "0.0.0.0") as server:
+        async with Client(settings(allow=("127.0.0.1",)), lambda: 0.0) as client:
+            time = [0.0]
+            resolver = Resolver(Rebinding(), lambda: time[0])
+            client._pool._transport._session.connector._resolver = resolver  # type: ignore[union-attr]  # instead of DNS
+            url = f"http://rebinding.test:{server.port}/"
+            assert isinstance(await client.fetch(url), Fetched)
+            time[0] = 1000.0
+            refused = await client.fetch(url)
+            assert isinstance(refused, Failure)
+            assert (refused.kind, refused.reason) == ("refused", "address 127.0.0.2")
+        assert server.connections == 1

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from random import Random
-from typing import NamedTuple
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 import msgspec
@@ -31,16 +32,9 @@ YES: Verdict = {"tea": True, "ski": False}
 
 def fetched(number: int, time: float = 5.5, **headers: str) -> FetchedPage:
     order = FetchOrder(
-        url=f"http://a.org/{number}?q=a%20b",
-        order=1,
-        predicate="tea",
-        policy="learned",
-        explored=False,
-        probability=1.0,
-        priority=0.0,
-        depth=2,
-        lease=9.0,
-    )
+        url=f"http://a.org/{number}?q=a%20b", order=1, predicate="tea", policy="learned", explored=False,
+        probability=1.0, priority=0.0, depth=2, lease=9.0,
+    )  # fmt: skip
     kept = {"content-type": "text/html", **{name.replace("_", "-"): value for name, value in headers.items()}}
     return FetchedPage(
         order=order, status=200, headers=kept, body=f"<p>{number}".encode() * 50, time=time, elapsed=0.25
@@ -149,14 +143,8 @@ def test_a_page_that_changed_is_kept_anew_and_comes_out_with_the_visits_that_fou
 ) -> None:
     store = a_store(tmp_path)
     page = fetched(1, time=7.5)
-    for old in (
-        fetched(1),
-        again(1, 6.5, 5.5),
-        page,
-        again(1, 8.5, 7.5),
-        again(1, 9.5, 7.5),
-        again(1, 9.5, 7.5),
-    ):
+    visits = again(1, 8.5, 7.5), again(1, 9.5, 7.5), again(1, 9.5, 7.5)
+    for old in (fetched(1), again(1, 6.5, 5.5), page, page, *visits):  # some twice, as after a crash
         if old.status == 304:
             store.kept.keep(old.order.url, store.packing.again(old, None))
         else:
@@ -170,37 +158,6 @@ def test_a_page_that_changed_is_kept_anew_and_comes_out_with_the_visits_that_fou
     with Archive(files(tmp_path / DIRECTORY)) as archive:
         assert archive.warnings == []
         assert archive.answer(url, {}).body == b"<p>7.5"
-
-
-@each_case(
-    ("pages", "verdict", "judged"), [("none", YES, 5.5), ("matches", {"tea": False}, 5.5), ("all", YES, 0.0)]
-)
-def test_of_a_page_that_was_not_kept_no_revisit_is(pages: str, verdict: Verdict, judged: float) -> None:
-    page = again(1, 9.5, judged)
-    assert page.order.revisit is not None
-    page.order.revisit = msgspec.structs.replace(page.order.revisit, verdict=verdict)
-    assert Packing(pages, "a test").again(page, None) == b""
-
-
-def test_an_archive_of_kept_pages_answers_as_the_web_did(a_store: Stores, tmp_path: Path) -> None:
-    keep(a_store(tmp_path), fetched(1))
-    with Archive(files(tmp_path / DIRECTORY)) as archive:
-        answer = archive.answer("http://a.org/1?q=a%20b", {})
-    assert (answer.status, answer.body) == (200, fetched(1).body)
-
-
-@pytest.mark.parametrize(
-    ("which", "kept"), [("matches", {"http://a.org/1?q=a%20b"}), ("none", set())], ids=["matches", "none"]
-)
-def test_which_pages_are_kept_is_a_setting(a_store: Stores, tmp_path: Path, which: str, kept: set[str]) -> None:
-    store = a_store(tmp_path, pages=which)
-    keep(store, fetched(1))
-    keep(store, fetched(2), {"tea": False})
-    _, data = exported(tmp_path, {fetched(number).order.url: 5.5 for number in (1, 2)})
-    assert {url for _, url, _ in records(data) if url} == kept
-    everything = a_store(tmp_path, pages="all")
-    keep(everything, fetched(2), {"tea": False})
-    assert exported(tmp_path, {fetched(2).order.url: 5.5})[0] == 1
 
 
 def test_the_oldest_pages_are_dropped_beyond_the_bound(a_store: Stores, tmp_path: Path) -> None:
@@ -330,22 +287,6 @@ def test_a_file_that_was_cut_short_gives_what_is_whole_and_the_next_run_goes_on(
     ]
 
 
-def test_a_page_that_was_written_twice_comes_out_once_and_as_it_was_when_it_was_judged(
-    a_store: Stores, tmp_path: Path
-) -> None:
-    store = a_store(tmp_path)
-    for time in (1.0, 5.5, 5.5, 9.0):
-        keep(store, fetched(1, time))
-    written, data = exported(tmp_path, {fetched(1).order.url: 5.5})
-    assert written == 1
-    assert [kind for kind, _, _ in records(data)] == ["warcinfo", "request", "response", "metadata"]
-
-
-def test_nothing_kept_is_a_file_without_pages(tmp_path: Path) -> None:
-    written, data = exported(tmp_path, {"http://a.org/": 1.0})
-    assert (written, [kind for kind, _, _ in records(data)]) == (0, ["warcinfo"])
-
-
 def test_a_directory_that_can_t_be_written_to_is_named(a_store: Stores, tmp_path: Path) -> None:
     (tmp_path / DIRECTORY).write_text("a file")
     with pytest.raises(KeepingError, match="keeping pages in"):
@@ -370,6 +311,13 @@ def test_every_record_is_read_back_whatever_its_headers_hold(
     found = list(ArchiveIterator(io.BytesIO(data), check_digests="raise"))
     assert [record.rec_type for record in found] == ["request", "response", "metadata"]
     assert [payload for _, _, payload in records(data)][:2] == [b"", page.body]
+    assert packed(page, page.body, Page(page.order.url, title), YES, agent) == data
+    rest, members = data, 0
+    while rest:
+        member = zlib.decompressobj(wbits=31)
+        assert member.decompress(rest).startswith(b"WARC/1.1\r\n")
+        rest, members = member.unused_data, members + 1
+    assert members == 3
     request, response, _ = records_with_headers(data)
     assert [name for name, _ in request] == ["Host", "User-Agent"]
     assert response[-1] == ("content-length", str(len(page.body)))
@@ -381,20 +329,6 @@ def test_every_record_is_read_back_whatever_its_headers_hold(
         assert not written or unquote(known[name]) == value.strip()
 
 
-@given(st.binary(max_size=300), st.integers(0, 20_000))
-def test_every_body_is_read_back_and_each_record_is_a_gzip_member(piece: bytes, times: int) -> None:
-    page, body = fetched(1), piece * times
-    data = packed(page, body, Page(page.order.url, "Tea"), YES, "a test")
-    assert packed(page, body, Page(page.order.url, "Tea"), YES, "a test") == data
-    assert records(data)[1] == ("response", page.order.url, body)
-    members = 0
-    while data:
-        member = zlib.decompressobj(wbits=31)
-        assert member.decompress(data).startswith(b"WARC/1.1\r\n")
-        data, members = member.unused_data, members + 1
-    assert members == 3
-
-
 def records_with_headers(data: bytes) -> list[list[tuple[str, str]]]:
     """Return the HTTP headers of each record, as warcio reads them."""
     return [
@@ -403,43 +337,39 @@ def records_with_headers(data: bytes) -> list[list[tuple[str, str]]]:
     ]
 
 
-@pytest.mark.parametrize("agent", ["Bot/1.0 (é; a=b)", "Bot\r\nX: y"])
-def test_a_page_with_foreign_headers_is_kept_and_comes_out(a_store: Stores, tmp_path: Path, agent: str) -> None:
-    store = a_store(tmp_path)
-    store.packing._user_agent = agent
-    for number, value in enumerate(FOREIGN):
-        keep(store, fetched(number, link=value, etag=value))
-    wanted = {fetched(number).order.url: 5.5 for number in range(len(FOREIGN))}
-    assert exported(tmp_path, wanted)[0] == len(FOREIGN)
-
-
-UNFIT = [
-    {"time": float("nan")}, {"time": 1e300}, {"time": float("inf")}, {"time": -1e18}, {"elapsed": float("inf")},
-    {"elapsed": float("nan")},
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("change", UNFIT, ids=str)
-def test_a_page_that_no_record_can_hold_is_not_kept_and_told_of(
-    a_store: Stores, tmp_path: Path, caplog: pytest.LogCaptureFixture, change: dict[str, float]
+@each_case(
+    "change",
+    [
+        {"time": float("nan")}, {"time": 1e300}, {"time": float("inf")}, {"time": -1e18},
+        {"elapsed": float("inf")}, {"elapsed": float("nan")}, *({"url": url} for url in (
+            "", "x", "http://[", "http://a.org/\r\nX: y", "http://a.org/é")),
+    ],
+)  # fmt: skip
+def test_a_page_that_no_record_can_hold_is_not_kept_and_the_next_one_is(
+    caplog: pytest.LogCaptureFixture, change: dict[str, Any]
 ) -> None:
-    store = a_store(tmp_path)
-    with caplog.at_level(logging.WARNING, "scentline.keep"):
-        keep(store, msgspec.structs.replace(fetched(1), **change))
+    page, caught = fetched(1), len(caplog.records)
+    order = msgspec.structs.replace(page.order, url=change.get("url", page.order.url))
+    changed = {name: value for name, value in change.items() if name != "url"}
+    with TemporaryDirectory() as directory, caplog.at_level(logging.WARNING, "scentline.keep"):
+        store = Store(KeptPages(Path(directory), KeepSettings()), Packing("matches", "a test"))
+        keep(store, msgspec.structs.replace(page, order=order, **changed))
         keep(store, fetched(2))
-    (line,) = (vars(record)["fields"] for record in caplog.records)
+        store.kept.close()
+        wanted = {order.url: change.get("time", 5.5), fetched(2).order.url: 5.5}
+        assert exported(Path(directory), wanted)[0] == 1
+    (line,) = (vars(record)["fields"] for record in caplog.records[caught:])
     assert line["reason"] in {"ValueError", "OverflowError"}
-    wanted = {fetched(1).order.url: change.get("time", 5.5), fetched(2).order.url: 5.5}
-    assert exported(tmp_path, wanted)[0] == 1
 
 
-@pytest.mark.parametrize("url", ["", "x", "http://[", "http://a.org/\r\nX: y", "http://a.org/é"])
-def test_a_page_without_a_canonical_url_is_not_kept(
-    a_store: Stores, tmp_path: Path, caplog: pytest.LogCaptureFixture, url: str
-) -> None:
-    store = a_store(tmp_path)
-    page = fetched(1)
-    with caplog.at_level(logging.WARNING, "scentline.keep"):
-        keep(store, msgspec.structs.replace(page, order=msgspec.structs.replace(page.order, url=url)))
-    assert len(caplog.records) == 1
-    assert files(tmp_path / DIRECTORY) == []
+@each_case(
+    ("pages", "verdict", "kept"),
+    [("none", YES, False), ("matches", YES, True), ("matches", {"tea": False}, False), ("all", {}, True)],
+)
+def test_which_pages_and_visits_are_kept_is_a_setting(pages: str, verdict: Verdict, kept: bool) -> None:
+    packing, page, visit = Packing(pages, "a test"), fetched(1), again(1, 9.5, 5.5)
+    assert visit.order.revisit is not None
+    assert bool(packing.record(page, page.body, Page(page.order.url), verdict)) is kept
+    visit.order.revisit = msgspec.structs.replace(visit.order.revisit, verdict=verdict)
+    assert bool(packing.again(visit, None)) is kept
+    assert not packing.again(again(1, 9.5, 0.0), None), "it was not kept before"

@@ -22,6 +22,7 @@ from scentline.agents.offline.process import ServerProcess, ServerProcessError
 from scentline.agents.offline.serve import OfflineServer, serve
 from scentline.agents.offline.squidlog import squid_line
 from scentline_lab.synthetic.serve import synthetic_server
+from tests.agents.loopback import awaited
 from tests.cases import each_case
 from tests.patience import PATIENCE, wait_for
 
@@ -155,29 +156,25 @@ def test_each_answered_request_is_one_squid_line_there_before_its_answer(tmp_pat
     }
 
 
-def test_a_port_that_is_taken_is_an_error_and_leaves_nothing_open(tmp_path: Path) -> None:
-    async def run() -> None:
-        async with OfflineServer(echo) as first:
-            port = urlsplit(first.url).port
-            assert port is not None
-            with pytest.raises(OSError, match="address already in use"):
-                async with OfflineServer(echo, port=port, log=tmp_path / "access.log"):
-                    raise AssertionError("it listens twice")
-
-    asyncio.run(run())
+@awaited
+async def test_a_port_that_is_taken_is_an_error_and_leaves_nothing_open(tmp_path: Path) -> None:
+    async with OfflineServer(echo) as first:
+        port = urlsplit(first.url).port
+        assert port is not None
+        with pytest.raises(OSError, match="address already in use"):
+            async with OfflineServer(echo, port=port, log=tmp_path / "access.log"):
+                raise AssertionError("it listens twice")
 
 
-def test_serving_goes_on_until_it_is_cancelled() -> None:
-    async def run() -> None:
-        address: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        serving = asyncio.create_task(serve(echo, ready=address.set_result))
-        async with httpx.AsyncClient(proxy=await address) as client:
-            assert (await client.get("http://a.example/")).status_code == 200
-        serving.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await serving
-
-    asyncio.run(run())
+@awaited
+async def test_serving_goes_on_until_it_is_cancelled() -> None:
+    address: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    serving = asyncio.create_task(serve(echo, ready=address.set_result))
+    async with httpx.AsyncClient(proxy=await address) as client:
+        assert (await client.get("http://a.example/")).status_code == 200
+    serving.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await serving
 
 
 @given(

@@ -9,6 +9,7 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 from scentline.agents.fetch import resolver as module
 from scentline.agents.fetch.resolver import FAILED_SECONDS, FOUND_SECONDS, LONGEST_FAILED_SECONDS, Resolver
 from scentline.agents.fetch.result import FetchError
+from tests.agents.loopback import awaited
 from tests.cases import each_case
 
 
@@ -47,22 +48,19 @@ class Names(AbstractResolver):
         return Resolver(self, lambda: self.time)
 
 
-def test_addresses_are_kept_for_a_while_and_bear_the_port_that_is_asked_for() -> None:
+@awaited
+async def test_addresses_are_kept_for_a_while_and_bear_the_port_that_is_asked_for() -> None:
     names = Names(a=["9.9.9.9", "2001:db8::1"])
     resolver = names.resolver()
-
-    async def run() -> None:
-        found = await resolver.resolve("a", 80)
-        assert [(one["host"], one["port"]) for one in found] == [("9.9.9.9", 80), ("2001:db8::1", 80)]
-        names.time = FOUND_SECONDS - 1
-        found = await resolver.resolve("A.", 443, socket.AF_INET6)
-        assert [(one["host"], one["port"]) for one in found] == [("2001:db8::1", 443)]
-        assert names.asked == ["a"]
-        names.time = FOUND_SECONDS
-        await resolver.resolve("a", 80)
-        assert names.asked == ["a", "a"]
-
-    asyncio.run(run())
+    found = await resolver.resolve("a", 80)
+    assert [(one["host"], one["port"]) for one in found] == [("9.9.9.9", 80), ("2001:db8::1", 80)]
+    names.time = FOUND_SECONDS - 1
+    found = await resolver.resolve("A.", 443, socket.AF_INET6)
+    assert [(one["host"], one["port"]) for one in found] == [("2001:db8::1", 443)]
+    assert names.asked == ["a"]
+    names.time = FOUND_SECONDS
+    await resolver.resolve("a", 80)
+    assert names.asked == ["a", "a"]
 
 
 def test_a_name_that_fails_is_asked_for_again_ever_later_up_to_an_hour() -> None:
@@ -86,36 +84,30 @@ def test_a_name_that_fails_is_asked_for_again_ever_later_up_to_an_hour() -> None
     assert waits[-1] == LONGEST_FAILED_SECONDS - 10
 
 
-def test_a_name_that_is_found_again_has_no_failure_left() -> None:
+@awaited
+async def test_a_name_that_is_found_again_has_no_failure_left() -> None:
     names = Names()
     resolver = names.resolver()
-
-    async def run() -> None:
-        for _ in range(3):
-            with pytest.raises(FetchError):
-                await resolver.addresses("a:80")
-            names.time += 10_000
-        names.known["a"] = ["9.9.9.9"]
-        assert await resolver.addresses("a:80") == ("9.9.9.9",)
-        del names.known["a"]
-        names.time += FOUND_SECONDS
+    for _ in range(3):
         with pytest.raises(FetchError):
             await resolver.addresses("a:80")
-        names.time += FAILED_SECONDS
-        names.known["a"] = ["9.9.9.8"]
-        assert await resolver.addresses("a:80") == ("9.9.9.8",)
+        names.time += 10_000
+    names.known["a"] = ["9.9.9.9"]
+    assert await resolver.addresses("a:80") == ("9.9.9.9",)
+    del names.known["a"]
+    names.time += FOUND_SECONDS
+    with pytest.raises(FetchError):
+        await resolver.addresses("a:80")
+    names.time += FAILED_SECONDS
+    names.known["a"] = ["9.9.9.8"]
+    assert await resolver.addresses("a:80") == ("9.9.9.8",)
 
-    asyncio.run(run())
 
-
-def test_addresses_are_in_an_order_of_their_own() -> None:
+@awaited
+async def test_addresses_are_in_an_order_of_their_own() -> None:
     names = Names(a=["9.9.9.9", "1.1.1.1", "9.9.9.9"], b=["1.1.1.1", "9.9.9.9"])
     resolver = names.resolver()
-
-    async def run() -> None:
-        assert await resolver.addresses("a") == await resolver.addresses("b") == ("1.1.1.1", "9.9.9.9")
-
-    asyncio.run(run())
+    assert await resolver.addresses("a") == await resolver.addresses("b") == ("1.1.1.1", "9.9.9.9")
 
 
 @each_case(("name", "address"), [("127.0.0.1", "127.0.0.1"), ("0x7f.1:80", "127.0.0.1"), ("[::1]:80", "::1")])
@@ -125,32 +117,26 @@ def test_an_address_is_not_looked_up(name: str, address: str) -> None:
     assert not names.asked
 
 
-def test_concurrent_askers_share_one_look_up_and_one_that_gives_up_stops_no_other() -> None:
+@awaited
+async def test_concurrent_askers_share_one_look_up_and_one_that_gives_up_stops_no_other() -> None:
     names = Names(a=["9.9.9.9"])
     resolver = names.resolver()
-
-    async def run() -> None:
-        tasks = [asyncio.create_task(resolver.addresses("a")) for _ in range(9)]
-        await asyncio.sleep(0)
-        tasks[0].cancel()
-        assert await asyncio.gather(*tasks[1:]) == [("9.9.9.9",)] * 8
-        with pytest.raises(asyncio.CancelledError):
-            await tasks[0]
-
-    asyncio.run(run())
+    tasks = [asyncio.create_task(resolver.addresses("a")) for _ in range(9)]
+    await asyncio.sleep(0)
+    tasks[0].cancel()
+    assert await asyncio.gather(*tasks[1:]) == [("9.9.9.9",)] * 8
+    with pytest.raises(asyncio.CancelledError):
+        await tasks[0]
     assert names.asked == ["a"]
 
 
-def test_the_names_least_recently_asked_for_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+@awaited
+async def test_the_names_least_recently_asked_for_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_MAX_NAMES", 2)
     names = Names(a=["1.1.1.1"], b=["1.1.1.1"], c=["1.1.1.1"])
     resolver = names.resolver()
-
-    async def run() -> None:
-        for name in "abacab":
-            await resolver.addresses(name)
-
-    asyncio.run(run())
+    for name in "abacab":
+        await resolver.addresses(name)
     assert "".join(names.asked) == "abcb"
 
 
@@ -169,16 +155,13 @@ def test_a_name_service_that_does_not_answer_is_a_failure(monkeypatch: pytest.Mo
     assert (error.value.kind, error.value.reason) == ("retry", "dns")
 
 
-def test_closing_ends_the_look_ups_under_way() -> None:
+@awaited
+async def test_closing_ends_the_look_ups_under_way() -> None:
     names = Names()
     resolver = names.resolver()
-
-    async def run() -> None:
-        task = asyncio.create_task(resolver.addresses("a"))
-        await asyncio.sleep(0)
-        await resolver.close()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-
-    asyncio.run(run())
+    task = asyncio.create_task(resolver.addresses("a"))
+    await asyncio.sleep(0)
+    await resolver.close()
+    with pytest.raises(asyncio.CancelledError):
+        await task
     assert names.closed

@@ -11,7 +11,7 @@ from warcio.archiveiterator import ArchiveIterator
 
 from scentline.agents.fetch.agent import QUARANTINED, FetchAgent
 from scentline.agents.fetch.client import Client
-from scentline.agents.fetch.result import Failure, Fetched, Result, Unchanged, Validators
+from scentline.agents.fetch.result import Failure, Result, Unchanged, Validators
 from scentline.agents.fetch.revisits import unread
 from scentline.agents.judge.agent import JudgeAgent
 from scentline.agents.judge.duplicates import DuplicateRow
@@ -73,11 +73,6 @@ def test_a_known_version_is_not_fetched_again() -> None:
     assert request.headers["if-modified-since"] == KNOWN.last_modified
 
 
-def test_another_version_is_fetched() -> None:
-    result, _ = fetched(fixed(b"new"), Validators('"7"'))
-    assert isinstance(result, Fetched)
-
-
 def test_a_304_that_nobody_asked_for_is_no_page() -> None:
     result, request = fetched(fixed(b"", "304 Not Modified"), Validators())
     assert isinstance(result, Failure)
@@ -112,49 +107,38 @@ def answered(
     return asyncio.run(run())
 
 
+UNCHANGED, MISSING = fixed(b"", "304 Not Modified"), fixed(b"", "404 Not Found")
+BUSY = fixed(b"", "503 Busy", retry_after="90")
+RETRY = {"outcome": "retry", "wait": 90.0, "overloaded": True, "reason": "status 503"}
+MOVED = fixed(b"", "308 Moved", location="http://b.org/")
+FOR_NOW = fixed(b"", "302 Found", location="http://b.org/")
+
+
 @pytest.mark.parametrize(
-    ("answer", "told"),
+    ("revisit", "answer", "told"),
     [
-        (fixed(b"", "304 Not Modified"), {"outcome": "unchanged"}),
-        (fixed(b"", "404 Not Found"), {"outcome": "failed", "reason": "status 404"}),
-        (
-            fixed(b"", "503 Busy", retry_after="90"),
-            {"outcome": "retry", "wait": 90.0, "overloaded": True, "reason": "status 503"},
-        ),
-        (fixed(b"", "301 Moved", location="http://b.org/"), {"outcome": "moved", "target": "http://b.org/"}),
-        (fixed(b"", "302 Found", location="http://b.org/"), ELSEWHERE),
+        (FOR_LINKS, UNCHANGED, {"outcome": "unchanged"}),
+        (FOR_LINKS, MISSING, {"outcome": "failed", "reason": "status 404"}),
+        (FOR_LINKS, BUSY, RETRY),
+        (FOR_LINKS, MOVED, {"outcome": "moved", "target": "http://b.org/"}),
+        (FOR_LINKS, FOR_NOW, ELSEWHERE),
+        (AGAIN, UNCHANGED, {"outcome": "unchanged"}),
+        (AGAIN, MISSING, {"outcome": "gone", "reason": "status 404"}),
+        (AGAIN, fixed(b"x", content_type="image/png"), {"outcome": "gone", "reason": "content type image/png"}),
+        (AGAIN, fixed(b"x" * 20_000), {"outcome": "gone", "reason": "body over 10000 bytes"}),
+        (AGAIN, fixed(b"x", x_robots_tag="noindex"), {"outcome": "refused", "reason": "X-Robots-Tag noindex"}),
+        (AGAIN, BUSY, RETRY),
+        (AGAIN, MOVED, {"outcome": "moved", "target": "http://b.org/"}),
+        (AGAIN, FOR_NOW, ELSEWHERE),
     ],
-    ids=["unchanged", "gone", "overloaded", "moved", "elsewhere for now"],
 )
 def test_a_revisit_without_a_page_is_told_to_the_frontier_alone(
-    tmp_path: Path, answer: Answer, told: dict[str, Any]
+    tmp_path: Path, revisit: Revisit, answer: Answer, told: dict[str, Any]
 ) -> None:
-    (fact,), pages, url = answered(tmp_path, answer)
+    (fact,), pages, url = answered(tmp_path, answer, revisit, keep="none")
     assert pages == []
-    expected = Revisited(url, 3, time=NOW, **told)
+    expected = Revisited(url, 3, time=NOW, again=revisit.again, **told)
     assert msgspec.structs.replace(fact, elapsed=0.0) == expected
-
-
-@pytest.mark.parametrize(
-    ("answer", "told"),
-    [
-        (fixed(b"", "304 Not Modified"), {"outcome": "unchanged"}),
-        (fixed(b"", "404 Not Found"), {"outcome": "gone", "reason": "status 404"}),
-        (fixed(b"", "410 Gone"), {"outcome": "gone", "reason": "status 410"}),
-        (fixed(b"x", content_type="image/png"), {"outcome": "gone", "reason": "content type image/png"}),
-        (fixed(b"x" * 20_000), {"outcome": "gone", "reason": "body over 10000 bytes"}),
-        (fixed(b"x", x_robots_tag="noindex"), {"outcome": "refused", "reason": "X-Robots-Tag noindex"}),
-        (fixed(b"", "503 Busy"), {"outcome": "retry", "reason": "status 503", "overloaded": True}),
-        (fixed(b"", "308 Moved", location="http://b.org/"), {"outcome": "moved", "target": "http://b.org/"}),
-        (fixed(b"", "302 Found", location="http://b.org/"), ELSEWHERE),
-    ],
-)
-def test_a_page_that_is_to_be_judged_again_may_be_unchanged_gone_refused_or_moved(
-    tmp_path: Path, answer: Answer, told: dict[str, Any]
-) -> None:
-    (fact,), pages, url = answered(tmp_path, answer, AGAIN, keep="none")
-    assert pages == []
-    assert msgspec.structs.replace(fact, elapsed=0.0) == Revisited(url, 3, time=NOW, again=True, **told)
 
 
 @pytest.mark.parametrize(
@@ -184,13 +168,6 @@ def test_what_this_crawler_is_to_blame_for_takes_no_page_out(reason: str) -> Non
     assert (told.outcome, told.reason) == ("failed", reason)
 
 
-def test_a_revisit_with_a_page_goes_to_the_judge(tmp_path: Path) -> None:
-    facts, (page,), url = answered(tmp_path, fixed(HTML, etag='"8"'))
-    assert facts == []
-    assert page.order == order(url, Revisit(KNOWN, 900.0))
-    assert page.headers["etag"] == '"8"'
-
-
 # the judge
 
 
@@ -200,12 +177,6 @@ def a_page(body: bytes = HTML, revisit: Revisit | None = None) -> FetchedPage:
     return FetchedPage(
         order=order(revisit=revisit), status=200, headers=headers, body=compressed, time=NOW, elapsed=0
     )
-
-
-def judged(tmp_path: Path, page: FetchedPage, mode: str = "instant") -> tuple[set[str], list[Any]]:
-    """Return the topics that a page gives rise to, and the sightings."""
-    messages = told(tmp_path, page, {"mode": mode})
-    return {message[0] for message in messages}, [fact for _, fact in emitted(messages, SIGHTINGS)]
 
 
 def told(tmp_path: Path, page: FetchedPage, frontier: dict[str, Any]) -> list[Message]:
@@ -226,29 +197,14 @@ def a_judge(runtime: Runtime) -> JudgeAgent:
 
 
 def test_a_revisited_page_tells_its_links_and_teaches_nothing(tmp_path: Path) -> None:
-    topics, facts = judged(tmp_path, a_page(revisit=Revisit(KNOWN, 900.0)))
-    assert topics == {SIGHTINGS.name}
+    messages = told(tmp_path, a_page(revisit=Revisit(KNOWN, 900.0)), {"mode": "instant"})
+    facts = [fact for _, fact in emitted(messages, SIGHTINGS)]
+    assert {message[0] for message in messages} == {SIGHTINGS.name}
     relisted = {fact for fact in facts if isinstance(fact, Relisted)}
     assert {url for fact in relisted for url in fact.links} == {f"{URL}news/1", "http://b.org/"}
     assert {(fact.url, fact.depth, fact.time, fact.since) for fact in relisted} == {(URL, 2, NOW, 900.0)}
     assert facts[-1] == Revisited(URL, 3, "changed", NOW, version=Version('"8"'))
     assert not (tmp_path / "kept").exists()
-
-
-def test_a_revisited_page_that_is_none_any_more_has_failed(tmp_path: Path) -> None:
-    missing = (
-        b"<html><head><title>404 Not Found</title></head><body>Page not found <a href=/1>1</a></body></html>"
-    )
-    _, facts = judged(tmp_path, a_page(missing, Revisit(KNOWN, 900.0)))
-    assert [(type(fact), fact.outcome) for fact in facts] == [(Revisited, "failed")]
-
-
-@pytest.mark.parametrize(("mode", "version"), [("instant", Version('"8"')), ("crawl", None)])
-def test_the_version_of_a_judged_page_is_told_where_pages_are_revisited(
-    tmp_path: Path, mode: str, version: Version | None
-) -> None:
-    _, facts = judged(tmp_path, a_page(), mode)
-    assert [fact.version for fact in facts if isinstance(fact, Judged)] == [version]
 
 
 # the judge, again
@@ -282,14 +238,9 @@ def first(tmp_path: Path) -> Revisit:
     return Revisit(own.version, own.time, True, *known, judged=own.time)
 
 
-def test_nothing_is_computed_where_pages_are_not_judged_again(tmp_path: Path) -> None:
-    _, facts = judged(tmp_path, a_page(), "crawl")
-    (own,) = [fact for fact in facts if isinstance(fact, Judged)]
-    assert (own.version, own.content, own.links, own.partitions, own.title) == (None, b"", b"", (), "")
-
-
 def test_of_a_page_that_is_as_it_was_its_own_partition_hears_alone(tmp_path: Path) -> None:
     known = first(tmp_path)
+    known.verdict["removed"] = True  # by a predicate that judges no more
     outcomes, linked, own = again(tmp_path / "again", HTML.replace(b"<body>", b"<body>22 November "), known)
     assert (outcomes, linked) == ([], {})
     assert (own.again, own.changed, own.verdict, own.partitions) == (3, False, {"alps": True}, known.partitions)
@@ -363,12 +314,6 @@ def test_what_a_judge_that_failed_could_not_tell_is_as_it_was(tmp_path: Path) ->
     examined = Examiner(Work.of(settings), [failing]).examined(Question(encode(a_page(revisit=known)), asked))
     assert examined.failure is not None
     assert examined.verdict == {"sport": True, "alps": True}
-
-
-def test_a_predicate_that_judges_no_more_makes_no_change(tmp_path: Path) -> None:
-    known = first(tmp_path)
-    known = msgspec.structs.replace(known, verdict=known.verdict | {"removed": True})
-    assert again(tmp_path / "again", HTML, known)[0] == []
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,9 @@ from scentline.agents.fetch.client import Client
 from scentline.agents.fetch.result import UNKNOWN, Early, Failure, Fetched, FetchError, Validators
 from scentline.agents.fetch.result import Answer as Answered
 from scentline.agents.fetch.robots import MAX_BYTES, Decision, Robots
-from scentline.agents.fetch.rules import MAX_WILD_RULES, MAX_WILDCARDS, own_groups, product
+from scentline.agents.fetch.rules import MAX_WILD_RULES, MAX_WILDCARDS, own_groups
 from scentline.streams.records import ROBOTS_BYTES, RobotsTxt
-from tests.agents.loopback import Answer, Request, response, serving, settings, untimed
+from tests.agents.loopback import Answer, Request, awaited, response, serving, settings, untimed
 from tests.cases import each_case
 
 RULES = b"""\xef\xbb\xbfUser-agent: *
@@ -57,18 +57,89 @@ def decide(site: Site, path: str = "/a") -> Decision:
     return asyncio.run(site.robots().allowed("http://example.org" + path))
 
 
-def test_the_rules_for_this_crawler_are_obeyed() -> None:
-    forbidden = Failure("refused", "robots.txt", crawl_delay=2.5)
-    assert decide(Site(found(RULES)), "/a") == Decision(True, 2.5)
-    assert decide(Site(found(RULES)), "/private/a") == Decision(False, 2.5, forbidden)
-    assert decide(Site(found(RULES)), "/private/open") == Decision(True, 2.5)
+VERSION = Validators('"1"', "Thu, 01 Jan 1970 00:00:00 GMT")
+DAY = 86_400.0
+OPEN, DELAYED = Decision(True), Decision(True, 2.5)
+FORBIDDEN = Decision(False, 2.5, Failure("refused", "robots.txt", crawl_delay=2.5))
+SHUT = Decision(False, None, Failure("refused", "robots.txt"))
+NONE, OTHER, MOVED = found(b""), "https://www.example.net/robots.txt", "http://example.org/moved.txt"
+SAME, BUSY, LOST = Answered(304, None, b""), Answered(500, None, b""), FetchError("retry", "connection")
 
 
-def test_the_product_name_is_matched_whole() -> None:
-    text = b"User-agent: Scent\nDisallow: /\n\nUser-agent: *\nDisallow: /b"
-    assert decide(Site(found(text)), "/a").allowed
-    assert not decide(Site(found(text)), "/b").allowed
-    assert not decide(Site(found(b"user agent : SCENTLINE/7.1 # us\nDisallow: /")), "/a").allowed
+def versioned(text: bytes) -> Answered:
+    return Answered(200, None, text, VERSION)
+
+
+def held(reason: str, wait: float) -> Decision:
+    return Decision(False, failure=Failure("retry", f"robots.txt {reason}", wait))
+
+
+#: What a site answers in turn, when which page of it may be asked for by that, and how often it is asked.
+TIMELINES: list[tuple[list[Answered | FetchError], list[tuple[float, str, Decision]], int]] = [
+    ([found(RULES)], [(0, "/a", DELAYED), (0, "/private/a", FORBIDDEN), (1, "/private/open", DELAYED)], 1),
+    ([found(RULES), NONE],
+     [(0, "/private", FORBIDDEN), (DAY - 1, "/private", FORBIDDEN), (DAY, "/private", OPEN)], 2),
+    ([found(b"User-agent: Scent\nDisallow: /\n\nUser-agent: *\nDisallow: /b")],
+     [(0, "/a", OPEN), (0, "/b", SHUT)], 1),
+    ([found(b"user agent : SCENTLINE/7.1 # us\nDisallow: /")], [(0, "/a", SHUT)], 1),
+    ([found(b"User-agent: *\nCrawl-delay: 1e12\nDisallow: /b")], [(0, "/a", Decision(True, DAY))], 1),
+    *(([Answered(status, None, b"")], [(0.0, "/a", OPEN)], 1) for status in (204, 301, 304, 401, 403, 404)),
+    *(
+        ([found(text)], [(0.0, "/a", OPEN)], 1)
+        for text in (b"", b"\xff\xfe\x00", b"<html><body>not found", b"Disallow: /\n", b"\0" * 9999)
+    ),
+    *(
+        ([answer, NONE],
+         [(0.0, "/a", held(why, 300.0)), (200.0, "/a", held(why, 100.0)), (300.0, "/a", OPEN)], 2)
+        for answer, why in (
+            (Answered(503, None, b""), "status 503"), (Answered(429, None, b""), "status 429"),
+            (FetchError("retry", "broken response"), "broken response"),
+            (FetchError("refused", "content encoding"), "content encoding"),
+        )
+    ),
+    ([Answered(503, None, b"", retry_after=900.0)], [(0, "/a", held("status 503", 900.0))], 1),
+    ([Answered(404, None, b""), BUSY], [(0, "/a", OPEN), (DAY, "/a", held("status 500", 300.0))], 2),
+    *(
+        ([versioned(RULES), answer],
+         [(0, "/a", DELAYED), (DAY, "/a", DELAYED), (29.9 * DAY, "/private", FORBIDDEN),
+          (29.9 * DAY + 299, "/a", DELAYED), (31 * DAY, "/a", held(why, 300.0))], 4)
+        for answer, why in ((BUSY, "status 500"), (LOST, "connection"))
+    ),
+    ([Answered(301, OTHER, b""), found(b"User-agent: *\nDisallow: /")], [(0, "/a", SHUT)], 2),
+    ([Answered(301, OTHER, b"")], [(0, "/a", OPEN)], 6),
+]  # fmt: skip
+
+
+@each_case(("answers", "steps", "asked"), TIMELINES)
+@awaited
+async def test_a_page_is_allowed_by_the_newest_robots_txt_that_could_be_had(
+    answers: list[Answered | FetchError], steps: list[tuple[float, str, Decision]], asked: int
+) -> None:
+    site = Site(*answers)
+    robots = site.robots(redirects=5)
+    for site.time, path, expected in steps:
+        assert await robots.allowed("http://example.org" + path) == expected
+    assert len(site.asked) == asked
+
+
+@each_case(
+    ("answers", "known"),
+    [
+        ([versioned(RULES), SAME, SAME, NONE], [UNKNOWN, VERSION, VERSION, VERSION]),
+        # The version of a redirect's end is none of its beginning.
+        ([Answered(301, MOVED, b""), versioned(RULES)] * 2, [UNKNOWN] * 4),
+    ],
+)
+@awaited
+async def test_another_robots_txt_than_the_known_one_is_asked_for(
+    answers: list[Answered | FetchError], known: list[Validators]
+) -> None:
+    site = Site(*answers)
+    robots = site.robots()
+    while len(site.known) < len(known):
+        await robots.allowed("http://example.org/private")
+        site.time += DAY
+    assert site.known == known
 
 
 @each_case(
@@ -87,119 +158,6 @@ def test_groups_are_kept_for_this_crawler_and_for_all(value: str, kept: str) -> 
     assert own_groups(f"User-Agent: {value}\nAllow: /", "x") == f"user-agent: {kept}\nAllow: /"
 
 
-def test_the_product_name_ends_at_its_version() -> None:
-    assert product("Bot") == "bot"
-    assert product("My-Bot (+https://example.org)") == "my-bot"
-
-
-@each_case("status", [204, 301, 304, 401, 403, 404, 410])
-def test_no_robots_txt_allows_everything(status: int) -> None:
-    assert decide(Site(Answered(status, None, b""))) == Decision(True)
-
-
-@each_case(
-    ("answer", "reason"),
-    [
-        (Answered(503, None, b""), "robots.txt status 503"),
-        (Answered(429, None, b""), "robots.txt status 429"),
-        (FetchError("retry", "broken response"), "robots.txt broken response"),
-        (FetchError("refused", "content encoding"), "robots.txt content encoding"),
-    ],
-)
-def test_a_robots_txt_that_cannot_be_had_allows_nothing_for_now(
-    answer: Answered | FetchError, reason: str
-) -> None:
-    site = Site(answer, found(b""))
-    robots = site.robots()
-
-    async def run() -> None:
-        url = "http://example.org/a"
-        assert await robots.allowed(url) == Decision(False, failure=Failure("retry", reason, 300.0))
-        site.time = 200.0
-        assert await robots.allowed(url) == Decision(False, failure=Failure("retry", reason, 100.0))
-        assert len(site.asked) == 1
-        site.time = 300.0
-        assert await robots.allowed(url) == Decision(True)
-
-    asyncio.run(run())
-
-
-def test_a_retry_after_says_when_to_ask_for_a_robots_txt_again() -> None:
-    site = Site(Answered(503, None, b"", retry_after=900.0))
-    asked_again = decide(site).failure
-    assert asked_again == Failure("retry", "robots.txt status 503", 900.0)
-
-
-VERSION = Validators('"1"', "Thu, 01 Jan 1970 00:00:00 GMT")
-
-
-def versioned(text: bytes) -> Answered:
-    return Answered(200, None, text, VERSION)
-
-
-def test_a_robots_txt_is_asked_for_again_only_if_it_has_changed() -> None:
-    site = Site(versioned(RULES), Answered(304, None, b""), Answered(304, None, b""), found(b""))
-    robots = site.robots()
-
-    async def run() -> None:
-        for day, allowed in enumerate((False, False, False, True)):
-            site.time = day * 86_400.0
-            assert (await robots.allowed("http://example.org/private")).allowed is allowed
-        assert site.known == [UNKNOWN, VERSION, VERSION, VERSION]
-
-    asyncio.run(run())
-
-
-def test_the_version_of_a_redirects_end_is_not_asked_of_its_beginning() -> None:
-    moved = Answered(301, "http://example.org/other.txt", b"")
-    site = Site(moved, versioned(RULES), moved, versioned(RULES))
-    robots = site.robots()
-
-    async def run() -> None:
-        for site.time in (0.0, 90_000.0):
-            await robots.allowed("http://example.org/private")
-        assert site.known == [UNKNOWN] * 4
-
-    asyncio.run(run())
-
-
-@each_case("answer", [Answered(500, None, b""), FetchError("retry", "connection")])
-def test_a_copy_stands_in_for_a_robots_txt_that_cannot_be_had_for_30_days(
-    answer: Answered | FetchError,
-) -> None:
-    site = Site(versioned(RULES), answer)
-    robots = site.robots()
-
-    async def run() -> None:
-        await robots.allowed("http://example.org/a")
-        for site.time in (86_400.0, 29.9 * 86_400):
-            assert (await robots.allowed("http://example.org/a")).allowed
-            refused = (await robots.allowed("http://example.org/private")).failure
-            assert refused == Failure("refused", "robots.txt", crawl_delay=2.5)
-        asked = len(site.asked)
-        site.time += 299.0
-        assert (await robots.allowed("http://example.org/a")).allowed
-        assert len(site.asked) == asked
-        site.time = 31 * 86_400.0
-        decision = await robots.allowed("http://example.org/a")
-        assert decision.failure is not None
-        assert decision.failure.kind == "retry"
-
-    asyncio.run(run())
-
-
-def test_that_there_was_no_robots_txt_does_not_stand_in_for_one_that_cannot_be_had() -> None:
-    site = Site(Answered(404, None, b""), Answered(503, None, b""))
-    robots = site.robots()
-
-    async def run() -> None:
-        assert (await robots.allowed("http://example.org/a")).allowed
-        site.time = 86_400.0
-        assert not (await robots.allowed("http://example.org/a")).allowed
-
-    asyncio.run(run())
-
-
 def test_a_robots_txt_that_comes_too_slowly_allows_nothing_for_now() -> None:
     async def ask(url: str, known: Validators) -> Answered:
         await asyncio.sleep(3600)
@@ -210,44 +168,19 @@ def test_a_robots_txt_that_comes_too_slowly_allows_nothing_for_now() -> None:
     assert decision.failure == Failure("retry", "robots.txt timeout", 300.0, unanswered=True)
 
 
-def test_sitemaps_are_announced_each_time_a_page_is_asked_for() -> None:
+@awaited
+async def test_sitemaps_are_announced_each_time_a_page_is_asked_for() -> None:
     lines = b"Sitemap: http://example.org/map.xml\nSitemap: file:///etc/passwd\n" * 2
     site = Site(versioned(lines), Answered(304, None, b""), found(b""))
     told: list[tuple[str, tuple[str, ...]]] = []
     robots = Robots(site.ask, settings(), lambda: site.time, lambda *found: told.append(found))
-
-    async def run() -> None:
-        for site.time in (0.0, 0.0, 90_000.0, 190_000.0):
-            assert (await robots.allowed("http://example.org/a")).allowed
-
-    asyncio.run(run())
+    for site.time in (0.0, 0.0, 90_000.0, 190_000.0):
+        assert (await robots.allowed("http://example.org/a")).allowed
     assert told == [("http://example.org", ("http://example.org/map.xml",))] * 3
 
 
-def test_rules_are_kept_for_a_day() -> None:
-    site = Site(found(RULES), found(b""))
-    robots = site.robots()
-
-    async def run() -> None:
-        for site.time, allowed in ((0.0, False), (86_399.0, False), (86_400.0, True)):
-            assert (await robots.allowed("http://example.org/private")).allowed is allowed
-        assert len(site.asked) == 2
-
-    asyncio.run(run())
-
-
-def test_redirects_are_followed_up_to_the_setting() -> None:
-    other = "https://www.example.net/robots.txt"
-    moved = Answered(301, other, b"")
-    site = Site(moved, found(b"User-agent: *\nDisallow: /"))
-    assert not decide(site).allowed
-    assert site.asked == ["http://example.org/robots.txt", other]
-    endless = Site(moved)
-    assert asyncio.run(endless.robots(redirects=5).allowed("http://example.org/a")).allowed
-    assert len(endless.asked) == 6
-
-
-def test_sites_are_told_apart_by_scheme_host_and_port() -> None:
+@awaited
+async def test_sites_are_told_apart_by_scheme_host_and_port() -> None:
     site = Site(found(b""))
     robots = site.robots()
     origins = [
@@ -256,30 +189,23 @@ def test_sites_are_told_apart_by_scheme_host_and_port() -> None:
         "http://example.org:8080",
         "http://www.example.org",
     ]
-
-    async def run() -> None:
-        for origin in origins:
-            await robots.allowed(f"{origin}/a")
-            await robots.allowed(f"{origin}/b")
-
-    asyncio.run(run())
+    for origin in origins:
+        await robots.allowed(f"{origin}/a")
+        await robots.allowed(f"{origin}/b")
     assert site.asked == [f"{origin}/robots.txt" for origin in origins]
 
 
-def test_concurrent_askers_share_one_fetch_and_one_that_gives_up_stops_no_other() -> None:
+@awaited
+async def test_concurrent_askers_share_one_fetch_and_one_that_gives_up_stops_no_other() -> None:
     site = Site(found(RULES))
     robots = site.robots()
-
-    async def run() -> None:
-        tasks = [asyncio.create_task(robots.allowed("http://example.org/a")) for _ in range(20)]
-        await asyncio.sleep(0)
-        tasks[0].cancel()
-        decisions = await asyncio.gather(*tasks[1:])
-        assert all(decision.allowed for decision in decisions)
-        with pytest.raises(asyncio.CancelledError):
-            await tasks[0]
-
-    asyncio.run(run())
+    tasks = [asyncio.create_task(robots.allowed("http://example.org/a")) for _ in range(20)]
+    await asyncio.sleep(0)
+    tasks[0].cancel()
+    decisions = await asyncio.gather(*tasks[1:])
+    assert all(decision.allowed for decision in decisions)
+    with pytest.raises(asyncio.CancelledError):
+        await tasks[0]
     assert len(site.asked) == 1
 
 
@@ -325,16 +251,6 @@ def test_rules_beyond_the_bounds_of_wildcards_forbid_more_and_allow_nothing() ->
     assert decide(Site(found(b"User-agent: *\nDisallow: /a" + b"*b" * MAX_WILDCARDS)), "/a").allowed
     nothing = f"User-agent: *\n{many}Disallow: *.php"
     assert not decide(Site(found(nothing.encode())), "/other").allowed
-
-
-def test_crawl_delay_is_at_most_a_day() -> None:
-    text = b"User-agent: *\nCrawl-delay: 1e12\nDisallow: /b"
-    assert decide(Site(found(text))) == Decision(True, 86_400.0)
-
-
-@each_case("text", [b"", b"\xff\xfe\x00", b"<html><body>not found", b"Disallow: /\n", b"\0" * 9999])
-def test_rubbish_allows_everything(text: bytes) -> None:
-    assert decide(Site(found(text))) == Decision(True)
 
 
 def through_client(answer: Answer, *paths: str, **changes: object) -> tuple[list[object], list[str]]:
@@ -390,32 +306,25 @@ class TestThroughTheClient:
         assert results[0] == Failure("refused", "robots.txt")
         assert isinstance(results[1], Fetched)
 
-    def test_a_server_error_on_robots_txt_holds_the_page_back(self) -> None:
-        results, targets = through_client(by_path(response(b"", "500 X")), "/a")
-        assert results == [Failure("retry", "robots.txt status 500", 300.0)]
-        assert targets == ["/robots.txt"]
-
     def test_it_is_not_asked_where_the_operator_says_so(self) -> None:
         results, targets = through_client(by_path(response(RULES)), "/private", robots=False)
         assert isinstance(results[0], Fetched)
         assert targets == ["/private"]
 
-    def test_a_client_that_closes_ends_the_fetch_of_robots_txt(self) -> None:
+    @awaited
+    async def test_a_client_that_closes_ends_the_fetch_of_robots_txt(self) -> None:
         asked = asyncio.Event()
 
         async def answer(request: Request, writer: asyncio.StreamWriter) -> None:
             asked.set()
             await asyncio.sleep(3600)
 
-        async def run() -> None:
-            async with serving(answer) as server:
-                async with Client(settings(robots=True), lambda: 0.0) as client:
-                    task = asyncio.create_task(client.fetch(server.origin + "/a"))
-                    await asked.wait()
-                with pytest.raises(asyncio.CancelledError):
-                    await task
-
-        asyncio.run(run())
+        async with serving(answer) as server:
+            async with Client(settings(robots=True), lambda: 0.0) as client:
+                task = asyncio.create_task(client.fetch(server.origin + "/a"))
+                await asked.wait()
+            with pytest.raises(asyncio.CancelledError):
+                await task
 
 
 class Changing:
@@ -489,7 +398,8 @@ def test_a_fetcher_that_is_handed_what_was_told_goes_on_as_if_it_had_never_died(
         FetchError("refused", "address 10.0.0.1"),
     ],
 )
-def test_a_robots_txt_that_is_too_long_or_that_nobody_sent_is_told_to_nobody(
+@awaited
+async def test_a_robots_txt_that_is_too_long_or_that_nobody_sent_is_told_to_nobody(
     answer: Answered | FetchError,
 ) -> None:
     told: list[RobotsTxt] = []
@@ -497,23 +407,17 @@ def test_a_robots_txt_that_is_too_long_or_that_nobody_sent_is_told_to_nobody(
     async def tell(one: RobotsTxt) -> None:
         told.append(one)
 
-    async def run() -> None:
-        robots = Site(answer).robots()
-        robots.publish = tell
-        await robots.allowed("http://example.org/a")
-
-    asyncio.run(run())
+    robots = Site(answer).robots()
+    robots.publish = tell
+    await robots.allowed("http://example.org/a")
     assert told == []
 
 
 @each_case("text", [b"no Zstandard", zstandard.compress(b"User-agent: *\nDisallow: /" * 10**6)])
-def test_hostile_texts_are_read_within_bounds_or_fetched_anew(text: bytes) -> None:
+@awaited
+async def test_hostile_texts_are_read_within_bounds_or_fetched_anew(text: bytes) -> None:
     site = Site(found(b"User-agent: *\nDisallow: /"))
-
-    async def run() -> None:
-        robots = site.robots(robots=True)
-        await robots.take_up(RobotsTxt("http://example.org/robots.txt", 100.0, text))
-        assert not (await robots.allowed("http://example.org/a")).allowed
-
-    asyncio.run(run())
+    robots = site.robots(robots=True)
+    await robots.take_up(RobotsTxt("http://example.org/robots.txt", 100.0, text))
+    assert not (await robots.allowed("http://example.org/a")).allowed
     assert len(site.asked) == (text == b"no Zstandard")

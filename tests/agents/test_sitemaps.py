@@ -15,6 +15,7 @@ from scentline.agents.fetch.result import UNKNOWN, Answer, FetchError, Validator
 from scentline.agents.fetch.sitemaps import Kind, Sitemaps, believed
 from scentline.models.dates import seconds_of
 from scentline.streams.settings import RevisitSettings
+from tests.agents.loopback import awaited
 from tests.cases import each_case
 from tests.patience import PATIENCE
 
@@ -117,11 +118,10 @@ class TestWalking:
         assert web.names() == ["i", "a"]
 
     def test_a_redirect_is_followed_on_its_host_alone(self) -> None:
-        web = Web(
-            a=Answer(301, f"{HOST}/b", b""), b=urlset(f"{HOST}/1"), c=Answer(301, "http://other.org/", b"")
-        )
-        assert walk(web, web.sitemaps(), f"{HOST}/a", f"{HOST}/c") == [f"{HOST}/1"]
-        assert web.names() == ["a", "c", "b"]
+        away, refused = Answer(301, "http://other.org/", b""), FetchError("refused", "body over 10 bytes")
+        web = Web(a=Answer(301, f"{HOST}/b", b""), b=urlset(f"{HOST}/1"), c=away, d=refused)
+        assert walk(web, web.sitemaps(), *(f"{HOST}/{name}" for name in "acde")) == [f"{HOST}/1"]
+        assert web.names() == ["a", "c", "d", "e", "b"]
 
     def test_indexes_in_circles_and_without_end_come_to_one(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, "MAX_FILES", 10)
@@ -133,7 +133,8 @@ class TestWalking:
         walk(deep, deep.sitemaps(), f"{HOST}/d0")
         assert deep.names() == ["d0", "d1", "d2"]
 
-    def test_what_nobody_expected_of_one_file_ends_its_host_for_now_and_no_other(self) -> None:
+    @awaited
+    async def test_what_nobody_expected_of_one_file_ends_its_host_for_now_and_no_other(self) -> None:
         web = Web(a=urlset(f"{HOST}/1"))
 
         def broken() -> None:
@@ -141,22 +142,18 @@ class TestWalking:
 
         web.on_ask = broken
         sitemaps = web.sitemaps()
-
-        async def run() -> None:
-            worker = asyncio.create_task(sitemaps.work(web.tell))
-            sitemaps.announce("http://broken.org", ("http://broken.org/a",))
-            async with asyncio.timeout(PATIENCE):
-                while sitemaps.reading:
-                    await asyncio.sleep(0.001)
-                web.on_ask = lambda: None
-                sitemaps.announce(HOST, (f"{HOST}/a",))
-                while not web.told:
-                    await asyncio.sleep(0.001)
-            assert web.told == [f"{HOST}/1"]
-            worker.cancel()
-            await asyncio.gather(worker, return_exceptions=True)
-
-        asyncio.run(run())
+        worker = asyncio.create_task(sitemaps.work(web.tell))
+        sitemaps.announce("http://broken.org", ("http://broken.org/a",))
+        async with asyncio.timeout(PATIENCE):
+            while sitemaps.reading:
+                await asyncio.sleep(0.001)
+            web.on_ask = lambda: None
+            sitemaps.announce(HOST, (f"{HOST}/a",))
+            while not web.told:
+                await asyncio.sleep(0.001)
+        assert web.told == [f"{HOST}/1"]
+        worker.cancel()
+        await asyncio.gather(worker, return_exceptions=True)
 
     def test_no_more_urls_are_taken_than_the_setting_says(self) -> None:
         web = Web(
@@ -179,14 +176,6 @@ class TestWalking:
         assert web.asked == [("i", UNKNOWN), ("a", UNKNOWN), ("i", UNKNOWN), ("a", VERSION)]
         assert web.hinted == {}
 
-    def test_a_sitemap_that_changed_tells_what_is_new_in_it(self) -> None:
-        web = Web(a=dated(x="2024-01-01", y="2024-01-01"))
-        sitemaps = web.sitemaps()
-        assert len(walk(web, sitemaps, f"{HOST}/a")) == 2
-        web.time = 86_400.0
-        web.files[f"{HOST}/a"] = Answer(200, None, dated(x="2024-01-01", y="2024-01-02", z="2024-01-01"))
-        assert walk(web, sitemaps, f"{HOST}/a") == [f"{HOST}/z"]
-
     @each_case("trouble", [FetchError("retry", "timeout"), Answer(503, None, b""), Answer(429, None, b"")])
     def test_a_host_in_trouble_is_let_be_and_read_whole_the_next_day(
         self, trouble: FetchError | Answer
@@ -199,15 +188,16 @@ class TestWalking:
         web.files[f"{HOST}/a"] = urlset(f"{HOST}/2")
         assert walk(web, sitemaps, f"{HOST}/i") == [f"{HOST}/2", f"{HOST}/1"]
 
-    def test_one_file_that_is_refused_or_missing_stops_no_other(self) -> None:
-        web = Web(a=FetchError("refused", "body over 10 bytes"), c=urlset(f"{HOST}/1"))
-        assert walk(web, web.sitemaps(), f"{HOST}/a", f"{HOST}/b", f"{HOST}/c") == [f"{HOST}/1"]
-
     def test_a_host_that_asks_to_be_left_alone_is_asked_no_more(self) -> None:
         web = Web(i=index(f"{HOST}/a"), a=urlset(f"{HOST}/1"))
         sitemaps = web.sitemaps()
         web.on_ask = lambda: sitemaps.stop("example.org")
         assert walk(web, sitemaps, f"{HOST}/i") == []
+        assert web.names() == ["i"]
+        feeds = web.sitemaps(revisit=KEEPING_UP)
+        feeds.seen(f"{HOST}/", naming("/f"))
+        feeds.stop("example.org")
+        assert walked(web, feeds, lambda: None) == []
         assert web.names() == ["i"]
 
 
@@ -231,12 +221,6 @@ class TestBelief:
         past = sorted(date for date in dates if date is not None and date <= now)
         crowded = len(past) >= 10 and past[-(len(past) // 2) - 1] > past[-1] - (60 if feed else 3600)
         assert found == [None if crowded or date is None or date > now else date for date in dates]
-
-    def test_a_file_whose_dates_are_all_when_it_was_made_tells_of_no_change(self) -> None:
-        dates = [Dated(str(number), NOW - number) for number in range(1000)]
-        assert set(times_of(believed(Listing(), dates, NOW))) == {None}
-        old = [Dated(str(number), NOW - 1e6 * number) for number in range(1, 1001)]
-        assert None not in times_of(believed(Listing(), [*dates, *old], NOW))
 
 
 class TestKeepingUp:
@@ -328,13 +312,11 @@ class TestFeeds:
         told = walked(web, sitemaps, lambda: sitemaps.seen(f"{HOST}/a/b", naming("../feed")))
         assert told == [f"{HOST}/x", f"{HOST}/y"]
         assert (web.kinds, web.hinted) == (["feed"], {"x": NOW - 3600})
-
-    def test_so_is_a_page_that_is_one(self) -> None:
-        web = Web(feed=feed(x="2024-03-10"))
-        web.time = NOW
-        sitemaps = web.sitemaps(revisit=KEEPING_UP)
-        told = walked(web, sitemaps, lambda: sitemaps.asked(f"{HOST}/feed", "application/rss+xml"))
-        assert told == [f"{HOST}/x"]
+        web.files[f"{HOST}/atom"], web.files[f"{HOST}/map"] = feed(z="2024-03-10"), urlset(f"{HOST}/1")
+        web.time += 86_400
+        media_type = "application/rss+xml"
+        assert walked(web, sitemaps, lambda: sitemaps.asked(f"{HOST}/atom", media_type)) == [f"{HOST}/z"]
+        assert walk(web, sitemaps, f"{HOST}/map") == [f"{HOST}/1"], "it has a turn of its own"
 
     def test_it_is_read_again_when_its_host_is_asked_for_any_page(self) -> None:
         web = Web(feed=feed(x="2024-03-10T10:00:00Z"))
@@ -349,14 +331,6 @@ class TestFeeds:
         assert web.hinted == {"x": NOW - 7200, "y": NOW + 300}
         assert walked(web, sitemaps, lambda: sitemaps.asked("http://other.org/1", "text/html")) == []
         assert len(web.asked) == 2
-
-    def test_sitemaps_and_feeds_have_turns_of_their_own(self) -> None:
-        web = Web(map=urlset(f"{HOST}/1"), feed=feed(x="2024-03-10"))
-        web.time = NOW
-        sitemaps = web.sitemaps(revisit=KEEPING_UP)
-        walk(web, sitemaps, f"{HOST}/map")
-        assert walked(web, sitemaps, lambda: sitemaps.seen(f"{HOST}/", naming("/feed"))) == [f"{HOST}/x"]
-        assert web.kinds == ["sitemap", "feed"]
 
     def test_only_a_hosts_own_feeds_count_and_few_of_them(self) -> None:
         web = Web(**{f"f{number}": feed(x="2024-03-10") for number in range(20)})
@@ -379,12 +353,3 @@ class TestFeeds:
         sitemaps.seen(f"{HOST}/", naming("/feed"))
         sitemaps.asked(f"{HOST}/feed", "application/rss+xml")
         assert not sitemaps.reading
-
-    def test_a_host_that_asks_to_be_left_alone_is_asked_for_none(self) -> None:
-        web = Web(f1=feed(x="2024-03-10"), f2=feed(y="2024-03-10"))
-        web.time = NOW
-        sitemaps = web.sitemaps(revisit=KEEPING_UP)
-        sitemaps.seen(f"{HOST}/", naming("/f1"))
-        sitemaps.stop("example.org")
-        assert walked(web, sitemaps, lambda: sitemaps.seen(f"{HOST}/", naming("/f2"))) == []
-        assert web.asked == []
