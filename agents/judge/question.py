@@ -71,7 +71,7 @@ class Question(msgspec.Struct, array_like=True, frozen=True):
 
 
 class Examined(msgspec.Struct, array_like=True, frozen=True):
-    """An examined page. Where pages are judged again, ``content``, ``links`` and ``excerpts`` are `Judged`'s."""
+    """An examined page; ``content``, ``links`` and ``excerpts`` are those of `Judged`."""
 
     #: Without its text.
     page: Page

@@ -1,5 +1,6 @@
 import asyncio
 import random
+from collections.abc import Sequence
 
 import msgspec
 import pytest
@@ -75,7 +76,7 @@ def held(reason: str, wait: float) -> Decision:
 
 
 #: What a site answers in turn, when which page of it may be asked for by that, and how often it is asked.
-TIMELINES: list[tuple[list[Answered | FetchError], list[tuple[float, str, Decision]], int]] = [
+TIMELINES: list[tuple[Sequence[Answered | FetchError], list[tuple[float, str, Decision]], int]] = [
     ([found(RULES)], [(0, "/a", DELAYED), (0, "/private/a", FORBIDDEN), (1, "/private/open", DELAYED)], 1),
     ([found(RULES), NONE],
      [(0, "/private", FORBIDDEN), (DAY - 1, "/private", FORBIDDEN), (DAY, "/private", OPEN)], 2),
@@ -113,7 +114,7 @@ TIMELINES: list[tuple[list[Answered | FetchError], list[tuple[float, str, Decisi
 @each_case(("answers", "steps", "asked"), TIMELINES)
 @awaited
 async def test_a_page_is_allowed_by_the_newest_robots_txt_that_could_be_had(
-    answers: list[Answered | FetchError], steps: list[tuple[float, str, Decision]], asked: int
+    answers: Sequence[Answered | FetchError], steps: list[tuple[float, str, Decision]], asked: int
 ) -> None:
     site = Site(*answers)
     robots = site.robots(redirects=5)

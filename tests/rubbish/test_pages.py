@@ -4,8 +4,8 @@ import resource
 import subprocess
 import sys
 
-from scentline.agents.judge.parse import parse
 from scentline.agents.judge.judges import Language
+from scentline.agents.judge.parse import parse
 from scentline.models.duplicates import sketch
 from scentline.models.predicate import View
 from scentline.models.predicate import parse as predicate
