@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from scentline.agents.fetch import guard, listings, pool, resolver, robots, servers, sitemaps, wire
+from scentline.agents.fetch import guard, listings, pool, resolver, robots, servers, sitemaps
 from scentline.agents.fetch.guard import names_contact
 from scentline.agents.frontier.orders import SLOW_SECONDS
 from scentline.models.frontier import politeness
@@ -60,7 +60,7 @@ def test_every_file_that_is_named_is_there() -> None:
         ("`revisit.shortest_seconds`, 10 minutes", RevisitSettings().shortest_seconds, 600.0),
         ("kept open for ten seconds", pool.IDLE_SECONDS, 10.0),
         ("128, and 32 KiB", (pool.HEADERS, pool.HEADER_BYTES), (128, 32 * 1024)),
-        ("512 KiB, and as much as the body", wire.FRAMING_BYTES, 512 * 1024),
+        ("512 KiB, and as much as the body", pool.FRAMING_BYTES, 512 * 1024),
         ("after three seconds that one", SLOW_SECONDS, 3.0),
         ("if the operator asks for them with", FETCH.sitemaps, False),
         ("The 83 ports that browsers block", len(guard.BAD_PORTS), 83),

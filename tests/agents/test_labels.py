@@ -54,7 +54,7 @@ def test_gzip_is_read_by_its_suffix(tmp_path: Path) -> None:
         ("http://a.org/\t", "single dots"),
         ("http://a.org/\tA..B", "single dots"),
         (b"http://a.org/\t\xff", "can't decode"),
-        ("http://a.org/\t" + "A" * 5000, "at most 4000 bytes"),
+        ("http://a.org/\t" + "A" * 5000, "lines of 4000 bytes"),
     ],
 )
 def test_wrong_line_is_an_error_that_names_file_and_line(
