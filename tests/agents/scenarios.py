@@ -1,0 +1,438 @@
+"""Scenarios of the frontier: facts go in; rows, orders and facts come out.
+
+`Frontiers` starts a `Scenario`: a frontier agent on real tables, on a clock that the test turns. Facts are
+absorbed in the partition of what they change, and each `hear` ends a group, as in a crawl.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from scentline.agents.crawl.connect import open_journal
+from scentline.agents.frontier.agent import FrontierAgent
+from scentline.agents.frontier.hosts import host_of
+from scentline.agents.frontier.keys import (
+    children_of,
+    host_key,
+    hub_key,
+    hub_of,
+    page_key,
+    parent_key,
+    totals_of,
+    visit_key,
+    visit_of,
+)
+from scentline.agents.frontier.orders import SLOW_SECONDS
+from scentline.agents.frontier.rows import (
+    Choice,
+    FrontierRow,
+    FrontierShard,
+    HostRow,
+    HubRow,
+    PageRow,
+    ParentRow,
+    TotalsRow,
+    VisitRow,
+    identifiers_in,
+)
+from scentline.models.interest.features import BASE, token
+from scentline.models.page import Link
+from scentline.models.url import host, identifier
+from scentline.models.verdict import FAILED, Verdict
+from scentline.streams.app import create_app
+from scentline.streams.outbox import Message
+from scentline.streams.records import (
+    Change,
+    Count,
+    Decoder,
+    FetchOrder,
+    Judged,
+    Label,
+    Linked,
+    Outcome,
+    PredicateDefinition,
+    Revisited,
+)
+from scentline.streams.runtime import Runtime
+from scentline.streams.settings import Settings
+from scentline.streams.topics import CHANGES, EVIDENCE, FETCHES, OUTCOMES, SIGHTINGS, partition_of
+from scentline.streams.transport.publisher import JournalPublisher
+from tests.agents.cells import a_cells, add, teach
+from tests.agents.shards import disk, emitted, take_in, write
+from tests.reference.counts import Counts
+
+NOW = 1_000_000.0
+DAY = 86_400.0
+YES: Verdict = {"p": True}
+NO: Verdict = {"p": False}
+#: What a page's request is counted under beside its verdict, and a request without one.
+CAME: Verdict = {FAILED: False}
+GONE: Verdict = {FAILED: True}
+
+_decode_order = Decoder[FetchOrder](FetchOrder)
+
+
+class Frontiers:
+    """Starts scenarios, one after the other, on tables that are emptied for each; opening them takes long."""
+
+    def __init__(self, directory: Path, resources: ExitStack) -> None:
+        self._directory, self._resources = directory, resources
+        self.tables = resources.enter_context(disk(directory / "tables"))
+        self._publishers: dict[int, JournalPublisher] = {}
+
+    def __call__(self, **changed: Any) -> "Scenario":
+        """Start with empty tables. Settings are of the frontier, or a section's where they are dictionaries."""
+        self.tables.clear()
+        return self.again(changed)
+
+    def again(self, changed: dict[str, Any], *, taken_up: bool = True) -> "Scenario":
+        """Start on the tables as they are."""
+        given: dict[str, Any] = {"frontier": {"policy": "linkage", "explore": 0.0}}
+        given |= {"fetch": {"delay_seconds": 0.0}, "learn": {"semantic": ""}, "streams": {"partitions": 1}}
+        for name, value in changed.items():
+            section = name if isinstance(value, dict) else "frontier"
+            given[section] = given.get(section, {}) | (value if isinstance(value, dict) else {name: value})
+        data = self._directory / f"data-{given['streams']['partitions']}"
+        settings = Settings.model_validate({"data": data, **given})
+        return Scenario(self, self._runtime(settings), changed, taken_up=taken_up)
+
+    def _runtime(self, settings: Settings) -> Runtime:
+        partitions = settings.streams.partitions
+        if partitions not in self._publishers:
+            journal = self._resources.enter_context(open_journal(settings))
+            self._publishers[partitions] = JournalPublisher(journal, lambda: NOW)
+
+        def fail(error: BaseException) -> None:
+            raise error
+
+        return Runtime(create_app(settings), settings, self._publishers[partitions], fail)
+
+
+@contextmanager
+def frontiers(directory: Path) -> Iterator[Frontiers]:
+    """Give what starts scenarios, in a directory."""
+    with ExitStack() as resources:
+        yield Frontiers(directory, resources)
+
+
+class Scenario:
+    """A frontier agent with its shards, on a clock that the test turns; ``orders`` are all that it gave."""
+
+    def __init__(
+        self, start: Frontiers, runtime: Runtime, changed: dict[str, Any], *, taken_up: bool, now: float = NOW
+    ) -> None:
+        self._start, self._changed = start, changed
+        self.now = now
+        self.orders: list[FetchOrder] = []
+        #: The pages that the last facts had scored anew.
+        self.touched: set[bytes] = set()
+        runtime.clock = lambda: self.now
+        self.runtime = runtime
+        self.agent = agent = FrontierAgent(runtime)
+        agent.inbox.commit_soon = lambda shard: None  # type: ignore[method-assign]  # there is no event loop
+        self.follow("p")
+        partitions = range(runtime.publisher.partitions(SIGHTINGS.name))
+        self.shards: list[FrontierShard] = [
+            start.tables.shard(FrontierRow, SIGHTINGS, partition) for partition in partitions
+        ]
+        for partition, shard in enumerate(self.shards):
+            agent.inbox.shards[partition] = shard
+            agent.opened(shard)
+        if taken_up:
+            self.take_up()
+
+    # what happens around it
+
+    def follow(self, *predicates: str) -> None:
+        """Define predicates."""
+        for predicate in predicates:
+            self.agent.heard_predicate(PredicateDefinition(name=predicate, expression='"ski"'))
+
+    def like(self, *, base: tuple[int, int] = (10_000, 1_000), predicate: str = "p", **hits: int) -> None:
+        """Teach how many of a hundred pages with a token in their URL satisfy a predicate, where ten do."""
+        counts = {token(name): {predicate: (1_000, 10 * number)} for name, number in hits.items()}
+        teach(self.agent.candidates.scorer, a_cells({BASE: {predicate: base}} | counts))
+        self.agent.candidates.learned()
+
+    def restart(self, *, taken_up: bool = True, **changed: Any) -> "Scenario":
+        """Return another process on the tables as they were last written, at the same time."""
+        again = self._start.again(self._changed | changed, taken_up=False)
+        again.now = self.now
+        if taken_up:
+            again.take_up()
+        return again
+
+    def take_up(self) -> None:
+        """Take up all that shards were opened with."""
+        while self.agent.candidates.opening:
+            self.agent.candidates.take_up(self.now)
+        self.commit()
+
+    # facts in
+
+    def hear(self, *facts: Any, at: int | None = None) -> list[Message]:
+        """Absorb facts as a group; return what it sends. ``at`` is their partition, where it is not plain."""
+        messages = self.absorb(*facts, at=at)
+        return messages + self.commit()
+
+    def absorb(self, *facts: Any, at: int | None = None) -> list[Message]:
+        """Absorb facts, of which nothing is written yet."""
+        messages: list[Message] = []
+        for shard in self.shards:
+            own = [fact for fact in facts if (self.partition_of(fact) if at is None else at) == shard.partition]
+            messages += take_in(shard, self.agent, *own) if own else []
+        return messages
+
+    def commit(self) -> list[Message]:
+        """End the groups of all shards; return what they send besides."""
+        messages: list[Message] = []
+        self.touched = set().union(*self.agent.book.touched.values())
+        for shard in self.shards:
+            messages += write(shard)
+            self.agent.committed(shard)
+        return messages
+
+    def deliver(self, messages: Iterable[Message]) -> list[Message]:
+        """Absorb the sightings among messages, where they were sent."""
+        found = emitted(messages, SIGHTINGS)
+        return [message for partition, fact in found for message in self.hear(fact, at=partition)]
+
+    def partition_of(self, fact: Any) -> int:
+        """Return the partition of what a fact changes: of links' targets, and else of its URL."""
+        if len(self.shards) == 1:
+            return 0
+        url = fact.links[0].url if isinstance(fact, Linked) else fact.url
+        return partition_of(host(url), len(self.shards))
+
+    # orders, and how fetches end
+
+    def order(self, after: float = 0.0) -> list[FetchOrder]:
+        """Let time pass; return what is ordered then."""
+        self.now += after
+        self.agent._keep_time(self.now)
+        if not self.agent.selection.choose(self.now):
+            self.agent._look_for_more()
+        ordered = orders_in(self.commit())
+        self.orders += ordered
+        return ordered
+
+    def ordered(self, after: float = 0.0) -> list[str]:
+        """Let time pass; return the URLs of what is ordered then."""
+        return [order.url for order in self.order(after)]
+
+    def exhaust(self) -> list[str]:
+        """Return the URLs that are ordered, in their order, until there are no more; nothing is answered."""
+        found: list[str] = []
+        while more := self.ordered(after=SLOW_SECONDS):
+            found += more
+        return found
+
+    def choose(self, predicate: str = "p") -> str | None:
+        """Order the next page for a predicate, whatever windows and turns allow, in a group that stays open."""
+        picked = self.agent.candidates.pick(predicate, self.now)
+        if picked is None:
+            return None
+        shard, row, explored, probability = picked
+        choice = Choice(predicate, self.agent.settings.policy, explored, probability, 0.0, self.now)
+        self.agent.leases.order(shard, row, choice, self.now)
+        return row.url
+
+    def choices(self, predicate: str = "p") -> list[str]:
+        """Order pages for a predicate until there is none to choose."""
+        return list(iter(lambda: self.choose(predicate) or "", ""))
+
+    def sweep(self, steps: int = 1_000) -> int:
+        """Sweep a round; return its steps."""
+        return next(step for step in range(1, steps) if self.agent.candidates.sweep.step(self.now))
+
+    def answer(self, order: FetchOrder, outcome: str = "unchanged", **said: Any) -> list[Message]:
+        """Answer an order: a new page by a verdict that it satisfies, a revisit by its outcome.
+
+        The outcome "changed" of a judged page's visit is another verdict on it.
+        """
+        if order.revisit is None:
+            verdict = said.pop("verdict", YES)
+            return self.hear(Judged(order.url, verdict, self.now, **said))
+        again = order.revisit.again
+        if again and outcome == "changed":
+            content = str(self.now).encode()
+            return self.hear(
+                Judged(order.url, YES, self.now, content=content, again=order.order, changed=True, **said)
+            )
+        return self.hear(Revisited(order.url, order.order, outcome, self.now, again=again, **said))
+
+    def crawl(self, rounds: int, after: float, outcome: Callable[[FetchOrder], str] | None = None) -> None:
+        """Let time pass in rounds, and have each order answered at once."""
+        for _ in range(rounds):
+            for order in self.order(after):
+                self.answer(order, outcome(order) if outcome is not None else "unchanged")
+
+    def lease(self, url: str, attempt: int = 1, **changed: Any) -> None:
+        """Have a page be as its order leaves it, with what is ``changed`` besides."""
+        row = self.page(url)
+        row.state, row.attempts, row.lease = "leased", attempt, self.now + 100.0
+        for name, value in changed.items():
+            setattr(row, name, value)
+        self._put(url, page_key(url), row)
+
+    def lease_visit(self, url: str) -> int:
+        """Have the row of a hub or judged page be as the order of a visit leaves it; return its number."""
+        hub = hub_of(self.shard(url), url)
+        row = hub or self.visit(url)
+        row.orders, row.lease = row.orders + 1, 1e12
+        self._put(url, hub_key(url) if hub else visit_key(url), row)
+        return row.orders
+
+    def host_fails(self, name: str, *failure: Any, **why: Any) -> None:
+        """Have a host fail, as the end of a fetch does: in its row, and for its clock."""
+        row = self.host(name)
+        row.state.failed(*failure, **why)
+        self._put(f"http://{name}/", host_key(name), row)
+        self.agent.candidates.clocks.told(name, lambda state: state.failed(*failure, **why))
+
+    def _put(self, url: str, key: bytes, row: FrontierRow) -> None:
+        shard = self.shard(url)
+        shard.put(key, row)
+        write(shard)
+
+    # what there is
+
+    @property
+    def flying(self) -> set[str]:
+        """The URLs in flight."""
+        return set(self.agent.candidates.flights)
+
+    def queued(self, predicate: str = "p") -> set[str]:
+        """Return the URLs in a predicate's queue."""
+        return set(self.agent.candidates.queues[predicate])
+
+    def shard(self, url: str) -> FrontierShard:
+        """Return the shard of a URL."""
+        return self.shards[partition_of(host(url), len(self.shards))]
+
+    def known(self, url: str) -> bool:
+        """Tell whether there is a row of a URL."""
+        return self.shard(url).get(page_key(url)) is not None
+
+    def page(self, url: str) -> PageRow:
+        """Return the row of a URL."""
+        row = self.shard(url).get(page_key(url))
+        assert isinstance(row, PageRow)
+        return row
+
+    def state(self, url: str) -> str:
+        """Return the state of a URL."""
+        return self.page(url).state
+
+    def visit(self, url: str) -> VisitRow:
+        """Return the row of a judged page's visits."""
+        row = visit_of(self.shard(url), url)
+        assert row is not None
+        return row
+
+    def hub(self, url: str) -> HubRow:
+        """Return the row of a hub."""
+        row = hub_of(self.shard(url), url)
+        assert row is not None
+        return row
+
+    def host(self, name: str) -> HostRow:
+        """Return the row of a host, a new one where there is none."""
+        return host_of(self.shard(f"http://{name}/"), name)
+
+    def parent(self, url: str, at: int = 0) -> ParentRow:
+        """Return the row of a linking page in a partition."""
+        row = self.shards[at].get(parent_key(identifier(url)))
+        assert isinstance(row, ParentRow)
+        return row
+
+    def children(self, url: str, at: int = 0) -> dict[bytes, tuple[Verdict, int]]:
+        """Return the verdicts on a linking page's targets in a partition, and the positions of the links."""
+        return judged_of(self.shards[at], url)
+
+    def totals(self, at: int = 0) -> TotalsRow:
+        """Return the totals of a partition."""
+        return totals_of(self.shards[at])
+
+
+# facts
+
+
+def linked(
+    source: str, targets: Iterable[str], verdict: Verdict = YES, words: Iterable[str] = (), **said: Any
+) -> Linked:
+    """Return what is said of a judged page's links, which have words of their own."""
+    links = tuple(Link(target, ("anchor", f"to{place}"), (), place) for place, target in enumerate(targets))
+    given: dict[str, Any] = {"depth": 0, "links": links, "partitions": (0,)} | said
+    return Linked(identifier(source), source, verdict=verdict, words=tuple(words), **given)
+
+
+# messages out
+
+
+def sent(messages: Iterable[Message]) -> list[Any]:
+    """Return the sightings among messages."""
+    return [fact for _, fact in emitted(messages, SIGHTINGS)]
+
+
+def counted(messages: Iterable[Message]) -> Counts:
+    """Add up the evidence among messages."""
+    counts = Counts()
+    for _, fact in emitted(messages, EVIDENCE):
+        if isinstance(fact, Count):
+            add(counts, fact)
+    return counts
+
+
+def labels(messages: Iterable[Message]) -> list[Label]:
+    """Return the labels among messages."""
+    return [fact for _, fact in emitted(messages, EVIDENCE) if isinstance(fact, Label)]
+
+
+def orders_in(messages: Iterable[Message]) -> list[FetchOrder]:
+    """Return the fetch orders among messages."""
+    return [_decode_order(value or b"") for topic, _, _, value in messages if topic == FETCHES.name]
+
+
+def changes(messages: Iterable[Message]) -> list[Change]:
+    """Return the changes of matches among messages."""
+    return [
+        msgspec.json.decode(value or b"", type=Change)
+        for topic, _, _, value in messages
+        if topic == CHANGES.name
+    ]
+
+
+def outcomes(messages: Iterable[Message]) -> list[Outcome]:
+    """Return the outcomes among messages."""
+    found = [value or b"" for topic, _, _, value in messages if topic == OUTCOMES.name]
+    return [msgspec.json.decode(value, type=Outcome) for value in found]
+
+
+# rows
+
+
+def links_of(row: ParentRow) -> dict[bytes, tuple[int, str]]:
+    """Return the position of each target's link, and what it says."""
+    return dict(zip(identifiers_in(row.targets), zip(row.positions, row.said, strict=True), strict=True))
+
+
+def judged_of(shard: FrontierShard, url: str) -> dict[bytes, tuple[Verdict, int]]:
+    """Return the verdicts on a linking page's targets in a shard, and the positions of the links."""
+    row = children_of(shard, identifier(url))
+    found = zip(row.judged.items(), row.positions, strict=True)
+    return {target: (verdict, position) for (target, verdict), position in found}
+
+
+def urls(count: int, hosts: int = 1) -> list[str]:
+    """Return pages of some hosts in turn."""
+    return [f"http://h{number % hosts}.org/{number}" for number in range(count)]
+
+
+def visits_by_url(orders: Sequence[FetchOrder]) -> Counter[str]:
+    """Return how often each URL was ordered."""
+    return Counter(order.url for order in orders)

@@ -1,0 +1,223 @@
+"""What a frontier starts with: what is in flight at once, the best first, and all of it in the end."""
+
+from collections.abc import Iterable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.msgpack import encode as pack
+
+from scentline.agents.frontier.keys import EARLIER_PREFIXES, LEASED_KEY, START_KEY, page_key, start_of
+from scentline.agents.frontier.rows import FrontierShard, LeasedRow, PageRow, StartRow
+from scentline.agents.frontier.sweep import FIRST
+from scentline.models.url import host
+from scentline.streams.configuration import ConfigurationError
+from scentline.streams.records import Judged, Seeded
+from tests.agents.scenarios import NOW, YES, Frontiers, Scenario, urls
+from tests.agents.shards import put
+from tests.cases import each_case
+
+
+def test_reopened_shards_offer_what_is_open_and_know_at_once_what_is_in_flight(frontier: Frontiers) -> None:
+    front = frontier()
+    front.hear(*map(Seeded, urls(3)), Judged(urls(4)[3], YES, NOW))
+    landed, flying = front.choose(), front.choose()
+    assert landed and flying
+    front.commit()
+    front.hear(Judged(landed, YES, NOW))
+    again = front.restart(taken_up=False)
+    assert again.flying == {flying}
+    assert [flight.predicate for flight in again.agent.candidates.flights.values()] == ["p"]
+    again.take_up()
+    assert set(again.choices()) == set(urls(3)) - {flying, landed}
+
+
+def note_start(front: Scenario, *, whole: bool = False) -> int:
+    """Have it noted what to start with; return in how many shards that changed."""
+    changed = front.agent.candidates.note_start(whole=whole)
+    front.commit()
+    return len(changed)
+
+
+def test_the_best_are_chosen_before_all_is_taken_up(frontier: Frontiers) -> None:
+    found = [f"http://h{number}.org/{'good' if number % 50 == 0 else 'x'}" for number in range(10 * FIRST)]
+    front = frontier()
+    front.like(good=60)
+    front.hear(*map(Seeded, found))
+    note_start(front)
+    again = front.restart(taken_up=False)
+    again.like(good=60)
+    assert again.agent.candidates.unknown
+    again.agent.candidates.take_up(NOW)
+    assert again.agent.candidates.opening and not again.agent.candidates.unknown
+    assert [again.choose() for _ in found[::50]] == found[::50]
+    again.take_up()
+    assert sorted(again.choices()) == sorted({*found} - {*found[::50]})
+
+
+def test_of_each_host_there_is_a_candidate_to_start_with(
+    frontier: Frontiers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("scentline.agents.frontier.candidates.STARTED", 100)
+    poor = [f"http://h{number}.org/" for number in range(20)]
+    front = frontier(queue=50)
+    front.like(good=60)
+    front.hear(*(Seeded(f"http://rich.org/good/{number}") for number in range(100)), *map(Seeded, poor))
+    note_start(front)
+    start = start_of(front.shards[0])
+    assert start is not None and len(start.best) <= 100
+    assert {page_key(url)[1:] for url in poor if url in front.queued()} <= set(start.best)
+
+
+IDENTIFIERS = st.one_of(
+    st.sampled_from([page_key(url)[1:] for url in urls(40, hosts=7)]), st.binary(min_size=12, max_size=12)
+)
+
+
+@given(
+    noted=st.lists(IDENTIFIERS, max_size=200),
+    leased=st.lists(IDENTIFIERS, max_size=10),
+    judged=st.sets(st.integers(0, 39), max_size=20),
+    ordered=st.integers(0, 5),
+)
+def test_whatever_a_shard_starts_with_is_harmless(
+    frontier: Frontiers, noted: list[bytes], leased: list[bytes], judged: set[int], ordered: int
+) -> None:
+    """What is noted may be of another time, another predicate, or rubbish: only the rows count."""
+    front = frontier()
+    front.hear(*map(Seeded, urls(40, hosts=7)))
+    flying = {front.choose() for _ in range(ordered)}
+    front.commit()
+    front.hear(*(Judged(url, YES, NOW) for n, url in enumerate(urls(40, hosts=7)) if n in judged))
+    expected = front.restart().choices()
+    put(front.shards[0].store, {START_KEY: pack(StartRow(noted)), LEASED_KEY: pack(LeasedRow(leased))})
+    left = {url for n, url in enumerate(urls(40, hosts=7)) if n not in judged}
+    again = front.restart()
+    assert (again.flying, again.queued()) == (flying & left, left - flying)
+    assert again.choices() == expected
+
+
+def test_where_nothing_was_noted_all_is_taken_up_before_the_first_choice(frontier: Frontiers) -> None:
+    front = frontier(streams={"partitions": 3})
+    front.hear(*map(Seeded, urls(300, hosts=10)))
+    again = front.restart(taken_up=False)
+    while again.agent.candidates.opening:
+        assert again.agent.candidates.unknown
+        again.agent.candidates.take_up(NOW)
+    assert not again.agent.candidates.unknown
+    assert len(again.agent.candidates) == 300
+
+
+def test_chance_draws_from_all_candidates_or_not_at_all(frontier: Frontiers) -> None:
+    front = frontier()
+    front.hear(*map(Seeded, urls(300, hosts=10)))
+    note_start(front)
+    by_chance = front.restart(taken_up=False, policy="random")
+    by_chance.agent.candidates.take_up(NOW)
+    assert by_chance.agent.candidates.unknown
+    by_policy = front.restart(taken_up=False, explore=1.0)
+    by_policy.agent.candidates.take_up(NOW)
+    assert (by_policy.agent.candidates.pick("p", NOW) or ())[2:] == (False, 1.0)
+    by_policy.take_up()
+    assert (by_policy.agent.candidates.pick("p", NOW) or ())[2:] == (True, 1 / 300)
+
+
+def test_nothing_is_noted_until_what_was_noted_is_taken_up_nor_what_stands_there(frontier: Frontiers) -> None:
+    front = frontier()
+    front.hear(*map(Seeded, urls(3_000, hosts=10)))
+    assert (note_start(front), note_start(front)) == (1, 0)
+    again = front.restart(taken_up=False)
+    again.agent.candidates.take_up(NOW)
+    assert note_start(again) == 0
+    again.take_up()
+    assert note_start(again) == 0
+    again.choose()
+    assert note_start(again) == 1
+
+
+@each_case("whole", [True, False])
+def test_what_full_queues_have_no_room_for_is_not_scored_again_but_what_is_new(
+    frontier: Frontiers, whole: bool
+) -> None:
+    front = frontier(queue=100, policy="breadth-first")
+    front.hear(*map(Seeded, urls(400, hosts=10)))
+    queued = front.queued()
+    note_start(front, whole=whole)
+    fresh = [f"http://fresh.org/{number}" for number in range(3)]
+    front.hear(*map(Seeded, fresh))
+    again = front.restart(taken_up=False)
+    offered: list[str] = []
+    offer = again.agent.candidates.offer
+
+    def noted(shard: FrontierShard, rows: Iterable[PageRow], now: float) -> None:
+        found = list(rows)
+        offered.extend(row.url for row in found)
+        offer(shard, found, now)
+
+    again.agent.candidates.offer = noted  # type: ignore[method-assign]
+    again.take_up()
+    assert len(offered) <= 150
+    assert {*queued, *fresh} <= set(offered)
+
+
+def test_a_predicate_that_comes_while_pages_are_in_flight_holds_no_host_back(frontier: Frontiers) -> None:
+    front = frontier(fetch={"delay_seconds": 1.0})
+    front.hear(*map(Seeded, urls(2)))
+    (flying,) = front.choices()
+    front.follow("q")
+    front.sweep()
+    front.hear(Judged(flying, YES, NOW))
+    front.now += 2.0
+    assert front.choose("q") is not None
+
+
+def test_a_shard_that_is_given_away_leaves_nothing_behind_and_keeps_no_host_busy(frontier: Frontiers) -> None:
+    front = frontier(streams={"partitions": 3}, fetch={"delay_seconds": 1.0})
+    front.hear(*map(Seeded, urls(30, hosts=10)))
+    flying = front.choices()
+    gone = front.shard(flying[0])
+    front.agent.closed(gone)
+    left = {url for url in urls(30, hosts=10) if front.shard(url) is not gone}
+    assert front.flying == left & set(flying)
+    assert front.queued() == left - set(flying)
+    assert front.agent.candidates.shards.find(flying[0]) is None
+    assert front.agent.candidates.clocks.ready(host(flying[0]), NOW + 1.0)
+
+
+def test_what_one_shards_group_touched_is_offered_when_another_shards_group_ends_first(
+    frontier: Frontiers,
+) -> None:
+    front = frontier(streams={"partitions": 3})
+    front.absorb(*map(Seeded, urls(30, hosts=10)))
+    front.shards.reverse()
+    front.commit()
+    assert front.queued() == set(urls(30, hosts=10))
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+def test_candidates_that_a_full_queue_evicted_are_all_fetched_in_the_end(
+    frontier: Frontiers, restarts: bool
+) -> None:
+    front = frontier(queue=5, streams={"partitions": 2})
+    front.follow("q")
+    front.hear(*map(Seeded, urls(60, hosts=7)))
+    note_start(front)
+    chosen = [front.choose() for _ in range(3)]
+    front.commit()
+    if restarts:
+        front = front.restart()
+        front.follow("q")
+    assert max(len(queue) for queue in front.agent.candidates.queues.values()) <= 5
+    for _ in range(60):
+        for predicate in "pq":
+            chosen += front.choices(predicate)
+            front.sweep()
+    assert sorted(filter(None, chosen)) == sorted(urls(60, hosts=7))
+
+
+@each_case("prefix", EARLIER_PREFIXES)
+def test_rows_of_an_earlier_release_are_refused_with_a_sentence(frontier: Frontiers, prefix: bytes) -> None:
+    front = frontier()
+    put(front.shards[0].store, {prefix + b"page": b"row"})
+    with pytest.raises(ConfigurationError, match="table frontier: an earlier release wrote it"):
+        front.restart()
