@@ -160,7 +160,11 @@ class Scenario:
 
     def restart(self, *, taken_up: bool = True, **changed: Any) -> "Scenario":
         """Return another process on the tables as they were last written, at the same time."""
-        again = self._start.again(self._changed | changed, taken_up=False)
+        given = self._changed | {
+            name: self._changed.get(name, {}) | value if isinstance(value, dict) else value
+            for name, value in changed.items()
+        }
+        again = self._start.again(given, taken_up=False)
         again.now = self.now
         if taken_up:
             again.take_up()

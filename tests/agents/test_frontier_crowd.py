@@ -1,74 +1,82 @@
-"""What the frontier tells of choices and of users: labels, neighbours, and verdicts told between them."""
+"""What choices and users teach: labels, neighbours, what partitions pass on, and promises that were broken."""
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from scentline.agents.frontier.keys import beside_of, page_key
-from scentline.agents.frontier.rows import Choice, FrontierShard
+from scentline.agents.frontier.priorities import LinkPromises
+from scentline.agents.frontier.rows import Choice
+from scentline.models.frontier.promises import believed
 from scentline.models.interest.factors import kept
 from scentline.models.url import identifier
-from scentline.streams.facts import Beside, EvidencePack, Judged, Label, Met, Seeded, Together, Visited
-from scentline.streams.records import Decoder, Pack
-from scentline.streams.topics import SIGHTINGS
-from tests.agents.books import YES, a_book, labels, lease, page, url
-from tests.agents.pipeline import a_shard
-from tests.agents.shards import Disk, disk, emitted, take_in, write
+from scentline.streams.outbox import Message
+from scentline.streams.records import (
+    Beside,
+    Decoder,
+    EvidencePack,
+    Failed,
+    Inherited,
+    Judged,
+    Label,
+    Met,
+    Pack,
+    Redirected,
+    Seeded,
+    Together,
+    Visited,
+)
+from scentline.streams.topics import EVIDENCE, SIGHTINGS
+from tests.agents.scenarios import NO, YES, Frontiers, Scenario, labels, linked
+from tests.agents.shards import emitted
+from tests.cases import each_case
 
 
-@pytest.fixture
-def rows(tmp_path: Path) -> Iterator[Disk]:
-    with disk(tmp_path) as opened:
-        yield opened
+def url(number: int) -> str:
+    return f"http://h{number % 4}.org/{number}"
 
 
 # labels
 
 
-def choose(shard: FrontierShard, url: str, explored: bool = False) -> None:
-    """Order a fetch for the predicate p, as the agent does under the learned policy."""
-    lease(shard, url)
-    row = page(shard, url)
-    row.choice = Choice("p", "learned", explored, 1.0, 0.0, 1.0)
-    row.inputs = {"p": (1.0,), "q": (2.0,), "r": (3.0,)}
+def choose(front: Scenario, url: str, explored: bool = False) -> None:
+    """Order a fetch for the predicate p, as under the learned policy."""
+    choice = Choice("p", "learned", explored, 1.0, 1.0, 1.0, expected=0.9)
+    front.lease(url, choice=choice, inputs={"p": (1.0,), "q": (2.0,), "r": (3.0,)})
 
 
-@pytest.mark.parametrize(("explored", "chosen"), [(False, "selected"), (True, "explored")])
+@each_case(("explored", "chosen"), [(False, "selected"), (True, "explored")])
 def test_a_chosen_page_gives_each_predicate_that_judged_it_one_label(
-    rows: Disk, explored: bool, chosen: str
+    frontier: Frontiers, explored: bool, chosen: str
 ) -> None:
-    shard, book = a_shard(rows), a_book(policy="learned")
-    take_in(shard, book, Visited(url(1), "u", 1.0))
-    choose(shard, url(1), explored)
+    front = frontier(policy="learned")
+    front.hear(Visited(url(1), "u", 1.0))
+    choose(front, url(1), explored)
     verdict = {"p": True, "q": False, "new": True}
-    messages = take_in(shard, book, Judged(url(1), verdict, 1.0), Judged(url(1), verdict, 2.0))
+    messages = front.hear(Judged(url(1), verdict, 1.0), Judged(url(1), verdict, 2.0))
     assert labels(messages) == [Label("p", (1.0,), True, chosen), Label("q", (2.0,), False, "other")]
-    assert page(shard, url(1)).inputs == {}
+    assert front.page(url(1)).inputs == {}
 
 
-def test_seeds_and_pages_that_nobody_chose_give_no_label(rows: Disk) -> None:
-    shard, book = a_shard(rows), a_book(policy="learned")
-    take_in(shard, book, Seeded(url(1)), Visited(url(2), "u", 1.0))
-    choose(shard, url(1))
-    assert not labels(take_in(shard, book, *(Judged(url(n), YES, 1.0) for n in (1, 2, 3))))
+def test_seeds_and_pages_that_were_not_chosen_give_no_label(frontier: Frontiers) -> None:
+    front = frontier(policy="learned")
+    front.hear(Seeded(url(1)), Visited(url(2), "u", 1.0))
+    choose(front, url(1))
+    assert not labels(front.hear(*(Judged(url(n), YES, 1.0) for n in (1, 2, 3))))
 
 
-def test_counts_have_the_same_origins_whether_or_not_there_is_a_label(rows: Disk) -> None:
-    shard, book = a_shard(rows), a_book(policy="learned")
-    take_in(shard, book, Visited(url(1), "u", 1.0))
-    write(shard)
-
-    def origins() -> dict[str, tuple[int, int]]:
-        (message,) = take_in(shard, book, Judged(url(1), YES, 1.0))
-        facts = Decoder[Pack[Any]](EvidencePack)(message[3] or b"").facts
+def test_counts_have_the_same_origins_whether_or_not_there_is_a_label(frontier: Frontiers) -> None:
+    def origins(messages: list[Message]) -> dict[str, tuple[int, int]]:
+        (value,) = (value or b"" for topic, _, _, value in messages if topic == EVIDENCE.name)
+        facts = Decoder[Pack[Any]](EvidencePack)(value).facts
         return {type(fact).__name__: (offset, index) for offset, index, fact in facts}
 
-    without = origins()
-    shard = a_shard(rows)  # as after a crash
-    choose(shard, url(1))
-    assert origins() == without | {"Label": (without["Count"][0], 0)}
+    front = frontier(policy="learned")
+    front.hear(Visited(url(1), "u", 1.0))
+    without = origins(front.absorb(Judged(url(1), YES, 1.0)))
+    again = front.restart()  # as after a crash
+    choose(again, url(1))
+    assert origins(again.absorb(Judged(url(1), YES, 1.0))) == without | {"Label": (without["Count"][0], 0)}
 
 
 # the crowd
@@ -78,46 +86,121 @@ def together(page: str, *others: str, times: int = 1) -> Together:
     return Together(page, tuple(Beside(identifier(other), 0, times, 6) for other in others))
 
 
-def test_a_page_known_from_what_lies_beside_it_is_a_candidate(rows: Disk) -> None:
-    shard, book = a_shard(rows), a_book(policy="combined")
-    take_in(shard, book, together(url(1), url(2)), together(url(1), url(2), url(3)))
-    assert page(shard, url(1)).together == {identifier(url(2)): [0, 2, 12], identifier(url(3)): [0, 1, 6]}
-    assert page_key(url(1)) in book.touched[0]
+def test_a_page_known_from_what_lies_beside_it_is_a_candidate(frontier: Frontiers) -> None:
+    front = frontier(policy="combined")
+    front.hear(together(url(1), url(2)), together(url(1), url(2), url(3)))
+    assert front.page(url(1)).together == {identifier(url(2)): [0, 2, 12], identifier(url(3)): [0, 1, 6]}
+    assert page_key(url(1)) in front.touched
 
 
-def test_the_neighbours_kept_are_bounded_and_the_same_in_any_order(rows: Disk) -> None:
-    shard, book = a_shard(rows), a_book(policy="combined", together=2)
+def test_the_neighbours_kept_are_bounded_and_the_same_in_any_order(frontier: Frontiers) -> None:
+    front = frontier(policy="combined", together=2)
     others = [url(number) for number in range(2, 12)]
-    take_in(shard, book, *(together(url(1), other) for other in others))
-    take_in(shard, book, *(together(url(0), other) for other in reversed(others)), together(url(0), *others))
+    front.hear(*(together(url(1), other) for other in others))
+    front.hear(*(together(url(0), other) for other in reversed(others)), together(url(0), *others))
     for number, times in ((1, 1), (0, 2)):
         expected = kept(map(identifier, others), identifier(url(number)), 2)
-        assert page(shard, url(number)).together == {other: [0, times, 6 * times] for other in expected}
+        assert front.page(url(number)).together == {other: [0, times, 6 * times] for other in expected}
     for other in map(identifier, others):
-        keepers = [name for name in map(identifier, (url(0), url(1))) if name in beside_of(shard, other).pages]
-        assert keepers == [identifier(url(n)) for n in (0, 1) if other in page(shard, url(n)).together]
+        pages = beside_of(front.shards[0], other).pages
+        keepers = [identifier(url(n)) for n in (0, 1) if identifier(url(n)) in pages]
+        assert keepers == [identifier(url(n)) for n in (0, 1) if other in front.page(url(n)).together]
 
 
-def test_a_verdict_is_told_once_to_each_partition_with_pages_beside(rows: Disk) -> None:
-    shard, book = a_shard(rows, 0), a_book(3, policy="combined")
+@each_case(("policy", "partitions"), [("combined", [1, 2]), ("linkage", [])])
+def test_a_verdict_is_told_once_to_each_partition_with_pages_beside_where_the_policy_counts_users(
+    frontier: Frontiers, policy: str, partitions: list[int]
+) -> None:
+    front = frontier(policy=policy, streams={"partitions": 3})
     beside = tuple(Beside(identifier(url(n)), n % 3, 1, 6) for n in range(2, 9))
     judged = Judged(url(1), YES, 1.0, words=tuple(f"w{n}" for n in range(100)))
-    messages = take_in(shard, book, Together(url(1), beside[:5]), judged, judged, Together(url(1), beside))
-    told = emitted(messages, SIGHTINGS)
-    assert sorted(partition for partition, _ in told) == [1, 2]
+    facts = Together(url(1), beside[:5]), judged, judged, Together(url(1), beside)
+    told = emitted(front.hear(*facts, at=0), SIGHTINGS)
+    assert sorted(partition for partition, _ in told) == partitions
     assert all(fact == Met(identifier(url(1)), YES, judged.words[:64]) for _, fact in told)
 
 
-def test_candidates_beside_a_judged_page_are_scored_anew_nearest_first(rows: Disk) -> None:
-    shard, book = a_shard(rows), a_book(policy="learned")
-    for number in range(10, 60):
-        take_in(shard, book, together(url(number), url(1), times=number))
-    book.touched.clear()
-    take_in(shard, book, Judged(url(1), YES, 1.0))
-    assert book.touched[0] == {page_key(url(number)) for number in range(30, 60)}
+def test_candidates_beside_a_judged_page_are_scored_again_nearest_first(frontier: Frontiers) -> None:
+    front = frontier(policy="learned")
+    front.hear(*(together(url(number), url(1), times=number) for number in range(10, 60)))
+    front.hear(Judged(url(1), YES, 1.0))
+    assert front.touched == {page_key(url(number)) for number in range(30, 60)}
 
 
-def test_policies_that_count_no_crowd_tell_no_verdict_beside(rows: Disk) -> None:
-    shard, book = a_shard(rows), a_book(3, policy="linkage")
-    facts = Together(url(1), (Beside(identifier(url(2)), 1, 1, 6),)), Judged(url(1), YES, 1.0)
-    assert not emitted(take_in(shard, book, *facts), SIGHTINGS)
+# links that looked good and were not, or led to nothing, lower what the same owner's links promise later
+
+FARM, GOOD = "http://farm.net/", "http://good.org/"
+
+
+def pages(name: str, count: int = 60) -> list[str]:
+    return [f"http://{name}/{number}" for number in range(count)]
+
+
+@pytest.fixture
+def front(frontier: Frontiers) -> Scenario:
+    """Return a frontier for which an owner's links kept what they promised."""
+    found = frontier(policy="learned")
+    found.hear(linked(GOOD, pages("good.org")))
+    for good in pages("good.org")[1:]:
+        choose(found, good)
+        found.hear(Judged(good, YES, 1.0))
+    return found
+
+
+def belief(front: Scenario, url: str, promises: LinkPromises | None = None) -> float:
+    """Return the logit that is left of one of 0."""
+    promises = promises or front.agent.book.promises
+    return believed(0.0, promises.belief(front.shards[0], front.page(url)))
+
+
+def ended(kind: str, url: str) -> Judged | Failed | Redirected:
+    return {
+        "miss": Judged(url, NO, 1.0),
+        "gone": Failed(url, 1, "gone", "HTTP 404", 1.0),
+        "refused": Failed(url, 1, "refused", "robots.txt", 1.0),
+        "redirect": Redirected(url, 1, "http://elsewhere.net/", 1.0),
+        "circle": Redirected(url, 1, "http://farm.net/again", 1.0),
+    }[kind]
+
+
+def break_promises(front: Scenario, source: str, targets: list[str], kind: str) -> None:
+    front.hear(linked(source, targets))
+    for target in targets[1:]:
+        choose(front, target)
+        front.hear(ended(kind, target))
+
+
+@pytest.mark.parametrize("kind", ["miss", "gone", "refused", "redirect", "circle"])
+def test_an_owner_whose_links_come_to_nothing_is_believed_less_also_after_a_restart(
+    front: Scenario, kind: str
+) -> None:
+    first, *_ = targets = pages("farm.net")
+    front.hear(linked(FARM, targets))
+    assert belief(front, first) == 0
+    break_promises(front, FARM, targets, kind)
+    before = belief(front, first)
+    assert before < -1
+    assert belief(front, pages("good.org")[0]) == 0
+    again = LinkPromises()
+    again.open(front.restart().shards[0])
+    assert belief(front, first, again) == pytest.approx(before)
+    front.agent.book.promises.close([])  # its partition is another worker's now
+    assert belief(front, first) == 0
+
+
+def test_who_links_to_a_page_answers_for_it_and_not_who_is_linked_to(front: Scenario) -> None:
+    victims = pages("victim.org")
+    break_promises(front, FARM, ["http://farm.net/first", *victims[1:]], "gone")
+    front.hear(linked("http://victim.org/", victims[:1]))
+    assert belief(front, victims[0]) == 0
+    front.hear(linked("http://farm.net/other", ["http://victim.org/more"]))
+    assert belief(front, "http://victim.org/more") < -1
+
+
+def test_a_chain_of_redirects_that_leads_nowhere_breaks_what_was_promised(front: Scenario) -> None:
+    for url in pages("farm.net", 30):
+        front.hear(Inherited(url, 1, {"p": 1.0}, hops=5))
+        choose(front, url)
+        front.hear(ended("circle", url))
+    front.hear(Inherited("http://farm.net/new", 1, {"p": 1.0}))
+    assert belief(front, "http://farm.net/new") < -1

@@ -1,27 +1,15 @@
-"""The rows of judged pages that are visited again, what is told of them, and how verdicts are taken back."""
+"""The rows of judged pages that are visited again, the changes that are published, and verdicts taken back."""
 
-from collections.abc import Iterable, Iterator
-from pathlib import Path
-from tempfile import TemporaryDirectory
+from collections.abc import Iterable
 from typing import Any
 
-import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
-from scentline.agents.frontier.book import Book
-from scentline.agents.frontier.keys import (
-    DUE_PREFIX,
-    children_of,
-    due_key,
-    parent_of,
-    totals_of,
-    visit_key,
-    visit_of,
-)
-from scentline.agents.frontier.rows import DueRow, FrontierRow, FrontierShard, VisitRow
+from scentline.agents.frontier.keys import DUE_PREFIX, due_key, parent_of
+from scentline.agents.frontier.rows import DueRow
 from scentline.models.page import Link
 from scentline.models.recount import JudgedPage, recount
 from scentline.models.url import identifier
@@ -29,83 +17,66 @@ from scentline.models.verdict import FAILED, Verdict
 from scentline.streams.crawl_settings import Policy
 from scentline.streams.facts import Hinted, Inherited, Judged, Linked, Revisited, Visited
 from scentline.streams.outbox import Message
-from scentline.streams.published import Change, Outcome
-from scentline.streams.records import Version
-from scentline.streams.topics import CHANGES, OUTCOMES, SIGHTINGS
-from tests.agents.books import NO, YES, a_book, counted, linked, page
-from tests.agents.shards import Disk, disk, emitted, take_in, write
+from scentline.streams.records import Hinted, Inherited, Judged, Linked, Revisited, Version, Visited
+from tests.agents.scenarios import NO, YES, Frontiers, Scenario, changes, counted, linked, outcomes, sent
 from tests.reference.counts import plain
 
 URL, OTHER, TARGET = "http://a.org/", "http://b.org/", "http://c.org/x/1"
 
 
-@pytest.fixture
-def rows(tmp_path: Path) -> Iterator[Disk]:
-    with disk(tmp_path / "data") as found:
-        yield found
+def a_front(frontier: Frontiers, policy: str = "learned") -> Scenario:
+    return frontier(frontier={"policy": policy, "revisit": 0.5, "retry_seconds": 10.0})
 
 
 @pytest.fixture
-def shard(rows: Disk) -> FrontierShard:
-    return rows.shard(FrontierRow, SIGHTINGS, 0)
+def front(frontier: Frontiers) -> Scenario:
+    """Return a frontier that has judged a page at 100 as a match, and told so."""
+    found = a_front(frontier)
+    found.hear(judged(YES, 100.0))
+    return found
 
 
-def the_visit(shard: FrontierShard, url: str = URL) -> VisitRow:
-    row = visit_of(shard, url)
-    assert row is not None
-    return row
+def judged(verdict: Verdict, time: float, words: Iterable[str] = ("old",), **said: Any) -> Judged:
+    said = {"content": b"1", "links": b"l", "partitions": (0,), "title": "Page"} | said
+    return Judged(URL, verdict, time, words=tuple(words), **said)
 
 
-def judged(verdict: Verdict, time: float, words: Iterable[str] = ("old",), **told: Any) -> Judged:
-    told = {"content": b"1", "links": b"l", "partitions": (0,), "title": "Page"} | told
-    return Judged(URL, verdict, time, words=tuple(words), **told)
+def again(verdict: Verdict, time: float, words: Iterable[str] = ("new",), **said: Any) -> Judged:
+    return judged(verdict, time, words, again=1, changed=True, **{"content": b"2"} | said)
 
 
-def again(verdict: Verdict, time: float, words: Iterable[str] = ("new",), **told: Any) -> Judged:
-    return judged(verdict, time, words, again=1, changed=True, **{"content": b"2"} | told)
+def revisited(outcome: str, time: float, order: int = 1, **said: Any) -> Revisited:
+    return Revisited(URL, order, outcome, time, again=True, **said)
 
 
-def changes(messages: Iterable[Message]) -> list[Change]:
-    return [
-        msgspec.json.decode(value or b"", type=Change)
-        for topic, _, _, value in messages
-        if topic == CHANGES.name
-    ]
-
-
-def outcomes(messages: Iterable[Message]) -> list[Outcome]:
-    found = [value or b"" for topic, _, _, value in messages if topic == OUTCOMES.name]
-    return [msgspec.json.decode(value, type=Outcome) for value in found]
-
-
-def told(messages: Iterable[Message]) -> list[tuple[str, str]]:
+def kinds(messages: Iterable[Message]) -> list[tuple[str, str]]:
     return [(change.predicate, change.kind) for change in changes(messages)]
 
 
-def the_book(policy: Policy = "learned") -> Book:
-    return a_book(policy=policy, revisits=True, retry_seconds=10.0)
+# changes
 
 
-def test_a_match_that_appears_changes_leaves_and_comes_back_is_told_each_time(shard: FrontierShard) -> None:
-    book = the_book()
-    first = take_in(shard, book, judged(YES, 100.0, excerpts={"p": "what it says"}))
+def test_a_match_that_appears_changes_leaves_and_comes_back_is_published_each_time(
+    frontier: Frontiers,
+) -> None:
+    front = a_front(frontier)
+    first = front.hear(judged(YES, 100.0, excerpts={"p": "what it says"}))
     assert [(c.kind, c.before, c.title, c.excerpt) for c in changes(first)] == [
         ("appeared", None, "Page", "what it says")
     ]
-    assert told(take_in(shard, book, again(YES, 200.0))) == [("p", "changed")]
-    (gone,) = changes(take_in(shard, book, again(NO, 300.0, content=b"3")))
+    assert kinds(front.hear(again(YES, 200.0))) == [("p", "changed")]
+    (gone,) = changes(front.hear(again(NO, 300.0, content=b"3")))
     assert (gone.kind, gone.time, gone.before, gone.reason) == (
         "left", 300.0, 200.0, "no longer satisfies the predicate",
     )  # fmt: skip
-    assert told(take_in(shard, book, again(NO, 400.0, content=b"4"))) == []
-    assert told(take_in(shard, book, again(YES, 500.0, content=b"5"))) == [("p", "appeared")]
+    assert kinds(front.hear(again(NO, 400.0, content=b"4"))) == []
+    assert kinds(front.hear(again(YES, 500.0, content=b"5"))) == [("p", "appeared")]
 
 
-def test_the_same_change_told_again_has_the_same_origin_and_no_other_has(rows: Disk) -> None:
+def test_the_same_change_published_again_has_the_same_origin_and_no_other_has(frontier: Frontiers) -> None:
     def origins() -> list[str]:
-        shard, book = rows.shard(FrontierRow, SIGHTINGS, 0), the_book()
-        messages = take_in(shard, book, judged({"p": True, "q": True}, 100.0))
-        messages += take_in(shard, book, again(NO, 200.0))
+        front = a_front(frontier)
+        messages = front.hear(judged({"p": True, "q": True}, 100.0)) + front.hear(again(NO, 200.0))
         return [f"{change.predicate} {change.origin}" for change in changes(messages)]
 
     found = origins()
@@ -113,133 +84,102 @@ def test_the_same_change_told_again_has_the_same_origin_and_no_other_has(rows: D
     assert len({*found}) == len(found) == 3
 
 
-def test_a_visit_that_shows_what_is_known_changes_a_history_and_nothing_else(shard: FrontierShard) -> None:
-    book = the_book()
-    take_in(shard, book, judged(YES, 100.0))
-    told_then = take_in(
-        shard, book,
-        Revisited(URL, 1, "unchanged", 160.0, again=True), judged(YES, 280.0, again=2, version=Version('"2"')),
-    )  # fmt: skip
-    assert told_then == []
-    visit = the_visit(shard)
+# visits
+
+
+def test_a_visit_that_shows_what_is_known_changes_a_history_and_nothing_else(front: Scenario) -> None:
+    assert front.hear(revisited("unchanged", 160.0), judged(YES, 280.0, again=2, version=Version('"2"'))) == []
+    visit = front.visit(URL)
     assert (visit.visited, visit.history.still, visit.history.changes) == (280.0, 2, 0)
-    assert (visit.history.still_seconds, visit.version, page(shard, URL).judged_at) == (
-        180.0,
-        Version('"2"'),
-        100.0,
-    )
-    assert totals_of(shard).revisits == 2
+    assert (visit.history.still_seconds, visit.version) == (180.0, Version('"2"'))
+    assert (front.page(URL).judged_at, front.totals().revisits) == (100.0, 2)
 
 
-def test_of_two_answers_the_later_one_holds_whichever_comes_first(shard: FrontierShard) -> None:
-    book = the_book()
-    take_in(shard, book, judged(YES, 100.0), again(NO, 300.0))
-    assert take_in(shard, book, again(YES, 200.0), Revisited(URL, 1, "gone", 250.0, again=True)) == []
-    assert (page(shard, URL).verdict, the_visit(shard).visited) == (NO, 300.0)
+def test_of_two_answers_the_later_one_holds_whichever_comes_first(front: Scenario) -> None:
+    front.hear(again(NO, 300.0))
+    assert front.hear(again(YES, 200.0), revisited("gone", 250.0)) == []
+    assert (front.page(URL).verdict, front.visit(URL).visited) == (NO, 300.0)
+    front.hear(revisited("unchanged", 500.0, 2))
+    front.hear(again(YES, 400.0))  # a verdict that was published holds although a later visit was heard of
+    assert (front.page(URL).verdict, front.page(URL).judged_at, front.visit(URL).visited) == (YES, 400.0, 500.0)
 
 
-def test_a_page_that_is_gone_leaves_when_a_second_visit_says_so(shard: FrontierShard) -> None:
-    book = the_book()
-    take_in(shard, book, judged(YES, 100.0))
-    once = take_in(shard, book, Revisited(URL, 1, "gone", 200.0, again=True, reason="status 404"))
-    assert (once, page(shard, URL).state, the_visit(shard).not_before) == ([], "judged", 210.0)
-    messages = take_in(shard, book, Revisited(URL, 2, "gone", 220.0, again=True, reason="status 404"))
+def test_a_page_that_is_gone_leaves_when_a_second_visit_says_so(front: Scenario) -> None:
+    for time in (150.0, 160.0):  # one that is there again in between is not gone
+        assert front.hear(revisited("gone", time), revisited("unchanged", time + 5)) == []
+    once = front.hear(revisited("gone", 200.0, reason="status 404"))
+    assert (once, front.state(URL), front.visit(URL).not_before) == ([], "judged", 210.0)
+    messages = front.hear(revisited("gone", 220.0, 2, reason="status 404"))
     assert [(change.kind, change.reason) for change in changes(messages)] == [("left", "status 404")]
     (outcome,) = outcomes(messages)
     assert (outcome.left, outcome.verdict, outcome.again, outcome.time) == ("status 404", {}, True, 220.0)
-    assert (page(shard, URL).state, page(shard, URL).verdict, totals_of(shard).gone) == ("gone", {}, 1)
-    assert take_in(shard, book, Revisited(URL, 3, "gone", 230.0, again=True)) == []
+    assert (front.state(URL), front.page(URL).verdict, front.totals().gone) == ("gone", {}, 1)
+    assert front.hear(revisited("gone", 230.0, 3)) == []
 
 
-def test_one_that_is_there_again_in_between_is_not_gone(shard: FrontierShard) -> None:
-    book = the_book()
-    take_in(shard, book, judged(YES, 100.0))
-    for time in (200.0, 400.0):
-        take_in(shard, book, Revisited(URL, 1, "gone", time, again=True))
-        assert take_in(shard, book, Revisited(URL, 1, "unchanged", time + 50, again=True)) == []
-    assert page(shard, URL).state == "judged"
+def test_one_that_may_not_be_shown_any_more_leaves_at_once(front: Scenario) -> None:
+    messages = front.hear(revisited("refused", 200.0, reason="robots.txt"))
+    assert kinds(messages) == [("p", "left")]
+    assert (front.state(URL), front.page(URL).reason) == ("refused", "robots.txt")
 
 
-def test_one_that_may_not_be_shown_any_more_leaves_at_once(shard: FrontierShard) -> None:
-    book = the_book()
-    take_in(shard, book, judged(YES, 100.0))
-    messages = take_in(shard, book, Revisited(URL, 1, "refused", 200.0, again=True, reason="robots.txt"))
-    assert told(messages) == [("p", "left")]
-    assert (page(shard, URL).state, page(shard, URL).reason) == ("refused", "robots.txt")
-
-
-def test_where_a_page_moved_to_takes_its_place(shard: FrontierShard) -> None:
-    book = the_book()
-    take_in(shard, book, judged(YES, 100.0))
-    messages = take_in(shard, book, Revisited(URL, 1, "moved", 200.0, again=True, target=OTHER))
+def test_where_a_page_moved_to_takes_its_place(front: Scenario) -> None:
+    messages = front.hear(revisited("moved", 200.0, target=OTHER))
     assert [(change.kind, change.target) for change in changes(messages)] == [("moved", OTHER)]
-    heirs = [fact for _, fact in emitted(messages, SIGHTINGS) if isinstance(fact, Inherited)]
-    assert [heir.url for heir in heirs] == [OTHER]
-    assert (page(shard, URL).state, page(shard, URL).reason) == ("moved", f"redirects to {OTHER}")
+    assert [fact.url for fact in sent(messages) if isinstance(fact, Inherited)] == [OTHER]
+    assert (front.state(URL), front.page(URL).reason) == ("moved", f"redirects to {OTHER}")
 
 
-def test_a_failure_says_nothing_of_the_page_and_has_it_wait_ever_longer(shard: FrontierShard) -> None:
-    book = the_book()
-    take_in(shard, book, judged(YES, 100.0))
+def test_a_failure_says_nothing_of_the_page_and_has_it_wait_ever_longer(front: Scenario) -> None:
     waits = []
     for time in (200.0, 300.0, 500.0):
-        assert take_in(shard, book, Revisited(URL, 1, "retry", time, again=True)) == []
-        waits.append(the_visit(shard).not_before - time)
+        assert front.hear(revisited("retry", time)) == []
+        waits.append(front.visit(URL).not_before - time)
     assert waits == [20.0, 40.0, 80.0]
-    assert (page(shard, URL).state, the_visit(shard).visited) == ("judged", 100.0)
+    assert (front.state(URL), front.visit(URL).visited) == ("judged", 100.0)
 
 
-def test_signs_are_counted_until_the_next_visit(shard: FrontierShard) -> None:
-    book = the_book()
-    signs = [Hinted(URL, "feed", 150.0), Hinted(URL, "feed", 160.0), Hinted(URL, "log", 90.0)]
-    take_in(shard, book, judged(YES, 100.0), *signs, Hinted(OTHER, "feed", 150.0))
-    assert the_visit(shard).signs == {"feed": 2}
-    take_in(shard, book, again(YES, 200.0))
-    assert (the_visit(shard).signs, the_visit(shard).history.told) == ({}, 1)
+def test_a_visit_that_came_too_early_is_no_visit_and_ends_the_lease(front: Scenario) -> None:
+    front.lease_visit(URL)
+    front.hear(revisited("early", 200.0, wait=5.0))
+    visit = front.visit(URL)
+    assert (visit.lease, visit.not_before, front.totals().revisits) == (0.0, 205.0, 0)
 
 
-def test_a_sign_that_is_told_again_counts_once(shard: FrontierShard) -> None:
-    book = the_book()
-    signs = [Hinted(URL, "feed", 160.0), Hinted(URL, "feed", 150.0), Hinted(URL, "sitemap", 150.0)]
-    take_in(shard, book, judged(YES, 100.0), *signs, *signs)
-    assert the_visit(shard).signs == {"feed": 1, "sitemap": 1}
-    take_in(shard, book, again(YES, 155.0), *signs)
-    assert the_visit(shard).signs == {}
-    take_in(shard, book, Hinted(URL, "feed", 170.0))
-    assert the_visit(shard).signs == {"feed": 1}
+# signs of changes
+
+
+def test_signs_are_counted_once_and_until_the_next_visit(front: Scenario) -> None:
+    signs = [Hinted(URL, kind, time) for kind, time in (("feed", 160.0), ("feed", 150.0), ("sitemap", 150.0))]
+    front.hear(*signs, *signs, Hinted(URL, "log", 90.0), Hinted(OTHER, "feed", 150.0))
+    assert front.visit(URL).signs == {"feed": 1, "sitemap": 1}
+    front.hear(again(YES, 155.0), *signs)
+    assert (front.visit(URL).signs, front.visit(URL).history.told) == ({}, 1)
+    front.hear(Hinted(URL, "feed", 170.0), Hinted(URL, "feed", 180.0))
+    assert front.visit(URL).signs == {"feed": 2}
 
 
 def visited(time: float, size: int, user: str = "u") -> Visited:
     return Visited(URL, user, time, None, size)
 
 
-def test_another_size_than_at_the_visit_is_one_sign_while_it_lasts(shard: FrontierShard) -> None:
-    book = the_book()
-    take_in(shard, book, visited(90.0, 5000), judged(YES, 100.0), visited(110.0, 5007), visited(111.0, 0))
-    assert the_visit(shard).signs == {}
-    take_in(shard, book, visited(120.0, 6000), visited(130.0, 7000, "v"), visited(120.0, 6000))
-    assert the_visit(shard).signs == {"log": 1}
-    take_in(shard, book, visited(140.0, 5000))
-    assert the_visit(shard).signs == {}
-    take_in(shard, book, visited(150.0, 6000), visited(145.0, 5000))
-    assert the_visit(shard).signs == {"log": 1}
-    take_in(shard, book, again(YES, 200.0), visited(145.0, 5000), visited(210.0, 6000))
-    assert (the_visit(shard).signs, the_visit(shard).history.told) == ({}, 1)
-
-
-def test_sizes_are_of_no_interest_where_no_page_is_visited_again(shard: FrontierShard) -> None:
-    take_in(shard, a_book(), visited(90.0, 5000), judged(YES, 100.0), visited(110.0, 6000))
-    assert page(shard, URL).sizes is None
-
-
-def test_a_row_as_an_order_left_it_is_free_when_the_answer_comes(shard: FrontierShard) -> None:
-    book = the_book()
-    take_in(shard, book, judged(YES, 100.0))
-    visit = the_visit(shard)
-    visit.orders, visit.lease = 1, 1e9
-    shard.put(visit_key(URL), visit)
-    take_in(shard, book, Revisited(URL, 1, "early", 200.0, wait=5.0, again=True))
-    assert (the_visit(shard).lease, the_visit(shard).not_before, totals_of(shard).revisits) == (0.0, 205.0, 0)
+def test_another_size_than_at_the_visit_is_one_sign_while_it_lasts(frontier: Frontiers) -> None:
+    front = a_front(frontier)
+    front.hear(visited(90.0, 5000), judged(YES, 100.0))
+    lines = [
+        ([visited(110.0, 5007), visited(111.0, 0)], {}),
+        ([visited(120.0, 6000), visited(130.0, 7000, "v"), visited(120.0, 6000)], {"log": 1}),
+        ([visited(140.0, 5000)], {}),
+        ([visited(150.0, 6000), visited(145.0, 5000)], {"log": 1}),
+        ([again(YES, 200.0), visited(145.0, 5000), visited(210.0, 6000)], {}),
+    ]
+    for facts, signs in lines:
+        front.hear(*facts)
+        assert front.visit(URL).signs == signs
+    assert front.visit(URL).history.told == 1
+    plainly = frontier()
+    plainly.hear(visited(90.0, 5000), judged(YES, 100.0), visited(110.0, 6000))
+    assert plainly.page(URL).sizes is None, "where no page is visited again"
 
 
 SIGHTED = st.lists(
@@ -254,83 +194,58 @@ SIGHTED = st.lists(
 
 @given(SIGHTED)
 def test_rows_have_in_order_of_time_when_each_judged_page_is_due(
-    told: list[tuple[str, str, int]],
+    frontier: Frontiers, told: list[tuple[str, str, int]]
 ) -> None:
-    with TemporaryDirectory() as directory, disk(Path(directory) / "data") as rows:
-        shard, book = rows.shard(FrontierRow, SIGHTINGS, 0), the_book()
-        take_in(shard, book, judged(YES, 100.0), structs.replace(judged(NO, 100.0), url=OTHER))
-        for number, (url, kind, time) in enumerate(told):
-            when = 100.0 * time + number
-            if kind == "judged":
-                take_in(shard, book, structs.replace(again(YES, when), url=url))
-            elif kind == "feed":
-                take_in(shard, book, Hinted(url, kind, when))
-            else:
-                take_in(
-                    shard, book, Revisited(url, 1, kind, when, wait=5.0, target="http://d.org/", again=True)
-                )
-        visits = [the_visit(shard, url) for url in (URL, OTHER)]
-        waiting = sorted((visit.due, visit.url) for visit in visits if page(shard, visit.url).state == "judged")
-        assert {visit.url for visit in visits if visit.due} == {url for _, url in waiting}
-        write(shard)
-        found = list(shard.scan(DUE_PREFIX))
-        assert [key for key, _ in found] == sorted(due_key(due, url) for due, url in waiting)
-        assert {row.url for _, row in found if isinstance(row, DueRow)} == {url for _, url in waiting}
+    front = a_front(frontier)
+    front.hear(judged(YES, 100.0), structs.replace(judged(NO, 100.0), url=OTHER))
+    for number, (url, kind, time) in enumerate(told):
+        when = 100.0 * time + number
+        if kind == "feed":
+            front.hear(Hinted(url, kind, when))
+        elif kind == "judged":
+            front.hear(structs.replace(again(YES, when), url=url))
+        else:
+            front.hear(structs.replace(revisited(kind, when, wait=5.0, target="http://d.org/"), url=url))
+    visits = [front.visit(url) for url in (URL, OTHER)]
+    waiting = sorted((visit.due, visit.url) for visit in visits if front.state(visit.url) == "judged")
+    assert {visit.url for visit in visits if visit.due} == {url for _, url in waiting}
+    found = list(front.shards[0].scan(DUE_PREFIX))
+    assert [key for key, _ in found] == sorted(due_key(due, url) for due, url in waiting)
+    assert {row.url for _, row in found if isinstance(row, DueRow)} == {url for _, url in waiting}
 
 
 # what is counted
 
 
-def relinked(verdict: Verdict, time: float, targets: Iterable[str], words: Iterable[str] = ()) -> Linked:
-    links = tuple(Link(target, ("later",), (), place) for place, target in enumerate(targets))
-    return Linked(identifier(URL), URL, 0, verdict, tuple(words), links, (0,), time, again=True)
-
-
 @pytest.mark.parametrize("policy", ["learned", "linkage", "combined", "collaborative", "breadth-first"])
-def test_what_an_old_verdict_was_counted_under_is_taken_back(shard: FrontierShard, policy: Policy) -> None:
-    book = the_book(policy)
-    messages = take_in(
-        shard, book,
-        linked(URL, [TARGET, OTHER], YES, ["old"]), judged(YES, 100.0),
-        Judged(TARGET, NO, 110.0, words=("target",)),
-        relinked(NO, 200.0, [OTHER, TARGET, "http://d.org/"], ["new"]), again(NO, 200.0),
+def test_what_an_old_verdict_was_counted_under_is_taken_back(frontier: Frontiers, policy: str) -> None:
+    front = a_front(frontier, policy)
+    first = linked(URL, [TARGET, OTHER], YES, ["old"])
+    later = [Link(url, ("later",), (), n) for n, url in enumerate((OTHER, TARGET, "http://d.org/"))]
+    messages = front.hear(
+        first, judged(YES, 100.0), Judged(TARGET, NO, 110.0, words=("target",)),
+        linked(URL, (), NO, ["new"], links=tuple(later), time=200.0, again=True), again(NO, 200.0),
     )  # fmt: skip
-    links = linked(URL, [TARGET, OTHER], YES).links
-    later = Link("http://d.org/", ("later",), (), 2)
     pages = [
-        JudgedPage(URL, NO, ("new",), (*links, later)), JudgedPage(TARGET, NO, ("target",)),
+        JudgedPage(URL, NO, ("new",), (*first.links, later[2])), JudgedPage(TARGET, NO, ("target",)),
     ]  # fmt: skip
     assert counted(messages) == plain(recount(pages, policy, None, 32))
 
 
-def test_a_page_that_left_counts_for_nothing_but_that_it_came(shard: FrontierShard) -> None:
-    book = the_book()
-    take_in(shard, book, linked(URL, [TARGET], YES, ["old"]))
-    messages = take_in(shard, book, judged(YES, 100.0), Judged(TARGET, YES, 110.0, words=("target",)))
-    messages += take_in(shard, book, Revisited(URL, 1, "refused", 200.0, again=True, reason="noindex"))
-    told_to = [fact for _, fact in emitted(messages, SIGHTINGS) if isinstance(fact, Linked)]
-    messages += take_in(shard, book, *told_to)
-    counts = counted(messages)
-    assert counts.get("", "p") == (1, 1)
-    assert counts.get("", FAILED) == (2, 0)
-    assert (parent_of(shard, identifier(URL)).verdict, page(shard, TARGET).links) == ({}, {})
+def test_a_page_that_left_counts_for_nothing_but_that_it_came(frontier: Frontiers) -> None:
+    front = a_front(frontier)
+    messages = front.hear(linked(URL, [TARGET], YES, ["old"]), judged(YES, 100.0))
+    messages += front.hear(Judged(TARGET, YES, 110.0, words=("target",)))
+    left = front.hear(revisited("refused", 200.0, reason="noindex"))
+    assert any(isinstance(fact, Linked) for fact in sent(left))
+    counts = counted(messages + left + front.deliver(left))
+    assert (counts.get("", "p"), counts.get("", FAILED)) == ((1, 1), (2, 0))
+    assert (parent_of(front.shards[0], identifier(URL)).verdict, front.page(TARGET).links) == ({}, {})
 
 
-def test_linking_pages_hear_of_the_verdict_as_it_stands(shard: FrontierShard) -> None:
-    book = the_book()
-    take_in(shard, book, linked(OTHER, [URL], NO, depth=1), judged(YES, 100.0))
-    known = children_of(shard, identifier(OTHER)).judged
-    assert known == {identifier(URL): {"p": True, FAILED: False}}
-    take_in(shard, book, again(NO, 200.0))
-    assert children_of(shard, identifier(OTHER)).judged == {identifier(URL): {"p": False, FAILED: False}}
-
-
-def test_a_verdict_that_was_told_holds_although_a_later_visit_was_heard_of_before(shard: FrontierShard) -> None:
-    book = the_book()
-    take_in(shard, book, judged(YES, 100.0), Revisited(URL, 2, "unchanged", 300.0, again=True))
-    take_in(shard, book, again(NO, 200.0))
-    assert (page(shard, URL).verdict, page(shard, URL).judged_at, the_visit(shard).visited) == (
-        NO,
-        200.0,
-        300.0,
-    )
+def test_linking_pages_hear_of_the_verdict_as_it_stands(frontier: Frontiers) -> None:
+    front = a_front(frontier)
+    front.hear(linked(OTHER, [URL], NO, depth=1))
+    for fact, holds in ((judged(YES, 100.0), True), (again(NO, 200.0), False)):
+        front.hear(fact)
+        assert front.children(OTHER) == {identifier(URL): ({"p": holds, FAILED: False}, 0)}
