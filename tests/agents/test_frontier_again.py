@@ -35,7 +35,6 @@ from scentline.streams.published import Change, Outcome
 from scentline.streams.records import Revisit
 from scentline.streams.settings import RevisitSettings
 from scentline.streams.topics import ACCESSES, CHANGES, EVIDENCE, OUTCOMES, SIGHTINGS, partition_of
-from tests.agents.books import judged_of as children_of
 from tests.agents.cells import add
 from tests.agents.pipeline import (
     EVIDENCE_PARTITIONS,
@@ -49,6 +48,7 @@ from tests.agents.pipeline import (
     access_of,
     links_of,
 )
+from tests.agents.scenarios import judged_of as children_of
 from tests.agents.shards import emitted, take_in, write
 from tests.models.webs import STEPS, URLS, VISITS
 from tests.reference.counts import Counts, plain
@@ -310,7 +310,7 @@ def an_outcome(found: Fetched, verdict: Verdict, *, again: bool = False) -> Outc
 
 @pytest.mark.parametrize("policy", POLICIES)
 @given(VISITS, STEPS, PARTITIONS, st.sampled_from([WIDE, TIGHT]), SEEDS)
-def test_the_evidence_of_pages_that_are_visited_again_adds_up_to_the_recount(
+def test_pages_that_are_visited_again_count_and_are_published_as_they_stand(
     place: Place,
     policy: str,
     visits: list[JudgedPage],
@@ -323,6 +323,14 @@ def test_the_evidence_of_pages_that_are_visited_again_adds_up_to_the_recount(
     world.run(visits, steps)
     expected = recount(world.standing(), policy, bounds.trace(steps), bounds.parents)
     assert world.counts == plain(expected)
+    for url in judged_of(world.outcomes):
+        told = [outcome for outcome in world.outcomes if outcome.url == url and not outcome.later]
+        times = sorted({(outcome.time, outcome.left is not msgspec.UNSET) for outcome in told})
+        reasons = [left for _, left in times]
+        assert not any(earlier and later for earlier, later in pairwise(reasons)), "it leaves once"
+        row = world.page(url)
+        assert row is not None
+        assert (row.state == "judged") == (not reasons[-1])
 
 
 @given(VISITS, STEPS, PARTITIONS, SEEDS)
@@ -335,21 +343,21 @@ def test_every_row_is_that_of_the_pages_as_they_stand(
     for url in URLS:
         row = world.page(url)
         linking = [page for page in pages.values() if url in {link.url for link in page.links} - {page.url}]
-        verdicts = [list(page.verdict.items()) for page in linking]
-        links = {name: [0, 0] for found in verdicts for name, _ in found}
-        for name, holds in [each for found in verdicts for each in found]:
-            links[name][0] += 1
-            links[name][1] += holds
+        links: dict[str, list[int]] = {}
+        for name, holds in [each for page in linking for each in page.verdict.items()]:
+            cell = links.setdefault(name, [0, 0])
+            cell[0] += 1
+            cell[1] += holds
         assert (row.verdict if row else None) == (pages[url].verdict if url in pages else None)
         assert {name: cell for name, cell in row.links.items() if cell[0]} == links if row else not links
     for page in pages.values():
         check_linking(world, page, pages)
+    named = {identifier(page.url): page.verdict for page in pages.values()}
     for shard in world.shards:
         for url in URLS:
             page_row = shard.get(page_key(url))
             for other in page_row.together if isinstance(page_row, PageRow) else ():
-                named = next((page for page in pages.values() if identifier(page.url) == other), None)
-                assert beside_of(shard, other).verdict == (named.verdict if named else None)
+                assert beside_of(shard, other).verdict == named.get(other)
 
 
 def check_linking(world: World, page: JudgedPage, pages: dict[str, JudgedPage]) -> None:
@@ -366,7 +374,7 @@ def check_linking(world: World, page: JudgedPage, pages: dict[str, JudgedPage]) 
 
 
 @given(VISITS, STEPS, PARTITIONS, SEEDS)
-def test_the_changes_that_are_told_come_to_what_holds_in_the_end(
+def test_the_changes_that_are_published_come_to_what_holds_in_the_end(
     place: Place, visits: list[JudgedPage], steps: list[Step], partitions: int, seed: int
 ) -> None:
     world = World(place, Crawl("linkage", partitions), Random(seed))
@@ -380,19 +388,3 @@ def test_the_changes_that_are_told_come_to_what_holds_in_the_end(
         (page.url, name) for page in world.standing() for name, holds in page.verdict.items() if holds
     }
     assert len({(change.origin, change.predicate) for change in world.changes}) == len(world.changes)
-
-
-@given(VISITS, STEPS, PARTITIONS, SEEDS)
-def test_a_page_leaves_once_until_it_is_judged_again(
-    place: Place, visits: list[JudgedPage], steps: list[Step], partitions: int, seed: int
-) -> None:
-    world = World(place, Crawl("learned", partitions), Random(seed))
-    world.run(visits, steps)
-    for url in judged_of(world.outcomes):
-        told = [outcome for outcome in world.outcomes if outcome.url == url and not outcome.later]
-        times = sorted({(outcome.time, outcome.left is not msgspec.UNSET) for outcome in told})
-        reasons = [left for _, left in times]
-        assert not any(earlier and later for earlier, later in pairwise(reasons))
-        row = world.page(url)
-        assert row is not None
-        assert (row.state == "judged") == (not reasons[-1])

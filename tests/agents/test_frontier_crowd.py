@@ -154,13 +154,14 @@ def belief(front: Scenario, url: str, promises: LinkPromises | None = None) -> f
 
 
 def ended(kind: str, url: str) -> Judged | Failed | Redirected:
-    return {
+    ends: dict[str, Judged | Failed | Redirected] = {
         "miss": Judged(url, NO, 1.0),
         "gone": Failed(url, 1, "gone", "HTTP 404", 1.0),
         "refused": Failed(url, 1, "refused", "robots.txt", 1.0),
         "redirect": Redirected(url, 1, "http://elsewhere.net/", 1.0),
         "circle": Redirected(url, 1, "http://farm.net/again", 1.0),
-    }[kind]
+    }
+    return ends[kind]
 
 
 def break_promises(front: Scenario, source: str, targets: list[str], kind: str) -> None:

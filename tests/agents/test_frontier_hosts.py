@@ -1,27 +1,22 @@
 """What hosts' rows count of the ends of fetches: requests, and why they brought no page, within a bound."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from random import Random
 from typing import Any
 
 import msgspec
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scentline.agents.frontier.hosts import NO_PAGE, Ended, host_of, state_of
-from scentline.agents.frontier.keys import host_key
-from scentline.agents.frontier.rows import FrontierShard, HostRow
+from scentline.agents.frontier.hosts import NO_PAGE, Ended, state_of
+from scentline.agents.frontier.rows import HostRow
 from scentline.models.frontier.causes import MOST_CAUSES, REST, Cause, cause_of
 from scentline.models.frontier.politeness import HostState
 from scentline.models.frontier.waits import Waits
 from scentline.models.url import identifier
-from scentline.streams.facts import Failed, Judged, Postponed, Redirected, Revisited, Seeded
-from scentline.streams.records import Pack
-from tests.agents.books import YES, a_book, lease, page
-from tests.agents.pipeline import a_shard
-from tests.agents.shards import Disk, disk, take_in, write
+from scentline.streams.records import Failed, Judged, Postponed, Redirected, Revisited, Seeded
+from tests.agents.scenarios import YES, Frontiers, Scenario
 
 HOST = "a.test"
 #: Bytes that a host's row takes at most, its server's address apart.
@@ -37,8 +32,12 @@ def url(number: int) -> str:
     return f"http://{HOST}/{number}"
 
 
-def failed(number: int, reason: str, **told: Any) -> Failed:
-    return Failed(url(number), 1, "gone", reason, 100.0 + number, **told)
+def failed(number: int, reason: str, **said: Any) -> Failed:
+    return Failed(url(number), 1, "gone", reason, 100.0 + number, **said)
+
+
+def revisited(outcome: str, time: float, order: int = 1, **said: Any) -> Revisited:
+    return Revisited(url(1), order, outcome, time, again=True, **said)
 
 
 @st.composite
@@ -62,32 +61,27 @@ def ends(draw: st.DrawFn) -> list[Ended]:
     return found
 
 
-@pytest.fixture(scope="module")
-def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Disk]:
-    with disk(tmp_path_factory.mktemp("hosts")) as found:
-        yield found
+def a_front(frontier: Frontiers, found: Sequence[Ended] = ()) -> Scenario:
+    """Return a frontier that has ordered the fetches that end."""
+    front = frontier(frontier={"revisit": 0.5})
+    wanted = dict.fromkeys(one.url for one in found)
+    front.hear(*map(Seeded, wanted))
+    for where in wanted:
+        front.lease(where)
+    return front
 
 
-@pytest.fixture
-def shard(opened: Disk) -> FrontierShard:
-    opened.clear()
-    return a_shard(opened)
-
-
-def end(shard: FrontierShard, *found: Ended) -> HostRow:
-    """Have fetches end that were ordered before; return the row of their host."""
-    book = a_book(revisits=True)
+def end(frontier: Frontiers, *found: Ended) -> HostRow:
+    """Have fetches end; return the row of their host."""
+    front = a_front(frontier, found)
     for one in found:
-        take_in(shard, book, Seeded(one.url))
-        if page(shard, one.url).state == "candidate":
-            lease(shard, one.url)
-        take_in(shard, book, one)
-    return host_of(shard, HOST)
+        front.hear(one)
+    return front.host(HOST)
 
 
-def test_a_host_knows_what_came_of_its_requests(shard: FrontierShard) -> None:
+def test_a_host_knows_what_came_of_its_requests(frontier: Frontiers) -> None:
     row = end(
-        shard,
+        frontier,
         Judged(url(1), YES, 101.0, elapsed=0.25),
         failed(2, "status 404", elapsed=0.5),
         failed(3, "status 404", elapsed=0.75),
@@ -96,9 +90,9 @@ def test_a_host_knows_what_came_of_its_requests(shard: FrontierShard) -> None:
         failed(6, "timeout", unanswered=True),
         Redirected(url(7), 1, "http://b.test/", 107.0, elapsed=0.125),
         Postponed(url(8), 1, 108.0, 5.0),
-        Revisited(url(1), 1, "unchanged", 110.0, again=True, elapsed=0.25),
-        Revisited(url(1), 2, "early", 120.0, again=True, wait=5.0),
-        Revisited(url(1), 2, "retry", 130.0, again=True, elapsed=4.0, reason="status 503"),
+        revisited("unchanged", 110.0, elapsed=0.25),
+        revisited("early", 120.0, 2, wait=5.0),
+        revisited("retry", 130.0, 2, elapsed=4.0, reason="status 503"),
     )
     assert (row.judged, row.requests, row.again, row.moved) == (1, 5, 2, 1)
     assert row.waits == Waits(7.375, [0, 0, 1, 3, 1, 1, 1, 0, 0, 0])
@@ -111,28 +105,30 @@ def test_a_host_knows_what_came_of_its_requests(shard: FrontierShard) -> None:
     }
 
 
-def test_an_answer_to_an_order_that_was_taken_back_counts_nothing(shard: FrontierShard) -> None:
-    book = a_book()
-    take_in(shard, book, Seeded(url(1)), failed(1, "status 404", elapsed=0.5))
-    assert shard.get(host_key(HOST)) is None
+def test_an_answer_to_an_order_that_was_taken_back_counts_nothing(frontier: Frontiers) -> None:
+    front = a_front(frontier)
+    front.hear(Seeded(url(1)), failed(1, "status 404", elapsed=0.5))
+    assert front.host(HOST) == HostRow()
 
 
-def test_a_page_that_was_judged_twice_is_one_request_for_it(shard: FrontierShard) -> None:
-    row = end(shard, Judged(url(1), YES, 101.0, elapsed=0.5), Judged(url(1), YES, 102.0, elapsed=0.5))
+def test_a_page_that_was_judged_twice_is_one_request_for_it(frontier: Frontiers) -> None:
+    row = end(frontier, *(Judged(url(1), YES, time, elapsed=0.5) for time in (101.0, 102.0)))
     assert (row.judged, row.requests, row.again) == (1, 1, 1)
 
 
-def test_that_nobody_answers_says_nothing_of_how_a_host_wants_to_be_asked(shard: FrontierShard) -> None:
-    row = end(shard, failed(1, "dns", unanswered=True, elapsed=0.5))
+def test_that_no_answer_came_says_nothing_of_how_a_host_wants_to_be_asked(frontier: Frontiers) -> None:
+    front = a_front(frontier, [failed(1, "dns")])
+    front.hear(failed(1, "dns", unanswered=True, elapsed=0.5))
+    row = front.host(HOST)
     assert (row.state, row.waits, row.requests) == (HostState(), Waits(), 1)
-    assert state_of(shard, HOST) is None
+    assert state_of(front.shards[0], HOST) is None
 
 
 @given(ends())
-def test_causes_are_bounded_and_no_count_is_lost(opened: Disk, found: list[Ended]) -> None:
-    opened.clear()
-    shard = a_shard(opened)
-    row = end(shard, *found)
+def test_causes_are_bounded_and_no_count_is_lost(frontier: Frontiers, found: list[Ended]) -> None:
+    front = a_front(frontier, found)
+    front.hear(*found)
+    row = front.host(HOST)
     without = [
         one
         for one in found
@@ -143,9 +139,9 @@ def test_causes_are_bounded_and_no_count_is_lost(opened: Disk, found: list[Ended
     assert sum(counted.values()) == len(without)
     assert len(counted) <= MOST_CAUSES
     assert all(count == expected[cause] for cause, count in counted.items() if cause != REST)
-    assert all(shard.get(b"p" + known.page) is not None for known in row.causes.values())
+    assert all(front.shards[0].get(b"p" + known.page) is not None for known in row.causes.values())
     assert len(msgspec.msgpack.encode(row)) <= MOST_BYTES
-    assert row.requests == sum(page(shard, where).requests for where in {one.url for one in found})
+    assert row.requests == sum(front.page(where).requests for where in {one.url for one in found})
     assert sum(row.waits.counts) == sum(
         isinstance(one, Judged | Redirected) or (one.elapsed > 0 and not one.unanswered)
         for one in found
@@ -161,28 +157,17 @@ def test_a_cause_is_short_and_of_our_own_words(reason: str) -> None:
     assert not {"jane", "secret", "http:"} & {*cause.split()}
 
 
-def replayed(opened: Disk, found: Sequence[Ended], random: Random | None) -> HostRow:
-    """Return the host's row when a log of fetches' ends was read, with crashes where ``random`` has them."""
-    opened.clear()
-    shard, book = a_shard(opened), a_book(revisits=True)
-    urls = dict.fromkeys(one.url for one in found)
-    take_in(shard, book, *map(Seeded, urls))
-    for where in urls:
-        lease(shard, where)
-    write(shard)
-    log = [Pack[Any](facts=[(0, 0, one)]) for one in found]
-    while shard.mark.offset < len(log):
-        offset = shard.mark.offset + 1
-        for fact in shard.accept(offset, log[offset - 1]):
-            book.absorb(shard, fact)
-        what = random.choice(["go on", "write", "crash"]) if random is not None else "go on"
-        if what == "write":
-            write(shard)
-        elif what == "crash":
-            shard, book = a_shard(opened), a_book(revisits=True)
-    return host_of(shard, HOST)
-
-
 @given(ends(), st.randoms(use_true_random=False))
-def test_a_host_knows_the_same_whatever_crashes(opened: Disk, found: list[Ended], random: Random) -> None:
-    assert replayed(opened, found, random) == replayed(opened, found, None)
+def test_a_host_knows_the_same_whatever_crashes(
+    frontier: Frontiers, found: list[Ended], random: Random
+) -> None:
+    front, begun = a_front(frontier, found), 1
+    offset = front.shards[0].mark.offset
+    while (done := front.shards[0].mark.offset - offset) < len(found):
+        front.absorb(found[done])
+        what = random.choice(["go on", "write", "crash"])
+        if what == "write":
+            front.commit()
+        elif what == "crash" and begun < 4:  # starting takes long
+            front, begun = front.restart(), begun + 1
+    assert front.host(HOST) == end(frontier, *found)

@@ -1,6 +1,5 @@
-"""What a partition's clicks tell of news: counts, looks at them, and what is kept of a look."""
+"""What a partition's clicks say of news: counts, looks at them, and what is kept of a look."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 
@@ -11,7 +10,7 @@ from hypothesis import strategies as st
 from scentline.agents.browse.agent import BrowseAgent, UserRow
 from scentline.agents.frontier.keys import clicks_key, news_of
 from scentline.agents.frontier.news import NewsLooks, Prefixes, clicked
-from scentline.agents.frontier.rows import ClicksRow, FrontierRow, FrontierShard
+from scentline.agents.frontier.rows import ClicksRow, FrontierShard
 from scentline.models.news.clicks import DAY, day_of
 from scentline.models.news.outlinks import REFERRERS
 from scentline.streams.crawl_settings import NewsSettings
@@ -19,8 +18,8 @@ from scentline.streams.facts import Access, Clicked, Hub
 from scentline.streams.settings import Settings
 from scentline.streams.topics import ACCESSES, SIGHTINGS
 from scentline_lab.news.clicks import DailyClicks
-from tests.agents.books import YES, a_book, linked
-from tests.agents.shards import Disk, a_runtime, disk, emitted, take_in, write
+from tests.agents.scenarios import Frontiers, linked
+from tests.agents.shards import a_runtime, disk, emitted, take_in, write
 
 ROOT = "http://a.org/"
 #: Clicks of a news page on the days after its birth, and of another page.
@@ -28,16 +27,9 @@ BREAKING, LASTING = (20, 9, 4, 2, 1, 1, 1, 1), (5,) * 12
 WINDOW = 60
 
 
-@pytest.fixture(scope="module")
-def rows(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Disk]:
-    with disk(tmp_path_factory.mktemp("rows")) as found:
-        yield found
-
-
 @pytest.fixture
-def shard(rows: Disk) -> FrontierShard:
-    rows.clear()
-    return rows.shard(FrontierRow, SIGHTINGS, 0)
+def shard(frontier: Frontiers) -> FrontierShard:
+    return frontier().shards[0]
 
 
 def clicks_of(shard: FrontierShard, url: str) -> ClicksRow:
@@ -49,35 +41,30 @@ def clicks_of(shard: FrontierShard, url: str) -> ClicksRow:
 # clicks
 
 
-@given(st.lists(st.integers(0, 12), max_size=40), st.integers(1, 6))
+@given(st.lists(st.integers(0, 12), min_size=1, max_size=40), st.integers(1, 6))
 def test_clicks_are_those_of_the_last_days_whatever_their_order(
-    rows: Disk, days: list[int], window: int
+    frontier: Frontiers, days: list[int], window: int
 ) -> None:
-    rows.clear()
-    shard = rows.shard(FrontierRow, SIGHTINGS, 0)
-    for day in days:
-        clicked(shard, Clicked(ROOT, day), window)
-    if not days:
-        return
-    found = clicks_of(shard, ROOT).history
+    front = frontier(news={"window": window})
+    front.hear(*(Clicked(ROOT, day) for day in days))
+    found = clicks_of(front.shards[0], ROOT).history
     kept = {found.first + place: clicks for place, clicks in enumerate(found.clicks) if clicks}
     assert kept == {day: days.count(day) for day in days if day > max(days) - window}
     assert len(found.clicks) <= window
 
 
-def test_pages_that_clicks_come_from_are_bounded(shard: FrontierShard) -> None:
+def test_pages_that_clicks_come_from_are_bounded_and_answers_of_a_search_keep_no_hub_out(
+    shard: FrontierShard,
+) -> None:
     for number in range(2 * REFERRERS):
         for _ in range(2):
             clicked(shard, Clicked(ROOT, 3, f"{ROOT}{number}"), WINDOW)
     assert clicks_of(shard, ROOT).referrers == {f"{ROOT}{number}": 2 for number in range(REFERRERS)}
-
-
-def test_answers_of_a_search_do_not_keep_a_hub_out(shard: FrontierShard) -> None:
+    page, hub, front, elsewhere = f"{ROOT}page", f"{ROOT}news", f"{ROOT}?page=1", "http://else.test/list"
     searches = [f"http://search.test/?q={number}" for number in range(2 * REFERRERS)]
-    hub, front, elsewhere = f"{ROOT}news", f"{ROOT}?page=1", "http://else.test/list"
-    for referrer in (*searches, elsewhere, front, hub, hub, f"{ROOT}?page=1", searches[-1]):
-        clicked(shard, Clicked(ROOT, 3, referrer), WINDOW)
-    found = clicks_of(shard, ROOT).referrers
+    for referrer in (*searches, elsewhere, front, hub, hub, front, searches[-1]):
+        clicked(shard, Clicked(page, 3, referrer), WINDOW)
+    found = clicks_of(shard, page).referrers
     assert (found[hub], found[front], found[elsewhere], len(found)) == (2, 2, 1, REFERRERS)
     assert set(found) - {hub, front, elsewhere} == set(searches[: REFERRERS - 3])
 
@@ -117,7 +104,7 @@ class Looks:
         self.committed += 1
 
     def look(self, now: float) -> list[Hub]:
-        """Look once, to the end; return the hubs that are told."""
+        """Look once, to the end; return the hubs that are named."""
         before = self.committed
         for _ in range(20):
             self._looks.step(iter([self.shard]), now, 1)
@@ -134,50 +121,53 @@ def clicks(
             clicked(shard, Clicked(url, day, referrer), WINDOW)
 
 
-def the_paper(shard: FrontierShard) -> None:
-    """Have the clicks of a site with a folder of news."""
+@pytest.fixture
+def paper(shard: FrontierShard) -> FrontierShard:
+    """Return a shard with the clicks of a site that has a folder of news."""
     for number in range(4):
         clicks(shard, f"{ROOT}news/{number}", number, BREAKING)
         clicks(shard, f"{ROOT}guide/{number}", 0, LASTING, f"{ROOT}guide/")
     write(shard)
+    return shard
 
 
-def test_a_look_finds_the_folder_of_news_and_the_page_that_leads_there(shard: FrontierShard) -> None:
-    the_paper(shard)
-    looks = Looks(shard)
+def test_a_look_finds_the_folder_of_news_and_the_page_that_leads_there_and_it_is_kept(
+    paper: FrontierShard, frontier: Frontiers
+) -> None:
+    looks = Looks(paper)
     (hub,) = looks.look(now=30 * DAY)
     assert (hub.url, hub.rate, hub.until) == (ROOT, 4 / (12 * DAY), 33 * DAY)
-    assert looks.prefixes.match(f"{ROOT}news/17") == "a.org/news/"
-    assert looks.prefixes.match(f"{ROOT}guide/17") is None
-    assert looks.prefixes.match("http://given.org/news/1") == "given.org/news/"
+    again = frontier.again({}).shards[0]
+    assert news_of(again).prefixes == ["a.org/news/"]
+    for prefixes in (looks.prefixes, Looks(again).prefixes):
+        assert prefixes.match(f"{ROOT}news/17") == "a.org/news/"
+        assert prefixes.match(f"{ROOT}guide/17") is None
+        assert prefixes.match("http://given.org/news/1") == "given.org/news/"
 
 
-def test_links_that_were_read_lead_to_news_too(shard: FrontierShard) -> None:
-    book = a_book()
-    source = "http://a.org/index"
+def test_links_that_were_read_lead_to_news_too(frontier: Frontiers) -> None:
+    front, source = frontier(), "http://a.org/index"
+    shard = front.shards[0]
     for number in range(3):
         clicks(shard, f"{ROOT}news/{number}", number, BREAKING, None)
-    take_in(shard, book, linked(source, [f"{ROOT}news/{number}" for number in range(3)], YES))
     clicks(shard, f"{ROOT}guide/1", 0, LASTING)
-    write(shard)
+    front.hear(linked(source, [f"{ROOT}news/{number}" for number in range(3)]))
     assert [hub.url for hub in Looks(shard).look(now=30 * DAY)] == [source]
 
 
-def test_there_is_no_second_look_until_there_is_something_to_see(shard: FrontierShard) -> None:
-    the_paper(shard)
-    looks = Looks(shard, refresh_seconds=100)
+def test_there_is_no_second_look_until_there_is_something_to_see(paper: FrontierShard) -> None:
+    looks = Looks(paper, refresh_seconds=100)
     assert looks.look(now=30 * DAY)
     assert looks.look(now=31 * DAY) == []
-    clicked(shard, Clicked(f"{ROOT}news/1", 11, ROOT), WINDOW)
+    clicked(paper, Clicked(f"{ROOT}news/1", 11, ROOT), WINDOW)
     assert looks.look(now=30 * DAY + 99) == []
     assert looks.look(now=30 * DAY + 100)
 
 
-def test_a_line_of_the_future_moves_no_day_on(shard: FrontierShard) -> None:
-    the_paper(shard)
-    clicked(shard, Clicked(f"{ROOT}guide/1", 90_000), WINDOW)
-    write(shard)
-    looks = Looks(shard)
+def test_a_line_of_the_future_moves_no_day_on(paper: FrontierShard) -> None:
+    clicked(paper, Clicked(f"{ROOT}guide/1", 90_000), WINDOW)
+    write(paper)
+    looks = Looks(paper)
     looks.look(now=11.5 * DAY)
     assert looks.prefixes.match(f"{ROOT}news/17") == "a.org/news/"
 
@@ -189,11 +179,3 @@ def test_pages_without_a_click_in_the_window_are_forgotten(shard: FrontierShard)
     Looks(shard).look(now=200 * DAY)
     assert shard.get(clicks_key(f"{ROOT}old")) is None
     assert clicks_of(shard, f"{ROOT}new").history.total == sum(LASTING)
-
-
-def test_what_a_look_told_is_known_when_the_partition_is_opened_again(rows: Disk, shard: FrontierShard) -> None:
-    the_paper(shard)
-    Looks(shard).look(now=30 * DAY)
-    again = rows.shard(FrontierRow, SIGHTINGS, 0)
-    assert news_of(again).prefixes == ["a.org/news/"]
-    assert Looks(again).prefixes.match(f"{ROOT}news/17") == "a.org/news/"

@@ -166,7 +166,7 @@ def visited(time: float, size: int, user: str = "u") -> Visited:
 def test_another_size_than_at_the_visit_is_one_sign_while_it_lasts(frontier: Frontiers) -> None:
     front = a_front(frontier)
     front.hear(visited(90.0, 5000), judged(YES, 100.0))
-    lines = [
+    lines: list[tuple[list[Any], dict[str, int]]] = [
         ([visited(110.0, 5007), visited(111.0, 0)], {}),
         ([visited(120.0, 6000), visited(130.0, 7000, "v"), visited(120.0, 6000)], {"log": 1}),
         ([visited(140.0, 5000)], {}),
