@@ -44,19 +44,10 @@ from scentline.models.page import Link
 from scentline.models.url import host, identifier
 from scentline.models.verdict import FAILED, Verdict
 from scentline.streams.app import create_app
+from scentline.streams.facts import Count, Judged, Label, Linked, Revisited
 from scentline.streams.outbox import Message
-from scentline.streams.records import (
-    Change,
-    Count,
-    Decoder,
-    FetchOrder,
-    Judged,
-    Label,
-    Linked,
-    Outcome,
-    PredicateDefinition,
-    Revisited,
-)
+from scentline.streams.published import Change, Outcome, PredicateDefinition
+from scentline.streams.records import Decoder, FetchOrder
 from scentline.streams.runtime import Runtime
 from scentline.streams.settings import Settings
 from scentline.streams.topics import CHANGES, EVIDENCE, FETCHES, OUTCOMES, SIGHTINGS, partition_of

@@ -343,21 +343,21 @@ def test_every_row_is_that_of_the_pages_as_they_stand(
     for url in URLS:
         row = world.page(url)
         linking = [page for page in pages.values() if url in {link.url for link in page.links} - {page.url}]
-        links: dict[str, list[int]] = {}
-        for name, holds in [each for page in linking for each in page.verdict.items()]:
-            cell = links.setdefault(name, [0, 0])
-            cell[0] += 1
-            cell[1] += holds
+        verdicts = [list(page.verdict.items()) for page in linking]
+        links = {name: [0, 0] for found in verdicts for name, _ in found}
+        for name, holds in [each for found in verdicts for each in found]:
+            links[name][0] += 1
+            links[name][1] += holds
         assert (row.verdict if row else None) == (pages[url].verdict if url in pages else None)
         assert {name: cell for name, cell in row.links.items() if cell[0]} == links if row else not links
     for page in pages.values():
         check_linking(world, page, pages)
-    named = {identifier(page.url): page.verdict for page in pages.values()}
     for shard in world.shards:
         for url in URLS:
             page_row = shard.get(page_key(url))
             for other in page_row.together if isinstance(page_row, PageRow) else ():
-                assert beside_of(shard, other).verdict == named.get(other)
+                named = next((page for page in pages.values() if identifier(page.url) == other), None)
+                assert beside_of(shard, other).verdict == (named.verdict if named else None)
 
 
 def check_linking(world: World, page: JudgedPage, pages: dict[str, JudgedPage]) -> None:

@@ -6,7 +6,7 @@ from scentline.agents.frontier.keys import page_key
 from scentline.models.interest.features import BASE
 from scentline.models.url import host, identifier
 from scentline.models.verdict import FAILED
-from scentline.streams.records import (
+from scentline.streams.facts import (
     Failed,
     Inherited,
     Judged,

@@ -20,16 +20,8 @@ from scentline.models.ledger import Change
 from scentline.models.page import Link
 from scentline.models.url import host
 from scentline.models.verdict import FAILED
-from scentline.streams.records import (
-    Beside,
-    Failed,
-    Inherited,
-    Judged,
-    PredicateDefinition,
-    Seeded,
-    Together,
-    Visited,
-)
+from scentline.streams.facts import Beside, Failed, Inherited, Judged, Seeded, Together, Visited
+from scentline.streams.published import PredicateDefinition
 from tests.agents.cells import a_cells, teach
 from tests.agents.scenarios import NO, NOW, YES, Frontiers, linked, urls
 from tests.cases import each_case

@@ -10,22 +10,21 @@ from scentline.agents.frontier.rows import Choice
 from scentline.models.frontier.promises import believed
 from scentline.models.interest.factors import kept
 from scentline.models.url import identifier
-from scentline.streams.outbox import Message
-from scentline.streams.records import (
+from scentline.streams.facts import (
     Beside,
-    Decoder,
     EvidencePack,
     Failed,
     Inherited,
     Judged,
     Label,
     Met,
-    Pack,
     Redirected,
     Seeded,
     Together,
     Visited,
 )
+from scentline.streams.outbox import Message
+from scentline.streams.records import Decoder, Pack
 from scentline.streams.topics import EVIDENCE, SIGHTINGS
 from tests.agents.scenarios import NO, YES, Frontiers, Scenario, labels, linked
 from tests.agents.shards import emitted

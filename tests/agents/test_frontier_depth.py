@@ -15,8 +15,9 @@ from scentline.models.depth.growth import Growth
 from scentline.models.depth.site import ENOUGH
 from scentline.models.page import Link
 from scentline.models.url import host, identifier
-from scentline.streams.records import Browsed, Failed, Judged, Outcome, Redirected, Seeded, Visited
-from scentline.streams.settings import FrontierSettings
+from scentline.streams.crawl_settings import FrontierSettings
+from scentline.streams.facts import Browsed, Failed, Judged, Redirected, Seeded, Visited
+from scentline.streams.published import Outcome
 from scentline_lab.depth.breadth import breadth_first
 from tests.agents.scenarios import NO, Frontiers, Scenario, linked
 from tests.cases import each_case

@@ -18,7 +18,7 @@ from scentline.models.page import Link
 from scentline.models.recount import FailedRequests, JudgedPage, recount
 from scentline.models.url import host, identifier
 from scentline.models.verdict import FAILED, Verdict
-from scentline.streams.records import Rejudged, Relinked
+from scentline.streams.facts import Rejudged, Relinked
 from scentline.streams.topics import partition_of
 from tests.agents.pipeline import (
     TIGHT,

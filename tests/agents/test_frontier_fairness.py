@@ -9,7 +9,8 @@ import pytest
 from scentline.agents.frontier.fairness import NEAR_SECONDS
 from scentline.models.domain import owner
 from scentline.models.url import host
-from scentline.streams.records import Failed, FetchOrder, Linked, Seeded
+from scentline.streams.facts import Failed, Linked, Seeded
+from scentline.streams.records import FetchOrder
 from tests.agents.scenarios import NO, YES, Frontiers, Scenario, linked, orders_in
 from tests.cases import each_case
 

@@ -15,7 +15,7 @@ from scentline.models.frontier.causes import MOST_CAUSES, REST, Cause, cause_of
 from scentline.models.frontier.politeness import HostState
 from scentline.models.frontier.waits import Waits
 from scentline.models.url import identifier
-from scentline.streams.records import Failed, Judged, Postponed, Redirected, Revisited, Seeded
+from scentline.streams.facts import Failed, Judged, Postponed, Redirected, Revisited, Seeded
 from tests.agents.scenarios import YES, Frontiers, Scenario
 
 HOST = "a.test"

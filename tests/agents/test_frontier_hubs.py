@@ -10,7 +10,8 @@ from scentline.agents.frontier.hubs import DAY, published
 from scentline.agents.frontier.keys import news_of
 from scentline.agents.frontier.rows import Found
 from scentline.models.url import host
-from scentline.streams.records import Brought, Hub, Judged, Redirected, Relisted, Revisited, Version
+from scentline.streams.facts import Brought, Hub, Judged, Redirected, Relisted, Revisited
+from scentline.streams.records import Version
 from scentline.streams.topics import EVIDENCE, SIGHTINGS, partition_of
 from tests.agents.scenarios import YES, Frontiers, Scenario, linked, sent
 from tests.agents.shards import emitted

@@ -7,7 +7,8 @@ import pytest
 
 from scentline.agents.frontier.keys import hub_of
 from scentline.agents.frontier.rows import INSTANT
-from scentline.streams.records import FetchOrder, Judged, Relisted, Revisit, Seeded, Version
+from scentline.streams.facts import Judged, Relisted, Seeded
+from scentline.streams.records import FetchOrder, Revisit, Version
 from tests.agents.scenarios import DAY, NO, NOW, Frontiers, Scenario, linked
 
 HUB, NEWS = "http://h0.org/", "http://h0.org/news/"

@@ -6,7 +6,9 @@ import msgspec
 
 from scentline.agents.frontier.orders import SLOW_SECONDS
 from scentline.models.url import host
-from scentline.streams.records import Failed, Judged, Limit, Postponed, Redirected, RobotsTxt, Seeded, Version
+from scentline.streams.facts import Failed, Judged, Postponed, Redirected, Seeded
+from scentline.streams.published import Limit
+from scentline.streams.records import RobotsTxt, Version
 from tests.agents.scenarios import NOW, YES, Frontiers, Scenario
 from tests.cases import each_case
 

@@ -9,15 +9,9 @@ from scentline.agents.frontier.freshness import Freshness, Match
 from scentline.agents.frontier.groups import LEAST_STALE
 from scentline.agents.frontier.revisits import AGAIN
 from scentline.models.revisit.gain import stale
-from scentline.streams.records import (
-    Decoder,
-    FreshnessPart,
-    Hinted,
-    Judged,
-    Revisited,
-    Seeded,
-    Version,
-)
+from scentline.streams.facts import Hinted, Judged, Revisited, Seeded
+from scentline.streams.published import FreshnessPart
+from scentline.streams.records import Decoder, Version
 from scentline.streams.topics import RENEWED
 from tests.agents.scenarios import DAY, NO, NOW, YES, Frontiers, Scenario, visits_by_url
 from tests.cases import each_case

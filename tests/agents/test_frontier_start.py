@@ -12,7 +12,7 @@ from scentline.agents.frontier.rows import FrontierShard, LeasedRow, PageRow, St
 from scentline.agents.frontier.sweep import FIRST
 from scentline.models.url import host
 from scentline.streams.configuration import ConfigurationError
-from scentline.streams.records import Judged, Seeded
+from scentline.streams.facts import Judged, Seeded
 from tests.agents.scenarios import NOW, YES, Frontiers, Scenario, urls
 from tests.agents.shards import put
 from tests.cases import each_case

@@ -5,8 +5,8 @@ from typing import Any
 from scentline.agents.frontier.pages import why_spent
 from scentline.agents.frontier.rows import SpaceRow
 from scentline.models.traps import Barren, space
-from scentline.streams.records import Failed, Inherited, Judged, Seeded, Visited
-from scentline.streams.settings import FrontierSettings
+from scentline.streams.crawl_settings import FrontierSettings
+from scentline.streams.facts import Failed, Inherited, Judged, Seeded, Visited
 from tests.agents.scenarios import NO, Frontiers, linked
 from tests.cases import each_case
 

@@ -14,10 +14,9 @@ from scentline.models.page import Link
 from scentline.models.recount import JudgedPage, recount
 from scentline.models.url import identifier
 from scentline.models.verdict import FAILED, Verdict
-from scentline.streams.crawl_settings import Policy
 from scentline.streams.facts import Hinted, Inherited, Judged, Linked, Revisited, Visited
 from scentline.streams.outbox import Message
-from scentline.streams.records import Hinted, Inherited, Judged, Linked, Revisited, Version, Visited
+from scentline.streams.records import Version
 from tests.agents.scenarios import NO, YES, Frontiers, Scenario, changes, counted, linked, outcomes, sent
 from tests.reference.counts import plain
 

@@ -30,15 +30,7 @@ from scentline.agents.operate.control.requests import (
 )
 from scentline.models.url import host
 from scentline.streams.facts import Judged, Seeded
-from scentline.streams.published import (
-    MOST_EXCLUDING,
-    Exclusion,
-    Limit,
-    Pausing,
-    PredicateDefinition,
-    Slowing,
-    Steering,
-)
+from scentline.streams.published import MOST_EXCLUDING, Exclusion, Limit, Pausing, PredicateDefinition, Slowing, Steering
 from scentline.streams.records import Decoder, FetchOrder, RecordError
 from scentline.streams.settings import Settings
 from scentline.streams.topics import FETCHES, SIGHTINGS
