@@ -1,11 +1,8 @@
 """What orders candidates in the place of a policy: what is kept in memory is what the rows say."""
 
 import asyncio
-from collections.abc import Iterator
-from pathlib import Path
 from random import Random
 
-import msgspec
 import networkx as nx
 import pytest
 from hypothesis import given
@@ -13,8 +10,8 @@ from hypothesis import strategies as st
 
 from scentline.agents.frontier.behaviour import SitePatterns, sites
 from scentline.agents.frontier.estimates import PARTS, ordering
-from scentline.agents.frontier.ordering import EVERY, GROWTH, HOT, TOLERANCE, Informed, Ranks
-from scentline.agents.frontier.rows import FrontierRow, FrontierShard
+from scentline.agents.frontier.ordering import EVERY, GROWTH, HOT, TOLERANCE, Informed, Ordering, Ranks
+from scentline.agents.frontier.rows import FrontierShard
 from scentline.models.ordering.estimate import Crawled
 from scentline.models.ordering.rank import Rank
 from scentline.models.page import Link
@@ -23,25 +20,12 @@ from scentline.models.patterns.ranking import RANKINGS, score
 from scentline.models.predicate import EVERY_PAGE
 from scentline.streams.crawl_settings import FrontierSettings
 from scentline.streams.facts import Visited
-from scentline.streams.settings import Settings
-from scentline.streams.topics import SIGHTINGS
 from scentline_lab.patterns.counts import BehaviourCounts
-from tests.agents.books import NO, YES, a_book, linked, page
-from tests.agents.shards import Disk, disk, take_in, write
+from tests.agents.scenarios import NO, YES, Frontiers, linked
+from tests.agents.shards import take_in, write
 from tests.cases import each_case
 
 WEBS = st.dictionaries(st.integers(0, 9), st.sets(st.integers(0, 9), max_size=5), min_size=1, max_size=10)
-
-
-@pytest.fixture(scope="module")
-def rows(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Disk]:
-    with disk(tmp_path_factory.mktemp("rows")) as opened:
-        yield opened
-
-
-def a_shard(rows: Disk) -> FrontierShard:
-    rows.clear()
-    return rows.shard(FrontierRow, SIGHTINGS)
 
 
 def url(number: int) -> str:
@@ -49,22 +33,37 @@ def url(number: int) -> str:
 
 
 class Telling:
-    """Takes in sightings as the agent does: what is kept in memory first, then the rows."""
+    """Absorbs facts as the agent does: what is kept in memory first, then the rows."""
 
-    def __init__(self, *informed: Informed) -> None:
-        self.book = a_book(ordering="similarity")  # of the orderings the one that asks for words
+    def __init__(self, start: Frontiers, *informed: Informed) -> None:
+        self.front = start(ordering="similarity")  # of the orderings the one that asks for words
+        self.shard = self.front.shards[0]
         self.informed = informed
 
     def absorb(self, shard: FrontierShard, fact: object) -> None:
         for each in self.informed:
             each.absorb(shard, fact)
-        self.book.absorb(shard, fact)
+        self.front.agent.book.absorb(shard, fact)
+
+    def hear(self, *facts: object) -> None:
+        take_in(self.shard, self, *facts)
+        write(self.shard)
+
+    def value(self, found: Ordering, url: str, words: tuple[str, ...] = ()) -> float:
+        return found.value(self.shard, self.front.page(url), words)
+
+
+def an_ordering(patterns: SitePatterns | None = None, **settings: object) -> Ordering:
+    found = ordering(FrontierSettings.model_validate(settings), patterns)
+    assert found is not None
+    return found
 
 
 @given(st.sets(st.tuples(st.sampled_from(["a.org", "a.org:80", "a.orgs", "b.a.org"]), st.integers(0, 20))))
-def test_each_site_that_users_were_seen_on_is_found_once(rows: Disk, visited: set[tuple[str, int]]) -> None:
-    shard = a_shard(rows)
-    patterns = SitePatterns(visitors=32)
+def test_each_site_that_users_were_seen_on_is_found_once(
+    frontier: Frontiers, visited: set[tuple[str, int]]
+) -> None:
+    shard, patterns = frontier().shards[0], SitePatterns(visitors=32)
     for host, number in visited:
         patterns.absorb(shard, Visited(f"http://{host}/{number}", "ann", float(number)))
     write(shard)
@@ -73,123 +72,95 @@ def test_each_site_that_users_were_seen_on_is_found_once(rows: Disk, visited: se
 
 @given(WEBS, st.randoms(use_true_random=False))
 def test_backlinks_and_ranks_are_those_of_the_links_known(
-    rows: Disk, web: dict[int, set[int]], random: Random
+    frontier: Frontiers, web: dict[int, set[int]], random: Random
 ) -> None:
-    shard = a_shard(rows)
-    ranks, backlink = Ranks(), ordering(FrontierSettings(ordering="backlink"), None)
-    assert backlink is not None
-    ranks.open(shard)
+    ranks, backlink = Ranks(), an_ordering(ordering="backlink")
+    teller = Telling(frontier, ranks, backlink)
+    ranks.open(teller.shard)
     order = [*web, *random.sample(sorted(web), len(web) // 2)]  # some are told of twice
     random.shuffle(order)
     for number in order:
-        verdict = YES if number % 2 else NO
-        fact = linked(url(number), map(url, sorted(web[number])), verdict)
-        take_in(shard, Telling(ranks, backlink), fact)
-    write(shard)
+        teller.hear(linked(url(number), map(url, sorted(web[number])), YES if number % 2 else NO))
     links = [(one, other) for one, targets in web.items() for other in targets if one != other]
-    known = {other for _, other in links}
-    for number in known:
-        assert backlink.value(shard, page(shard, url(number)), ()) == sum(to == number for _, to in links)
     told: Rank[int] = Rank(every=EVERY, growth=GROWTH, tolerance=TOLERANCE)
     for number in dict.fromkeys(order):
         list(told.crawled(Crawled(number, sorted(web[number] - {number}))))
-    for number in known:
-        assert ranks.value(shard, page(shard, url(number))) == pytest.approx(told.value(number))
+    for number in {other for _, other in links}:
+        assert teller.value(backlink, url(number)) == sum(to == number for _, to in links)
+        found = ranks.value(teller.shard, teller.front.page(url(number)))
+        assert found == pytest.approx(told.value(number))
 
 
-def test_ranks_of_a_partition_that_was_taken_up_are_pageranks(rows: Disk) -> None:
-    shard = a_shard(rows)
+def test_ranks_of_a_partition_that_was_taken_up_are_pageranks(frontier: Frontiers) -> None:
     web = {number: {number * number % 11, (number + 1) % 12, 0} - {number} for number in range(12)}
-    teller = Telling()
-    for number, targets in web.items():
-        take_in(shard, teller, linked(url(number), map(url, sorted(targets)), YES))
-    write(shard)
-    ranks = Ranks()
-    ranks.open(shard)
+    teller, ranks = Telling(frontier), Ranks()
+    teller.hear(*(linked(url(number), map(url, sorted(targets))) for number, targets in web.items()))
+    ranks.open(teller.shard)
     expected = nx.pagerank(nx.DiGraph(web), alpha=0.9, tol=1e-9)
     for number in web:
-        found = ranks.value(shard, page(shard, url(number)))
+        found = ranks.value(teller.shard, teller.front.page(url(number)))
         assert found == pytest.approx(len(web) * expected[number], abs=0.01)
-    ranks.close(shard)
+    ranks.close(teller.shard)
     with pytest.raises(KeyError):
-        ranks.value(shard, page(shard, url(0)))
+        ranks.value(teller.shard, teller.front.page(url(0)))
 
 
-def test_similarity_goes_by_the_words_of_url_and_links_and_by_how_rare_they_are(rows: Disk) -> None:
-    shard = a_shard(rows)
-    similar = ordering(FrontierSettings(ordering="similarity", query="Ski alps"), None)
-    assert similar is not None
-    similar.open(shard)
-    teller = Telling(similar)
+def test_similarity_goes_by_the_words_of_url_and_links_and_by_how_rare_they_are(frontier: Frontiers) -> None:
+    similar = an_ordering(ordering="similarity", query="Ski alps")
+    teller = Telling(frontier, similar)
+    similar.open(teller.shard)
     names = ("ski", "alps", "ski-alps", "other")
+    targets = [f"http://h.test/{name}" for name in names]
     for number in range(3):  # all have the word "alps", one has "ski"
         words = ("alps", "ski") if number == 0 else ("alps",)
-        targets = [f"http://h.test/{name}" for name in names]
-        take_in(shard, teller, linked(url(number), targets if number == 0 else (), YES, words))
-    value = {
-        name: similar.value(shard, page(shard, f"http://h.test/{name}"), ("passed", "over")) for name in names
-    }
-    assert value["ski-alps"] > value["ski"] > value["alps"] > value["other"] == 0
-    write(shard)
-    again = ordering(FrontierSettings(ordering="similarity"), None)
-    assert again is not None
-    again.open(shard)
-    known = {name: again.value(shard, page(shard, f"http://h.test/{name}"), ("ski", "alps")) for name in names}
-    assert known == value
+        teller.hear(linked(url(number), targets if number == 0 else (), YES, words))
+    values = [teller.value(similar, target, ("passed", "over")) for target in targets]
+    ski, alps, both, other = values
+    assert both > ski > alps > other == 0
+    again = an_ordering(ordering="similarity")
+    again.open(teller.shard)
+    assert [teller.value(again, target, ("ski", "alps")) for target in targets] == values
 
 
-def test_location_prefers_few_slashes_and_what_is_wanted(rows: Disk) -> None:
-    shard = a_shard(rows)
+def test_location_prefers_few_slashes_and_what_is_wanted(frontier: Frontiers) -> None:
     addresses = ["http://a.com/home", "http://a.com/x", "http://a.org/home/x", "http://a.org/x/y"]
-    take_in(shard, Telling(), linked(url(1), addresses, YES))
-    found = ordering(FrontierSettings(ordering="location", wanted=(".com", "home")), None)
-    assert found is not None
-    assert [found.value(shard, page(shard, address), ()) for address in addresses] == [1, 0, -1, -2]
+    teller = Telling(frontier)
+    teller.hear(linked(url(1), addresses))
+    found = an_ordering(ordering="location", wanted=(".com", "home"))
+    assert [teller.value(found, address) for address in addresses] == [1, 0, -1, -2]
 
 
 @given(WEBS, st.tuples(*[st.sampled_from((0.0, 0.001, 1.0, -2.0))] * 4))
 def test_the_weighted_ordering_is_the_weighted_sum_of_the_others(
-    rows: Disk, web: dict[int, set[int]], weights: tuple[float, float, float, float]
+    frontier: Frontiers, web: dict[int, set[int]], weights: tuple[float, float, float, float]
 ) -> None:
-    shard = a_shard(rows)
-    both = [
-        ordering(FrontierSettings.model_validate({"ordering": name, "query": "ski", "weights": weights}), None)
-        for name in ("weighted", *PARTS)
+    weighted, *parts = both = [
+        an_ordering(ordering=name, query="ski", weights=weights) for name in ("weighted", *PARTS)
     ]
-    weighted, *parts = [each for each in both if each is not None]
-    for each in (weighted, *parts):
-        each.open(shard)
+    teller = Telling(frontier, *both)
+    for each in both:
+        each.open(teller.shard)
     for number, targets in web.items():
-        found = linked(url(number), map(url, sorted(targets)), YES, ("ski",) if number % 2 else ("sea",))
-        take_in(shard, Telling(weighted, *parts), found)
+        teller.hear(linked(url(number), map(url, sorted(targets)), YES, ("ski",) if number % 2 else ("sea",)))
     for target in {target for number, targets in web.items() for target in targets if target != number}:
-        row = page(shard, url(target))
-        values = [weight * part.value(shard, row, ()) for weight, part in zip(weights, parts, strict=True)]
-        assert weighted.value(shard, row, ()) == pytest.approx(sum(values))
+        values = [weight * teller.value(part, url(target)) for weight, part in zip(weights, parts, strict=True)]
+        assert teller.value(weighted, url(target)) == pytest.approx(sum(values))
 
 
-def test_hot_candidates_come_before_all_others_and_in_order(rows: Disk) -> None:
-    shard = a_shard(rows)
-    hot = ordering(FrontierSettings(ordering="backlink", query="Ski", hot=True), None)
-    plain = ordering(FrontierSettings(ordering="backlink"), None)
-    assert hot is not None
-    assert plain is not None
+def test_hot_candidates_come_before_all_others_and_in_order(frontier: Frontiers) -> None:
+    hot = an_ordering(ordering="backlink", query="Ski", hot=True)
+    plain, topical = an_ordering(ordering="backlink"), an_ordering(ordering="backlink", hot=True)
     named, said, near, cold = (f"http://h.test/{name}" for name in ("skiing", "said", "near", "cold"))
-    teller = Telling(hot)
-    take_in(shard, teller, *(linked(url(number), [cold, named], NO) for number in range(3)))
-    mention = linked(url(8), [], NO)
-    take_in(shard, teller, msgspec.structs.replace(mention, links=(Link(said, anchor=("to", "ski")),)))
-    take_in(shard, teller, linked(url(9), [near], YES))
-    value = {address: hot.value(shard, page(shard, address), ()) for address in (named, said, near, cold)}
+    teller = Telling(frontier, hot)
+    teller.hear(*(linked(url(number), [cold, named], NO) for number in range(3)))
+    teller.hear(linked(url(8), [], NO, links=(Link(said, anchor=("to", "ski")),)), linked(url(9), [near]))
+    value = {address: teller.value(hot, address) for address in (named, said, near, cold)}
     assert value == {named: HOT + 3, said: HOT + 1, near: HOT + 1, cold: 3}
-    assert plain.value(shard, page(shard, named), ()) == 3
+    assert teller.value(plain, named) == 3
     # A predicate's own words count where there is no query; that every page satisfies makes none hot.
-    topical = ordering(FrontierSettings(ordering="backlink", hot=True), None)
-    assert topical is not None
-    assert topical.value(shard, page(shard, said), ("ski",)) == HOT + 1
-    assert topical.value(shard, page(shard, said), ()) == 1
-    take_in(shard, teller, linked(url(7), ["http://h.test/every"], {EVERY_PAGE: True}))
-    assert topical.value(shard, page(shard, "http://h.test/every"), ()) == 1
+    assert (teller.value(topical, said, ("ski",)), teller.value(topical, said)) == (HOT + 1, 1)
+    teller.hear(linked(url(7), ["http://h.test/every"], {EVERY_PAGE: True}))
+    assert teller.value(topical, "http://h.test/every") == 1
 
 
 VISITS = [
@@ -206,24 +177,22 @@ def told(counts: BehaviourCounts) -> BehaviourCounts:
     return counts
 
 
-def test_patterns_are_mined_of_the_rows_beside_the_stream(rows: Disk) -> None:
-    async def run() -> SitePatterns:
+def test_patterns_are_mined_of_the_rows_beside_the_stream(frontier: Frontiers) -> None:
+    async def run() -> tuple[FrontierShard, SitePatterns]:
         changed = asyncio.Event()
         patterns = SitePatterns(changed.set)
         mining = asyncio.create_task(patterns.run())
-        teller = Telling(patterns)
-        take_in(shard, teller, *VISITS, *VISITS[::3])
+        teller = Telling(frontier, patterns)
+        teller.hear(*VISITS, *VISITS[::3])
         assert (patterns.busy, patterns.starting) == (True, False)
         assert patterns.pattern_of("http://h.test/topic/new") is None
-        write(shard)
         while patterns.busy:
             await changed.wait()
             changed.clear()
         mining.cancel()
-        return patterns
+        return teller.shard, patterns
 
-    shard = a_shard(rows)
-    found = asyncio.run(run())
+    shard, found = asyncio.run(run())
     expected = mine(told(BehaviourCounts()).snapshot())
     for address in ("http://h.test/topic/new", "http://h.test/list/3", "http://h.test/print/3"):
         assert found.pattern_of(address) == expected.pattern_of(address)
@@ -239,20 +208,18 @@ def test_patterns_are_mined_of_the_rows_beside_the_stream(rows: Disk) -> None:
     assert (again.busy, again.starting) == (False, False)
 
 
-def test_patterns_order_by_each_ranking_and_unknown_sites_come_last(rows: Disk) -> None:
-    shard = a_shard(rows)
+def test_patterns_order_by_each_ranking_and_unknown_sites_come_last(frontier: Frontiers) -> None:
     patterns = SitePatterns()
     fresh = ["http://h.test/topic/new", "http://h.test/else", "http://other.test/a"]
-    take_in(shard, Telling(patterns), *VISITS, linked(url(1), fresh, YES))
-    write(shard)
-    patterns.mine_now(shard, "h.test")
+    teller = Telling(frontier, patterns)
+    teller.hear(*VISITS, linked(url(1), fresh))
+    patterns.mine_now(teller.shard, "h.test")
     mined = mine(told(BehaviourCounts()).snapshot())
 
     def values(name: str) -> dict[str, float]:
-        found = ordering(FrontierSettings.model_validate({"ordering": name}), patterns)
-        assert found is not None
+        found = an_ordering(patterns, ordering=name)
         known = [f"http://h.test/{kind}/1" for kind in ("topic", "list", "user")]
-        return {address: found.value(shard, page(shard, address), ()) for address in [*known, *fresh]}
+        return {address: teller.value(found, address) for address in [*known, *fresh]}
 
     for name, ranking in RANKINGS.items():
         found = values(name)
@@ -266,8 +233,8 @@ def test_patterns_order_by_each_ranking_and_unknown_sites_come_last(rows: Disk) 
     assert found["http://h.test/topic/1"] > found["http://h.test/list/1"] > found["http://h.test/user/1"]
 
 
-@pytest.mark.parametrize(
-    ("frontier", "behaviour"),
+@each_case(
+    ("section", "behaviour"),
     [
         ({}, False),
         ({"ordering": "pagerank"}, False),
@@ -278,10 +245,9 @@ def test_patterns_order_by_each_ranking_and_unknown_sites_come_last(rows: Disk) 
     ],
 )
 def test_users_ways_are_kept_only_where_something_goes_by_them(
-    frontier: dict[str, object], behaviour: bool, tmp_path: Path
+    frontier: Frontiers, section: dict[str, object], behaviour: bool
 ) -> None:
-    found = Settings.model_validate({"data": tmp_path, "frontier": frontier})
-    assert found.behaviour is behaviour
+    assert (frontier(**section).agent.patterns is not None) is behaviour
 
 
 @each_case("rule", ["learned", "random", "breadth-first", "pagerank", "behaviour-discovery"])

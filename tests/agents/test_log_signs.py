@@ -10,15 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.agents.browse.agent import BrowseAgent, UserRow
-from scentline.agents.frontier.keys import visit_of
-from scentline.agents.frontier.rows import FrontierRow, FrontierShard
 from scentline.agents.observe.observer import Observer
 from scentline.models.revisit.sizes import SLACK
 from scentline.streams.facts import Access, Judged, Visited
 from scentline.streams.inbox import Shard
 from scentline.streams.settings import ObserveSettings, Settings
 from scentline.streams.topics import ACCESSES, SIGHTINGS
-from tests.agents.books import YES, a_book, page
+from tests.agents.scenarios import YES, Frontiers, Scenario
 from tests.agents.shards import Disk, a_runtime, disk, emitted, take_in, write
 
 URL = "http://a.org/"
@@ -64,37 +62,37 @@ def empty(shard: Shard[Any]) -> Shard[Any]:
     return shard
 
 
-def crashing(rows: Disk, facts: Sequence[object], random: Random) -> FrontierShard:
+def crashing(frontier: Frontiers, facts: Sequence[object], random: Random) -> Scenario:
     """Have a frontier absorb facts, one a message, whose open groups are lost now and then."""
-    shard: FrontierShard = empty(rows.shard(FrontierRow, SIGHTINGS, 1))
-    book, begun = a_book(revisits=True), shard.mark.offset + 1
-    while (number := shard.mark.offset + 1 - begun) < len(facts):
-        take_in(shard, book, facts[number])
+    front, crashes = frontier(frontier={"revisit": 0.5}), 0
+    begun = front.shards[0].mark.offset
+    while (done := front.shards[0].mark.offset - begun) < len(facts):
+        front.absorb(facts[done])
         match random.randrange(4):
             case 0:
-                write(shard)
-            case 1:
-                shard = rows.shard(FrontierRow, SIGHTINGS, 1)
-            case _:
-                pass
-    return shard
+                front.commit()
+            case 1 if crashes < 4:  # starting takes long
+                front, crashes = front.restart(), crashes + 1
+    return front
 
 
 @given(LINES, st.data(), st.randoms(use_true_random=False))
 def test_what_a_log_tells_of_changes_depends_on_its_lines_alone(
-    place: tuple[Disk, BrowseAgent], lines: list[tuple[str, int, int]], data: st.DataObject, random: Random
+    frontier: Frontiers,
+    place: tuple[Disk, BrowseAgent],
+    lines: list[tuple[str, int, int]],
+    data: st.DataObject,
+    random: Random,
 ) -> None:
     twice = data.draw(st.permutations([*lines, *lines]))
     facts = told(place, [squid(*line) for line in twice])
-    shard = crashing(place[0], [Judged(URL, YES, VISITED), *facts, *facts], random)
+    front = crashing(frontier, [Judged(URL, YES, VISITED), *facts, *facts], random)
     # The twin looks at all lines at once; of those of one second it takes the largest answer.
     answers = sorted((VISITED - 10 + second, size) for _, second, size in lines)
     before, after = ([one for one in answers if (one[0] <= VISITED) == past] for past in (True, False))
     at = before[-1] if before else after[0] if after else (0.0, 0)
     last = after[-1] if after else (0.0, 0)
-    sizes = page(shard, URL).sizes
+    sizes = front.page(URL).sizes
     assert (((0.0, 0), (0.0, 0)) if sizes is None else (sizes.at, sizes.last)) == (at, last)
-    visit = visit_of(shard, URL)
-    assert visit is not None
-    assert visit.signs == ({"log": 1} if after and abs(at[1] - last[1]) > SLACK else {})
-    assert all(user not in repr(sizes) for user in page(shard, URL).visitors)
+    assert front.visit(URL).signs == ({"log": 1} if after and abs(at[1] - last[1]) > SLACK else {})
+    assert all(user not in repr(sizes) for user in front.page(URL).visitors)

@@ -13,9 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.agents.frontier import standing
-from scentline.agents.frontier.agent import FrontierAgent
 from scentline.agents.frontier.keys import host_key, page_key
-from scentline.agents.frontier.rows import FrontierRow, FrontierShard, HostRow, PageRow
+from scentline.agents.frontier.rows import HostRow, PageRow
 from scentline.agents.frontier.standing import HostCounts, Rates, speaking
 from scentline.agents.operate.inspect.record import entries, read_standing
 from scentline.models.frontier.politeness import HostClocks, HostState
@@ -24,68 +23,14 @@ from scentline.models.page import Link
 from scentline.models.url import identifier
 from scentline.models.verdict import FAILED
 from scentline.streams.facts import Failed, Judged, Linked, Seeded, Visited
-from scentline.streams.published import HostStanding, PredicateDefinition, Standing, Watch
+from scentline.streams.published import HostStanding, Standing, Watch
 from scentline.streams.records import RecordError
-from scentline.streams.settings import Settings
-from scentline.streams.topics import SIGHTINGS, STANDING
-from tests.agents.books import NO, YES
-from tests.agents.shards import Disk, a_runtime, disk, journal_of, write
+from scentline.streams.topics import STANDING
+from tests.agents.scenarios import NO, NOW, YES, Scenario, frontiers
+from tests.agents.shards import journal_of
 
-NOW = 1_000_000.0
 HOSTS = ("a.org", "b.org", "c.org")
 URLS = [f"http://{host}/{number}" for host in HOSTS for number in range(3)]
-
-
-class Front:
-    """A frontier agent on one shard, on a clock that the test turns."""
-
-    def __init__(self, agent: FrontierAgent, shard: FrontierShard, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.agent, self.shard, self.now = agent, shard, NOW
-        agent.runtime.clock = lambda: self.now
-        monkeypatch.setattr(agent.inbox, "commit_soon", lambda shard: None)  # there is no event loop
-        for name in ("p", "q"):
-            agent.heard_predicate(PredicateDefinition(name=name, expression='"ski"'))
-        agent.inbox.shards[0] = shard
-        agent.opened(shard)
-        while agent.candidates.opening:
-            agent.candidates.take_up(self.now)
-
-    def sight(self, *facts: Any) -> None:
-        for fact in facts:
-            self.agent.absorb(self.shard, fact)
-        write(self.shard)
-        self.agent.committed(self.shard)
-
-    def watch(self, seconds: float = 10.0, **asked: Any) -> None:
-        value = msgspec.json.encode(Watch(self.now + seconds, **asked))
-        self.agent.standing.hear(b"window", value)
-
-    @property
-    def told(self) -> list[Standing]:
-        """What the topic has, by key."""
-        found = entries(journal_of(self.agent.runtime), STANDING.name, 0)
-        return [read_standing(entry.value or b"") for entry in found]
-
-    def turn(self, seconds: float = 0.05) -> list[Standing]:
-        """Let the teller run for a while; return what stands on the topic then."""
-
-        async def run() -> None:
-            task = asyncio.create_task(self.agent.standing.run())
-            await asyncio.sleep(seconds)
-            task.cancel()
-
-        asyncio.run(run())
-        return self.told
-
-    def end(self) -> list[Standing]:
-        asyncio.run(self.agent.standing.finish())
-        return self.told
-
-
-@pytest.fixture
-def rows(tmp_path: Path) -> Iterator[Disk]:
-    with disk(tmp_path / "rows") as found:
-        yield found
 
 
 @pytest.fixture(params=["learned", "combined", "breadth-first"])
@@ -94,54 +39,79 @@ def policy(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def front(rows: Disk, tmp_path: Path, policy: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Front]:
+def front(tmp_path: Path, policy: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Scenario]:
     monkeypatch.setattr(standing, "TELL_SECONDS", 0.01)
     monkeypatch.setattr(standing, "RESTS", 0)
-    given_settings = Settings.model_validate({
-        "data": tmp_path / "data",
-        "frontier": {"policy": policy, "explore": 0, "budget": 5, "window_max": 1},
-    })  # fmt: skip
-    with a_runtime(given_settings, NOW) as runtime:
-        yield Front(FrontierAgent(runtime), rows.shard(FrontierRow, SIGHTINGS, 0), monkeypatch)
+    with frontiers(tmp_path) as start:
+        scenario = start(policy=policy, budget=5, window_max=1, fetch={"delay_seconds": 1.0})
+        scenario.follow("q")
+        yield scenario
 
 
-def test_without_a_watch_nothing_is_told_but_how_things_stood_at_first(front: Front) -> None:
-    front.sight(*map(Seeded, URLS))
-    [first] = front.turn()
+def watch(front: Scenario, seconds: float = 10.0, **asked: Any) -> None:
+    front.agent.standing.hear(b"window", msgspec.json.encode(Watch(front.now + seconds, **asked)))
+
+
+def told(front: Scenario) -> list[Standing]:
+    """Return what the topic has, by key."""
+    found = entries(journal_of(front.runtime), STANDING.name, 0)
+    return [read_standing(entry.value or b"") for entry in found]
+
+
+def turn(front: Scenario, seconds: float = 0.05) -> list[Standing]:
+    """Let the teller run for a while; return what stands on the topic then."""
+
+    async def run() -> None:
+        task = asyncio.create_task(front.agent.standing.run())
+        await asyncio.sleep(seconds)
+        task.cancel()
+
+    asyncio.run(run())
+    return told(front)
+
+
+def end(front: Scenario) -> list[Standing]:
+    asyncio.run(front.agent.standing.finish())
+    return told(front)
+
+
+def test_without_a_watch_nothing_is_told_but_how_things_stood_at_first(front: Scenario) -> None:
+    front.hear(*map(Seeded, URLS))
+    [first] = turn(front)
     assert (first.worker, first.time, first.best, first.final) == ("0", NOW, (), False)
     front.now += 5
-    front.watch(seconds=-1)
+    watch(front, seconds=-1)
     front.agent.standing._held.clear()  # it was told how things stood at first
-    assert front.turn() == [first]
+    assert turn(front) == [first]
 
 
-def test_a_watch_holds_until_its_end_and_a_minute_at_most(front: Front) -> None:
-    front.sight(*map(Seeded, URLS))
-    front.watch(1e9)
-    assert front.turn()[0].time == NOW
+def test_a_watch_holds_until_its_end_and_a_minute_at_most(front: Scenario) -> None:
+    front.hear(*map(Seeded, URLS))
+    watch(front, 1e9)
+    assert turn(front)[0].time == NOW
     front.now += 59
-    assert front.turn()[0].time == NOW + 59
+    assert turn(front)[0].time == NOW + 59
     front.agent.standing._held.clear()
     front.now += 2
-    assert front.turn()[0].time == NOW + 59
+    assert turn(front)[0].time == NOW + 59
 
 
-def test_what_is_no_watch_is_an_error_and_changes_nothing(front: Front) -> None:
+def test_what_is_no_watch_is_an_error_and_changes_nothing(front: Scenario) -> None:
     for value in (None, b"", b"\xff", b'{"type": "watch"}', b'{"type": "watch", "until": 9, "version": 2}'):
         with pytest.raises(RecordError, match="not a Watch"):
             front.agent.standing.hear(b"window", value)
     assert not front.agent.standing._watched.is_set()
 
 
-def test_it_tells_what_totals_queues_and_flights_say(front: Front) -> None:
-    front.sight(*map(Seeded, URLS))
-    front.sight(*(Judged(url, YES, NOW) for url in URLS[:2]))
+def test_it_tells_what_totals_queues_and_flights_say(front: Scenario) -> None:
+    front.hear(*map(Seeded, URLS))
+    front.hear(*(Judged(url, YES, NOW) for url in URLS[:2]))
     front.agent.selection.choose(front.now)
     [ordered] = front.agent.candidates.flights
-    front.sight(Failed(ordered, 1, "gone", "status 404", NOW, elapsed=1))
+    front.hear(Failed(ordered, 1, "gone", "status 404", NOW, elapsed=1))
     front.agent.selection.choose(front.now)
-    front.watch(predicate="p")
-    found = {each.best_of: each for each in front.turn()}["p"]
+    watch(front, predicate="p")
+    found = {each.best_of: each for each in turn(front)}["p"]
     candidates, totals = front.agent.candidates, front.agent.totals()
     assert (found.judged, found.requests, found.discovered) == (2, totals.requests, 9)
     assert (found.failed, found.refused, found.moved, found.trapped) == (1, 0, 0, 0)
@@ -160,26 +130,26 @@ def test_it_tells_what_totals_queues_and_flights_say(front: Front) -> None:
     assert found.ready + sum(found.waiting.values()) == len(candidates.queues["p"].hosts())
 
 
-def test_best_candidates_are_told_with_their_chances_and_what_speaks(front: Front, policy: str) -> None:
+def test_best_candidates_are_told_with_their_chances_and_what_speaks(front: Scenario, policy: str) -> None:
     yes, no = YES | {"q": False}, NO | {"q": False}
-    front.sight(Seeded(URLS[0]), Visited(URLS[1], "0123456789abcdef", NOW))
+    front.hear(Seeded(URLS[0]), Visited(URLS[1], "0123456789abcdef", NOW))
     links = tuple(Link(url, ("ski",), ("snow",), number) for number, url in enumerate(URLS[1:5]))
-    front.sight(
+    front.hear(
         Linked(identifier(URLS[0]), URLS[0], 0, yes, ("ski",), links, (0,)),
         *(Judged(url, yes, NOW, words=("ski",)) for url in (URLS[0], *URLS[2:5])),
         *(Judged(url, no, NOW, words=("golf",)) for url in URLS[5:]),
     )
-    front.watch(predicate="p")
-    [best] = {each.best_of: each for each in front.turn()}["p"].best
+    watch(front, predicate="p")
+    [best] = {each.best_of: each for each in turn(front)}["p"].best
     assert best.url == URLS[1]
     assert best.waits == 0
     assert "0123456789abcdef" not in str(best.speaks)
     if policy == "learned":
         scorer: Any = front.agent.candidates.scorer
-        row = front.shard.get(page_key(URLS[1]))
+        row = front.shards[0].get(page_key(URLS[1]))
         assert isinstance(row, PageRow)
-        inputs = scorer.inputs(front.shard, row, "p")
-        comes = scorer.comes(scorer.inputs(front.shard, row, FAILED))
+        inputs = scorer.inputs(front.shards[0], row, "p")
+        comes = scorer.comes(scorer.inputs(front.shards[0], row, FAILED))
         assert best.comes == pytest.approx(comes)
         assert best.probability == pytest.approx(comes * scorer.expected(inputs, "p"))
         adds = dict(zip(scorer.names, inputs * scorer.known("p").mean, strict=True))
@@ -192,14 +162,14 @@ def test_best_candidates_are_told_with_their_chances_and_what_speaks(front: Fron
 
 
 @pytest.mark.parametrize("policy", ["learned"])
-def test_hosts_that_are_asked_for_are_told_as_they_stand(front: Front) -> None:
-    front.sight(*map(Seeded, URLS[:6]), Seeded("http://d.org/"), Seeded("http://e.org/"))
-    front.sight(Judged("http://d.org/", NO, NOW, elapsed=0.5))
+def test_hosts_that_are_asked_for_are_told_as_they_stand(front: Scenario) -> None:
+    front.hear(*map(Seeded, URLS[:6]), Seeded("http://d.org/"), Seeded("http://e.org/"))
+    front.hear(Judged("http://d.org/", NO, NOW, elapsed=0.5))
     state = HostState(NOW, until=NOW + 90, failures=1, retry_after=NOW + 90)
-    front.shard.put(host_key("b.org"), HostRow(1, state))
+    front.shards[0].put(host_key("b.org"), HostRow(1, state))
     front.agent.candidates.clocks.started("e.org", NOW)
-    front.watch(hosts=("a.org", "b.org", "d.org", "e.org", "nowhere.org"))
-    found = front.turn()[0].looked_at
+    watch(front, hosts=("a.org", "b.org", "d.org", "e.org", "nowhere.org"))
+    found = turn(front)[0].looked_at
     assert found == (
         HostStanding("a.org", "ready", candidates=3),
         HostStanding("b.org", "waits", "retry-after", NOW + 90, 3),
@@ -210,20 +180,20 @@ def test_hosts_that_are_asked_for_are_told_as_they_stand(front: Front) -> None:
 
 
 @pytest.mark.parametrize("policy", ["learned"])
-def test_a_clean_end_tells_each_predicates_best_under_a_key_of_its_own(front: Front) -> None:
-    front.sight(*map(Seeded, URLS))
-    front.turn()
-    found = {each.best_of: each for each in front.end()}
+def test_a_clean_end_tells_each_predicates_best_under_a_key_of_its_own(front: Scenario) -> None:
+    front.hear(*map(Seeded, URLS))
+    turn(front)
+    found = {each.best_of: each for each in end(front)}
     assert {name: len(each.best) for name, each in found.items()} == {"": 0, "p": 9, "q": 9}
     assert {name: each.final for name, each in found.items()} == {"": False, "p": True, "q": True}
     assert {found[name].state for name in "pq"} == {"ended"}
-    front.sight(*(Judged(url, YES, NOW) for url in URLS[:5]))
-    assert {each.state for each in front.end() if each.final} == {"spent"}
+    front.hear(*(Judged(url, YES, NOW) for url in URLS[:5]))
+    assert {each.state for each in end(front) if each.final} == {"spent"}
 
 
-def test_of_no_partition_nothing_is_told(front: Front) -> None:
-    front.agent.closed(front.shard)
-    assert front.end() == []
+def test_of_no_partition_nothing_is_told(front: Scenario) -> None:
+    front.agent.closed(front.shards[0])
+    assert end(front) == []
 
 
 # hosts

@@ -30,11 +30,19 @@ from scentline.agents.operate.control.requests import (
 )
 from scentline.models.url import host
 from scentline.streams.facts import Judged, Seeded
-from scentline.streams.published import MOST_EXCLUDING, Exclusion, Limit, Pausing, PredicateDefinition, Slowing, Steering
+from scentline.streams.published import (
+    MOST_EXCLUDING,
+    Exclusion,
+    Limit,
+    Pausing,
+    PredicateDefinition,
+    Slowing,
+    Steering,
+)
 from scentline.streams.records import Decoder, FetchOrder, RecordError
 from scentline.streams.settings import Settings
 from scentline.streams.topics import FETCHES, SIGHTINGS
-from tests.agents.books import YES, page
+from tests.agents.scenarios import YES
 from tests.agents.shards import Disk, a_runtime, disk, write
 from tests.cases import each_case
 
@@ -237,7 +245,8 @@ def test_what_is_excluded_is_not_ordered_until_it_is_included(front: Front, befo
     assert front.agent.candidates.priorities_of(f"{SHOP}tea") == {}
     assert front.urls() == {"http://b.org/"}
     assert front.agent.totals().discovered == 2
-    assert page(front.shard, f"{SHOP}tea").state == "candidate"
+    found = front.agent.candidates.shards.find(f"{SHOP}tea")
+    assert found is not None and found[1].state == "candidate"
     front.hear(shop(on=False))
     assert front.urls(after=SLOW_SECONDS) == {f"{SHOP}tea"}
 
