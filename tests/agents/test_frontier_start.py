@@ -39,6 +39,10 @@ def note_start(front: Scenario, *, whole: bool = False) -> int:
     return len(changed)
 
 
+def waits(front: Scenario) -> bool:
+    return front.agent.candidates.unknown
+
+
 def test_the_best_are_chosen_before_all_is_taken_up(frontier: Frontiers) -> None:
     found = [f"http://h{number}.org/{'good' if number % 50 == 0 else 'x'}" for number in range(10 * FIRST)]
     front = frontier()
@@ -47,9 +51,10 @@ def test_the_best_are_chosen_before_all_is_taken_up(frontier: Frontiers) -> None
     note_start(front)
     again = front.restart(taken_up=False)
     again.like(good=60)
-    assert again.agent.candidates.unknown
+    assert waits(again)
     again.agent.candidates.take_up(NOW)
-    assert again.agent.candidates.opening and not again.agent.candidates.unknown
+    assert again.agent.candidates.opening
+    assert not waits(again)
     assert [again.choose() for _ in found[::50]] == found[::50]
     again.take_up()
     assert sorted(again.choices()) == sorted({*found} - {*found[::50]})
