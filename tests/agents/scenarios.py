@@ -4,8 +4,7 @@
 absorbed in the partition of what they change, and each `hear` ends a group, as in a crawl.
 """
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -205,11 +204,11 @@ class Scenario:
 
     # orders, and how fetches end
 
-    def order(self, after: float = 0.0) -> list[FetchOrder]:
-        """Let time pass; return what is ordered then."""
+    def order(self, after: float = 0.0, *, looks: bool = False) -> list[FetchOrder]:
+        """Let time pass; return what is ordered then. Where there is nothing, it ``looks`` for more."""
         self.now += after
         self.agent._keep_time(self.now)
-        if not self.agent.selection.choose(self.now):
+        if not self.agent.selection.choose(self.now) and looks:
             self.agent._look_for_more()
         ordered = orders_in(self.commit())
         self.orders += ordered
@@ -298,63 +297,48 @@ class Scenario:
 
     @property
     def flying(self) -> set[str]:
-        """The URLs in flight."""
         return set(self.agent.candidates.flights)
 
     def queued(self, predicate: str = "p") -> set[str]:
-        """Return the URLs in a predicate's queue."""
         return set(self.agent.candidates.queues[predicate])
 
     def shard(self, url: str) -> FrontierShard:
-        """Return the shard of a URL."""
         return self.shards[partition_of(host(url), len(self.shards))]
 
     def known(self, url: str) -> bool:
-        """Tell whether there is a row of a URL."""
         return self.shard(url).get(page_key(url)) is not None
 
     def page(self, url: str) -> PageRow:
-        """Return the row of a URL."""
         row = self.shard(url).get(page_key(url))
         assert isinstance(row, PageRow)
         return row
 
     def state(self, url: str) -> str:
-        """Return the state of a URL."""
         return self.page(url).state
 
     def visit(self, url: str) -> VisitRow:
-        """Return the row of a judged page's visits."""
         row = visit_of(self.shard(url), url)
         assert row is not None
         return row
 
     def hub(self, url: str) -> HubRow:
-        """Return the row of a hub."""
         row = hub_of(self.shard(url), url)
         assert row is not None
         return row
 
     def host(self, name: str) -> HostRow:
-        """Return the row of a host, a new one where there is none."""
         return host_of(self.shard(f"http://{name}/"), name)
 
     def parent(self, url: str, at: int = 0) -> ParentRow:
-        """Return the row of a linking page in a partition."""
         row = self.shards[at].get(parent_key(identifier(url)))
         assert isinstance(row, ParentRow)
         return row
 
     def children(self, url: str, at: int = 0) -> dict[bytes, tuple[Verdict, int]]:
-        """Return the verdicts on a linking page's targets in a partition, and the positions of the links."""
         return judged_of(self.shards[at], url)
 
     def totals(self, at: int = 0) -> TotalsRow:
-        """Return the totals of a partition."""
         return totals_of(self.shards[at])
-
-
-# facts
 
 
 def linked(
@@ -366,11 +350,7 @@ def linked(
     return Linked(identifier(source), source, verdict=verdict, words=tuple(words), **given)
 
 
-# messages out
-
-
 def sent(messages: Iterable[Message]) -> list[Any]:
-    """Return the sightings among messages."""
     return [fact for _, fact in emitted(messages, SIGHTINGS)]
 
 
@@ -384,31 +364,21 @@ def counted(messages: Iterable[Message]) -> Counts:
 
 
 def labels(messages: Iterable[Message]) -> list[Label]:
-    """Return the labels among messages."""
     return [fact for _, fact in emitted(messages, EVIDENCE) if isinstance(fact, Label)]
 
 
 def orders_in(messages: Iterable[Message]) -> list[FetchOrder]:
-    """Return the fetch orders among messages."""
     return [_decode_order(value or b"") for topic, _, _, value in messages if topic == FETCHES.name]
 
 
 def changes(messages: Iterable[Message]) -> list[Change]:
-    """Return the changes of matches among messages."""
-    return [
-        msgspec.json.decode(value or b"", type=Change)
-        for topic, _, _, value in messages
-        if topic == CHANGES.name
-    ]
+    found = [value or b"" for topic, _, _, value in messages if topic == CHANGES.name]
+    return [msgspec.json.decode(value, type=Change) for value in found]
 
 
 def outcomes(messages: Iterable[Message]) -> list[Outcome]:
-    """Return the outcomes among messages."""
     found = [value or b"" for topic, _, _, value in messages if topic == OUTCOMES.name]
     return [msgspec.json.decode(value, type=Outcome) for value in found]
-
-
-# rows
 
 
 def links_of(row: ParentRow) -> dict[bytes, tuple[int, str]]:
@@ -426,8 +396,3 @@ def judged_of(shard: FrontierShard, url: str) -> dict[bytes, tuple[Verdict, int]
 def urls(count: int, hosts: int = 1) -> list[str]:
     """Return pages of some hosts in turn."""
     return [f"http://h{number % hosts}.org/{number}" for number in range(count)]
-
-
-def visits_by_url(orders: Sequence[FetchOrder]) -> Counter[str]:
-    """Return how often each URL was ordered."""
-    return Counter(order.url for order in orders)

@@ -162,7 +162,7 @@ def test_urls_that_wait_are_all_fetched_though_few_of_them_are_in_memory(frontie
     front.hear(*map(Seeded, found))
     failed, answered = list[str](), list[str]()
     for _ in range(10_000):
-        for order in front.order(after=50.0):
+        for order in front.order(after=50.0, looks=True):
             if order.url in failed:
                 answered.append(order.url)
                 front.answer(order, verdict=NO)

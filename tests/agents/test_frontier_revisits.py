@@ -1,5 +1,6 @@
 """Which judged pages are visited again, when, and how many of them while candidates wait."""
 
+from collections import Counter
 from random import Random
 from typing import Any
 
@@ -13,7 +14,7 @@ from scentline.streams.facts import Hinted, Judged, Revisited, Seeded
 from scentline.streams.published import FreshnessPart
 from scentline.streams.records import Decoder, Version
 from scentline.streams.topics import RENEWED
-from tests.agents.scenarios import DAY, NO, NOW, YES, Frontiers, Scenario, visits_by_url
+from tests.agents.scenarios import DAY, NO, NOW, YES, Frontiers, Scenario
 from tests.cases import each_case
 
 URL, OTHER = "http://a.org/", "http://b.org/"
@@ -78,7 +79,7 @@ def test_a_page_that_changes_is_visited_more_often_than_one_that_does_not(fronti
     front = a_front(frontier)
     judge(front, URL, OTHER)
     front.crawl(400, DAY / 10, lambda order: "changed" if order.url == URL else "unchanged")
-    visits = visits_by_url(front.orders)
+    visits = Counter(order.url for order in front.orders)
     assert visits[URL] > 5 * visits[OTHER] > 0
 
 
@@ -125,7 +126,7 @@ def test_where_nothing_waits_every_page_is_visited_once_though_few_fit_in_the_qu
         rounds += 1
         front.crawl(1, 1.0)
     front.crawl(10, 0.0)
-    assert visits_by_url(front.orders) == dict.fromkeys(old(pages), 1)
+    assert Counter(order.url for order in front.orders) == dict.fromkeys(old(pages), 1)
 
 
 def test_pages_of_a_site_are_looked_at_although_the_first_of_them_did_not_change(frontier: Frontiers) -> None:
@@ -146,7 +147,7 @@ def test_who_takes_a_shard_over_goes_on_with_what_was_ordered_and_what_is_due(fr
     heir = front.restart()
     heir.now += 1
     heir.crawl(300, 0.1)  # what is in flight takes up the window for three seconds
-    assert visits_by_url(heir.orders) == dict.fromkeys({*old(250)} - {ordered}, 1)
+    assert Counter(order.url for order in heir.orders) == dict.fromkeys({*old(250)} - {ordered}, 1)
 
 
 def test_a_page_that_comes_due_before_its_row_is_on_disk_is_not_passed_over(frontier: Frontiers) -> None:
