@@ -1,4 +1,4 @@
-"""What the command window does: it opens a crawl's directory and serves it until it is told to end."""
+"""Serving a crawl's directory: the socket, the token, and the server until it ends."""
 
 import asyncio
 import shutil
@@ -36,9 +36,8 @@ class TokenError(ScentlineError, ValueError):
     """A file that holds no token."""
 
 
-def run(settings: Settings, told: Callable[[str], object], until: BinaryIO | None = None) -> None:
-    """Serve the window until this process is told to end; ``told`` is given its address, with the token
-    unless the settings have one.
+def run(settings: Settings, ready: Callable[[str], object], until: BinaryIO | None = None) -> None:
+    """Serve the window until a signal; ``ready`` takes its address, with the token unless the settings have one.
 
     With ``until`` it ends at the end of that file, too. Of a crawl on Kafka it makes a mirror first.
     Raises `ConfigurationError` where the port can't be had, `ServerProcessError` where there is no mirror, or
@@ -56,9 +55,9 @@ def run(settings: Settings, told: Callable[[str], object], until: BinaryIO | Non
             resources.callback(mirroring.check)
         address = f"http://{_name(settings.window.host)}:{listener.getsockname()[1]}"
         window = Window(Reading(settings), access)
-        # One that was set is known, and where it was set for it, the output is a log.
+        # A token that was set is known; the output may be a log.
         entrance = f"{ENTER}?token={access.token}" if settings.window.token is None else "/"
-        asyncio.run(_serve(window, listener, ends, lambda: told(f"{address}{entrance}")))
+        asyncio.run(_serve(window, listener, ends, lambda: ready(f"{address}{entrance}")))
 
 
 def _access(settings: Settings, port: int) -> Access:
@@ -71,7 +70,7 @@ def _access(settings: Settings, port: int) -> Access:
 async def _serve(
     window: Window, listener: socket.socket, ends: Iterable[BinaryIO], ready: Callable[[], object]
 ) -> None:
-    """Serve until the process is told to end, or one of the files has ended."""
+    """Serve until a signal, or the end of one of the files."""
     server = _Server(
         uvicorn.Config(
             window.app, http=Connection, log_config=None, access_log=False, server_header=False, lifespan="off",
@@ -95,16 +94,16 @@ async def _serve(
 
 
 class _Server(uvicorn.Server):
-    """A server that leaves signals to who runs it."""
+    """A server that leaves signals to its caller."""
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Hear none."""
+        """Capture none."""
         yield
 
 
 class Connection(H11Protocol):
-    """A client's connection, let go where the client does not come to the end of what it asks for."""
+    """A client's connection, closed where the client does not end its request."""
 
     #: From so many seconds on, and to twice as many, a request may take to arrive.
     seconds = 30.0
@@ -115,7 +114,7 @@ class Connection(H11Protocol):
         self._watch(None)
 
     def _watch(self, seen: tuple[object, object] | None) -> None:
-        """Let the client go where nothing has happened since; while it is answered, it need say nothing."""
+        """Close the connection where nothing has happened since; during an answer the client may be silent."""
         state = (self.conn.their_state, self.cycle)
         if state == seen and state[0] in (h11.IDLE, h11.SEND_BODY):
             self.transport.close()

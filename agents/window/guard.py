@@ -1,4 +1,4 @@
-"""Who may ask the window for anything: whoever has the token, by its own name, from its own pages.
+"""Access to the window: only with its token, by its own name, from its own pages.
 
 The token keeps out other users and programs of this machine, the ``Host`` header sites whose name was made to
 point at loopback (DNS rebinding), ``Origin`` and ``Sec-Fetch-Site`` pages of other sites that a viewer has open
@@ -20,7 +20,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 MOST_BODY = 4_000_000
 #: Bytes of a path with its query at most.
 MOST_TARGET = 8_192
-#: Answers without a token: says nothing of the crawl (Kubernetes asks for it).
+#: Answers without a token, and says nothing of the crawl: Kubernetes probes it.
 HEALTH = "/healthz"
 #: Takes the token out of the address that was printed, and puts it into a cookie.
 ENTER = "/enter"
@@ -63,7 +63,7 @@ _HEADERS = {
 
 
 class Refusal(NamedTuple):
-    """Why a request is not answered, in words for whoever made it."""
+    """The status and the reason of a request that is not answered."""
 
     status: HTTPStatus
     reason: str
@@ -71,18 +71,18 @@ class Refusal(NamedTuple):
 
 @dataclass(frozen=True)
 class Access:
-    """By what the window is asked: its ``token``, the ``hosts`` (with ports) that it goes by, its ``cookie``.
-
-    A ``read_only`` one takes no request that changes anything.
-    """
+    """What a request to the window needs."""
 
     token: str
+    #: The names, with ports, that the ``Host`` header may have.
     hosts: frozenset[str]
+    #: The name of the cookie that has the token.
     cookie: str
+    #: Whether requests that change something are refused.
     read_only: bool = False
 
     def admits(self, token: str) -> bool:
-        """Tell whether a token is the window's, in a time that tells nothing of it."""
+        """Tell whether a token is the window's, in constant time."""
         return compare_digest(token.encode(), self.token.encode())
 
     @property
@@ -121,7 +121,7 @@ class Access:
 
 
 def _cookies(headers: Headers, name: str) -> Iterator[str]:
-    """Yield what cookies of a name hold, whatever others there are: those of all ports of a host come together.
+    """Yield the values of the cookies of a name: those of all ports of a host come together.
 
     >>> list(_cookies(Headers({"Cookie": 'cfg={"a": 1}; token=x; path; token=y'}), "token"))
     ['x', 'y']
@@ -133,7 +133,7 @@ def _cookies(headers: Headers, name: str) -> Iterator[str]:
 
 
 def names_of(hosts: Iterable[str], port: int) -> frozenset[str]:
-    """Return what a ``Host`` header may say: hosts as they are where they have a port, else with the window's.
+    """Return what a ``Host`` header may have: hosts with their own port, else with the window's.
 
     >>> sorted(names_of(["localhost", "crawl.example:80"], 8420))
     ['crawl.example', 'crawl.example:80', 'localhost:8420']
@@ -152,7 +152,7 @@ def names_of(hosts: Iterable[str], port: int) -> frozenset[str]:
 
 
 class Guard:
-    """Lets requests through to the application that may be answered, and puts safe headers on every answer."""
+    """Lets only permitted requests through to the application, and puts safe headers on every answer."""
 
     def __init__(self, app: ASGIApp, access: Access) -> None:
         self._app = app
@@ -186,14 +186,14 @@ class Guard:
 
 
 def _answer(refusal: Refusal, headers: Headers) -> Response:
-    """Return what a refusal looks like: people who lack the token are asked for it."""
+    """Return the answer to a refused request: a page that asks for a missing token."""
     if refusal.status == HTTPStatus.UNAUTHORIZED and "text/html" in headers.get("accept", ""):
         return HTMLResponse(ASKING.format(reason=refusal.reason), refusal.status)
     return PlainTextResponse(f"{refusal.reason}\n", refusal.status)
 
 
 def _bounded(receive: Receive) -> Receive:
-    """Return what receives no more of a body than may be; the rest is as if the client had gone."""
+    """Return a ``receive`` that ends a body beyond its bound as if the client had gone."""
     taken = 0
 
     async def bounded() -> Message:

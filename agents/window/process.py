@@ -1,6 +1,6 @@
-"""The window's processes: itself beside the crawl that starts it, and the mirror of a crawl on Kafka beside it.
+"""The window's processes: the window beside the crawl that starts it, and the mirror of a crawl on Kafka.
 
-Each is given its settings in a file of its owner's alone, and ends with the process that started it.
+Each reads its settings from a file that only its owner may read, and ends with the process that started it.
 """
 
 import json
@@ -22,29 +22,22 @@ def beside(settings: Settings) -> ServerProcess:
 
     Raises `agents.offline.process.ServerProcessError` where it can't be served.
     """
-    return _started("scentline.agents.window", settings, settings.data / DIRECTORY)
+    return _started("window", settings, settings.data / DIRECTORY)
 
 
 def mirror(settings: Settings) -> ServerProcess:
-    """Start to mirror a crawl on Kafka into the directory of ``settings``; returns when there is a whole copy.
+    """Start to mirror a crawl on Kafka into the directory of ``settings``; return when there is a whole copy.
 
     Raises `agents.offline.process.ServerProcessError` where it can't be read.
     """
-    return _started("scentline.agents.window.mirror", settings, settings.data.parent)
+    return _started("mirror", settings, settings.data.parent)
 
 
-def _started(module: str, settings: Settings, directory: Path) -> ServerProcess:
+def _started(name: str, settings: Settings, directory: Path) -> ServerProcess:
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-    path = directory / f"{module}.settings"
+    path = directory / f"{name}.settings"
     write_stored(path, json.dumps(settings.model_dump(exclude_unset=True), default=_plain).encode())
-    return ServerProcess(module, [str(path)])
-
-
-def given(path: Path) -> Settings:
-    """Return the settings that a process was given; their file goes."""
-    settings = Settings.model_validate(json.loads(path.read_bytes()))
-    path.unlink()
-    return settings
+    return ServerProcess("scentline.agents.window", [name, str(path)])
 
 
 def _plain(value: Any) -> Any:

@@ -1,16 +1,14 @@
-"""What all screens read: a crawl's directory, as it is now, beside the crawl that writes there.
-
-All of it belongs to one thread: every method is called in that one.
-"""
+"""What all screens read: a crawl's directory, as it is now, beside the crawl that writes there; in one thread."""
 
 import fcntl
 import os
 import struct
 import time
+from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 from scentline.agents.crawl.fixed import of_crawl
 from scentline.agents.frontier.steered import Steered
@@ -19,9 +17,10 @@ from scentline.agents.operate.control.requests import RefusedError
 from scentline.agents.operate.control.spool import WATCHING, Spool
 from scentline.agents.operate.inspect.learning import Learning
 from scentline.agents.operate.inspect.record import definitions, entries, read_point, read_standing
+from scentline.agents.window.copies import CopyReader, TextSearch
 from scentline.agents.window.index.index import Index
-from scentline.agents.window.kept.process import CopyReader
-from scentline.agents.window.trials import PageTrial, Trials
+from scentline.agents.window.index.search import Search
+from scentline.agents.window.trials import CandidateTrial, Tried
 from scentline.agents.window.watching import Watching
 from scentline.streams.published import HarvestPoint, PredicateDefinition, Standing, Watch
 from scentline.streams.records import RecordError
@@ -32,21 +31,42 @@ from scentline.streams.transport.journal import Journal, UnknownTopicError
 
 #: Seconds for which what was read is new enough.
 FRESH_SECONDS = 0.5
-#: Seconds after which a frontier that has said nothing more is not there any more.
+#: Seconds without a report after which a frontier counts as gone.
 SILENT_SECONDS = 20.0
+#: Seconds after which what no view uses is forgotten, and how many of a kind are remembered.
+LOOKED_SECONDS, REMEMBERED = 10.0, 8
 #: Points of a harvest curve that are kept for each predicate.
 MOST_POINTS = 500
 #: Of a long curve so many records in a row are read at so many places: some of each of as many predicates.
 PLACES, RUN = 100, 20
 #: Predicates that screens know; of more the first by name.
 MOST_PREDICATES = 300
-# The lock of RocksDB, and what fcntl(2) takes and gives to ask who holds one.
+# The lock of RocksDB, and the fields of a lock for fcntl(2).
 _LOCK = "LOCK"
 _FLOCK = "hhqqi"
 
 
+Key = TypeVar("Key")
+T = TypeVar("T")
+
+
+class Looked(OrderedDict[Key, tuple[T, float]], Generic[Key, T]):
+    """What views go on with from one to the next, by key, with the time of the last view."""
+
+    def find(self, key: Key, now: float, make: Callable[[], T]) -> T:
+        """Return what a view goes on with, made where there is none."""
+        for each in [each for each, (_, at) in self.items() if not at <= now < at + LOOKED_SECONDS]:
+            del self[each]
+        found = self[key][0] if key in self else make()
+        self[key] = found, now
+        self.move_to_end(key)
+        if len(self) > REMEMBERED:
+            self.popitem(last=False)
+        return found
+
+
 class _Place(NamedTuple):
-    """A file that each writer of a journal makes, when that was, and whether one writes now."""
+    """The file that each writer of a journal makes, when it did, and whether one writes now."""
 
     device: int
     file: int
@@ -71,22 +91,23 @@ class Reading:
         self._settings = settings
         self._index: Index | None = None
         self._learning: Learning | None = None
-        self.copies = CopyReader()
-        self._trials: Trials | None = None
+        self._copies: CopyReader | None = None
+        self._trials = Looked[tuple[str, str], CandidateTrial]()
+        self._searches = Looked[str, TextSearch]()
         self._points = Points()
         self._predicates: dict[str, PredicateDefinition] = {}
         self._predicates_read = -1
-        self._told: list[Standing] = []
+        self._reported: list[Standing] = []
         self._standings_read = -1
         self._steered, self._steered_read = Steered(), 0
-        self.watching = Watching(self._ask)
+        self.watching = Watching(self._watch)
 
     # opening
 
     def refresh(self) -> None:
-        """See what was written since; a crawl that began in the directory, or ended, is opened anew.
+        """Read what was written since; the journal of a crawl that began or ended is opened again.
 
-        What a writer moves out of its log as it ends is hidden from who goes on by what was in the log.
+        A reader that stays open does not see what a writer moves out of its log as it ends.
         """
         self.now = self._clock()
         if self._journal is not None and self._read <= self.now < self._read + FRESH_SECONDS:
@@ -117,8 +138,12 @@ class Reading:
 
     def close(self) -> None:
         """Let go of the directory."""
-        self._learning = self._trials = None
-        self.copies.close()
+        self._learning = None
+        self._trials.clear()
+        self._searches.clear()
+        copies, self._copies = self._copies, None
+        if copies is not None:
+            copies.close()
         index, self._index = self._index, None
         if index is not None:
             index.close()
@@ -142,7 +167,7 @@ class Reading:
     def index(self) -> Index:
         """What is looked up by other keys than the crawl's."""
         if self._index is None:
-            self._index = Index(self.data, self.journal)
+            self._index = Index(self.journal)
         return self._index
 
     @property
@@ -153,43 +178,49 @@ class Reading:
         return self._learning
 
     @property
-    def trials(self) -> Trials:
-        """What steering would come to that was not asked for yet."""
-        if self._trials is None:
-            self._trials = Trials(self.journal, self._settings)
-        return self._trials
+    def copies(self) -> CopyReader:
+        """What reads kept copies."""
+        if self._copies is None:
+            self._copies = CopyReader()
+        return self._copies
 
-    def next_pages(self) -> tuple[PageTrial, list[bytes]] | None:
-        """Return the next kept pages to be judged by a predicate on trial, None where nobody waits for any."""
-        if self._trials is None:
-            return None
-        self.refresh()
-        return None if self._trials is None else self._trials.next_pages()
+    def texts(self, typed: str) -> TextSearch:
+        """Return a search in the newest kept copies, and go on with it."""
+        found = self._searches.find(typed, self.now, lambda: TextSearch(self.data, Search(typed), self.copies))
+        found.step()
+        return found
+
+    def excluded(self, prefix: str, expression: str) -> Tried:
+        """Return how many candidates an exclusion would leave out, as far as they were counted, and go on."""
+        make = lambda: CandidateTrial(self.journal, prefix, expression)  # noqa: E731
+        trial = self._trials.find((prefix, expression), self.now, make)
+        trial.step()
+        return trial.told()
 
     def work(self) -> float | None:
-        """Do a piece of the work that is done ahead of views; return its seconds, None where none is left."""
+        """Do a piece of the work ahead of views; return its seconds, None where nothing is left to do."""
         begun = time.perf_counter()
         self.refresh()
-        more = self.begun and any([self.trials.step(), self.index.step(), self.learning.step(self.now)])
+        more = self.begun and any([self.index.step(), self.learning.step(self.now)])
         return time.perf_counter() - begun if more else None
 
     @property
     def settings(self) -> Settings:
-        """The settings of the crawl, as far as its directory tells; else those that the window was given."""
+        """The settings of the crawl, as far as its directory has them; else those of the window."""
         return self._settings
 
     def running(self) -> bool:
-        """Tell whether a crawl writes to the directory at this moment, or on Kafka, if a frontier tells."""
+        """Tell whether a crawl writes to the directory now or, on Kafka, whether a frontier reports."""
         if self.settings.on_kafka:
             return any(not each.final and each.time > self.now - SILENT_SECONDS for each in self.standings())
         return self.begun and _locked(self.data / "journal" / _LOCK)
 
-    # what frontiers tell while somebody looks
+    # what frontiers report while there are viewers
 
     def standings(self) -> list[Standing]:
         """Return how each frontier worker stands; of a crawl at rest, how it stood when it ended.
 
-        A worker whose partitions another one has now, or that says no more, is not among them.
+        A worker whose partitions another one has now, or that reports no more, is not among them.
         """
         newest: dict[str, Standing] = {}
         for standing in self._standings():
@@ -200,25 +231,25 @@ class Reading:
         return [each for each in newest.values() if each.time > last - SILENT_SECONDS]
 
     def best(self, predicate: str) -> list[Standing]:
-        """Return what frontiers told last of a predicate's best candidates, of each worker one."""
+        """Return the last reports of a predicate's best candidates, one of each worker."""
         last = {standing.worker: standing.time for standing in self.standings()}
-        told = (each for each in self._standings() if each.best_of == predicate and each.worker in last)
-        return [each for each in told if each.time > last[each.worker] - SILENT_SECONDS]
+        found = (each for each in self._standings() if each.best_of == predicate and each.worker in last)
+        return [each for each in found if each.time > last[each.worker] - SILENT_SECONDS]
 
     def _standings(self) -> list[Standing]:
         end = self._end(STANDING.name, 0)
         if end != self._standings_read:
-            self._told, self._standings_read = [], end
+            self._reported, self._standings_read = [], end
             for entry in entries(self.journal, STANDING.name, 0) if end else ():
                 with suppress(RecordError):
-                    self._told.append(read_standing(entry.value or b""))
-        return self._told
+                    self._reported.append(read_standing(entry.value or b""))
+        return self._reported
 
-    def _ask(self, watch: Watch) -> None:
+    def _watch(self, watch: Watch) -> None:
         if self.settings.on_kafka:
             submit(self.settings, watch)
         elif self.running():
-            with suppress(RefusedError):  # another window, or top, asks in the same moment: it is renewed soon
+            with suppress(RefusedError):  # another window, or top, does the same now: it is renewed soon
                 Spool(self.data).put(watch, WATCHING)
 
     # what several screens show
@@ -256,9 +287,9 @@ class Reading:
 
 
 class Points:
-    """The harvest curves of a crawl, read as they come: the newest point is always there, of the others some.
+    """The harvest curves of a crawl, thinned: where one becomes too long, every second point leaves.
 
-    Where a curve has become too long, every second point leaves; those that come later are as far apart.
+    The newest point is always there.
     """
 
     def __init__(self, most: int = MOST_POINTS) -> None:
@@ -268,24 +299,24 @@ class Points:
         self._apart: dict[str, int] = {}
 
     def follow(self, journal: Journal) -> None:
-        """Take in what came since; of a long curve that was never read, a part from every place."""
+        """Read what came since; of a long topic that was never read, some records from every place."""
         for partition in range(journal.partitions(HARVEST.name)):
             start, end = journal.start(HARVEST.name, partition), journal.end(HARVEST.name, partition)
             at = self._offsets.get(partition)
             if at is None or at < start or end - at > PLACES * RUN:
                 places = range(start, end, max(RUN, (end - start) // PLACES))
-                self._take_in(journal, partition, [*places[:-1], max(start, end - RUN)], RUN)
+                self._sample(journal, partition, [*places[:-1], max(start, end - RUN)], RUN)
             elif at < end:
-                self._take_in(journal, partition, [at], PLACES * RUN)
+                self._sample(journal, partition, [at], PLACES * RUN)
 
-    def _take_in(self, journal: Journal, partition: int, places: Iterable[int], records: int) -> None:
+    def _sample(self, journal: Journal, partition: int, places: Iterable[int], records: int) -> None:
         for place in places:
             found = journal.read(HARVEST.name, partition, place, records)
             self.add(entry.value for entry in found)
             self._offsets[partition] = found[-1].offset + 1 if found else place
 
     def add(self, values: Iterable[bytes | None]) -> None:
-        """Take in points in the order of their topic; what can't be read is passed over."""
+        """Add points in the order of their topic; what can't be read is passed over."""
         for value in values:
             with suppress(RecordError):
                 self._add(read_point(value or b""))
@@ -304,9 +335,9 @@ class Points:
 
 
 def _made(journal: Journal) -> bool:
-    """Tell whether a journal that was opened has all its tables: the writer makes one after the other.
+    """Tell whether a journal has all its tables, which its writer makes one after the other.
 
-    One that came later would keep this process from ever seeing what the writer moves out of its log.
+    A reader never sees what the writer moves out of its log of a table that came later.
     """
     try:
         partitions = journal.partitions(SIGHTINGS.name)
@@ -316,10 +347,7 @@ def _made(journal: Journal) -> bool:
 
 
 def _place(data: Path) -> _Place | None:
-    """Return what tells a crawl's journal from another in its place later, and from itself with another writer.
-
-    A writer makes the file anew as it begins.
-    """
+    """Return what differs where another journal is in the place, or another writer: each makes the file anew."""
     try:
         found = (data / "journal" / "CURRENT").stat()
     except OSError:
@@ -328,14 +356,14 @@ def _place(data: Path) -> _Place | None:
 
 
 def _locked(path: Path) -> bool:
-    """Tell whether another process holds a file's lock; it only asks, so that no crawl's start fails by it."""
+    """Tell whether another process holds a file's lock, without taking it."""
     try:
         number = os.open(path, os.O_RDONLY)
     except OSError:
         return False
     try:
-        asked = struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
-        kind, *_ = struct.unpack(_FLOCK, fcntl.fcntl(number, fcntl.F_GETLK, asked))
+        wanted = struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
+        kind, *_ = struct.unpack(_FLOCK, fcntl.fcntl(number, fcntl.F_GETLK, wanted))
         return bool(kind != fcntl.F_UNLCK)
     except OSError:
         return False

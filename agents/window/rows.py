@@ -1,4 +1,4 @@
-"""The frontier's rows of hosts, read anew for each view: what is shown of a host is as of now."""
+"""The frontier's rows of hosts, read for each view."""
 
 from collections.abc import Iterator, Mapping
 from typing import TypeVar
@@ -40,7 +40,7 @@ class HostRows:
         return self._get(name, depth_key(name), DepthRow)
 
     def robots(self, name: str) -> Iterator[RobotsTxt]:
-        """Yield what is known of the robots.txt of a host, of each scheme that was asked."""
+        """Yield the robots.txt of a host, of each scheme."""
         for scheme in ("https", "http"):
             row = self._get(name, robots_key(f"{scheme}://{name}"), RobotsRow)
             if row is not None:
@@ -49,7 +49,7 @@ class HostRows:
     def causes(self, name: str, causes: Mapping[str, Cause]) -> list[dict[str, object]]:
         """Return why fetches of a host brought no page, what came most often first, each with an example."""
         found = sorted(causes.items(), key=lambda each: (-each[1].count, each[0]))
-        return [self._cause(name, cause, known) for cause, known in found]
+        return [self._cause(name, *each) for each in found]
 
     def cause(self, name: str, cause: str) -> dict[str, object] | None:
         """Return the same of one cause, None where the host does not have it."""

@@ -1,12 +1,11 @@
 """The window's server: static files, views once or as they change, and requests to the crawl.
 
-``GET /api/SCREEN?...`` gives a view once, ``GET /events/SCREEN?...`` the view and what stands above it as
-server-sent events, each whenever it has changed. ``POST /steer`` takes a request
-(`agents.operate.control.requests`).
+``GET /api/SCREEN?...`` returns a view, ``GET /events/SCREEN?...`` the view and the header as server-sent
+events, each whenever it has changed. ``POST /steer`` takes a request (`agents.operate.control.requests`).
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from http import HTTPStatus
@@ -29,7 +28,6 @@ from scentline.agents.window.guard import ASKING, ENTER, HEALTH, MOST_BODY, Acce
 from scentline.agents.window.reading import Reading
 from scentline.agents.window.screens import crawl, errors, hosts, learning, now, page, pages, steer, trial
 from scentline.agents.window.screens import next as upcoming
-from scentline.agents.window.trials import Judging
 from scentline.models.errors import ScentlineError
 from scentline.streams.logging import EventLog, printable
 from scentline.streams.records import reason_of
@@ -58,10 +56,10 @@ IDLE_SECONDS = 1.0
 #: Seconds after which work that failed is tried again.
 AGAIN_SECONDS = 5.0
 #: Beside a crawl, how many times as long as a piece of such work is the pause after it.
-BESIDE_A_CRAWL = 100.0
+BESIDE_A_CRAWL = 25.0
 #: Seconds of it after which these pauses begin.
 AT_ONCE_SECONDS = 1.0
-#: Seconds without a change after which a viewer is told that nothing is wrong; that shows if it is gone.
+#: Seconds without a change after which a viewer gets a comment; sending it shows whether the viewer is gone.
 BEAT_SECONDS = 10.0
 
 _STATIC = Path(__file__).with_name("static")
@@ -75,7 +73,7 @@ _steering: msgspec.json.Decoder[Steering] = msgspec.json.Decoder(Steering)
 
 
 class Window:
-    """What is served of one crawl: all that reads is done in one thread, by turns."""
+    """The application of one crawl; one thread does all that reads it."""
 
     def __init__(self, reading: Reading, access: Access) -> None:
         self.viewers = 0
@@ -83,8 +81,7 @@ class Window:
         self._access = access
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="reading")
         self._closing = asyncio.Event()
-        self._told = ""
-        self._judging = Judging(lambda: reading.settings, reading.next_pages, reading.running, self._in_turn)
+        self._logged = ""
         self.app = Starlette(
             routes=[
                 Route("/", self._page),
@@ -99,32 +96,22 @@ class Window:
         )
 
     async def close(self) -> None:
-        """End what viewers wait for, and let go of the crawl."""
+        """End the event streams, and let go of the crawl."""
         self._closing.set()
         await self._in_turn(self._reading.close)
         self._thread.shutdown()
 
     async def run(self) -> None:
-        """Work ahead of the views while there are viewers, and judge pages for trials; never returns."""
-        async with asyncio.TaskGroup() as group:
-            group.create_task(self._on_and_on(self._work))
-            group.create_task(self._on_and_on(self._judging.run))
-
-    async def _on_and_on(self, work: Callable[[], Awaitable[None]]) -> None:
-        """Do work that has no end; where it fails, begin it anew after a while."""
+        """Work ahead of the views while there are viewers; never returns. Where it fails, it begins again."""
         while True:
             try:
-                await work()
+                await self._work()
             except Exception as error:
-                self._tell(error)
+                self._log(error)
             await asyncio.sleep(AGAIN_SECONDS)
 
     async def _work(self) -> None:
-        """Work ahead of the views while there are viewers; never returns.
-
-        Beside a crawl that takes a hundredth of a core, but for the first second: the first pages of lists are
-        what people wait for.
-        """
+        """Work; beside a crawl in a few hundredths of a core, after a first second that fills the lists."""
         at_once = AT_ONCE_SECONDS
         while True:
             seconds = await self._in_turn(self._reading.work) if self.viewers else None
@@ -139,24 +126,24 @@ class Window:
         return await asyncio.get_running_loop().run_in_executor(self._thread, self._survived, work, *arguments)
 
     def _survived(self, work: Callable[..., T], *arguments: Any) -> T:
-        """Do work; what can't be read is told, and the directory is opened anew when it is read next."""
+        """Do work; where the crawl can't be read, log why, and open its directory again at the next read."""
         try:
             found = work(*arguments)
         except Exception as error:
             if isinstance(error, ScentlineError) and not isinstance(error, StorageError):
                 raise
-            self._tell(error)
+            self._log(error)
             with suppress(Exception):  # what is damaged may not even be closed
                 self._reading.close()
             reason = printable(str(error) or type(error).__name__)
             raise _UnreadError(f"The crawl can't be read: {reason}") from error
         return found
 
-    def _tell(self, error: Exception) -> None:
+    def _log(self, error: Exception) -> None:
         """Log an error, once where the same one comes again and again."""
-        told = repr(error)
-        if told != self._told and not isinstance(error, _UnreadError):
-            self._told = told
+        text = repr(error)
+        if text != self._logged and not isinstance(error, _UnreadError):
+            self._logged = text
             explained = isinstance(error, ScentlineError) and error.explains_itself
             log.error("reading failed", reason=str(error), cause=None if explained else error)
 
@@ -171,7 +158,7 @@ class Window:
     async def _enter(self, request: Request) -> Response:
         """Put the token of the address into a cookie, and lead on to the address without it.
 
-        By a page, not a redirect: after one that began at another site, a strict cookie is not sent.
+        A page does so, since after a redirect that began at another site a strict cookie is not sent.
         """
         token = request.query_params.get("token", "")
         if not self._access.admits(token):
@@ -186,14 +173,14 @@ class Window:
 
     async def _once(self, request: Request) -> Response:
         try:
-            screen, query = _asked(request)
+            screen, query = _requested(request)
             return Response(await self._in_turn(self._view, screen, query), media_type=_JSON)
         except ScentlineError as error:
             return _refused(error)
 
     async def _events(self, request: Request) -> Response:
         try:
-            screen, query = _asked(request)
+            screen, query = _requested(request)
         except ScentlineError as error:
             return _refused(error)
         if self.viewers >= MOST_VIEWERS:
@@ -203,18 +190,17 @@ class Window:
         return StreamingResponse(self._stream(screen, query), media_type="text/event-stream")
 
     async def _stream(self, screen: ModuleType, query: Any) -> AsyncIterator[bytes]:
-        """Yield what a viewer is to see, as it changes."""
         self.viewers += 1
-        told: dict[str, bytes] = {}
+        sent: dict[str, bytes] = {}
         silent = 0.0
         try:
             while not self._closing.is_set():
                 events = await self._both(screen, query)
                 for event, data in events.items():
-                    if told.get(event) != data:
+                    if sent.get(event) != data:
                         silent = 0.0
                         yield b"event: %s\ndata: %s\n\n" % (event.encode(), data)
-                told = events  # after trouble, a view is told again that is as before
+                sent = events  # after trouble, a view is sent again that is as before
                 if silent >= BEAT_SECONDS:
                     silent = 0.0
                     yield b": all is as it was\n\n"
@@ -226,7 +212,7 @@ class Window:
             self.viewers -= 1
 
     async def _both(self, screen: ModuleType, query: Any) -> dict[str, bytes]:
-        """Return what stands above a screen, and its view, or in the place of that why there is none."""
+        """Return the header and the view of a screen, or the error in place of the view."""
         found: dict[str, bytes] = {}
         try:
             found["crawl"] = await self._in_turn(self._view, crawl, crawl.Query())
@@ -247,8 +233,8 @@ class Window:
 
     async def _steer(self, request: Request) -> Response:
         try:
-            asked = _steering.decode(await request.body())
-            said = await self._in_turn(submit, self._reading.settings, checked(asked))
+            steering = _steering.decode(await request.body())
+            said = await self._in_turn(submit, self._reading.settings, checked(steering))
         except ClientDisconnect:
             return PlainTextResponse(
                 f"A request has {MOST_BODY} bytes at most.\n", HTTPStatus.REQUEST_ENTITY_TOO_LARGE
@@ -257,34 +243,32 @@ class Window:
             return PlainTextResponse(f"That is no request: {reason_of(error)}\n", HTTPStatus.BAD_REQUEST)
         except ScentlineError as error:
             return _refused(error)
-        log.info("a request was made", request=type(asked).__name__, done=said is not None)
+        log.info("a request was made", request=type(steering).__name__, done=said is not None)
         return Response(_encode({"said": said}), media_type=_JSON)
 
 
 class _UnknownError(ScentlineError):
     """There is no such screen."""
 
+    status = HTTPStatus.NOT_FOUND
+
 
 class _UnreadError(ScentlineError):
     """The crawl's directory can't be read now."""
 
+    status = HTTPStatus.SERVICE_UNAVAILABLE
+
 
 class _QueryError(ScentlineError):
-    """A screen was asked for what it can't show."""
+    """A query that the screen can't answer."""
 
 
 def _refused(error: ScentlineError) -> Response:
-    """Return what says why there is no answer."""
-    status = HTTPStatus.BAD_REQUEST
-    if isinstance(error, _UnknownError):
-        status = HTTPStatus.NOT_FOUND
-    elif isinstance(error, _UnreadError):
-        status = HTTPStatus.SERVICE_UNAVAILABLE
-    return PlainTextResponse(f"{error}\n", status)
+    return PlainTextResponse(f"{error}\n", getattr(error, "status", HTTPStatus.BAD_REQUEST))
 
 
-def _asked(request: Request) -> tuple[ModuleType, Any]:
-    """Return the screen that is asked for, and what of it."""
+def _requested(request: Request) -> tuple[ModuleType, Any]:
+    """Return the screen of an address, and its query."""
     name = request.path_params["screen"]
     screen = SCREENS.get(name)
     if screen is None:

@@ -1,18 +1,18 @@
-"""In what state a crawl is, in words; and where nothing is fetched, why."""
+"""The state of a crawl in a sentence; where nothing is fetched, why."""
 
 from typing import Literal, NamedTuple
 
 from scentline.agents.cli.output import lasting
 from scentline.streams.published import Standing
 
-#: Seconds without a word after which a worker is missed.
+#: Seconds without a report after which a worker is missed.
 MISSED_SECONDS = 20.0
-#: Seconds within which what a crawl told at its end has been read.
+#: Seconds within which the last report of a crawl has been read.
 JUST_SECONDS = 5.0
 #: Seconds until a host may be asked from which on a crawl waits, however many answers came before.
 WAITS_SECONDS = 10.0
 
-#: How a state is to be taken: "good" (pages come), "waits" (they will), "rest" (nobody expects any), "bad".
+#: "good" (pages come), "waits" (they will), "rest" (none are expected), "bad".
 Mood = Literal["good", "waits", "rest", "bad"]
 
 
@@ -28,18 +28,18 @@ class Said(NamedTuple):
 
 
 class Facts(NamedTuple):
-    """What the state of a crawl follows from: whether it runs, and how its frontiers stood together.
-
-    ``newest`` is when the crawl wrote last, in seconds since the epoch, 0 where that is not known; ``asked`` is
-    since when how it stands is asked for. ``predicates`` are its active ones, ``paused`` how many are not.
-    """
+    """What the state of a crawl follows from; times are in seconds since the epoch."""
 
     now: float
     begun: bool
     running: bool
+    #: How its frontiers stand together.
     standing: Standing | None = None
+    #: When the crawl wrote last, 0 where that is not known.
     newest: float = 0.0
+    #: Since when its frontiers are asked to report.
     asked: float = 0.0
+    #: How many predicates are active, and how many paused.
     predicates: int = 0
     paused: int = 0
 
@@ -65,8 +65,8 @@ def _at_rest(facts: Facts) -> Said:
     since = _at_rest_for(facts)
     if standing is None or not standing.final or facts.newest > standing.time + MISSED_SECONDS:
         if facts.now - _last(facts) < JUST_SECONDS:
-            return Said("waits", "The crawl has just ended: how is being read.")
-        return Said("bad", f"{since}: it ended without a word, as by a kill. The same command goes on with it.")
+            return Said("waits", "The crawl has just ended: its last report is being read.")
+        return Said("bad", f"{since}: it ended abruptly, as by a kill. The same command goes on with it.")
     if standing.state == "spent":
         return Said("rest", f"{since}: {standing.spent}. A larger budget goes on with it.")
     if standing.state == "done":
@@ -91,16 +91,16 @@ def _last(facts: Facts) -> float:
 
 
 def _unanswered(facts: Facts) -> Said | None:
-    """Return what is said of a crawl that, or part of which, does not answer."""
+    """Return the state of a crawl that does not answer, wholly or in part."""
     standing = facts.standing
     silent = facts.now - max(facts.asked, standing.time if standing is not None else 0.0)
     if silent > MISSED_SECONDS:
         return Said("bad", f"The crawl runs, and no worker has answered for {lasting(silent)}.")
     if standing is None or facts.now - standing.time > MISSED_SECONDS:
-        return Said("waits", "The crawl runs: how it stands is asked for.")
+        return Said("waits", "The crawl runs: its state is being requested.")
     if standing.partitions < standing.of:
         missing = standing.of - standing.partitions
-        return Said("bad", f"No answer from a worker: nobody tells of {missing} of {standing.of} partitions.")
+        return Said("bad", f"No answer from a worker: {missing} of {standing.of} partitions are missing.")
     return None
 
 
@@ -145,14 +145,14 @@ HELD = {
 
 
 def _slots(standing: Standing) -> str:
-    """Return what keeps most hosts where fewer than half of their seconds are used."""
+    """Return what keeps most hosts, where fewer than half of their seconds are used."""
     if standing.slots is None or standing.held_by not in HELD:
         return ""
     return f"; {standing.slots:.0%} of the hosts' seconds are used: {standing.held:,} {HELD[standing.held_by]}"
 
 
 def _idle(standing: Standing) -> Said:
-    """Return why nothing is in flight; where answers come all the same, that is so for a moment only."""
+    """Return why nothing is in flight; while answers come, that is for a moment only."""
     mood: Mood = "good" if standing.requests_a_second else "waits"
     if standing.filling:
         return Said("waits", "Nothing is in flight: all that is known is looked through for candidates.")
@@ -207,7 +207,7 @@ def _reasons(standing: Standing) -> str:
 
 
 def queued(standing: Standing) -> int:
-    """Return how many candidates are in memory: each predicate queues them, and few are no other's."""
+    """Return how many candidates are in memory: most are in every predicate's queue."""
     return max(standing.queued.values(), default=0)
 
 

@@ -116,63 +116,55 @@ def shown(view: dict[str, Any], width: int) -> RenderableType:
     return Group(head, Text(), figures, Text(), _predicates(view, width), *rest)
 
 
-def _figures(told: dict[str, Any]) -> list[str]:
+def _figures(found: dict[str, Any]) -> list[str]:
     """Return what is counted, in a few words each."""
-    left = f"{told['left']:,} left" if told["left"] is not None else "no budget"
-    share = f" ({told['nothing'] / told['requests']:.0%})" if told["requests"] else ""
+    left = f"{found['left']:,} left" if found["left"] is not None else "no budget"
+    share = f" ({found['nothing'] / found['requests']:.0%})" if found["requests"] else ""
     return [
-        f"{_decimal(told['pages_a_second'])} pages/s, {_decimal(told['on_average'])} on average",
-        f"{told['judged']:,} pages, {left}",
-        f"{told['requests']:,} requests, {told['nothing']:,} brought nothing{share}",
-        f"{_count(told['queued'])} candidates in memory on {_count(told['hosts'])} hosts",
-        f"{told['ready']:,} hosts may be asked, {sum(told['waiting'].values()):,} wait",
-        f"{told['in_flight']:,} in flight of {told['window']:,}",
-        *_slots(told),
-        f"{told['discovered']:,} URLs known, {told['failed']:,} failed, {told['refused']:,} refused",
+        f"{_decimal(found['pages_a_second'])} pages/s, {_decimal(found['on_average'])} on average",
+        f"{found['judged']:,} pages, {left}",
+        f"{found['requests']:,} requests, {found['nothing']:,} brought nothing{share}",
+        f"{_count(found['queued'])} candidates in memory on {_count(found['hosts'])} hosts",
+        f"{found['ready']:,} hosts may be asked, {sum(found['waiting'].values()):,} wait",
+        f"{found['in_flight']:,} in flight of {found['window']:,}",
+        *_slots(found),
+        f"{found['discovered']:,} URLs known, {found['failed']:,} failed, {found['refused']:,} refused",
     ]
 
 
-def _slots(told: dict[str, Any]) -> list[str]:
-    if told["slots"] is None:
+def _slots(found: dict[str, Any]) -> list[str]:
+    if found["slots"] is None:
         return []
-    held = f", {told['held']:,} hosts: {told['held_by']}" if told["held_by"] else ""
-    return [f"{told['slots']:.0%} of slots used{held}"]
+    held = f", {found['held']:,} hosts: {found['held_by']}" if found["held_by"] else ""
+    return [f"{found['slots']:.0%} of slots used{held}"]
 
 
 def _predicates(view: dict[str, Any], width: int) -> Table:
-    names = [
-        "predicate",
-        "hits",
-        "a minute",
-        "pages",
-        "rate",
-        f"last {view['window_pages']:,}",
-        "by chance",
-        "lift (95 %)",
-    ]
+    last = f"last {view['window_pages']:,}"
+    numbers = ["hits", "a minute", "pages", "rate", last, "by chance", "lift (95 %)"]
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
-    for place, name in enumerate([*names, *(["curve"] if width >= _WIDE else [])]):
-        justify: Any = "right" if 1 <= place <= 7 else "left"
+    for name in ["predicate", *numbers, *(["curve"] if width >= _WIDE else [])]:
+        justify: Any = "right" if name in numbers else "left"
         table.add_column(name, justify=justify, no_wrap=True, overflow="ellipsis")
     for each in view["predicates"]:
         table.add_row(*_row(each, curve=width >= _WIDE))
     return table
 
 
-def _row(told: dict[str, Any], *, curve: bool) -> list[Text]:
-    name = Text(printable(told["name"]), style="dim" if told["state"] == "paused" else "bold")
-    if not told["pages"]:
+def _row(found: dict[str, Any], *, curve: bool) -> list[Text]:
+    name = Text(printable(found["name"]), style="dim" if found["state"] == "paused" else "bold")
+    if not found["pages"]:
         return [name, Text("0"), Text("–"), Text("0")]
-    chance, lift = told["chance"], told["lift"]
+    chance, lift = found["chance"], found["lift"]
     cells = [
-        f"{told['hits']:,}",
-        _decimal(told["hits_a_minute"]),
-        f"{told['pages']:,}",
-        f"{told['rate']:.1%}",
-        f"{told['lately']:.1%}",
+        f"{found['hits']:,}",
+        _decimal(found["hits_a_minute"]),
+        f"{found['pages']:,}",
+        f"{found['rate']:.1%}",
+        f"{found['lately']:.1%}",
         f"{chance['rate']:.1%}" if chance else "–",
         f"{lift[1]:.1f} ({lift[0]:.1f} to {lift[2]:.1f})" if lift else "–",
-        *([sparkline(told["curve"]["lately"])] if curve else []),
+        *([sparkline(found["curve"]["lately"])] if curve else []),
     ]
     return [name, *map(Text, cells)]
 

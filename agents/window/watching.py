@@ -1,45 +1,45 @@
-"""Who looks at a crawl, and what for: while somebody does, its frontiers are asked to tell how they stand."""
+"""What viewers look at: while there are any, the frontiers of a crawl are asked to report how they stand."""
 
 from collections.abc import Callable, Iterable
 
 from scentline.streams.published import MOST_HOSTS, Watch
 
-#: Seconds for which a request to tell holds, and after which it is renewed.
+#: Seconds for which a request holds, and after which it is renewed.
 HOLDS, RENEWED = 12.0, 5.0
-#: Seconds between two requests at least, where what is looked for changes.
+#: Seconds between two requests at least, where what is wanted changes.
 SHORTEST = 0.5
 
 
 class Watching:
-    """What the views that are made want to know beside what lies in the directory.
+    """What views want to know beside what lies in the directory.
 
-    ``ask`` makes the request. What was wanted is forgotten after the time for which a request holds.
+    ``request`` sends the request. What was wanted is forgotten after the time for which a request holds.
     """
 
-    def __init__(self, ask: Callable[[Watch], object]) -> None:
-        self._ask = ask
+    def __init__(self, request: Callable[[Watch], object]) -> None:
+        self._request = request
         self._predicate = ("", 0.0)
         self._hosts: dict[str, float] = {}
-        self._asked = Watch(0.0)
+        self._sent = Watch(0.0)
         self._when = float("-inf")
         self._now = 0.0
         #: Since when views are made, one soon after the other.
         self.since = 0.0
 
     def begin(self, now: float) -> None:
-        """Take note that a view is made."""
+        """Begin a view."""
         if not self._now <= now < self._now + HOLDS:
             self.since = now
         self._now = now
 
     def want(self, predicate: str = "", hosts: Iterable[str] = ()) -> None:
-        """Want to know a predicate's best candidates, and how hosts stand."""
+        """Want a predicate's best candidates, and how hosts stand."""
         if predicate:
             self._predicate = predicate, self._now
         self._hosts.update(dict.fromkeys(hosts, self._now))
 
     def end(self) -> None:
-        """Take note that the view is made, and ask for what was wanted, where it is time to."""
+        """End a view: request what is wanted, where it is time to."""
         now = self._now
         if self._when <= now < self._when + SHORTEST:
             return
@@ -47,8 +47,8 @@ class Watching:
         newest = sorted(self._hosts, key=self._hosts.__getitem__, reverse=True)[:MOST_HOSTS]
         predicate, when = self._predicate
         wanted = Watch(now + HOLDS, predicate if now < when + HOLDS else "", tuple(sorted(newest)))
-        same = (wanted.predicate, wanted.hosts) == (self._asked.predicate, self._asked.hosts)
+        same = (wanted.predicate, wanted.hosts) == (self._sent.predicate, self._sent.hosts)
         if same and self._when <= now < self._when + RENEWED:
             return
-        self._asked, self._when = wanted, now
-        self._ask(wanted)
+        self._sent, self._when = wanted, now
+        self._request(wanted)

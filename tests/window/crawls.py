@@ -1,29 +1,146 @@
-"""Crawls that run beside who looks at them: they are killed, started again, and told what to do."""
+"""Crawls that are looked at: written by hand, and running ones that are killed and started again."""
 
 import subprocess
+import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Self
+from types import ModuleType
+from typing import Any, Self
 
-from scentline.streams.topics import SIGHTINGS, TABLES
+import msgspec
+
+from scentline.agents.frontier.keys import host_key
+from scentline.agents.frontier.rows import FrontierRow, HostRow
+from scentline.agents.window.index.index import Index
+from scentline.agents.window.reading import Reading
+from scentline.models.verdict import Verdict
+from scentline.streams.records import Change, Outcome
+from scentline.streams.settings import Settings
+from scentline.streams.topics import (
+    CHANGES,
+    DEAD_LETTERS,
+    OUTCOMES,
+    PREDICATES,
+    SIGHTINGS,
+    TABLES,
+    partition_of,
+)
 from scentline.streams.transport.journal import Journal
 from tests.agents.commands import COMMAND, environment, printed
+from tests.agents.shards import put
 from tests.patience import PATIENCE, wait_for
 from tests.webs.hostile import SCRIPT, HostileWeb, address, log_lines
 
+PARTITIONS = 3
+#: The time of a view, unless a test says another.
+NOW = 1000.0
+#: What a page, a server or a log may say.
+HOSTILE = "<img src=x onerror=alert(1)>\x1b[2J\u202egnp.exe\x00\x07"
 #: A predicate with hits, and one whose expression is hostile.
-PREDICATES = {
+HOSTILE_PREDICATES = {
     "hockey": '"ice hockey"',
     "hostile": f'url("{SCRIPT}") or url("<img src=x onerror=\'globalThis.hit=2\'>") or "gardens"',
 }
 
 
-def make_tables(journal: Journal, partitions: int) -> None:
-    """Make the tables of a crawl and the topic that they go by; nobody reads a directory without them."""
-    journal.create_topic(SIGHTINGS.name, partitions, retention=100.0, compacted=SIGHTINGS.compacted)
-    for name in TABLES:
-        journal.create_table(name, partitions)
+def an_outcome(
+    time: float,
+    verdict: Verdict,
+    url: str = "http://a.org/1",
+    *,
+    title: str = "",
+    later: bool = False,
+    again: bool = False,
+    left: str | msgspec.UnsetType = msgspec.UNSET,
+) -> Outcome:
+    return Outcome(
+        url=url, time=time, title=title or f"title at {time:g}", verdict=verdict, predicate="p",
+        policy="linkage", explored=False, probability=1.0, priority=0.0, expected=None, depth=0,
+        words=(), links=(),
+        origin=f"pages/0@{time:.0f}", later=later, again=again or msgspec.UNSET, left=left,
+    )  # fmt: skip
+
+
+@contextmanager
+def a_crawl(
+    *records: Outcome | Change, hosts: Mapping[str, HostRow] | None = None, now: float = NOW, **settings: Any
+) -> Iterator[tuple[Journal, Reading]]:
+    """Give the journal of a crawl that has these records, and what reads it."""
+    with tempfile.TemporaryDirectory() as directory:
+        given = Settings.model_validate({"data": Path(directory), **settings})
+        with Journal.open(given.data / "journal") as journal, closing(Reading(given, lambda: now)) as reading:
+            for topic in (SIGHTINGS, OUTCOMES, CHANGES, PREDICATES, DEAD_LETTERS):
+                parts = PARTITIONS if topic.shards or topic is SIGHTINGS else 1
+                journal.create_topic(topic.name, parts, retention=100.0, compacted=topic.compacted)
+            for name in TABLES:
+                journal.create_table(name, PARTITIONS)
+            write_hosts(journal, hosts or {})
+            tell(journal, *records)
+            settle(reading)
+            yield journal, reading
+
+
+@contextmanager
+def an_index(
+    *records: Outcome | Change, hosts: Mapping[str, HostRow] | None = None
+) -> Iterator[tuple[Journal, Index]]:
+    """Give the journal of a crawl that has these records, with only what its index reads."""
+    with (
+        tempfile.TemporaryDirectory() as directory,
+        Journal.open(Path(directory) / "journal") as journal,
+        closing(Index(journal)) as index,
+    ):
+        for topic in (OUTCOMES, CHANGES):
+            journal.create_topic(topic.name, PARTITIONS, retention=100.0, compacted=False)
+        journal.create_topic(DEAD_LETTERS.name, 1, retention=100.0, compacted=False)
+        journal.create_table("frontier", PARTITIONS)
+        write_hosts(journal, hosts or {})
+        tell(journal, *records)
+        read(index)
+        yield journal, index
+
+
+def read(index: Index) -> None:
+    """Have all of an index read, hosts too."""
+    index.hosts.look()
+    while index.step():
+        pass
+
+
+def write_rows(journal: Journal, host: str, rows: Mapping[bytes, FrontierRow]) -> None:
+    """Write rows of a host, as the frontier does."""
+    encoded = {key: msgspec.msgpack.encode(row) for key, row in rows.items()}
+    put(journal.table("frontier")[partition_of(host, PARTITIONS)], encoded)
+
+
+def write_hosts(journal: Journal, hosts: Mapping[str, HostRow]) -> None:
+    for name, row in hosts.items():
+        write_rows(journal, name, {host_key(name): row})
+
+
+def tell(journal: Journal, *records: Outcome | Change, at: float = 0.0) -> None:
+    for each in records:
+        topic = OUTCOMES.name if isinstance(each, Outcome) else CHANGES.name
+        journal.append(topic, partition_of(each.url, PARTITIONS), None, msgspec.json.encode(each), at)
+
+
+def settle(reading: Reading) -> None:
+    """Have all work done that is done ahead of views."""
+    while reading.work() is not None:
+        pass
+
+
+def seen(reading: Reading, screen: ModuleType, **query: object) -> dict[str, Any]:
+    """Return a view as a browser has it, once all is worked out; it is of bounded size."""
+    given = msgspec.convert({name: str(value) for name, value in query.items()}, screen.Query, strict=False)
+    screen.view(reading, given)
+    settle(reading)
+    encoded = msgspec.json.encode(screen.view(reading, given))
+    assert len(encoded) < 1_000_000
+    found: dict[str, Any] = msgspec.json.decode(encoded)
+    return found
 
 
 class RunningCrawl:
@@ -98,7 +215,7 @@ def of_hostile_web(directory: Path, web: HostileWeb) -> HostileCrawl:
     log = directory / "access.log"
     log.write_text("".join(f"{line}\n" for line in log_lines(time.time())), encoding="utf-8")
     arguments = [
-        "--log", str(log), "--follow", "--seed", address(0, 0), *of_predicates(PREDICATES),
+        "--log", str(log), "--follow", "--seed", address(0, 0), *of_predicates(HOSTILE_PREDICATES),
         "--budget", "100000", "--set", f"fetch.proxy={web.url}", "--set", "fetch.delay_seconds=0.5",
         "--set", "frontier.retry_seconds=5",
     ]  # fmt: skip

@@ -1,53 +1,21 @@
 """The index of hosts: searched, sorted and paged as a plain list is, and what went wrong with them, exactly."""
 
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
-
-import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.agents.frontier.keys import host_key
 from scentline.agents.frontier.rows import HostRow
-from scentline.agents.window.index.hosts import LOOKED_SECONDS, ORDERS, HostIndex
-from scentline.agents.window.index.index import Index
+from scentline.agents.window.index import pages
+from scentline.agents.window.index.hosts import LOOKED_SECONDS, ORDERS, SCHEMA, HostIndex
+from scentline.agents.window.index.store import Store
 from scentline.models.frontier.causes import Cause
 from scentline.models.frontier.waits import Waits
 from scentline.streams.topics import partition_of
-from scentline.streams.transport.journal import Journal
 from tests.agents.shards import put
-from tests.agents.test_record import an_outcome
-from tests.window.test_page_index import a_crawl, tell
+from tests.window.crawls import PARTITIONS, an_index, an_outcome, read, tell, write_hosts
 
-PARTITIONS = 3
 CAUSES = ("HTTP 404", "timed out", "robots.txt forbids")
-
-
-def store(journal: Journal, hosts: dict[str, HostRow]) -> None:
-    """Write hosts' rows, as the frontier does."""
-    journal.create_table("frontier", PARTITIONS)
-    parts = journal.table("frontier")
-    for name, row in hosts.items():
-        put(parts[partition_of(name, PARTITIONS)], {host_key(name): msgspec.msgpack.encode(row)})
-
-
-def read(index: Index) -> None:
-    index.hosts.look()
-    while index.step():
-        pass
-
-
-@contextmanager
-def an_index() -> Iterator[tuple[Index, Journal]]:
-    with tempfile.TemporaryDirectory() as directory, a_crawl(Path(directory)) as journal:
-        index = Index(Path(directory), journal)
-        yield index, journal
-        index.close()
-
-
 ROWS = st.builds(
     lambda judged, waits, causes: HostRow(
         judged,
@@ -67,41 +35,35 @@ PARTS = (
 )
 
 
-def figures(hosts: dict[str, HostRow], hits: dict[str, int]) -> dict[str, dict[str, object]]:
-    """Return by what each host is sorted."""
-    return {
+def check(index: HostIndex, hosts: dict[str, HostRow], hits: dict[str, int], part: str, by: str) -> None:
+    figures: dict[str, object] = {
         name: {
             "name": name,
             "pages": row.judged,
             "hits": hits.get(name, 0),
             "failures": sum(cause.count for cause in row.causes.values()),
             "seconds": -1.0 if row.waits.mean is None else row.waits.mean,
-        }
+        }[by]
         for name, row in hosts.items()
     }
-
-
-def check(index: HostIndex, hosts: dict[str, HostRow], hits: dict[str, int], part: str, by: str) -> None:
-    known = figures(hosts, hits)
-    found = [name for name in known if part.lower() in name]
-    assert index.count() == len(known)
+    found = [name for name in hosts if part.lower() in name]
+    assert index.count() == len(hosts)
     assert index.count(part) in (len(found), None)
     for descending in (False, True):
-        expected = sorted(found, key=lambda name: (known[name][by], name), reverse=descending)
-        pages: list[list[str]] = [index.names(part, by, descending=descending, most=4)]
-        while pages[-1]:
-            more = index.names(part, by, descending=descending, beyond=pages[-1][-1], most=4)
-            if pages[-1] != pages[0]:
-                back = index.names(part, by, descending=descending, beyond=pages[-1][0], back=True, most=4)
-                assert back == pages[-2]
-            pages.append(more)
-        assert [name for page in pages for name in page] == expected
+        expected = sorted(found, key=lambda name: (figures[name], name), reverse=descending)
+        listed: list[list[str]] = [index.names(part, by, descending=descending, most=4)]
+        while listed[-1]:
+            more = index.names(part, by, descending=descending, beyond=listed[-1][-1], most=4)
+            if listed[-1] != listed[0]:
+                back = index.names(part, by, descending=descending, beyond=listed[-1][0], back=True, most=4)
+                assert back == listed[-2]
+            listed.append(more)
+        assert [name for page in listed for name in page] == expected
 
 
 def check_causes(index: HostIndex, hosts: dict[str, HostRow]) -> None:
     found = {total.cause: total for total in index.causes()}
-    expected = {name for row in hosts.values() for name in row.causes}
-    assert found.keys() == expected
+    assert found.keys() == {name for row in hosts.values() for name in row.causes}
     for name, total in found.items():
         counts = {host: row.causes[name].count for host, row in hosts.items() if name in row.causes}
         times = {host: row.causes[name].time for host, row in hosts.items() if name in row.causes}
@@ -119,15 +81,15 @@ def test_hosts_are_found_sorted_and_paged_as_in_a_plain_list(
     first: dict[str, HostRow], later: dict[str, HostRow], part: str, by: str, judged: list[tuple[str, bool]]
 ) -> None:
     grown = {name: row for name, row in later.items() if name not in first or _grew(first[name], row)}
-    with an_index() as (index, journal):
+    with an_index() as (journal, index):
         for hosts in (first, first | grown):
-            store(journal, hosts)
+            write_hosts(journal, hosts)
             read(index)
             check(index.hosts, hosts, {}, part, by)
             check_causes(index.hosts, hosts)
         hits: dict[str, int] = {}
         for number, (name, hit) in enumerate(judged):
-            tell(journal, an_outcome(1, {"p": hit, "q": False}, url=f"http://{name}/{number}"))
+            tell(journal, an_outcome(1, {"p": hit, "q": False}, f"http://{name}/{number}"))
             hits[name] = hits.get(name, 0) + hit
         read(index)
         assert {name: index.pages.hits_of(name) for name in hits} == {
@@ -144,12 +106,10 @@ def _grew(before: HostRow, after: HostRow) -> bool:
     )
 
 
-def test_nothing_is_read_while_nobody_looks_or_nothing_changes(tmp_path: Path) -> None:
+def test_nothing_is_read_without_a_viewer_or_while_nothing_changes() -> None:
     now = 1000.0
-    with a_crawl(tmp_path) as journal:
-        store(journal, {f"h{number}.test": HostRow(number) for number in range(250)})
-        index = Index(tmp_path, journal)
-        hosts = HostIndex(index._store, journal, index.pages, lambda: now)
+    with an_index(hosts={f"h{number}.test": HostRow(number) for number in range(250)}) as (journal, index):
+        hosts = HostIndex(Store(pages.SCHEMA + SCHEMA), journal, index.pages, lambda: now)
         assert not hosts.step()
         hosts.look()
         assert hosts.progress().as_of is None
@@ -159,7 +119,7 @@ def test_nothing_is_read_while_nobody_looks_or_nothing_changes(tmp_path: Path) -
             pass
         assert hosts.progress() == (250, 1000.0, 0)
         assert not hosts.step()
-        store(journal, {"h7.test": HostRow(700)})
+        write_hosts(journal, {"h7.test": HostRow(700)})
         now += LOOKED_SECONDS
         assert not hosts.step()
         hosts.look()
@@ -167,29 +127,18 @@ def test_nothing_is_read_while_nobody_looks_or_nothing_changes(tmp_path: Path) -
             pass
         assert hosts.progress() == (250, now, 0)
         assert hosts.names(by="pages", descending=True, most=1) == ["h7.test"]
-        index.close()
 
 
-def test_an_index_with_hosts_that_the_crawl_does_not_have_is_made_anew(tmp_path: Path) -> None:
-    with a_crawl(tmp_path) as journal:
-        store(journal, {"a.test": HostRow(1), "b.test": HostRow(2)})
-        index = Index(tmp_path, journal)
+def test_an_index_with_hosts_that_the_crawl_does_not_have_is_made_anew() -> None:
+    with an_index(hosts={"a.test": HostRow(1), "b.test": HostRow(2)}) as (journal, index):
+        put(journal.table("frontier")[partition_of("b.test", PARTITIONS)], {host_key("b.test"): None})
         read(index)
-        part = journal.table("frontier")[partition_of("b.test", PARTITIONS)]
-        put(part, {host_key("b.test"): None})
-        read(index)
-        assert index.hosts.names() == []
         read(index)
         assert index.hosts.names() == ["a.test"]
-        index.close()
 
 
 @pytest.mark.parametrize("beyond", ["gone.test", "\0", "'; DROP TABLE hosts; --"])
-def test_a_list_goes_on_behind_no_host_that_is_not_known(tmp_path: Path, beyond: str) -> None:
-    with a_crawl(tmp_path) as journal:
-        store(journal, {"a.test": HostRow(1)})
-        index = Index(tmp_path, journal)
-        read(index)
+def test_a_list_goes_on_behind_no_host_that_is_not_known(beyond: str) -> None:
+    with an_index(hosts={"a.test": HostRow(1)}) as (_, index):
         assert index.hosts.names(by="pages", beyond=beyond) == []
         assert index.hosts.hosts_of(CAUSES[0], beyond) == []
-        index.close()

@@ -1,10 +1,6 @@
 """The screens Hosts and Errors: what a host's rows say in words, page by page, and nothing but text."""
 
-import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
-from pathlib import Path
-from types import ModuleType
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -13,76 +9,19 @@ import zstandard
 
 from scentline.agents.frontier.keys import depth_key, host_key, page_key, robots_key
 from scentline.agents.frontier.rows import DepthRow, FrontierRow, HostRow, PageRow, RobotsRow
-from scentline.agents.window.reading import Reading
 from scentline.agents.window.screens import errors, hosts
 from scentline.models.frontier.causes import MOST_CAUSES, Cause
 from scentline.models.frontier.politeness import HostState
 from scentline.models.frontier.waits import Waits
 from scentline.models.url import identifier
 from scentline.streams.records import DeadLetter, RobotsTxt, encode
-from scentline.streams.settings import Settings
-from scentline.streams.topics import DEAD_LETTERS, OUTCOMES, partition_of
-from scentline.streams.transport.journal import Journal
-from tests.agents.shards import put
-from tests.agents.test_record import an_outcome
+from scentline.streams.topics import DEAD_LETTERS
 from tests.cases import each_case
-from tests.window.crawls import make_tables
-from tests.window.test_page_index import tell
-
-PARTITIONS = 3
-NOW = 1000.0
-HOSTILE = "<img src=x onerror=alert(1)>\x1b[2J\u202egnp.exe\x00\x07"
-WHAT_IS_SEEN = 1_000_000
-
-
-@contextmanager
-def a_crawl(
-    rows: Mapping[str, Mapping[bytes, FrontierRow]], **settings: Any
-) -> Iterator[tuple[Journal, Reading]]:
-    """Give a crawl with rows of hosts, and what reads it."""
-    with tempfile.TemporaryDirectory() as directory:
-        given = Settings.model_validate({"data": Path(directory), **settings})
-        with Journal.open(given.data / "journal") as journal, closing(Reading(given, lambda: NOW)) as reading:
-            make_tables(journal, PARTITIONS)
-            journal.create_topic(OUTCOMES.name, PARTITIONS, retention=100.0, compacted=False)
-            journal.create_topic(DEAD_LETTERS.name, 1, retention=100.0, compacted=False)
-            parts = journal.table("frontier")
-            for name, known in rows.items():
-                encoded = {key: msgspec.msgpack.encode(row) for key, row in known.items()}
-                put(parts[partition_of(name, PARTITIONS)], encoded)
-            reading.refresh()
-            yield journal, reading
-
-
-def seen(reading: Reading, screen: ModuleType, **asked: object) -> dict[str, Any]:
-    """Return a view when all there is was read."""
-    query = msgspec.convert({name: str(value) for name, value in asked.items()}, screen.Query, strict=False)
-    screen.view(reading, query)
-    while reading.work() is not None:
-        pass
-    encoded = msgspec.json.encode(screen.view(reading, query))
-    assert len(encoded) < WHAT_IS_SEEN
-    found: dict[str, Any] = msgspec.json.decode(encoded)
-    return found
-
-
-def texts(found: Any) -> Iterator[str]:
-    if isinstance(found, dict):
-        for key, value in found.items():
-            yield from (key, *texts(value))
-    elif isinstance(found, list):
-        for value in found:
-            yield from texts(value)
-    elif isinstance(found, str):
-        yield found
-
-
-def a_host(name: str, row: HostRow) -> dict[str, dict[bytes, FrontierRow]]:
-    return {name: {host_key(name): row}}
+from tests.window.crawls import HOSTILE, a_crawl, an_outcome, seen, tell, write_rows
 
 
 @each_case(
-    ("state", "told"),
+    ("state", "shown"),
     [
         (HostState(), ("unknown", "", 0.0)),
         (HostState(asked=900.0), ("rests", "", 0.0)),
@@ -93,27 +32,25 @@ def a_host(name: str, row: HostRow) -> dict[str, dict[bytes, FrontierRow]]:
         (HostState(asked=900.0, wait=60.0, until=1080.0, retry_after=1080.0), ("waits", "retry-after", 1080.0)),
     ],
 )
-def test_a_host_waits_as_its_row_has_it(state: HostState, told: tuple[str, str, float]) -> None:
+def test_a_host_waits_as_its_row_has_it(state: HostState, shown: tuple[str, str, float]) -> None:
     fetch = {"delay_seconds": 1.0, "delay_factor": 10.0}
-    with a_crawl(a_host("a.test", HostRow(1, state)), fetch=fetch) as (_, reading):
+    with a_crawl(hosts={"a.test": HostRow(1, state)}, fetch=fetch) as (_, reading):
         (row,) = seen(reading, hosts)["rows"]
-        assert (row["state"], row["why"], row["until"]) == told
+        assert (row["state"], row["why"], row["until"]) == shown
         assert row["candidates"] is None
 
 
 def test_a_list_of_hosts_is_gone_through_forth_and_back() -> None:
-    rows: dict[str, dict[bytes, FrontierRow]] = {}
-    for number in range(120):
-        rows |= a_host(f"h{number}.test", HostRow(number % 7))
-    with a_crawl(rows) as (_, reading):
+    rows = {f"h{number}.test": HostRow(number % 7) for number in range(120)}
+    with a_crawl(hosts=rows) as (_, reading):
         pages: list[list[str]] = []
-        asked: dict[str, object] = {"by": "pages", "descending": "true"}
+        query: dict[str, object] = {"by": "pages", "descending": "true"}
         while not pages or len(pages[-1]) == hosts.ROWS:
-            view = seen(reading, hosts, **asked)
+            view = seen(reading, hosts, **query)
             pages.append([row["host"] for row in view["rows"]])
             assert (view["total"], view["hosts"]) == (120, 120)
             assert view["as_of"] is not None
-            asked["beyond"] = view["last"]
+            query["beyond"] = view["last"]
         assert view["more"] is False
         expected = sorted(rows, key=lambda name: (int(name[1:-5]) % 7, name), reverse=True)
         assert [name for page in pages for name in page] == expected
@@ -131,28 +68,23 @@ def test_all_that_is_known_of_a_host_is_shown() -> None:
         {"HTTP 404": Cause(3, 500.0, identifier(url)), "timed out": Cause(4, 400.0, b"gone")},
     )  # fmt: skip
     text = zstandard.compress(b"User-agent: *\nDisallow: /private\nCrawl-delay: 7\n")
-    known: dict[bytes, FrontierRow] = {
+    robots = RobotsTxt("https://a.test/robots.txt", 2000.0, text, 800.0)
+    failed = RobotsTxt("http://a.test/robots.txt", 1200.0, error="status 503")
+    rows: dict[bytes, FrontierRow] = {
         host_key(name): row,
         page_key(url): PageRow(url, 1, 1, reason="status 404"),
-        robots_key("https://a.test"): RobotsRow(RobotsTxt("https://a.test/robots.txt", 2000.0, text, 800.0)),
-        robots_key("http://a.test"): RobotsRow(
-            RobotsTxt("http://a.test/robots.txt", 1200.0, error="status 503")
-        ),
+        robots_key("https://a.test"): RobotsRow(robots),
+        robots_key("http://a.test"): RobotsRow(failed),
         depth_key(name): DepthRow(views=[90, 9, 1], sessions=200),
     }
-    with a_crawl({name: known}, frontier={"depth": "auto"}) as (journal, reading):
-        tell(journal, *(an_outcome(n, {"p": True, "q": n > 2}, url=f"https://a.test/{n}") for n in range(4)))
+    with a_crawl(frontier={"depth": "auto"}) as (journal, reading):
+        write_rows(journal, name, rows)
+        tell(journal, *(an_outcome(n, {"p": True, "q": n > 2}, f"https://a.test/{n}") for n in range(4)))
         (listed,), host = seen(reading, hosts)["rows"], seen(reading, hosts, host=name)["host"]
         assert listed.items() <= host.items()
-        assert (host["pages"], host["requests"], host["again"], host["moved"], host["failures"]) == (
-            4,
-            11,
-            2,
-            1,
-            7,
-        )
+        counts = ("pages", "requests", "again", "moved", "failures", "seconds", "most", "delay")
+        assert [host[each] for each in counts] == [4, 11, 2, 1, 7, 0.5, 0.5, 7.0]
         assert host["hits"] == {"p": 4, "q": 1}
-        assert (host["seconds"], host["most"], host["delay"]) == (0.5, 0.5, 7.0)
         assert host["times"] == [{"within": 0.1, "answers": 4}, {"within": 0.5, "answers": 5}]
         assert [tuple(cause.values()) for cause in host["causes"]] == [
             ("timed out", 4, 400.0, "", ""), ("HTTP 404", 3, 500.0, url, "status 404"),
@@ -165,16 +97,15 @@ def test_all_that_is_known_of_a_host_is_shown() -> None:
         assert (unknown["known"], unknown["state"]) == (False, "unknown")
 
 
-def test_errors_are_told_by_cause_then_host_and_letters_by_what_they_are() -> None:
-    rows: dict[str, dict[bytes, FrontierRow]] = {}
-    for number in range(70):
-        url = f"http://h{number}.test/"
-        known: dict[bytes, FrontierRow] = {page_key(url): PageRow(url, 1, 1, reason="status 404")}
-        causes = {"HTTP 404": Cause(number + 1, float(number), identifier(url))}
-        if number < 2:
-            causes["timed out"] = Cause(1, 500.0, identifier(url))
-        rows[f"h{number}.test"] = {**known, host_key(f"h{number}.test"): HostRow(causes=causes)}
-    with a_crawl(rows) as (journal, reading):
+def test_errors_are_shown_by_cause_then_host_and_letters_by_what_they_are() -> None:
+    with a_crawl() as (journal, reading):
+        for number in range(70):
+            host, url = f"h{number}.test", f"http://h{number}.test/"
+            causes = {"HTTP 404": Cause(number + 1, float(number), identifier(url))}
+            if number < 2:
+                causes["timed out"] = Cause(1, 500.0, identifier(url))
+            page = PageRow(url, 1, 1, reason="status 404")
+            write_rows(journal, host, {page_key(url): page, host_key(host): HostRow(causes=causes)})
         for at in range(3):
             letter = DeadLetter(
                 topic="proxy-log", partition=0, offset=at, reason="no URL", value=b"jane", time=at, why="line"
@@ -195,27 +126,35 @@ def test_errors_are_told_by_cause_then_host_and_letters_by_what_they_are() -> No
         assert not any("jane" in text for text in texts(view))
         assert seen(reading, errors, cause="<b>")["hosts"] == []
         found = seen(reading, errors, reason="TIMED")
-        assert ([cause["cause"] for cause in found["causes"]], found["of"], found["fetches"]) == (
-            ["timed out"],
-            1,
-            2,
-        )
+        assert [cause["cause"] for cause in found["causes"]] == ["timed out"]
+        assert (found["of"], found["fetches"]) == (1, 2)
         assert seen(reading, errors, reason="<b>")["causes"] == []
+
+
+def texts(found: Any) -> Iterator[str]:
+    if isinstance(found, dict):
+        for key, value in found.items():
+            yield from (key, *texts(value))
+    elif isinstance(found, list):
+        for value in found:
+            yield from texts(value)
+    elif isinstance(found, str):
+        yield found
 
 
 def test_what_strangers_wrote_is_bounded_text() -> None:
     name, url = "a.test", f"http://a.test/{'x' * 1900}"
     causes = {f"{HOSTILE}{number}": Cause(1, 1.0, identifier(url)) for number in range(MOST_CAUSES)}
     text = zstandard.compress(HOSTILE.encode() * 40_000)
-    known: dict[bytes, FrontierRow] = {
+    robots = RobotsTxt("http://a.test/robots.txt", 2000.0, text, 800.0, error=HOSTILE * 1_000)
+    rows: dict[bytes, FrontierRow] = {
         host_key(name): HostRow(1, HostState(server=HOSTILE), causes=causes),
         page_key(url): PageRow(url, 1, 1, reason=HOSTILE * 1_000),
-        robots_key("http://a.test"): RobotsRow(
-            RobotsTxt("http://a.test/robots.txt", 2000.0, text, 800.0, error=HOSTILE * 1_000)
-        ),
+        robots_key("http://a.test"): RobotsRow(robots),
         robots_key("https://a.test"): RobotsRow(RobotsTxt("https://a.test/robots.txt", 2000.0, b"no frame")),
     }
-    with a_crawl({name: known}) as (journal, reading):
+    with a_crawl() as (journal, reading):
+        write_rows(journal, name, rows)
         letter = DeadLetter(topic=HOSTILE, partition=0, offset=1, reason=HOSTILE * 1_000, value=b"", time=5.0)
         journal.append(DEAD_LETTERS.name, 0, None, encode(letter), 5.0)
         for view in (
@@ -229,7 +168,7 @@ def test_what_strangers_wrote_is_bounded_text() -> None:
                 assert len(found) <= 6 * hosts.ROBOTS
 
 
-@each_case("asked", [{"by": "row; DROP"}, {"find": "x" * 301}, {"offset": "-1"}, {"colour": "red"}])
-def test_what_can_not_be_asked_is_refused(asked: dict[str, str]) -> None:
+@each_case("query", [{"by": "row; DROP"}, {"find": "x" * 301}, {"offset": "-1"}, {"colour": "red"}])
+def test_what_can_not_be_shown_is_refused(query: dict[str, str]) -> None:
     with pytest.raises(msgspec.ValidationError):
-        msgspec.convert(asked, hosts.Query, strict=False)
+        msgspec.convert(query, hosts.Query, strict=False)

@@ -1,16 +1,7 @@
-"""The index of judged pages: what holds of each, as the commands say it, after every cut, fault and past."""
+"""The index of judged pages, and what is newest: what holds of each page, as the commands say it."""
 
-import os
-import random
-import signal
-import sqlite3
-import subprocess
-import sys
-import tempfile
-import time
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
-from pathlib import Path
+from collections import Counter
+from collections.abc import Callable
 
 import msgspec
 import pytest
@@ -20,37 +11,13 @@ from hypothesis import strategies as st
 from scentline.agents.operate.inspect.record import current_pages, judged_pages
 from scentline.agents.window.index.index import Index
 from scentline.agents.window.index.pages import IndexedPage, Place
-from scentline.agents.window.index.search import Asked, runs
-from scentline.streams.published import Outcome
-from scentline.streams.topics import OUTCOMES, partition_of
+from scentline.agents.window.index.search import Search, runs
+from scentline.streams.records import DeadLetter, Outcome, encode
+from scentline.streams.topics import DEAD_LETTERS
 from scentline.streams.transport.journal import Journal
-from tests.agents.commands import ROOT, environment
-from tests.agents.test_record import an_outcome
+from tests.window.crawls import an_index, an_outcome, read, tell
 
-PARTITIONS = 3
 PREDICATES = ("p", "q", "r s")
-
-
-@contextmanager
-def a_crawl(data: Path) -> Iterator[Journal]:
-    with Journal.open(data / "journal") as journal:
-        journal.create_topic(OUTCOMES.name, PARTITIONS, retention=100.0, compacted=False)
-        yield journal
-
-
-def tell(journal: Journal, *outcomes: Outcome, at: float = 0.0) -> None:
-    journal.append_all(
-        [
-            (OUTCOMES.name, partition_of(each.url, PARTITIONS), None, msgspec.json.encode(each))
-            for each in outcomes
-        ],
-        at,
-    )
-
-
-def read(index: Index) -> None:
-    while index.step():
-        pass
 
 
 def all_of(
@@ -58,25 +25,24 @@ def all_of(
 ) -> list[IndexedPage]:
     """Return all pages that satisfy a predicate, page by page of the list."""
     found: list[IndexedPage] = []
-    while True:
-        more = newest(predicate, found[-1].place if found else None, 2)
-        if not more:
-            return found
+    while more := newest(predicate, found[-1].place if found else None, 2):
         found += more
+    return found
 
 
 def check(index: Index, journal: Journal) -> None:
     """Check all that the index says of pages against what is recounted from the journal."""
     now, ever = current_pages(journal), judged_pages(journal)
-    for predicate in PREDICATES:
-        expected = {url: page.time for url, page in now.items() if page.verdict.get(predicate)}
+    for predicate in ("", *PREDICATES):
+        expected = {
+            url: page.time
+            for url, page in now.items()
+            if (page.verdict.get(predicate) if predicate else any(page.verdict.values()))
+        }
         found = all_of(index.pages.newest, predicate)
         assert {page.url: page.time for page in found} == expected
         assert index.pages.count(predicate) == len(found) == len(expected)
         assert [page.place for page in found] == sorted((page.place for page in found), reverse=True)
-    hits = {url for url, page in now.items() if any(page.verdict.values())}
-    assert {page.url for page in all_of(index.pages.newest)} == hits
-    assert index.pages.count() == len(hits)
     for url, outcome in ever.items():
         page = index.pages.page(url)
         assert page is not None
@@ -84,36 +50,29 @@ def check(index: Index, journal: Journal) -> None:
         assert page.left == (None if outcome.left is msgspec.UNSET else outcome.left)
 
 
-VERDICTS = st.dictionaries(st.sampled_from(PREDICATES), st.booleans())
 #: The first answer, another one to the same order, a visit again, and a later predicate's word.
-TOLD = st.builds(
+OUTCOMES = st.builds(
     lambda number, time, verdict, kind: an_outcome(
         time,
         {} if kind == "left" else verdict,
-        url=f"http://a.org/{number}",
+        f"http://a.org/{number}",
         later=kind == "later",
         again=kind in ("again", "left"),
         left="status 410" if kind == "left" else msgspec.UNSET,
     ),
     st.integers(0, 5),
     st.integers(1, 4).map(float),
-    VERDICTS,
+    st.dictionaries(st.sampled_from(PREDICATES), st.booleans()),
     st.sampled_from(["first", "first", "again", "left", "later", "later"]),
 )
 
 
-@given(st.lists(st.tuples(st.lists(TOLD, max_size=8), st.booleans()), min_size=1, max_size=6))
-def test_what_holds_is_what_is_recounted_wherever_it_is_cut_and_the_window_ends(
-    parts: list[tuple[list[Outcome], bool]],
-) -> None:
-    with tempfile.TemporaryDirectory() as directory, a_crawl(Path(directory)) as journal:
-        index = Index(Path(directory), journal)
-        for told, ends in parts:
-            tell(journal, *told)
-            if ends:  # before all of it was read
-                index.step()
-                index.close()
-                index = Index(Path(directory), journal)
+@given(st.lists(st.lists(OUTCOMES, max_size=8), min_size=1, max_size=6))
+def test_what_holds_is_what_is_recounted_also_while_the_index_is_behind(parts: list[list[Outcome]]) -> None:
+    with an_index() as (journal, index):
+        for outcomes in parts:
+            tell(journal, *outcomes)
+            index.step()
             ahead = [listed(index, predicate) for predicate in ("", *PREDICATES)]
             read(index)
             check(index, journal)
@@ -122,39 +81,36 @@ def test_what_holds_is_what_is_recounted_wherever_it_is_cut_and_the_window_ends(
                 for predicate in ("", *PREDICATES)
             ]
         assert index.pages.left() == 0
-        index.close()
 
 
 def listed(index: Index, predicate: str) -> tuple[int, list[IndexedPage]]:
-    """Return what is listed while the index is behind, once the ends of all partitions are read."""
-    index.newest.count()
     return index.newest.count(predicate), all_of(index.newest.pages, predicate)
 
 
-def test_of_an_index_that_is_far_behind_the_newest_hits_are_listed(tmp_path: Path) -> None:
-    with a_crawl(tmp_path) as journal, closing(Index(tmp_path, journal)) as index:
+def test_of_an_index_that_is_far_behind_the_newest_hits_are_listed() -> None:
+    with an_index() as (journal, index):
         for number in range(2_000):
             at = 1 + number // 5
-            tell(journal, an_outcome(at, {"p": number % 2 == 0}, url=f"http://a.org/{number}"))
+            tell(journal, an_outcome(at, {"p": number % 2 == 0}, f"http://a.org/{number}"))
             if number % 7 == 0:
-                tell(journal, an_outcome(at, {}, url=f"http://a.org/{number // 2}", left="gone", again=True))
+                tell(journal, an_outcome(at, {}, f"http://a.org/{number // 2}", left="gone", again=True))
             if number == 600:
                 read(index)
-            elif number % 200 == 0:  # somebody looks
+            elif number % 200 == 0:  # a view
                 index.newest.pages("p")
         index.step()
-        ahead, left = index.newest.pages("p"), index.pages.left()
-        assert left > 1_000
+        ahead = index.newest.pages("p")
+        assert index.pages.left() > 1_000
         read(index)
         assert ahead == index.newest.pages("p") == index.pages.newest("p")
         assert index.newest.count() == index.pages.count()
         check(index, journal)
 
 
-def test_what_its_topic_does_not_keep_any_more_is_dropped(tmp_path: Path) -> None:
-    with a_crawl(tmp_path) as journal, closing(Index(tmp_path, journal)) as index:
+def test_what_its_topic_does_not_keep_any_more_is_dropped() -> None:
+    with an_index() as (journal, index):
         for number in range(30):
-            tell(journal, an_outcome(1, {"p": True}, url=f"http://a.org/{number}"), at=float(number))
+            tell(journal, an_outcome(1, {"p": True}, f"http://a.org/{number}"), at=float(number))
             if number == 10:
                 journal.drop_expired(105.0)  # some that were never read
                 read(index)
@@ -165,162 +121,128 @@ def test_what_its_topic_does_not_keep_any_more_is_dropped(tmp_path: Path) -> Non
         check(index, journal)
         assert index.pages.count("p") == 14
         assert index.pages.page("http://a.org/15") is None
-        assert not index.pages.search(Asked("15"))
+        assert not index.pages.search(Search("15"))
 
 
-@pytest.mark.parametrize("fault", ["another crawl", "an older copy", "another version", "rubbish", "cut short"])
-def test_an_index_that_does_not_fit_the_crawl_is_made_anew(tmp_path: Path, fault: str) -> None:
-    data, file = tmp_path / "data", tmp_path / "data" / "window" / "index.sqlite"
-    with a_crawl(data) as journal:
-        tell(journal, *(an_outcome(1, {"p": True}, url=f"http://a.org/{number}") for number in range(50)))
-        with closing(Index(data, journal)) as index:
-            read(index)
-    if fault in ("another crawl", "an older copy"):
-        moved = (data / "journal").rename(tmp_path / "moved")
-        if fault == "an older copy":
-            with a_crawl(data) as journal:
-                tell(
-                    journal, *(an_outcome(2, {"q": True}, url=f"http://a.org/{number}") for number in range(70))
-                )
-            (data / "journal" / "IDENTITY").write_bytes((moved / "IDENTITY").read_bytes())
-    elif fault == "another version":
-        with closing(sqlite3.connect(file, isolation_level=None)) as db:
-            db.execute("PRAGMA user_version = 77")
-            db.execute("DELETE FROM hits")
-    elif fault == "rubbish":
-        file.write_bytes(b"no database at all" * 1000)
-    else:
-        os.truncate(file, 20_000)
-    with a_crawl(data) as journal, closing(Index(data, journal)) as index:
-        tell(journal, an_outcome(3, {"q": True}, url="http://a.org/new"))
-        read(index)
-        check(index, journal)
-    assert file.stat().st_mode & 0o777 == 0o600
-
-
-def test_one_that_may_not_be_written_or_is_in_use_is_made_for_this_time(tmp_path: Path) -> None:
-    with a_crawl(tmp_path) as journal:
-        tell(journal, an_outcome(1, {"p": True}))
-        (tmp_path / "window").write_text("in the way")
-        with closing(Index(tmp_path, journal)) as index:
-            read(index)
-            check(index, journal)
-        (tmp_path / "window").unlink()
-        with closing(Index(tmp_path, journal)) as index, closing(Index(tmp_path, journal)) as other:
-            for each in (index, other):
-                read(each)
-                check(each, journal)
-
-
-_FOLLOW = """
-import sys, time
-from pathlib import Path
-from scentline.agents.window.index.index import Index
-from scentline.streams.transport.journal import Journal
-data = Path(sys.argv[1])
-with Journal.open(data / "journal", read_only=True) as journal:
-    index = Index(data, journal)
-    print("reading", flush=True)
-    while True:
-        journal.refresh()
-        index.step()
-"""
-
-
-def test_a_window_that_is_killed_goes_on_where_it_was(tmp_path: Path) -> None:
-    chance = random.Random(7)
-    with a_crawl(tmp_path) as journal:
-        for number in range(4):
-            child = subprocess.Popen(
-                [sys.executable, "-c", _FOLLOW, tmp_path], stdout=subprocess.PIPE, cwd=ROOT, env=environment()
-            )
-            with child:
-                assert child.stdout is not None
-                assert child.stdout.readline() == b"reading\n"
-                until = time.monotonic() + chance.random() / 3
-                while time.monotonic() < until:
-                    tell(journal, *(some_outcome(chance, number) for _ in range(100)))
-                child.send_signal(signal.SIGKILL)
-        tell(journal, *(some_outcome(chance, 9) for _ in range(100)))
-        with closing(Index(tmp_path, journal)) as index:
-            assert index.pages.count() > 0, "nothing was kept of what was read"
-            read(index)
-            check(index, journal)
-
-
-def some_outcome(chance: random.Random, time: int) -> Outcome:
-    verdict = {name: chance.random() < 0.3 for name in PREDICATES}
-    later = chance.random() < 0.2
-    again = not later and chance.random() < 0.5
-    return an_outcome(time, verdict, url=f"http://a.org/{chance.randrange(2_000)}", later=later, again=again)
-
+# searches
 
 WORDS = st.sampled_from(
     ["ice", "Ice", "ICE-hockey", "hockey", "hock", "Straße", "strasse", "हिन्दी", "Ελλάς", "e", "1", "12345"]
 )
-HOSTILE = st.sampled_from(
+SYNTAX = st.sampled_from(
     ['"', "'", "*", "NEAR(", ")", ":", "-", "^", "OR", "NOT", "{title}", "+", "\\", "%", "_", ";"]
 )
-TITLES = st.lists(WORDS | HOSTILE | st.text(max_size=5), max_size=6).map(" ".join)
-ASKED = st.lists(WORDS | HOSTILE | WORDS.map('"{} ice"'.format) | WORDS.map("{}*".format), max_size=4).map(
+TITLES = st.lists(WORDS | SYNTAX | st.text(max_size=5), max_size=6).map(" ".join)
+TYPED = st.lists(WORDS | SYNTAX | WORDS.map('"{} ice"'.format) | WORDS.map("{}*".format), max_size=4).map(
     " ".join
 )
 
 
-@given(st.lists(TITLES, max_size=12), st.lists(ASKED, max_size=5))
+@given(st.lists(TITLES, max_size=12), st.lists(TYPED, max_size=5))
 def test_a_search_finds_what_a_plain_scan_finds(titles: list[str], queries: list[str]) -> None:
-    told = [
-        msgspec.structs.replace(
-            an_outcome(1, {"p": number % 2 == 0}, url=f"http://a.org/{number}"), title=title
-        )
+    outcomes = [
+        an_outcome(1, {"p": number % 2 == 0}, f"http://a.org/{number}", title=title or " ")
         for number, title in enumerate(titles)
     ]
-    with tempfile.TemporaryDirectory() as directory, a_crawl(Path(directory)) as journal:
-        tell(journal, *told)
-        with closing(Index(Path(directory), journal)) as index:
-            read(index)
-            pages = [page for page in map(index.pages.page, [each.url for each in told]) if page is not None]
-            for query in queries:
-                asked = Asked(query)
-                expected = {page.url for page in pages if scanned(asked, page)}
-                hits = {page.url for page in pages if "p" in page.holds}
-                assert {page.url for page in searched(index, asked, None)} == expected
-                assert {page.url for page in searched(index, asked, "p")} == expected & hits
-                assert not index.pages.search(asked, "unknown")
+    with an_index(*outcomes) as (_, index):
+        pages = [page for page in map(index.pages.page, [each.url for each in outcomes]) if page is not None]
+        for query in queries:
+            search = Search(query)
+            expected = {page.url for page in pages if scanned(search, page)}
+            hits = {page.url for page in pages if "p" in page.holds}
+            assert {page.url for page in searched(index, search, None)} == expected
+            assert {page.url for page in searched(index, search, "p")} == expected & hits
+            assert not index.pages.search(search, "unknown")
 
 
-def searched(index: Index, asked: Asked, predicate: str | None) -> list[IndexedPage]:
+def searched(index: Index, search: Search, predicate: str | None) -> list[IndexedPage]:
     found: list[IndexedPage] = []
-    while more := index.pages.search(asked, predicate, found[-1].id if found else None, 2):
+    while more := index.pages.search(search, predicate, found[-1].id if found else None, 2):
         found += more
     return found
 
 
-def scanned(asked: Asked, page: IndexedPage) -> bool:
-    """Tell whether a page has what is asked, by its words one after the other."""
-    fields = [[*map(str, runs(text))] for text in (page.title, page.url)]
+def scanned(search: Search, page: IndexedPage) -> bool:
+    """Tell whether a page has what is searched, by its words one after the other."""
+    fields = [runs(text) for text in (page.title, page.url)]
 
     def stands(words: tuple[str, ...], begun: bool) -> bool:
-        whole, last = words[:-1], words[-1]
+        *whole, last = words
         return any(
-            tuple(field[at : at + len(whole)]) == whole
+            field[at : at + len(whole)] == whole
             and at + len(whole) < len(field)
             and (field[at + len(whole)].startswith(last) if begun else field[at + len(whole)] == last)
             for field in fields
             for at in range(len(field))
         )
 
-    return bool(asked) and all(stands(*phrase) for phrase in asked.phrases)
+    return bool(search) and all(stands(*phrase) for phrase in search.phrases)
 
 
-@given(TITLES, ASKED)
-def test_parts_are_the_text_and_every_second_one_is_what_is_asked(title: str, query: str) -> None:
-    asked = Asked(query)
-    parts = asked.parts(title)
+@given(TITLES, TYPED)
+def test_parts_are_the_text_and_every_second_one_is_what_is_searched(title: str, query: str) -> None:
+    search = Search(query)
+    parts = search.parts(title)
     assert "".join(parts) == title
     assert len(parts) % 2 == 1
-    words = {word for phrase in asked.phrases for word in phrase.words}
+    words = {word for phrase in search.phrases for word in phrase.words}
     for part in parts[1::2]:
         found = runs(part)
         assert found
         assert all(any(run.startswith(word) for word in words) for run in found)
+
+
+# dead letters
+
+SECRET = b"GET /?password=hunter2 jane"
+LETTERS = st.builds(
+    lambda topic, offset, why, reason: DeadLetter(
+        topic=topic, partition=0, offset=offset, reason=reason, value=SECRET, time=float(offset), why=why
+    ),
+    st.sampled_from(["pages", "proxy-log"]),
+    st.integers(0, 5),
+    st.sampled_from(["line", "unreadable"]),
+    st.sampled_from(["line 12: no URL", "line 7: no URL", "Expected `array`", "<b>\u202egod"]),
+)
+
+
+@given(st.lists(LETTERS), st.lists(LETTERS), st.booleans())
+def test_letters_that_are_alike_are_counted_together_and_nothing_of_what_they_hold_is_shown(
+    first: list[DeadLetter], later: list[DeadLetter], damaged: bool
+) -> None:
+    with an_index() as (journal, index):
+        written = 0
+        for letters in (first, later):
+            values = [*map(encode, letters), *([b"\xc1"] if damaged else [])]
+            journal.append_all([(DEAD_LETTERS.name, 0, None, value) for value in values], 0.0)
+            written += len(values)
+            found = index.letters.alike()
+        assert index.letters.total() == written
+        once = {(each.topic, each.offset, each.reason) for each in (*first, *later)}
+        counted = Counter(topic for topic, _, _ in once) + Counter({DEAD_LETTERS.name: 2 * damaged})
+        assert sum((Counter({each.topic: each.letters}) for each in found), Counter()) == counted
+        assert [each.letters for each in found] == sorted((each.letters for each in found), reverse=True)
+        assert len({(each.topic, each.why, each.reason.replace("12", "7")) for each in found}) == len(found)
+        assert all(text.isprintable() for each in found for text in (each.reason, each.topic))
+        assert not any("hunter2" in str(each) for each in found)
+
+
+def test_letters_that_are_not_kept_any_more_are_not_counted() -> None:
+    with an_index() as (journal, index):
+        for at in range(4):
+            letter = DeadLetter(topic="pages", partition=0, offset=at, reason="", value=b"", time=float(at))
+            journal.append(DEAD_LETTERS.name, 0, None, encode(letter), float(at))
+            journal.drop_expired(100.5 if at > 1 else 0.0)
+            (found,) = index.letters.alike()
+        assert (found.letters, index.letters.total()) == (3, 3)
+
+
+@pytest.mark.parametrize("most", [1, 3])
+def test_of_many_letters_the_newest_are_counted(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+    monkeypatch.setattr("scentline.agents.window.index.recent.MOST_LETTERS", most)
+    with an_index() as (journal, index):
+        for at in range(9):
+            letter = DeadLetter(topic="pages", partition=0, offset=at, reason="", value=b"", time=float(at))
+            journal.append(DEAD_LETTERS.name, 0, None, encode(letter), float(at))
+        (found,) = index.letters.alike()
+        assert (found.letters, found.place, index.letters.total()) == (most, "pages/0@8", 9)

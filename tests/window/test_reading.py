@@ -14,19 +14,11 @@ MOST = 20
 
 
 def a_point(predicate: str, pages: int) -> bytes:
-    return msgspec.json.encode(
-        HarvestPoint(
-            predicate=predicate,
-            time=float(pages),
-            pages=pages,
-            hits=pages // 2,
-            harvest_rate=0.5,
-            rate_by_pages=0.5,
-            rate_by_time=0.5,
-            lift=None,
-            policies={},
-        )
-    )
+    point = HarvestPoint(
+        predicate=predicate, time=float(pages), pages=pages, hits=pages // 2, harvest_rate=0.5,
+        rate_by_pages=0.5, rate_by_time=0.5, lift=None, policies={},
+    )  # fmt: skip
+    return msgspec.json.encode(point)
 
 
 @given(st.lists(st.tuples(st.sampled_from(["tea", "ski"]), st.integers(0, 40)), max_size=200))
@@ -50,7 +42,7 @@ def test_a_long_curve_keeps_points_from_all_of_it() -> None:
     assert max(later - earlier for earlier, later in pairwise(pages)) <= 4 * 10_000 / MOST
 
 
-class Asked:
+class Requests:
     """Views that are made each second, with what each wants."""
 
     def __init__(self) -> None:
@@ -64,29 +56,29 @@ class Asked:
 
 
 def test_a_request_to_tell_is_renewed_before_it_ends() -> None:
-    asked = Asked()
+    requests = Requests()
     for second in range(60):
-        asked.view(float(second))
-        assert asked.watches[-1].until > second + SHORTEST
-    assert len(asked.watches) == 60 / RENEWED
+        requests.view(float(second))
+        assert requests.watches[-1].until > second + SHORTEST
+    assert len(requests.watches) == 60 / RENEWED
 
 
 def test_what_is_wanted_is_asked_for_at_once_and_forgotten_when_nobody_wants_it_any_more() -> None:
-    asked = Asked()
-    asked.view(0.0)
-    asked.view(1.0, "tea", ("b.example", "a.example"))
-    assert asked.watches[-1] == Watch(1.0 + HOLDS, "tea", ("a.example", "b.example"))
-    asked.view(1.1, "ski")
-    assert asked.watches[-1].predicate == "tea", "twice within the shortest time"
-    asked.view(2.0)
-    assert asked.watches[-1].predicate == "ski"
-    asked.view(3.0 + HOLDS)
-    assert asked.watches[-1] == Watch(3.0 + 2 * HOLDS)
+    requests = Requests()
+    requests.view(0.0)
+    requests.view(1.0, "tea", ("b.example", "a.example"))
+    assert requests.watches[-1] == Watch(1.0 + HOLDS, "tea", ("a.example", "b.example"))
+    requests.view(1.1, "ski")
+    assert requests.watches[-1].predicate == "tea", "twice within the shortest time"
+    requests.view(2.0)
+    assert requests.watches[-1].predicate == "ski"
+    requests.view(3.0 + HOLDS)
+    assert requests.watches[-1] == Watch(3.0 + 2 * HOLDS)
 
 
 def test_of_many_hosts_those_that_were_wanted_last_are_asked_for() -> None:
-    asked = Asked()
-    asked.view(0.0, hosts=tuple(f"old-{number}.example" for number in range(MOST_HOSTS)))
-    asked.view(1.0, hosts=tuple(f"new-{number}.example" for number in range(MOST_HOSTS)))
-    assert len(asked.watches[-1].hosts) == MOST_HOSTS
-    assert all(name.startswith("new-") for name in asked.watches[-1].hosts)
+    requests = Requests()
+    requests.view(0.0, hosts=tuple(f"old-{number}.example" for number in range(MOST_HOSTS)))
+    requests.view(1.0, hosts=tuple(f"new-{number}.example" for number in range(MOST_HOSTS)))
+    assert len(requests.watches[-1].hosts) == MOST_HOSTS
+    assert all(name.startswith("new-") for name in requests.watches[-1].hosts)

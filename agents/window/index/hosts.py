@@ -1,7 +1,7 @@
 """All hosts of a crawl by part of their names and in several orders, and why fetches of them brought no page.
 
-They are read from the frontier's table, round after round while somebody looks: what is told is as of the last
-whole round, until there was one as far as the first has come. Only hosts whose rows changed are written.
+They are read from the frontier's table, round after round while hosts are viewed. Lists are as of the last
+whole round, or as far as the first round has come. Only hosts whose rows changed are written.
 """
 
 import sqlite3
@@ -40,7 +40,7 @@ CREATE TABLE causes (
 );
 CREATE TABLE host_rounds (begun REAL NOT NULL);
 """
-#: Seconds for which rounds go on when somebody has looked.
+#: Seconds for which rounds go on after a view.
 LOOKED_SECONDS = 30.0
 #: Hosts that are read at a time.
 HOSTS = 100
@@ -53,13 +53,13 @@ _MOST_FOUND = 5_000
 #: The seconds of a host that never answered.
 _NEVER = -1.0
 _MOST = (1 << 63) - 1
-_KNOWN = "SELECT name, id, row, hits FROM hosts WHERE name IN"
-_HITS = f"SELECT host, hits FROM host_hits WHERE predicate = {ANY} AND host IN"  # noqa: S608
+_KNOWN = "SELECT name, row, hits FROM hosts WHERE name IN"
+_HITS = f"SELECT host, hits FROM host_hits WHERE predicate = '{ANY}' AND host IN"  # noqa: S608
 _decode = msgspec.msgpack.Decoder(HostRow).decode
 
 
 class Progress(NamedTuple):
-    """How many hosts are known, when the last whole round began, if any, and how many this one has read."""
+    """How many hosts are known, when the last whole round began, and how many hosts this one has read."""
 
     hosts: int
     as_of: float | None
@@ -67,7 +67,7 @@ class Progress(NamedTuple):
 
 
 class CauseTotal(NamedTuple):
-    """Of how many fetches something was the cause, on how many hosts, when last, and on which host then."""
+    """A cause: of how many fetches, on how many hosts, when it came last, and on which host."""
 
     cause: str
     fetches: int
@@ -77,7 +77,7 @@ class CauseTotal(NamedTuple):
 
 
 class HostIndex:
-    """The hosts of a crawl, read from the frontier's table step by step while somebody looks."""
+    """The hosts of a crawl, read from the frontier's table step by step."""
 
     def __init__(
         self, store: Store, journal: Journal, pages: PageIndex, clock: Callable[[], float] = time.time
@@ -92,14 +92,14 @@ class HostIndex:
         self._matched: tuple[tuple[str, int], int | None] = ("", 0), None
         self._hosts = int(store.db.execute("SELECT count(*) FROM hosts").fetchone()[0])
 
-    # taking in
+    # reading
 
     def look(self) -> None:
-        """Say that somebody looks at hosts, or at what went wrong with them."""
+        """Go on with rounds for a while."""
         self._until = self._clock() + LOOKED_SECONDS
 
     def step(self) -> bool:
-        """Read some hosts; return whether there is more to do: not while nobody looks, or nothing changes."""
+        """Read some hosts; return whether there is more to do: not without a viewer or a change."""
         if self._clock() >= self._until or (self._round is None and not self._begin()):
             return False
         assert self._round is not None
@@ -131,38 +131,32 @@ class HostIndex:
             db.execute("INSERT INTO host_rounds VALUES (?)", (read.begun,))
 
     def _take_in(self, rows: Mapping[str, bytes]) -> None:
-        known = {name: (number, row, hits) for name, number, row, hits in self._known(_KNOWN, rows)}
+        known = {name: before for name, *before in self._known(_KNOWN, rows)}
         hits: dict[str, int] = dict(self._known(_HITS, rows))
         with self._store.batch() as db:
             for name, raw in rows.items():
-                number, *before = known.get(name, (None,))
-                if before != [now := crc32(raw), hits.get(name, 0)]:
-                    self._write(db, number, name, now, _decode(raw), hits.get(name, 0))
+                now = [crc32(raw), hits.get(name, 0)]
+                if known.get(name) != now:
+                    self._write(db, name in known, name, now[0], _decode(raw), now[1])
         self._hosts += len(rows.keys() - known.keys())
 
     def _known(self, statement: str, names: Iterable[str]) -> sqlite3.Cursor:
-        marks = ", ".join("?" * HOSTS)
-        padded = [*names, *[""] * HOSTS][:HOSTS]
-        return self._store.db.execute(f"{statement} ({marks})", padded)
+        values = tuple(names)
+        return self._store.db.execute(f"{statement} ({', '.join('?' * len(values))})", values)
 
     def _write(
-        self, db: sqlite3.Connection, number: int | None, name: str, row: int, host: HostRow, hits: int
+        self, db: sqlite3.Connection, known: bool, name: str, row: int, host: HostRow, hits: int
     ) -> None:
         failures = sum(cause.count for cause in host.causes.values())
-        mean = host.waits.mean
-        values = row, host.judged, hits, failures, _NEVER if mean is None else mean
-        if number is None:
-            number = db.execute(
-                "INSERT INTO hosts (name, row, pages, hits, failures, seconds) VALUES (?, ?, ?, ?, ?, ?)",
-                (name, *values),
-            ).lastrowid
+        seconds = _NEVER if host.waits.mean is None else host.waits.mean
+        ((number,),) = db.execute(
+            "INSERT INTO hosts (name, row, pages, hits, failures, seconds) VALUES (?, ?, ?, ?, ?, ?) "
+            "ON CONFLICT (name) DO UPDATE SET row = excluded.row, pages = excluded.pages, "
+            "hits = excluded.hits, failures = excluded.failures, seconds = excluded.seconds RETURNING id",
+            (name, row, host.judged, hits, failures, seconds),
+        ).fetchall()
+        if not known:
             db.execute("INSERT INTO host_names (rowid, name) VALUES (?, ?)", (number, name))
-        else:
-            db.execute(
-                "UPDATE hosts SET row = ?, pages = ?, hits = ?, failures = ?, seconds = ? WHERE id = ?",
-                (*values, number),
-            )
-        assert number is not None
         self._write_causes(db, number, host.causes)
 
     def _write_causes(self, db: sqlite3.Connection, host: int, causes: Mapping[str, Cause]) -> None:

@@ -1,21 +1,20 @@
 """The judged pages as they stand now: which predicates each satisfies, why it was chosen, and its words.
 
-It follows the topic `outcomes` and holds of each page what `agents.operate.inspect.record.judged_of` would say.
-A row's number is the place of the outcome that holds, so that what its topic does not keep any more is a range.
+The index follows the topic `outcomes` by the rules of `agents.operate.inspect.record.judged_of`. A row's number
+is the place of the outcome that holds, so that what the topic no longer keeps is a range of rows.
 """
 
 import sqlite3
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from typing import NamedTuple
 
 import msgspec
 
 from scentline.agents.harvest.agent import Counted, read_as
-from scentline.agents.window.index.search import Asked, runs
+from scentline.agents.window.index.search import Search, runs
 from scentline.agents.window.index.store import Store, Tail
-from scentline.agents.window.index.store import Told as Records
 from scentline.models.url import host, identifier
 from scentline.models.verdict import Verdict
 from scentline.streams.logging import printable
@@ -25,33 +24,28 @@ from scentline.streams.transport.journal import Journal
 from scentline.streams.transport.partition import Entry
 
 SCHEMA = """
-CREATE TABLE pages (
-    id INTEGER PRIMARY KEY, key INTEGER NOT NULL, url TEXT NOT NULL, title TEXT NOT NULL, time REAL NOT NULL,
-    depth INTEGER NOT NULL, predicate INTEGER NOT NULL, policy INTEGER NOT NULL, explored INTEGER NOT NULL,
-    probability REAL NOT NULL, expected REAL, verdict BLOB NOT NULL, gone TEXT
-);
+CREATE TABLE pages (id INTEGER PRIMARY KEY, key INTEGER NOT NULL, page BLOB NOT NULL);
 CREATE INDEX pages_by_key ON pages (key);
-CREATE TABLE names (id INTEGER PRIMARY KEY, name TEXT UNIQUE NOT NULL);
 CREATE TABLE hits (
-    predicate INTEGER, time REAL, page INTEGER, PRIMARY KEY (predicate, time, page)
+    predicate TEXT, time REAL, page INTEGER, PRIMARY KEY (predicate, time, page)
 ) WITHOUT ROWID;
-CREATE TABLE hit_counts (predicate INTEGER PRIMARY KEY, hits INTEGER NOT NULL);
+CREATE TABLE hit_counts (predicate TEXT PRIMARY KEY, hits INTEGER NOT NULL);
 CREATE TABLE host_hits (
-    host TEXT, predicate INTEGER, hits INTEGER NOT NULL, PRIMARY KEY (host, predicate)
+    host TEXT, predicate TEXT, hits INTEGER NOT NULL, PRIMARY KEY (host, predicate)
 ) WITHOUT ROWID;
 CREATE VIRTUAL TABLE page_words USING fts5 (
     titles, urls, holds, content = '', columnsize = 0, tokenize = 'ascii'
 );
 """
-#: Stands in `hits` for every page that satisfies any predicate.
-ANY = 0
-#: Characters kept of a title, and those of a URL whose words are looked up.
+#: Stands in the tables for every page that satisfies any predicate.
+ANY = ""
+#: Characters kept of a title, and those of a URL whose words are searched.
 TITLE, URL = 300, 500
-#: Records that are taken in as one batch, and the bytes from which on no more are read for it.
+#: Records of one batch, and the bytes from which on no more are read for it.
 RECORDS, BYTES = 150, 750_000
 #: Rows that are deleted as one batch.
 DELETED = 500
-#: Partitions that a topic may have: rows are by their offsets, in the order in which pages were judged.
+#: Partitions that a topic may have: rows are numbered by offset and partition.
 PARTITIONS = 1 << 12
 
 
@@ -101,12 +95,16 @@ class IndexedPage(msgspec.Struct):
         """The predicates that it satisfies now."""
         return () if self.left is not None else tuple(name for name, hit in self.verdict.items() if hit)
 
+    @property
+    def listed(self) -> tuple[str, ...]:
+        """The predicates under which it is listed, `ANY` among them."""
+        return (ANY, *self.holds) if self.holds else ()
+
 
 _MOST_ROW = (1 << 63) - 1
 _decoder = msgspec.json.Decoder(ShownOutcome)
-_verdict = msgspec.msgpack.Decoder(dict[int, bool])
 _pack = msgspec.msgpack.Encoder().encode
-_COLUMNS = "id, url, title, time, depth, predicate, policy, explored, probability, expected, verdict, gone"
+_unpack = msgspec.msgpack.Decoder(IndexedPage).decode
 
 
 class PageIndex:
@@ -114,43 +112,40 @@ class PageIndex:
 
     def __init__(self, store: Store, journal: Journal) -> None:
         self._store = store
-        self._tail = Tail(store, journal, "pages", OUTCOMES.name)
-        self._names = _Names(store)
+        self._tail = Tail(journal, OUTCOMES.name)
 
-    # taking in
+    # following
 
     def step(self) -> bool:
-        """Take in some outcomes, or drop some that are not kept any more; return whether there is more."""
-        if (told := self._tail.next(RECORDS, BYTES)) is not None:
-            self._take_in(told)
-            return True
-        return self._tail.drop(self._drop)
+        """Read some outcomes, or drop some that are no longer kept; return whether there is more."""
+        if (records := self._tail.next(RECORDS, BYTES)) is None:
+            return self._tail.drop(self._drop)
+        outcomes = list(outcomes_of(records.partition, records.entries))
+        with self._store.batch() as db:
+            before = self.of({outcome.url for _, outcome in outcomes})
+            now = dict(before)
+            for row, outcome in outcomes:
+                apply(now, row, outcome)
+            _write(db, before, now)
+        self._tail.note(records)
+        return True
 
     def left(self) -> int:
-        """Return how many outcomes have not been taken in."""
+        """Return how many outcomes have not been read."""
         return self._tail.left()
 
-    def position(self, partition: int) -> int:
-        """Return the offset of the outcome that is taken in next."""
-        return self._tail.position(partition)
-
-    def _take_in(self, told: Records) -> None:
-        outcomes = list(outcomes_of(told.partition, told.records))
-        with self._names.noted(), self._store.batch() as db:
-            batch = _Batch(db, self._names, self.of({outcome.url for _, outcome in outcomes}))
-            for row, outcome in outcomes:
-                batch.take(row, outcome)
-            batch.write()
-            self._tail.note(told)
+    def has_read(self, row: int) -> bool:
+        """Tell whether the outcome of a row was read."""
+        offset, partition = divmod(row, PARTITIONS)
+        return offset < self._tail.position(partition)
 
     def _drop(self, partition: int, start: int) -> bool:
-        found = self._store.db.execute(
-            f"SELECT {_COLUMNS} FROM pages WHERE id < ? AND id % ? = ? ORDER BY id LIMIT ?",  # noqa: S608
+        pages = self._pages(
+            "SELECT page FROM pages WHERE id < ? AND id % ? = ? ORDER BY id LIMIT ?",
             (start * PARTITIONS, PARTITIONS, partition, DELETED),
         )
-        pages = [self._page(row) for row in found]
         with self._store.batch() as db:
-            _Batch(db, self._names, {page.url: page for page in pages}).drop()
+            _write(db, {page.url: page for page in pages}, {})
         return bool(pages)
 
     # looking up
@@ -159,10 +154,10 @@ class PageIndex:
         """Return the page of a canonical URL, None where none was judged."""
         return self.of({url}).get(url)
 
-    def count(self, predicate: str = "") -> int:
+    def count(self, predicate: str = ANY) -> int:
         """Return how many pages satisfy a predicate now, or any."""
         found = self._store.db.execute(
-            "SELECT hits FROM hit_counts WHERE predicate = ?", (self._names.known(predicate),)
+            "SELECT hits FROM hit_counts WHERE predicate = ?", (predicate,)
         ).fetchone()
         return found[0] if found else 0
 
@@ -171,163 +166,84 @@ class PageIndex:
         found = self._store.db.execute(
             "SELECT predicate, hits FROM host_hits WHERE host = ? AND predicate != ? AND hits", (host, ANY)
         )
-        return {self._names.name(predicate): hits for predicate, hits in found}
+        return dict(found)
 
-    def newest(self, predicate: str = "", after: Place | None = None, most: int = 50) -> list[IndexedPage]:
+    def newest(self, predicate: str = ANY, after: Place | None = None, most: int = 50) -> list[IndexedPage]:
         """Return pages that satisfy a predicate, or any, the newest first, behind a place in that list."""
-        time, row = after or (float("inf"), 0)
-        found = self._store.db.execute(
-            f"SELECT {_COLUMNS} FROM pages WHERE id IN (SELECT page FROM hits WHERE predicate = ? "  # noqa: S608
-            "AND (time, page) < (?, ?) ORDER BY time DESC, page DESC LIMIT ?) ORDER BY time DESC, id DESC",
-            (self._names.known(predicate), time, row, most),
+        return self._pages(
+            "SELECT pages.page FROM hits JOIN pages ON id = hits.page WHERE predicate = ? "
+            "AND (time, hits.page) < (?, ?) ORDER BY time DESC, hits.page DESC LIMIT ?",
+            (predicate, *(after or (float("inf"), 0)), most),
         )
-        return [self._page(row) for row in found]
 
     def search(
-        self, asked: Asked, predicate: str | None = "", after: int | None = None, most: int = 50
+        self, search: Search, predicate: str | None = ANY, after: int | None = None, most: int = 50
     ) -> list[IndexedPage]:
-        """Return pages whose titles and URLs have all that is asked, those that were judged last first.
+        """Return pages whose titles and URLs have all that is searched, those that were judged last first.
 
         They satisfy the predicate, or any; with None they need not. ``after`` is the row behind which the list
         goes on.
         """
-        if not asked:
+        if not search:
             return []
-        match = f"{{titles urls}} : ({asked.match})"
+        match = f"{{titles urls}} : ({search.match})"
         if predicate is not None:
-            match += f" AND holds : {_held(self._names.known(predicate))}"
-        found = self._store.db.execute(
-            f"SELECT {_COLUMNS} FROM page_words JOIN pages ON id = page_words.rowid WHERE page_words MATCH ? "  # noqa: S608
+            match += f" AND holds : {_held(predicate)}"
+        return self._pages(
+            "SELECT page FROM page_words JOIN pages ON id = page_words.rowid WHERE page_words MATCH ? "
             "AND page_words.rowid < ? ORDER BY page_words.rowid DESC LIMIT ?",
             (match, _MOST_ROW if after is None else after, most),
         )
-        return [self._page(row) for row in found]
 
     def of(self, urls: Iterable[str]) -> dict[str, IndexedPage]:
         """Return pages by URL, those that are known."""
         keys = [key_of(url) for url in urls]
-        marks = ", ".join("?" * len(keys))
-        found = self._store.db.execute(f"SELECT {_COLUMNS} FROM pages WHERE key IN ({marks})", keys)  # noqa: S608
-        pages = (self._page(row) for row in found)
-        return {page.url: page for page in pages}
+        found = self._pages(f"SELECT page FROM pages WHERE key IN ({', '.join('?' * len(keys))})", keys)  # noqa: S608
+        return {page.url: page for page in found}
 
-    def _page(self, row: Sequence[Any]) -> IndexedPage:
-        number, url, title, time, depth, predicate, policy, explored, probability, expected, verdict, gone = row
-        name = self._names.name
-        return IndexedPage(
-            number, url, title, time, depth, name(predicate), name(policy), bool(explored), probability,
-            expected, {name(each): holds for each, holds in _verdict.decode(verdict).items()}, gone,
-        )  # fmt: skip
+    def _pages(self, statement: str, values: Iterable[object]) -> list[IndexedPage]:
+        return [_unpack(packed) for (packed,) in self._store.db.execute(statement, tuple(values))]
 
 
-class _Batch:
-    """The changes that some outcomes make to the pages that they are of."""
-
-    def __init__(self, db: sqlite3.Connection, names: "_Names", known: Mapping[str, IndexedPage]) -> None:
-        self._db = db
-        self._names = names
-        self._before = known
-        self._now = dict(known)
-
-    def take(self, row: int, outcome: ShownOutcome) -> None:
-        """Take in an outcome."""
-        take(self._now, row, outcome)
-
-    def drop(self) -> None:
-        """Leave nothing of the pages."""
-        self._now.clear()
-        self.write()
-
-    def write(self) -> None:
-        """Write what has changed."""
-        before = [page for url, page in self._before.items() if self._now.get(url) is not page]
-        now = [page for url, page in self._now.items() if self._before.get(url) is not page]
-        db, hits, of_hosts = self._db, Counter[int](), Counter[tuple[str, int]]()
-        for pages, change in ((before, -1), (now, 1)):
-            for page in pages:
-                for number in self._held(page):
-                    hits[number] += change
-                    of_hosts[host(page.url), number] += change
-        db.executemany("DELETE FROM pages WHERE id = ?", ((page.id,) for page in before))
-        db.executemany("DELETE FROM hits WHERE predicate = ? AND time = ? AND page = ?", self._hits(before))
-        db.executemany(
-            "INSERT INTO page_words (page_words, rowid, titles, urls, holds) VALUES ('delete', ?, ?, ?, ?)",
-            map(self._words, before),
-        )
-        db.executemany(f"INSERT INTO pages VALUES ({', '.join('?' * 13)})", map(self._row, now))  # noqa: S608
-        db.executemany("INSERT INTO hits VALUES (?, ?, ?)", self._hits(now))
-        db.executemany(
-            "INSERT INTO page_words (rowid, titles, urls, holds) VALUES (?, ?, ?, ?)", map(self._words, now)
-        )
-        db.executemany(
-            "INSERT INTO hit_counts VALUES (?, ?) "
-            "ON CONFLICT (predicate) DO UPDATE SET hits = hits + excluded.hits",
-            hits.items(),
-        )
-        db.executemany(
-            "INSERT INTO host_hits VALUES (?, ?, ?) "
-            "ON CONFLICT (host, predicate) DO UPDATE SET hits = hits + excluded.hits",
-            ((*place, change) for place, change in of_hosts.items()),
-        )
-
-    def _held(self, page: IndexedPage) -> list[int]:
-        holds = page.holds
-        return [ANY, *map(self._names.number, holds)] if holds else []
-
-    def _hits(self, pages: Iterable[IndexedPage]) -> Iterator[tuple[int, float, int]]:
-        return ((number, page.time, page.id) for page in pages for number in self._held(page))
-
-    def _words(self, page: IndexedPage) -> tuple[int, str, str, str]:
-        title, url = (" ".join(runs(text)) for text in (page.title, page.url[:URL]))
-        return page.id, title, url, " ".join(map(_held, self._held(page)))
-
-    def _row(self, page: IndexedPage) -> tuple[object, ...]:
-        number = self._names.number
-        return (
-            page.id, key_of(page.url), page.url, page.title, page.time, page.depth, number(page.predicate),
-            number(page.policy), page.explored, page.probability, page.expected,
-            _pack({number(name): holds for name, holds in page.verdict.items()}), page.left,
-        )  # fmt: skip
+def _write(db: sqlite3.Connection, known: Mapping[str, IndexedPage], new: Mapping[str, IndexedPage]) -> None:
+    """Write what has changed of some pages."""
+    before = [page for url, page in known.items() if new.get(url) is not page]
+    now = [page for url, page in new.items() if known.get(url) is not page]
+    hits, of_hosts = Counter[str](), Counter[tuple[str, str]]()
+    for pages, change in ((before, -1), (now, 1)):
+        for page in pages:
+            for predicate in page.listed:
+                hits[predicate] += change
+                of_hosts[host(page.url), predicate] += change
+    db.executemany("DELETE FROM pages WHERE id = ?", ((page.id,) for page in before))
+    db.executemany("DELETE FROM hits WHERE predicate = ? AND time = ? AND page = ?", _hits(before))
+    db.executemany(
+        "INSERT INTO page_words (page_words, rowid, titles, urls, holds) VALUES ('delete', ?, ?, ?, ?)",
+        map(_words, before),
+    )
+    rows = ((page.id, key_of(page.url), _pack(page)) for page in now)
+    db.executemany("INSERT INTO pages VALUES (?, ?, ?)", rows)
+    db.executemany("INSERT INTO hits VALUES (?, ?, ?)", _hits(now))
+    db.executemany("INSERT INTO page_words (rowid, titles, urls, holds) VALUES (?, ?, ?, ?)", map(_words, now))
+    db.executemany(
+        "INSERT INTO hit_counts VALUES (?, ?) "
+        "ON CONFLICT (predicate) DO UPDATE SET hits = hits + excluded.hits",
+        hits.items(),
+    )
+    db.executemany(
+        "INSERT INTO host_hits VALUES (?, ?, ?) "
+        "ON CONFLICT (host, predicate) DO UPDATE SET hits = hits + excluded.hits",
+        ((*place, change) for place, change in of_hosts.items()),
+    )
 
 
-class _Names:
-    """Numbers that stand for names of predicates and policies, of which a crawl has few."""
+def _hits(pages: Iterable[IndexedPage]) -> Iterator[tuple[str, float, int]]:
+    return ((predicate, page.time, page.id) for page in pages for predicate in page.listed)
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
-        self._numbers: dict[str, int] = {}
-        self._read()
 
-    def _read(self) -> None:
-        found = self._store.db.execute("SELECT name, id FROM names")
-        self._numbers = dict(found)
-        self._by_number = {number: name for name, number in self._numbers.items()}
-
-    @contextmanager
-    def noted(self) -> Iterator[None]:
-        """Go round a batch that gives numbers: where it is undone, so are they."""
-        try:
-            yield
-        except BaseException:
-            self._read()
-            raise
-
-    def number(self, name: str) -> int:
-        """Return the number of a name, a new one within a batch."""
-        found = self._numbers.get(name)
-        if found is None:
-            found = self._numbers[name] = len(self._numbers) + 1
-            self._by_number[found] = name
-            self._store.db.execute("INSERT INTO names VALUES (?, ?)", (found, name))
-        return found
-
-    def name(self, number: int) -> str:
-        """Return the name that a number stands for."""
-        return self._by_number[number]
-
-    def known(self, predicate: str) -> int:
-        """Return the number of a predicate, `ANY` where none is named; of an unknown one -1."""
-        return self._numbers.get(predicate, -1) if predicate else ANY
+def _words(page: IndexedPage) -> tuple[int, str, str, str]:
+    title, url = (" ".join(runs(text)) for text in (page.title, page.url[:URL]))
+    return page.id, title, url, " ".join(map(_held, page.listed))
 
 
 def outcomes_of(partition: int, records: Iterable[Entry]) -> Iterator[tuple[int, ShownOutcome]]:
@@ -338,29 +254,25 @@ def outcomes_of(partition: int, records: Iterable[Entry]) -> Iterator[tuple[int,
                 yield entry.offset * PARTITIONS + partition, outcome
 
 
-def take(pages: dict[str, IndexedPage], row: int, outcome: ShownOutcome) -> None:
-    """Take an outcome into pages by URL, by the rules of `agents.operate.inspect.record.judged_of`."""
+def apply(pages: dict[str, IndexedPage], row: int, outcome: ShownOutcome) -> None:
+    """Apply an outcome to pages by URL, by the rules of `agents.operate.inspect.record.judged_of`."""
     known = pages.get(outcome.url)
     if outcome.later:
         if known is not None and outcome.time == known.time:
             pages[outcome.url] = msgspec.structs.replace(known, verdict=outcome.verdict | known.verdict)
     elif known is None or (outcome.again is not msgspec.UNSET and outcome.time > known.time):
-        pages[outcome.url] = _page_of(row, outcome)
+        pages[outcome.url] = IndexedPage(
+            row, outcome.url, printable(outcome.title, TITLE), outcome.time, outcome.depth, outcome.predicate,
+            outcome.policy, outcome.explored, outcome.probability, outcome.expected, outcome.verdict,
+            None if outcome.left is msgspec.UNSET else printable(outcome.left, TITLE),
+        )  # fmt: skip
 
 
-def _page_of(row: int, outcome: ShownOutcome) -> IndexedPage:
-    return IndexedPage(
-        row, outcome.url, printable(outcome.title, TITLE), outcome.time, outcome.depth, outcome.predicate,
-        outcome.policy, outcome.explored, outcome.probability, outcome.expected, outcome.verdict,
-        None if outcome.left is msgspec.UNSET else printable(outcome.left, TITLE),
-    )  # fmt: skip
-
-
-def _held(predicate: int) -> str:
-    """Return the word of pages that satisfy a predicate; no page has that of an unknown one."""
-    return f"p{predicate}" if predicate >= ANY else "none"
+def _held(predicate: str) -> str:
+    """Return the word of pages that satisfy a predicate."""
+    return f"p{identifier(predicate).hex()}"
 
 
 def key_of(url: str) -> int:
-    """Return what a page is looked up by; another one may have the same."""
+    """Return the key of a page; another page may have the same."""
     return int.from_bytes(identifier(url)[:8], signed=True)

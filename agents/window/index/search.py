@@ -1,21 +1,21 @@
-"""What is searched for: words as pages and predicates have them, in any case and script.
+"""What people search for: words as pages and predicates have them, in any case and script.
 
-Titles, URLs and texts are looked up by the runs of letters and digits in them. What a person types comes to
-such runs too: nothing of it is syntax of SQLite's.
+Titles, URLs and texts are searched by their runs of letters and digits. What a person types becomes runs
+too: nothing of it is syntax of SQLite's.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from scentline.models.words import MAX_LENGTH, WORD, folded, spaced
 
-#: Signs of a query that are looked at, and words in it.
+#: Characters of a search that are read, and words in it.
 MOST_SIGNS, MOST_WORDS = 300, 20
-#: Letters that a word has to begin with at least where its end is left open.
+#: Letters of a word whose end is left open, at least.
 LEAST_BEGINNING = 3
 
-_ASKED = re.compile(r'"([^"]*)"?|(\S+)')
+_TYPED = re.compile(r'"([^"]*)"?|(\S+)')
 # What may be a run before it is folded: letters, digits, and all that may stand on them or within.
 _RUN = re.compile("(?:[^\\W_]|[\u00ad\u200c\u200d]|[^\\x00-\\x7f\\w\\s])+")
 
@@ -26,23 +26,20 @@ class Phrase(NamedTuple):
     words: tuple[str, ...]
     begun: bool
 
-    def ends(self, runs: list[tuple[str, int, int]], at: int) -> bool:
-        """Tell whether the runs from ``at`` on begin with it."""
-        size = len(self.words)
-        found = tuple(run for run, _, _ in runs[at : at + size])
-        if self.begun and len(found) == size:
-            return found[:-1] == self.words[:-1] and found[-1].startswith(self.words[-1])
-        return found == self.words
+    def is_at(self, found: Sequence[str], at: int) -> bool:
+        """Tell whether it stands in runs, at the place ``at``."""
+        here = tuple(found[at : at + len(self.words)])
+        if self.begun and len(here) == len(self.words):
+            return here[:-1] == self.words[:-1] and here[-1].startswith(self.words[-1])
+        return here == self.words
 
 
-class Asked:
-    """What a person asks for: all of these words, ``"words in a row"``, and beginnings, ``begin*``.
+class Search:
+    """What a person searches for: all of these words, ``"words in a row"``, and beginnings, ``begin*``.
 
-    Further ``phrases`` may be asked for besides.
-
-    >>> Asked('hockey "ice rink" puck*').match
+    >>> Search('hockey "ice rink" puck*').match
     '"hockey" AND "ice rink" AND "puck"*'
-    >>> bool(Asked("--- **"))
+    >>> bool(Search("--- **"))
     False
     """
 
@@ -54,15 +51,22 @@ class Asked:
 
     @property
     def match(self) -> str:
-        """What is asked, in the syntax of FTS5."""
+        """The search in the syntax of FTS5."""
         return " AND ".join(
             f'"{" ".join(phrase.words)}"{"*" if phrase.begun else ""}' for phrase in self.phrases
         )
 
-    def parts(self, text: str) -> tuple[str, ...]:
-        """Return a text in parts, of which every second one is what is asked for.
+    def found_in(self, texts: Iterable[str]) -> bool:
+        """Tell whether each phrase stands in one of the texts."""
+        found = [runs(text) for text in texts]
+        return all(
+            any(phrase.is_at(each, at) for each in found for at in range(len(each))) for phrase in self.phrases
+        )
 
-        >>> Asked("hockey").parts("Ice Hockey News")
+    def parts(self, text: str) -> tuple[str, ...]:
+        """Return a text in parts, of which every second one is what is searched.
+
+        >>> Search("hockey").parts("Ice Hockey News")
         ('Ice ', 'Hockey', ' News')
         """
         parts, done = [], 0
@@ -72,12 +76,12 @@ class Asked:
         return (*parts, text[done:])
 
     def _spans(self, text: str) -> Iterator[tuple[int, int]]:
-        """Yield where what is asked for begins and ends, in order and apart."""
+        """Yield the start and the end of what is searched, in order and apart."""
         found = runs_in(text) if self.phrases else []
+        words = [run for run, _, _ in found]
         at = 0
         while at < len(found):
-            sizes = [len(phrase.words) for phrase in self.phrases if phrase.ends(found, at)]
-            size = max(sizes, default=0)
+            size = max((len(phrase.words) for phrase in self.phrases if phrase.is_at(words, at)), default=0)
             if size:
                 yield found[at][1], found[at + size - 1][2]
             at += size or 1
@@ -85,7 +89,7 @@ class Asked:
 
 def _phrases(text: str) -> Iterator[Phrase]:
     rest = MOST_WORDS
-    for found in _ASKED.finditer(text):
+    for found in _TYPED.finditer(text):
         quoted, bare = found[1], found[2]
         words = runs(bare if quoted is None else quoted)[:rest]
         begun = bool(bare) and bare.endswith("*") and words[-1:] != [] and len(words[-1]) >= LEAST_BEGINNING
@@ -104,7 +108,7 @@ def runs(text: str) -> list[str]:
 
 
 def runs_in(text: str) -> list[tuple[str, int, int]]:
-    """Return the folded runs of a text, each with where it begins and ends in it."""
+    """Return the folded runs of a text, each with its start and end."""
     return [
         (run[:MAX_LENGTH], found.start(), found.end())
         for found in _RUN.finditer(text)

@@ -5,6 +5,7 @@ from typing import Annotated
 import msgspec
 
 from scentline.agents.window.index.hosts import CauseTotal
+from scentline.agents.window.index.recent import MOST_LETTERS
 from scentline.agents.window.reading import Reading
 from scentline.agents.window.rows import SHOWN, HostRows
 from scentline.streams.logging import printable
@@ -15,16 +16,15 @@ ROWS = 50
 
 
 class Query(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Where each list begins: so many causes and kinds of dead letters are passed over.
+    """Which causes and hosts are listed, and where each list begins."""
 
-    A ``reason`` leaves the causes that have this text in them. With a ``cause`` its hosts are listed, those
-    behind the host ``beyond``; ``offset`` stand before them.
-    """
-
+    #: Only causes that have this text are listed.
     reason: Annotated[str, msgspec.Meta(max_length=100)] = ""
+    #: The hosts of this cause are listed, those behind the host ``beyond``; ``offset`` stand before them.
     cause: Annotated[str, msgspec.Meta(max_length=100)] = ""
     beyond: Annotated[str, msgspec.Meta(max_length=300)] = ""
     offset: Natural = 0
+    #: So many causes, and kinds of dead letters, are passed over.
     causes: Natural = 0
     letters: Natural = 0
 
@@ -37,7 +37,7 @@ def view(reading: Reading, query: Query) -> object:
     index.hosts.look()
     rows, progress = HostRows(reading.journal), index.hosts.progress()
     causes = [each for each in index.hosts.causes() if query.reason.casefold() in each.cause.casefold()]
-    letters = index.letters.alike(query.letters, ROWS + 1)
+    letters = index.letters.alike()[query.letters :]
     names = index.hosts.hosts_of(query.cause, query.beyond or None, ROWS + 1) if query.cause else []
     return {
         "begun": True,
@@ -52,7 +52,8 @@ def view(reading: Reading, query: Query) -> object:
         "more": len(names) > ROWS,
         "letters": [each._asdict() for each in letters[:ROWS]],
         "more_letters": len(letters) > ROWS,
-        "kept": index.letters.count(),
+        "kept": index.letters.total(),
+        "grouped": MOST_LETTERS,
         "known": progress.hosts,
         "as_of": progress.as_of,
         "read": progress.read,

@@ -1,21 +1,17 @@
-"""What a crawl has learned of a predicate: weights, how well probabilities hold, and what speaks most."""
+"""What a crawl has learned of a predicate: weights, the paper's ratios, and the features that speak most."""
 
-from collections.abc import Iterable
 from typing import Annotated, Literal
 
 import msgspec
 
-from scentline.agents.operate.inspect.learning import Held, Learning, Speaking, users_part
+from scentline.agents.operate.inspect.learning import Learning, Speaking
 from scentline.agents.window.reading import Reading
 from scentline.models.lessons import lessons
-from scentline.models.reliability import Bin, Reliability, wilson
 from scentline.models.verdict import FAILED
 from scentline.streams.logging import printable
 
 #: Features that are shown at once, and characters of one.
 SHOWN, MOST_CHARACTERS = 50, 120
-#: Standard errors of the intervals about rates.
-DEVIATIONS = 2.0
 #: What the requests that bring no page are called, which are learned of as a predicate is.
 REQUESTS = "requests that bring no page"
 
@@ -53,9 +49,6 @@ def view(reading: Reading, query: Query) -> object:
         "predicates": known,
         "predicate": name,
         "learned": _learned(learning, name, reading.now) if rule == "learned" and name else None,
-        "held": _held(learning.held(name, reading.now)) if name not in ("", FAILED) else None,
-        "read": learning.expectations.read,
-        "pages": learning.expectations.pages,
         "kinds": kinds,
         "kind": kind,
         "side": query.side,
@@ -74,38 +67,9 @@ def _kinds(rule: str) -> list[str]:
 
 def _learned(learning: Learning, name: str, now: float) -> object:
     latest = learning.latest(name, now)
-    found = learning.combined(name, latest)
-    return {"combined": found, "users": users_part(found.weights, latest.hits), "misses": len(latest.misses)}
-
-
-def _held(found: Held) -> object:
     return {
-        "selected": _reliability(found.selected),
-        "explored": _reliability(found.explored),
-        "newest_selected": _reliability(found.newest_selected),
-        "newest_explored": _reliability(found.newest_explored),
-        "windows": _bins(found.windows),
-    }
-
-
-def _reliability(found: Reliability | None) -> object:
-    if found is None:
-        return None
-    return {
-        "size": found.size,
-        "brier": found.brier,
-        "base_brier": found.base_brier,
-        "error": found.error,
-        "bins": _bins(found.bins),
-    }
-
-
-def _bins(bins: Iterable[Bin]) -> list[object]:
-    found: list[object] = []
-    for each in bins:
-        least, most = wilson(each.rate, each.size, DEVIATIONS)
-        found.append({**each._asdict(), "least": least, "most": most})
-    return found
+        "combined": learning.combined(name, latest), "hits": len(latest.hits), "misses": len(latest.misses)
+    }  # fmt: skip
 
 
 def _speaking(learning: Learning, name: str, kind: str, query: Query) -> object:

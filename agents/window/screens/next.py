@@ -1,6 +1,5 @@
 """What comes next: the best candidates of a predicate and what speaks for them; and any URL explained."""
 
-from collections.abc import Sequence
 from heapq import nsmallest
 from typing import Annotated
 
@@ -26,7 +25,7 @@ MOST_OF_WORD, MOST_OF_WORDS = 60, 120
 
 
 class Query(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Whose candidates are looked at, and a URL that is to be explained, as it was typed."""
+    """The predicate whose candidates are shown, and a URL to explain, as it was typed."""
 
     predicate: Annotated[str, msgspec.Meta(max_length=200)] = ""
     url: Annotated[str, msgspec.Meta(max_length=MAX_LENGTH)] = ""
@@ -39,17 +38,17 @@ def view(reading: Reading, query: Query) -> object:
     names = list(reading.predicates())
     name = query.predicate if query.predicate in names else next(iter(names), "")
     reading.watching.want(predicate=name)
-    told = reading.best(name) if name else []
-    best = nsmallest(SHOWN, (each for part in told for each in part.best), key=lambda each: -each.priority)
+    parts = reading.best(name) if name else []
+    best = nsmallest(SHOWN, (each for part in parts for each in part.best), key=lambda each: -each.priority)
     return {
         "begun": True,
         "running": reading.running(),
         "policy": reading.settings.frontier.rule,
         "predicates": names,
         "predicate": name,
-        "time": max((part.time for part in told), default=None),
-        "opening": any(part.opening for part in told),
-        "queued": sum(part.queued.get(name, 0) for part in told),
+        "time": max((part.time for part in parts), default=None),
+        "opening": any(part.opening for part in parts),
+        "queued": sum(part.queued.get(name, 0) for part in parts),
         "best": [_candidate(each) for each in best],
         "explained": _explained(reading, query.url, name) if query.url.strip() else None,
     }
@@ -57,12 +56,9 @@ def view(reading: Reading, query: Query) -> object:
 
 def _candidate(found: Upcoming) -> object:
     return {
+        **msgspec.structs.asdict(found),
         "url": _text(found.url),
         "address": found.url,
-        "priority": found.priority,
-        "probability": found.probability,
-        "comes": found.comes,
-        "waits": found.waits,
         "speaks": [{"adds": adds, **_plain(name)} for name, adds in found.speaks],
     }
 
@@ -129,45 +125,28 @@ def _linking(found: Linking) -> object:
         "address": found.url,
         "verdict": _text(verdict_in_words(found.verdict)),
         "position": found.position,
-        "inside": _words(found.inside),
-        "around": _words(found.around),
-        "above": _words(found.above),
+        **{
+            name: _text(" ".join(getattr(found, name)), MOST_OF_WORDS) for name in ("inside", "around", "above")
+        },
     }
 
 
-def _words(found: Sequence[str]) -> str:
-    return _text(" ".join(found), MOST_OF_WORDS)
-
-
 def _inputs(found: Explanation, predicate: str) -> list[object]:
+    shown = ("value", "weight", "deviation", "adds")
     return [
-        {
-            **_plain(part.name),
-            "value": part.value,
-            "weight": part.weight,
-            "deviation": part.deviation,
-            "adds": part.adds,
-        }
+        {**_plain(part.name), **{name: getattr(part, name) for name in shown}}
         for part in found.inputs.get(predicate, [])[:PARTS]
     ]
 
 
 def _counting(found: Counting) -> object:
-    return {
-        "word": _text(found.word, MOST_OF_WORD),
-        "where": found.where,
-        "pages": found.pages,
-        "hits": found.hits,
-        "adds": found.adds,
-    }
+    return msgspec.structs.asdict(found) | {"word": _text(found.word, MOST_OF_WORD)}
 
 
 def _feature(found: Contribution) -> object:
+    shown = ("pages", "hits", "ratio", "significance")
     return {
         **_plain(found.feature),
-        "pages": found.pages,
-        "hits": found.hits,
-        "ratio": found.ratio,
-        "significance": found.significance,
+        **{name: getattr(found, name) for name in shown},
         "adds": found.log,
     }

@@ -22,10 +22,15 @@ _ADDED = (
     "partitions", "judged", "requests", "discovered", "failed", "refused", "moved", "trapped", "revisits",
     "in_flight", "revisits_in_flight", "window", "room", "ready", "retries",
 )  # fmt: skip
+#: What is shown of a `Standing` as it is, and counts that the tables have as well.
+_STANDING = (
+    "ready", "waiting", "window", "retries", "budget", "requests_budget", "left", "held_by", "held", "time",
+)  # fmt: skip
+_COUNTED = ("judged", "requests", "discovered", "refused", "moved", "trapped", "revisits")
 
 
 def together(told: Sequence[Standing]) -> Standing | None:
-    """Return how workers stand together, as if they were one without a name; None where there is none."""
+    """Return how workers stand together, as if they were one; None where there is none."""
     if not told:
         return None
     partitions = sum(each.partitions for each in told)
@@ -58,27 +63,23 @@ def together(told: Sequence[Standing]) -> Standing | None:
 
 
 def _added(counts: Iterable[dict[str, int]]) -> dict[str, int]:
-    found: Counter[str] = Counter()
-    for each in counts:
-        found.update(each)
-    return dict(found)
+    return dict(sum(map(Counter, counts), Counter[str]()))
 
 
 def _least(values: Iterable[Number | None]) -> Number | None:
     return min((value for value in values if value is not None), default=None)
 
 
+def _sum(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None
+
+
 def _mean(parts: Sequence[tuple[float | None, int]]) -> float | None:
-    """Return the mean of parts of so many hosts each, None where none is known."""
+    """Return the mean of the known parts, each of so many hosts."""
     known = [(part, hosts) for part, hosts in parts if part is not None]
     hosts = sum(hosts for _, hosts in known)
     return sum(part * hosts for part, hosts in known) / hosts if hosts else None
-
-
-def _sum(values: Iterable[float | None]) -> float | None:
-    """Return the sum of what is known, None where nothing is."""
-    known = [value for value in values if value is not None]
-    return sum(known) if known else None
 
 
 #: Points of a curve that are shown.
@@ -96,9 +97,9 @@ def curve(points: Sequence[HarvestPoint]) -> dict[str, list[float | None]]:
         "pages": [point.pages for point in shown],
         "rate": [round(point.harvest_rate, 4) for point in shown],
         "lately": [round(point.rate_by_pages, 4) for point in shown],
-        "chance": [None if each is None else each["rate"] for each in chances],
-        "low": [None if each is None else each["low"] for each in chances],
-        "high": [None if each is None else each["high"] for each in chances],
+        "chance": [each["rate"] if each else None for each in chances],
+        "low": [each["low"] if each else None for each in chances],
+        "high": [each["high"] if each else None for each in chances],
     }
 
 
@@ -110,14 +111,9 @@ def chance(point: HarvestPoint) -> dict[str, float] | None:
     pages, hits = point.policies.get(RANDOM, (0, 0))
     if pages < LEAST:
         return None
-    low, high = wilson(hits / pages, pages, SURE)
-    return {
-        "pages": pages,
-        "hits": hits,
-        "rate": round(hits / pages, 4),
-        "low": round(low, 4),
-        "high": round(high, 4),
-    }
+    rate = hits / pages
+    low, high = (round(bound, 4) for bound in wilson(rate, pages, SURE))
+    return {"pages": pages, "hits": hits, "rate": round(rate, 4), "low": low, "high": high}
 
 
 def lift(point: HarvestPoint) -> list[float] | None:
@@ -148,12 +144,18 @@ def view(reading: Reading, query: Query) -> object:
     running, standing = reading.running(), together(reading.standings())
     points = reading.points()
     definitions = reading.predicates()
+    states = [each.state for each in definitions.values()]
+    newest = max((each[-1].time for each in points.values() if each), default=0.0)
+    facts = Facts(
+        reading.now, True, running, standing, newest, reading.watching.since, states.count(ACTIVE),
+        states.count(PAUSED),
+    )  # fmt: skip
     found = [each for name, each in definitions.items() if query.search.lower() in name.lower()]
     shown = found[query.offset : query.offset + PREDICATES]
     return {
         "begun": True,
         "running": running,
-        "state": _state(_facts(reading, standing, points, definitions, running=running)),
+        "state": _state(facts),
         "figures": _figures(reading, standing, points, running=running),
         "window_pages": reading.settings.harvest.window_pages,
         "predicates": [_predicate(each, points.get(each.name, ())) for each in shown],
@@ -164,28 +166,8 @@ def view(reading: Reading, query: Query) -> object:
 
 
 def _state(facts: Facts) -> dict[str, str]:
-    state = said(facts)
-    return {"mood": state.mood, "word": MOODS[state.mood], "text": state.text}
-
-
-def _facts(
-    reading: Reading,
-    standing: Standing | None,
-    points: dict[str, list[HarvestPoint]],
-    definitions: dict[str, PredicateDefinition],
-    *,
-    running: bool,
-) -> Facts:
-    return Facts(
-        now=reading.now,
-        begun=True,
-        running=running,
-        standing=standing,
-        newest=max((each[-1].time for each in points.values() if each), default=0.0),
-        asked=reading.watching.since,
-        predicates=sum(each.state == ACTIVE for each in definitions.values()),
-        paused=sum(each.state == PAUSED for each in definitions.values()),
-    )
+    mood, text = said(facts)
+    return {"mood": mood, "word": MOODS[mood], "text": text}
 
 
 # figures
@@ -194,49 +176,34 @@ def _facts(
 def _figures(
     reading: Reading, standing: Standing | None, points: dict[str, list[HarvestPoint]], *, running: bool
 ) -> dict[str, Any]:
-    """Return counts: as frontiers told them or, of a crawl at rest, as its tables have them."""
+    """Return counts: as frontiers reported them or, of a crawl at rest, as its tables have them."""
     kept = totals(reading.journal) if standing is None or not running else None
-    told = standing or Standing(worker="", time=0.0, state="", partitions=0, of=0)
-    judged, requests = (told.judged, told.requests) if kept is None else (kept.judged, kept.requests)
-    fresh = running and reading.now - told.time < _OLD_SECONDS
+    known = standing or Standing(worker="", time=0.0, state="", partitions=0, of=0)
+    counts = kept or known
+    fresh = running and reading.now - known.time < _OLD_SECONDS
     return {
-        "pages_a_second": told.pages_a_second if fresh else None,
-        "on_average": _on_average(told, judged, points),
-        "judged": judged,
-        "requests": requests,
-        "nothing": max(0, requests - judged),
-        "discovered": told.discovered if kept is None else kept.discovered,
-        "failed": told.failed if kept is None else kept.gone + kept.given_up,
-        "refused": told.refused if kept is None else kept.refused,
-        "moved": told.moved if kept is None else kept.moved,
-        "trapped": told.trapped if kept is None else kept.trapped,
-        "revisits": told.revisits if kept is None else kept.revisits,
-        "queued": queued(told) if standing else None,
-        "hosts": told.ready + sum(told.waiting.values()) if standing else None,
-        "ready": told.ready,
-        "waiting": told.waiting,
-        "seen": round(told.seen, 2),
-        "in_flight": told.in_flight if running else 0,
-        "window": told.window,
-        "retries": told.retries,
-        "budget": told.budget,
-        "requests_budget": told.requests_budget,
-        "left": told.left,
-        "slots": told.slots if fresh else None,
-        "held_by": told.held_by,
-        "held": told.held,
-        "time": told.time,
+        **{name: getattr(known, name) for name in _STANDING},
+        **{name: getattr(counts, name) for name in _COUNTED},
+        "pages_a_second": known.pages_a_second if fresh else None,
+        "on_average": _on_average(known, counts.judged, points),
+        "nothing": max(0, counts.requests - counts.judged),
+        "failed": known.failed if kept is None else kept.gone + kept.given_up,
+        "queued": queued(known) if standing else None,
+        "hosts": known.ready + sum(known.waiting.values()) if standing else None,
+        "seen": round(known.seen, 2),
+        "in_flight": known.in_flight if running else 0,
+        "slots": known.slots if fresh else None,
     }
 
 
-def _on_average(told: Standing, judged: int, points: dict[str, list[HarvestPoint]]) -> float | None:
+def _on_average(known: Standing, judged: int, points: dict[str, list[HarvestPoint]]) -> float | None:
     """Return the pages a second since the newest run began, as far as it is known when that was."""
     curve = max(points.values(), key=lambda each: each[-1].pages if each else 0, default=None)
     if not curve:
         return None
-    began = told.began or curve[0].time
+    began = known.began or curve[0].time
     before = max((point.pages for point in curve if point.time < began), default=0)
-    seconds = max(told.time, curve[-1].time) - began
+    seconds = max(known.time, curve[-1].time) - began
     return max(0, judged - before) / seconds if seconds > 0 else None
 
 
@@ -244,17 +211,12 @@ def _on_average(told: Standing, judged: int, points: dict[str, list[HarvestPoint
 
 
 def _predicate(definition: PredicateDefinition, points: Sequence[HarvestPoint]) -> dict[str, Any]:
-    """Return what is shown of a predicate."""
-    told: dict[str, Any] = {
-        "name": definition.name,
-        "expression": printable(definition.expression, _SHOWN),
-        "state": definition.state,
-        "pages": 0,
-    }
+    expression = printable(definition.expression, _SHOWN)
+    found: dict[str, Any] = {"name": definition.name, "expression": expression, "state": definition.state}
     if not points:
-        return told
+        return found | {"pages": 0}
     point = points[-1]
-    return told | {
+    return found | {
         "pages": point.pages,
         "hits": point.hits,
         "rate": round(point.harvest_rate, 4),

@@ -8,8 +8,8 @@ import msgspec
 
 from scentline.agents.judge.keep.store import Copy, copies
 from scentline.agents.window.index.pages import IndexedPage
-from scentline.agents.window.index.search import MOST_SIGNS, Asked, Phrase
-from scentline.agents.window.kept.text import Text, Wanted
+from scentline.agents.window.index.search import MOST_SIGNS, Phrase, Search
+from scentline.agents.window.kept import CopyRequest, CopyText
 from scentline.agents.window.reading import Reading
 from scentline.agents.window.screens.pages import SHOWN, story
 from scentline.models.predicate import parse
@@ -38,14 +38,14 @@ class Query(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def view(reading: Reading, query: Query) -> object:
-    """Return what is known of a page and its text; whoever is told that it is being read asks again."""
+    """Return what is known of a page, and its text; while a copy is being read, the view has none."""
     page = reading.index.pages.page(query.url) if reading.begun else None
     kept = copies(reading.data, query.url)
-    asked = (*Asked(query.search).phrases, *_phrases(reading, query, page))
+    phrases = (*Search(query.search).phrases, *_phrases(reading, query, page))
     return {
         "url": query.url,
         "page": None if page is None else _page(page),
-        **(_copy(reading, query.url, kept[0], asked) if kept else _none(reading)),
+        **(_copy(reading, query.url, kept[0], phrases) if kept else _none(reading)),
     }
 
 
@@ -63,17 +63,17 @@ def _none(reading: Reading) -> dict[str, object]:
     return {"state": "none", "reason": _UNKEPT[reading.settings.keep.pages]}
 
 
-def _copy(reading: Reading, url: str, copy: Copy, asked: tuple[Phrase, ...]) -> dict[str, object]:
-    found = reading.copies.answer(Wanted(url, fsencode(copy.path), copy.offset, copy.length, asked))
+def _copy(reading: Reading, url: str, copy: Copy, phrases: tuple[Phrase, ...]) -> dict[str, object]:
+    found = reading.copies.answer(CopyRequest(url, fsencode(copy.path), copy.offset, copy.length, phrases))
     if found is None:
         return {"state": "reading", "judged": copy.judged}
-    if not isinstance(found, Text):
+    if not isinstance(found, CopyText):
         return {"state": "none", "reason": f"The copy can't be shown: {found.reason}."}
     return {"state": "text", "judged": copy.judged, **msgspec.structs.asdict(found)}
 
 
 def _phrases(reading: Reading, query: Query, page: IndexedPage | None) -> Iterable[Phrase]:
-    """Return what the predicates ask for: the one that is named, else those that the page satisfies."""
+    """Return the words of the predicate that is named, else of those that the page satisfies."""
     names = (query.predicate,) if query.predicate else page.holds if page is not None else ()
     known = reading.predicates() if names else {}
     expressions = [known[name].expression for name in names if name in known]

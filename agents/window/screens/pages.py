@@ -6,7 +6,7 @@ import msgspec
 
 from scentline.agents.frontier.rows import INSTANT
 from scentline.agents.window.index.pages import IndexedPage, Place
-from scentline.agents.window.index.search import MOST_SIGNS, Asked
+from scentline.agents.window.index.search import MOST_SIGNS, Search
 from scentline.agents.window.reading import Reading
 from scentline.streams.logging import printable
 from scentline.streams.published import Change
@@ -20,12 +20,10 @@ BEHIND = 1_000
 
 
 class Query(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Which pages are listed, and behind which place of the list.
+    """Which pages are listed, and behind which place of the list."""
 
-    ``show`` is "hits" for pages that satisfy the predicate, or any, "judged" for all that have what is
-    searched, "texts" for kept copies that have it in their text, and "changes" for what became of pages.
-    """
-
+    #: "hits" are pages that satisfy the predicate, or any, "judged" all that have what is searched, "texts" the
+    #: newest kept copies that have it in their text, and "changes" what became of pages.
     show: Literal["hits", "judged", "texts", "changes"] = "hits"
     predicate: Annotated[str, msgspec.Meta(max_length=200)] = ""
     search: Annotated[str, msgspec.Meta(max_length=MOST_SIGNS)] = ""
@@ -37,15 +35,17 @@ def view(reading: Reading, query: Query) -> object:
     if not reading.begun:
         return {"begun": False, "rows": [], "after": None}
     after = _place(query.after)
+    older = False
     if query.show == "changes":
         rows, last = _changes(reading, query, after)
+        older = reading.index.changes.older
     elif query.show == "texts":
-        return _texts(reading, query, after)
+        return _texts(reading, query)
     else:
         rows, last = _pages(reading, query, after)
     hits = query.show == "hits" and not query.search
     total = reading.index.newest.count(query.predicate) if hits else None
-    return _listed(reading, rows, last if len(rows) == ROWS else None, total=total)
+    return _listed(reading, rows, last if len(rows) == ROWS else None, total=total, older=older)
 
 
 def _listed(
@@ -64,38 +64,36 @@ def _listed(
     }
 
 
-def _texts(reading: Reading, query: Query, after: Place | None) -> object:
-    """Return copies whose text has what is searched; of many only those that are looked through at once."""
-    index, asked = reading.index, Asked(query.search)
-    read, of = index.texts.look()
-    found = index.texts.search(asked, None if after is None else after.id, ROWS)
+def _texts(reading: Reading, query: Query) -> object:
+    """Return the newest kept copies whose text has what is searched, as far as they were looked at."""
+    found = reading.texts(query.search)
     rows: list[object] = []
-    for each in found:
-        page = index.pages.page(each.url)
+    for each in found.found:
+        page = reading.index.pages.page(each.url)
         if page is not None and (query.predicate in page.holds or not query.predicate):
-            rows.append({**_row(reading, page, asked), "excerpt": each.parts})
-    last = Place(0.0, found[-1].id) if len(found) == ROWS else None
-    return _listed(reading, rows, last, read=read, of=of)
+            row = _row(reading, page, Search(query.search)) | {"excerpt": each.parts}
+            rows.append(row)
+    return _listed(reading, rows, None, read=found.read, of=found.of, older=found.older)
 
 
 def _pages(reading: Reading, query: Query, after: Place | None) -> tuple[list[object], Place | None]:
-    index, asked = reading.index, Asked(query.search)
-    if asked:
+    index, search = reading.index, Search(query.search)
+    if search:
         among = None if query.show == "judged" else query.predicate
-        found = index.pages.search(asked, among, None if after is None else after.id, ROWS)
+        found = index.pages.search(search, among, None if after is None else after.id, ROWS)
     elif query.show == "judged":
         found = []
     else:
         found = index.newest.pages(query.predicate, after, ROWS)
-    return [_row(reading, page, asked) for page in found], found[-1].place if found else None
+    return [_row(reading, page, search) for page in found], found[-1].place if found else None
 
 
-def _row(reading: Reading, page: IndexedPage, asked: Asked) -> dict[str, object]:
+def _row(reading: Reading, page: IndexedPage, search: Search) -> dict[str, object]:
     holds = page.holds
     return {
         "url": page.url,
-        "title": asked.parts(page.title),
-        "address": asked.parts(printable(page.url, SHOWN)),
+        "title": search.parts(page.title),
+        "address": search.parts(printable(page.url, SHOWN)),
         "time": page.time,
         "holds": [printable(name, SHOWN) for name in holds],
         "why": story(page),

@@ -35,7 +35,7 @@ export function start(box, context) {
       causes.update(view.causes, { offset: Number(first), total: view.of });
       hosts.update(view);
       letters.update(view.letters, { offset: Number(skipped), total: null, more: view.more_letters });
-      fill(kept, `${count(view.kept)} messages and log lines could not be taken in. What they hold may be of users, and is not shown here: `,
+      fill(kept, `${count(view.kept)} messages and log lines could not be read${view.kept > view.grouped ? `; the newest ${count(view.grouped)} are grouped` : ""}. What they hold may be of users, and is not shown here: `,
         h("code", {}, "scentline dead-letters"), " shows it.");
     },
   };

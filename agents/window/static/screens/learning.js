@@ -1,5 +1,4 @@
-// Learning: what the crawl goes by, how far its probabilities can be believed, and what speaks most.
-import { chart } from "../chart.js";
+// Learning: what the crawl goes by, and what speaks most.
 import { ago, choice, count, decimal, fill, h, percent, say } from "../dom.js";
 import { pager, table } from "../table.js";
 
@@ -8,16 +7,13 @@ const SOURCES = { links: "links", words: "words", URL: "URL", users: "users", pl
 export function start(box, context) {
   const predicate = choice("Predicate", (name) => context.go({ predicate: name, offset: "" }));
   const lead = h("p", { class: "lead", "aria-live": "polite" });
-  const parts = [weights(), users(), held(), drift(), ratios(), speaking(context)];
+  const parts = [weights(), ratios(), speaking(context)];
   box.append(h("div", { class: "tools" }, predicate.element), lead, ...parts.map((part) => part.element));
   return {
     update(view) {
       predicate.update(view.begun ? view.predicates : {}, view.predicate);
       say(lead, summary(view));
       parts.forEach((part) => part.update(view));
-    },
-    stop() {
-      parts.forEach((part) => part.stop?.());
     },
   };
 }
@@ -57,9 +53,9 @@ function weights() {
       if (!view.learned) return;
       const rows = [...view.learned.combined.weights].sort((one, other) => Math.abs(other.mean) - Math.abs(one.mean));
       most = Math.max(1, ...rows.map((row) => Math.abs(row.mean) + 2 * row.deviation));
-      const { users, misses } = view.learned;
+      const { hits, misses } = view.learned;
       say(note, "What adds more to hits than to others tells them apart. "
-        + `Both are means over the newest ${count(users.hits)} hits and ${count(misses)} other pages, as these were when they were chosen.`);
+        + `Both are means over the newest ${count(hits)} hits and ${count(misses)} other pages, as these were when they were chosen.`);
       list.update(rows.map((row) => ({ ...row, most })));
     },
   };
@@ -85,122 +81,6 @@ function svg(tag, attributes, ...children) {
   Object.entries(attributes).forEach(([name, value]) => element.setAttribute(name, String(value)));
   element.append(...children);
   return element;
-}
-
-// users
-
-function users() {
-  const text = h("p");
-  const element = h("section", {}, h("h2", {}, "What users' visits add"), text);
-  return {
-    element,
-    update(view) {
-      element.hidden = !view.learned;
-      if (view.learned) say(text, visits(view.learned.users));
-    },
-  };
-}
-
-function visits(found) {
-  if (!found.hits) return "No hit is known yet that was chosen by what was learned.";
-  if (!found.visited) return `No user is known to have visited any of the newest ${count(found.hits)} hits.`;
-  return `Users had visited ${count(found.visited)} of the newest ${count(found.hits)} hits. `
-    + `What they did is ${percent(found.share, 0)} of all that was said for or against these pages. `
-    + `Without it ${found.helped ? count(found.helped) : "none"} would have looked less than half as probable.`;
-}
-
-// probabilities
-
-function held() {
-  const note = h("p");
-  const series = [
-    { label: "as told", dash: 2, colour: 5, width: 1 },
-    { label: "selected pages, all", colour: 0, points: true, band: [3, 4] },
-    { hidden: true },
-    { hidden: true },
-    { label: "selected pages, the newest", colour: 1, dash: 1, points: true },
-    { label: "explored by chance, all", colour: 2, dash: 3, points: true },
-  ];
-  const curve = chart(series, {
-    title: "Hits found against the probability that was told", x: "probability of a hit, as told", y: "share of hits, as found",
-    percent: true, height: 300, describe: () => note.textContent,
-  });
-  const figures = h("dl", { class: "figures" });
-  const element = h("section", {}, h("h2", {}, "How far its probabilities hold"), note, figures, curve.element);
-  return {
-    element,
-    stop: curve.stop,
-    update(view) {
-      element.hidden = !view.held || view.policy !== "learned";
-      if (element.hidden) return;
-      say(note, holding(view));
-      fill(figures, brier("Selected, all", view.held.selected), brier("Selected, the newest", view.held.newest_selected), brier("Explored, all", view.held.explored));
-      curve.update(reliability(view.held));
-    },
-  };
-}
-
-function holding(view) {
-  const read = view.read < view.pages ? ` ${count(view.read)} of ${count(view.pages)} outcomes are read so far, the newest first.` : "";
-  const all = view.held.selected;
-  if (!all) return `No page has been chosen for this predicate by a probability yet.${read}`;
-  return `Of ${count(all.size)} pages that were selected, the probability was off by ${percent(all.error)} on the mean. `
-    + `Points on the dotted line hold exactly; the band is ± 2 standard errors.${read}`;
-}
-
-function brier(label, found) {
-  if (!found) return null;
-  const title = "The mean squared error of the probabilities: 0 is perfect. Beside it that of the share of hits alone.";
-  const alone = h("span", { class: "note" }, `share alone ${decimal(found.base_brier, 3)}`);
-  return h("div", { title }, h("dt", {}, `Brier score: ${label}`), h("dd", {}, decimal(found.brier, 3), " ", alone));
-}
-
-/** Return columns for the curves, over all probabilities that any has. */
-function reliability(found) {
-  const curves = ["selected", "newest_selected", "explored"].map((name) => new Map((found[name]?.bins ?? []).map((bin) => [bin.probability, bin])));
-  const at = [...new Set([0, 1, ...curves.flatMap((curve) => [...curve.keys()])])].sort((one, other) => one - other);
-  const column = (curve, key) => at.map((x) => curve.get(x)?.[key] ?? null);
-  const [all, newest, explored] = curves;
-  return [at, at, column(all, "rate"), column(all, "most"), column(all, "least"), column(newest, "rate"), column(explored, "rate")];
-}
-
-// drift
-
-function drift() {
-  const text = h("p");
-  const series = [
-    { label: "expected", colour: 1, dash: 1, points: true },
-    { label: "found", colour: 0, points: true, band: [3, 4] },
-    { hidden: true },
-    { hidden: true },
-  ];
-  const curve = chart(series, {
-    title: "The newest pages that were selected for it, in their order", x: "pages", y: "share of hits", percent: true, describe: () => text.textContent,
-  });
-  const element = h("section", {}, h("h2", {}, "Whether the pages change"), text, curve.element);
-  return {
-    element,
-    stop: curve.stop,
-    update(view) {
-      element.hidden = !view.learned;
-      if (element.hidden) return;
-      const windows = view.held?.windows ?? [];
-      say(text, changing(windows));
-      curve.element.hidden = windows.length < 2;
-      if (windows.length < 2) return;
-      const column = (key) => windows.map((each) => each[key]);
-      curve.update([column("high"), column("probability"), column("rate"), column("most"), column("least")]);
-    },
-  };
-}
-
-function changing(windows) {
-  const last = windows.at(-1);
-  if (!last) return "";
-  const apart = last.rate - last.probability;
-  const within = last.least <= last.probability && last.probability <= last.most;
-  return `Of the newest ${count(last.size)} pages ${percent(last.rate, 0)} were hits where ${percent(last.probability, 0)} were expected: `
-    + `${within ? "within chance" : apart > 0 ? "more than chance tells" : "fewer than chance tells"}.`;
 }
 
 // by the paper's policies

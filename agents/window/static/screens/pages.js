@@ -2,7 +2,7 @@
 import { parts, showCopy } from "../copy.js";
 import { ago, count, fill, h, say, webLink } from "../dom.js";
 
-const SHOW = { hits: "Pages that satisfy it", judged: "All judged pages", texts: "Texts of kept copies", changes: "What became of them" };
+const SHOW = { hits: "Pages that satisfy it", judged: "All judged pages", texts: "Texts of the newest copies", changes: "What became of them" };
 const KINDS = { appeared: "Appeared", changed: "Changed", left: "Left", moved: "Moved" };
 const TYPING = 300;
 
@@ -107,16 +107,22 @@ function summary(view, { show, predicate, search, after }) {
   if (!view.begun) return "No crawl has begun in this directory yet.";
   const whose = predicate || "a predicate";
   const older = after ? ", older ones" : "";
-  if (show === "changes") return `What became of the pages that satisfy ${whose}${older}.`;
-  if (show === "texts") return search ? `Kept copies with what is searched in their text${older}.` : "Type words of their text.";
+  if (show === "changes") return `What became of the pages that satisfy ${whose}${older}${view.older ? "; the newest changes only" : ""}.`;
+  if (show === "texts") return search ? looked(view) : "Type words of their text.";
   if (search) return `${show === "judged" ? "Judged pages" : `Pages that satisfy ${whose}`} with what is searched${older}.`;
   if (show === "judged") return "Type words of their titles or URLs.";
   return `${count(view.total)} ${view.total === 1 ? "page satisfies" : "pages satisfy"} ${whose} now${older}.`;
 }
 
+/** Return which kept copies were looked at. */
+function looked({ read, of, older, rows }) {
+  const which = older ? `the newest ${count(of)}` : `${count(of)}`;
+  const state = read < of && rows.length < 50 ? `so far ${count(read)} of ${which}` : `${older ? "the newest " : ""}${count(read)}`;
+  return `Looked at ${state} kept copies for what is searched.`;
+}
+
 /** Return how far the list is, empty where it is up to date. */
 function progress(view) {
-  if (view.read < view.of) return `${count(view.read)} of ${count(view.of)} kept copies are read: more may be found.`;
   if (!view.left) return "";
   const missing = view.total === null ? "the newest may be missing" : "only the newest of them are here";
   return `${count(view.left)} judged pages are still to be taken in: ${missing}.`;

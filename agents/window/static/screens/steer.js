@@ -1,5 +1,5 @@
 // Steer: what is in force of what people asked of the crawl, and how it is changed. All goes through POST /steer.
-import { ago, count, fill, h, percent, say } from "../dom.js";
+import { ago, count, fill, h, say } from "../dom.js";
 import { follow } from "../live.js";
 import { pager, table } from "../table.js";
 
@@ -82,7 +82,7 @@ function allowed(view, ...elements) {
   if (view.read_only) elements.forEach((element) => element.remove());
 }
 
-/** Have what is typed tried a moment later: `asked()` is what of, null for nothing; `told(view)` is shown what comes. */
+/** Check what is typed a moment later: `asked()` is the query, null for none; `told(view)` shows the answer. */
 function trying(field, asked, told) {
   let end = null;
   let waiting = 0;
@@ -168,7 +168,7 @@ function changes(context, said, row) {
     doing(context, said, `Remove ${row.name}`, removed, `Remove ${row.name} for good`));
 }
 
-/** Return the form of a new predicate, which is read and tried while it is typed, and what stops that. */
+/** Return the form of a new predicate, whose syntax is checked while it is typed, and what stops that. */
 function adding(context) {
   const name = h("input", { name: "name", required: true, pattern: "[A-Za-z][A-Za-z0-9_\\-]{0,63}", autocomplete: "off" });
   const expression = h("textarea", { name: "expression", class: "code", required: true, maxlength: 10000, spellcheck: "false", rows: 2 });
@@ -185,20 +185,10 @@ function adding(context) {
     problem.hidden = !view.lines;
     say(problem, view.lines ? `${view.lines.join("\n")}\n${view.problem}` : "");
     expression.setAttribute("aria-invalid", String(Boolean(view.problem)));
-    say(tried, view.lines ? `Column ${view.column}: ${view.problem}` : view.problem ?? hits(view.tried));
+    say(tried, view.lines ? `Column ${view.column}: ${view.problem}` : view.problem ?? (view.read ? "It can be read." : ""));
   };
   const stop = trying(form, () => (short(expression.value) ? { expression: expression.value } : null), told);
   return [form, stop];
-}
-
-/** Return how many of the kept pages satisfy a predicate, in words. */
-function hits(tried) {
-  if (!tried) return "";
-  if (tried.trouble) return tried.trouble;
-  const rate = tried.read ? ` (${percent(tried.found / tried.read)})` : "";
-  if (!tried.done) return `It can be read. So far ${count(tried.found)} of ${count(tried.read)} kept pages satisfy it${rate}; up to ${count(tried.of)} are looked at.`;
-  if (!tried.read) return "It can be read. No pages are kept to try it on.";
-  return `It can be read. ${count(tried.found)} of the newest ${count(tried.read)} kept pages satisfy it${rate}.`;
 }
 
 // seeds

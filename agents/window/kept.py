@@ -1,104 +1,133 @@
-"""A kept copy as text: what stands in its WARC record, read as the judge reads a page, without its markup.
+"""A kept copy as text: the process that reads the WARC records of copies, as the judge reads a page.
 
-Paragraphs are what HTML elements that are not inline have between them, of plain text what stands between empty
-lines.
+It answers one request after the other on standard input, until that ends or no request comes for a while.
+Paragraphs are the text between HTML elements that are not inline; of plain text, the text between empty lines.
 """
 
 import io
 import re
+import select
+import signal
 import zlib
 from collections.abc import Iterable, Iterator
 from os import fsdecode
 from pathlib import Path
+from typing import BinaryIO
 
 import msgspec
 
+from scentline.agents.judge.apart.bounds import alone, bound_cpu, bound_memory, die_first, die_with_parent
+from scentline.agents.judge.apart.messages import HEAD, framed
 from scentline.agents.judge.decode import decode
 from scentline.agents.judge.markup import read as read_markup
 from scentline.agents.judge.parse import is_plain, unread_of
 from scentline.agents.offline.warc import ArchiveError, read
-from scentline.agents.window.index.search import Asked, Phrase
+from scentline.agents.window.index.search import Phrase, Search
 from scentline.streams.logging import printable
 
 #: Characters of all paragraphs of a copy, and of one of them, at most; paragraphs.
 MOST, LONGEST, PARAGRAPHS = 200_000, 20_000, 5_000
 #: Characters of a title or a header.
 LINE = 300
-#: Bytes of a copy's records.
-_RECORDS = 1 << 27
-#: The headers that are told of.
+#: Seconds of CPU, and bytes of memory, that a copy may take; seconds without a request after which it ends.
+CPU_SECONDS, MEMORY, IDLE_SECONDS = 5, 500_000_000, 60.0
+#: The headers that are shown.
 HEADERS = (
-    "content-type",
-    "content-language",
-    "last-modified",
-    "etag",
-    "cache-control",
-    "server",
-    "x-robots-tag",
-)
+    "content-type", "content-language", "last-modified", "etag", "cache-control", "server", "x-robots-tag",
+)  # fmt: skip
 
+_RECORDS = 1 << 27
 _EMPTY_LINES = re.compile(r"\n\s*\n")
 _SPACE = re.compile(r"\s+")
 _JOINERS = "\u200c\u200d"
 
 
-class Wanted(msgspec.Struct, array_like=True, frozen=True):
-    """A copy that is to be read: where its records lie, and what of it is to be marked.
+class CopyRequest(msgspec.Struct, array_like=True, frozen=True):
+    """A copy to be read."""
 
-    With a ``url`` the copy is to be one of that page.
-    """
-
+    #: The page that the copy must be of; empty for any.
     url: str
+    #: Where its records lie.
     path: bytes
     offset: int
     length: int
+    #: What is marked in its text.
     phrases: tuple[Phrase, ...] = ()
 
 
-class Text(msgspec.Struct, frozen=True, tag="text"):
-    """A copy as text: each paragraph is in parts, of which every second one is marked.
-
-    ``unread`` says what it is where it is neither HTML nor text; ``cut`` tells that there is more of it.
-    """
+class CopyText(msgspec.Struct, frozen=True, tag="text"):
+    """A copy as text."""
 
     url: str
     status: int
     headers: dict[str, str]
     title: str = ""
+    #: Each paragraph in parts, of which every second one is marked.
     paragraphs: tuple[tuple[str, ...], ...] = ()
+    #: Whether the copy has more text.
     cut: bool = False
+    #: What the copy is where it is neither HTML nor text.
     unread: str = ""
 
 
 class Unreadable(msgspec.Struct, frozen=True, tag="unreadable"):
-    """There is no text of a copy, and why."""
+    """Why there is no text of a copy."""
 
     reason: str
 
 
-def text_of(wanted: Wanted) -> Text | Unreadable:
+_decode = msgspec.msgpack.Decoder(CopyRequest).decode
+
+
+def main() -> None:
+    """Read copies, one after the other."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    die_with_parent()
+    die_first()
+    source, out = alone()
+    bound_memory(MEMORY)
+    while select.select([source], [], [], IDLE_SECONDS)[0] and (request := _next(source)) is not None:
+        bound_cpu(CPU_SECONDS)
+        failure = None
+        try:
+            answer = text_of(request)
+        except Exception as error:  # whatever it is, it is this copy's
+            answer = failure = Unreadable(f"it can't be read: {type(error).__name__}")
+        out.write(framed(answer))
+        out.flush()
+        if failure is not None:
+            return  # the next copy meets a process that has seen nothing
+
+
+def _next(source: BinaryIO) -> CopyRequest | None:
+    head = source.read(HEAD)
+    data = source.read(int.from_bytes(head, "big"))
+    return _decode(data) if len(head) == HEAD else None
+
+
+def text_of(request: CopyRequest) -> CopyText | Unreadable:
     """Return a kept copy as text, or why it can't be read."""
-    path = Path(fsdecode(wanted.path))
+    path = Path(fsdecode(request.path))
     try:
         with path.open("rb") as file:
-            file.seek(wanted.offset)
-            found = file.read(min(wanted.length, _RECORDS))
+            file.seek(request.offset)
+            found = file.read(min(request.length, _RECORDS))
         url, answer = read(path, io.BytesIO(_behind_request(found)), 0)
     except FileNotFoundError:
         return Unreadable("its file was dropped")
     except (OSError, ArchiveError, zlib.error):
         return Unreadable("its file is damaged")
-    if wanted.url not in ("", url):
+    if request.url not in ("", url):
         return Unreadable("its file has another page there")
     headers = {name.lower(): value for name, value in answer.headers}
-    told = {name: printable(headers[name], LINE) for name in HEADERS if name in headers}
+    shown_headers = {name: printable(headers[name], LINE) for name in HEADERS if name in headers}
     kind = headers.get("content-type")
     if unread := unread_of(answer.body, kind):
-        return Text(url, answer.status, told, unread=printable(unread, LINE))
+        return CopyText(url, answer.status, shown_headers, unread=printable(unread, LINE))
     title, pieces = _read(decode(answer.body, kind), is_plain(kind))
     paragraphs, cut = _bounded(pieces)
-    asked = Asked(phrases=wanted.phrases)
-    return Text(url, answer.status, told, shown(title)[:LINE], tuple(map(asked.parts, paragraphs)), cut)
+    marked = tuple(map(Search(phrases=request.phrases).parts, paragraphs))
+    return CopyText(url, answer.status, shown_headers, shown(title)[:LINE], marked, cut)
 
 
 def _behind_request(records: bytes) -> bytes:
@@ -129,7 +158,7 @@ def _joined(parts: Iterable[str]) -> Iterator[str]:
 
 
 def _bounded(pieces: Iterable[str]) -> tuple[list[str], bool]:
-    """Return paragraphs that are not empty, as far as they are shown, and whether there are more."""
+    """Return the paragraphs that are not empty, within the bounds, and whether there are more."""
     found: list[str] = []
     rest = MOST
     for piece in pieces:
@@ -154,3 +183,7 @@ def shown(text: str) -> str:
     if line.isprintable():
         return line
     return "".join(sign for sign in line if sign.isprintable() or sign in _JOINERS)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,1 +1,0 @@
-"""The kept copies of pages as text, read in a process of its own, which a copy may end."""
