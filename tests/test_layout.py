@@ -6,6 +6,7 @@ import importlib
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 
 from packaging.requirements import Requirement
@@ -175,41 +176,27 @@ def test_the_lock_holds_what_the_project_asks_for_names_no_host_and_hashes_every
 
 
 @each_case(
-    ("package", "source"),
+    ("offences", "source"),
     [
-        ("models", "import asyncio.events"),
-        ("models", "from scentline.streams import records"),
-        ("models", "from random import choice"),
-        ("streams", "import scentline.agents.cli"),
-        ("agents", "from models.url import host"),
-        ("agents", "from . import cli"),
-        ("agents", "import scentline_lab.spread"),
-        ("agents", "from ..streams import records"),
+        (partial(imports_forbidden, package="models"), "import asyncio.events"),
+        (partial(imports_forbidden, package="models"), "from scentline.streams import records"),
+        (partial(imports_forbidden, package="models"), "from random import choice"),
+        (partial(imports_forbidden, package="streams"), "import scentline.agents.cli"),
+        (partial(imports_forbidden, package="agents"), "from models.url import host"),
+        (partial(imports_forbidden, package="agents"), "from . import cli"),
+        (partial(imports_forbidden, package="agents"), "import scentline_lab.spread"),
+        *((impure_calls, call) for call in ("open('x')", "random.random()", "datetime.now()", "os.urandom(3)")),
+        (impure_calls, "Path('x').read_text()"),
+        *((undocumented, source) for source in ("", "import re", "x = 1\n'no docstring'")),
+        (rootless_errors, "class LostError(Exception): ..."),
+        (rootless_errors, "class LostError(OSError, ValueError): ..."),
+        (bound_twice, "a = 1\na = 2"),
     ],
 )
-def test_a_planted_import_is_found(package: str, source: str) -> None:
-    assert list(imports_forbidden(ast.parse(source), package))
-
-
-@each_case(
-    "source", ["open('x')", "random.random()", "datetime.now()", "Path('x').read_text()", "os.urandom(3)"]
-)
-def test_a_planted_impurity_is_found(source: str) -> None:
-    assert list(impure_calls(ast.parse(source)))
-
-
-@each_case("source", ["", "import re", "x = 1\n'no docstring'"])
-def test_a_planted_module_without_a_docstring_is_found(source: str) -> None:
-    assert list(undocumented(ast.parse(source)))
-
-
-@each_case("source", ["class LostError(Exception): ...", "class LostError(OSError, ValueError): ..."])
-def test_a_planted_error_without_the_base_is_found(source: str) -> None:
-    assert list(rootless_errors(ast.parse(source))) == ["LostError is no ScentlineError"]
+def test_what_is_planted_is_found(offences: Callable[[ast.Module], Offences], source: str) -> None:
+    assert list(offences(ast.parse(source)))
 
 
 def test_what_offends_is_named_with_its_file() -> None:
-    here = Path(__file__)
-    assert offending([here], lambda tree, package: [f"{package}, {len(tree.body) > 1}"]) == [
-        "tests/test_layout.py: tests, True"
-    ]
+    found = offending([Path(__file__)], lambda tree, package: [f"{package}, {len(tree.body) > 1}"])
+    assert found == ["tests/test_layout.py: tests, True"]

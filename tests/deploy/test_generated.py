@@ -18,18 +18,13 @@ def test_a_generated_file_is_what_the_generator_makes_now(name: str) -> None:
     assert (DEPLOY / name).read_text(encoding="utf-8") == FILES[name], "run `make manifests`"
 
 
-def test_the_settings_file_shows_every_setting() -> None:
-    lines = FILES["k8s/base/scentline.toml"].splitlines()
+def test_the_settings_file_shows_every_setting_and_a_worker_takes_it_as_it_stands() -> None:
     section, shown = "", set()
-    for line in lines:
+    for line in FILES["k8s/base/scentline.toml"].splitlines():
         if line.startswith("["):
             section = line.strip("[]") + "."
-        name = line.removeprefix("# ").partition(" ")[0].rstrip(":")
-        shown.add(section + name)
+        shown.add(section + line.removeprefix("# ").partition(" ")[0].rstrip(":"))
     assert [key for key in keys() if key not in shown] == []
-
-
-def test_a_worker_takes_the_settings_file_as_it_stands() -> None:
     loaded = load(config_file=DEPLOY / "k8s" / "base" / "scentline.toml", environ={})
     assert {key for key, where in loaded.origins.items() if where != "default"} == set(GIVEN)
     assert loaded.settings.streams.partitions == PARTITIONS
@@ -60,20 +55,14 @@ def test_every_overlay_has_the_topics_that_are_declared_for_its_settings(overlay
     assert not any("topicName" in topic["spec"] for topic in overlay.kind("KafkaTopic"))
 
 
-def test_no_more_workers_are_asked_for_than_there_are_partitions(overlay: Rendered) -> None:
-    partitions, _ = streams(overlay)
+def test_there_are_brokers_for_the_replicas_and_no_more_workers_than_partitions(overlay: Rendered) -> None:
+    partitions, replicas = streams(overlay)
     most = [scaled["spec"]["maxReplicaCount"] for scaled in overlay.kind("ScaledObject")]
     most += [each["spec"]["replicas"] for each in overlay.kind("StatefulSet")]
     assert max(most) <= partitions
-
-
-def test_there_are_brokers_enough_for_the_replicas(overlay: Rendered) -> None:
-    _, replicas = streams(overlay)
-    brokers = [
-        pool["spec"]["replicas"] for pool in overlay.kind("KafkaNodePool") if "broker" in pool["spec"]["roles"]
-    ]
+    pools = [pool["spec"] for pool in overlay.kind("KafkaNodePool") if "broker" in pool["spec"]["roles"]]
     config = overlay.one("Kafka", "scentline")["spec"]["kafka"]["config"]
-    assert sum(brokers) >= replicas
+    assert sum(pool["replicas"] for pool in pools) >= replicas
     assert config["default.replication.factor"] == replicas
     assert config["auto.create.topics.enable"] is False
 
@@ -87,10 +76,7 @@ def streams(overlay: Rendered) -> tuple[int, int]:
     return settings.streams.partitions, settings.kafka.replication
 
 
-def test_the_workers_get_the_settings_file_that_was_written(overlay: Rendered) -> None:
+def test_the_settings_file_and_the_alerts_are_those_of_the_plain_files(overlay: Rendered) -> None:
     assert overlay.configured("scentline-settings")["scentline.toml"] == FILES["k8s/base/scentline.toml"]
-
-
-def test_the_alerts_of_kubernetes_are_those_of_the_plain_file(overlay: Rendered) -> None:
     plain = yaml.safe_load((DEPLOY / "prometheus" / "rules.yaml").read_text(encoding="utf-8"))
     assert overlay.one("PrometheusRule", "scentline")["spec"] == plain

@@ -35,23 +35,18 @@ def lock(name: str) -> str:
     return (DEPLOY / name).read_text(encoding="utf-8")
 
 
-def test_the_base_of_both_stages_is_one_argument_pinned_by_digest() -> None:
+def test_the_base_of_both_stages_is_pinned_by_digest_and_no_root_runs_the_last() -> None:
     (base,) = re.findall(r"^ARG BASE=(\S+)$", DOCKERFILE, re.MULTILINE)
     assert re.fullmatch(r"docker\.io/library/python:3\.\d+-slim-\w+@sha256:[0-9a-f]{64}", base)
-    assert BUILD[0] == "${BASE} AS build"
-    assert LAST[0] == "${BASE}"
-
-
-def test_the_last_stage_is_run_by_a_user_with_a_number_that_is_not_roots() -> None:
+    assert (BUILD[0], LAST[0]) == ("${BASE} AS build", "${BASE}")
     users = [line for line in LAST if line.startswith("USER ")]
     assert users == ["USER 10001:10001"]
     assert LAST.index(users[0]) > max(number for number, line in enumerate(LAST) if line.startswith("RUN "))
 
 
 def test_the_last_stage_has_no_build_tools() -> None:
-    assert [line for line in LAST if line.startswith("COPY ")] == [
-        "COPY --from=build /opt/scentline /opt/scentline"
-    ]
+    copies = [line for line in LAST if line.startswith("COPY ")]
+    assert copies == ["COPY --from=build /opt/scentline /opt/scentline"]
     (run,) = [line for line in LAST if line.startswith("RUN ")]
     assert "pip uninstall --yes pip" in run
     assert not re.search(r"apt|curl|wget|gcc|pip install", run)
@@ -75,11 +70,10 @@ def test_the_images_locks_hold_the_versions_and_hashes_that_are_tested(name: str
     assert [block for block in blocks if "--hash=sha256:" not in block] == []
 
 
-def test_the_images_lock_holds_all_that_the_program_asks_for() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    asked = project["dependencies"]
+def test_the_images_lock_holds_all_that_the_program_depends_on() -> None:
+    needed = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["dependencies"]
     found = locked(lock("requirements.lock"))
-    assert [each for each in asked if canonicalize_name(Requirement(each).name) not in found] == []
+    assert [each for each in needed if canonicalize_name(Requirement(each).name) not in found] == []
 
 
 def test_a_lock_is_followed_through_what_asks_for_what() -> None:

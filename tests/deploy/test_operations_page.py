@@ -27,25 +27,16 @@ def test_every_alert_has_its_heading_in_the_order_of_the_file() -> None:
     assert sorted(re.findall(r"^### (\w+)$", section("Alerts"), re.MULTILINE)) == sorted(alerts)
 
 
-def test_every_setting_that_is_named_is_one() -> None:
+def test_every_setting_metric_and_file_that_is_named_is_there() -> None:
     sections = {key.partition(".")[0] for key in keys() if "." in key}
-    named = {name for name in re.findall(r"`([a-z]+\.[a-z_]+)`", TEXT) if name.partition(".")[0] in sections}
-    assert named
-    assert named <= set(keys())
-
-
-def test_every_metric_that_is_named_is_one() -> None:
-    named = set(re.findall(r"`(scentline_\w+)`", TEXT))
-    assert named
-    assert named <= {metric.name for metric in CATALOGUE}
-
-
-def test_every_file_that_is_named_is_there() -> None:
-    named = set(re.findall(r"`((?:deploy|streams)/[\w./-]+)`", TEXT)) | {
-        f"docs/{link}" for link in re.findall(r"\]\(([\w-]+\.md)", TEXT)
-    }
-    assert len(named) > 10
-    assert [name for name in sorted(named) if not (ROOT / name).exists()] == []
+    settings = {name for name in re.findall(r"`([a-z]+\.[a-z_]+)`", TEXT) if name.partition(".")[0] in sections}
+    metrics = set(re.findall(r"`(scentline_\w+)`", TEXT))
+    assert (bool(settings), bool(metrics)) == (True, True)
+    assert settings <= set(keys())
+    assert metrics <= {metric.name for metric in CATALOGUE}
+    named = re.findall(r"`((?:deploy|streams)/[\w./-]+)`", TEXT)
+    named += [f"docs/{link}" for link in re.findall(r"\]\(([\w-]+\.md)", TEXT)]
+    assert [name for name in named if not (ROOT / name).exists()] == []
 
 
 def scentline(command: str) -> list[str] | None:
@@ -58,12 +49,11 @@ def scentline(command: str) -> list[str] | None:
     return None
 
 
-def in_text() -> list[str]:
-    """Return the commands of scentline that stand in sentences."""
-    return [each for each in re.findall(r"`(scentline [a-z][^`]*)`", TEXT) if "..." not in each]
+#: The commands of scentline, in blocks and in sentences.
+COMMANDS = [*commands(), *(each for each in re.findall(r"`(scentline [a-z][^`]*)`", TEXT) if "..." not in each)]
 
 
-@each_case("command", [line for line in [*commands(), *in_text()] if scentline(line)])
+@each_case("command", [line for line in COMMANDS if scentline(line)])
 def test_a_command_of_scentline_is_one_with_the_options_that_are_given(command: str) -> None:
     words = scentline(command)
     assert words
@@ -91,12 +81,8 @@ def test_a_command_of_kubectl_is_about_what_there_is(command: str, prod: Rendere
 
 def test_the_secrets_that_are_made_are_those_that_are_read(prod: Rendered) -> None:
     made = {line for line in commands() if "create secret" in line}
-    containers = [
-        container
-        for each in prod.kind("StatefulSet", "Deployment")
-        for container in each["spec"]["template"]["spec"]["containers"]
-    ]
-    variables = [variable for container in containers for variable in container.get("env", [])]
+    pods = [each["spec"]["template"]["spec"] for each in prod.kind("StatefulSet", "Deployment")]
+    variables = [each for pod in pods for container in pod["containers"] for each in container.get("env", [])]
     read = [each["valueFrom"]["secretKeyRef"] for each in variables if "valueFrom" in each]
     assert len(made) == len(read)
     for each in read:

@@ -17,11 +17,8 @@ def test_a_port_is_nobody_else_s_and_a_server_of_ours_can_have_it() -> None:
         with socket.create_server((HOST, port)):
             assert not free(port)
         assert free(port)
-
-
-def test_nobody_is_given_a_port_twice() -> None:
     given = [free_port(in_a_row=2) for _ in range(50)]
-    assert len({*given, *(port + 1 for port in given)}) == 100
+    assert len({*given, *(port + 1 for port in given)}) == 100, "none is given twice"
 
 
 def test_a_port_is_one_that_no_connection_is_given() -> None:

@@ -1,0 +1,237 @@
+"""The pages say what the code does: formats, metrics, numbers, examples, and commands that run as they stand."""
+
+import re
+import tomllib
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from scentline.agents.fetch import guard, listings, pool, resolver, robots, servers, sitemaps, wire
+from scentline.agents.fetch.agent import EXPIRED
+from scentline.agents.fetch.contact import names_contact
+from scentline.agents.fetch.result import OUTCOMES
+from scentline.agents.frontier.metrics import CHOSEN, HUB_OUTCOMES, KINDS, REVISIT_OUTCOMES
+from scentline.agents.frontier.orders import SLOW_SECONDS
+from scentline.agents.frontier.rows import TotalsRow
+from scentline.agents.judge.keep.store import files
+from scentline.models.accesslog.json_lines import DEFAULTS
+from scentline.models.accesslog.recognise import RECOGNISED
+from scentline.models.frontier import politeness
+from scentline.models.frontier.slots import WHY
+from scentline.models.predicate import PredicateError, View, parse
+from scentline.models.predicate.parser import FUNCTIONS
+from scentline.models.secrets import Secrets
+from scentline.models.url import MAX_LENGTH
+from scentline.streams import topics
+from scentline.streams.attempts import Why
+from scentline.streams.configuration import keys, load
+from scentline.streams.metrics import catalogue, endpoint, registry
+from scentline.streams.metrics.catalogue import CATALOGUE
+from scentline.streams.settings import FetchSettings, FrontierSettings, RevisitSettings
+from tests.agents.commands import printed, typed
+from tests.agents.test_archive import write
+from tests.agents.test_changes import a_change, tell
+from tests.cases import each_case
+from tests.metrics_page import CODE, rows, values
+from tests.metrics_page import TEXT as METRICS
+
+DOCS = Path(__file__).parents[1] / "docs"
+PACKAGE = DOCS / "examples" / "judge-by-length"
+FETCH = FetchSettings()
+_FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+
+
+def page(name: str) -> str:
+    return (DOCS / f"{name}.md").read_text(encoding="utf-8")
+
+
+def blocks(name: str, language: str) -> list[str]:
+    return [block for kind, block in _FENCE.findall(page(name)) if kind == language]
+
+
+# logs, privacy
+
+
+def test_the_settings_shown_are_settings(tmp_path: Path) -> None:
+    for text in (*blocks("logs", "toml"), *blocks("privacy", "toml")):
+        given = {f"observe.{name}": value for name, value in tomllib.loads(text)["observe"].items()}
+        assert given
+        load(given, environ={}, cwd=tmp_path)
+
+
+def test_every_format_field_and_secret_is_named_and_the_retention_is_that_of_the_topics() -> None:
+    assert [name for name in (*RECOGNISED, *DEFAULTS) if f"`{name}`" not in page("logs")] == []
+    for name in re.findall(r"`(PHPSESSID|sid|gclid)`", page("privacy")):
+        assert Secrets().strip(f"http://a.org/?{name}=1") == "http://a.org/"
+    retained = (topics.PROXY_LOG, topics.ACCESSES, topics.SIGHTINGS)
+    assert {topic.retention for topic in retained} == {7 * topics.DAY}
+    assert "| 7 days, and until" in page("privacy")
+
+
+# metrics
+
+
+def test_every_metric_and_label_is_on_the_page_as_it_is_declared_and_no_other() -> None:
+    shown = [
+        (*CODE.findall(name), kind, CODE.findall(of), meaning) for name, kind, of, meaning in rows("Metrics")
+    ]
+    assert shown == [(metric.name, metric.kind, list(metric.labels), metric.meaning) for metric in CATALOGUE]
+    labels = {name for cells in rows("Label values") for name in CODE.findall(cells[0])}
+    assert labels == {label for metric in CATALOGUE for label in metric.labels}
+    known = {metric.name for metric in CATALOGUE}
+    known |= {f"{metric.name}_bucket" for metric in CATALOGUE if metric.kind == "histogram"}
+    assert set(re.findall(r"scentline_\w+", METRICS)) <= known
+
+
+def test_the_values_of_the_labels_are_those_of_the_code() -> None:
+    assert set(values("outcome", catalogue.FETCHED.name)) == {*OUTCOMES, EXPIRED}
+    assert values("outcome", catalogue.HUB_REVISITS.name) == list(HUB_OUTCOMES)
+    assert values("outcome", catalogue.REVISITS.name) == list(REVISIT_OUTCOMES)
+    assert values("kind", catalogue.CHANGES.name) == list(KINDS)
+    assert values("chosen", catalogue.ORDERS.name) == list(CHOSEN)
+    assert values("reason", catalogue.HOSTS_HELD.name) == list(WHY)
+    assert values("reason", catalogue.DEAD_LETTERS.name) == list(get_args(Why))
+    ended = set(TotalsRow.__struct_fields__) - {"discovered", "verdicts", "requests", "revisits"}
+    assert set(values("state", catalogue.FOUND.name)) == ended | {"open"}
+    assert values("table", "all") == list(topics.TABLES)
+    unread = (topics.CHANGES, topics.HARVEST, topics.STANDING, topics.DEAD_LETTERS, topics.LOG_POSITIONS)
+    assert values("topic", "all") == [topic.name for topic in topics.TOPICS if topic not in unread]
+    assert [CODE.findall(row[0])[0] for row in rows("Which queue means what")] == values("topic", "all")
+
+
+# politeness
+
+
+def test_every_setting_of_fetching_is_explained_and_every_setting_named_is_one() -> None:
+    named = set(re.findall(r"`((?:fetch|frontier)\.\w+)`", page("politeness")))
+    assert {key for key in keys() if key.startswith("fetch.")} <= named <= set(keys())
+
+
+@each_case(
+    ("words", "value", "expected"),
+    [
+        ("1 second, or the Crawl-delay", FETCH.delay_seconds, 1.0),
+        ("2 times, up to a minute", (FETCH.delay_factor, politeness.LONGEST_PACE), (2.0, 60.0)),
+        ("up to five minutes; a longer one", politeness.LONGEST_CRAWL_DELAY, 300.0),
+        ("left alone for a minute", politeness.SHORTEST_BACK_OFF, 60.0),
+        ("up to a day (`models", politeness.LONGEST_BACK_OFF, 86_400.0),
+        ("or the third failure in a row", politeness.TOLERATED_FAILURES, 3),
+        ("`frontier.attempts` times at most, 4", FrontierSettings().attempts, 4),
+        ("again after 30 seconds, doubled", resolver.FAILED_SECONDS, 30.0),
+        ("with each failure, up to an hour", resolver.LONGEST_FAILED_SECONDS, 3600.0),
+        ("addresses are kept for five minutes", resolver.FOUND_SECONDS, 300.0),
+        ("asked for again after five minutes", robots.UNREACHABLE_SECONDS, 300.0),
+        ("the copy goes on for up to 30 days", robots.GRACE_SECONDS, 30 * 86_400.0),
+        ("the first 500 KiB", robots.MAX_BYTES, 500 * 1024),
+        ("no more than two seconds", servers.PATIENCE_SECONDS, 2.0),
+        ("requests, 16, may be under way", FETCH.host_connections, 16),
+        ("more than 2,000 characters", MAX_LENGTH, 2000),
+        ("redirects in a row, 5", FETCH.redirects, 5),
+        ("at most, 5 MB", FETCH.max_bytes, 5_000_000),
+        ("at most, 30 seconds", FETCH.timeout_seconds, 30.0),
+        ("head of its answer has come, 10", FETCH.first_byte_seconds, 10.0),
+        ("up to 100 files of 10 MB", (sitemaps.MAX_FILES, listings.MAX_BYTES), (100, 10_000_000)),
+        ("URLs of that host, 10,000", FETCH.sitemap_urls, 10_000),
+        ("followed two deep", sitemaps.MAX_DEPTH, 2),
+        ("up to 10 of a host", sitemaps.MAX_FEEDS, 10),
+        ("`revisit.shortest_seconds`, 10 minutes", RevisitSettings().shortest_seconds, 600.0),
+        ("kept open for ten seconds", pool.IDLE_SECONDS, 10.0),
+        ("128, and 32 KiB", (pool.HEADERS, pool.HEADER_BYTES), (128, 32 * 1024)),
+        ("512 KiB, and as much as the body", wire.FRAMING_BYTES, 512 * 1024),
+        ("after three seconds that one", SLOW_SECONDS, 3.0),
+        ("if the operator asks for them with", FETCH.sitemaps, False),
+        ("The 83 ports that browsers block", len(guard.BAD_PORTS), 83),
+        ("The built-in User-Agent names nobody", names_contact(FETCH.user_agent), False),
+        ("Eight requests are answered at a time", endpoint.MOST_REQUESTS, 8),
+        ("four scrapes among them", endpoint.MOST_SCRAPES, 4),
+        ("within fifteen seconds", endpoint.REQUEST_SECONDS, 15.0),
+        ("for more than five seconds", registry.PATIENCE_SECONDS, 5.0),
+        ("beyond the first hundred", registry.MOST_PREDICATES, 100),
+    ],
+)
+def test_a_number_of_a_page_is_the_codes(words: str, value: object, expected: object) -> None:
+    assert words in " ".join(f"{page('politeness')} {METRICS}".split())
+    assert value == expected
+
+
+# predicates
+
+
+def test_an_example_of_a_predicate_is_one_and_every_function_is_explained() -> None:
+    examples = [line for block in blocks("predicates", "predicate") for line in block.splitlines()]
+    assert len(examples) > 10
+    for example in examples:
+        predicate = parse(example)
+        assert parse(str(predicate)) == predicate
+    assert [name for name in FUNCTIONS if f"**`{name}(" not in page("predicates")] == []
+
+
+def test_an_example_holds_or_is_refused_as_the_page_says() -> None:
+    row = re.compile(r"^\| `([^`]+)` \|([^|\n]*)\|([^|\n]*)\| (yes|no) \|$", re.MULTILINE)
+    cases, errors = row.findall(page("predicates")), blocks("predicates", "error")
+    assert (len(cases) > 10, len(errors) > 3) == (True, True)
+    for expression, title, text, holds in cases:
+        view = View("http://example.org/", title.strip(), text.strip())
+        assert parse(expression).evaluate(view) is (holds == "yes"), expression
+    for message in errors:
+        with pytest.raises(PredicateError) as caught:
+            parse(message.splitlines()[1].removeprefix("  "))
+        assert str(caught.value) == message.rstrip("\n")
+
+
+# commands, of judges, output and predicates
+
+HOCKEY = b'<title>Hockey</title><a href="/boats">boats</a> The goalkeeper and the puck, ice and skates.'
+PAGES = {
+    "http://example.org/": HOCKEY,
+    "http://example.org/boats": b"<title>Rowers</title><p>Eight rowers in a boat on the river, and science.",
+}
+CRAWL = ("crawl", "--archive", "pages.warc.gz", "--seed", "http://example.org/", "--predicate")
+
+
+@pytest.fixture
+def cwd(tmp_path: Path) -> Path:
+    """Return a directory with an archive of two pages."""
+    kind = [("Content-Type", "text/html")]
+    write(tmp_path / "pages.warc.gz", *((url, "200 OK", kind, body) for url, body in PAGES.items()))
+    return tmp_path
+
+
+def run(cwd: Path, line: str) -> str:
+    done = typed(cwd, line)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_the_judges_of_the_page_are_the_example_package_and_a_classifier_that_works(cwd: Path) -> None:
+    assert blocks("judges", "python") == [(PACKAGE / "judge_by_length.py").read_text(encoding="utf-8")]
+    assert blocks("judges", "toml") == [(PACKAGE / "pyproject.toml").read_text(encoding="utf-8")]
+    (examples,) = blocks("judges", "tsv")
+    (cwd / "examples.tsv").write_text(examples)
+    train, crawl = (block.strip() for block in blocks("judges", "sh"))
+    assert "6 examples" in run(cwd, train)
+    run(cwd, f"{crawl} --archive pages.warc.gz")
+    assert run(cwd, "scentline matches hockey").splitlines()[1:] == ["http://example.org/\tHockey"]
+
+
+def test_the_commands_of_the_page_on_output_run(cwd: Path) -> None:
+    printed(cwd, *CRAWL, 'science="science"')
+    tell(cwd / "scentline-data", a_change(1, predicate="science"))
+    for block in blocks("output", "sh"):
+        for line in block.splitlines():
+            assert run(cwd, line) or "--out" in line
+    assert "http://example.org/boats" in (cwd / "science.csv").read_text()
+    assert [path.name for path in files(cwd / "scentline-data" / "kept")] == ["00000001.warc.gz"]
+    run(cwd, "scentline crawl --archive science.warc.gz --seed http://example.org/boats --data again"
+        " --predicate 'science=\"science\"'")  # fmt: skip
+
+
+def test_the_commands_of_the_page_on_predicates_run_in_their_order(cwd: Path) -> None:
+    printed(cwd, *CRAWL, 'ice="ice"')
+    lines = [line for block in blocks("predicates", "sh") for line in block.splitlines()]
+    assert len(lines) > 5
+    for line in lines:
+        assert run(cwd, line)
+    states = [line.split("\t")[:3] for line in run(cwd, "scentline predicate list").splitlines()[1:]]
+    assert states == [["german", "active", "0.5"], ["ice", "active", "1"], ["tea", "removed", "3"]]
