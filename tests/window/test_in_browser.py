@@ -9,7 +9,7 @@ from selenium.webdriver.common.keys import Keys
 from tests.patience import wait_for
 from tests.webs.hostile import HOSTS, SCRIPT, HostileWeb
 from tests.window.browser import WIDTHS, Browser
-from tests.window.crawls import PREDICATES, HostileCrawl, of_hostile_web
+from tests.window.crawls import HOSTILE_PREDICATES, HostileCrawl, of_hostile_web
 from tests.window.windows import SHOWN, base_of, printed_address
 
 #: What a screen makes no element of, as markup; its links, and how they relate to it.
@@ -91,9 +91,8 @@ def write(page: Browser, field: str, text: str) -> None:
 # what is seen
 
 
-@pytest.mark.parametrize("screen", SHOWN)
-def test_each_screen_shows_the_crawl_to_everybody_at_every_width(page: Browser, base: str, screen: str) -> None:
-    show(page, base, screen)
+def check_accessible(page: Browser) -> None:
+    """Check that a screen fits each width and bars nobody."""
     for width in WIDTHS:
         page.look(width)
         # Curves are drawn anew at each width, a frame later.
@@ -104,23 +103,31 @@ def test_each_screen_shows_the_crawl_to_everybody_at_every_width(page: Browser, 
     assert page.run("document.getElementById('trouble').innerText") == ""
 
 
+def check_text(page: Browser, base: str) -> None:
+    """Check that nothing of a screen is markup of others, and its links tell nobody whence they come."""
+    assert page.run(FOREIGN) == []
+    for address, rel in page.run(LINKS):
+        assert address.startswith(("http://", "https://")), address
+        assert address.startswith(f"{base}/") or set(rel.split()) == {"noreferrer", "noopener"}, address
+
+
+@pytest.mark.parametrize("screen", SHOWN)
+def test_each_screen_shows_the_crawl_to_everybody_at_every_width_as_text(
+    page: Browser, base: str, screen: str
+) -> None:
+    show(page, base, screen)
+    if screen in ("pages", "steer"):
+        said(page, SCRIPT)
+    check_text(page, base)
+    check_accessible(page)
+
+
 def test_what_is_found_is_seen_as_it_comes(page: Browser, base: str) -> None:
     show(page, base, "pages")
     page.run("globalThis.mark = 1")
     page.wait(f"{HITS} > 0")
     page.wait(f"{HITS} > {page.run(HITS)}")
     assert page.run("globalThis.mark") == 1, "the page was loaded anew"
-
-
-@pytest.mark.parametrize("screen", SHOWN)
-def test_hostile_text_is_text(page: Browser, base: str, screen: str) -> None:
-    show(page, base, screen)
-    if screen in ("pages", "steer"):
-        said(page, SCRIPT)
-    assert page.run(FOREIGN) == []
-    for address, rel in page.run(LINKS):
-        assert address.startswith(("http://", "https://")), address
-        assert address.startswith(f"{base}/") or set(rel.split()) == {"noreferrer", "noopener"}, address
 
 
 def test_hosts_say_how_they_stand_and_what_went_wrong_with_them(page: Browser, base: str) -> None:
@@ -235,7 +242,7 @@ def test_a_window_that_only_shows_offers_nothing_to_change(
         page.open(address)
         page.wait("location.pathname === '/'")
         show(page, base_of(address), "steer")
-        for name in PREDICATES:
+        for name in HOSTILE_PREDICATES:
             said(page, name)
         changing = "form, input, textarea, button:not(.sort, .pager *)"
         page.wait(f"document.querySelectorAll('main :is({changing})').length === 0")

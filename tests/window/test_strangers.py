@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from starlette.types import Receive, Scope, Send
 
 from scentline.agents.window.command import Connection
-from scentline.agents.window.server import MOST_VIEWERS
+from scentline.agents.window.server import MOST_VIEWERS, SCREENS
 from tests.cases import each_case
 from tests.window.windows import entered
 
@@ -22,6 +22,11 @@ from tests.window.windows import entered
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
     with entered(tmp_path_factory.mktemp("none") / "data") as client:
         yield client
+
+
+def test_a_window_waits_for_a_crawl_that_has_not_begun(client: httpx.Client) -> None:
+    assert client.get("/api/crawl").json()["begun"] is False
+    assert [client.get(f"/api/{screen}").status_code for screen in SCREENS if screen != "page"] == [200] * 9
 
 
 def test_so_many_viewers_may_look_and_one_who_leaves_makes_room(client: httpx.Client) -> None:

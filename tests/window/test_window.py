@@ -16,6 +16,7 @@ from tests.cases import each_case
 from tests.patience import PATIENCE, wait_for
 from tests.window.windows import base_of, entered, printed_address
 
+PREDICATE = 'sports=category("Sports")'
 STATIC = ROOT / "agents" / "window" / "static"
 
 
@@ -24,11 +25,8 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the directory of a crawl at rest."""
     directory = tmp_path_factory.mktemp("crawl")
     printed(directory, "synthetic", "--out", "web", "--sites", "2", "--pages", "20", "--users", "3")
-    printed(
-        directory, "crawl", "--archive", "web/pages.warc.gz", "--labels", "web/topics.tsv.gz",
-        "--log", "web/access.log.gz", "--predicate", 'sports=category("Sports")', "--data", "data",
-        "--budget", "15",
-    )  # fmt: skip
+    options = ("--archive", "web/pages.warc.gz", "--labels", "web/topics.tsv.gz", "--log", "web/access.log.gz")
+    printed(directory, "crawl", *options, "--predicate", PREDICATE, "--data", "data", "--budget", "15")
     return directory / "data"
 
 
@@ -52,17 +50,16 @@ def origin(client: httpx.Client) -> dict[str, str]:
 # who gets in
 
 
-@each_case("path", ["/", "/api/now", "/events/now", "/static/main.js", "/nothing"])
-def test_nobody_gets_in_without_the_token(address: str, path: str) -> None:
-    for cookies in ({}, {"scentline": "wrong"}):
-        answer = httpx.get(base_of(address) + path, cookies=cookies)
-        assert answer.status_code == 401
-        assert "token" in answer.text
-    assert httpx.get(f"{base_of(address)}/enter?token=wrong").status_code == 401
-    asking = httpx.get(base_of(address), headers={"Accept": "text/html"})
-    assert asking.status_code == 401
-    assert '<input type="password" name="token"' in asking.text
-    assert httpx.get(f"{base_of(address)}/healthz").text == "ok\n"
+def test_nobody_gets_in_without_the_token(address: str) -> None:
+    base = base_of(address)
+    for path in ("/", "/api/now", "/events/now", "/static/main.js", "/nothing"):
+        for cookies in ({}, {"scentline": "wrong"}):
+            answer = httpx.get(base + path, cookies=cookies)
+            assert answer.status_code == 401, path
+    assert httpx.get(f"{base}/enter?token=wrong").status_code == 401
+    form = httpx.get(base, headers={"Accept": "text/html"})
+    assert (form.status_code, '<input type="password" name="token"' in form.text) == (401, True)
+    assert httpx.get(f"{base}/healthz").text == "ok\n"
 
 
 @each_case("host", ["evil.example", "evil.example:8420", "127.0.0.1", "localhost.evil.example", ""])
@@ -70,7 +67,7 @@ def test_a_name_that_was_made_to_point_here_gets_nothing(client: httpx.Client, h
     assert client.get("/api/now", headers={"Host": host}).status_code == 421
 
 
-def test_other_sites_can_ask_for_nothing(client: httpx.Client) -> None:
+def test_other_sites_get_and_change_nothing(client: httpx.Client) -> None:
     foreign = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "cors"}
     assert client.get("/api/now", headers=foreign).status_code == 403
     body = b'{"type": "seeds", "urls": []}'
@@ -89,13 +86,11 @@ def test_every_answer_forbids_foreign_script_and_frames(client: httpx.Client, ad
             assert answer.headers["x-content-type-options"] == "nosniff"
 
 
-def test_the_cookie_is_kept_from_script_and_from_other_sites(address: str) -> None:
+def test_the_cookie_is_hidden_from_script_and_those_of_others_keep_nobody_out(
+    client: httpx.Client, address: str
+) -> None:
     cookie = httpx.get(address).headers["set-cookie"].lower()
-    assert "httponly" in cookie
-    assert "samesite=strict" in cookie
-
-
-def test_cookies_of_others_on_the_machine_keep_nobody_out(client: httpx.Client, address: str) -> None:
+    assert ("httponly" in cookie, "samesite=strict" in cookie) == (True, True)
     (name, token), *_ = client.cookies.items()
     for others in ('cfg={"a": 1}', "word=\u00e9", "path=/", "nothing", "a[b=1", f"{name}=wrong", ";"):
         for cookies in (f"{others}; {name}={token}", f"{name}={token}; {others}"):
@@ -110,10 +105,10 @@ def test_a_read_only_window_takes_no_request(data: Path) -> None:
         assert client.get("/api/crawl").json()["read_only"] is True
 
 
-# what can be asked
+# requests
 
 
-def test_a_screen_that_is_none_and_a_query_that_can_not_be_answered_are_named(client: httpx.Client) -> None:
+def test_an_unknown_screen_or_query_is_named(client: httpx.Client) -> None:
     missing = client.get("/api/<b>x")
     assert missing.status_code == 404
     assert all(name in missing.text for name in SCREENS)
@@ -123,13 +118,8 @@ def test_a_screen_that_is_none_and_a_query_that_can_not_be_answered_are_named(cl
 
 
 def test_only_the_windows_own_files_are_served(client: httpx.Client) -> None:
-    for path in (
-        "/static/../command.py",
-        "/static/%2e%2e/command.py",
-        "/static/..%2fcommand.py",
-        "/static//etc/passwd",
-    ):
-        assert client.get(path).status_code == 404
+    for path in ("../command.py", "%2e%2e/command.py", "..%2fcommand.py", "/etc/passwd"):
+        assert client.get(f"/static/{path}").status_code == 404
 
 
 def test_what_is_too_long_is_refused(client: httpx.Client) -> None:
@@ -138,18 +128,22 @@ def test_what_is_too_long_is_refused(client: httpx.Client) -> None:
     assert answer.status_code == 413
 
 
-def test_a_request_that_is_none_or_can_not_be_carried_out_says_why(client: httpx.Client) -> None:
-    for body, word in (
+@each_case(
+    ("body", "word"),
+    [
         (b"{", "no request"),
         (b'{"type": "reboot"}', "no request"),
         (b'{"type":' * 100_000, "no request"),
         (b'{"type": "change", "name": "sports", "state": "lost"}', "state"),
         (b'{"type": "seeds", "urls": ["ftp://x/"]}', "canonical"),
         (b'{"type": "change", "name": "curling", "state": "paused"}', "curling"),
-    ):
-        answer = client.post("/steer", content=body, headers=origin(client))
-        assert answer.status_code == 400
-        assert word in answer.text
+    ],
+)
+def test_a_request_that_can_not_be_read_or_carried_out_says_why(
+    client: httpx.Client, body: bytes, word: str
+) -> None:
+    answer = client.post("/steer", content=body, headers=origin(client))
+    assert (answer.status_code, word in answer.text) == (400, True)
 
 
 def test_a_view_comes_again_when_it_changes(client: httpx.Client, data: Path) -> None:
@@ -187,17 +181,12 @@ def test_what_can_not_be_read_is_told_and_read_again_when_it_can(data: Path, tmp
 # the process
 
 
-def test_a_window_waits_for_a_crawl_that_has_not_begun(tmp_path: Path) -> None:
-    with entered(tmp_path / "later") as client:
-        assert client.get("/api/crawl").json()["begun"] is False
-        assert client.get("/api/now").status_code == 200
-
-
-def test_the_address_stays_the_same_for_a_directory(data: Path) -> None:
-    with printed_address(data) as one, printed_address(data) as other:
-        assert one.partition("?")[2] == other.partition("?")[2]
+def test_the_token_stays_the_same_for_a_directory_and_is_its_owners_alone(data: Path, address: str) -> None:
     path = data / "window" / "token"
     assert path.stat().st_mode & 0o077 == 0
+    assert path.read_text() == address.partition("token=")[2]
+    with printed_address(data) as other:
+        assert other.partition("?")[2] == address.partition("?")[2]
 
 
 def test_a_token_that_was_set_is_not_printed(data: Path) -> None:
@@ -213,12 +202,10 @@ def test_a_token_that_was_set_is_not_printed(data: Path) -> None:
             assert client.get("/api/crawl").status_code == 200
 
 
-def test_a_taken_port_is_told_where_it_was_named(data: Path) -> None:
+def test_a_taken_port_is_an_error_where_it_was_named(data: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        said = complaint(data.parent, "window", "--data", "data", "--port", str(port))
-    assert f"window.port {port}" in said
-    assert "free port" in said
+        assert f"window.port {port}" in complaint(data.parent, "window", "--data", "data", "--port", str(port))
 
 
 @TOLD_TO_END
