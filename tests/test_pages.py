@@ -1,4 +1,4 @@
-"""The pages say what the code does: formats, metrics, numbers, examples, and commands that run as they stand."""
+"""The pages say what the code does: formats, metrics, numbers, examples; their commands run as they stand."""
 
 import re
 import tomllib
@@ -7,9 +7,9 @@ from typing import get_args
 
 import pytest
 
-from scentline.agents.fetch import guard, listings, pool, resolver, robots, servers, sitemaps, wire
+from scentline.agents.fetch import guard, listings, pool, resolver, robots, servers, sitemaps
 from scentline.agents.fetch.agent import EXPIRED
-from scentline.agents.fetch.contact import names_contact
+from scentline.agents.fetch.guard import names_contact
 from scentline.agents.fetch.result import OUTCOMES
 from scentline.agents.frontier.metrics import CHOSEN, HUB_OUTCOMES, KINDS, REVISIT_OUTCOMES
 from scentline.agents.frontier.orders import SLOW_SECONDS
@@ -26,9 +26,10 @@ from scentline.models.url import MAX_LENGTH
 from scentline.streams import topics
 from scentline.streams.attempts import Why
 from scentline.streams.configuration import keys, load
+from scentline.streams.crawl_settings import FetchSettings, FrontierSettings
 from scentline.streams.metrics import catalogue, endpoint, registry
 from scentline.streams.metrics.catalogue import CATALOGUE
-from scentline.streams.settings import FetchSettings, FrontierSettings, RevisitSettings
+from scentline.streams.settings import RevisitSettings
 from tests.agents.commands import printed, typed
 from tests.agents.test_archive import write
 from tests.agents.test_changes import a_change, tell
@@ -138,7 +139,7 @@ def test_every_setting_of_fetching_is_explained_and_every_setting_named_is_one()
         ("`revisit.shortest_seconds`, 10 minutes", RevisitSettings().shortest_seconds, 600.0),
         ("kept open for ten seconds", pool.IDLE_SECONDS, 10.0),
         ("128, and 32 KiB", (pool.HEADERS, pool.HEADER_BYTES), (128, 32 * 1024)),
-        ("512 KiB, and as much as the body", wire.FRAMING_BYTES, 512 * 1024),
+        ("512 KiB, and as much as the body", pool.FRAMING_BYTES, 512 * 1024),
         ("after three seconds that one", SLOW_SECONDS, 3.0),
         ("if the operator asks for them with", FETCH.sitemaps, False),
         ("The 83 ports that browsers block", len(guard.BAD_PORTS), 83),

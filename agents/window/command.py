@@ -37,7 +37,7 @@ class TokenError(ScentlineError, ValueError):
 
 
 def run(settings: Settings, ready: Callable[[str], object], until: BinaryIO | None = None) -> None:
-    """Serve the window until a signal; ``ready`` takes its address, with the token unless the settings have one.
+    """Serve until a signal; ``ready`` takes the address, with the token unless the settings have one.
 
     With ``until`` it ends at the end of that file, too. Of a crawl on Kafka it makes a mirror first.
     Raises `ConfigurationError` where the port can't be had, `ServerProcessError` where there is no mirror, or

@@ -1,4 +1,4 @@
-"""What all screens read: a crawl's directory, as it is now, beside the crawl that writes there; in one thread."""
+"""What all screens read, in one thread: a crawl's directory as it is now, beside the crawl."""
 
 import fcntl
 import os
@@ -347,7 +347,7 @@ def _made(journal: Journal) -> bool:
 
 
 def _place(data: Path) -> _Place | None:
-    """Return what differs where another journal is in the place, or another writer: each makes the file anew."""
+    """Return what differs for another journal in the place, or another writer, which makes the file anew."""
     try:
         found = (data / "journal" / "CURRENT").stat()
     except OSError:

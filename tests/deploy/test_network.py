@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from deploy.manifests.configuration import GIVEN
 from deploy.manifests.files import DEPLOY
 from scentline.agents.fetch.guard import Address, Network, is_global
-from scentline.streams.settings import FetchSettings
+from scentline.streams.crawl_settings import FetchSettings
 from tests.deploy.conftest import Rendered, render, rendered
 
 WORKER = {"app.kubernetes.io/name": "scentline"}

@@ -16,7 +16,7 @@ from scentline.agents.frontier.rows import FrontierRow, HostRow
 from scentline.agents.window.index.index import Index
 from scentline.agents.window.reading import Reading
 from scentline.models.verdict import Verdict
-from scentline.streams.records import Change, Outcome
+from scentline.streams.published import Change, Outcome
 from scentline.streams.settings import Settings
 from scentline.streams.topics import (
     CHANGES,

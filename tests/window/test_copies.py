@@ -22,7 +22,7 @@ from scentline.agents.window.kept import LONGEST, MOST, CopyRequest, CopyText, U
 from scentline.agents.window.reading import LOOKED_SECONDS, Reading
 from scentline.agents.window.screens import page, pages
 from scentline.models.page import Page
-from scentline.streams.records import PredicateDefinition
+from scentline.streams.published import PredicateDefinition
 from scentline.streams.settings import KeepSettings
 from scentline.streams.topics import PREDICATES
 from scentline.streams.transport.journal import Journal

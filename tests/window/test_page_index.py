@@ -12,7 +12,8 @@ from scentline.agents.operate.inspect.record import current_pages, judged_pages
 from scentline.agents.window.index.index import Index
 from scentline.agents.window.index.pages import IndexedPage, Place
 from scentline.agents.window.index.search import Search, runs
-from scentline.streams.records import DeadLetter, Outcome, encode
+from scentline.streams.published import Outcome
+from scentline.streams.records import DeadLetter, encode
 from scentline.streams.topics import DEAD_LETTERS
 from scentline.streams.transport.journal import Journal
 from tests.window.crawls import an_index, an_outcome, read, tell

@@ -13,7 +13,7 @@ from scentline.agents.window.index.index import Index
 from scentline.agents.window.index.pages import IndexedPage
 from scentline.agents.window.reading import Reading
 from scentline.agents.window.screens import pages
-from scentline.streams.records import Change
+from scentline.streams.published import Change
 from scentline.streams.settings import Settings
 from tests.cases import each_case
 from tests.window.crawls import HOSTILE, a_crawl, an_index, an_outcome, seen, settle, tell

@@ -12,7 +12,7 @@ from scentline.agents.window import trials
 from scentline.agents.window.reading import Reading
 from scentline.agents.window.screens import steer, trial
 from scentline.models.url import host
-from scentline.streams.records import Limit, Standing
+from scentline.streams.published import Limit, Standing
 from scentline.streams.settings import Settings
 from scentline.streams.topics import STANDING, STEERING, partition_of
 from scentline.streams.transport.journal import Journal

@@ -20,10 +20,11 @@ from scentline.agents.window.index.pages import (
     outcomes_of,
 )
 from scentline.streams.logging import printable
-from scentline.streams.records import Change, DeadLetter, Decoder, RecordError
+from scentline.streams.published import Change
+from scentline.streams.records import DeadLetter, Decoder, RecordError
 from scentline.streams.topics import CHANGES, DEAD_LETTERS, OUTCOMES
 from scentline.streams.transport.journal import Journal
-from scentline.streams.transport.layout import Entry
+from scentline.streams.transport.partition import Entry
 
 #: Changes, dead letters and outcomes that are held, of all partitions together.
 MOST_CHANGES, MOST_LETTERS, MOST_OUTCOMES = 2_000, 1_000, 400
