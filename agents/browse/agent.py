@@ -101,7 +101,6 @@ class BrowseAgent(Handler[UserRow]):
             shard.outbox.emit(SIGHTINGS.name, self._partition(host(url)), Together(url, tuple(pages)))
 
     def _place(self, url: str) -> tuple[bytes, int]:
-        """Return a URL's identifier and partition."""
         return identifier(url), self._partition(host(url))
 
 

@@ -1,4 +1,4 @@
-"""The command line, one command a file; nothing slow is imported before a command runs.
+"""The command line: nothing slow is imported before a command runs.
 
 Another distribution adds commands: each entry point of the group `PLUG_INS` names a module that registers one,
 as the laboratory's do (``bench/lab``).
@@ -22,7 +22,10 @@ GROUPS = {
     "Settings, judges and what was learned": ("config", "classifier", "state", "forget_user"),
     "Research": ("serve_archive",),
 }
-COMMANDS = tuple(name for names in GROUPS.values() for name in names)
+#: The module of each command, which has its name or that of a command beside it.
+COMMANDS = {name: name for names in GROUPS.values() for name in names} | {
+    "seed": "steer", "top": "window", "lag": "topics",
+}  # fmt: skip
 #: The group of entry points whose modules register further commands, which the help shows under Research.
 PLUG_INS = "scentline.commands"
 
@@ -65,7 +68,7 @@ def load_commands(names: Sequence[str] | None = None) -> Mapping[str, tuple[str,
     from scentline.agents.cli.app import EXAMPLES, CommandError, app
 
     for name in COMMANDS if names is None else names:
-        importlib.import_module(f"scentline.agents.cli.{name}")
+        importlib.import_module(f"scentline.agents.cli.{COMMANDS[name]}")
     if names is None:
         for plug_in in entry_points(group=PLUG_INS):
             try:

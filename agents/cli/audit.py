@@ -2,18 +2,12 @@
 
 import typer
 
-from scentline.agents.cli.app import app, examples
-from scentline.agents.cli.options import AsJson, Assignments, ConfigFile, DataDirectory, load_settings
+from scentline.agents.cli.options import AsJson, Given, command
 from scentline.agents.cli.output import print_json
 
 
-@app.command(epilog=examples("audit", "scentline audit --data scentline-data --json"))
-def audit(
-    data: DataDirectory = None,
-    as_json: AsJson = False,
-    config: ConfigFile = None,
-    assignments: Assignments = None,
-) -> None:
+@command("audit", "scentline audit --data scentline-data --json")
+def audit(given: Given, as_json: AsJson = False) -> None:
     """Recount every statistic from the outcomes and accesses, and compare it with the state; only reads.
 
     Exits with status 1 if anything differs, or where messages wait that the state does not have yet: in a crawl
@@ -22,7 +16,7 @@ def audit(
     """
     from scentline.agents.operate.audit.audit import audit as run
 
-    settings = load_settings(config, assignments, {"data": data}).settings
+    settings = given.settings()
     report = run(settings)
     for example in report.examples:
         typer.echo(example, err=True)

@@ -10,19 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from scentline.agents.cli.app import CommandError, app, examples
-from scentline.agents.cli.options import (
-    UNITS,
-    AsJsonLines,
-    Assignments,
-    BrokerAddress,
-    ConfigFile,
-    DataDirectory,
-    Out,
-    Since,
-    load_settings,
-    time_since,
-)
+from scentline.agents.cli.app import CommandError
+from scentline.agents.cli.options import UNITS, AsJsonLines, Given, Out, Since, command, time_since
 from scentline.agents.cli.output import Shape, lasting, opened, print_rows
 
 if TYPE_CHECKING:
@@ -40,16 +29,16 @@ NONE = (
 _SHOWN = 120  # characters of the last column of the table
 
 
-@app.command(
-    epilog=examples(
-        "changes",
-        "scentline changes --since 1d",
-        "scentline changes --predicate science --format jsonl",
-        "scentline changes --format rss --out feed.xml && ls feed.xml",
-        "scentline changes --broker kafka://localhost:9092 --set frontier.revisit=0.5",
-    )
+@command(
+    "changes",
+    "scentline changes --since 1d",
+    "scentline changes --predicate science --format jsonl",
+    "scentline changes --format rss --out feed.xml && ls feed.xml",
+    "scentline changes --broker kafka://localhost:9092 --set frontier.revisit=0.5",
+    takes=("data", "broker"),
 )
 def changes(
+    given: Given,
     follow: Annotated[bool, typer.Option("--follow", help="Go on with new changes until Ctrl-C.")] = False,
     predicate: Annotated[
         str | None, typer.Option("--predicate", metavar="NAME", help="Only this predicate's matches.")
@@ -61,10 +50,6 @@ def changes(
     ] = "table",
     as_json: AsJsonLines = False,
     out: Out = None,
-    data: DataDirectory = None,
-    broker: BrokerAddress = None,
-    config: ConfigFile = None,
-    assignments: Assignments = None,
 ) -> None:
     """Print what appeared among the pages that satisfy a predicate, changed, left and moved, oldest first.
 
@@ -74,7 +59,7 @@ def changes(
     form = "jsonl" if as_json else form
     if follow and (form == "rss") != (out is not None):
         raise CommandError("--follow prints lines, or writes a feed with --format rss --out FILE")
-    settings = load_settings(config, assignments, {"data": data, "broker": broker}).settings
+    settings = given.settings()
     begin = time_since(since)
 
     def asked(change: "Change") -> bool:
@@ -142,7 +127,6 @@ def _cells(change: "Change") -> tuple[str, ...]:
 
 
 def _feeds(found: "Iterator[Iterator[Change]]", predicate: str | None, out: Path | None) -> None:
-    """Write the feed, and anew after each of the batches that has something new."""
     from scentline.agents.operate.inspect.rss import ITEMS, feed
 
     title = "Scentline" if predicate is None else f"Scentline: {predicate}"

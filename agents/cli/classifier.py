@@ -6,30 +6,21 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from scentline.agents.cli.app import CommandError, app, examples
-from scentline.agents.cli.options import AsJson
+from scentline.agents.cli.app import CommandError
+from scentline.agents.cli.options import AsJson, command, command_group
 from scentline.agents.cli.output import print_json, print_table
 
 if TYPE_CHECKING:
     from scentline.agents.judge.examples import Examples
     from scentline.models.classifier import Holdout
 
-classifier = typer.Typer(no_args_is_help=True)
-app.add_typer(classifier, name="classifier", help="Train a judge of categories on examples.")
+command_group("classifier", "Train a judge of categories on examples.")
 
 
-@classifier.callback()
-def group() -> None:
-    """Train a judge of categories on examples."""
-
-
-@classifier.command(
-    "train",
-    epilog=examples(
-        "classifier train",
-        "scentline classifier train examples.tsv --out topics.classifier",
-        "scentline classifier train topics.tsv.gz --archive pages.warc.gz --out topics.classifier --json",
-    ),
+@command(
+    "classifier train",
+    "scentline classifier train examples.tsv --out topics.classifier",
+    "scentline classifier train topics.tsv.gz --archive pages.warc.gz --out topics.classifier --json",
 )
 def train(
     examples_file: Annotated[
@@ -37,8 +28,7 @@ def train(
     ],
     out: Annotated[Path, typer.Option("--out", metavar="FILE", help="File to write.")],
     archives: Annotated[
-        list[Path] | None,
-        typer.Option("--archive", metavar="WARC", help="Pages of the URLs; repeatable."),
+        list[Path] | None, typer.Option("--archive", metavar="WARC", help="Pages of the URLs; repeatable.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:

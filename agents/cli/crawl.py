@@ -5,59 +5,32 @@ from typing import Annotated
 
 import typer
 
-from scentline.agents.cli.app import app, examples
-from scentline.agents.cli.options import (
-    Assignments,
-    BrokerAddress,
-    BudgetPages,
-    BudgetRequests,
-    ConfigFile,
-    DataDirectory,
-    Labels,
-    LogSite,
-    OrderingName,
-    PolicyName,
-    PredicateTexts,
-    RandomSeed,
-    RunTime,
-    crawl_settings,
-    load_settings,
-    of_site,
-)
+from scentline.agents.cli.options import Given, LogSite, command, of_site
 from scentline.streams.memory import uncollected
 
 
-@app.command(
-    epilog=examples(
-        "crawl",
-        'scentline crawl --seed http://example.org/ --predicate \'crawlers="crawler" and title("crawl*")\'',
-        "scentline crawl --archive pages.warc.gz --log access.log.gz --labels topics.tsv.gz"
-        " --predicate 'science=category(\"Science\")' --budget 1000",
-        "scentline crawl --seed http://example.org/ --predicate 'news=url(\"/news/\")' --time 10m",
-        "scentline crawl --seed http://example.org/ --ordering pagerank --budget 1000",
-    )
+@command(
+    "crawl",
+    'scentline crawl --seed http://example.org/ --predicate \'crawlers="crawler" and title("crawl*")\'',
+    "scentline crawl --archive pages.warc.gz --log access.log.gz --labels topics.tsv.gz"
+    " --predicate 'science=category(\"Science\")' --budget 1000",
+    "scentline crawl --seed http://example.org/ --predicate 'news=url(\"/news/\")' --time 10m",
+    "scentline crawl --seed http://example.org/ --ordering pagerank --budget 1000",
+    takes=("crawl", "data", "broker"),
 )
 def crawl(
+    given: Given,
     seeds: Annotated[
         list[str] | None, typer.Option("--seed", metavar="URL", help="Page to start from; repeatable.")
     ] = None,
     logs: Annotated[
-        list[str] | None,
-        typer.Option("--log", metavar="FILE|-", help="Log to learn from; repeatable."),
+        list[str] | None, typer.Option("--log", metavar="FILE|-", help="Log to learn from; repeatable.")
     ] = None,
     site: LogSite = None,
-    predicates: PredicateTexts = None,
     archives: Annotated[
         list[Path] | None,
         typer.Option("--archive", metavar="WARC", help="Crawl the pages in these files, not the web."),
     ] = None,
-    labels: Labels = None,
-    policy: PolicyName = None,
-    ordering: OrderingName = None,
-    budget: BudgetPages = None,
-    requests: BudgetRequests = None,
-    time: RunTime = None,
-    random_seed: RandomSeed = None,
     follow: Annotated[
         bool, typer.Option("--follow", help="Wait for new log lines, through rotation, until Ctrl-C.")
     ] = False,
@@ -67,8 +40,6 @@ def crawl(
     window: Annotated[
         bool, typer.Option("--window", help="Show the crawl in a browser, and steer it there, while it runs.")
     ] = False,
-    data: DataDirectory = None,
-    broker: BrokerAddress = None,
     join: Annotated[
         bool, typer.Option("--join", help="Take part in the crawl at the broker of the settings.")
     ] = False,
@@ -76,8 +47,6 @@ def crawl(
         bool, typer.Option("--quiet", help="Print no progress, and no figures at the end.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="End with one line of JSON.")] = False,
-    config: ConfigFile = None,
-    assignments: Assignments = None,
 ) -> None:
     """Crawl until the budget or the time is spent. After Ctrl-C, the same command continues; it needs no seeds.
 
@@ -92,25 +61,11 @@ def crawl(
         from scentline.agents.crawl.command import CrawlOptions, run
     from scentline.agents.window.process import beside
 
-    options = crawl_settings(
-        predicates, labels, policy, ordering, budget, requests, time, random_seed, data=data, broker=broker
-    )
-    if archives and not any(text.startswith("fetch.delay_seconds") for text in assignments or ()):
-        options["fetch.delay_seconds"] = 0.0
-    settings = load_settings(config, assignments, options).settings
-    status = run(
-        of_site(settings, site, logs or ()),
-        CrawlOptions(
-            tuple(seeds or ()),
-            tuple(logs or ()),
-            tuple(archives or ()),
-            as_json,
-            follow,
-            keep_up,
-            beside if window else None,
-            join or broker is not None,
-            quiet,
-        ),
-    )
+    delayed = any(text.startswith("fetch.delay_seconds") for text in given.assignments or ())
+    settings = given.settings(**({"fetch.delay_seconds": 0.0} if archives and not delayed else {}))
+    given_files = tuple(seeds or ()), tuple(logs or ()), tuple(archives or ())
+    join = join or given.options["broker"] is not None
+    options = CrawlOptions(*given_files, as_json, follow, keep_up, beside if window else None, join, quiet)
+    status = run(of_site(settings, site, logs or ()), options)
     if status:
         raise typer.Exit(status)

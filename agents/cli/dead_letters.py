@@ -4,24 +4,11 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from scentline.agents.cli.app import app, examples
-from scentline.agents.cli.options import (
-    AsJsonLines,
-    Assignments,
-    BrokerAddress,
-    ConfigFile,
-    DataDirectory,
-    Format,
-    Out,
-    Since,
-    load_settings,
-    time_since,
-)
-from scentline.agents.cli.output import Shape, print_rows
+from scentline.agents.cli.options import Given, Since, command, time_since
+from scentline.agents.cli.output import Shape
 
 if TYPE_CHECKING:
     from scentline.streams.records import DeadLetter
-    from scentline.streams.settings import Settings
     from scentline.streams.transport.partition import Entry
 
 FIELDS = ("time", "topic", "partition", "offset", "reason", "value")
@@ -29,54 +16,26 @@ _BATCH = 1000
 _SHOWN = 120  # characters of a letter's content in the table
 
 
-@app.command(
+@command(
     "dead-letters",
-    epilog=examples(
-        "dead-letters",
-        "scentline dead-letters",
-        "scentline dead-letters --data scentline-data --json",
-        "scentline dead-letters --broker kafka://localhost:9092",
-    ),
+    "scentline dead-letters",
+    "scentline dead-letters --data scentline-data --json",
+    "scentline dead-letters --broker kafka://localhost:9092",
+    takes=("data", "broker", "lines"),
 )
-def dead_letters(
-    data: DataDirectory = None,
-    broker: BrokerAddress = None,
-    file: ConfigFile = None,
-    assignments: Assignments = None,
-    form: Format = "table",
-    as_json: AsJsonLines = False,
-    out: Out = None,
-    since: Since = None,
-) -> None:
+def dead_letters(given: Given, since: Since = None) -> None:
     """Print the messages and log lines that could not be read, each with its place and the reason.
 
     Only reads; a crawl may be running.
     """
-    settings = load_settings(file, assignments, {"data": data, "broker": broker}).settings
-    begin = time_since(since)
-    letters = (letter for letter in _letters(_entries(settings)) if letter.time >= begin)
-    shape = Shape(("time", "place", "reason", "content"), _cells, FIELDS, _fields)
-    print_rows(letters, shape, "jsonl" if as_json else form, out)
-
-
-def _entries(settings: "Settings") -> "Iterator[Entry]":
-    """Yield what the topic holds, at a Kafka broker or in the embedded log."""
+    from scentline.agents.operate.inspect.record import kept_entries
     from scentline.streams.topics import DEAD_LETTERS
 
-    if settings.on_kafka:
-        from scentline.streams.transport.kafka.admin import kept
-
-        yield from kept(settings, DEAD_LETTERS.name, 0)
-        return
-    from scentline.streams.transport.journal import Journal
-
-    with Journal.open(settings.data / "journal", read_only=True) as journal:
-        if DEAD_LETTERS.name not in journal.topics():
-            return
-        offset = journal.start(DEAD_LETTERS.name, 0)
-        while entries := journal.read(DEAD_LETTERS.name, 0, offset, _BATCH):
-            yield from entries
-            offset = entries[-1].offset + 1
+    settings = given.settings()
+    begin = time_since(since)
+    letters = (letter for letter in _letters(kept_entries(settings, DEAD_LETTERS.name)) if letter.time >= begin)
+    shape = Shape(("time", "place", "reason", "content"), _cells, FIELDS, _fields)
+    given.print_rows(letters, shape)
 
 
 def _letters(entries: "Iterable[Entry]") -> "Iterator[DeadLetter]":

@@ -2,33 +2,26 @@
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from scentline.agents.cli.app import CommandError, app, examples
-from scentline.agents.cli.options import AsJson, Assignments, ConfigFile, DataDirectory, load_settings
+from scentline.agents.cli.app import CommandError
+from scentline.agents.cli.options import AsJson, Given, command
 from scentline.agents.cli.output import print_json, print_table
 
 if TYPE_CHECKING:
     from scentline.agents.frontier.rows import HubRow
-    from scentline.agents.operate.inspect.explain import Again, Explanation
-    from scentline.agents.operate.inspect.linking import Counting
+    from scentline.agents.operate.inspect.explain import Again, Counting, Explanation
     from scentline.models.interest.linkage import Contribution
 
 
-@app.command(
-    epilog=examples(
-        "explain", "scentline explain http://example.org/", "scentline explain http://example.org/ --json"
-    )
-)
+@command("explain", "scentline explain http://example.org/", "scentline explain http://example.org/ --json")
 def explain(
+    given: Given,
     url: Annotated[str, typer.Argument(metavar="URL", help="URL to explain.")],
     features: Annotated[int, typer.Option(min=0, help="Features to show for each predicate.")] = 12,
-    data: DataDirectory = None,
     as_json: AsJson = False,
-    config: ConfigFile = None,
-    assignments: Assignments = None,
 ) -> None:
     """Print a URL's state, why it was or was not fetched, and the parts of its priority.
 
@@ -43,7 +36,7 @@ def explain(
     from scentline.models.url import canonical
     from scentline.streams.transport.journal import Journal
 
-    settings = of_crawl(load_settings(config, assignments, {"data": data}).settings)
+    settings = of_crawl(given.settings())
     known_as = canonical(url)
     if known_as is None:
         raise CommandError(f"{url!r} is no http or https URL; expected one such as https://example.org/page")
@@ -136,46 +129,44 @@ def _promise(found: "Explanation", predicate: str) -> str:
 
 
 def _print_as_json(found: "Explanation", features: int) -> None:
-    import msgspec
-
     row = found.row
-    print_json({
-        "url": row.url,
-        "state": row.state,
-        "reason": row.reason,
-        "depth": row.depth,
+    of_row = (
+        "url",
+        "state",
+        "reason",
+        "depth",
+        "seed",
+        "visits",
+        "links",
+        "verdict",
+        "attempts",
+        "found",
+        "choice",
+    )
+    of_found = ("beyond", "standing_back", "linking", "priorities", "expected", "named", "comes", "belief")
+    shown: dict[str, object] = {name: getattr(row, name) for name in (*of_row, "found", "choice")}
+    shown |= {name: getattr(found, name) for name in of_found}
+    shown |= {
         "level": row.place.level if row.place is not None else None,
         "excluded": found.excluded.name if found.excluded is not None else None,
-        "beyond": found.beyond,
-        "standing_back": found.standing_back,
-        "seed": row.seed,
-        "visits": row.visits,
-        "links": row.links,
-        "verdict": row.verdict,
-        "attempts": row.attempts,
-        "found": msgspec.structs.asdict(row.found) if row.found is not None else None,
         "hub": _hub_as_json(found.hub) if found.hub is not None else None,
         "again": _again_as_json(found.again) if found.again is not None else None,
-        "linking": [msgspec.structs.asdict(each) for each in found.linking],
-        "priorities": found.priorities,
-        "choice": msgspec.structs.asdict(row.choice) if row.choice is not None else None,
-        "features": {
-            name: [msgspec.structs.asdict(entry) for entry in entries[:features]]
-            for name, entries in found.contributions.items()
-        },
-        "expected": found.expected,
-        "named": found.named,
-        "comes": found.comes,
-        "belief": found.belief,
-        "inputs": {
-            name: [msgspec.structs.asdict(part) for part in parts[:features]]
-            for name, parts in found.inputs.items()
-        },
-        "words": {
-            name: [msgspec.structs.asdict(each) for each in words[:features]]
-            for name, words in found.words.items()
-        },
-    })  # fmt: skip
+    }
+    lists = {"features": found.contributions, "inputs": found.inputs, "words": found.words}
+    for key, by_predicate in lists.items():
+        shown[key] = {name: entries[:features] for name, entries in by_predicate.items()}
+    print_json({key: _as_objects(value) for key, value in shown.items()})
+
+
+def _as_objects(value: Any) -> Any:
+    """Return a value of JSON in which a struct is an object with its fields' names."""
+    import msgspec
+
+    if isinstance(value, msgspec.Struct):
+        return msgspec.structs.asdict(value)
+    if isinstance(value, list):
+        return [_as_objects(each) for each in value]
+    return {key: _as_objects(each) for key, each in value.items()} if isinstance(value, dict) else value
 
 
 def _again_as_json(again: "Again") -> dict[str, object]:

@@ -4,29 +4,20 @@ from typing import Annotated
 
 import typer
 
-from scentline.agents.cli.app import INTERRUPTED, app, examples
-from scentline.agents.cli.options import (
-    AsJson,
-    Assignments,
-    BrokerAddress,
-    ConfigFile,
-    DataDirectory,
-    LogSite,
-    load_settings,
-    of_site,
-)
+from scentline.agents.cli.app import INTERRUPTED
+from scentline.agents.cli.options import AsJson, Given, LogSite, command, of_site
 from scentline.agents.cli.output import print_json
 
 
-@app.command(
-    epilog=examples(
-        "feed",
-        "scentline feed access.log.gz --json",
-        "zcat logs/*.gz | scentline feed -",
-        "scentline feed /var/log/squid/access.log --follow",
-    )
+@command(
+    "feed",
+    "scentline feed access.log.gz --json",
+    "zcat logs/*.gz | scentline feed -",
+    "scentline feed /var/log/squid/access.log --follow",
+    takes=("data", "broker"),
 )
 def feed(
+    given: Given,
     sources: Annotated[
         list[str],
         typer.Argument(
@@ -45,21 +36,15 @@ def feed(
     follow: Annotated[
         bool, typer.Option("--follow", help="Wait for new lines, through rotation, until Ctrl-C.")
     ] = False,
-    data: DataDirectory = None,
-    broker: BrokerAddress = None,
     as_json: AsJson = False,
-    config: ConfigFile = None,
-    assignments: Assignments = None,
 ) -> None:
     """Write the page views of logs to the topic `accesses`, and malformed lines to `dead-letters`.
 
     The next crawl with the same data learns from them. A log that was fed before is recognised and counts once.
     """
-    from scentline.agents.crawl.feeding import feed_alone
+    from scentline.agents.crawl.following import feed_alone
 
-    settings = load_settings(
-        config, assignments, {"data": data, "broker": broker, "observe.format": form}
-    ).settings
+    settings = given.settings(**{"observe.format": form})
     observer, interrupted = feed_alone(of_site(settings, site, sources), sources, follow)
     if as_json:
         print_json(

@@ -4,15 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from scentline.agents.cli.app import app, examples
-from scentline.agents.cli.options import (
-    AsJson,
-    Assignments,
-    BrokerAddress,
-    ConfigFile,
-    DataDirectory,
-    load_settings,
-)
+from scentline.agents.cli.options import AsJson, Given, command
 from scentline.agents.cli.output import print_json
 
 if TYPE_CHECKING:
@@ -22,25 +14,20 @@ if TYPE_CHECKING:
 _NOTHING = "nothing was found; check that the key is the one that the log was fed with"
 
 
-@app.command(
+@command(
     "forget-user",
-    epilog=examples(
-        "forget-user",
-        "scentline forget-user 192.0.2.7 --data scentline-data",
-        "scentline forget-user --pseudonym 25b8e0716cbcc8a0 --json",
-        "scentline forget-user 192.0.2.7 --broker kafka://localhost:9092",
-    ),
+    "scentline forget-user 192.0.2.7 --data scentline-data",
+    "scentline forget-user --pseudonym 25b8e0716cbcc8a0 --json",
+    "scentline forget-user 192.0.2.7 --broker kafka://localhost:9092",
+    takes=("data", "broker"),
 )
 def forget(
+    given: Given,
     user: Annotated[str, typer.Argument(metavar="USER", help="User name or address, exactly as in the log.")],
     pseudonym: Annotated[
         bool, typer.Option("--pseudonym", help="USER is a pseudonym, as in the topics.")
     ] = False,
-    broker: BrokerAddress = None,
-    data: DataDirectory = None,
     as_json: AsJson = False,
-    config: ConfigFile = None,
-    assignments: Assignments = None,
 ) -> None:
     """Replace a user's pseudonym by a random one in all tables and topics; no crawl may run.
 
@@ -53,7 +40,7 @@ def forget(
     """
     from scentline.agents.operate.privacy.forget import forget_user
 
-    settings = load_settings(config, assignments, {"broker": broker, "data": data}).settings
+    settings = given.settings()
     if settings.on_kafka:
         _on_kafka(settings, user, is_name=not pseudonym, as_json=as_json)
         return

@@ -6,51 +6,38 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from scentline.agents.cli.app import CommandError, app, examples
-from scentline.agents.cli.options import (
-    AsJsonLines,
-    Assignments,
-    ConfigFile,
-    DataDirectory,
-    Format,
-    Out,
-    Since,
-    load_settings,
-    time_since,
-)
-from scentline.agents.cli.output import Shape, lasting, print_rows
+from scentline.agents.cli.app import CommandError
+from scentline.agents.cli.options import Given, Since, command, time_since
+from scentline.agents.cli.output import Shape, lasting
 
 if TYPE_CHECKING:
     from scentline.models.harvest import Lift
     from scentline.streams.published import HarvestPoint
 
 
-@app.command(
-    epilog=examples(
-        "harvest", "scentline harvest", "scentline harvest --json", "scentline harvest --format csv"
-    )
+@command(
+    "harvest",
+    "scentline harvest",
+    "scentline harvest --json",
+    "scentline harvest --format csv",
+    takes=("data", "lines"),
 )
 def harvest(
+    given: Given,
     follow: Annotated[bool, typer.Option("--follow", help="Print new points until Ctrl-C.")] = False,
-    form: Format = "table",
-    as_json: AsJsonLines = False,
-    out: Out = None,
     since: Since = None,
-    data: DataDirectory = None,
-    config: ConfigFile = None,
-    assignments: Assignments = None,
 ) -> None:
     """Print each predicate's latest point, or every point with --format jsonl (or --json), csv, or --follow."""
-    if follow and out is not None:
+    if follow and given.out is not None:
         raise CommandError("--follow prints lines until Ctrl-C: it does not go with --out")
-    settings = load_settings(config, assignments, {"data": data}).settings
-    form, begin = "jsonl" if as_json else form, time_since(since)
+    settings = given.settings()
+    begin = time_since(since)
     points = (point for point in _points(settings.data, follow) if point.time >= begin)
-    if form == "table" and not follow:
+    if given.form == "table" and not follow:
         newest = {point.predicate: point for point in points}
         points = (newest[name] for name in sorted(newest))
     try:
-        print_rows(points, Shape(COLUMNS, _cells, FIELDS, _fields, _values), form, out, follow=follow)
+        given.print_rows(points, Shape(COLUMNS, _cells, FIELDS, _fields, _values), follow=follow)
     except KeyboardInterrupt:
         return
 

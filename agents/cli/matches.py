@@ -6,17 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from scentline.agents.cli.app import CommandError, app, examples
-from scentline.agents.cli.options import (
-    AsJsonLines,
-    Assignments,
-    ConfigFile,
-    DataDirectory,
-    Out,
-    Since,
-    load_settings,
-    time_since,
-)
+from scentline.agents.cli.app import CommandError
+from scentline.agents.cli.options import AsJsonLines, Given, Out, Since, command, time_since
 from scentline.agents.cli.output import Shape, opened, print_rows
 
 if TYPE_CHECKING:
@@ -27,15 +18,14 @@ if TYPE_CHECKING:
 FIELDS = ("url", "title", "time", "depth")
 
 
-@app.command(
-    epilog=examples(
-        "matches",
-        "scentline matches science --format jsonl",
-        "scentline matches science --format csv",
-        "scentline matches science --format warc --out science.warc.gz && ls science.warc.gz",
-    )
+@command(
+    "matches",
+    "scentline matches science --format jsonl",
+    "scentline matches science --format csv",
+    "scentline matches science --format warc --out science.warc.gz && ls science.warc.gz",
 )
 def matches(
+    given: Given,
     name: Annotated[str, typer.Argument(metavar="NAME", help="A predicate's name.")],
     form: Annotated[
         Literal["table", "jsonl", "csv", "warc"],
@@ -44,15 +34,12 @@ def matches(
     as_json: AsJsonLines = False,
     out: Out = None,
     since: Since = None,
-    data: DataDirectory = None,
-    config: ConfigFile = None,
-    assignments: Assignments = None,
 ) -> None:
     """Print the pages that satisfy the predicate NAME now, in the order of judging.
 
     --format warc has only kept pages: see the settings keep.pages and keep.max_bytes.
     """
-    settings = load_settings(config, assignments, {"data": data}).settings
+    settings = given.settings()
     form, begin = "jsonl" if as_json else form, time_since(since)
     rows = [page for page in _matches(settings.data, name) if page.time >= begin]
     if form != "warc":

@@ -2,16 +2,21 @@
 
 import re
 import time as clock
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
+from functools import wraps
+from inspect import Parameter, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 import typer
 
-from scentline.agents.cli.app import CommandError
+from scentline.agents.cli.app import CommandError, app, examples
+from scentline.agents.cli.output import Shape, print_rows
 
 if TYPE_CHECKING:
+    from scentline.agents.operate.control.requests import Request
     from scentline.streams.configuration import Loaded
     from scentline.streams.settings import Settings
 
@@ -32,16 +37,13 @@ BrokerAddress = Annotated[
 #: One site, wherever a log is read on its own; where it is fed to a crawl, `LogSite`.
 _PATHS = "paths without a host belong to it."
 OneSite = Annotated[
-    str | None,
-    typer.Option("--site", metavar="HOST", help=f"Use only this host and its subdomains; {_PATHS}"),
+    str | None, typer.Option("--site", metavar="HOST", help=f"Use only this host and its subdomains; {_PATHS}")
 ]
 LogSite = Annotated[
-    str | None,
-    typer.Option("--site", metavar="HOST", help=f"Use only the log's views of this host; {_PATHS}"),
+    str | None, typer.Option("--site", metavar="HOST", help=f"Use only the log's views of this host; {_PATHS}")
 ]
 PredicateTexts = Annotated[
-    list[str] | None,
-    typer.Option("--predicate", metavar="NAME=EXPR", help="Pages to look for; repeatable."),
+    list[str] | None, typer.Option("--predicate", metavar="NAME=EXPR", help="Pages to look for; repeatable.")
 ]
 Labels = Annotated[
     Path | None, typer.Option("--labels", metavar="TSV", help="Table of URL and category, for category(...).")
@@ -150,34 +152,6 @@ def given_predicates(texts: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def crawl_settings(
-    predicates: Iterable[str] | None,
-    labels: Path | None,
-    policy: str | None,
-    ordering: str | None,
-    budget: int | None,
-    requests: int | None,
-    time: int | None,
-    random_seed: int | None,
-    **others: object,
-) -> dict[str, object]:
-    """Return what the options of a crawl come to, by dotted key; ``others`` are settings of these names.
-
-    Raises `CommandError` for a predicate that is none.
-    """
-    return {
-        **others,
-        "random_seed": random_seed,
-        "frontier.policy": policy,
-        "frontier.ordering": ordering,
-        "frontier.budget": budget,
-        "frontier.requests": requests,
-        "frontier.time": time,
-        "judge.labels": str(labels) if labels is not None else None,
-        **given_predicates(predicates or ()),
-    }
-
-
 def load_settings(
     config: Path | None, assignments: list[str] | None, options: Mapping[str, Any] | None = None
 ) -> "Loaded":
@@ -210,13 +184,123 @@ def of_site(settings: "Settings", site: str | None, logs: Sequence[str]) -> "Set
     return settings.model_copy(update={"observe": observed(settings.observe, site_named(site))})
 
 
-def kafka_settings(
-    config: Path | None, assignments: list[str] | None, options: Mapping[str, Any] | None = None
-) -> "Settings":
-    """Return the settings as `load_settings` does; raises `CommandError` where the broker is not Kafka."""
-    settings = load_settings(config, assignments, options).settings
-    if not settings.on_kafka:
-        raise CommandError(
-            f"the broker is {settings.broker}; expected kafka://HOST:PORT from --broker or the setting broker"
-        )
-    return settings
+T = TypeVar("T")
+Command = Callable[..., None]
+
+#: The options of a crawl that are settings: the key of each, and its annotation.
+_CRAWL: Mapping[str, tuple[str, object]] = {
+    "predicates": ("predicates", PredicateTexts),
+    "labels": ("judge.labels", Labels),
+    "policy": ("frontier.policy", PolicyName),
+    "ordering": ("frontier.ordering", OrderingName),
+    "budget": ("frontier.budget", BudgetPages),
+    "requests": ("frontier.requests", BudgetRequests),
+    "time": ("frontier.time", RunTime),
+    "random_seed": ("random_seed", RandomSeed),
+}
+#: The options that commands share, by the name under which a command `takes` them: keys and annotations.
+_SETTINGS: Mapping[str, Mapping[str, tuple[str, object]]] = {
+    "crawl": _CRAWL,
+    "data": {"data": ("data", DataDirectory)},
+    "broker": {"broker": ("broker", BrokerAddress)},
+}
+_ROWS: Mapping[str, tuple[str, object]] = {"lines": ("jsonl", AsJsonLines), "array": ("json", AsJsonArray)}
+
+
+@dataclass(frozen=True)
+class Given:
+    """The values of the shared options of one call of a command."""
+
+    config: Path | None
+    assignments: list[str] | None
+    #: The settings among the options, by dotted key; None where an option was not given.
+    options: Mapping[str, object]
+    #: How rows are printed, and into which file.
+    form: str = "table"
+    out: Path | None = None
+
+    def loaded(self, **options: object) -> "Loaded":
+        """Return the settings with their origins; ``options`` are more of the command's own, by dotted key."""
+        return load_settings(self.config, self.assignments, {**self.options, **options})
+
+    def settings(self, **options: object) -> "Settings":
+        """Return the settings."""
+        return self.loaded(**options).settings
+
+    def on_kafka(self, **options: object) -> "Settings":
+        """Return the settings; raises `CommandError` where the broker is not Kafka."""
+        settings = self.settings(**options)
+        if not settings.on_kafka:
+            expected = "expected kafka://HOST:PORT from --broker or the setting broker"
+            raise CommandError(f"the broker is {settings.broker}; {expected}")
+        return settings
+
+    def submit(self, request: "Request") -> None:
+        """Have the crawl carry out a request, and print what now holds."""
+        from scentline.agents.operate.control.command import submit
+        from scentline.agents.operate.control.requests import checked
+
+        settings = self.settings()
+        not_yet = "requested: the crawl has not applied it yet"
+        typer.echo(submit(settings, checked(request)) or not_yet)
+
+    def print_rows(self, rows: Iterable[T], shape: Shape[T], *, follow: bool = False) -> None:
+        """Print rows in the form, and to the file, that the options name."""
+        print_rows(rows, shape, self.form, self.out, follow=follow)
+
+
+_GROUPS: dict[str, typer.Typer] = {}
+
+
+def command_group(name: str, text: str) -> None:
+    """Add a command that has commands of its own."""
+    _GROUPS[name] = typer.Typer(no_args_is_help=True)
+    _GROUPS[name].callback(help=text)(lambda: None)
+    app.add_typer(_GROUPS[name], name=name, help=text)
+
+
+def command(name: str, *lines: str, takes: Sequence[str] = ("data",)) -> Callable[[Command], Command]:
+    """Register a command by its full name, with the examples of its help.
+
+    A command whose first parameter is `Given` has --config, --set and the options that it ``takes``: "data" and
+    "broker", "crawl" (those of a crawl that are settings), and "lines" or "array" for how rows are printed.
+    """
+    *above, own = name.split()
+    group = _GROUPS[above[0]] if above else app
+
+    def register(run: Command) -> Command:
+        shared = "given" in signature(run).parameters
+        group.command(own, epilog=examples(name, *lines))(_with_shared(run, takes) if shared else run)
+        return run
+
+    return register
+
+
+def _with_shared(run: Command, takes: Sequence[str]) -> Command:
+    """Return a command with the shared options in the place of its first parameter."""
+    settings = {name: each for taken in takes for name, each in _SETTINGS.get(taken, {}).items()}
+    rows = next((_ROWS[taken] for taken in takes if taken in _ROWS), None)
+
+    @wraps(run)
+    def called(**values: Any) -> None:
+        found = {key: values.pop(name) for name, (key, _) in settings.items()}
+        options = {key: str(each) if isinstance(each, Path) else each for key, each in found.items()}
+        options |= given_predicates(options.pop("predicates", None) or ())
+        form, out = "table", None
+        if rows is not None:
+            form, out = values.pop("form"), values.pop("out")
+            form = rows[0] if values.pop("as_json") else form
+        run(Given(values.pop("config"), values.pop("assignments"), options, form, out), **values)
+
+    _, *own = signature(run, eval_str=True).parameters.values()
+    added: dict[str, tuple[object, object]] = {name: (None, each) for name, (_, each) in settings.items()}
+    if rows is not None:
+        added |= {"form": ("table", Format), "as_json": (False, rows[1]), "out": (None, Out)}
+    added |= {"config": (None, ConfigFile), "assignments": (None, Assignments)}
+    parameters = [each.replace(kind=Parameter.KEYWORD_ONLY) for each in own] + [
+        Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+        for name, (default, annotation) in added.items()
+    ]
+    called.__signature__ = signature(run).replace(parameters=parameters)  # type: ignore[attr-defined]
+    called.__annotations__ = {each.name: each.annotation for each in parameters}
+    return called

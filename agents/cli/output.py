@@ -21,9 +21,6 @@ from scentline.agents.stored import whole
 
 T = TypeVar("T")
 
-#: What is said of a request that a crawl did not take up within seconds.
-NOT_YET = "requested: the crawl has not applied it yet"
-
 #: What a spreadsheet takes for the beginning of a formula, in each of its widths.
 _FORMULA = ("=", "+", "-", "@")
 

@@ -7,17 +7,9 @@ from typing import Annotated, NamedTuple
 
 import typer
 
-from scentline.agents.cli.app import CommandError, app, examples
-from scentline.agents.cli.options import (
-    AsJsonLines,
-    Assignments,
-    ConfigFile,
-    DataDirectory,
-    Format,
-    Out,
-    load_settings,
-)
-from scentline.agents.cli.output import Shape, print_rows, print_table
+from scentline.agents.cli.app import CommandError
+from scentline.agents.cli.options import Given, command
+from scentline.agents.cli.output import Shape, print_table
 
 
 class Refused(NamedTuple):
@@ -29,24 +21,18 @@ class Refused(NamedTuple):
     reason: str
 
 
-@app.command(
-    epilog=examples(
-        "refused",
-        "scentline refused",
-        "scentline refused --reason HTTP --format jsonl",
-        "scentline refused --format csv",
-    )
+@command(
+    "refused",
+    "scentline refused",
+    "scentline refused --reason HTTP --format jsonl",
+    "scentline refused --format csv",
+    takes=("data", "lines"),
 )
 def refused(
+    given: Given,
     reason: Annotated[
         str, typer.Option("--reason", metavar="TEXT", help="Only URLs whose cause has this in it.")
     ] = "",
-    form: Format = "table",
-    as_json: AsJsonLines = False,
-    out: Out = None,
-    data: DataDirectory = None,
-    config: ConfigFile = None,
-    assignments: Assignments = None,
 ) -> None:
     """Print which URLs brought no page, and why; without options, how many there are of each cause.
 
@@ -55,7 +41,7 @@ def refused(
     """
     from scentline.models.frontier.causes import KNOWN
 
-    directory = load_settings(config, assignments, {"data": data}).settings.data
+    directory = given.settings().data
     found, causes = [], Counter[str]()
     for each in _refused(directory):
         causes[each.cause] += 1
@@ -64,13 +50,12 @@ def refused(
     if not found and not any(reason.casefold() in each.casefold() for each in (*KNOWN, "HTTP")):
         known = ", ".join(sorted(causes)) or "none"
         raise CommandError(f"--reason {reason!r}: there is no such cause; of this crawl there are: {known}")
-    form = "jsonl" if as_json else form
-    if form == "table" and not reason and out is None:
+    if given.form == "table" and not reason and given.out is None:
         print_table(("cause", "URLs"), ((cause, f"{count:,}") for cause, count in causes.most_common()))
         return
     fields = Refused._fields
     shape: Shape[Refused] = Shape(fields, lambda each: each, fields, lambda each: each._asdict())
-    print_rows(found, shape, form, out)
+    given.print_rows(found, shape)
 
 
 def _refused(data: Path) -> Iterator[Refused]:

@@ -5,13 +5,11 @@ from typing import Annotated
 
 import typer
 
-from scentline.agents.cli.app import CommandError, app, examples
+from scentline.agents.cli.app import CommandError
+from scentline.agents.cli.options import command
 
 
-@app.command(
-    "serve-archive",
-    epilog=examples("serve-archive", "scentline serve-archive pages.warc.gz --log served.log"),
-)
+@command("serve-archive", "scentline serve-archive pages.warc.gz --log served.log")
 def serve_archive(
     paths: Annotated[list[Path], typer.Argument(metavar="PAGES.warc.gz...", help="WARC files.")],
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",

@@ -5,23 +5,18 @@ from typing import Annotated
 
 import typer
 
-from scentline.agents.cli.app import app, examples
-from scentline.agents.cli.options import Assignments, BrokerAddress, ConfigFile, DataDirectory, kafka_settings
+from scentline.agents.cli.options import Given, command
 
 
-@app.command(
-    epilog=examples(
-        "snapshot",
-        "scentline snapshot --broker kafka://localhost:9092 --data today",
-        "scentline snapshot --broker kafka://localhost:9092 --data mirror --follow",
-    )
+@command(
+    "snapshot",
+    "scentline snapshot --broker kafka://localhost:9092 --data today",
+    "scentline snapshot --broker kafka://localhost:9092 --data mirror --follow",
+    takes=("data", "broker"),
 )
 def snapshot(
+    given: Given,
     following: Annotated[bool, typer.Option("--follow", help="Go on with what comes, until Ctrl-C.")] = False,
-    broker: BrokerAddress = None,
-    data: DataDirectory = None,
-    config: ConfigFile = None,
-    assignments: Assignments = None,
 ) -> None:
     """Copy what a crawl on Kafka knows to a new data directory, for audit, explain, matches, state and harvest.
 
@@ -33,7 +28,7 @@ def snapshot(
     def progress(name: str) -> None:
         typer.echo(name, err=True)
 
-    settings = kafka_settings(config, assignments, {"broker": broker, "data": data})
+    settings = given.on_kafka()
     if not following:
         typer.echo(f"{take(settings, progress)} records copied to {settings.data}")
         return

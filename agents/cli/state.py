@@ -6,36 +6,24 @@ from typing import Annotated
 
 import typer
 
-from scentline.agents.cli.app import app, examples
-from scentline.agents.cli.options import AsJson, Assignments, ConfigFile, DataDirectory, load_settings
+from scentline.agents.cli.options import AsJson, Given, command, command_group
 from scentline.agents.cli.output import print_json
 
-state = typer.Typer(no_args_is_help=True)
-app.add_typer(state, name="state", help="Start a crawl with what another one has learned.")
+command_group("state", "Start a crawl with what another one has learned.")
 
 StateFile = Annotated[Path, typer.Argument(metavar="FILE", help="File of the learned state.")]
 
 
-@state.callback()
-def group() -> None:
-    """Start a crawl with what another one has learned."""
-
-
-@state.command(
-    "export",
-    epilog=examples(
-        "state export",
-        "scentline state export science.state --data scentline-data",
-        "scentline state export science.state --no-users --json",
-    ),
+@command(
+    "state export",
+    "scentline state export science.state --data scentline-data",
+    "scentline state export science.state --no-users --json",
 )
 def export(
+    given: Given,
     file: StateFile,
     users: Annotated[bool, typer.Option("--users/--no-users", help="Include the users' pseudonyms.")] = True,
-    data: DataDirectory = None,
     as_json: AsJson = False,
-    config: ConfigFile = None,
-    assignments: Assignments = None,
 ) -> None:
     """Write what a crawl has learned to a file, or replace one; a crawl may be running.
 
@@ -45,39 +33,29 @@ def export(
     """
     from scentline.agents.operate.reuse import export as run
 
-    settings = load_settings(config, assignments, {"data": data}).settings
+    settings = given.settings()
     done = run(settings, file, users)
     if as_json:
         print_json(
-            {
-                "predicates": done.features,
-                "requests": done.requests,
-                "users": done.users,
-                "bytes": done.size,
-            }
+            {"predicates": done.features, "requests": done.requests, "users": done.users, "bytes": done.size}
         )
         return
     _tell(done.features, done.requests)
     typer.echo(f"{done.users:,} users; {done.size:,} bytes in {file}")
 
 
-@state.command(
-    "import",
-    epilog=examples(
-        "state import",
-        "scentline state import learned.state --data new-data",
-        "scentline state import learned.state --data new-data --weight 1 --json",
-    ),
+@command(
+    "state import",
+    "scentline state import learned.state --data new-data",
+    "scentline state import learned.state --data new-data --weight 1 --json",
 )
 def import_(
+    given: Given,
     file: StateFile,
     weight: Annotated[
         float, typer.Option(min=0.001, max=1, help="Factor for the file's counts: evidence fades.")
     ] = 0.25,
-    data: DataDirectory = None,
     as_json: AsJson = False,
-    config: ConfigFile = None,
-    assignments: Assignments = None,
 ) -> None:
     """Give a data directory what another crawl has learned; no crawl may be running there.
 
@@ -85,7 +63,7 @@ def import_(
     """
     from scentline.agents.operate.reuse import import_state
 
-    settings = load_settings(config, assignments, {"data": data}).settings
+    settings = given.settings()
     done = import_state(settings, file, weight)
     for remark in done.remarks:
         typer.echo(remark, err=True)

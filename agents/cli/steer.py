@@ -1,76 +1,47 @@
-"""``scentline steer``: pause a crawl, leave URLs out, set budgets and hosts' delays, during or between runs."""
+"""``scentline steer`` and ``seed``: change what a crawl fetches, during or between runs."""
 
 import sys
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from scentline.agents.cli.app import CommandError, app, examples
-from scentline.agents.cli.options import (
-    AsJsonArray,
-    Assignments,
-    BrokerAddress,
-    ConfigFile,
-    DataDirectory,
-    Format,
-    Out,
-    Since,
-    load_settings,
-    time_since,
-)
-from scentline.agents.cli.output import NOT_YET, Shape, print_rows
+from scentline.agents.cli.app import CommandError
+from scentline.agents.cli.options import Given, Since, command, command_group, time_since
+from scentline.agents.cli.output import Shape
 
 if TYPE_CHECKING:
-    from scentline.agents.operate.control.requests import Exclude, Steer
+    from scentline.agents.operate.control.requests import Exclude
     from scentline.streams.published import Steering
     from scentline.streams.settings import Settings
 
-steer = typer.Typer(no_args_is_help=True)
-app.add_typer(steer, name="steer", help="Pause a crawl, leave URLs out, set its budget, while it runs.")
+command_group("steer", "Pause a crawl, leave URLs out, set its budget, while it runs.")
 
 
-@steer.callback()
-def group() -> None:
-    """Pause a crawl, leave URLs out, set its budget, while it runs."""
-
-
-@steer.command("pause", epilog=examples("steer pause", "scentline steer pause"))
-def pause(
-    data: DataDirectory = None,
-    broker: BrokerAddress = None,
-    config: ConfigFile = None,
-    assignments: Assignments = None,
-) -> None:
+@command("steer pause", "scentline steer pause", takes=("data", "broker"))
+def pause(given: Given) -> None:
     """Order no more fetches, and wait. What is in flight is taken in; the crawl does not end."""
     from scentline.agents.operate.control.requests import Pause
 
-    _submit(_settings(data, broker, config, assignments), Pause())
+    given.submit(Pause())
 
 
-@steer.command("resume", epilog=examples("steer resume", "scentline steer resume"))
-def resume(
-    data: DataDirectory = None,
-    broker: BrokerAddress = None,
-    config: ConfigFile = None,
-    assignments: Assignments = None,
-) -> None:
+@command("steer resume", "scentline steer resume", takes=("data", "broker"))
+def resume(given: Given) -> None:
     """Go on with a paused crawl."""
     from scentline.agents.operate.control.requests import Resume
 
-    _submit(_settings(data, broker, config, assignments), Resume())
+    given.submit(Resume())
 
 
-@steer.command(
-    "exclude",
-    epilog=examples(
-        "steer exclude",
-        "scentline steer exclude --prefix http://example.org/shop/",
-        "scentline steer exclude --expression '[?&]print=' --preview",
-    ),
+@command(
+    "steer exclude",
+    "scentline steer exclude --prefix http://example.org/shop/",
+    "scentline steer exclude --expression '[?&]print=' --preview",
+    takes=("data", "broker"),
 )
 def exclude(
+    given: Given,
     prefix: Annotated[
         str, typer.Option("--prefix", metavar="URL", help="What the URLs begin with, host and slash included.")
     ] = "",
@@ -80,10 +51,6 @@ def exclude(
     preview: Annotated[
         bool, typer.Option("--preview", help="Only count the candidates that it would leave out.")
     ] = False,
-    data: DataDirectory = None,
-    broker: BrokerAddress = None,
-    config: ConfigFile = None,
-    assignments: Assignments = None,
 ) -> None:
     """Fetch no URLs that begin with a prefix, or match an expression; they stay candidates.
 
@@ -93,11 +60,11 @@ def exclude(
 
     if bool(prefix) == bool(expression):
         raise CommandError("expected --prefix URL or --expression RE2")
-    settings, request = _settings(data, broker, config, assignments), Exclude(prefix, expression)
+    request = Exclude(prefix, expression)
     if preview:
-        _preview(settings, request)
+        _preview(given.settings(), request)
     else:
-        _submit(settings, request)
+        given.submit(request)
 
 
 def _preview(settings: "Settings", request: "Exclude") -> None:
@@ -129,22 +96,20 @@ def _preview(settings: "Settings", request: "Exclude") -> None:
     typer.echo(f"it would leave out {told.found} of {told.read} candidates")
 
 
-@steer.command("include", epilog=examples("steer include", "scentline steer include d7180576d6"))
+@command("steer include", "scentline steer include d7180576d6", takes=("data", "broker"))
 def include(
+    given: Given,
     name: Annotated[str, typer.Argument(metavar="ID", help="The exclusion, as steer list names it.")],
-    data: DataDirectory = None,
-    broker: BrokerAddress = None,
-    config: ConfigFile = None,
-    assignments: Assignments = None,
 ) -> None:
     """Fetch again what an exclusion left out."""
     from scentline.agents.operate.control.requests import Include
 
-    _submit(_settings(data, broker, config, assignments), Include(name))
+    given.submit(Include(name))
 
 
-@steer.command("budget", epilog=examples("steer budget", "scentline steer budget --pages 5000"))
+@command("steer budget", "scentline steer budget --pages 5000", takes=("data", "broker"))
 def budget(
+    given: Given,
     pages: Annotated[
         int | None, typer.Option("--pages", metavar="N", min=0, help="Pages to judge in all; 0 is no limit.")
     ] = None,
@@ -152,58 +117,41 @@ def budget(
         int | None,
         typer.Option("--requests", metavar="N", min=0, help="Requests to have answered in all; 0 is no limit."),
     ] = None,
-    data: DataDirectory = None,
-    broker: BrokerAddress = None,
-    config: ConfigFile = None,
-    assignments: Assignments = None,
 ) -> None:
     """Give the crawl another budget. A later run with another budget in its settings goes by that."""
     from scentline.agents.operate.control.requests import Budget
 
     if pages is None and requests is None:
         raise CommandError("expected --pages N, --requests N or both")
-    _submit(_settings(data, broker, config, assignments), Budget(pages, requests))
+    given.submit(Budget(pages, requests))
 
 
-@steer.command("delay", epilog=examples("steer delay", "scentline steer delay example.org 10"))
+@command("steer delay", "scentline steer delay example.org 10", takes=("data", "broker"))
 def delay(
+    given: Given,
     host: Annotated[str, typer.Argument(metavar="HOST", help="A host, with its port if it has one.")],
     seconds: Annotated[
-        float,
-        typer.Argument(metavar="SECONDS", min=0, max=86_400, help="Between two requests; 0 undoes it."),
+        float, typer.Argument(metavar="SECONDS", min=0, max=86_400, help="Between two requests; 0 undoes it.")
     ],
-    data: DataDirectory = None,
-    broker: BrokerAddress = None,
-    config: ConfigFile = None,
-    assignments: Assignments = None,
 ) -> None:
     """Ask a host more seldom than is polite; what its robots.txt and fetch.delay_seconds say is the least."""
     from scentline.agents.operate.control.requests import Delay
 
-    _submit(_settings(data, broker, config, assignments), Delay(host, seconds))
+    given.submit(Delay(host, seconds))
 
 
-@steer.command("list", epilog=examples("steer list", "scentline steer list"))
-def list_(
-    data: DataDirectory = None,
-    broker: BrokerAddress = None,
-    form: Format = "table",
-    as_json: AsJsonArray = False,
-    out: Out = None,
-    since: Since = None,
-    config: ConfigFile = None,
-    assignments: Assignments = None,
-) -> None:
+@command("steer list", "scentline steer list", takes=("data", "broker", "array"))
+def list_(given: Given, since: Since = None) -> None:
     """Print what is in force: whether the crawl is paused, exclusions, budgets that were set, delays."""
     from scentline.agents.operate.control.command import known_steering
 
     begin = time_since(since)
-    found = known_steering(_settings(data, broker, config, assignments)).in_force
+    found = known_steering(given.settings()).in_force
     columns, rows = ("what", "name", "value", "since"), (_row(each) for each in found if each.time >= begin)
     shape: Shape[tuple[str, ...]] = Shape(
         columns, lambda row: row, columns, lambda row: dict(zip(columns, row, strict=True))
     )
-    print_rows(rows, shape, "json" if as_json else form, out)
+    given.print_rows(rows, shape)
 
 
 def _row(told: "Steering") -> tuple[str, str, str, str]:
@@ -219,14 +167,24 @@ def _row(told: "Steering") -> tuple[str, str, str, str]:
     return "paused", "", "", since
 
 
-def _settings(
-    data: Path | None, broker: str | None, config: Path | None, assignments: list[str] | None
-) -> "Settings":
-    return load_settings(config, assignments, {"data": data, "broker": broker}).settings
+@command(
+    "seed",
+    "scentline seed http://example.org/tea",
+    "scentline seed http://example.org/tea http://example.org/crawlers --data scentline-data",
+    takes=("data", "broker"),
+)
+def seed(
+    given: Given, urls: Annotated[list[str], typer.Argument(metavar="URL...", help="Pages to start from.")]
+) -> None:
+    """Add seeds to a crawl; a known page changes nothing."""
+    from scentline.agents.operate.control.requests import MOST_URLS, Seeds
+    from scentline.models.url import canonical
 
-
-def _submit(settings: "Settings", request: "Steer") -> None:
-    from scentline.agents.operate.control.command import submit
-    from scentline.agents.operate.control.requests import checked
-
-    typer.echo(submit(settings, checked(request)) or NOT_YET)
+    if len(urls) > MOST_URLS:
+        raise CommandError(f"{len(urls)} URLs, expected at most {MOST_URLS} at a time")
+    found = {url: canonical(url) for url in urls}
+    for url, known_as in found.items():
+        if known_as is None:
+            raise CommandError(f"{url!r} can't be crawled; expected an http or https URL")
+    seeds = tuple(dict.fromkeys(known_as for known_as in found.values() if known_as is not None))
+    given.submit(Seeds(seeds))

@@ -7,8 +7,10 @@ from collections.abc import Callable
 from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass
 from importlib import import_module
+from itertools import islice
 from math import isfinite
 from pathlib import Path
+from random import Random
 from secrets import token_bytes
 from typing import TYPE_CHECKING
 
@@ -29,16 +31,14 @@ from scentline.models.semantic.table import SemanticTableError
 from scentline.models.url import canonical
 from scentline.streams.configuration import ConfigurationError
 from scentline.streams.crawl_settings import AUTO
+from scentline.streams.facts import Access
 from scentline.streams.memory import import_aiohttp, import_faust, uncollected
 from scentline.streams.settings import Settings
 
 if TYPE_CHECKING:
-    from scentline.agents.crawl.run import Status
-from itertools import islice
-from random import Random
+    from scentline.agents.crawl.run import PredicateStatus, Status
 
-from scentline.streams.facts import Access
-
+#: Seeds that are drawn from a log.
 SEEDS = 10
 #: Accepted accesses among whose pages the seeds are drawn.
 DRAWN_FROM = 2_000
@@ -209,31 +209,29 @@ def summary(status: "Status", policy: str) -> dict[str, object]:
 
     ``news`` is in it in the mode "instant", ``revisits`` and ``changes`` where judged pages are visited again.
     """
+    figures = ("ended", "fetched", "requests", "failed", "refused")
     return {
-        "ended": status.ended,
-        "fetched": status.fetched,
-        "requests": status.requests,
-        "failed": status.failed,
-        "refused": status.refused,
+        **{name: getattr(status, name) for name in figures},
         "refused_seeds": sorted(status.refused_seeds),
         "seconds": round(status.seconds, 3),
         "pages_per_second": round(status.pages_per_second, 2),
         "policy": policy,
         "candidates": status.candidates,
-        "predicates": {
-            name: {
-                "hits": predicate.hits,
-                "judged": predicate.judged,
-                "harvest_rate": round(predicate.harvest_rate, 4),
-                "hits_per_request": round(predicate.hits_per_request, 4),
-                "hits_per_minute": round(predicate.hits_per_minute, 1),
-                "lift": None if predicate.lift is None else [round(each, 2) for each in predicate.lift],
-            }
-            for name, predicate in status.predicates.items()
-        },
+        "predicates": {name: _of_predicate(each) for name, each in status.predicates.items()},
         **({} if status.slots is None else {"slots": status.slots._asdict()}),
         **({} if status.news is None else {"news": _rounded(status.news._asdict())}),
         **({} if status.kept_up is None else status.kept_up._asdict()),
+    }
+
+
+def _of_predicate(found: "PredicateStatus") -> dict[str, object]:
+    return {
+        "hits": found.hits,
+        "judged": found.judged,
+        "harvest_rate": round(found.harvest_rate, 4),
+        "hits_per_request": round(found.hits_per_request, 4),
+        "hits_per_minute": round(found.hits_per_minute, 1),
+        "lift": None if found.lift is None else [round(each, 2) for each in found.lift],
     }
 
 

@@ -18,8 +18,8 @@ from scentline.streams.transport.publisher import JournalPublisher, Log
 def open_journal(settings: Settings) -> Journal:
     """Open the data directory's journal for writing and make the topics and tables that are missing.
 
-    Raises `ConfigurationError` where the settings ask for another log than the one embedded there, or for
-    another number of partitions than it has, and where forgetting a user was interrupted.
+    Raises `ConfigurationError` for the settings of another log or number of partitions, and where forgetting a
+    user was interrupted.
     """
     check_nothing_pending(settings.data)
     embedded = f"embedded://{settings.data.absolute()}"

@@ -24,17 +24,16 @@ from scentline.agents.observe.positions import read_positions
 from scentline.agents.operate.control.requests import seeding
 from scentline.agents.operate.control.service import ControlService
 from scentline.agents.operate.inspect.record import entries
+from scentline.agents.worker.backpressure import unabsorbed
 from scentline.agents.worker.roles import ROLES
-from scentline.agents.worker.room import unabsorbed
 from scentline.agents.worker.worker import Worker
-from scentline.streams.app import APP_ID
 from scentline.streams.metrics.endpoint import endpoint
 from scentline.streams.metrics.registry import Metrics
 from scentline.streams.records import Decoder, FetchOrder, RecordError
 from scentline.streams.runtime import Runtime
 from scentline.streams.settings import Settings
 from scentline.streams.stateful import Stateful
-from scentline.streams.topics import EVIDENCE, FETCHES, INTERESTS, SIGHTINGS
+from scentline.streams.topics import APP_ID, EVIDENCE, FETCHES, INTERESTS, SIGHTINGS
 
 #: Seconds between two looks at whether something has come about.
 WAIT_SECONDS = 0.02

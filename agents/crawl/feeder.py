@@ -48,14 +48,12 @@ def packs(
     now: Callable[[], float] = time.time,
     after: int = 0,
 ) -> Iterator[Batch]:
-    """Observe numbered ``lines`` and yield what they came to, in batches of ``size`` accesses and letters.
+    """Observe numbered ``lines`` and yield batches of ``size`` accesses and letters, of at most 20,000 lines.
 
-    What lines up to the number ``after`` came to was sent before: they are observed, since what is made of
-    later lines depends on them, and no more. A batch has 20,000 lines at most.
-
-    The partition is the user's. Origins are (line number, 0) in the stream ``source``, the log's fingerprint:
-    they ascend, so that a log that is fed again is recognised line by line. ``name`` is how dead letters call
-    the log. Where ``lines`` raises `LogFileError`, it is raised after the batch of what was read before.
+    Lines up to the number ``after`` were sent before: they are only observed, since later lines depend on them.
+    The partition is the user's. Origins are (line number, 0) in the stream ``source``, the log's fingerprint.
+    ``name`` is the log's in dead letters. `LogFileError` of ``lines`` is raised after the batch of what was
+    read before.
     """
     batch = Batch()
     gathered = 0
@@ -116,11 +114,10 @@ log = EventLog("observe")
 class Feeder:
     """Sends the accesses of logs to the browse agent and their malformed lines to the dead letters.
 
-    ``backlog`` returns how many messages wait to be absorbed, and ``most`` may; ``progress`` is shown now and
-    then what part of the log was read, None where that is not known. A log is known by its fingerprint. How far
-    it was fed goes to `log-positions` in one batch with what its lines came to, so that each line is sent once,
-    whatever happens. A log that was fed before is read from its start all the same: what is made of a line may
-    depend on those before it.
+    ``backlog`` returns how many messages wait to be absorbed, at most ``most``; ``progress`` is called with the
+    part of the log that was read, None where unknown. How far a log was fed goes to `log-positions` in one
+    batch with its accesses, so each line is sent once. A log that was fed before is read from its start all the
+    same: lines depend on earlier ones.
     """
 
     def __init__(

@@ -22,11 +22,10 @@ LEAST_SHARE = 0.01
 
 
 class Fixed(NamedTuple):
-    """The ``policy`` of a crawl, or its ordering, and what is estimated and counted beside the usual.
+    """The ``policy`` of a crawl, or its ordering, and what it counts beside the usual.
 
-    ``table`` is its table of word vectors, a path or `AUTO`, None without one: the policy's inputs depend on
-    whether there is one, and another one may take its place. ``depth`` is frontier.depth, and ``extras``
-    are the names of settings that are on: what is counted for them begins with the crawl.
+    ``table`` is its table of word vectors, a path or `AUTO`, which another table may replace but not None.
+    ``extras`` are the names of settings that are on.
     """
 
     policy: str
@@ -36,10 +35,10 @@ class Fixed(NamedTuple):
 
 
 def keep_fixed(settings: Settings) -> None:
-    """Note a crawl's fixed settings in its data directory: all of them, or none, wherever this is ended.
+    """Note a crawl's fixed settings in its data directory: all of them, or none, wherever this is interrupted.
 
-    Other processes read them meanwhile: what is noted already is not written again. The policy comes last, for
-    without one there is no crawl. Raises `ConfigurationError` where the crawl there has others.
+    The policy comes last, for without one there is no crawl. Other processes read the files: what is there is
+    not written again. Raises `ConfigurationError` where the crawl there has others.
     """
     data, given = settings.data, _given(settings)
     held = _held(data)
@@ -57,10 +56,7 @@ def keep_fixed(settings: Settings) -> None:
 
 
 def _keep_judges(settings: Settings) -> None:
-    """Note what tells the categories, by its content: under another one the same predicate is another.
-
-    A crawl that had none may be given one, and one without a predicate of categories need not be told again.
-    """
+    """Note the judges of categories, by their contents: under others the same predicate is another one."""
     given, path = _judges(settings.judge), settings.data / JUDGE
     held = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
     if held and given and held != given:
@@ -136,10 +132,7 @@ def of_crawl(settings: Settings) -> Settings:
 
 def _given(settings: Settings) -> Fixed:
     frontier, table = settings.frontier, settings.semantic
-    extras = {
-        "visited_patterns_only": frontier.visited_patterns_only,
-        "revisit": frontier.revisit > 0,
-    }
+    extras = {"visited_patterns_only": frontier.visited_patterns_only, "revisit": frontier.revisit > 0}
     return Fixed(
         policy=frontier.rule,
         table=table if table in (None, AUTO) else str(Path(table).absolute()),

@@ -1,17 +1,27 @@
-"""Following logs that are still written to, through rotation and truncation, and from one run to the next."""
+"""Feeding logs without a crawl, and following those still written to, through rotation and from run to run."""
 
 import asyncio
+import sys
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
+from typing import TextIO
 
-from scentline.agents.crawl.feeder import Feeder
+from scentline.agents.crawl.connect import connect
+from scentline.agents.crawl.directory import make_directory
+from scentline.agents.crawl.feeder import BACKLOG, Backlog, Feeder, nothing_waits
 from scentline.agents.observe.live import NumberedLine, Tail
 from scentline.agents.observe.logfile import LogFile, LogFileError, fingerprint
 from scentline.agents.observe.observer import Observer
+from scentline.agents.observe.positions import read_positions
+from scentline.agents.observe.pseudonym import KEY_FILE, user_key
+from scentline.agents.signals import told_to_end
 from scentline.models.accesslog.recognise import LogFormatError
 from scentline.streams.configuration import ConfigurationError
 from scentline.streams.logging import EventLog
+from scentline.streams.settings import Settings
+from scentline.streams.topics import ACCESSES
 
 #: Seconds between two looks at the logs when nothing is new.
 POLL_SECONDS = 0.25
@@ -28,10 +38,10 @@ def check_followed(sources: Sequence[str]) -> None:
 
 
 class Following:
-    """Follows logs by their paths, all at once, without end.
+    """Follows logs by their paths, all at once, without end; a compressed log is fed once.
 
-    A log that is compressed is a finished one and is fed once. What rotation left of a log beside it, under its
-    name and an ending, is fed where an earlier run had begun with it, and what is newer than that.
+    Rotated files beside a log, with its name and an ending, are fed where an earlier run began one, and newer
+    ones.
     """
 
     def __init__(self, feeder: Feeder, sources: Sequence[str]) -> None:
@@ -63,7 +73,6 @@ class Following:
         self._read.append(_Reading(Tail(path)))
 
     async def _step(self, reading: "_Reading") -> bool:
-        """Take in what is new of a log; return whether there was anything."""
         lines = reading.tail.read()
         if lines is None:
             await self._truncated(reading)
@@ -145,7 +154,6 @@ class _Reading:
 
     @property
     def quiet(self) -> float:
-        """Seconds since something came."""
         return time.monotonic() - self.heard
 
 
@@ -181,3 +189,71 @@ def _lines(path: Path) -> int:
             return sum(1 for _ in found)
     except LogFileError:
         return 0
+
+
+#: Seconds between two lines of progress.
+LINE_SECONDS = 5.0
+
+
+class _Progress:
+    """Writes how far a log was read, every few seconds."""
+
+    def __init__(self, out: TextIO, observer: Observer) -> None:
+        self._out = out
+        self._observer = observer
+        self._last = time.monotonic()
+
+    def __call__(self, part: float | None) -> None:
+        """Write a line if it is time."""
+        self._write(f", {part:.0%} of the log" if part is not None else "")
+
+    def waits(self, why: str) -> None:
+        """Write what is waited for, if it is time."""
+        self._write(f"; {why}")
+
+    def _write(self, more: str) -> None:
+        now = time.monotonic()
+        if now - self._last >= LINE_SECONDS:
+            self._last = now
+            self._out.write(f"{self._observer.lines} lines read{more}\n")
+            self._out.flush()
+
+
+def feed_alone(settings: Settings, sources: Sequence[str], follow: bool = False) -> tuple[Observer, bool]:
+    """Feed logs, or follow them until Ctrl-C or SIGTERM; return the observer with its counts, and whether
+    it was such a signal that ended it.
+
+    Raises `JournalInUseError` while a crawl runs on the directory.
+    """
+    if follow:
+        check_followed(sources)
+    make_directory(settings.data)
+    observer = Observer(settings.observe, user_key(settings.observe, settings.data / KEY_FILE))
+    return observer, asyncio.run(_feed(settings, observer, sources, follow=follow))
+
+
+async def _feed(settings: Settings, observer: Observer, sources: Sequence[str], *, follow: bool) -> bool:
+    async with connect(settings) as log:
+        positions = await read_positions(log.reader, observer.reading)
+        progress = _Progress(sys.stderr, observer)
+        backlog: Backlog = nothing_waits
+        most = BACKLOG
+        if settings.on_kafka:
+            # Imported when it is used: feeding the embedded log has no use for a Kafka client.
+            from scentline.agents.worker.backpressure import Downstream
+
+            downstream = Downstream(settings, log.publisher.partitions(ACCESSES.name), progress.waits)
+            backlog, most = downstream.backlog, downstream.most
+        feeder = Feeder(observer, log.publisher, positions, backlog, progress, most)
+        if follow:
+            return await _follow(feeder, sources)
+        for source in sources:
+            await feeder.feed(source)
+    return False
+
+
+async def _follow(feeder: Feeder, sources: Sequence[str]) -> bool:
+    work = asyncio.ensure_future(Following(feeder, sources).run())
+    with told_to_end(work.cancel), suppress(asyncio.CancelledError):
+        await work
+    return True

@@ -45,19 +45,13 @@ class KeptUp(NamedTuple):
 
 @dataclass(frozen=True)
 class Status:
-    """A crawl's figures; ``fetched`` counts over all runs of the crawl, ``run_fetched`` in this one.
+    """A crawl's figures: ``fetched`` over all its runs, ``run_fetched`` in this one, out of a ``budget`` (0:
+    any number).
 
-    ``requests`` are those for pages that were answered, ``failed`` URLs that brought none. ``refused`` are URLs
-    that are no business of the crawl: files that are no pages, what robots.txt forbids.
-
-    ``slots`` says how hosts' seconds are used, None without a delay between requests.
-
-    ``log_read`` is the part of the log that was read, None while no log is being fed or its size is not known.
-    ``news`` is None but in the mode "instant". ``kept_up`` is None but where judged pages are visited again.
-
-    ``budget`` are the pages to judge, 0 for any number. So many ``seconds_left`` there are by the time or the
-    rate of pages, None where neither is known. The ``refused_seeds`` are those of this run. In the last status
-    ``ended`` says why the crawl ended.
+    ``requests`` were answered, ``failed`` URLs brought no page, ``refused`` ones are not for this crawl.
+    ``log_read`` is the part of a log, None where unknown; ``seconds_left`` are by the time or the rate of
+    pages. ``news`` is only of the mode "instant", ``kept_up`` where pages are visited again, ``slots`` where
+    requests have a delay. The last status has the reason why the crawl ``ended``.
     """
 
     fetched: int
@@ -115,9 +109,7 @@ class Meter:
             log_read=engine.log_read if engine.feeding else None,
             predicates={
                 name: predicate_status(
-                    state,
-                    totals.requests,
-                    60.0 * (state.hits - then.get(name, 0)) / max(1.0, seconds - before),
+                    state, totals.requests, 60.0 * (state.hits - then.get(name, 0)) / max(1.0, seconds - before)
                 )
                 for name, state in harvest.items()
             },
@@ -177,8 +169,7 @@ async def run_crawl(
 ) -> tuple[Status, bool]:
     """Crawl; return the last status and whether the crawl was interrupted before its end.
 
-    ``examiner`` is as in `Worker`.
-    Ctrl-C (SIGINT) and SIGTERM stop it cleanly: what is in flight is ordered again by the next run.
+    Ctrl-C (SIGINT) and SIGTERM stop it cleanly: the next run orders again what was in flight.
     """
     told = asyncio.Event()
     # It is told to end while the engine stops, too.
@@ -198,7 +189,6 @@ async def run_crawl(
 
 
 def _why(engine: Engine, *, told: bool) -> str:
-    """Return why a crawl ended."""
     standing = engine.frontier.standing.take(final=True)
     if standing.state == "spent":
         return standing.spent
@@ -215,7 +205,6 @@ def _stop(engine: Engine, told: asyncio.Event) -> None:
 async def _crawl(
     engine: Engine, meter: Meter, seeds: Sequence[str], logs: Sequence[str], report: Report, follow: bool
 ) -> None:
-    """Crawl until the crawl is finished or the engine is stopped."""
     await engine.seed(seeds)
     if logs:
         await engine.start_feeding(logs, follow)

@@ -3,24 +3,32 @@
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from scentline.agents.crawl.engine import Engine
 from scentline.agents.crawl.run import Report, Status
+from scentline.agents.frontier.metrics import Kept
+from scentline.streams.logging import printable
+
+if TYPE_CHECKING:
+    from rich.console import Group
 
 #: Seconds between two plain lines, and how long these are at most.
 LINE_SECONDS, COLUMNS = 5.0, 100
+#: Newest matches shown on a terminal.
+MATCHES = 8
 
 
 @contextmanager
 def reporter(out: TextIO) -> Iterator[Report]:
     """Give a report function for ``out``, a terminal or not."""
     if out.isatty():
-        # Imported where it is used: it brings rich, 40 ms.
-        from scentline.agents.crawl.terminal import shown_on
+        # Imported where it is used: rich takes 40 ms.
+        from rich.console import Console
+        from rich.live import Live
 
-        with shown_on(out) as report:
-            yield report
+        with Live(console=Console(file=out), transient=False, refresh_per_second=4) as live:
+            yield lambda engine, status: live.update(_view(engine, status))
     else:
         lines = Lines(out)
         yield lines
@@ -118,3 +126,41 @@ def further(status: Status) -> list[str]:
     if keeping is not None:
         found.append(f"{keeping.revisits:,} revisits, {keeping.changes:,} changes")
     return found
+
+
+def _view(engine: Engine, status: Status) -> "Group":
+    from rich.console import Group
+    from rich.table import Table
+    from rich.text import Text
+
+    parts = [
+        clock(status.seconds), progress(status), f"{status.requests:,} requests", f"{status.failed:,} failed",
+        f"{status.refused:,} refused", f"{status.candidates:,} candidates", *further(status),
+        f"{status.in_flight} in flight", *([str(status.slots)] if status.slots else []),
+    ]  # fmt: skip
+    head = Text(ending(status)[0] if status.ended else "  ".join(parts), style="bold")
+    columns = ["predicate", "hits", "judged", "harvest rate", "a request", "a minute", "lately", "lift (95 %)"]
+    current = engine.frontier.revisits.figures()
+    table = Table(*columns, *(["current"] if current else []), box=None)
+    for name, predicate in status.predicates.items():
+        table.add_row(
+            name,
+            str(predicate.hits),
+            str(predicate.judged),
+            f"{predicate.harvest_rate:.1%}",
+            f"{predicate.hits_per_request:.1%}",
+            f"{predicate.hits_per_minute:.0f}",
+            f"{predicate.recent_rate:.1%}",
+            str(predicate.lift or "-"),
+            *([_share(current.get(name))] if current else []),
+        )
+    matches = Text("\n", overflow="ellipsis", no_wrap=True).join(
+        Text(f"{name}  {printable(title or url)}  {printable(url)}")
+        for name, url, title in reversed(engine.harvest.matches[-MATCHES:])
+    )
+    return Group(head, table, Text(), matches)
+
+
+def _share(kept: Kept | None) -> str:
+    """Return how many of the matches there are now are current, by estimate."""
+    return "-" if kept is None else f"{kept.current / kept.matches:.0%} of {kept.matches}"

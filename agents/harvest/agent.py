@@ -223,7 +223,6 @@ class HarvestAgent(Handler[HarvestTableRow]):
         return whole(parts | held or {0: Harvest(self._settings.window_pages, self._settings.window_seconds)})
 
     def _owned(self) -> Iterator[tuple[str, Harvest]]:
-        """Yield the statistics of the predicates whose points are written here."""
         held = self.inbox.shards
         names = {key[1:].decode() for shard in held.values() for key, _ in shard.scan(PREDICATE_PREFIX)}
         for name in names.union(self.stream.parts):

@@ -1,13 +1,12 @@
 """The harvest-rate stream: one a predicate, of the whole crawl, whoever holds which partitions.
 
-Whoever holds a partition of `outcomes` tells on `harvest-parts` what is counted there. Who holds the partition
-of a predicate's name puts the newest parts together (`HarvestParts`) and writes the predicate's points.
+The holder of a partition of `outcomes` writes its counts to `harvest-parts`. The holder of the partition of a
+predicate's name merges the newest parts (`HarvestParts`) and writes the predicate's points.
 
-No point goes back behind an earlier one. A part is told of what is committed, which the partition's next owner
-has too, and a point is made of parts that were told before. So a new owner that has read all parts there are
-knows what each earlier point covered. An earlier owner may not know yet that it is one: of what it appends
-nothing is taken from the new one's first point on (`streams.transport.publisher.Publisher.take_over`), and what
-it put together while the partition was its own, the new one knows too.
+No point goes back behind an earlier one. A part covers only what is committed, which the partition's next owner
+has too, and a point is made of parts that were written before. So a new owner that has read all parts knows
+what each earlier point covered. What an earlier owner appends after the new one's first point is refused
+(`streams.transport.publisher.Publisher.take_over`).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -180,8 +179,8 @@ class HarvestStream(Generic[Row]):
 class HarvestParts:
     """The newest parts of each predicate, by partition; there are ``partitions`` of them at most.
 
-    A part is all that a partition had counted of a predicate, not what came since an earlier one. So parts may
-    come twice, late and in any order: the one of the greatest offset says all that the others do.
+    A part is all that a partition had counted of a predicate, so parts may come twice, late and in any order:
+    the one of the greatest offset holds.
     """
 
     def __init__(self, partitions: int) -> None:

@@ -1,10 +1,8 @@
 """The observe agent: turns raw proxy-log lines into accesses.
 
-Reads `proxy-log`; keeps nothing; writes `accesses`, and malformed lines to `dead-letters` (their place and the
-reason only: a raw line names a user).
-
-Messages are gathered for a moment, sent as packs, then acknowledged. After a crash the unacknowledged messages
-come again, the same facts are emitted with the same origins, and receivers drop them.
+Reads `proxy-log`; keeps nothing; writes `accesses`, and malformed lines to `dead-letters`, only their place and
+the reason. Messages are acknowledged once what they came to was sent; after a crash they come again, and
+receivers drop the facts by their origins.
 """
 
 import asyncio
@@ -25,8 +23,7 @@ from scentline.streams.topics import ACCESSES, PROXY_LOG, Topic
 class Relay:
     """Runs ``handle(outbox, message)`` over a topic; its emissions are sent together every few milliseconds.
 
-    ``handle`` may raise `RecordError`: the message then goes to the dead letters. Where it raises anything else
-    the message is quarantined, and its letter does not quote it: it may name people.
+    A `RecordError` sends the message to the dead letters, any other error quarantines it, without quoting it.
     """
 
     def __init__(
@@ -51,8 +48,7 @@ class Relay:
                 await self.flush()
             elif self._timer is None:
                 self._timer = asyncio.get_running_loop().call_later(
-                    self._runtime.settings.streams.group_seconds,
-                    lambda: self._runtime.spawn(self.flush()),
+                    self._runtime.settings.streams.group_seconds, lambda: self._runtime.spawn(self.flush())
                 )
 
     def _take(self, message: Any) -> None:

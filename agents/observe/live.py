@@ -97,12 +97,11 @@ _CHUNK = 1_048_576
 
 
 class Tail:
-    """Reads a plain file from its start, as far as it is written, and goes on whenever `read` is called.
+    """Reads a plain file from its start, as far as it is written, and continues whenever `read` is called.
 
-    The file is held open: it is the same log when it is renamed. A line counts when its end is there; one of
-    more than 8,192 bytes comes as its first 8,193. ``first`` is the line that the log is known by
-    (`agents.observe.logfile.identifying`), None until it is there. Raises `LogFileError` where the file
-    can't be opened or read.
+    The file stays open when it is renamed. A line counts when its end is there; one of more than 8,192 bytes
+    comes as its first 8,193. ``first`` is the line that identifies the log, None until it is there. Raises
+    `LogFileError`.
     """
 
     def __init__(self, path: Path) -> None:

@@ -88,14 +88,12 @@ class LogFileError(ScentlineError):
 
 
 class LogFile:
-    """The lines of a log: a path, or "-" for standard input; gzip and Zstandard are seen by themselves.
+    """The lines of a log: a path, or "-" for standard input, also compressed with gzip or Zstandard.
 
-    A context manager and, once, an iterator of (line number from 1, raw line). A line of more than 8,192
-    bytes comes as its first 8,193, which no parser takes, and is never held as a whole. ``sample`` has the
-    log's first lines, at most 20, ahead of the iteration, ``first`` is the line that the log is known by
-    (`identifying`), None where there is none; ``size`` is the file's size in bytes, None where it
-    is not known. Raises `LogFileError`: at once for a log that can't be opened, and after its last whole line
-    for one whose compressed data end early or are damaged.
+    A context manager and, once, an iterator of (line number from 1, raw line). A line of more than 8,192 bytes
+    comes as its first 8,193 and is never held as a whole. ``sample`` has the first lines, at most 20, ``first``
+    the line that identifies the log; ``size`` is None where unknown. Raises `LogFileError`: at once for a log
+    that can't be opened, and after its last whole line for damaged data.
     """
 
     def __init__(self, source: str) -> None:

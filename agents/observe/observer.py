@@ -66,19 +66,16 @@ class Counts:
 
 
 class Observer:
-    """Reads the lines of a log one by one and counts what became of them.
+    """Reads the lines of a log one by one and counts them as ``accepted``, ``filtered`` by reason, or
+    ``malformed``.
 
-    Every line is exactly one of ``accepted``, ``filtered`` (by reason: those of `page_view`, then "site" for
-    a path without a site, "url" for a URL that can't be crawled, "secret" for one that can't be without a
-    secret, "elsewhere" for one that is not of the site that ``observe.base_url`` names, those of
-    `Robots.reason`, and "directive" for a head line of the W3C format) and ``malformed``.
+    The reasons are those of `page_view` and `Robots.reason`, "site" for a path without a site, "url" for a URL
+    that can't be crawled, "secret" for one that can't be without a secret, "elsewhere" for one of another site
+    than ``observe.base_url``, and "directive" for a head line of the W3C format.
 
-    What is made of a line depends on the settings, the key and the log's lines up to it, and on nothing else.
-    So each log has an observer of its own (`another`); with "auto" each line may be of any format all the same,
-    and the one that `recognise` found is tried first. ``everywhere`` takes lines and referrers of all hosts,
-    for whoever looks at them alone and tells them apart.
-
-    Raises ValueError when ``observe.base_url`` is no site.
+    The result depends on the settings, the key and the log's lines up to it alone, so each log has an observer
+    of its own (`another`). ``everywhere`` accepts lines and referrers of all hosts. Raises ValueError when
+    ``observe.base_url`` is no site.
     """
 
     def __init__(self, settings: ObserveSettings, key: bytes, *, everywhere: bool = False) -> None:
@@ -187,7 +184,6 @@ class Observer:
         return counted, client
 
     def _identity(self, entry: Entry) -> str:
-        """Return who a line says it is from."""
         return (entry.user if self._settings.user_field else None) or entry.client or entry.user or ""
 
     def identities(self, line: bytes) -> tuple[str, ...]:
@@ -261,7 +257,6 @@ class Observer:
         raise failure or LogLineError(f"of no known format ({', '.join(self._parsers)})")
 
     def _public(self, url: str) -> "_Public | None":
-        """Return the canonical URL without its secrets, None where there is none."""
         found = canonical(url)
         if found is None:
             return None
@@ -290,5 +285,4 @@ def _site(base_url: str | None) -> str | None:
 
 
 def _host(url: str) -> str:
-    """Return host and port of a canonical URL."""
     return url.split("/", 3)[2]

@@ -29,9 +29,8 @@ KEY_FILE = "user-key"
 def user_key(settings: ObserveSettings, kept: Path) -> bytes:
     """Return the key of the pseudonyms from the settings, or else a random one, with a warning.
 
-    An empty key counts as none: pseudonyms made with it could be undone by anyone. The random key is kept in
-    the file ``kept``, for its owner only: a crawl that goes on must call its users by the same names, or it
-    would count their accesses again. Raises `ConfigurationError` where it can't be kept or read.
+    The random key is kept in the file ``kept``, for its owner only: a crawl that continues must give its users
+    the same names. Raises `ConfigurationError` where it can't be kept or read.
     """
     if settings.user_key is not None and settings.user_key.get_secret_value():
         return settings.user_key.get_secret_value().encode()
@@ -55,10 +54,10 @@ def user_key(settings: ObserveSettings, kept: Path) -> bytes:
 
 
 def kept_key(kept: Path) -> bytes | None:
-    """Return the key in a file, None where there is none.
+    """Return the key in a file, None where there is none; it is closed to others than its owner, with a
+    warning.
 
-    One that others than its owner may read or write is closed to them, with a warning. Raises
-    `ConfigurationError` for one that can't be read or closed, or that is empty: anyone could work out the
+    Raises `ConfigurationError` for a key that can't be read or closed, or is empty: anyone could compute the
     pseudonyms.
     """
     try:
@@ -100,8 +99,7 @@ def _close_to_others(kept: Path, number: int) -> None:
 class Pseudonyms:
     """Maps identities to pseudonyms: the first 16 hexadecimal digits of HMAC-SHA256 under ``key``.
 
-    The latest 65,536 are remembered, since users come back within minutes; names beyond 200 characters are not.
-    The key is taken in once.
+    The latest 65,536 are remembered, except names beyond 200 characters.
 
     >>> Pseudonyms(b"key").of("192.0.2.7")
     '25b8e0716cbcc8a0'

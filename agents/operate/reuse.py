@@ -199,11 +199,12 @@ def read(path: Path) -> tuple[State, str]:
 
 
 def import_state(settings: Settings, path: Path, weight: float) -> Imported:
-    """Write what a file says was learned, its counts multiplied by ``weight``, to the topic `evidence`.
+    """Write the contents of a file, its counts multiplied by ``weight``, to the topic `evidence`: all or
+    nothing.
 
-    Everything is written or nothing. Each fact's origin is the file's checksum and its place in the file, so
-    that a file that is given twice counts once. Raises `LearnedStateError` for a file that holds no state, and
-    `JournalInUseError` while a crawl runs on the directory.
+    A fact's origin is the file's checksum and its place there, so a file that is imported twice counts once.
+    Raises `LearnedStateError` for a file without a state, and `JournalInUseError` while a crawl runs on the
+    directory.
     """
     state, checksum = read(path)
     source = f"state/{checksum}"
@@ -242,7 +243,6 @@ def facts(state: State, weight: float) -> Iterator[tuple[str, Prior | Start]]:
 
 
 def _has(journal: Journal, source: str) -> bool:
-    """Return whether the log has facts of a source."""
     decode = Decoder[EvidencePack](EvidencePack)
     for partition in range(journal.partitions(EVIDENCE.name)):
         for entry in entries(journal, EVIDENCE.name, partition):

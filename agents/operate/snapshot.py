@@ -1,8 +1,7 @@
 """Taking a snapshot: topics become a journal, changelogs become tables.
 
-Records keep their offsets, so that the marks in the tables say of the journal what they said of Kafka: a crawl
-can go on from the copy, on the embedded log. A copy that follows what comes is a mirror: a moment behind, and
-each table for itself.
+Records keep their offsets, so the marks in the tables stay true and a crawl can continue from the copy, on the
+embedded log. A copy with ``follow`` is a mirror: a moment behind, and each table for itself.
 """
 
 import shutil
@@ -39,11 +38,12 @@ Progress = Callable[[str], None]
 
 
 def take(settings: Settings, progress: Progress) -> int:
-    """Copy what the crawl at the broker of ``settings`` knows to their data directory; return the records.
+    """Copy what the crawl at the broker knows to the data directory of ``settings``; return the number of
+    records.
 
-    All changelogs are cut at one moment, and topics after it: messages that come meanwhile then count as not
-    absorbed yet, as after a crash. Raises `ConfigurationError` where something is in the directory or a user is
-    just being forgotten, `AdminError` where the broker can't be read.
+    All changelogs are cut at one moment, and topics after it, as after a crash. Raises `ConfigurationError`
+    where the directory is not empty or a user is just being forgotten, `AdminError` where the broker can't be
+    read.
     """
     with closing(follow(settings, progress)) as copied:
         return next(copied)
@@ -157,7 +157,6 @@ class _Copying:
             yield sum(map(len, found.values()))
 
     def _tidy(self) -> None:
-        """Now and then, drop what topics do not keep any more, and note how far the others have come."""
         if time.monotonic() >= self._tidied + TIDY_SECONDS:
             self._tidied = time.monotonic()
             self._journal.drop_expired(time.time())

@@ -34,11 +34,10 @@ Hear: TypeAlias = Callable[[bytes | None, bytes | None], None]
 
 @dataclass(frozen=True)
 class Part(Generic[Agent]):
-    """An agent and its inbox, if it is a stateful one.
+    """An agent, with its inbox if it is a stateful one, and its hooks.
 
-    ``tasks`` run while the worker does; ``hears_predicate`` and ``hears_interests`` are told what every worker
-    hears, and ``hears`` are further topics of which a part hears all, each with what is told keys and values;
-    ``finish`` is what a graceful stop does for it before the inboxes are flushed, ``report`` after.
+    ``tasks`` run while the worker does, the ``hears`` hooks get the messages of topics that every worker reads,
+    ``finish`` runs at a graceful stop before the inboxes are flushed, ``report`` after.
     """
 
     agent: Agent

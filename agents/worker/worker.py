@@ -19,8 +19,8 @@ from scentline.agents.judge.keep.store import KeptPages
 from scentline.agents.judge.predicates import Predicates, check_judges
 from scentline.agents.judge.question import Work
 from scentline.agents.observe.observer import Observer
+from scentline.agents.worker.backpressure import room
 from scentline.agents.worker.roles import MAKERS, Hear, Part, Tools
-from scentline.agents.worker.room import room
 from scentline.models.predicate import parse
 from scentline.streams.app import watch
 from scentline.streams.attempts import ATTEMPTS_FILE, Attempts, Place
@@ -229,7 +229,6 @@ class Worker:
         self.stopped.set()
 
     async def _finish(self) -> None:
-        """Stop what runs beside the streams, and send and commit what was absorbed."""
         try:
             for runtime in self.runtimes.values():
                 await runtime.close()

@@ -16,7 +16,7 @@ from deploy.ports import free_port
 from scentline.agents.offline.process import ServerProcess
 from scentline.agents.operate.control.command import known_predicates, submit
 from scentline.agents.operate.control.requests import ChangePredicate, Seeds, State
-from scentline.agents.operate.topics.lag import lags
+from scentline.agents.operate.topics import lags
 from scentline.streams.configuration import load
 from scentline.streams.topics import OUTCOMES
 from scentline.streams.transport.kafka.admin import Admin

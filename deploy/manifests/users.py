@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from deploy.manifests.topics import CLUSTER
-from scentline.agents.crawl.downstream import REJUDGED
 from scentline.agents.operate.snapshot import LEFT_OUT
+from scentline.agents.worker.backpressure import REJUDGED
 from scentline.streams.topics import APP_ID, INBOXES, TABLES, TOPICS, Topic, changelog_of, group_of
 
 ROLES = tuple(INBOXES)

@@ -25,8 +25,8 @@ ROOT = Path(__file__).parents[2]
 _FORKS = get_context("forkserver")
 _FORKS.set_forkserver_preload([
     "scentline.agents.cli.app", "scentline.agents.operate.control.command", "scentline.agents.crawl.run",
-    "scentline.agents.crawl.feeding", "scentline.models.learner.river_model", "scentline.models.ordering.rank",
-    "river.drift", "river.naive_bayes",
+    "scentline.agents.crawl.following", "scentline.models.learner.river_model",
+    "scentline.models.ordering.rank", "river.drift", "river.naive_bayes",
 ])  # fmt: skip
 # No command finds what another one, or the user, keeps between crawls; fonts are looked through once.
 _CACHE = TemporaryDirectory()

@@ -75,24 +75,10 @@ def test_the_size_of_an_answer_is_told_where_pages_are_visited_again(
     assert told == Visited(line.url, "u", 1.0, None, size)
 
 
-def test_a_line_that_comes_again_is_told_once(shard: Shard[UserRow], agent: BrowseAgent) -> None:
-    first = take_in(shard, agent, access(1.0), access(1.0), access(2.0))
-    again = take_in(shard, agent, access(2.0), access(1.0))
-    assert len(emitted(first, SIGHTINGS)) == 2
-    assert not again
-    assert row(shard).accesses == 2
-
-
 def test_a_late_line_takes_its_place_in_the_users_window(shard: Shard[UserRow], agent: BrowseAgent) -> None:
     messages = take_in(shard, agent, access(3.0), access(1.0), access(2.0))
     assert len(emitted(messages, SIGHTINGS)) == 3
     assert [visit.time for visit in row(shard).window] == [1.0, 2.0, 3.0]
-
-
-def test_users_are_kept_apart(shard: Shard[UserRow], agent: BrowseAgent) -> None:
-    messages = take_in(shard, agent, access(1.0, user="u"), access(1.0, user="v"))
-    assert len(emitted(messages, SIGHTINGS)) == 2
-    assert [row(shard, user).accesses for user in "uv"] == [1, 1]
 
 
 def test_the_window_is_bounded_and_all_accesses_are_counted(shard: Shard[UserRow], agent: BrowseAgent) -> None:

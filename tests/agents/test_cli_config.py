@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
-import pytest
 
 from scentline.streams.records import DeadLetter, encode
 from scentline.streams.topics import DEAD_LETTERS, TOPICS
@@ -41,14 +40,6 @@ def printed(cwd: Path, *arguments: str, **variables: str) -> str:
     return run.stdout
 
 
-def complaint(cwd: Path, *arguments: str, **variables: str) -> str:
-    run = scentline(cwd, *arguments, **variables)
-    assert (run.returncode, run.stdout) == (2, "")
-    assert run.stderr.startswith("scentline: error: ")
-    assert run.stderr.count("\n") == 1
-    return run.stderr.removeprefix("scentline: error: ").strip()
-
-
 def dead_letter(offset: int, value: bytes = b"\x1b[2J\xff", reason: str = "no time\nin it") -> bytes:
     return encode(
         DeadLetter(topic="proxy-log", partition=0, offset=offset, reason=reason, value=value, time=0.5)
@@ -72,27 +63,15 @@ def test_config_show_prints_every_value_with_its_origin(tmp_path: Path) -> None:
     assert "browse.window\t8\tenvironment SCENTLINE_BROWSE__WINDOW" in out
     assert "frontier.policy\tlearned\tdefault" in out
     assert "predicates.ice\thockey\tscentline.toml" in out
-
-
-def test_config_show_writes_json(tmp_path: Path) -> None:
-    values = json.loads(printed(tmp_path, "config", "show", "--json", SCENTLINE_OBSERVE__USER_KEY="hush"))
-    assert values["observe.user_key"] == {
-        "value": "set",
-        "origin": "environment SCENTLINE_OBSERVE__USER_KEY",
-    }
-    assert values["learn.weights"]["value"] == [1.0, 1.0, 1.0, 1.0]
-
-
-def test_config_show_reads_the_file_it_is_given(tmp_path: Path) -> None:
     (tmp_path / "other.toml").write_text("random_seed = 5")
-    assert "random_seed\t5\tother.toml" in printed(tmp_path, "config", "show", "--config", "other.toml")
-
-
-def test_a_wrong_setting_ends_as_one_line_and_status_2(tmp_path: Path) -> None:
-    assert complaint(tmp_path, "config", "show", "--set", "frontier.budgte=1") == (
-        "command line: there is no setting frontier.budgte; did you mean frontier.budget?"
+    shown = printed(
+        tmp_path, "config", "show", "--json", "--config", "other.toml", SCENTLINE_OBSERVE__USER_KEY="hush"
     )
-    assert "frontier.budget can't be 'x'" in complaint(tmp_path, "topics", "list", "--set", "frontier.budget=x")
+    values = json.loads(shown)
+    assert values["random_seed"] == {"value": 5, "origin": "other.toml"}
+    origin = "environment SCENTLINE_OBSERVE__USER_KEY"
+    assert values["observe.user_key"] == {"value": "set", "origin": origin}
+    assert values["learn.weights"]["value"] == [1.0, 1.0, 1.0, 1.0]
 
 
 def test_topics_list_prints_the_topology(tmp_path: Path) -> None:
@@ -108,36 +87,17 @@ def test_topics_list_prints_the_topology(tmp_path: Path) -> None:
 
 def test_dead_letters_are_printed_once_each_and_on_one_line(tmp_path: Path) -> None:
     bury(tmp_path / "data", dead_letter(1), dead_letter(2), dead_letter(1), b"not a letter")
-    lines = printed(tmp_path, "dead-letters", "--data", "data").splitlines()
+    with Journal.open(tmp_path / "data" / "journal"):  # a crawl may be writing it
+        lines = printed(tmp_path, "dead-letters", "--data", "data").splitlines()
     assert len(lines) == 1 + 3
     assert lines[1] == "\t".join(
         ["1970-01-01T00:00:00+00:00", "proxy-log/0@1", r"no time\nin it", r"\x1b[2J\\xff"]
     ).replace("\\\\xff", "\\xff")
     assert lines[3].split("\t")[1] == "dead-letters/0@3"
-
-
-def test_dead_letters_are_written_as_one_json_object_a_line(tmp_path: Path) -> None:
-    bury(tmp_path / "scentline-data", *(dead_letter(number) for number in range(2500)))
-    letters = [json.loads(line) for line in printed(tmp_path, "dead-letters", "--json").splitlines()]
-    assert [letter["offset"] for letter in letters] == list(range(2500))
-    assert letters[0]["reason"] == "no time\nin it"
-
-
-def test_dead_letters_are_read_while_the_log_is_being_written(tmp_path: Path) -> None:
-    bury(tmp_path / "data", dead_letter(1))
-    with Journal.open(tmp_path / "data" / "journal"):
-        assert "proxy-log/0@1" in printed(tmp_path, "dead-letters", "--data", "data")
-
-
-def test_dead_letters_without_a_crawl_say_where_they_looked(tmp_path: Path) -> None:
-    assert "scentline-data/journal" in complaint(tmp_path, "dead-letters")
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_dead_letters_of_a_broker_that_is_not_there_say_so(tmp_path: Path) -> None:
-    assert "127.0.0.1:9: can't connect" in complaint(
-        tmp_path, "dead-letters", "--broker", "kafka://127.0.0.1:9"
-    )
+    bury(tmp_path / "data", *(dead_letter(number) for number in range(10, 2510)))
+    written = printed(tmp_path, "dead-letters", "--data", "data", "--json").splitlines()
+    assert [json.loads(line)["offset"] for line in written[3:]] == list(range(10, 2510))
+    assert json.loads(written[0])["reason"] == "no time\nin it"
 
 
 def test_help_imports_nothing_slow(tmp_path: Path) -> None:
@@ -152,15 +112,6 @@ def test_help_imports_nothing_slow(tmp_path: Path) -> None:
     )  # fmt: skip
     assert "Research" in run.stdout
     assert run.stdout.endswith("slow: set()\n")
-
-
-@pytest.mark.parametrize("command", ["", "config show", "topics list", "dead-letters", "serve-archive"])
-def test_help_shows_the_examples(tmp_path: Path, command: str) -> None:
-    from scentline.agents.cli import load_commands
-
-    shown = printed(tmp_path, *command.split(), "--help")
-    assert load_commands()[command]
-    assert [line for line in load_commands()[command] if line not in shown] == []
 
 
 def archive(path: Path) -> None:
@@ -203,9 +154,3 @@ def test_serve_archive_answers_as_a_proxy_until_it_is_told_to_end(
         _, errors = process.communicate(timeout=PATIENCE)
         assert (process.returncode, errors) == (0, "")
     assert "GET http://example.org/absent" in (tmp_path / "access.log").read_text()
-
-
-def test_serve_archive_names_the_file_it_cannot_read(tmp_path: Path) -> None:
-    (tmp_path / "page.html").write_text("<title>no archive</title>")
-    assert "page.html" in complaint(tmp_path, "serve-archive", "page.html")
-    assert "absent.warc.gz" in complaint(tmp_path, "serve-archive", "absent.warc.gz")

@@ -57,11 +57,8 @@ def test_nothing_that_a_page_holds_reaches_a_terminal_as_it_is(crawl: Path, form
     out = printed(crawl, "matches", "tea", "--format", form)
     assert "HYPERLINK" in out
     assert all(sign.isprintable() for sign in out if sign not in "\n\t")
-
-
-def test_matches_are_written_as_json_that_holds_the_title_as_it_was(crawl: Path) -> None:
-    lines = [json.loads(line) for line in printed(crawl, "matches", "tea", "--format", "jsonl").splitlines()]
-    assert [line["title"] for line in lines] == [HOSTILE, "Tea, hot"]
+    if form == "jsonl":
+        assert [json.loads(line)["title"] for line in out.splitlines()] == [HOSTILE, "Tea, hot"]
 
 
 def test_matches_are_written_as_warc_that_others_read(crawl: Path) -> None:
@@ -91,28 +88,6 @@ def test_a_page_that_is_not_kept_is_said_to_be_missing(crawl: Path, tmp_path: Pa
     )  # fmt: skip
     run = scentline(tmp_path, "matches", "tea", "--format", "warc", "--out", "tea.warc.gz")
     assert (run.returncode, run.stderr) == (0, "2 of 2 pages are no longer kept\n")
-
-
-@each_case(
-    ("arguments", "why"),
-    [
-        (("matches", "coffee"), "no predicate 'coffee'; expected one of tea"),
-        (("matches", "tea", "--format", "csv", "--out", "missing/tea.csv"), "can't be written"),
-        (("classifier", "train", "missing.tsv", "--out", "x"), "missing.tsv: expected a readable TSV file"),
-        (
-            ("classifier", "train", "x.tsv", "--archive", "y.warc", "--out", "x"),
-            "y.warc: there is no such file",
-        ),
-        (("seed", "ftp://a.org/"), "expected an http or https URL"),
-        (("seed", "http://a.org/", "--data", "nowhere"), "nothing there"),
-        (("predicate", "add", "tea2", '"tea'), "never closed"),
-    ],
-)
-def test_what_can_t_be_done_is_said_in_one_line(crawl: Path, arguments: tuple[str, ...], why: str) -> None:
-    run = scentline(crawl, *arguments)
-    assert run.returncode == 2
-    assert why in run.stderr
-    assert "Traceback" not in run.stderr
 
 
 #: Commands that print rows of a crawl, and how many there are of this one.
@@ -166,11 +141,6 @@ def test_rows_are_left_out_that_came_before(crawl: Path) -> None:
     for command in ("harvest", "matches tea"):
         assert printed(crawl, *command.split(), "--format", "jsonl", "--since", "1d")
         assert printed(crawl, *command.split(), "--format", "jsonl", "--since", "2100-01-01") == ""
-    refused = scentline(crawl, "matches", "tea", "--since", "yesterday")
-    assert (refused.returncode, "expected a time" in refused.stderr) == (2, True)
-
-
-def test_the_harvest_is_written_as_csv(crawl: Path) -> None:
     last = list(csv.DictReader(io.StringIO(printed(crawl, "harvest", "--format", "csv"))))[-1]
     assert (last["predicate"], last["pages"], last["hits"]) == ("tea", "3", "2")
     assert float(last["harvest_rate"]) == pytest.approx(2 / 3)
@@ -183,10 +153,6 @@ def test_a_line_of_csv_is_one_line_of_printable_cells_that_are_no_formulas(cells
     (row,) = list(csv.reader([line])) or [[""]]
     for cell, value in zip(row, cells, strict=True):
         assert not isinstance(value, str) or not cell.startswith(("=", "+", "-", "@"))
-
-
-@given(st.text())
-def test_a_line_of_json_is_printable_and_holds_the_text(text: str) -> None:
-    line = json_line({"title": text})
-    assert line.isprintable()
-    assert json.loads(line) == {"title": text}
+    for value in filter(None, cells):
+        text = json_line({"title": value})
+        assert text.isprintable() and json.loads(text) == {"title": value}

@@ -9,8 +9,6 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from rocksdict import Options
 
 from scentline.agents.frontier.steered import Steered
@@ -20,11 +18,9 @@ from scentline.agents.operate.control.requests import (
     MOST_BYTES,
     AddPredicate,
     ChangePredicate,
-    Known,
     RefusedError,
     Request,
     Seeds,
-    carry_out,
     checked,
 )
 from scentline.agents.operate.control.service import ControlService
@@ -42,7 +38,6 @@ from scentline.streams.topics import DEAD_LETTERS, PREDICATES, SIGHTINGS, WATCHI
 from scentline.streams.transport import database
 from scentline.streams.transport.database import JournalMissingError
 from scentline.streams.transport.journal import Journal
-from scentline.streams.transport.publisher import JournalPublisher
 from tests.agents.shards import a_runtime, journal_of
 from tests.cases import each_case
 
@@ -91,7 +86,7 @@ def test_predicates_are_added_changed_and_removed_where_no_crawl_runs(crawled: S
     assert Spool(crawled.data).names() == []
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("request_", "why"),
     [
         (ChangePredicate("ski", share=2.0), "there is no predicate ski here"),
@@ -106,9 +101,9 @@ def test_predicates_are_added_changed_and_removed_where_no_crawl_runs(crawled: S
 def test_a_request_that_makes_no_sense_is_refused_and_changes_nothing(
     crawled: Settings, request_: Request, why: str
 ) -> None:
-    submit(crawled, TEA)
-    submit(crawled, AddPredicate("gone", '"gone"'))
-    submit(crawled, ChangePredicate("gone", state="removed"))
+    if not states(crawled):
+        for known in (TEA, AddPredicate("gone", '"gone"'), ChangePredicate("gone", state="removed")):
+            submit(crawled, known)
     before = states(crawled)
     with pytest.raises(RefusedError, match=why):
         submit(crawled, request_)
@@ -142,46 +137,36 @@ def test_where_no_crawl_ever_was_nothing_is_made(tmp_path: Path) -> None:
 
 def test_seeds_reach_the_frontier(crawled: Settings) -> None:
     submit(crawled, Seeds(("http://a.org/", "http://b.org/")))
-    decode = Decoder[SightingPack](SightingPack)
     with Journal.open(crawled.data / "journal", read_only=True) as journal:
-        facts = [
-            fact
-            for entry in entries(journal, SIGHTINGS.name, 0)
-            for _, _, fact in decode(entry.value or b"").facts
-        ]
+        decode = Decoder[SightingPack](SightingPack)
+        packs = [decode(entry.value or b"") for entry in entries(journal, SIGHTINGS.name, 0)]
+    facts = [fact for pack in packs for _, _, fact in pack.facts]
     assert facts == [Seeded("http://a.org/"), Seeded("http://b.org/")]
 
 
-def test_what_was_asked_before_is_carried_out_first(crawled: Settings) -> None:
-    Spool(crawled.data).put(TEA)
+def test_requests_are_carried_out_in_their_order_and_a_second_time_without_harm(crawled: Settings) -> None:
+    spool = Spool(crawled.data)
+    spool.put(TEA)
     submit(crawled, ChangePredicate("tea", share=7.0))
     assert states(crawled)["tea"] == ('"tea"', 7.0, "active")
-
-
-def test_that_kept_pages_are_of_concern_is_part_of_the_definition_and_stays_so(crawled: Settings) -> None:
-    submit(crawled, TEA)
     assert not known_predicates(crawled)["tea"].kept
+    # That kept pages are of concern is part of the definition, and stays so.
     for request in (msgspec.structs.replace(TEA, kept=True), TEA, ChangePredicate("tea", share=3.0)):
         submit(crawled, request)
-        assert known_predicates(crawled)["tea"].kept
+        once = known_predicates(crawled)
+        submit(crawled, request)
+        assert known_predicates(crawled) == once
+        assert once["tea"].kept
 
 
-@given(
-    st.sampled_from(
-        [
-            TEA,
-            AddPredicate("tea", '"tea"', kept=True),
-            ChangePredicate("tea", share=3.0),
-            ChangePredicate("tea", state="paused"),
-        ]
-    )
-)
-def test_a_request_that_is_carried_out_again_after_a_crash_comes_to_the_same(request_: Request) -> None:
-    known = {"tea": PredicateDefinition(name="tea", expression='"tea"')}
-    once = carry_out(request_, Known(known, Steered()), lambda topic: 1, None, 0.0).defines
-    assert once is not None
-    again = carry_out(request_, Known({"tea": once}, Steered()), lambda topic: 1, None, 1.0).defines
-    assert again == once
+def test_a_request_is_seen_whole_or_not_at_all(tmp_path: Path) -> None:
+    spool = Spool(tmp_path)
+    name = spool.put(TEA)
+    (tmp_path / DIRECTORY / "1.json.part").write_bytes(b"half of")
+    assert spool.names() == [name]
+    assert spool.wait(name, 0.1) is None
+    spool.tidy()
+    assert [path.name for path in (tmp_path / DIRECTORY).iterdir()] == [f"{name}.json"]
 
 
 # in a running crawl
@@ -190,13 +175,12 @@ def test_a_request_that_is_carried_out_again_after_a_crash_comes_to_the_same(req
 def looked(runtime: Runtime) -> Predicates:
     """Have a crawl's control look at the spool; return the predicates as the other agents hear of them."""
     found = Predicates()
-    assert isinstance(runtime.publisher, JournalPublisher)
-    journal = runtime.publisher._journal
+    journal = journal_of(runtime)
+
+    def hear(key: bytes | None, value: bytes | None) -> None:
+        found.hear(key, value)
 
     async def look() -> None:
-        def hear(key: bytes | None, value: bytes | None) -> None:
-            found.hear(key, value)
-
         broadcast = Broadcast(journal, PREDICATES.name, hear, runtime.fail)
         await broadcast.start()
         await ControlService(runtime, found, Steered(), journal.sync, dict).look()
@@ -210,12 +194,18 @@ def test_a_crawl_carries_out_what_waits_in_its_order(runtime: Runtime) -> None:
     spool = Spool(runtime.settings.data)
     for request in (TEA, ChangePredicate("tea", share=3.0), ChangePredicate("tea", state="paused")):
         spool.put(request)
+    unjudged = spool.put(AddPredicate("sport", 'category("Sport")'))
     found = looked(runtime)
+    with pytest.raises(RefusedError, match="needs a judge of categories"):
+        spool.wait(unjudged, 1)
     assert found.definitions["tea"] == PredicateDefinition(
         name="tea", expression='"tea"', share=3.0, state="paused"
     )
     assert list(found.active) == ["tea"]
     assert spool.names() == []
+    spool.put(ChangePredicate("tea", state="removed"))
+    removed = looked(runtime)
+    assert (removed.active, removed.definitions["tea"].state) == ({}, "removed")
 
 
 def test_a_request_is_removed_when_the_disk_has_what_came_of_it(synced: Options, runtime: Runtime) -> None:
@@ -223,11 +213,8 @@ def test_a_request_is_removed_when_the_disk_has_what_came_of_it(synced: Options,
     removals: list[int] = []
 
     def seen(event: str, arguments: tuple[Any, ...]) -> None:
-        if (
-            event == "os.remove"
-            and str(arguments[0]).startswith(directory)
-            and str(arguments[0]).endswith(".json")
-        ):
+        path = str(arguments[0]) if event == "os.remove" else ""
+        if path.startswith(directory) and path.endswith(".json"):
             found = re.search(r"rocksdb.wal.synced COUNT : (\d+)", synced.get_statistics() or "")
             assert found is not None
             removals.append(int(found[1]))
@@ -253,63 +240,24 @@ def test_of_those_who_look_the_newest_is_heard_and_no_disk_is_waited_for(
     assert "rocksdb.wal.synced COUNT : 0" in (synced.get_statistics() or "")
 
 
-def test_a_predicate_that_is_removed_judges_no_more(runtime: Runtime) -> None:
+def test_a_file_that_is_no_request_is_refused_and_the_rest_goes_on(runtime: Runtime) -> None:
+    rubbish = [
+        b"", b"{}", b"\xff\xfe", b"[1]", b'{"type":"add","name":"a b","expression":"x"}',
+        b"x" * (MOST_BYTES + 1), b'{"a":' + b"[" * 20_000,
+    ]  # fmt: skip
     spool = Spool(runtime.settings.data)
     spool.put(TEA)
-    spool.put(ChangePredicate("tea", state="removed"))
-    found = looked(runtime)
-    assert found.active == {}
-    assert found.definitions["tea"].state == "removed"
-
-
-def test_a_predicate_that_asks_for_a_category_which_nobody_tells_is_refused(runtime: Runtime) -> None:
-    spool = Spool(runtime.settings.data)
-    name = spool.put(AddPredicate("sport", 'category("Sport")'))
-    assert looked(runtime).active == {}
-    with pytest.raises(RefusedError, match="needs a judge of categories"):
-        spool.wait(name, 1)
-
-
-@pytest.mark.parametrize(
-    "data",
-    [
-        b"",
-        b"{}",
-        b"\xff\xfe",
-        b"[1]",
-        b'{"type":"add","name":"a b","expression":"x"}',
-        b"x" * (MOST_BYTES + 1),
-        b'{"a":' + b"[" * 20_000,
-    ],
-    ids=["empty", "untagged", "not UTF-8", "an array", "a bad name", "huge", "deep"],
-)
-def test_a_file_that_is_no_request_is_refused_and_the_rest_goes_on(runtime: Runtime, data: bytes) -> None:
-    spool = Spool(runtime.settings.data)
-    spool.put(TEA)
-    (runtime.settings.data / DIRECTORY / "00000.json").write_bytes(data)
+    for number, data in enumerate(rubbish):
+        (runtime.settings.data / DIRECTORY / f"0000{number}.json").write_bytes(data)
     assert list(looked(runtime).active) == ["tea"]
     assert spool.names() == []
-    with pytest.raises(RefusedError):
-        spool.wait("00000", 1)
-    assert isinstance(runtime.publisher, JournalPublisher)
-    (entry,) = runtime.publisher._journal.read(DEAD_LETTERS.name, 0, 0, 10)
-    letter = Decoder[DeadLetter](DeadLetter)(entry.value or b"")
-    assert (letter.topic, letter.value, letter.why) == ("requests", data[:LETTER_BYTES], "unreadable")
-    assert letter.reason.startswith("00000: the request can't be read: ")
-
-
-def test_a_request_is_seen_whole_or_not_at_all(tmp_path: Path) -> None:
-    spool = Spool(tmp_path)
-    name = spool.put(TEA)
-    (tmp_path / DIRECTORY / "1.json.part").write_bytes(b"half of")
-    assert spool.names() == [name]
-    spool.tidy()
-    assert [path.name for path in (tmp_path / DIRECTORY).iterdir()] == [f"{name}.json"]
-
-
-def test_who_waits_for_a_crawl_that_takes_nothing_up_is_told_so(tmp_path: Path) -> None:
-    spool = Spool(tmp_path)
-    assert spool.wait(spool.put(TEA), 0.1) is None
+    entries = journal_of(runtime).read(DEAD_LETTERS.name, 0, 0, 10)
+    for number, (data, entry) in enumerate(zip(rubbish, entries, strict=True)):
+        with pytest.raises(RefusedError):
+            spool.wait(f"0000{number}", 1)
+        letter = Decoder[DeadLetter](DeadLetter)(entry.value or b"")
+        assert (letter.topic, letter.value, letter.why) == ("requests", data[:LETTER_BYTES], "unreadable")
+        assert letter.reason.startswith(f"0000{number}: the request can't be read: ")
 
 
 # definitions on the topic

@@ -5,7 +5,8 @@ import gzip
 import os
 import shutil
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -63,14 +64,21 @@ class Crawl:
         with open_journal(self.settings) as journal:
             asyncio.run(run(self.feeder(journal)))
 
-    def follow(self, steps: Callable[["Crawl"], Awaitable[None]], *sources: Path) -> None:
-        """Follow, while ``steps`` are taken, until they end."""
+    def follow(self, *steps: "int | Callable[[], object]", sources: Sequence[Path] = ()) -> None:
+        """Follow logs while steps are taken: a number is of accesses to wait for, all else is done at once."""
+
+        async def take() -> None:
+            for step in steps:
+                if isinstance(step, int):
+                    while self.observer.accepted < step:
+                        await asyncio.sleep(0.005)
+                else:
+                    step()
 
         async def run(feeder: Feeder) -> None:
-            work = asyncio.ensure_future(
-                Following(feeder, [str(source) for source in sources or (self.log,)]).run()
-            )
-            done = asyncio.ensure_future(asyncio.wait_for(asyncio.ensure_future(steps(self)), PATIENCE))
+            paths = [str(source) for source in sources or (self.log,)]
+            work = asyncio.ensure_future(Following(feeder, paths).run())
+            done = asyncio.ensure_future(asyncio.wait_for(take(), PATIENCE))
             await asyncio.wait((work, done), return_when=asyncio.FIRST_COMPLETED)
             if work.done():
                 done.cancel()
@@ -81,6 +89,16 @@ class Crawl:
 
         with open_journal(self.settings) as journal:
             asyncio.run(run(self.feeder(journal)))
+
+    def append(self, data: bytes, path: Path | None = None) -> Callable[[], object]:
+        def step() -> None:
+            with (path or self.log).open("ab") as file:
+                file.write(data)
+
+        return step
+
+    def beside(self, name: str) -> Path:
+        return self.log.with_name(f"access.log.{name}")
 
     def sent(self) -> Counter[str]:
         """Return how often each page's access was sent, repeats included."""
@@ -110,58 +128,26 @@ def crawl(tmp_path: Path) -> Crawl:
     return Crawl(tmp_path)
 
 
-async def reached(crawl: Crawl, number: int) -> None:
-    while crawl.observer.accepted < number:
-        await asyncio.sleep(0.005)
-
-
-def append(path: Path, data: bytes) -> None:
-    with path.open("ab") as file:
-        file.write(data)
-
-
 def test_lines_come_as_they_are_written_and_a_line_counts_when_it_ends(crawl: Crawl) -> None:
-    crawl.log.write_bytes(lines(3) + line(3)[:40])
-
-    async def steps(crawl: Crawl) -> None:
-        await reached(crawl, 3)
-        append(crawl.log, line(3)[40:])
-        await reached(crawl, 4)
-        append(crawl.log, lines(4, 200))
-        await reached(crawl, 200)
-
-    crawl.follow(steps)
+    crawl.log.write_bytes(b"")
+    half, rest = line(3)[:40], line(3)[40:]
+    crawl.follow(crawl.append(lines(3) + half), 3, crawl.append(rest), 4, crawl.append(lines(4, 200)), 200)
     assert crawl.sent() == pages(200)
     assert crawl.letters() == 0
-
-
-def test_a_log_that_is_empty_at_first_is_followed(crawl: Crawl) -> None:
-    crawl.log.write_bytes(b"")
-
-    async def steps(crawl: Crawl) -> None:
-        await asyncio.sleep(0.05)
-        append(crawl.log, lines(2))
-        await reached(crawl, 2)
-
-    crawl.follow(steps)
-    assert crawl.sent() == pages(2)
 
 
 def test_rotation_by_renaming_loses_and_repeats_nothing(crawl: Crawl) -> None:
     crawl.log.write_bytes(lines(5))
 
-    async def steps(crawl: Crawl) -> None:
-        await reached(crawl, 5)
-        for turn in range(1, 4):
-            rotated = crawl.log.with_name(f"access.log.{turn}")
-            crawl.log.rename(rotated)
-            append(rotated, lines(10 * turn, 10 * turn + 5))  # the server has not noticed yet
-            await asyncio.sleep(0.02)
-            crawl.log.write_bytes(lines(10 * turn + 5, 10 * turn + 9))
-            append(rotated, line(10 * turn + 9))
-            await reached(crawl, 5 + 10 * turn)
+    def rotate(turn: int) -> None:
+        rotated = crawl.beside(f"{turn}")
+        crawl.log.rename(rotated)
+        crawl.append(lines(10 * turn, 10 * turn + 5), rotated)()  # the server has not noticed yet
+        crawl.log.write_bytes(lines(10 * turn + 5, 10 * turn + 9))
+        crawl.append(line(10 * turn + 9), rotated)()
 
-    crawl.follow(steps)
+    turns = [step for turn in range(1, 4) for step in (partial(rotate, turn), 5 + 10 * turn)]
+    crawl.follow(5, *turns)
     assert crawl.sent() == pages(5) + pages(10, 40)
 
 
@@ -171,49 +157,31 @@ def test_a_renamed_log_is_left_when_nothing_comes_any_more(
     monkeypatch.setattr(following, "QUIET_SECONDS", 0.02)
     crawl.log.write_bytes(lines(5))
 
-    async def steps(crawl: Crawl) -> None:
-        await reached(crawl, 5)
-        append(crawl.log, line(5).rstrip())
-        crawl.log.rename(crawl.log.with_name("access.log.1"))
+    def rotate() -> None:
+        crawl.append(line(5).rstrip())()
+        crawl.log.rename(crawl.beside("1"))
         crawl.log.write_bytes(lines(6, 8))
-        await reached(crawl, 8)
 
-    crawl.follow(steps)
+    crawl.follow(5, rotate, 8)
     assert crawl.sent() == pages(8)
 
 
 def test_copying_and_truncating_loses_and_repeats_nothing(crawl: Crawl) -> None:
     crawl.log.write_bytes(lines(5))
 
-    async def steps(crawl: Crawl) -> None:
-        await reached(crawl, 5)
-        append(crawl.log, lines(5, 5000))
-        shutil.copy(crawl.log, crawl.log.with_name("access.log.1"))
+    def rotate() -> None:
+        crawl.append(lines(5, 5000))()
+        shutil.copy(crawl.log, crawl.beside("1"))
         os.truncate(crawl.log, 0)
-        append(crawl.log, lines(5000, 5010))
-        while set(seen(crawl)) != set(range(5010)):
-            await asyncio.sleep(0.01)
+        crawl.append(lines(5000, 5010))()
 
-    crawl.follow(steps)
+    crawl.follow(5, rotate, 5015)  # the first five are read again in the copy
     assert crawl.sent() == pages(5010)
-
-
-def seen(crawl: Crawl) -> list[int]:
-    with Journal.open(crawl.settings.data / "journal") as journal:
-        return [int(access.url.rpartition("/")[2]) for access in accesses(journal)]
 
 
 def test_a_log_that_is_truncated_and_at_once_longer_than_before_is_noticed(crawl: Crawl) -> None:
     crawl.log.write_bytes(lines(5))
-
-    async def steps(crawl: Crawl) -> None:
-        await reached(crawl, 5)
-        with crawl.log.open("r+b") as file:
-            file.truncate(0)
-            file.write(lines(100, 200))
-        await reached(crawl, 105)
-
-    crawl.follow(steps)
+    crawl.follow(5, lambda: crawl.log.write_bytes(lines(100, 200)), 105)
     assert crawl.sent() == pages(5) + pages(100, 200)
 
 
@@ -223,57 +191,46 @@ def test_several_logs_are_followed_at_once_and_finished_ones_are_fed(crawl: Craw
     other.write_bytes(lines(10, 11))
     packed.write_bytes(gzip.compress(lines(20, 30)))
     squeezed.write_bytes(zstandard.compress(lines(30, 35)) + zstandard.compress(lines(35, 40)))
-
-    async def steps(crawl: Crawl) -> None:
-        for number in range(1, 10):
-            append(crawl.log, line(number))
-            append(other, line(10 + number))
-            await reached(crawl, 22 + 2 * number)
-
-    crawl.follow(steps, crawl.log, packed, squeezed, other)
+    steps = [(crawl.append(line(n)), crawl.append(line(10 + n), other), 22 + 2 * n) for n in range(1, 10)]
+    crawl.follow(*(step for turn in steps for step in turn), sources=(crawl.log, packed, squeezed, other))
     assert crawl.sent() == pages(40)
 
 
 def test_a_restart_goes_on_where_it_was(crawl: Crawl) -> None:
     crawl.log.write_bytes(lines(100))
-
-    async def all_there(crawl: Crawl) -> None:
-        await reached(crawl, crawl.log.read_bytes().count(b"\n"))
-
-    crawl.follow(all_there)
-    append(crawl.log, lines(100, 150) + b"no line\n")
-    crawl.follow(lambda crawl: reached(crawl, 150))
-    append(crawl.log, lines(150, 160))
-    crawl.follow(lambda crawl: reached(crawl, 160))
+    crawl.follow(100)
+    crawl.append(lines(100, 150) + b"no line\n")()
+    crawl.follow(150)
+    crawl.append(lines(150, 160))()
+    crawl.follow(160)
     assert crawl.sent() == pages(160)
     assert crawl.letters() == 1
 
 
 def test_what_was_rotated_while_nobody_followed_is_read_first(crawl: Crawl) -> None:
     crawl.log.write_bytes(lines(10))
-    older = crawl.log.with_name("access.log.3.gz")
+    older, second, first = (crawl.beside(name) for name in ("3.gz", "2.gz", "1"))
     older.write_bytes(gzip.compress(lines(1000, 1010)))
     os.utime(older, (1.0, 1.0))
-    crawl.follow(lambda crawl: reached(crawl, 10))
-    second, first = crawl.log.with_name("access.log.2.gz"), crawl.log.with_name("access.log.1")
+    crawl.follow(10)
     second.write_bytes(gzip.compress(lines(15)))
     first.write_bytes(lines(15, 25))
     os.utime(second, (2.0, 2.0))
     os.utime(first, (3.0, 3.0))
     crawl.log.write_bytes(lines(25, 30))
-    crawl.follow(lambda crawl: reached(crawl, 30))
+    crawl.follow(30)
     assert crawl.sent() == pages(30)
-    crawl.follow(lambda crawl: reached(crawl, 5))
+    crawl.follow(5)
     assert crawl.sent() == pages(30)
 
 
 def test_a_broken_file_beside_the_log_is_passed_over(crawl: Crawl) -> None:
     crawl.log.write_bytes(lines(10))
-    crawl.follow(lambda crawl: reached(crawl, 10))
-    crawl.log.rename(crawl.log.with_name("access.log.1"))
-    crawl.log.with_name("access.log.2.gz").write_bytes(gzip.compress(lines(10))[:-9])
+    crawl.follow(10)
+    crawl.log.rename(crawl.beside("1"))
+    crawl.beside("2.gz").write_bytes(gzip.compress(lines(10))[:-9])
     crawl.log.write_bytes(lines(10, 20))
-    crawl.follow(lambda crawl: reached(crawl, 10))
+    crawl.follow(10)
     assert crawl.sent() == pages(20)
 
 
@@ -291,7 +248,7 @@ def test_a_log_fed_twice_is_sent_once_whatever_it_is_called_and_packed(crawl: Cr
 def test_a_last_line_without_an_end_is_read_again_when_it_has_one(crawl: Crawl) -> None:
     crawl.log.write_bytes(lines(5) + line(5)[:60])
     crawl.feed(crawl.log)
-    append(crawl.log, line(5)[60:] + lines(6, 8))
+    crawl.append(line(5)[60:] + lines(6, 8))()
     crawl.feed(crawl.log)
     assert crawl.sent() == pages(8)
 
@@ -335,7 +292,7 @@ def test_what_can_not_be_followed_is_told_at_once(crawl: Crawl, tmp_path: Path) 
     with pytest.raises(ConfigurationError, match="standard input"):
         check_followed(["access.log", "-"])
     with pytest.raises(LogFileError, match=r"absent\.log can't be opened"):
-        crawl.follow(lambda crawl: asyncio.sleep(5), tmp_path / "absent.log")
+        crawl.follow(1, sources=(tmp_path / "absent.log",))
 
 
 def test_the_lines_of_a_tail_are_those_of_the_file(tmp_path: Path) -> None:

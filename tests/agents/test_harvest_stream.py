@@ -2,9 +2,8 @@
 
 import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from random import Random
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import faust
 import msgspec
@@ -39,10 +38,7 @@ SETTINGS = Settings(harvest=HarvestSettings(interval_seconds=1e6))
 Table: TypeAlias = Shard[HarvestTableRow]
 
 
-@dataclass(frozen=True)
-class Page:
-    """A page that was judged."""
-
+class Page(NamedTuple):
     verdict: dict[str, bool]
     time: float
     explored: bool
@@ -82,9 +78,6 @@ class Broker:
         self._open = False
         self._more = asyncio.Event()
 
-    def fail(self, error: BaseException) -> None:
-        self.failures.append(error)
-
     async def pause(self, before: str = "") -> None:
         """Come to where a worker may be frozen: it goes on when the scheduler says so."""
         if not self._open:
@@ -96,13 +89,11 @@ class Broker:
                 del self.gates[gate]
 
     def let_go(self, but: "asyncio.Future[None] | None" = None) -> None:
-        """Let everybody go on to the next pause."""
         for gate in self.gates:
             if gate is not but and not gate.done():
                 gate.set_result(None)
 
     def open_gates(self) -> None:
-        """Let everybody go on from now on."""
         self._open = True
         self.let_go()
 
@@ -140,9 +131,7 @@ class Way:
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
         self._epochs: dict[int, int] = {}
-
-    def partitions(self, topic: str) -> int:
-        return self._broker.partitions(topic)
+        self.partitions = broker.partitions
 
     async def send_all(self, entries: Sequence[Message]) -> None:
         await self._broker.pause()
@@ -175,25 +164,20 @@ class Way:
 
 
 class Inbox:
-    """What the stream sees of the inbox of a worker."""
-
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
         self.topic = OUTCOMES
         self.shards: dict[int, Table] = {}
 
     def owns(self, shard: Table) -> bool:
-        """Return what a worker that looks at its session finds: the truth of the moment."""
         return self._broker.holders.get(shard.partition) is shard
 
 
 class Worker:
-    """A worker that plays harvest."""
-
     def __init__(self, app: faust.App, broker: Broker) -> None:
         self._broker = broker
         self.inbox = Inbox(broker)
-        runtime = Runtime(app, SETTINGS, Way(broker), broker.fail, lambda: NOW)
+        runtime = Runtime(app, SETTINGS, Way(broker), broker.failures.append, lambda: NOW)
         reader: Any = broker
         inbox: Any = self.inbox
         self.stream = HarvestStream[HarvestTableRow](runtime, reader, inbox, committed_parts)
@@ -201,14 +185,12 @@ class Worker:
         self._telling: asyncio.Task[None] | None = None
 
     def take(self, partition: int) -> None:
-        """Come to hold a partition, with all that was committed of its table."""
         self.lose(partition)
         store = Rows(self._broker.tables[partition].rows)
         shard: Table = Shard(partition, f"{OUTCOMES.name}/{partition}", store, Codec(HarvestTableRow), 100)
         self.inbox.shards[partition] = self._broker.holders[partition] = shard
 
     def lose(self, partition: int) -> None:
-        """Hear that a partition is no longer held."""
         if self.inbox.shards.pop(partition, None) is not None:
             self.stream.lost(partition)
 
@@ -245,7 +227,6 @@ class World:
     # what may happen
 
     def absorb(self) -> None:
-        """Have who holds a partition count a page, and commit or not."""
         self.count(self._random.randrange(PARTITIONS), commit=self._random.random() < 0.6)
 
     def count(self, partition: int, *, commit: bool) -> bool:
@@ -270,9 +251,6 @@ class World:
             shard.landed()
         return more
 
-    def tell(self) -> None:
-        self._random.choice(self.workers).tell()
-
     def go_on(self) -> None:
         """Let a worker that stands still go on; some stand still for long, and don't know what they lost."""
         gates = [gate for gate in self.broker.gates if not gate.done()]
@@ -291,12 +269,12 @@ class World:
         to.take(partition)
 
     def hear(self) -> None:
+        """Have a worker hear that it lost a partition."""
         if self._unaware:
             worker, partition = self._unaware.pop(self._random.randrange(len(self._unaware)))
             worker.lose(partition)
 
     async def kill(self) -> None:
-        """End a worker in the middle of whatever it does."""
         number = self._random.randrange(WORKERS)
         dead, self.workers[number] = self.workers[number], Worker(self._app, self.broker)
         await dead.die()
@@ -306,8 +284,9 @@ class World:
                 self._give(partition)
 
     async def run(self, steps: int) -> None:
-        """Have anything happen, then let all come to rest."""
-        may: list[Callable[[], None]] = [self.absorb, self.tell, self.go_on, self.move, self.hear]
+        may: list[Callable[[], None]] = [
+            self.absorb, lambda: self._random.choice(self.workers).tell(), self.go_on, self.move, self.hear,
+        ]  # fmt: skip
         for _ in range(steps):
             if self._random.random() < 0.03:
                 await self.kill()
@@ -335,7 +314,6 @@ class World:
     # what should be
 
     def recount(self, predicate: str, covers: Mapping[int, int]) -> Harvest:
-        """Return the statistics of the pages that are covered."""
         states = []
         for partition, offset in sorted(covers.items()):
             state = Harvest(WINDOW, SECONDS)
@@ -345,13 +323,8 @@ class World:
             states.append(state)
         return merged(states)
 
-    def whole(self, predicate: str) -> Harvest:
-        """Return the statistics of all pages there are."""
-        return self.recount(predicate, {n: len(log) - 1 for n, log in self.logs.items()})
-
 
 async def breath() -> None:
-    """Let whoever can go on do so."""
     for _ in range(4):
         await asyncio.sleep(0)
 
@@ -359,13 +332,6 @@ async def breath() -> None:
 @pytest.fixture(scope="module")
 def app(tmp_path_factory: pytest.TempPathFactory) -> faust.App:
     return create_app(Settings(data=tmp_path_factory.mktemp("app")))
-
-
-async def played(app: faust.App, random: Random, pages: list[Page], steps: int) -> World:
-    world = World(app, random, pages)
-    await world.run(steps)
-    assert world.broker.failures == []
-    return world
 
 
 PAGES = st.lists(
@@ -385,7 +351,13 @@ PAGES = st.lists(
 def test_points_are_of_the_whole_count_each_page_once_and_never_go_back(
     app: faust.App, pages: list[Page], steps: int, seed: int
 ) -> None:
-    world = asyncio.run(played(app, Random(seed), pages, steps))
+    async def played() -> World:
+        world = World(app, Random(seed), pages)
+        await world.run(steps)
+        assert world.broker.failures == []
+        return world
+
+    world = asyncio.run(played())
     points = [point for partition in range(PARTITIONS) for point in world.broker.points[partition]]
     last: dict[str, HarvestPoint] = {}
     for point in points:
@@ -401,14 +373,14 @@ def test_points_are_of_the_whole_count_each_page_once_and_never_go_back(
         assert point.rate_by_pages == expected.rate_by_pages
         assert point.rate_by_time == expected.rate_by_time(NOW)
     told = {name: (point.pages, point.hits, point.rate_by_pages) for name, point in last.items()}
-    wholes = {name: world.whole(name) for name in PREDICATES}
+    ends = {number: len(log) - 1 for number, log in world.logs.items()}
+    wholes = {name: world.recount(name, ends) for name in PREDICATES}
     assert told == {
         name: (whole.pages, whole.hits, whole.rate_by_pages) for name, whole in wholes.items() if whole.pages
     }
 
 
-def test_each_predicate_has_an_owner_and_some_share_one() -> None:
-    assert {partition_of(name, PARTITIONS) for name in PREDICATES} == set(range(PARTITIONS))
+assert {partition_of(name, PARTITIONS) for name in PREDICATES} == set(range(PARTITIONS))
 
 
 async def thawed_late(app: faust.App) -> list[int]:

@@ -10,17 +10,15 @@ import numpy as np
 import pytest
 
 from scentline.agents.learn.rows import ModelRow, model_key
-from scentline.agents.operate.inspect.expectations import STEP, Expectations
-from scentline.agents.operate.inspect.learning import (
-    FRESH_SECONDS,
-    MOST_SPEAKING,
-    WANTED_SECONDS,
+from scentline.agents.operate.inspect.expectations import (
+    STEP,
+    Expectations,
     Latest,
-    Learning,
     combined,
     latest_inputs,
     users_part,
 )
+from scentline.agents.operate.inspect.learning import FRESH_SECONDS, MOST_SPEAKING, WANTED_SECONDS, Learning
 from scentline.agents.operate.inspect.teaching import Taught
 from scentline.models.learner.inputs import INPUTS, NAMES, Vector
 from scentline.models.learner.lifts import PRIOR_PAGES, base_rate, log_lift

@@ -53,17 +53,3 @@ def test_an_error_of_the_log_comes_after_its_lines() -> None:
         return seen
 
     assert asyncio.run(follow()) == [(1, b"line")]
-
-
-def test_giving_up_does_not_wait_for_the_log() -> None:
-    source: queue.Queue[Line | None] = queue.Queue()
-
-    async def follow() -> None:
-        task = asyncio.ensure_future(anext(live_lines(of(source))))
-        await asyncio.sleep(0)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-
-    asyncio.run(follow())
-    source.put(None)

@@ -85,9 +85,6 @@ def test_a_log_that_tells_no_client_or_that_people_share_an_address_in_is_read_a
         lines = [(START + n, squid(START + n / 50, client, f"u{n}", "http://a.org/")) for n in range(900)]
         _, found = observed(iter(lines), **given)
         assert len({access.user for access in found}) == 900
-
-
-def test_the_user_field_may_be_left_alone() -> None:
     _, found = observed(flood(1, 300), user_field=False)
     assert len({access.user for access in found}) == 1
 

@@ -37,56 +37,47 @@ from scentline.streams.metrics.catalogue import (
     WAITS,
     Metric,
 )
-from scentline.streams.metrics.registry import MOST_PREDICATES, OTHER, Reading
+from scentline.streams.metrics.registry import Reading
 from scentline.streams.records import FetchOrder, encode
 from scentline.streams.runtime import Runtime
 from scentline.streams.settings import Settings
 from tests.agents.loopback import fixed, serving
 from tests.agents.loopback import settings as fetch_settings
 from tests.agents.shards import a_runtime, journal_of
-from tests.cases import each_case
 
 NOW = 1000.0
 WEB = Path(scentline.agents.fetch.__file__).parent
 URL = "http://example.org/"
 
 
-@each_case(
-    ("reason", "outcome"),
-    [
-        ("status 404", "4xx"),
-        ("status 429", "4xx"),
-        ("status 503", "5xx"),
-        ("status 206", "other"),
-        ("no content", "other"),
-        ("redirect to itself", "3xx"),
-        ("robots.txt", "robots"),
-        ("X-Robots-Tag noindex", "robots"),
-        ("robots.txt status 503", "robots_unreachable"),
-        ("robots.txt timeout", "robots_unreachable"),
-        ("address 10.0.0.1", "address"),
-        ("host denied", "address"),
-        ("port 25", "address"),
-        ("error RecursionError", "error"),
-        ("robots.txt error RecursionError", "error"),
-        ("over 100 gzip members", "size"),
-        ("contact missing in fetch.user_agent", "contact"),
-        ("timeout", "timeout"),
-        ("dns", "dns"),
-        ("proxy", "connection"),
-        ("certificate", "tls"),
-        ("broken response", "broken"),
-        ("broken compression", "broken"),
-        ("body cut short", "broken"),
-        ("body over 5000000 bytes", "size"),
-        ("compressed over 200 to 1", "size"),
-        ("content type image/png", "type"),
-        ("content encoding", "type"),
-        ("url", "other"),
-    ],
-)
-def test_a_failure_is_of_one_class(reason: str, outcome: str) -> None:
-    assert outcome_of(Failure("retry", reason)) == outcome
+#: The class of each reason for which a fetch fails.
+REASONS = {
+    "4xx": ["status 404", "status 429"],
+    "5xx": ["status 503"],
+    "3xx": ["redirect to itself"],
+    "other": ["status 206", "no content", "url"],
+    "robots": ["robots.txt", "X-Robots-Tag noindex"],
+    "robots_unreachable": ["robots.txt status 503", "robots.txt timeout"],
+    "address": ["address 10.0.0.1", "host denied", "port 25"],
+    "error": ["error RecursionError", "robots.txt error RecursionError"],
+    "size": ["over 100 gzip members", "body over 5000000 bytes", "compressed over 200 to 1"],
+    "contact": ["contact missing in fetch.user_agent"],
+    "timeout": ["timeout"],
+    "dns": ["dns"],
+    "connection": ["proxy"],
+    "tls": ["certificate"],
+    "broken": ["broken response", "broken compression", "body cut short"],
+    "type": ["content type image/png", "content encoding"],
+}
+
+
+def test_what_came_of_a_fetch_is_of_one_class() -> None:
+    found = {
+        kind: [outcome_of(Failure("retry", reason)) for reason in reasons] for kind, reasons in REASONS.items()
+    }
+    assert found == {kind: [kind] * len(reasons) for kind, reasons in REASONS.items()}
+    results = (Fetched(URL, 200, {}, b"", elapsed=0.1), Moved(URL, URL, 301), Early(3.0))
+    assert [outcome_of(result) for result in results] == ["2xx", "3xx", "early"]
 
 
 def test_every_reason_that_a_fetch_may_fail_for_has_its_class() -> None:
@@ -96,11 +87,6 @@ def test_every_reason_that_a_fetch_may_fail_for_has_its_class() -> None:
     assert len(reasons) > 15
     unclassed = {reason for reason in reasons if outcome_of(Failure("retry", reason)) == "other"}
     assert unclassed == {"no content", "url"}
-
-
-def test_what_is_no_failure_is_of_one_class() -> None:
-    results = (Fetched(URL, 200, {}, b"", elapsed=0.1), Moved(URL, URL, 301), Early(3.0))
-    assert [outcome_of(result) for result in results] == ["2xx", "3xx", "early"]
 
 
 @given(st.text() | st.builds("{} {}".format, st.sampled_from(["status", "robots.txt", "address"]), st.text()))
@@ -150,20 +136,27 @@ class Event:
 def test_fetches_are_counted_by_what_came_of_them(runtime: Runtime) -> None:
     body = b"<p>hello"
 
-    async def run() -> None:
-        async with serving(fixed(body)) as server, Client(fetch_settings(), lambda: NOW) as client:
+    async def run() -> Reading:
+        delayed = fetch_settings(delay_seconds=0.05)
+        async with serving(fixed(body)) as server, Client(delayed, lambda: NOW) as client:
             agent: Any = FetchAgent(runtime, client, journal_of(runtime))
             page, closed = f"{server.origin}/", "http://127.0.0.1:2/"
             for value in (encode(an_order(page)), encode(an_order(page, NOW - 1)), encode(an_order(closed))):
                 await answer(agent, value)
             await answer(agent, b"rubbish")
+            await client.fetch(page)
+            reading = Reading()
+            agent._metrics.measure(reading)
+            return reading
 
     async def answer(agent: Any, value: bytes) -> None:
         await agent._slots.acquire()
         event = Event(value)
         await agent._answer(event, agent._given(event))
 
-    asyncio.run(run())
+    found = told(asyncio.run(run()))
+    assert found[WAITS.name, ()] >= 1
+    assert 0 < found[WAIT_SECONDS.name, ()] <= 0.05 * found[WAITS.name, ()]
     outcomes = {outcome: counted(runtime, FETCHED, outcome) for outcome in (*OUTCOMES, "expired")}
     assert {outcome: number for outcome, number in outcomes.items() if number} == {
         "2xx": 1, "expired": 1, "connection": 1,
@@ -171,22 +164,6 @@ def test_fetches_are_counted_by_what_came_of_them(runtime: Runtime) -> None:
     assert counted(runtime, FETCHED_BYTES) == len(body)
     assert counted(runtime, TAKEN, "fetches") == 4
     assert counted(runtime, DEAD_LETTERS, "fetches", "unreadable") == 1
-
-
-def test_waits_for_a_servers_delay_are_told(runtime: Runtime) -> None:
-    async def run() -> Reading:
-        delayed = fetch_settings(delay_seconds=0.05)
-        async with serving(fixed(b"page")) as server, Client(delayed, lambda: NOW) as client:
-            agent: Any = FetchAgent(runtime, client, journal_of(runtime))
-            for _ in range(2):
-                await client.fetch(f"{server.origin}/")
-            reading = Reading()
-            agent._metrics.measure(reading)
-            return reading
-
-    found = told(asyncio.run(run()))
-    assert found[WAITS.name, ()] >= 1
-    assert 0 < found[WAIT_SECONDS.name, ()] <= 0.05 * found[WAITS.name, ()]
 
 
 def a_harvest(pages: int, hits: int) -> Harvest:
@@ -212,17 +189,9 @@ def test_the_figures_of_partitions_add_up_before_their_rate_is_taken(runtime: Ru
     assert (HARVEST_LIFT.name, ("q",)) not in found
 
 
-def test_predicates_beyond_the_bound_have_sums_and_no_rate(runtime: Runtime) -> None:
-    states = [(f"p{number}", a_harvest(2, 1)) for number in range(MOST_PREDICATES + 3)]
-    reading = Reading()
-    HarvestMetrics(runtime, lambda: states).measure(reading)
-    found = told(reading)
-    assert found[HARVEST_PAGES.name, (OTHER,)] == 6
-    assert (HARVEST_RATE.name, (OTHER,)) not in found
-    assert sum(name == HARVEST_RATE.name for name, _ in found) == MOST_PREDICATES
-
-
-def test_only_revisits_that_tell_are_held_against_what_was_expected(runtime: Runtime) -> None:
+def test_revisits_are_held_against_what_was_expected_and_matches_told_of_each_predicate(
+    runtime: Runtime,
+) -> None:
     metrics = RevisitMetrics(runtime)
     for outcome in ("unchanged", "changed", "retry", "lost", "gone"):
         metrics.ended(outcome, 0.75)
@@ -231,28 +200,15 @@ def test_only_revisits_that_tell_are_held_against_what_was_expected(runtime: Run
     assert metrics.visits == len({"unchanged", "changed", "gone"} & TELLING) == 3
     with pytest.raises(KeyError):
         metrics.ended("eaten", 0.75)
-
-
-def test_every_kind_of_change_of_a_predicate_is_there_before_one_happens(runtime: Runtime) -> None:
-    metrics = RevisitMetrics(runtime)
-    metrics.known("tea")
+    for name in ("tea", "none"):
+        metrics.known(name)
     metrics.changed("tea", "appeared")
-    sample = runtime.metrics.registry.get_sample_value
-    found = {kind: sample(CHANGES.name, {"predicate": "tea", "kind": kind}) for kind in KINDS}
-    assert found == {"appeared": 1, "changed": 0, "left": 0, "moved": 0}
-    assert metrics.changes == 1
-
-
-def test_how_current_matches_are_is_told_of_each_predicate_known(runtime: Runtime) -> None:
-    metrics = RevisitMetrics(runtime)
-    metrics.known("tea")
-    metrics.known("none")
+    assert [counted(runtime, CHANGES, "tea", kind) for kind in KINDS] == [
+        float(kind == "appeared") for kind in KINDS
+    ]
     metrics.figures = lambda: {"tea": Kept(10, 7.5, 600.0), "late": Kept(1, 1.0, 3.0)}
     reading = Reading()
     metrics.measure(reading)
     found = told(reading)
-    rows = {
-        name: [found[metric.name, (name,)] for metric in (MATCHES, MATCHES_CURRENT, MATCHES_AGE)]
-        for name in ("tea", "late", "none")
-    }
-    assert rows == {"tea": [10, 7.5, 600], "late": [1, 1, 3], "none": [0, 0, 0]}
+    for name, figures in {"tea": [10, 7.5, 600], "late": [1, 1, 3], "none": [0, 0, 0]}.items():
+        assert [found[metric.name, (name,)] for metric in (MATCHES, MATCHES_CURRENT, MATCHES_AGE)] == figures

@@ -51,15 +51,6 @@ def test_a_line_becomes_an_access_in_the_partition_of_its_user(agent: ObserveAge
     assert "alice" not in access.user
 
 
-def test_a_line_observed_again_is_the_same_access(agent: ObserveAgent) -> None:
-    assert observed(agent, LINE) == observed(agent, LINE)
-
-
-def test_what_is_no_page_view_is_counted_and_not_told(agent: ObserveAgent) -> None:
-    assert observed(agent, LINE.replace(b"GET", b"POST")) == []
-    assert agent.observer.filtered == {"method": 1}
-
-
 @pytest.mark.parametrize(
     "line",
     [b"alice secret http://a.org/?token=secret", b"", None, b"\xff\xfe\x00secret", b"secret " * 10_000],

@@ -21,10 +21,7 @@ from scentline.agents.learn.store import LearnShard
 from scentline.agents.operate.reuse import Imported, facts, import_state
 from scentline.models.interest.features import BASE, URL_WORD, USER
 from scentline.models.interest.ratio import Base
-from scentline.models.learner.batch import inputs_of
-from scentline.models.learner.candidate import Candidate
 from scentline.models.learner.inputs import NAMES, prior_covariance
-from scentline.models.learner.linking import LinkTable
 from scentline.models.ledger import INT32
 from scentline.models.lessons import lessons
 from scentline.models.reuse import Combining, Learned, State, pack, unpack
@@ -36,8 +33,8 @@ from scentline.streams.settings import Settings
 from scentline.streams.topics import EVIDENCE, INTERESTS
 from scentline.streams.transport.publisher import JournalPublisher
 from scentline_lab.synthetic.web import SyntheticWeb
-from tests.agents.cells import a_cells, a_count, teach
-from tests.agents.commands import complaint, last_line, printed, running, scentline, wait_until
+from tests.agents.cells import a_count
+from tests.agents.commands import last_line, printed, running, wait_until
 from tests.agents.shards import Disk, a_runtime, disk, rows_of, take_in, write
 from tests.agents.test_archive import write as write_archive
 from tests.cases import each_case
@@ -119,6 +116,10 @@ def test_a_file_that_is_imported_twice_counts_once(tmp_path: Path, file: Path, r
     settings = settings_of(tmp_path / "data")
     first = import_state(settings, file, 0.25)
     assert first == Imported({"ski": 2, "tea": 2}, 1)
+    other = import_state(settings_of(tmp_path / "other", ski='"skiing"', wine='"wine"'), file, 0.25)
+    assert [remark.partition(":")[0] for remark in other.remarks] == ["ski", "tea"]
+    same = settings_of(tmp_path / "same", ski=' "ski" ', tea='"tea"')
+    assert import_state(same, file, 0.25).remarks == []
     found = packs(settings)
     assert import_state(settings, file, 1.0).repeated
     assert packs(settings) == found
@@ -165,28 +166,6 @@ def test_a_learner_that_is_killed_while_it_takes_up_a_file_counts_it_once(
     assert models["ski"].labels == 0
     assert prior_of(heard) == {name: {"ski": cell} for name, cell in expected.items()}
     assert [name for interests in heard for name in interests.weightings] == ["ski"]
-
-
-def test_a_second_file_adds_to_the_first(tmp_path: Path, file: Path, rows: Disk) -> None:
-    settings = settings_of(tmp_path / "data")
-    other = tmp_path / "other.state"
-    other.write_bytes(pack(State("learned", [Learned("ski", "", 8, 4, {"k:ski": (4, 4)})]), ""))
-    import_state(settings, file, 0.25)
-    assert not import_state(settings, other, 0.25).repeated
-    shard = rows.shard(LearnRow, EVIDENCE)
-    with an_agent(tmp_path / "agent") as agent:
-        absorb(agent, shard, packs(settings))
-    write(shard)
-    assert of(shard)[0]["k:ski"].counts == {"ski": (11, 6), "tea": (10, 0), FAILED: (10, 1)}
-
-
-def test_predicates_that_differ_are_pointed_out(tmp_path: Path, file: Path) -> None:
-    found = import_state(settings_of(tmp_path / "one", ski='"skiing"', wine='"wine"'), file, 0.25)
-    assert found.remarks == [
-        'ski: learned for "ski", here it is "skiing"',
-        "tea: no predicate of that name here; skipped until there is one",
-    ]
-    assert import_state(settings_of(tmp_path / "two", ski=' "ski" ', tea='"tea"'), file, 0.25).remarks == []
 
 
 # in the learner
@@ -252,26 +231,6 @@ PRIOR = {
 }
 
 
-@each_case("predicate", ["ski", FAILED])
-def test_a_frontier_scores_by_what_was_inherited_beside_what_is_counted(predicate: str) -> None:
-    scorer = LearnedScorer()
-    scorer.add_predicate("ski")
-    knowledge = scorer.known(predicate).knowledge
-
-    def weight() -> float:
-        candidate = Candidate(knowledge.words.vocabulary.numbers(["ski"]), (), (), [(0, 0)])
-        inputs = inputs_of([knowledge], LinkTable(1), [candidate])
-        return float(inputs[0, 0, NAMES.index("URL words as URL words")])
-
-    teach(scorer, a_cells({BASE: {predicate: (10, 1)}}))
-    assert weight() == 0
-    scorer.inherit({name: {predicate: cells["ski"]} for name, cells in PRIOR.items()})
-    alone = weight()
-    assert alone > 0.5
-    teach(scorer, a_cells({URL_WORD + "ski": {predicate: (9, 0)}}))
-    assert 0 < weight() < alone
-
-
 @each_case("counted_first", [True, False])
 def test_the_papers_policies_go_on_from_the_counts_of_the_earlier_crawl(counted_first: bool) -> None:
     scorer = PaperScorer(LearnSettings(), lessons("combined"))
@@ -327,9 +286,7 @@ def crawl(directory: Path, data: str, budget: int, first: bool = False) -> Any:
     return last_line(out)
 
 
-def test_a_crawl_that_starts_with_what_another_learned_begins_better_and_its_audit_is_exact(
-    webs: Path,
-) -> None:
+def test_a_crawl_that_starts_with_what_another_learned_begins_better_and_its_audit_is_exact(webs: Path) -> None:
     scratch = crawl(webs, "scratch", 30)["predicates"]["topic"]["hits"]
     printed(webs, "state", "import", "learned.state", "--data", "two")
     reused = crawl(webs, "two", 30)["predicates"]["topic"]["hits"]
@@ -384,15 +341,3 @@ def test_a_file_has_no_pages_and_no_users_where_they_are_left_out(webs: Path) ->
     assert told["predicates"] == {"topic": len(without[1].features)}
     assert told["requests"] == len(without[0].features)
     assert told["bytes"] == (webs / "no-users.state").stat().st_size < 200_000
-
-
-def test_what_is_no_state_or_no_crawl_is_told_in_one_line(webs: Path) -> None:
-    data = bytearray((webs / "learned.state").read_bytes())
-    data[len(data) // 2] ^= 255
-    (webs / "broken.state").write_bytes(data)
-    assert complaint(webs, "state", "import", "broken.state", "--data", "new").startswith("broken.state: ")
-    assert "can't be read" in complaint(webs, "state", "import", "missing.state", "--data", "new")
-    assert not (webs / "new").exists()
-    assert complaint(webs, "state", "export", "x.state", "--data", "nothing")
-    assert "can't be written" in complaint(webs, "state", "export", "no/where.state", "--data", "one")
-    assert scentline(webs, "state", "import", "learned.state", "--weight", "nan").returncode == 2

@@ -9,7 +9,15 @@ import pytest
 
 from scentline_lab.synthetic.serve import synthetic_server
 from scentline_lab.synthetic.web import SyntheticWeb
-from tests.agents.commands import IN_BACKGROUND, TOLD_TO_END, environment, printed, running, wait_until
+from tests.agents.commands import (
+    COMMAND,
+    IN_BACKGROUND,
+    TOLD_TO_END,
+    environment,
+    printed,
+    running,
+    wait_until,
+)
 from tests.agents.test_archive import page, write
 from tests.agents.test_cli_crawl import judged_so_far
 from tests.patience import PATIENCE
@@ -37,84 +45,54 @@ def ended(process: subprocess.Popen[str], number: int) -> tuple[int, str]:
     return process.returncode, said
 
 
-@TOLD_TO_END
-def test_a_log_is_followed_until_the_command_is_told_to_end(
-    cwd: Path, tmp_path: Path, program: tuple[str, ...], number: int
-) -> None:
-    follow = ("feed", str(cwd / "access.log"), "--follow", "--data", "data")
-    with running(tmp_path, *follow, program=program) as process:
-        wait_until((tmp_path / "data" / "journal" / "CURRENT").exists, process)
-        status, said = ended(process, number)
-    assert (status, "Traceback" in said) == (130, False), said
+BY_CTRL_C, BY_SIGTERM = (COMMAND, signal.SIGINT), (IN_BACKGROUND, signal.SIGTERM)
+#: Commands without an end: the file that is there, or what they have said, once they work; and their status.
+ENDLESS: dict[str, tuple[tuple[str, ...], str, int]] = {
+    "feed": (("feed", "access.log", "--follow", "--data", "fed"), "fed/journal/CURRENT", 130),
+    "harvest": (("harvest", "--follow"), "stdout", 0),
+    "worker": (("worker", "browse", "--broker", "kafka://127.0.0.1:9", "--data", "worker"), "stderr", 130),
+    "demo": (("demo", "--out", "out"), "out", 130),
+}
 
 
-@TOLD_TO_END
-def test_a_log_that_never_ends_is_fed_until_the_command_is_told_to_end(
-    tmp_path: Path, program: tuple[str, ...], number: int
-) -> None:
-    arguments = [*program, "feed", "-", "--data", "data"]
-    with subprocess.Popen(
-        arguments, cwd=tmp_path, env=environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE, text=True,
-    ) as process:  # fmt: skip
-        try:
-            wait_until((tmp_path / "data" / "journal" / "CURRENT").exists, process)
-            process.send_signal(number)
-            # The pipe stays open: nothing but the signal ends it.
-            assert process.wait(PATIENCE) == 130
-            assert process.stderr is not None
-            assert process.stderr.read() == ""
-        finally:
-            process.kill()
+@pytest.mark.parametrize(
+    ("name", "by"),
+    [("feed", BY_CTRL_C), ("harvest", BY_CTRL_C), ("worker", BY_SIGTERM), ("demo", BY_SIGTERM)],
+)
+def test_a_command_without_an_end_is_told_to_end(cwd: Path, name: str, by: tuple[tuple[str, ...], int]) -> None:
+    arguments, works, status = ENDLESS[name]
+    with running(cwd, *arguments, program=by[0]) as process:
+        if works in ("stdout", "stderr"):
+            assert getattr(process, works).readline()
+        else:
+            wait_until((cwd / works).exists, process)
+        code, said = ended(process, by[1])
+    assert (code, "Traceback" in said) == (status, False), said
 
 
 @TOLD_TO_END
 def test_a_crawl_whose_log_has_no_line_yet_works_and_can_be_told_to_end(
-    cwd: Path, tmp_path: Path, program: tuple[str, ...], number: int
+    tmp_path: Path, program: tuple[str, ...], number: int
 ) -> None:
     pages = tmp_path / "pages.warc.gz"
     write(pages, page("http://one.test/", b"<title>one</title>text"))
     given = ("--log", "-", "--archive", str(pages), "--seed", "http://one.test/", *EVERY_PAGE)
-    with subprocess.Popen(
-        [*program, "crawl", *given, "--data", "data"], cwd=tmp_path, env=environment(),
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    ) as process:  # fmt: skip
-        try:
-            wait_until(lambda: judged_so_far(tmp_path / "data") == 1, process)
-            process.send_signal(number)
-            assert process.wait(PATIENCE) == 130
-        finally:
-            process.kill()
-
-
-@TOLD_TO_END
-def test_a_harvest_is_followed_until_the_command_is_told_to_end(
-    cwd: Path, program: tuple[str, ...], number: int
-) -> None:
-    with running(cwd, "harvest", "--follow", program=program) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline()
-        status, said = ended(process, number)
-    assert (status, said) == (0, "")
-
-
-@TOLD_TO_END
-def test_a_worker_that_waits_for_its_broker_can_be_told_to_end(
-    tmp_path: Path, program: tuple[str, ...], number: int
-) -> None:
-    waits = ("worker", "browse", "--broker", "kafka://127.0.0.1:9", "--data", "worker")
-    with running(tmp_path, *waits, program=program) as process:
-        assert process.stderr is not None
-        assert "waiting for Kafka" in process.stderr.readline()
-        status, said = ended(process, number)
-    assert (status, "Traceback" in said) == (130, False), said
-
-
-def test_a_demo_ends_before_its_first_crawl_too(tmp_path: Path) -> None:
-    with running(tmp_path, "demo", "--out", "out", program=IN_BACKGROUND) as process:
-        wait_until((tmp_path / "out").exists, process)
-        status, said = ended(process, signal.SIGTERM)
-    assert (status, "Traceback" in said) == (130, False), said
+    crawl, feed = ("crawl", *given, "--data", "data"), ("feed", "-", "--data", "fed")
+    for arguments, works in ((crawl, None), (feed, tmp_path / "fed" / "journal" / "CURRENT")):
+        with subprocess.Popen(
+            [*program, *arguments], cwd=tmp_path, env=environment(), stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        ) as process:  # fmt: skip
+            try:
+                ready = works.exists if works is not None else lambda: judged_so_far(tmp_path / "data") == 1
+                wait_until(ready, process)
+                process.send_signal(number)
+                # The pipe stays open: nothing but the signal ends it.
+                assert process.wait(PATIENCE) == 130
+                assert process.stderr is not None
+                assert works is None or process.stderr.read() == ""
+            finally:
+                process.kill()
 
 
 #: Most of the time it is in code that loses what is raised there, as finalizers do.

@@ -1,6 +1,7 @@
 """A crawl that is steered: what may be asked, that it stays asked, and what the frontier does by it."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -87,15 +88,11 @@ def test_what_makes_no_sense_is_refused(request_: Steer, why: str) -> None:
 @each_case(
     "request_",
     [
-        Exclude("http://a.org/" + "x" * MOST_EXCLUDING),
-        Exclude(expression="x" * (MOST_EXCLUDING + 1)),
-        Budget(pages=-1),
-        Delay("a.org", -1.0),
-        Delay("a.org", LONGEST_DELAY + 1),
-        Delay("a.org", float("nan")),
+        Exclude("http://a.org/" + "x" * MOST_EXCLUDING), Exclude(expression="x" * (MOST_EXCLUDING + 1)),
+        Budget(pages=-1), Delay("a.org", -1.0), Delay("a.org", LONGEST_DELAY + 1), Delay("a.org", float("nan")),
         Delay("a" * 301, 1.0),
     ],
-)
+)  # fmt: skip
 def test_what_is_out_of_bounds_is_refused(request_: Steer) -> None:
     with pytest.raises(RefusedError):
         checked(request_)
@@ -213,7 +210,8 @@ class Front:
         return {order.url for order in self.ordered(after)}
 
 
-def fronts(rows: Disk, tmp_path: Path, **frontier: Any) -> Iterator[Front]:
+@contextmanager
+def a_front(rows: Disk, tmp_path: Path, **frontier: Any) -> Iterator[Front]:
     given = {"policy": "breadth-first", "explore": 0, "window_max": 4, **frontier}
     values = {"data": tmp_path / "data", "fetch": {"delay_seconds": 1.0}, "frontier": given}
     with a_runtime(Settings.model_validate(values), NOW) as runtime, pytest.MonkeyPatch.context() as patch:
@@ -228,7 +226,8 @@ def rows(tmp_path: Path) -> Iterator[Disk]:
 
 @pytest.fixture
 def front(rows: Disk, tmp_path: Path) -> Iterator[Front]:
-    yield from fronts(rows, tmp_path, budget=10)
+    with a_front(rows, tmp_path, budget=10) as found:
+        yield found
 
 
 def shop(on: bool = True) -> Exclusion:
@@ -263,7 +262,7 @@ def test_a_crawl_of_which_all_that_is_left_is_excluded_is_finished(front: Front)
 
 
 def test_a_page_that_is_excluded_is_not_visited_again_until_it_is_included(rows: Disk, tmp_path: Path) -> None:
-    for front in fronts(rows, tmp_path, revisit=0.5, window_max=1):
+    with a_front(rows, tmp_path, revisit=0.5, window_max=1) as front:
         url = f"{SHOP}tea"
         front.sight(Seeded(url))
         front.ordered()

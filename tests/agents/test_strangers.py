@@ -3,8 +3,9 @@
 import asyncio
 import logging
 import socket
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from typing import Any
 
 import pytest
 from aiohttp.abc import AbstractResolver, ResolveResult
@@ -32,14 +33,20 @@ from tests.cases import each_case
 
 #: Seconds that a fetch may take that hangs for want of bytes.
 SOON = 5.0
+Answer = Callable[[Request, asyncio.StreamWriter], Awaitable[None]]
 
 
-class Loopback(AbstractResolver):
-    """Every name leads to 127.0.0.1."""
+class Names(AbstractResolver):
+    """Every name leads to 127.0.0.1, or asking for one raises an error, as a library with a bug does."""
+
+    def __init__(self, error: BaseException | None = None) -> None:
+        self._error = error
 
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
     ) -> list[ResolveResult]:
+        if self._error is not None:
+            raise self._error
         return [
             ResolveResult(hostname=host, host="127.0.0.1", port=port, family=socket.AF_INET, proto=0, flags=0)
         ]
@@ -48,43 +55,42 @@ class Loopback(AbstractResolver):
         pass
 
 
-class Broken(Loopback):
-    """A library with a bug: it raises where no name should make it raise."""
-
-    def __init__(self, error: Exception) -> None:
-        self._error = error
-
-    async def resolve(
-        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
-    ) -> list[ResolveResult]:
-        raise self._error
-
-
 @asynccontextmanager
-async def local(resolver: AbstractResolver | None = None, **changes: object) -> AsyncIterator[Client]:
-    """A client whose names all lead to 127.0.0.1, or that asks ``resolver``."""
+async def local(names: AbstractResolver | None = None, **changes: object) -> AsyncIterator[Client]:
     async with Client(settings(**changes), lambda: 0.0) as client:
-        client._pool.resolver._ask = resolver or Loopback()  # instead of DNS
+        client._pool.resolver._ask = names or Names()  # instead of DNS
         yield client
 
 
-def sending(message: bytes) -> Callable[[Request, asyncio.StreamWriter], "asyncio.Future[None]"]:
+def asked(use: Callable[[Client, Server], Awaitable[Any]], answer: Any, **changes: object) -> Any:
+    """Return what ``use`` makes of a client and of a server that answers so."""
+
+    async def run() -> Any:
+        async with serving(answer) as server, local(None, timeout_seconds=SOON, **changes) as client:
+            return await use(client, server)
+
+    return asyncio.run(run())
+
+
+def sending(message: bytes, robots: bytes | None = None) -> Answer:
+    """Answer with a message, and a request for robots.txt with another one."""
+
     async def answer(request: Request, writer: asyncio.StreamWriter) -> None:
-        writer.write(message)
+        writer.write(robots if robots is not None and request.target == "/robots.txt" else message)
         await writer.drain()
         writer.close()
 
-    return answer  # type: ignore[return-value]
+    return answer
 
 
-def fetched(message: bytes, path: str = "/", **changes: object) -> tuple[Result, Server]:
-    """Return what one fetch of a server brought that answers with ``message`` and closes."""
+def fetched(message: bytes, robots: bytes | None = None) -> tuple[Result, str]:
+    """Return what one fetch brought of a server that sends a message and closes, and where it was."""
 
-    async def run() -> tuple[Result, Server]:
-        async with serving(sending(message)) as server, local(None, timeout_seconds=SOON, **changes) as client:
-            return untimed(await client.fetch(server.origin + path)), server
+    async def use(client: Client, server: Server) -> tuple[Result, str]:
+        return untimed(await client.fetch(server.origin + "/")), server.origin
 
-    return asyncio.run(run())
+    found: tuple[Result, str] = asked(use, sending(message, robots), robots=robots is not None)
+    return found
 
 
 def check(result: Result) -> None:
@@ -92,9 +98,7 @@ def check(result: Result) -> None:
     assert isinstance(result, Fetched | Unchanged | Moved | Failure | Early)
     assert outcome_of(result) in set(OUTCOMES) - {"error"}
     if isinstance(result, Failure):
-        assert result.reason.isprintable()
-        assert result.reason.isascii()
-        assert len(result.reason) < 100
+        assert result.reason.isprintable() and result.reason.isascii() and len(result.reason) < 100
     if isinstance(result, Moved):
         assert crawlable(result.target)
     if isinstance(result, Fetched):
@@ -106,45 +110,36 @@ def check(result: Result) -> None:
 
 #: Hosts that exist, or may: browsers open them, and IDNA 2008 knows none of their labels.
 UNUSUAL = [
-    "i❤.ws",
-    "☃.net",
-    "a-.example.org",
-    "-a.example.org",
-    "a_b.example.org",
-    "💩.la",
-    "faß.de",
-    "r3---a.b.org",
-]
+    "i❤.ws", "☃.net", "a-.example.org", "-a.example.org", "a_b.example.org", "💩.la", "faß.de", "r3---a.b.org",
+]  # fmt: skip
 
 
 @each_case("name", UNUSUAL)
 @each_case("delay", [0.0, 0.001])
 def test_a_host_that_idna_2008_does_not_know_is_fetched(name: str, delay: float) -> None:
-    async def run() -> None:
-        async with serving(fixed(b"x")) as server, local(delay_seconds=delay, robots=True) as client:
-            url = canonical(f"http://{name}:{server.port}/page")
-            assert url is not None
-            assert isinstance(await client.fetch(url), Fetched)
-            assert server.targets() == ["/robots.txt", "/page"]
-            assert {request.headers["host"] for request in server.requests} == {host_of(url)}
+    async def use(client: Client, server: Server) -> None:
+        url = canonical(f"http://{name}:{server.port}/page")
+        assert url is not None
+        assert isinstance(await client.fetch(url), Fetched)
+        assert server.targets() == ["/robots.txt", "/page"]
+        assert {request.headers["host"] for request in server.requests} == {host_of(url)}
 
-    asyncio.run(run())
+    asked(use, fixed(b"x"), delay_seconds=delay, robots=True)
 
 
 @given(st.lists(st.text(min_size=1, max_size=6), min_size=1, max_size=30))
 def test_every_host_that_can_be_a_candidate_can_be_asked(labels: list[str]) -> None:
-    async def run() -> None:
-        async with serving(fixed(b"x")) as server, local() as client:
-            for label in labels:
-                for written in (f"{label}.example.org", f"a{label}z.example.org", label):
-                    url = canonical(f"http://{written}:{server.port}/")
-                    if url is None or host_of(url).partition(":")[0].replace(".", "").isdigit():
-                        continue
-                    assert isinstance(untimed(await client.fetch(url)), Fetched | Failure), ascii(url)
-                    # As it is written, too: nothing that is no canonical URL reaches a library.
-                    check(await client.fetch(f"http://{written}:{server.port}/"))
+    async def use(client: Client, server: Server) -> None:
+        for label in labels:
+            for written in (f"{label}.example.org", f"a{label}z.example.org", label):
+                url = canonical(f"http://{written}:{server.port}/")
+                if url is None or host_of(url).partition(":")[0].replace(".", "").isdigit():
+                    continue
+                assert isinstance(untimed(await client.fetch(url)), Fetched | Failure), ascii(url)
+                # As it is written, too: nothing that is no canonical URL reaches a library.
+                check(await client.fetch(f"http://{written}:{server.port}/"))
 
-    asyncio.run(run())
+    asked(use, fixed(b"x"))
 
 
 #: The planes of Unicode that have characters; all others are unassigned or private.
@@ -153,35 +148,14 @@ ASSIGNED = [*range(0x32400), *range(0xE0000, 0xE0200)]
 
 def test_a_host_of_any_one_code_point_is_asked_or_no_candidate() -> None:
     async def run() -> int:
-        asked = 0
         async with local() as client:
-            for number in ASSIGNED:
-                url = canonical(f"http://{chr(number)}.example.org/")
-                if url is not None:
-                    assert client._pool.check(url) == host_of(url)
-                    asked += 1
-        return asked
+            urls = (canonical(f"http://{chr(number)}.example.org/") for number in ASSIGNED)
+            return sum(client._pool.check(url) == host_of(url) for url in urls if url is not None)
 
     assert asyncio.run(run()) > 9_000
 
 
-@given(st.lists(st.tuples(st.text(max_size=30), st.text(max_size=30)), max_size=10))
-def test_a_text_that_is_no_url_is_refused_without_a_word_to_anybody(texts: list[tuple[str, str]]) -> None:
-    async def run() -> None:
-        async with local(Broken(AssertionError("asked"))) as client:
-            for text, more in texts:
-                written = (
-                    text,
-                    f"http://{text}",
-                    f"http://{text}@{more}/",
-                    f"http://a.org{text}/",
-                    f"ftp://{text}/",
-                )
-                for url in (url for url in written if not crawlable(url)):
-                    assert untimed(await client.fetch(url)) == Failure("refused", "url"), ascii(url)
-
-    asyncio.run(run())
-
+# orders
 
 ODD = [
     "http://me:secret@127.0.0.1:{port}/", "http://me@127.0.0.1:{port}/", "http://127.0.0.1:{port}",
@@ -193,15 +167,32 @@ ODD = [
 ]  # fmt: skip
 
 
-@each_case("url", ODD)
 @each_case("delay", [0.0, 0.001])
 @each_case("robots", [False, True])
-def test_an_order_for_what_is_no_canonical_url_asks_nobody(url: str, delay: float, robots: bool) -> None:
-    async def run() -> None:
-        async with serving(fixed(b"x")) as server, local(delay_seconds=delay, robots=robots) as client:
+def test_an_order_for_what_is_no_canonical_url_asks_nobody(delay: float, robots: bool) -> None:
+    async def use(client: Client, server: Server) -> None:
+        for url in ODD:
             result = await client.fetch(url.replace("{port}", str(server.port)))
-            assert untimed(result) == Failure("refused", "url")
-            assert server.connections == 0
+            assert untimed(result) == Failure("refused", "url"), url
+        assert server.connections == 0
+
+    asked(use, fixed(b"x"), delay_seconds=delay, robots=robots)
+
+
+@given(st.lists(st.tuples(st.text(max_size=30), st.text(max_size=30)), max_size=10))
+def test_a_text_that_is_no_url_is_refused_without_a_word_to_anybody(texts: list[tuple[str, str]]) -> None:
+    async def run() -> None:
+        async with local(Names(AssertionError("asked"))) as client:
+            for text, more in texts:
+                around = (
+                    text,
+                    f"http://{text}",
+                    f"http://{text}@{more}/",
+                    f"http://a.org{text}/",
+                    f"ftp://{text}/",
+                )
+                for url in (url for url in around if not crawlable(url)):
+                    assert untimed(await client.fetch(url)) == Failure("refused", "url"), ascii(url)
 
     asyncio.run(run())
 
@@ -216,23 +207,11 @@ PHRASES = [
 
 @each_case("phrase", PHRASES)
 def test_a_reason_phrase_in_any_encoding_is_passed_over(phrase: bytes) -> None:
-    assert fetched(b"HTTP/1.1 404 " + phrase + b"\r\nContent-Length: 0\r\n\r\n")[0] == Failure(
-        "gone", "status 404"
-    )
-    page, _ = fetched(b"HTTP/1.1 200 " + phrase + b"\r\nContent-Type: text/html\r\nContent-Length: 1\r\n\r\nx")
-    assert isinstance(page, Fetched)
-
-
-def test_a_robots_txt_whose_reason_phrase_is_in_latin_1_is_none() -> None:
-    async def answer(request: Request, writer: asyncio.StreamWriter) -> None:
-        robots = b"HTTP/1.1 404 N\xe3o encontrado\r\nContent-Length: 0\r\n\r\n"
-        writer.write(robots if request.target == "/robots.txt" else response(b"x"))
-
-    async def run() -> None:
-        async with serving(answer) as server, local(robots=True) as client:
-            assert isinstance(await client.fetch(server.origin + "/"), Fetched)
-
-    asyncio.run(run())
+    missing = b"HTTP/1.1 404 " + phrase + b"\r\nContent-Length: 0\r\n\r\n"
+    assert fetched(missing)[0] == Failure("gone", "status 404")
+    page = b"HTTP/1.1 200 " + phrase + b"\r\nContent-Type: text/html\r\nContent-Length: 1\r\n\r\nx"
+    assert isinstance(fetched(page)[0], Fetched)
+    assert isinstance(fetched(page, robots=missing)[0], Fetched)
 
 
 @each_case(
@@ -242,14 +221,17 @@ def test_a_robots_txt_whose_reason_phrase_is_in_latin_1_is_none() -> None:
         (b"<http://a.org/caf\xe9>; rel=shortlink", "<http://a.org/café>; rel=shortlink"),
         (b"\xe9;a=b", "é;a=b"),
         ("\N{SNOWMAN}".encode() + b"\xff", "â\x98\x83ÿ"),
+        (b"\xed\xa0\x80", "í\xa0\x80"),
     ],
 )
-def test_a_header_in_utf_8_or_latin_1_is_read(value: bytes, read: str) -> None:
+def test_a_header_in_utf_8_or_latin_1_is_read_and_can_be_written(value: bytes, read: str) -> None:
     # Another header beyond ASCII has no say in how this one is read.
-    head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nX-Other: \xff\r\nContent-Length: 1\r\nLink: "
+    head = b"HTTP/1.1 200 \xff\r\nContent-Type: text/html; charset=\xe9\r\nX-Other: \xff\r\n"
+    head += b"Content-Length: 1\r\nLink: "
     page, _ = fetched(head + value + b"\r\n\r\nx")
     assert isinstance(page, Fetched)
     assert page.headers["link"] == read
+    assert encode(FetchedPage(order=None, status=200, headers=page.headers, body=b"", time=0.0, elapsed=0.0))  # type: ignore[arg-type]
 
 
 _names = st.sampled_from([
@@ -263,8 +245,6 @@ _values = st.binary(max_size=60) | st.sampled_from([
     b"\xe2\x80\xae", b"noindex\xe9",
 ])  # fmt: skip
 _status = st.integers(0, 999) | st.sampled_from([101, 103, 200, 204, 301, 304, 404, 429, 503])
-
-
 _heads = st.tuples(
     _status, st.binary(max_size=40), st.lists(st.tuples(_names | st.binary(max_size=12), _values), max_size=8)
 )
@@ -281,20 +261,15 @@ def test_whatever_bytes_a_head_is_made_of_there_is_a_result(
     ]  # fmt: skip
 
     async def answer(request: Request, writer: asyncio.StreamWriter) -> None:
-        writer.write(
-            messages[int(request.target.strip("/"))] if request.target != "/robots.txt" else messages[0]
-        )
-        await writer.drain()
-        writer.close()
+        number = 0 if request.target == "/robots.txt" else int(request.target.strip("/"))
+        await sending(messages[number])(request, writer)
 
-    async def run() -> None:
-        async with serving(answer) as server:
-            for robots in (False, True):
-                async with local(timeout_seconds=SOON, robots=robots) as client:
-                    for number in range(len(messages)):
-                        check(await client.fetch(f"{server.origin}/{number}"))
+    async def use(client: Client, server: Server) -> None:
+        for number in range(len(messages)):
+            check(await client.fetch(f"{server.origin}/{number}"))
 
-    asyncio.run(run())
+    for robots in (False, True):
+        asked(use, answer, robots=robots)
 
 
 # Location
@@ -323,31 +298,18 @@ LOCATIONS = [
 @each_case(("written", "leads_to"), LOCATIONS)
 def test_a_location_leads_to_a_canonical_url_or_nowhere(written: bytes, leads_to: str | None) -> None:
     head = b"HTTP/1.1 302 Found\r\nContent-Length: 0\r\nLocation: " + written + b"\r\n\r\n"
-    result, server = fetched(head)
+    result, origin = fetched(head)
     if leads_to is None:
         assert result == Failure("gone", "redirect to no page")
     else:
-        target = leads_to if "://" in leads_to else server.origin + leads_to
-        assert result == Moved(f"{server.origin}/", target, 302)
+        assert result == Moved(f"{origin}/", leads_to if "://" in leads_to else origin + leads_to, 302)
+    check(fetched(response(b"x"), robots=head)[0])
 
 
 @each_case("written", [b"/a\0b", b"/" + b"a" * 100_000, b"/a\rb"])
 def test_a_location_that_no_head_may_hold_is_a_broken_response(written: bytes) -> None:
     head = b"HTTP/1.1 302 Found\r\nContent-Length: 0\r\nLocation: " + written + b"\r\n\r\n"
     assert fetched(head)[0] == Failure("retry", "broken response")
-
-
-@each_case(("written", "leads_to"), LOCATIONS)
-def test_a_robots_txt_may_redirect_anywhere(written: bytes, leads_to: str | None) -> None:
-    async def answer(request: Request, writer: asyncio.StreamWriter) -> None:
-        head = b"HTTP/1.1 302 Found\r\nContent-Length: 0\r\nLocation: " + written + b"\r\n\r\n"
-        writer.write(head if request.target == "/robots.txt" else response(b"x"))
-
-    async def run() -> None:
-        async with serving(answer) as server, local(robots=True) as client:
-            check(untimed(await client.fetch(server.origin + "/")))
-
-    asyncio.run(run())
 
 
 # what nobody expected
@@ -359,22 +321,24 @@ ERRORS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("error", ERRORS, ids=[type(error).__name__ for error in ERRORS])
 @pytest.mark.parametrize("robots", [False, True])
 def test_what_a_library_raises_is_one_failure_told_of_without_the_query(
-    error: Exception, robots: bool, caplog: pytest.LogCaptureFixture
+    robots: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def run() -> None:
-        async with local(Broken(error), robots=robots) as client:
-            result = untimed(await client.fetch("http://a.org:8080/?secret=1"))
-            kind = type(error).__name__
-            reason = f"error {kind}"
-            assert isinstance(result, Failure)
-            if isinstance(error, UnicodeError):  # a name that has no form for DNS has no address
-                reason = "dns"
-            assert (result.kind, result.reason) == ("retry", f"robots.txt {reason}" if robots else reason)
-            if reason == "dns":
-                return
+    async def run(error: Exception) -> Result:
+        async with local(Names(error), robots=robots) as client:
+            return untimed(await client.fetch("http://a.org:8080/?secret=1"))
+
+    for error in ERRORS:
+        caplog.clear()
+        with caplog.at_level(logging.ERROR, "scentline.web"):
+            result = asyncio.run(run(error))
+        kind = type(error).__name__
+        # A name that has no form for DNS has no address.
+        reason = "dns" if isinstance(error, UnicodeError) else f"error {kind}"
+        assert isinstance(result, Failure)
+        assert (result.kind, result.reason) == ("retry", f"robots.txt {reason}" if robots else reason)
+        if reason != "dns":
             assert outcome_of(result) == "error"
             (line,) = (vars(record)["fields"] for record in caplog.records)
             step = "robots.txt" if robots else "page"
@@ -382,51 +346,39 @@ def test_what_a_library_raises_is_one_failure_told_of_without_the_query(
             assert "secret" not in str(line)
             assert line["where"].startswith("test_strangers.py:")
 
-    with caplog.at_level(logging.ERROR, "scentline.web"):
-        asyncio.run(run())
-
 
 def test_a_rule_that_breaks_its_library_costs_the_page_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(self: Rules, url: str) -> bool:
         raise RecursionError
 
-    async def run() -> None:
-        text = fixed(b"User-agent: *\nDisallow: /x\n", content_type="text/plain")
-        async with serving(text) as server, local(robots=True) as client:
-            monkeypatch.setattr(Rules, "allows", broken)
-            failed = await client.fetch(server.origin + "/")
-            assert isinstance(failed, Failure)
-            assert failed.reason == "error RecursionError"
-            monkeypatch.undo()
-            assert isinstance(await client.fetch(server.origin + "/"), Fetched)
+    async def use(client: Client, server: Server) -> None:
+        monkeypatch.setattr(Rules, "allows", broken)
+        failed = await client.fetch(server.origin + "/")
+        assert isinstance(failed, Failure)
+        assert failed.reason == "error RecursionError"
+        monkeypatch.undo()
+        assert isinstance(await client.fetch(server.origin + "/"), Fetched)
 
-    asyncio.run(run())
+    asked(use, fixed(b"User-agent: *\nDisallow: /x\n", content_type="text/plain"), robots=True)
 
 
 def test_a_fetch_that_is_cancelled_is_no_failure() -> None:
-    class Waiting(Loopback):
+    class Waiting(Names):
         async def resolve(
             self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
         ) -> list[ResolveResult]:
-            asked.set()
+            begun.set()
             await asyncio.sleep(3600)
             raise FetchError("retry", "never")
 
-    asked = asyncio.Event()
+    begun = asyncio.Event()
 
     async def run() -> None:
         async with local(Waiting()) as client:
             task = asyncio.create_task(client.fetch("http://a.org/"))
-            await asked.wait()
+            await begun.wait()
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
 
     asyncio.run(run())
-
-
-def test_the_records_of_what_strangers_wrote_can_be_written() -> None:
-    head = b"HTTP/1.1 200 \xff\r\nContent-Type: text/html; charset=\xe9\r\nLink: \xed\xa0\x80\r\n"
-    page, _ = fetched(head + b"Content-Length: 1\r\n\r\nx")
-    assert isinstance(page, Fetched)
-    assert encode(FetchedPage(order=None, status=200, headers=page.headers, body=b"", time=0.0, elapsed=0.0))  # type: ignore[arg-type]

@@ -18,7 +18,7 @@ WEB = (3, 1, 20, 2)  # seed, sites, pages a site, topics
 UNUSED = {
     "aiokafka", "charset_normalizer", "croniter", "httpx._main", "matplotlib", "numpy.ma", "py3langid",
     "pygments", "rich", "river.naive_bayes", "scipy", "yaml", "scentline.agents.cli.audit",
-    "scentline_lab.cli.evaluate", "scentline.agents.crawl.terminal", "scentline_lab",
+    "scentline_lab.cli.evaluate", "scentline_lab",
 }  # fmt: skip
 #: What only the page reader's process has a use for.
 UNUSED_BESIDE_READER = {"lxml"}

@@ -12,8 +12,7 @@ import msgspec
 from bench.faults.workers import WorkerProcess
 from scentline.agents.operate.control.command import known_steering, submit
 from scentline.agents.operate.control.requests import Budget, Exclude, Seeds
-from scentline.agents.operate.topics.create import create
-from scentline.agents.operate.topics.lag import lags
+from scentline.agents.operate.topics import create, lags
 from scentline.models.url import host
 from scentline.streams.configuration import load
 from scentline.streams.published import Limit, Outcome

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import msgspec
 
-from scentline.agents.operate.topics.create import create
+from scentline.agents.operate.topics import create
 from tests.agents.commands import complaint, printed, running
 from tests.agents.test_changes import a_change
 from tests.kafka.test_lag import drop, send

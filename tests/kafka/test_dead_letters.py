@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from scentline.agents.operate.topics.create import create
+from scentline.agents.operate.topics import create
 from scentline.streams.records import DeadLetter, encode
 from scentline.streams.transport.kafka.admin import kept
 from tests.agents.commands import complaint, printed

@@ -34,7 +34,7 @@ from scentline.agents.operate.privacy.kafka import (
 )
 from scentline.agents.operate.privacy.plan import Bounds, Replacement, bounds_of
 from scentline.agents.operate.snapshot import take
-from scentline.agents.operate.topics.create import create
+from scentline.agents.operate.topics import create
 from scentline.agents.worker.worker import Worker
 from scentline.streams.configuration import ConfigurationError, load
 from scentline.streams.facts import Access, AccessPack

@@ -15,8 +15,7 @@ from scentline.agents.operate.control.command import submit
 from scentline.agents.operate.control.requests import AddPredicate, Seeds
 from scentline.agents.operate.inspect.record import judged_pages, outcomes
 from scentline.agents.operate.snapshot import take
-from scentline.agents.operate.topics.create import create
-from scentline.agents.operate.topics.lag import lags
+from scentline.agents.operate.topics import create, lags
 from scentline.streams.configuration import load
 from scentline.streams.published import HarvestPoint, Outcome
 from scentline.streams.settings import Settings

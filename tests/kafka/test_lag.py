@@ -7,8 +7,7 @@ from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.admin import KafkaAdminClient
 from kafka.structs import OffsetAndMetadata
 
-from scentline.agents.operate.topics.create import create
-from scentline.agents.operate.topics.lag import Lag, lags
+from scentline.agents.operate.topics import Lag, create, lags
 from scentline.streams.topics import INBOXES
 from tests.agents.commands import printed, scentline
 from tests.kafka.test_topics import settings

@@ -7,7 +7,7 @@ import pytest
 from kafka.admin import KafkaAdminClient
 
 from deploy.ports import free_port
-from scentline.agents.operate.topics.create import Difference, TopicsError, check, create
+from scentline.agents.operate.topics import Difference, TopicsError, check, create
 from scentline.streams.configuration import load
 from scentline.streams.settings import Settings
 from scentline.streams.topics import declared

@@ -10,10 +10,7 @@ from tests.cases import each_case
 
 PAGES = st.lists(
     st.tuples(
-        st.booleans(),
-        st.floats(0, 500),
-        st.sampled_from(["linkage", "random", "breadth-first"]),
-        st.booleans(),
+        st.booleans(), st.floats(0, 500), st.sampled_from(["linkage", "random", "breadth-first"]), st.booleans()
     ),
     max_size=40,
 )
@@ -64,14 +61,6 @@ def test_pages_are_split_by_policy_and_explored_ones_count_as_random(pages: Page
     assert harvest.policies == expected
 
 
-def test_lift_is_unknown_until_a_page_was_explored() -> None:
-    harvest = Harvest(10, 60.0)
-    assert harvest.lift is None
-    harvest.add(True, 0.0, "linkage")
-    assert harvest.lift is None
-    assert harvest.explored_rate is None
-
-
 def test_lift_is_the_harvest_rate_over_the_smoothed_rate_of_explored_pages() -> None:
     harvest = Harvest(10, 60.0)
     for hit in (True, True, True, False):
@@ -80,21 +69,6 @@ def test_lift_is_the_harvest_rate_over_the_smoothed_rate_of_explored_pages() -> 
     # 3 of 5 pages over (0 + .5) / (1 + 1).
     assert harvest.explored_rate == 0.25
     assert harvest.lift == pytest.approx(0.6 / 0.25)
-
-
-def test_a_late_page_counts_in_all_but_the_window_of_time() -> None:
-    harvest = Harvest(10, 60.0)
-    harvest.add(False, 1_000.0, "linkage")
-    harvest.add(True, 100.0, "linkage")
-    assert harvest.rate == harvest.rate_by_pages == 0.5
-    assert harvest.rate_by_time(1_000.0) == 0
-
-
-def test_the_window_of_time_empties_when_nothing_comes() -> None:
-    harvest = Harvest(10, 60.0)
-    harvest.add(True, 1_000.0, "linkage")
-    assert harvest.rate_by_time(1_030.0) == 1
-    assert harvest.rate_by_time(1_100.0) == 0
 
 
 def test_state_of_a_long_crawl_stays_small() -> None:
@@ -157,11 +131,6 @@ def test_it_does_not_matter_which_shards_are_put_together_first(
     one, two, three = (counted(shard, window, 60.0) for shard in dealt(pages, places))
     whole = merged([one, two, three])
     assert merged([merged([one, two]), three]) == merged([one, merged([two, three])]) == whole
-
-
-def test_one_shard_is_the_whole() -> None:
-    harvest = counted([(True, 1.0, "linkage", False), (False, 2.0, "linkage", True)], 5, 60.0)
-    assert merged([harvest]) == harvest
 
 
 def test_pages_whose_times_an_earlier_release_did_not_keep_are_the_oldest() -> None:

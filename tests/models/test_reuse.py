@@ -14,7 +14,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from scentline.models import sealed
-from scentline.models.crowd.trace import Step, Trace
+from scentline.models.crowd.trace import Trace
 from scentline.models.interest.features import ANCHOR, BASE, PAGE_WORD, PREFIX, URL_WORD, USER, link
 from scentline.models.learner.batch import inputs_of
 from scentline.models.learner.calibration import Calibration
@@ -26,16 +26,13 @@ from scentline.models.learner.linking import LinkTable
 from scentline.models.learner.state import Learner
 from scentline.models.learner.words import PAGE, Vocabulary, WordLifts
 from scentline.models.ledger import Ledger
-from scentline.models.page import Link, Page
-from scentline.models.reuse import Combining, Learned, LearnedStateError, State, learned, pack, unpack
+from scentline.models.page import Page
+from scentline.models.reuse import Combining, Learned, LearnedStateError, State, pack, unpack
 from scentline.models.sealed import digest
 from scentline.models.verdict import FAILED
-from scentline_lab.simulation.crawler import Crawler, Task
+from scentline_lab.simulation.crawler import Task
 from scentline_lab.simulation.learned import Experience, LearnedCrawler
-from scentline_lab.simulation.paper import PaperCrawler, PaperPolicy
-from scentline_lab.simulation.policies import Reusable, reusable
 from scentline_lab.simulation.tally import NAME
-from scentline_lab.simulation.virtual import Terms, virtual_crawl
 from tests.cases import each_case
 from tests.models.teaching import put, teach
 
@@ -111,11 +108,6 @@ def test_inherited_counts_wait_for_their_base_and_go_with_it() -> None:
     assert inputs(knowledge, candidate) == before
 
 
-def test_two_earlier_crawls_add_up() -> None:
-    found = learned("p", "", [(BASE, 10, 2), ("p:a", 3, 1), (BASE, 5, 5), ("p:a", 1, 1)])
-    assert found == Learned("p", "", 15, 7, {"p:a": (4, 2)})
-
-
 # combiners
 
 
@@ -154,12 +146,6 @@ def test_inputs_that_the_earlier_combiner_did_not_have_keep_their_weights() -> N
     assert np.array_equal(learner.combiner.covariance[:5, :5], prior_covariance()[:5, :5])
     assert not learner.combiner.covariance[:5, 5:].any()
     assert float(np.linalg.eigvalsh(learner.combiner.covariance).min()) >= 0
-
-
-def test_a_combiner_without_any_known_input_changes_nothing() -> None:
-    learner = Learner()
-    learner.start(a_combining(("other",)))
-    assert learner.combiner.mean.tolist() == prior_mean().tolist()
 
 
 # files
@@ -300,68 +286,6 @@ def test_no_more_features_than_the_bound_are_taken(monkeypatch: pytest.MonkeyPat
 
 
 # crawls
-
-TOPIC = [f"ski{number}" for number in range(30)]
-OTHER = [f"tea{number}" for number in range(60)]
-
-
-def a_web(host: str, seed: int) -> tuple[dict[str, Page], set[str]]:
-    """Return pages of a host, a sixth of them on a topic that has many words, and those on the topic."""
-    random = Random(seed)
-    urls = [f"http://{host}.example/{number:03}" for number in range(300)]
-    hits = set(random.sample(urls, 50))
-    words = {url: tuple(random.sample(TOPIC if url in hits else OTHER, 6)) for url in urls}
-    pages = {}
-    for url in urls:
-        targets = random.sample(urls, 8)
-        links = tuple(
-            Link(target, tuple(random.sample(words[target], 2)), (), place)
-            for place, target in enumerate(targets)
-        )
-        pages[url] = Page(url, words=words[url], links=links)
-    return pages, hits
-
-
-def a_log(pages: dict[str, Page], hits: set[str], seed: int) -> Trace:
-    """Return a log in which some users like the topic."""
-    random = Random(seed)
-    steps, time = [], 0.0
-    for user in [f"user{number}" for number in range(20)]:
-        liked = sorted(hits if user.endswith(("1", "2", "3")) else pages.keys() - hits)
-        for url in random.sample(liked, 15):
-            time += 1.0
-            steps.append(Step(user, url, time))
-    return Trace(steps)
-
-
-def harvest(make: Callable[[Task], Crawler], host: str, seed: int, budget: int) -> tuple[int, Crawler]:
-    pages, hits = a_web(host, seed)
-    crawler = make(Task((), a_log(pages, hits, seed), Random(seed)))
-    seeds = Random(-seed - 1).sample(sorted(pages), 5)
-    return sum(page.hit for page in virtual_crawl(pages, hits, seeds, crawler, Terms(budget))), crawler
-
-
-@each_case("policy", list(reusable()))
-def test_a_second_crawl_of_another_web_begins_better_with_what_the_first_learned(policy: str) -> None:
-    _, first = harvest(lambda task: reusable()[policy](task, None), "one", 1, 150)
-    assert isinstance(first, Reusable)
-    state = first.export_state()
-    scratch = reused = 0
-    for seed in (2, 3, 4, 5):
-        scratch += harvest(lambda task: reusable()[policy](task, None), "two", seed, 25)[0]
-        reused += harvest(lambda task: reusable()[policy](task, state), "two", seed, 25)[0]
-    assert reused >= 1.1 * scratch, (reused, scratch)
-
-
-@each_case("policy", ["linkage", "collaborative", "combined"])
-def test_a_paper_crawl_goes_on_from_the_counts_of_the_first(policy: PaperPolicy) -> None:
-    _, first = harvest(lambda task: PaperCrawler(task, policy), "one", 1, 60)
-    assert isinstance(first, PaperCrawler)
-    pages, hits = a_web("one", 1)
-    task = Task((), a_log(pages, hits, 1), Random(1))
-    second = PaperCrawler(task, policy, state=first.export_state(), weight=1.0)
-    assert sorted(second.counts()) == sorted(first.counts())
-    assert second.export_state() == first.export_state()
 
 
 def test_what_a_learned_crawl_exports_includes_what_it_started_with() -> None:

@@ -1,27 +1,19 @@
-"""Recounting a crawl: every statistic in the tables against `outcomes` and `accesses`. It reads only.
+"""Recounting a crawl: every statistic in the tables against `outcomes` and `accesses`. It only reads.
 
-What became of requests that brought no page is in the rows of their URLs: the counts are held against these.
+All counts are a function of three sets: the *current verdicts* (of each URL its newest visit, with the verdicts
+of later predicates on that visit), the *links ever seen*, each as it was first reported, and the accesses. So
 
-All is a function of three sets. The first are the *current verdicts*: of each URL the newest of its visits, the
-first verdict and those that came `again`, with what predicates that came later say of what was judged then (at
-the same time). The second are the *links ever seen*, each as it was first told of: one that was taken from a
-page stays. The third are the accesses. So
+- the row of a changed page has the new verdict, and its words, links, visitors and neighbours count under it;
+- the row of a page that left has an empty verdict, which counts for no predicate. Its links keep their places
+  in their targets' rows, links to it and visits go on being counted, and that a page came stays counted
+  (`FAILED`);
+- verdicts of later predicates on an earlier visit than the newest are passed over;
+- ``silent`` pages stay so: their verdicts are counted under the base alone;
+- requests, the pages judged of hosts and the harvest are those of discovery: a page counts once, by its first
+  verdict.
 
-- the row of a page that changed has the new verdict; its evidence (its words, what in-links, visitors and
-  neighbours say of it) is that of the new verdict under the new words. Its links are counted in the rows of
-  their targets, and with the evidence of these, by the new verdict; its words, where those of linking pages
-  count, and the signature that it gives to others are the new ones;
-- the row of a page that left has an empty verdict, which counts for no predicate: nothing holds of it, it is in
-  no region and its signature is empty. Its links are links of such a page, and hold their places among those
-  kept of a target. Links to it and visits go on being counted in its row: it is no candidate again by them.
-  That a page came of the request stays counted (`FAILED`, False), by whatever is known of its URL;
-- what predicates that came later say of an earlier visit than the newest is passed over;
-- ``silent`` pages stay so: their verdicts, as they change, are counted under the base alone;
-- requests, the pages judged of hosts and the harvest are those of discovery: a page counts once there, whatever
-  became of it, and in the harvest by its first verdict.
-
-Requests of hosts are held against the rows of their URLs. Why fetches brought no page, and how long answers
-took, is in hosts' rows alone: it is taken as it stands.
+Requests of hosts and requests that brought no page are held against the rows of their URLs. Why fetches failed,
+and how long answers took, is in hosts' rows alone and is not recounted.
 """
 
 from collections import Counter
@@ -62,11 +54,10 @@ from scentline.streams.transport.journal import Journal
 
 
 def audit(settings: Settings) -> AuditReport:
-    """Recount the crawl in ``settings.data`` and compare, unless messages wait: it would differ by these.
+    """Recount the crawl in ``settings.data`` and compare, unless messages wait.
 
-    ``settings`` must bound in-links, windows, visitors and neighbours as the crawl's did; the policy is the one
-    that the directory keeps, else that of ``settings``. Raises `JournalMissingError` or `TableMissingError`
-    where there is no crawl.
+    ``settings`` must bound in-links, windows, visitors and neighbours as the crawl's did. Raises
+    `JournalMissingError` or `TableMissingError` where there is no crawl.
     """
     settings = of_crawl(settings)
     with Journal.open(settings.data / "journal", read_only=True) as journal:
@@ -130,7 +121,6 @@ def failed_requests(parts: dict[int, TablePartition]) -> Iterator[FailedRequests
 def _recounted(
     seen: Seen, quarantined: Quarantined, settings: Settings, failures: Iterable[FailedRequests]
 ) -> Ledger:
-    """Return what the crawl's policy counts of the outcomes, failed requests and accesses."""
     policy, meanings = settings.frontier.rule, settings.semantic is not None
     linking = [judged_page(outcome, meanings) for outcome in seen.linking]
     pages = [judged_page(msgspec.structs.replace(page, links=()), meanings) for page in seen.judged.values()]
@@ -164,12 +154,7 @@ def judged_page(outcome: Outcome, meanings: bool) -> JudgedPage:
     """Return an outcome as the learner uses it; with word ``meanings`` it has a subject."""
     subject = page_subject(outcome.url, outcome.title) if meanings else ""
     return JudgedPage(
-        outcome.url,
-        outcome.verdict,
-        outcome.words,
-        outcome.links,
-        subject,
-        outcome.silent is True,
+        outcome.url, outcome.verdict, outcome.words, outcome.links, subject, outcome.silent is True
     )
 
 
@@ -268,10 +253,7 @@ def _check_pages(
 
 
 def _check_hosts(
-    report: AuditReport,
-    judged: Iterable[str],
-    pages: Iterable[PageRow],
-    parts: dict[int, TablePartition],
+    report: AuditReport, judged: Iterable[str], pages: Iterable[PageRow], parts: dict[int, TablePartition]
 ) -> None:
     hosts, requests = Counter(map(host, judged)), Counter[str]()
     for page in pages:

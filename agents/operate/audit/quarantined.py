@@ -110,12 +110,12 @@ def _facts(topic: str, entry: Entry) -> list[tuple[int, int, Any]]:
 
 
 class Seen(NamedTuple):
-    """The judged pages as the frontier has taken them in, each as it stands.
+    """The judged pages as the frontier has them: those in ``judged`` with their verdicts, ``linking`` with
+    their links.
 
-    Of those in ``judged`` it has the verdicts, those that left among them; ``linking`` are all, each with the
-    links that it has: what a partition did not hear of a page is of another verdict there, so a page may come
-    twice, with the links to some partitions and those to others. ``told`` is how many pages have an outcome,
-    ``uncounted`` how many other facts the frontier has not, whose part in the counts can't be told.
+    A page may come twice in ``linking``: with the links to partitions that heard of its newest visit, and with
+    those to others. ``told`` pages have an outcome; ``uncounted`` other facts were quarantined, whose effect is
+    unknown.
     """
 
     judged: dict[str, Outcome]

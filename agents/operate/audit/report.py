@@ -17,14 +17,13 @@ from scentline.streams.topics import partition_of
 
 @dataclass
 class AuditReport:
-    """What the audit found.
+    """What the audit found: of ``judged`` pages, ``judged_twice`` too many were counted; of ``rows``, some
+    differ.
 
-    ``judged`` pages have an outcome; ``judged_twice`` is by how many pages the counts exceed them; ``lost``
-    are pages, candidates and users that the state should know of and does not. ``rows`` were compared and
-    ``differences`` of them differ from the recount: ``examples`` names the first few. ``forgotten`` features
-    left the bounded store and can't be compared. ``behind`` messages wait to be absorbed: where any do, nothing
-    was compared. ``quarantined`` messages and facts could not be taken in;
-    ``uncounted`` of these the recount can't leave out: what they would have changed shows as differences.
+    ``lost`` are pages, candidates and users that the state lacks, ``examples`` the first few differences.
+    ``forgotten`` features left the bounded store. Where ``behind`` messages wait, nothing was compared. The
+    recount leaves out what was ``quarantined``, except for the ``uncounted``, whose effect shows as
+    differences.
     """
 
     judged: int = 0
@@ -101,8 +100,7 @@ class RecountedDepths:
     ) -> None:
         """Compare with the state: the rows of ``pages`` by URL, those ``found`` of sites by host.
 
-        What links count for depends on levels, which are those of the pages' rows; that each level is as near
-        as a link to the page, or a user, makes it, is checked too.
+        Levels are those of the pages' rows; each is checked to be as near as a link, or a user, makes it.
         """
         places = {url: row.place for url, row in pages.items() if row.place is not None}
         led: dict[str, int] = {}

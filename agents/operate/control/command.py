@@ -13,7 +13,7 @@ from scentline.agents.frontier.rows import TotalsRow
 from scentline.agents.frontier.steered import Steered
 from scentline.agents.operate.control.requests import Known, RefusedError, Request, carry_out
 from scentline.agents.operate.control.spool import Spool
-from scentline.agents.operate.inspect.record import all_definitions, definitions_of, entries, totals
+from scentline.agents.operate.inspect.record import definitions_of, entries, kept_entries, totals
 from scentline.streams.outbox import Message
 from scentline.streams.published import Limit, PredicateDefinition
 from scentline.streams.settings import Settings
@@ -27,10 +27,9 @@ LOOKS, LOOK_SECONDS = 10, 1.0
 
 
 def submit(settings: Settings, request: Request) -> str | None:
-    """Have a request carried out on the crawl in the data directory of ``settings``; return what now holds.
+    """Have the crawl of ``settings`` carry out a request; return what now holds, None where it has not yet.
 
-    None says that it waits for the crawl to take it up. Raises `RefusedError` where it can't be, and
-    `JournalMissingError` where there is no crawl.
+    Raises `RefusedError`, and `JournalMissingError` where there is no crawl.
     """
     if settings.on_kafka:
         return _carry_out_on_kafka(settings, request)
@@ -47,22 +46,23 @@ def submit(settings: Settings, request: Request) -> str | None:
 
 def known_predicates(settings: Settings) -> dict[str, PredicateDefinition]:
     """Return the predicates that the crawl has had, by name; raises `JournalMissingError`."""
-    if settings.on_kafka:
-        return _known_on_kafka(settings)
-    with Journal.open(settings.data / "journal", read_only=True) as journal:
-        return _known(journal)
+    return _known(kept_entries(settings, PREDICATES.name))
 
 
 def known_steering(settings: Settings) -> Steered:
     """Return how the crawl is steered; raises `JournalMissingError`."""
-    if settings.on_kafka:
-        return _steered_on_kafka(settings)
-    with Journal.open(settings.data / "journal", read_only=True) as journal:
-        return _steered(entries(journal, STEERING.name, 0))
+    return _steered(kept_entries(settings, STEERING.name))
 
 
-def _known(journal: Journal) -> dict[str, PredicateDefinition]:
-    return {definition.name: definition for definition in all_definitions(journal)}
+def _known(found: Iterable[Entry]) -> dict[str, PredicateDefinition]:
+    return {definition.name: definition for definition in definitions_of(found)}
+
+
+def _steered(found: Iterable[Entry]) -> Steered:
+    steered = Steered()
+    for entry in found:
+        steered.hear(entry.value)
+    return steered
 
 
 def _carry_out_all(settings: Settings, journal: Journal, spool: Spool) -> None:
@@ -77,7 +77,8 @@ def _carry_out_all(settings: Settings, journal: Journal, spool: Spool) -> None:
 def _carry_out(settings: Settings, journal: Journal, spool: Spool, name: str) -> None:
     request, now = spool.read(name), time.time()
     steered = _steered(entries(journal, STEERING.name, 0))
-    known = Known(_known(journal), steered, settings.fetch.delay_seconds, _stand(steered, totals(journal)))
+    predicates = _known(entries(journal, PREDICATES.name, 0))
+    known = Known(predicates, steered, settings.fetch.delay_seconds, _stand(steered, totals(journal)))
     carried = carry_out(request, known, journal.partitions, None, now)
     journal.append_all(carried.messages, now)
     journal.sync()
@@ -96,33 +97,11 @@ def _carry_out_on_kafka(settings: Settings, request: Request) -> str:
     Raises `RefusedError` where it can't be, and `streams.transport.kafka.connection.KafkaError`.
     """
     counts = _partitions(settings)
-    steered = _steered_on_kafka(settings)
-    known = Known(_known_on_kafka(settings), steered, settings.fetch.delay_seconds, _stand(steered))
+    steered = known_steering(settings)
+    known = Known(known_predicates(settings), steered, settings.fetch.delay_seconds, _stand(steered))
     carried = carry_out(request, known, counts.__getitem__, settings.judge, time.time())
     asyncio.run(_send(settings, carried.messages))
     return carried.said
-
-
-def _known_on_kafka(settings: Settings) -> dict[str, PredicateDefinition]:
-    """Return the predicates that the crawl at the broker has had, by name."""
-    # Imported where it is used: the embedded log has no use for a Kafka client.
-    from scentline.streams.transport.kafka.admin import kept
-
-    found = definitions_of(kept(settings, PREDICATES.name, 0))
-    return {definition.name: definition for definition in found}
-
-
-def _steered_on_kafka(settings: Settings) -> Steered:
-    from scentline.streams.transport.kafka.admin import kept
-
-    return _steered(kept(settings, STEERING.name, 0))
-
-
-def _steered(told: Iterable[Entry]) -> Steered:
-    found = Steered()
-    for entry in told:
-        found.hear(entry.value)
-    return found
 
 
 def _partitions(settings: Settings) -> dict[str, int]:

@@ -119,18 +119,13 @@ class RefusedError(ScentlineError):
 
 
 def defined(request: AddPredicate | ChangePredicate, known: PredicateDefinition | None) -> PredicateDefinition:
-    """Return what a request makes of a predicate that is ``known`` by its name, or not.
+    """Return the definition that a request makes of a predicate, which may be ``known``; raises `RefusedError`.
 
-    A name stands for one expression as long as there is a data directory, since what is counted under it can't
-    be told apart later. Raises `RefusedError`.
+    A name stands for one expression in a data directory: what is counted under it can't be told apart later.
 
     >>> sports = defined(AddPredicate("sports", '"ski"'), None)
     >>> defined(ChangePredicate("sports", share=3.0), sports).share
     3.0
-    >>> defined(AddPredicate("sports", '"golf"'), sports)  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-    ...
-    scentline.agents.operate.control.requests.RefusedError: predicate sports is already "ski" ...
     """
     name = request.name
     if known is not None and known.state == REMOVED:
@@ -183,11 +178,7 @@ class Carried(NamedTuple):
 
 
 def carry_out(
-    request: Request,
-    known: Known,
-    partitions: Callable[[str], int],
-    judges: JudgeSettings | None,
-    now: float,
+    request: Request, known: Known, partitions: Callable[[str], int], judges: JudgeSettings | None, now: float
 ) -> Carried:
     """Return what a request comes to at the time ``now``, given what is ``known`` and a topic's ``partitions``.
 

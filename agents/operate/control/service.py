@@ -93,7 +93,6 @@ class ControlService:
         await self._runtime.publisher.send_all(outbox.take())
 
     def _heard(self, carried: Carried) -> bool:
-        """Return whether this process has heard of what a request comes to."""
         made = carried.defines
         defined = made is None or self._known.predicates.get(made.name) == made
         return defined and all(self._known.steered.heard(told) for told in carried.steers)

@@ -1,8 +1,8 @@
 """The spool: requests that wait, each a small file of its own in the data directory.
 
-The embedded log has one writer, the crawl. Whoever wants something of it puts a file here, whole or not at all
-(written under another name, then renamed); the crawl takes them up in the order of their names, which is that
-of their times, and removes each when it is done. A crawl that is killed in between does it again.
+The embedded log has one writer, the crawl. Other processes put a file here, whole or not at all; the crawl
+carries them out by their times, and removes each when it is done. After a kill in between it carries the
+request out again.
 """
 
 import os

@@ -23,11 +23,10 @@ _Offsets = dict[int, int]
 
 
 def told(settings: Settings, follow: bool) -> Iterator[Iterator[Change]]:
-    """Yield the changes that a crawl has told, and with ``follow`` those that come, batch by batch.
+    """Yield the changes of a crawl, and with ``follow`` those that come, batch by batch, each once.
 
-    Those of a partition are in the order in which they were told, those of several are by their times. A change
-    that comes twice is left out the second time, and so is what can't be read.
-    Raises `JournalMissingError` without a crawl, `AdminError` where brokers can't be asked.
+    Those of a partition are in their order, those of several are by their times. Raises `JournalMissingError`
+    without a crawl, `AdminError` where brokers don't answer.
     """
     once = _Once()
     offsets: _Offsets = {}
@@ -44,7 +43,6 @@ class _Once:
         self._seen: dict[tuple[str, str, str], None] = {}
 
     def new(self, change: Change) -> bool:
-        """Return whether a change was not seen before."""
         key = change.origin, change.predicate, change.kind
         if key in self._seen:
             return False
@@ -61,7 +59,6 @@ def _changes(found: Iterable[Entry]) -> Iterator[Change]:
 
 
 def _embedded(settings: Settings, offsets: _Offsets, follow: bool) -> Iterator[list[Iterator[Entry]]]:
-    """Yield the records of each partition that are there, and with ``follow`` those that come."""
     with Journal.open(settings.data / "journal", read_only=True) as journal:
         partitions = range(journal.partitions(CHANGES.name)) if CHANGES.name in journal.topics() else range(0)
         offsets.update({number: journal.start(CHANGES.name, number) for number in partitions})
@@ -74,7 +71,6 @@ def _embedded(settings: Settings, offsets: _Offsets, follow: bool) -> Iterator[l
 
 
 def _on_kafka(settings: Settings, offsets: _Offsets, follow: bool) -> Iterator[list[Iterator[Entry]]]:
-    """Yield the records of each partition as `_embedded` does."""
     # Imported where it is used: the embedded log has no use for a Kafka client.
     from scentline.streams.transport.kafka.admin import Admin, arriving, kept
 

@@ -1,38 +1,94 @@
 """Why a URL was or was not fetched: its row, and what makes its priority for each predicate."""
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
 
 from scentline.agents.frontier.depth import why_beyond
 from scentline.agents.frontier.groups import Groups
-from scentline.agents.frontier.keys import depth_of, hub_of, page_key, space_key, visit_of
+from scentline.agents.frontier.keys import depth_of, hub_of, page_key, parent_of, space_key, visit_of
 from scentline.agents.frontier.learned import LearnedScorer
 from scentline.agents.frontier.pages import why_spent
-from scentline.agents.frontier.rows import FrontierShard, HubRow, PageRow, SpaceRow, VisitRow
+from scentline.agents.frontier.rows import (
+    FrontierShard,
+    HubRow,
+    PageRow,
+    ParentRow,
+    SpaceRow,
+    VisitRow,
+    place_in,
+)
 from scentline.agents.frontier.scope import descends
 from scentline.agents.frontier.scoring import crowd_of
 from scentline.agents.frontier.steered import Steered
-from scentline.agents.operate.inspect.linking import Counting, Linking, counting_words, linking_pages
 from scentline.agents.operate.inspect.record import entries
 from scentline.agents.operate.inspect.teaching import Taught, frontier_shard
 from scentline.models.domain import owner
 from scentline.models.frontier.shares import LEAST, WINDOW
-from scentline.models.interest.features import BASE, region, user
+from scentline.models.interest.features import ANCHOR, BASE, CONTEXT, HEADING, PAGE_WORD, URL_WORD, region, user
 from scentline.models.interest.linkage import Contribution, crowd_contributions, ordered
 from scentline.models.interest.weights import weights_of
+from scentline.models.learner.candidate import url_words
+from scentline.models.learner.inputs import NAMES
+from scentline.models.learner.lessons import IN_LINKS, LinkWords
+from scentline.models.learner.words import WORDS
 from scentline.models.lessons import lessons
 from scentline.models.traps import space
-from scentline.models.url import host
-from scentline.models.verdict import FAILED
+from scentline.models.url import host, identifier
+from scentline.models.verdict import FAILED, Verdict
 from scentline.streams.crawl_settings import FrontierSettings, LearnSettings
 from scentline.streams.published import Exclusion
 from scentline.streams.records import Decoder, FetchOrder, RecordError
 from scentline.streams.settings import Settings
 from scentline.streams.topics import FETCHES, STEERING, partition_of
 from scentline.streams.transport.journal import Journal
+
+#: Where a word stands.
+Where: TypeAlias = Literal["in a link", "around a link", "above a link", "on a linking page", "in the URL"]
+
+
+class Linking(msgspec.Struct, frozen=True):
+    """A judged page that links to a URL: its verdict, the place of the link in it, and the words there."""
+
+    url: str
+    verdict: Verdict
+    position: int
+    inside: tuple[str, ...]
+    around: tuple[str, ...]
+    above: tuple[str, ...]
+
+
+class Counting(msgspec.Struct, frozen=True):
+    """A word that counts: where it stands, the judged pages that had it there and the hits among them.
+
+    ``adds`` is its part of what the inputs made of such words add to the logit of a hit, before their bounds.
+    """
+
+    word: str
+    where: Where
+    pages: int
+    hits: int
+    adds: float
+
+
+class _Place(NamedTuple):
+    """Words of one place: what they are counted as, and the inputs that weigh them so and as page words."""
+
+    where: Where
+    kind: str
+    by_kind: str | None
+    by_page: str | None
+
+
+_INSIDE = _Place("in a link", ANCHOR, "anchor words as anchors", "anchor words as page words")
+_AROUND = _Place("around a link", CONTEXT, "context words as context", "context words as page words")
+_ABOVE = _Place("above a link", HEADING, "heading words as headings", "heading words as page words")
+_PAGE = _Place("on a linking page", PAGE_WORD, None, "parent page")
+_URL = _Place("in the URL", URL_WORD, "URL words as URL words", "URL words as page words")
 
 
 class Part(msgspec.Struct, frozen=True):
@@ -58,16 +114,11 @@ class Again:
 class Explanation:
     """A URL's row, and for each predicate its priority now and what makes it, the largest effect first.
 
-    ``contributions`` are features by the paper's policies; by the learned one what users say of it, by the same
-    ratios, which decide nothing. ``inputs`` and the ``expected`` probability of a hit, where a page comes, are
-    those of the learned one; so is how probable it is that one ``comes``, whose inputs stand under `FAILED`
-    where it is foretold; and ``named`` is what the predicate's keywords, in its links and URL, add to its
-    priority. ``spent`` is why URLs that differ in numbers only are not asked for any more, ``excluded`` by what
-    people left it out, ``unvisited`` the URL's pattern where that has no visits and such are left out,
-    ``beyond`` why the URL lies deeper than its site is worth crawling, or is no candidate by the paper's
-    letter, ``standing_back`` why its owner waits for others. ``linking`` are the pages that link to it, of
-    those that count; ``words`` are those in its URL, in and around its links and in these pages, by the learned
-    policy, and ``belief`` is how far those who link to it are believed.
+    By the learned policy ``inputs`` make the ``expected`` probability of a hit, where a page ``comes`` (whose
+    inputs are under `FAILED`), ``named`` is what the predicate's keywords add, ``words`` are those around its
+    links, and ``contributions`` are only for comparison. By the paper's policies these are the features.
+    ``belief`` is the part of the probability that is believed of those who link to it (``linking``). ``spent``,
+    ``excluded``, ``unvisited``, ``beyond`` and ``standing_back`` say what keeps it from being fetched.
     """
 
     row: PageRow
@@ -94,8 +145,7 @@ def explain(
 ) -> Explanation | None:
     """Return what is known of a canonical URL; None when the crawl never met it.
 
-    ``settings.frontier.rule`` is the crawl's. Of what the crawl has learned that is told which ``teach`` gives:
-    where that is None, no priorities are.
+    ``settings.frontier.rule`` is the crawl's. Without a scorer from ``teach`` there are no priorities.
     """
     shard = frontier_shard(journal, partition_of(host(url), len(journal.table("frontier"))))
     row = shard.get(page_key(url))
@@ -141,7 +191,6 @@ def _by_what_was_taught(found: Explanation, settings: Settings, shard: FrontierS
 
 
 def _again(settings: Settings, shard: FrontierShard, row: PageRow) -> Again | None:
-    """Return when a page is visited again, None where it is not."""
     visit = visit_of(shard, row.url)
     if visit is None or row.state != "judged":
         return None
@@ -212,4 +261,64 @@ def _latest(journal: Journal) -> list[FetchOrder]:
         for entry in entries(journal, FETCHES.name, partition, start):
             with suppress(RecordError):
                 found.append(decode(entry.value or b""))
+    return found
+
+
+def linking_pages(shard: FrontierShard, row: PageRow) -> list[Linking]:
+    """Return the pages that link to a URL, those that are kept of them and tell of the link."""
+    return [
+        Linking(parent.url, parent.verdict, parent.positions[place], *map(tuple, words))
+        for parent, place, words in _links(shard, row)
+    ]
+
+
+def _links(shard: FrontierShard, row: PageRow) -> Iterator[tuple[ParentRow, int, LinkWords]]:
+    """Yield the linking pages that count, with the place of the link among theirs, and its words."""
+    target = identifier(row.url)
+    for name in row.parents[:IN_LINKS]:
+        parent = parent_of(shard, name)
+        place = place_in(parent.targets, target)
+        if place is not None:
+            yield parent, place, parent.words_at(place)
+
+
+def counting_words(scorer: LearnedScorer, shard: FrontierShard, row: PageRow, predicate: str) -> list[Counting]:
+    """Return the words that count for a URL by a predicate, those that add or take most first."""
+    found: dict[tuple[str, _Place], float] = {}
+    mean = dict(zip(NAMES, scorer.known(predicate).mean.tolist(), strict=False))
+    for words, place, scale in _groups(shard, row):
+        for word, adds in zip(words, _added(scorer, predicate, words, place, mean), strict=True):
+            found[word, place] = found.get((word, place), 0.0) + scale * adds
+    ordered = sorted(found.items(), key=lambda entry: (-abs(entry[1]), entry[0]))
+    return [
+        Counting(word, place.where, *scorer.ledger.get(place.kind + word, predicate), adds)
+        for (word, place), adds in ordered
+        if adds
+    ]
+
+
+def _groups(shard: FrontierShard, row: PageRow) -> Iterator[tuple[Sequence[str], _Place, float]]:
+    """Yield distinct words that stand together, and what each of them is multiplied by."""
+    links = list(_links(shard, row))
+    for parent, _, words in links:
+        for place, group in zip((_INSIDE, _AROUND, _ABOVE), words, strict=True):
+            yield group, place, 1 / math.sqrt(len(links) * max(1, len(group)))
+        on_page = parent.text.split()
+        yield on_page, _PAGE, 1 / (math.sqrt(len(links)) * max(1, len(on_page)))
+    of_url = url_words(row.url)
+    yield of_url, _URL, 1 / math.sqrt(max(1, len(of_url)))
+
+
+def _added(
+    scorer: LearnedScorer, predicate: str, words: Sequence[str], place: _Place, mean: dict[str, float]
+) -> list[float]:
+    """Return what each of some words adds by itself, before it is shared with those beside it."""
+    lifts = scorer.known(predicate).knowledge.words
+    numbers = lifts.vocabulary.words(words)
+    weights = lifts.by_word[numbers]
+    as_kind = mean[place.by_kind] if place.by_kind else 0.0
+    as_page = mean[place.by_page] if place.by_page else 0.0
+    found: list[float] = (
+        as_kind * weights[:, WORDS[place.kind]] + as_page * weights[:, WORDS[PAGE_WORD]]
+    ).tolist()
     return found

@@ -84,7 +84,6 @@ def _why_fetched(row: PageRow) -> str:
 
 
 def _why_not_fetched(found: Explanation, threshold: float) -> str:
-    """Return why a page was not chosen; empty if its state says so."""
     row = found.row
     choosable = row.state == "candidate"
     if row.state == "trapped":
@@ -98,7 +97,6 @@ def _why_not_fetched(found: Explanation, threshold: float) -> str:
 
 
 def _why_out_of_scope(found: Explanation) -> str:
-    """Return why a candidate may not be fetched, whatever its priority; empty if it may."""
     if found.excluded is not None:
         return "it is excluded"
     if found.spent and not found.row.seed:

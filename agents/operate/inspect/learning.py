@@ -5,8 +5,7 @@ says of when it is.
 """
 
 import math
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Iterator
 from time import process_time
 from typing import Any, NamedTuple
 
@@ -17,7 +16,15 @@ from scentline.agents.frontier.learned import LearnedScorer
 from scentline.agents.frontier.scoring import PaperScorer
 from scentline.agents.learn.models import inputs_of
 from scentline.agents.learn.rows import LearnRow, ModelRow, model_key
-from scentline.agents.operate.inspect.expectations import Expectations
+from scentline.agents.operate.inspect.expectations import (
+    Combined,
+    Expectations,
+    Held,
+    Latest,
+    combined,
+    held,
+    latest_inputs,
+)
 from scentline.agents.operate.inspect.explain import Explanation, explain
 from scentline.agents.operate.inspect.teaching import Taught
 from scentline.models.errors import ScentlineError
@@ -40,24 +47,18 @@ from scentline.models.interest.features import (
 from scentline.models.interest.linkage import region_cells
 from scentline.models.interest.ratio import ratio, significance
 from scentline.models.interest.weights import Weights, weights_of
-from scentline.models.learner.combiner import Vector, probability
-from scentline.models.learner.inputs import Input, prior_covariance, prior_mean
 from scentline.models.learner.knowledge import PREFIX_PRIOR
 from scentline.models.learner.lifts import log_lifts
-from scentline.models.learner.plain import PLAIN, plain
+from scentline.models.learner.plain import plain
 from scentline.models.learner.requests import failing
 from scentline.models.learner.speaking import strongest
 from scentline.models.learner.words import WORDS
 from scentline.models.ledger import Slots
-from scentline.models.reliability import Bin, Reliability, Running, windows
 from scentline.models.verdict import FAILED
-from scentline.streams.facts import Label
 from scentline.streams.logging import printable
-from scentline.streams.records import UNREADABLE, Pack
 from scentline.streams.settings import Settings
-from scentline.streams.topics import EVIDENCE, INTERESTS, PREDICATES, partition_of
+from scentline.streams.topics import INTERESTS, PREDICATES, partition_of
 from scentline.streams.transport.journal import Journal
-from scentline.streams.transport.partition import Entry
 
 #: Seconds for which what was taught is new enough.
 FRESH_SECONDS = 30.0
@@ -65,8 +66,6 @@ FRESH_SECONDS = 30.0
 WANTED_SECONDS = 10.0
 #: Seconds for which what is worked out at once is new enough, and how many predicates, or URLs, it is kept of.
 HELD_SECONDS, REMEMBERED = 2.0, 10
-#: Windows that the newest pages are cut into, and the pages of one at least.
-WINDOWS, LEAST_PAGES = 20, 10
 #: Seconds of a step.
 STEP_SECONDS = 0.02
 #: Features of a kind that can be looked at, those that speak most.
@@ -75,9 +74,6 @@ MOST_SPEAKING = 200
 MOST_CHARACTERS = 300
 #: Features whose kinds are looked at together.
 KINDS_AT_ONCE = 5_000
-#: The newest hits, and misses, of which is told what spoke for them; messages that are looked through for them
-#: at most, and at once.
-LATEST, EVIDENCE_READ, EVIDENCE_AT_ONCE = 100, 200, 20
 
 #: The kinds of features that are shown, by their names for people.
 KINDS: dict[str, str] = {
@@ -95,41 +91,6 @@ KINDS: dict[str, str] = {
 _decode: Any = msgspec.msgpack.Decoder(LearnRow).decode
 
 
-class _Tagged(msgspec.Struct, array_like=True):
-    tag: str
-
-
-_pack = msgspec.msgpack.Decoder(Pack[msgspec.Raw]).decode
-_tag = msgspec.msgpack.Decoder(_Tagged).decode
-_label = msgspec.msgpack.Decoder(Label).decode
-
-
-class Weight(msgspec.Struct, frozen=True):
-    """The weight of an input, with its deviation, and both before the first page.
-
-    ``hits`` and ``misses`` are what it added on the mean to the logits of the newest such pages, None where
-    none is known.
-    """
-
-    name: str
-    plain: str
-    means: str
-    source: str
-    mean: float
-    deviation: float
-    first: float
-    first_deviation: float
-    hits: float | None = None
-    misses: float | None = None
-
-
-class Combined(msgspec.Struct, frozen=True):
-    """A predicate's combiner: its ``labels`` so far, and its weights."""
-
-    labels: int
-    weights: list[Weight]
-
-
 class Speaking(msgspec.Struct, frozen=True):
     """A feature that speaks for a predicate or against it: its judged pages, and the hits among them.
 
@@ -142,39 +103,6 @@ class Speaking(msgspec.Struct, frozen=True):
     hits: int
     weight: float
     significance: float | None = None
-
-
-class Latest(NamedTuple):
-    """The inputs of the newest pages, as they were when these were chosen: a row a page, a column an input."""
-
-    hits: Vector
-    misses: Vector
-
-
-class Users(msgspec.Struct, frozen=True):
-    """What users' visits added to the newest ``hits``.
-
-    ``share`` is their inputs' part of all that inputs added or took there, ``helped`` how many of the hits
-    would have looked less than half as probable had no user visited them, ``visited`` how many users visited.
-    """
-
-    hits: int
-    visited: int
-    helped: int
-    share: float
-
-
-class Held(NamedTuple):
-    """How well probabilities held: of all pages read so far and of the newest, selected and explored by chance.
-
-    ``windows`` are the newest selected pages in their order, cut into parts.
-    """
-
-    selected: Reliability | None
-    explored: Reliability | None
-    newest_selected: Reliability | None
-    newest_explored: Reliability | None
-    windows: list[Bin]
 
 
 class _Known(NamedTuple):
@@ -255,7 +183,6 @@ class Learning:
         return more
 
     def _teach(self, now: float) -> bool:
-        """Teach a little; return whether there is more to teach."""
         if self._steps is None:
             if not self.explains or now < self._begun + FRESH_SECONDS:
                 return False
@@ -279,7 +206,6 @@ class Learning:
         return True
 
     def _ends(self) -> list[int]:
-        """Return what tells whether anything was learned since."""
         topics = [name for name in (INTERESTS.name, PREDICATES.name) if name in self._journal.topics()]
         return [
             self._journal.end(name, partition)
@@ -379,101 +305,6 @@ class Learning:
         raw = table[partition_of(predicate, len(table))].get(model_key(predicate))
         row = None if raw is None else _decode(raw)
         return row if isinstance(row, ModelRow) and len(row.mean) == 8 * inputs else None
-
-
-def held(expectations: Expectations, predicate: str) -> Held:
-    """Return how well probabilities held of the pages chosen for a predicate."""
-    selected, explored = (
-        [(each.expected, each.hit) for each in expectations.newest(predicate, explored=by_chance)]
-        for by_chance in (False, True)
-    )
-    parts = min(WINDOWS, len(selected) // LEAST_PAGES)
-    return Held(
-        expectations.running(predicate).reliability(),
-        expectations.running(predicate, explored=True).reliability(),
-        Running(selected).reliability(),
-        Running(explored).reliability(),
-        windows(selected, parts) if parts else [],
-    )
-
-
-def combined(inputs: Sequence[Input], row: ModelRow | None, latest: Latest) -> Combined:
-    """Return what a combiner's row says, or without one what it starts with."""
-    first, spread = prior_mean(inputs), prior_covariance(inputs).diagonal() ** 0.5
-    mean, deviations = first, spread
-    if row is not None:
-        mean = np.frombuffer(row.mean)
-        covariance = np.frombuffer(row.covariance)
-        if len(covariance) == len(mean) ** 2:
-            deviations = covariance.reshape(len(mean), len(mean)).diagonal() ** 0.5
-    hits, misses = (_means(rows, mean) for rows in latest)
-    weights = [
-        Weight(
-            entry.name, *PLAIN[entry.name], float(mean[place]), float(deviations[place]), float(first[place]),
-            float(spread[place]), hits[place], misses[place],
-        )
-        for place, entry in enumerate(inputs)
-    ]  # fmt: skip
-    return Combined(row.labels if row is not None else 0, weights)
-
-
-def _means(rows: Vector, mean: Vector) -> list[float] | list[None]:
-    if not rows.size or rows.shape[1] != len(mean):
-        return [None] * len(mean)
-    found: list[float] = (rows.mean(axis=0) * mean).tolist()
-    return found
-
-
-def latest_inputs(journal: Journal, predicate: str) -> Latest:
-    """Return the inputs of the newest pages, `LATEST` hits and as many misses, as the learners were told."""
-    found: dict[bool, list[tuple[float, ...]]] = {True: [], False: []}
-    if EVIDENCE.name in journal.topics():
-        partition = partition_of(predicate, journal.partitions(EVIDENCE.name))
-        for entry in _newest_first(journal, partition):
-            for label in _labels(entry.value or b""):
-                rows = found[label.holds]
-                if label.predicate == predicate and len(rows) < LATEST:
-                    rows.append(label.inputs)
-            if all(len(rows) == LATEST for rows in found.values()):
-                break
-    return Latest(*(np.array(found[holds], float) for holds in (True, False)))
-
-
-def _newest_first(journal: Journal, partition: int) -> Iterator[Entry]:
-    """Yield the newest messages to a learner, so many at most."""
-    end = journal.end(EVIDENCE.name, partition)
-    least = max(journal.start(EVIDENCE.name, partition), end - EVIDENCE_READ)
-    while end > least:
-        start = max(least, end - EVIDENCE_AT_ONCE)
-        yield from reversed(journal.read(EVIDENCE.name, partition, start, end - start))
-        end = start
-
-
-def _labels(value: bytes) -> Iterator[Label]:
-    """Yield the labels in a message to the learners: counts, which are most of it, are passed over."""
-    with suppress(*UNREADABLE):
-        for _, _, fact in _pack(value).facts:
-            if _tag(fact).tag == Label.__struct_config__.tag:
-                yield _label(fact)
-
-
-def users_part(weights: Sequence[Weight], hits: Vector) -> Users:
-    """Return what users' visits added to hits with these inputs."""
-    mean = np.array([weight.mean for weight in weights])
-    if not hits.size or hits.shape[1] != len(mean):
-        return Users(0, 0, 0, 0.0)
-    of_users = np.array([weight.source == "users" for weight in weights])
-    unvisited = np.array([float(weight.name == "not in the log") for weight in weights])
-    without = np.where(of_users, unvisited, hits)
-    adds, all_logits, logits = np.abs(hits * mean), hits @ mean, without @ mean
-    visited = hits[:, np.flatnonzero(unvisited)[0]] == 0 if unvisited.any() else np.zeros(len(hits), bool)
-    helped = [
-        probability(less, 0.0) < probability(all_of_it, 0.0) / 2
-        for less, all_of_it in zip(logits.tolist(), all_logits.tolist(), strict=True)
-    ]
-    # What is not in the log has no input of users' but this one, which says as much of all of them.
-    share = adds[visited][:, of_users].sum() / max(adds.sum(), 1e-12)
-    return Users(len(hits), int(visited.sum()), sum(helped), float(share))
 
 
 def _ratios(weights: Weights) -> list[Speaking]:

@@ -13,14 +13,7 @@ from scentline.agents.frontier.keys import TOTALS_KEY
 from scentline.agents.frontier.rows import FrontierRow, TotalsRow
 from scentline.agents.harvest.agent import Counted, Told, read_outcome
 from scentline.agents.judge.predicates import read_definition
-from scentline.agents.learn.rows import (
-    BLOCK_PREFIX,
-    PRIOR_PREFIX,
-    SEGMENT_PREFIX,
-    LearnRow,
-    PriorRow,
-    name_of,
-)
+from scentline.agents.learn.rows import BLOCK_PREFIX, PRIOR_PREFIX, SEGMENT_PREFIX, LearnRow, PriorRow, name_of
 from scentline.agents.learn.store import ledger_of
 from scentline.models.crowd.trace import Visit, insert
 from scentline.models.ledger import Ledger
@@ -38,6 +31,7 @@ from scentline.streams.published import (
     Standing,
 )
 from scentline.streams.records import VERSION, Decoder, JsonDecoder, Pack, RecordError
+from scentline.streams.settings import Settings
 from scentline.streams.topics import ACCESSES, HARVEST, OUTCOMES, PREDICATES
 from scentline.streams.transport.database import TableMissingError, TablePartition
 from scentline.streams.transport.journal import FOLLOW_SECONDS, Journal
@@ -76,6 +70,18 @@ def entries(journal: Journal, topic: str, partition: int, start: int | None = No
         offset = found[-1].offset + 1
 
 
+def kept_entries(settings: Settings, topic: str) -> Iterator[Entry]:
+    """Yield the records of a topic with one partition, at the broker or in the data directory."""
+    if settings.on_kafka:
+        # Imported where it is used: the embedded log has no use for a Kafka client.
+        from scentline.streams.transport.kafka.admin import kept
+
+        yield from kept(settings, topic, 0)
+        return
+    with Journal.open(settings.data / "journal", read_only=True) as journal:
+        yield from entries(journal, topic, 0) if topic in journal.topics() else ()
+
+
 def outcomes(journal: Journal) -> Iterator[Outcome]:
     """Yield every outcome in the order in which its partition has it; a page may have several.
 
@@ -104,10 +110,8 @@ def judged_pages(journal: Journal) -> dict[str, Outcome]:
 
 
 def judged_of(told: Iterable[Outcome]) -> dict[str, Outcome]:
-    """Return every page that outcomes tell of, as it stands after its visits.
-
-    Where pages are not visited again, an order may have been answered twice all the same: the second answer,
-    and what is said of it later, is passed over.
+    """Return every page of some outcomes as it stands after its visits; a second answer to one order is passed
+    over.
     """
     found: dict[str, Outcome] = {}
     for outcome in told:
@@ -123,11 +127,7 @@ def judged_of(told: Iterable[Outcome]) -> dict[str, Outcome]:
 
 
 def _visited_again(known: Outcome, visit: Outcome) -> Outcome:
-    """Return a page after another visit: what came of the newest, and all links, each as it was first told of.
-
-    A page that left has an empty verdict and no words. It is silent where the first
-    order was.
-    """
+    """Return a page after another visit: the newest, with all links, each as it was first reported."""
     urls = {link.url for link in known.links}
     links = (*known.links, *(link for link in visit.links if link.url not in urls))
     newest = max(known, visit, key=lambda page: page.time)  # of one time, the first
@@ -147,7 +147,6 @@ def harvested_of(told: Iterable[Counted]) -> dict[str, Counted]:
 
 
 def _with_later(page: Told, later: Told) -> Told:
-    """Return a page with what predicates that came later say of it."""
     return msgspec.structs.replace(page, verdict=later.verdict | page.verdict)
 
 
@@ -178,7 +177,6 @@ class _Points:
         self._noted = False
 
     def of(self, entries: Iterable[Entry]) -> Iterator[HarvestPoint]:
-        """Yield those in records of their topic."""
         for entry in entries:
             with suppress(RecordError):
                 point = read_point(entry.value or b"")

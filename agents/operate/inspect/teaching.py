@@ -48,12 +48,10 @@ _decode: Any = msgspec.msgpack.Decoder(LearnRow).decode
 
 
 class Taught:
-    """What scores a crawl's candidates as the crawl does, with what is estimated beside the scores.
+    """Scores a crawl's candidates as the crawl does, from what it has learned so far.
 
-    ``scorer`` is exact: by the paper's policies no ratio lags behind its counts. Where pages are ordered by an
-    ``importance``, that is what it knows, and nothing is taught. ``priorities`` are made of what it says and of
-    how far those who link to a page are believed (``promises``). ``predicates`` are those of the crawl. Of
-    ``features``, ``taken`` were taken in so far; ``done`` once all were.
+    Where pages are ordered by an ``importance``, nothing is learned. ``promises`` are how far those who link to
+    a page are believed. Of ``features``, ``taken`` were read so far; ``done`` once all were.
     """
 
     def __init__(self, journal: Journal, settings: Settings) -> None:
@@ -115,7 +113,6 @@ class Taught:
             pass
 
     def _count(self, ledger: Ledger, slots: Slots) -> None:
-        """Take in the counts in some slots of a learner's ledger."""
         used = [
             slot for slot, name in zip(slots.tolist(), ledger.names(slots), strict=True) if name is not None
         ]
@@ -130,7 +127,6 @@ class Taught:
         self.taken += len(slots)
 
     def _inherit(self, priors: Mapping[str, Mapping[str, Cell]], names: Sequence[str]) -> None:
-        """Take in what earlier crawls counted under some features."""
         found = {name: priors[name] for name in names if name in priors}
         self.scorer.inherit(found)
         self.scorer.ledger.add_predicates(chain.from_iterable(found.values()))
@@ -151,11 +147,7 @@ class _Rows:
         self.weightings: dict[str, Weighting] = {}
 
     def read(self, part: TablePartition, ledger: Ledger) -> Iterator[None]:
-        """Read a partition, its counts into ``ledger``, and yield now and then.
-
-        All rows are of one moment, however long it takes: a block that is read later than the segments beside
-        it would not go with them.
-        """
+        """Read a partition, its counts into ``ledger``, yielding now and then; all rows are of one moment."""
         for number, (key, raw) in enumerate(part.scan(b"")):
             kind = key[:1]
             if kind in (BLOCK_PREFIX, SEGMENT_PREFIX):
@@ -174,5 +166,4 @@ class _Rows:
 
 
 def _groups(size: int) -> list[Slots]:
-    """Return the numbers below ``size`` in groups of one step."""
     return [np.arange(start, min(start + STEP, size)) for start in range(0, size, STEP)]

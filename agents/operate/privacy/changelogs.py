@@ -1,13 +1,9 @@
 """The tables of a crawl on Kafka, by their changelogs: one writer, and the replacement of a user in them.
 
-All changelogs are claimed, as a worker claims those of its partitions (`streams.transport.kafka.publisher`):
-what an earlier worker still sends is refused, and where another one starts, this writer is. Then a mark is
-written to every partition, to the *deciding* one last, with the replacement. With a mark no worker goes on. So
-
-- without the mark in the deciding partition, nothing is replaced yet, or everything is;
-- with it, nothing has been written since but what was replaced, and whoever comes next can complete it.
-
-At the end the mark in the deciding partition is taken away first.
+All changelogs are claimed, as by a worker: what an earlier writer still sends is refused. Then every partition
+gets a mark, with which no worker continues, the *deciding* partition last and with the replacement. So without
+the mark in the deciding partition nothing is replaced yet, or everything is; with it, only the replacement has
+been written since, and any later call completes it. At the end the deciding partition's mark is removed first.
 """
 
 import asyncio

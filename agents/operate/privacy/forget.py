@@ -31,10 +31,10 @@ _BATCH = 1_000
 
 
 def lines_of(journal: Journal, observer: Observer, pseudonym: str, identity: str | None) -> Iterator[bytes]:
-    """Yield the keys in the journal's database of a user's raw lines.
+    """Yield the keys of a user's raw lines: under the pseudonym, or whose client or user is ``identity`` where
+    known.
 
-    Those are the lines that count under the pseudonym, those whose client or user is ``identity``, where that
-    is known, and those that hold it and can't be read.
+    Lines that can't be read are a user's where they hold the identity.
     """
     meta = journal.topics()[PROXY_LOG.name]
     for partition in range(meta.partitions):
@@ -50,8 +50,7 @@ def lines_of(journal: Journal, observer: Observer, pseudonym: str, identity: str
 def rewrite(data: Path, replacement: Replacement) -> int:
     """Replace the pseudonym in the log and in every table; return how many entries held it.
 
-    Both have the same length and stand in keys and values as they are, so that no record needs to be decoded.
-    What was replaced already is not found again: after a crash it can be done once more.
+    Both have the same length, so no record needs to be decoded. A second time nothing is found.
     """
     with closing(open_writer(data / "journal")) as db:
         return _replace(db.log, replacement) + sum(_replace(part, replacement) for part in tables(db))
@@ -114,10 +113,9 @@ class Forgotten:
 def forget_user(settings: Settings, user: str, is_name: bool) -> Forgotten:
     """Replace a user's pseudonym everywhere by a random one that no key leads to, and delete raw lines.
 
-    ``user`` is the identity as the log has it or, unless ``is_name``, a pseudonym. One that was interrupted is
-    completed first. Raises `JournalInUseError` while a crawl runs, `JournalMissingError` where there is none,
-    `JournalFormatError` for the data of another version, and `ConfigurationError` where the pseudonym can't be
-    told.
+    ``user`` is the identity as the log has it or, unless ``is_name``, a pseudonym. An interrupted replacement
+    is completed first. Raises `JournalInUseError`, `JournalMissingError`, `JournalFormatError`, and
+    `ConfigurationError` where the pseudonym can't be computed.
     """
     data = settings.data
     # What is no crawl's, or another version's, is refused before anything is replaced in it.

@@ -1,8 +1,7 @@
 """Forgetting one user of a crawl on Kafka whose workers are stopped.
 
-A broker keeps messages for a time. Raw lines, sightings and evidence are of no use to anybody once they are
-taken in. Accesses are: an audit recounts from them, as long as all are kept, which is in a crawl's first week.
-For that week they stay.
+Raw lines, sightings and evidence have no use once they are absorbed, and are deleted. Accesses stay in a
+crawl's first week, as long as all are kept: an audit recounts from them.
 """
 
 import asyncio
@@ -25,7 +24,7 @@ from scentline.agents.operate.privacy.plan import (
     pseudonym_of,
     visitors_of,
 )
-from scentline.agents.operate.topics.lag import lags
+from scentline.agents.operate.topics import lags
 from scentline.streams.facts import Access
 from scentline.streams.settings import Settings
 from scentline.streams.topics import (
@@ -124,7 +123,6 @@ def bounds_on_kafka(old: str, settings: Settings, partitions: Mapping[str, int])
 
 
 def _pages(settings: Settings, partition: int, old: str, keys: frozenset[bytes]) -> Iterator[PageRow]:
-    """Yield the rows of pages that have the pseudonym among their visitors, or one of the keys."""
     held = old.encode()
     decode = msgspec.msgpack.Decoder(FrontierRow).decode
     found = find(settings, (_CHANGELOG, partition), lambda key, value: key in keys or held in value)
@@ -190,11 +188,11 @@ def _seconds(topic: str, key: str) -> float:
 
 @dataclass
 class ForgottenOnKafka:
-    """What was found of a user: rows and values of compacted topics that held the pseudonym.
+    """The rows and values of compacted topics that held the pseudonym, and the messages ``deleted`` of
+    everybody.
 
-    ``deleted`` are messages of everybody. Times are in seconds since the epoch: by when compaction has removed
-    the old rows, by when the last of their keys too, and of each topic in which messages still bear the
-    pseudonym, by when they are gone.
+    Times are in seconds since the epoch: when compaction has removed the old rows, when their keys, and when
+    retention has removed the messages ``left`` with the pseudonym, by topic.
     """
 
     entries: int
@@ -207,9 +205,8 @@ class ForgottenOnKafka:
 def forget_user_on_kafka(settings: Settings, user: str, is_name: bool, progress: Progress) -> ForgottenOnKafka:
     """Do what `agents.operate.privacy.forget.forget_user` does, on the broker of the settings.
 
-    One that was interrupted is completed first, from wherever it was begun. Raises `UnrestError` where workers
-    live, have not taken everything in, or are started meanwhile, `ConfigurationError` where the pseudonym can't
-    be told, and `KafkaError`.
+    Raises `UnrestError` where workers live, have not absorbed everything, or start meanwhile,
+    `ConfigurationError` where the pseudonym can't be computed, and `KafkaError`.
     """
     old = pseudonym_of(settings, user, is_name)
     with Admin(settings) as admin:

@@ -1,8 +1,7 @@
-"""What a pseudonym is replaced by, decided once and kept until the replacement is complete.
+"""What replaces a pseudonym, decided once and kept until the replacement is complete.
 
-The new pseudonym must lie so that every page keeps the same visitors. A page keeps those whose pseudonyms come
-first; where it has had more than it keeps, the new pseudonym must be on the same side of the line as the old
-one.
+A page keeps the visitors whose pseudonyms come first. So that every page keeps the same ones, the new pseudonym
+must lie on the same side of each full page's last visitor as the old one.
 """
 
 import re

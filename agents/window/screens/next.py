@@ -6,10 +6,9 @@ from typing import Annotated
 import msgspec
 
 from scentline.agents.frontier.rows import OPEN
-from scentline.agents.operate.inspect.explain import Explanation
+from scentline.agents.operate.inspect.explain import Counting, Explanation, Linking
 from scentline.agents.operate.inspect.in_words import describe, verdict_in_words
 from scentline.agents.operate.inspect.learning import Learning
-from scentline.agents.operate.inspect.linking import Counting, Linking
 from scentline.agents.window.reading import Reading
 from scentline.models.interest.linkage import Contribution
 from scentline.models.learner.plain import plain

@@ -1,11 +1,11 @@
-"""Every topic and changelog made at a broker, and those that are there brought up to what is declared."""
+"""The topics at a broker: made and compared by their declaration, and how far each consumer group is behind."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from scentline.models.errors import ScentlineError
 from scentline.streams.settings import Settings
-from scentline.streams.topics import Declared, declared
+from scentline.streams.topics import INBOXES, Declared, declared, group_of
 from scentline.streams.transport.kafka.admin import Admin, Found
 
 
@@ -60,8 +60,8 @@ class Done(NamedTuple):
 def create(settings: Settings) -> list[Done]:
     """Make the topics that are missing, set what differs of the others, and return what was done.
 
-    Again is harmless. Raises `streams.transport.kafka.admin.AdminError`. Raises `TopicsError`, before
-    anything is changed, where a topic has another number of partitions or replicas.
+    Raises `TopicsError`, before anything is changed, where a topic has another number of partitions or
+    replicas, and `streams.transport.kafka.admin.AdminError`.
     """
     replication = settings.kafka.replication
     topics = declared(settings.streams.partitions, replication)
@@ -101,3 +101,44 @@ def _refuse(wrong: Sequence[Difference]) -> None:
                 f"{topic} has {found} replicas, expected {expected}: continue with --replication {found}, or "
                 "move its partitions with Kafka's kafka-reassign-partitions.sh"
             )
+
+
+class Lag(NamedTuple):
+    """One partition: offsets of its end and of what the group has committed, and the messages that wait.
+
+    ``committed`` is None where the group has committed nothing: then all that is kept waits. ``dropped`` are
+    messages that the group has not read and never will, for the broker keeps them no more.
+    """
+
+    group: str
+    topic: str
+    partition: int
+    end: int
+    committed: int | None
+    lag: int
+    dropped: int
+
+
+def lags(settings: Settings, roles: Iterable[str] = tuple(INBOXES)) -> Iterator[Lag]:
+    """Yield the lag of every partition of the roles' groups, all in the order in which messages flow.
+
+    Raises `streams.transport.kafka.admin.AdminError`; a topic that is missing is passed over.
+    """
+    with Admin(settings) as admin:
+        inboxes = {role: INBOXES[role] for role in roles}
+        found = admin.topics(topic.name for topic in inboxes.values())
+        for role, topic in inboxes.items():
+            if topic.name not in found:
+                continue
+            places = [(topic.name, partition) for partition in range(found[topic.name].partitions)]
+            # What was committed before the ends are asked for is never beyond them.
+            committed = admin.committed(group_of(role))
+            starts, ends = admin.starts(places), admin.ends(places)
+            for place in places:
+                yield _lag(group_of(role), place, starts[place], ends[place], committed.get(place))
+
+
+def _lag(group: str, place: tuple[str, int], start: int, end: int, committed: int | None) -> Lag:
+    dropped = 0 if committed is None else max(start - committed, 0)
+    lag = end - max(start, committed or 0)
+    return Lag(group, *place, end, committed, lag, dropped)
