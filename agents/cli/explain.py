@@ -1,6 +1,6 @@
 """``scentline explain``: why a URL was or was not fetched."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -152,7 +152,11 @@ def _print_as_json(found: "Explanation", features: int) -> None:
         "hub": _hub_as_json(found.hub) if found.hub is not None else None,
         "again": _again_as_json(found.again) if found.again is not None else None,
     }
-    lists = {"features": found.contributions, "inputs": found.inputs, "words": found.words}
+    lists: dict[str, Mapping[str, Sequence[object]]] = {
+        "features": found.contributions,
+        "inputs": found.inputs,
+        "words": found.words,
+    }
     for key, by_predicate in lists.items():
         shown[key] = {name: entries[:features] for name, entries in by_predicate.items()}
     print_json({key: _as_objects(value) for key, value in shown.items()})
