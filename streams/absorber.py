@@ -38,8 +38,7 @@ class Handler(Generic[Row]):
         """A message, or a fact of it, was quarantined: whoever waits for an answer must be given one."""
 
 
-#: The number that stands for all facts of a message.
-WHOLE = -1
+WHOLE = -1  #: The number that stands for all facts of a message.
 #: Origins left free where a quarantined fact would have emitted, more than any fact does: what follows it has
 #: the same origins should the fact be absorbed another time.
 LEFT_FREE = 1_000_000

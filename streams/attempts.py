@@ -29,10 +29,8 @@ from scentline.streams.records import DeadLetter, RecordError, UnknownFactsError
 from scentline.streams.topics import DEAD_LETTERS
 from scentline.streams.transport.database import StorageError
 
-#: The file's name in the data directory.
-ATTEMPTS_FILE = "attempts"
-#: Messages that one process takes in at a time, at most: further ones are not noted.
-SLOTS = 2048
+ATTEMPTS_FILE = "attempts"  #: The file's name in the data directory.
+SLOTS = 2048  #: Messages that one process takes in at a time, at most: further ones are not noted.
 
 _EMPTY, _TAKEN, _SUSPECT = 0, 1, 2
 # State, deaths, topic (as CRC-32), partition, offset.
@@ -168,8 +166,7 @@ def _mapped(path: Path, size: int) -> mmap.mmap:
 #: what raised, or ended its process, while it was taken in (`streams.attempts`).
 Why = Literal["unreadable", "version", "kind", "line", "judge", "page", "quarantine"]
 
-#: Bytes of an unreadable message that are kept.
-LETTER_BYTES = 1000
+LETTER_BYTES = 1000  #: Bytes of an unreadable message that are kept.
 
 
 def bury(

@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping
 from scentline.streams.attempts import Place
 from scentline.streams.transport.publisher import LogReader
 
-#: Records applied before other tasks get their turn.
-STEP_RECORDS = 500
+STEP_RECORDS = 500  #: Records applied before other tasks get their turn.
 
 
 def raised(place: Place, error: Exception) -> None:

@@ -24,15 +24,13 @@ from scentline.streams.records import (
 class Access(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """One page view of a user."""
 
-    #: The user's pseudonym.
-    user: str
+    user: str  #: The user's pseudonym.
     url: Url
     time: Time
     referrer: Url | None = None
     status: Natural = 200
     content_type: str | None = None
-    #: Bytes of the answer, 0 where the size of the whole page is unknown.
-    size: Natural = 0
+    size: Natural = 0  #: Bytes of the answer, 0 where the size of the whole page is unknown.
 
 
 AccessPack: TypeAlias = Pack[Access]
@@ -52,14 +50,10 @@ class Inherited(msgspec.Struct, array_like=True, frozen=True, tag="inherited"):
     url: Url
     depth: Natural
     priorities: dict[str, Finite]
-    #: Whether the URL that redirects is a seed.
-    seed: bool = False
-    #: For each predicate, the inputs of its choice.
-    inputs: dict[str, tuple[Finite, ...]] = {}
-    #: Redirects in a row that led here.
-    hops: Natural = 0
-    #: The level in its site, 0 from another site.
-    level: Natural = 0
+    seed: bool = False  #: Whether the URL that redirects is a seed.
+    inputs: dict[str, tuple[Finite, ...]] = {}  #: For each predicate, the inputs of its choice.
+    hops: Natural = 0  #: Redirects in a row that led here.
+    level: Natural = 0  #: The level in its site, 0 from another site.
 
 
 class Linked(msgspec.Struct, array_like=True, frozen=True, tag="linked"):
@@ -68,8 +62,7 @@ class Linked(msgspec.Struct, array_like=True, frozen=True, tag="linked"):
     page: bytes
     url: Url
     depth: Natural
-    #: Empty for a page that left.
-    verdict: Verdict
+    verdict: Verdict  #: Empty for a page that left.
     words: tuple[str, ...]
     links: tuple[Link, ...]
     #: Every partition that has links of this page: a verdict on one of their targets concerns them all.
@@ -93,10 +86,8 @@ class Visited(msgspec.Struct, array_like=True, frozen=True, gc=False, tag="visit
     url: Url
     user: str
     time: Time
-    #: A page of the same host, where patterns are made of it.
-    referrer: Url | None = None
-    #: That of `Access`, where pages are visited again.
-    size: Natural = 0
+    referrer: Url | None = None  #: A page of the same host, where patterns are made of it.
+    size: Natural = 0  #: That of `Access`, where pages are visited again.
 
 
 class Near(msgspec.Struct, array_like=True, frozen=True, tag="near"):
@@ -113,10 +104,8 @@ class Beside(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
     other: bytes
     partition: Natural
-    #: Access pairs within the region of temporal locality.
-    times: Whole
-    #: Sixths of co-visits.
-    sixths: Whole
+    times: Whole  #: Access pairs within the region of temporal locality.
+    sixths: Whole  #: Sixths of co-visits.
 
 
 class Together(msgspec.Struct, array_like=True, frozen=True, tag="together"):
@@ -140,34 +129,24 @@ class Judged(msgspec.Struct, array_like=True, frozen=True, tag="judged"):
     url: Url
     verdict: Verdict
     time: Time
-    #: The Crawl-delay of its host's robots.txt.
-    crawl_delay: Seconds | None = None
+    crawl_delay: Seconds | None = None  #: The Crawl-delay of its host's robots.txt.
     words: tuple[str, ...] = ()
-    #: That of `FetchedPage`, and so is ``server``.
-    elapsed: Seconds = 0.0
+    elapsed: Seconds = 0.0  #: That of `FetchedPage`, and so is ``server``.
     server: str = ""
-    #: Whether all its words are those of a page whose URL differs in numbers only.
-    repeated: bool = False
+    repeated: bool = False  #: Whether all its words are those of a page whose URL differs in numbers only.
     #: The page's subject, where word meanings count (`models.learner.semantic.page_subject`).
     subject: str = ""
-    #: Where pages are visited again, as all that follows but for ``silent``.
-    version: Version | None = None
-    #: Reserved.
-    pattern: str = ""
-    #: That of `FetchOrder`.
-    silent: bool = False
-    #: The number of the revisit, 0 at first.
-    again: Natural = 0
+    version: Version | None = None  #: Where pages are visited again, as all that follows but for ``silent``.
+    pattern: str = ""  #: Reserved.
+    silent: bool = False  #: That of `FetchOrder`.
+    again: Natural = 0  #: The number of the revisit, 0 at first.
     #: Whether text, links or verdict differ from those of `Revisit`, or the verdict was old: if so, an outcome
     #: and the links were published.
     changed: bool = False
-    #: Digests of the text and of the links (`models.revisit.content`).
-    content: bytes = b""
+    content: bytes = b""  #: Digests of the text and of the links (`models.revisit.content`).
     links: bytes = b""
-    #: Those of `Linked`.
-    partitions: tuple[Natural, ...] = ()
-    #: For people, as are the ``excerpts`` of each predicate that holds.
-    title: str = ""
+    partitions: tuple[Natural, ...] = ()  #: Those of `Linked`.
+    title: str = ""  #: For people, as are the ``excerpts`` of each predicate that holds.
     excerpts: dict[str, str] = {}
 
 
@@ -177,11 +156,9 @@ class Rejudged(msgspec.Struct, array_like=True, frozen=True, tag="rejudged"):
     url: Url
     verdict: Verdict
     time: Time
-    #: Those of `Judged`, as is ``subject``.
-    words: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()  #: Those of `Judged`, as is ``subject``.
     subject: str = ""
-    #: Reserved.
-    pattern: str = ""
+    pattern: str = ""  #: Reserved.
 
 
 class Failed(msgspec.Struct, array_like=True, frozen=True, tag="failed"):
@@ -194,18 +171,13 @@ class Failed(msgspec.Struct, array_like=True, frozen=True, tag="failed"):
     kind: str
     reason: str
     time: Time
-    #: Seconds from ``time`` before another attempt.
-    retry_after: Seconds | None = None
-    #: Whether the whole host asked to be left alone for a while.
-    overloaded: bool = False
-    #: Those of `FetchedPage`; ``elapsed`` is 0 where no request was made.
-    crawl_delay: Seconds | None = None
+    retry_after: Seconds | None = None  #: Seconds from ``time`` before another attempt.
+    overloaded: bool = False  #: Whether the whole host asked to be left alone for a while.
+    crawl_delay: Seconds | None = None  #: Those of `FetchedPage`; ``elapsed`` is 0 where no request was made.
     elapsed: Seconds = 0.0
     server: str = ""
-    #: Whether the page that came is a near-duplicate or a soft 404.
-    barren: bool = False
-    #: That of `FetchOrder`.
-    silent: bool = False
+    barren: bool = False  #: Whether the page that came is a near-duplicate or a soft 404.
+    silent: bool = False  #: That of `FetchOrder`.
     #: Whether no server answered: this says nothing of the host, for our own network may have failed.
     unanswered: bool = False
 
@@ -222,12 +194,10 @@ class Redirected(msgspec.Struct, array_like=True, frozen=True, tag="redirected")
     order: Natural
     target: Url
     time: Time
-    #: Those of `FetchedPage`.
-    crawl_delay: Seconds | None = None
+    crawl_delay: Seconds | None = None  #: Those of `FetchedPage`.
     elapsed: Seconds = 0.0
     server: str = ""
-    #: That of `FetchOrder`.
-    silent: bool = False
+    silent: bool = False  #: That of `FetchOrder`.
 
 
 class Postponed(msgspec.Struct, array_like=True, frozen=True, tag="postponed"):
@@ -236,12 +206,10 @@ class Postponed(msgspec.Struct, array_like=True, frozen=True, tag="postponed"):
     url: Url
     order: Natural
     time: Time
-    #: Seconds from ``time`` before the next request to ``server``.
-    wait: Seconds
+    wait: Seconds  #: Seconds from ``time`` before the next request to ``server``.
     crawl_delay: Seconds | None = None
     server: str = ""
-    #: Whether the next order to the site has to bring its robots.txt.
-    robots: bool = False
+    robots: bool = False  #: Whether the next order to the site has to bring its robots.txt.
 
 
 class Listed(msgspec.Struct, array_like=True, frozen=True, tag="listed"):
@@ -254,8 +222,7 @@ class Hub(msgspec.Struct, array_like=True, frozen=True, tag="hub"):
     """A page that leads to news: it is revisited until the time ``until``."""
 
     url: Url
-    #: New links a second that it is expected to bring.
-    rate: Finite
+    rate: Finite  #: New links a second that it is expected to bring.
     until: End
 
 
@@ -265,8 +232,7 @@ class Relisted(msgspec.Struct, array_like=True, frozen=True, tag="relisted"):
     url: Url
     depth: Natural
     links: tuple[Url, ...]
-    #: The times of the revisit, and of the visit before it, 0 where there was none.
-    time: Time
+    time: Time  #: The times of the revisit, and of the visit before it, 0 where there was none.
     since: Time
 
 
@@ -287,8 +253,7 @@ class Revisited(msgspec.Struct, array_like=True, frozen=True, tag="revisited"):
     #: left to judge) and "refused" (it may not be fetched or judged any more).
     outcome: str
     time: Time
-    #: The version that was fetched.
-    version: Version | None = None
+    version: Version | None = None  #: The version that was fetched.
     wait: Seconds | None = None
     target: UrlIfAny = ""
     #: Those of `Failed`, as are ``crawl_delay``, ``elapsed``, ``server`` and ``unanswered``.
@@ -297,11 +262,9 @@ class Revisited(msgspec.Struct, array_like=True, frozen=True, tag="revisited"):
     elapsed: Seconds = 0.0
     server: str = ""
     again: bool = False
-    #: Why no page came.
-    reason: str = ""
+    reason: str = ""  #: Why no page came.
     unanswered: bool = False
-    #: That of `Postponed`.
-    robots: bool = False
+    robots: bool = False  #: That of `Postponed`.
 
 
 class Clicked(msgspec.Struct, array_like=True, frozen=True, tag="clicked"):
@@ -316,20 +279,16 @@ class Browsed(msgspec.Struct, array_like=True, frozen=True, tag="browsed"):
     """What a page view adds to the sessions of its site; it follows the `Visited` of the view."""
 
     page: bytes
-    #: The page's level in the session.
-    level: Natural
-    #: Whether a session began with it.
-    begun: bool
-    #: (level, change): how the number of page views of levels changed.
-    views: list[tuple[Natural, Whole]]
+    level: Natural  #: The page's level in the session.
+    begun: bool  #: Whether a session began with it.
+    views: list[tuple[Natural, Whole]]  #: (level, change): how the number of page views of levels changed.
 
 
 class Hinted(msgspec.Struct, array_like=True, frozen=True, tag="hinted"):
     """A sign that a page changed at ``time``; pages change without one, and not after each."""
 
     url: Url
-    #: "log", "sitemap", "feed" or "header".
-    kind: str
+    kind: str  #: "log", "sitemap", "feed" or "header".
     time: Time
 
 
@@ -348,19 +307,16 @@ class Count(msgspec.Struct, array_like=True, frozen=True, tag="counts"):
 
     features: tuple[str, ...]
     verdict: Verdict
-    #: How often under each: int32, little-endian; a negative number takes back.
-    times: bytes
+    times: bytes  #: How often under each: int32, little-endian; a negative number takes back.
 
 
 class Label(msgspec.Struct, array_like=True, frozen=True, tag="label"):
     """The verdict on a page for one predicate, with the inputs of the page's choice."""
 
-    #: Or that of requests (`models.verdict.FAILED`), which concerns every choice.
-    predicate: str
+    predicate: str  #: Or that of requests (`models.verdict.FAILED`), which concerns every choice.
     inputs: tuple[Finite, ...]
     holds: bool
-    #: "selected" or "explored" (by chance alone) for this predicate, or "other": for another one.
-    chosen: str
+    chosen: str  #: "selected" or "explored" (by chance alone) for this predicate, or "other": for another one.
 
 
 class Prior(msgspec.Struct, array_like=True, frozen=True, tag="prior"):

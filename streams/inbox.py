@@ -26,12 +26,9 @@ from scentline.streams.records import Pack, RecordError
 Row = TypeVar("Row")
 
 MARK = b"\x00mark"
-#: Bytes that a decoded row is taken to need beside those it is written as.
-ROW_BYTES = 500
-#: Part of the bound on decoded rows that is kept of those at hand when there are too many.
-KEPT = 0.9
-#: Sources, logs above all, whose origins a shard remembers.
-MOST_SOURCES = 10_000
+ROW_BYTES = 500  #: Bytes that a decoded row is taken to need beside those it is written as.
+KEPT = 0.9  #: Part of the bound on decoded rows that is kept of those at hand when there are too many.
+MOST_SOURCES = 10_000  #: Sources, logs above all, whose origins a shard remembers.
 
 
 class Mark(msgspec.Struct, array_like=True):
@@ -112,8 +109,7 @@ class Shard(Generic[Row]):
         self.mark = msgspec.msgpack.decode(self._marked, type=Mark)
         #: Why facts of the open group's messages are quarantined, by the offset and the fact's number.
         self.quarantined: dict[tuple[int, int], str] = {}
-        #: The origin, (offset, index), of the fact that is being absorbed.
-        self.origin = (-1, -1)
+        self.origin = (-1, -1)  #: The origin, (offset, index), of the fact that is being absorbed.
         self.lock = asyncio.Lock()
         #: Called when the open group is closed: what is kept of it beside the rows goes into them now.
         self.closing: Callable[[], None] = _nothing

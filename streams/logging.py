@@ -30,8 +30,7 @@ PERSONAL = frozenset({
     "password", "remote_addr", "remote_user", "secret", "token", "user", "user_id", "user_key", "username",
     "users", "visitor", "visitors",
 })  # fmt: skip
-#: Names that every event carries already.
-RESERVED = frozenset({"time", "level", "name", "event"})
+RESERVED = frozenset({"time", "level", "name", "event"})  #: Names that every event carries already.
 _REFUSED = PERSONAL | RESERVED
 
 #: Names of fields that hold a URL or a part of one.

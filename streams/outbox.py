@@ -15,8 +15,7 @@ PACK_FACTS = 200
 #: Bytes of one message at most, where it has more than one fact; the largest fact is that of a page's links.
 PACK_BYTES = 1024 * 1024
 
-#: One message to send: topic, partition, key, value.
-Message = tuple[str, int, bytes | None, bytes | None]
+Message = tuple[str, int, bytes | None, bytes | None]  #: One message to send: topic, partition, key, value.
 
 
 class Outbox:

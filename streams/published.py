@@ -10,8 +10,7 @@ from scentline.models.url import Url
 from scentline.models.verdict import Verdict
 from scentline.streams.records import VERSION, Finite, Natural, Record, Seconds, Time, UrlIfAny, Whole
 
-#: Characters of an exclusion at most.
-MOST_EXCLUDING = 4_000
+MOST_EXCLUDING = 4_000  #: Characters of an exclusion at most.
 #: Bytes of a host's name at most, and hosts of one `Watch`.
 HOST_BYTES, MOST_HOSTS = 255, 100
 
@@ -27,32 +26,24 @@ class Outcome(msgspec.Struct, kw_only=True, omit_defaults=False):
     url: Url
     time: Time
     title: str
-    #: Empty for a page that ``left``.
-    verdict: Verdict
+    verdict: Verdict  #: Empty for a page that ``left``.
     predicate: str
     policy: str
     explored: bool
-    #: That of the choice.
-    probability: Finite
+    probability: Finite  #: That of the choice.
     priority: Finite
-    #: The probability of a hit, where the policy has one.
-    expected: Finite | None
+    expected: Finite | None  #: The probability of a hit, where the policy has one.
     depth: Natural
     words: tuple[str, ...]
     links: tuple[Link, ...]
-    #: The place of the fetched page, "topic/partition@offset": equal origins are one page.
-    origin: str
+    origin: str  #: The place of the fetched page, "topic/partition@offset": equal origins are one page.
     #: Whether the verdict is of later predicates only: it adds to that of the outcome of the same URL and time.
     later: bool = False
-    #: Reserved.
-    pattern: str = ""
-    #: That of `FetchOrder`, as is ``requests``.
-    silent: bool | msgspec.UnsetType = msgspec.UNSET
+    pattern: str = ""  #: Reserved.
+    silent: bool | msgspec.UnsetType = msgspec.UNSET  #: That of `FetchOrder`, as is ``requests``.
     requests: Natural = 0
-    #: Where pages are visited again: whether this one was.
-    again: bool | msgspec.UnsetType = msgspec.UNSET
-    #: Why the page left.
-    left: str | msgspec.UnsetType = msgspec.UNSET
+    again: bool | msgspec.UnsetType = msgspec.UNSET  #: Where pages are visited again: whether this one was.
+    left: str | msgspec.UnsetType = msgspec.UNSET  #: Why the page left.
 
 
 class Change(msgspec.Struct, kw_only=True):
@@ -66,11 +57,9 @@ class Change(msgspec.Struct, kw_only=True):
     #: The times of the visit that found it, and of the last one that did not, null where there was none.
     time: Time
     before: Time | None = None
-    #: Those of the page as it is now, or as it was before it left.
-    title: str = ""
+    title: str = ""  #: Those of the page as it is now, or as it was before it left.
     excerpt: str = ""
-    #: Why it left.
-    reason: str = ""
+    reason: str = ""  #: Why it left.
     target: UrlIfAny = ""
     origin: str = ""
 
@@ -80,10 +69,8 @@ class HarvestPart(Record, kw_only=True):
 
     predicate: str
     partition: Natural
-    #: That of the last outcome counted.
-    offset: int
-    #: That of the last page.
-    time: Time
+    offset: int  #: That of the last outcome counted.
+    time: Time  #: That of the last page.
     state: Harvest
 
 
@@ -94,18 +81,13 @@ class FreshnessPart(Record, kw_only=True):
     partition: Natural
     time: Time
     matches: Natural
-    #: Of these, those expected to be as at their last visit.
-    current: Finite
-    #: Seconds since these visits, added up.
-    age: Finite
-    #: How often matches were visited again.
-    revisits: Natural
-    #: Requests answered in the partition, revisits of any page among them.
-    requests: Natural
+    current: Finite  #: Of these, those expected to be as at their last visit.
+    age: Finite  #: Seconds since these visits, added up.
+    revisits: Natural  #: How often matches were visited again.
+    requests: Natural  #: Requests answered in the partition, revisits of any page among them.
 
 
-#: The version of a point of the whole crawl; those of version 1 are each of one partition.
-POINT_VERSION = 2
+POINT_VERSION = 2  #: The version of a point of the whole crawl; those of version 1 are each of one partition.
 
 
 class HarvestPoint(msgspec.Struct, kw_only=True):
@@ -116,32 +98,24 @@ class HarvestPoint(msgspec.Struct, kw_only=True):
 
     version: int = POINT_VERSION
     predicate: str
-    #: Null but in points of version 1.
-    partition: Natural | None = None
-    #: That of the last page, or of an estimate.
-    time: Time
+    partition: Natural | None = None  #: Null but in points of version 1.
+    time: Time  #: That of the last page, or of an estimate.
     pages: Natural
     hits: Natural
     harvest_rate: float
     #: The rates of the last pages, and of the last seconds: as many as `HarvestSettings` says.
     rate_by_pages: float
     rate_by_time: float
-    #: The harvest rate over that of randomly explored pages, null until one was explored.
-    lift: float | None
-    #: Pages and hits by policy ("random" for explored pages).
-    policies: dict[str, tuple[Natural, Natural]]
+    lift: float | None  #: The harvest rate over that of randomly explored pages, null until one was explored.
+    policies: dict[str, tuple[Natural, Natural]]  #: Pages and hits by policy ("random" for explored pages).
     #: The offset up to which each partition of `outcomes` is counted; like ``pages`` it never goes back.
     covers: dict[Natural, int] = {}
-    #: Requests until the newest page, those that failed included.
-    requests: Natural = 0
+    requests: Natural = 0  #: Requests until the newest page, those that failed included.
     hits_per_request: float = 0.0
     matches: Natural | None = None
-    #: Share of the matches expected to be as at their last visit.
-    freshness: float | None = None
-    #: Mean seconds since that visit.
-    age: float | None = None
-    #: Revisits of matches, and their share of all requests.
-    revisits: Natural = 0
+    freshness: float | None = None  #: Share of the matches expected to be as at their last visit.
+    age: float | None = None  #: Mean seconds since that visit.
+    revisits: Natural = 0  #: Revisits of matches, and their share of all requests.
     revisit_share: float = 0.0
 
 
@@ -155,11 +129,9 @@ class PredicateDefinition(msgspec.Struct, kw_only=True):
     version: int = VERSION
     name: str
     expression: str
-    #: Its share of the fetches.
-    share: float = 1.0
+    share: float = 1.0  #: Its share of the fetches.
     state: str = ACTIVE
-    #: Whether it judges the kept pages, too, that were judged before it came.
-    kept: bool = False
+    kept: bool = False  #: Whether it judges the kept pages, too, that were judged before it came.
 
 
 class Watch(msgspec.Struct, frozen=True, tag="watch"):
@@ -182,10 +154,8 @@ class Upcoming(msgspec.Struct, frozen=True):
     priority: Finite
     #: The probability that a request brings a hit, None where the policy has none.
     probability: Finite | None = None
-    #: The probability that a request brings a page, None likewise.
-    comes: Finite | None = None
-    #: Seconds until its host may be asked.
-    waits: Seconds = 0.0
+    comes: Finite | None = None  #: The probability that a request brings a page, None likewise.
+    waits: Seconds = 0.0  #: Seconds until its host may be asked.
     #: The inputs that raise the priority most, then those that lower it most, each with its part of it.
     speaks: tuple[tuple[str, Finite], ...] = ()
 
@@ -198,8 +168,7 @@ class HostStanding(msgspec.Struct, frozen=True):
     #: flight), "stopped" (its candidates lie too deep, or its budget is spent), "exhausted" (it was asked, and
     #: has no candidate in memory) or "unknown" (it was never asked, and has none).
     state: str
-    #: Of a host that waits as in `Standing`, and in words of one that is stopped.
-    why: str = ""
+    why: str = ""  #: Of a host that waits as in `Standing`, and in words of one that is stopped.
     until: Time = 0.0
     candidates: Natural = 0
 
@@ -208,21 +177,18 @@ class Standing(msgspec.Struct, kw_only=True):
     """The state of a frontier worker; of all with one key, the newest holds."""
 
     version: int = VERSION
-    #: Its name: the lowest of its partitions.
-    worker: str
+    worker: str  #: Its name: the lowest of its partitions.
     time: Time
     #: "starting" (the best candidates are not known yet), "running", "paused", "spent" (the budget is), "done"
     #: (nothing is left to fetch) or "ended" (it was stopped before that).
     state: str
-    #: Whether it is the last one of a worker that stopped cleanly.
-    final: bool = False
+    final: bool = False  #: Whether it is the last one of a worker that stopped cleanly.
     partitions: Natural
     of: Natural
     judged: Natural = 0
     requests: Natural = 0
     discovered: Natural = 0
-    #: URLs that are gone or given up.
-    failed: Natural = 0
+    failed: Natural = 0  #: URLs that are gone or given up.
     refused: Natural = 0
     moved: Natural = 0
     trapped: Natural = 0
@@ -232,40 +198,28 @@ class Standing(msgspec.Struct, kw_only=True):
     requests_a_second: Finite | None = None
     in_flight: Natural = 0
     revisits_in_flight: Natural = 0
-    #: Fetches that may be in flight, and how many more may be ordered.
-    window: Natural = 0
+    window: Natural = 0  #: Fetches that may be in flight, and how many more may be ordered.
     room: Whole = 0
-    #: Candidates, and hosts that have some, by predicate.
-    queued: dict[str, Natural] = {}
+    queued: dict[str, Natural] = {}  #: Candidates, and hosts that have some, by predicate.
     hosts: dict[str, Natural] = {}
-    #: Hosts with candidates that may be asked.
-    ready: Natural = 0
+    ready: Natural = 0  #: Hosts with candidates that may be asked.
     #: Those that wait, by why: "delay", "back-off", "retry-after", "robots" (Crawl-delay), "shared" (another
     #: host of its server was asked) or "busy" (a fetch is in flight).
     waiting: dict[str, Natural] = {}
-    #: Seconds until the first of them may be asked.
-    next_ready: Seconds | None = None
-    #: Share of the hosts that the figures of hosts were counted on.
-    seen: Finite = 1.0
-    #: URLs that wait for another attempt, and seconds until the next one.
-    retries: Natural = 0
+    next_ready: Seconds | None = None  #: Seconds until the first of them may be asked.
+    seen: Finite = 1.0  #: Share of the hosts that the figures of hosts were counted on.
+    retries: Natural = 0  #: URLs that wait for another attempt, and seconds until the next one.
     next_retry: Seconds | None = None
-    #: Whether it loads candidates, and the share that is loaded.
-    opening: bool = False
+    opening: bool = False  #: Whether it loads candidates, and the share that is loaded.
     taken_up: Finite = 1.0
-    #: Whether a sweep through all that is known fills the queues.
-    filling: bool = False
-    #: Budgets in force, 0 without an end.
-    budget: Natural = 0
+    filling: bool = False  #: Whether a sweep through all that is known fills the queues.
+    budget: Natural = 0  #: Budgets in force, 0 without an end.
     requests_budget: Natural = 0
-    #: Requests that may follow, None for any number.
-    left: Natural | None = None
+    left: Natural | None = None  #: Requests that may follow, None for any number.
     best: tuple[Upcoming, ...] = ()
-    #: The predicate of ``best``.
-    best_of: str = ""
+    best_of: str = ""  #: The predicate of ``best``.
     looked_at: tuple[HostStanding, ...] = ()
-    #: When the worker began.
-    began: Time = 0.0
+    began: Time = 0.0  #: When the worker began.
     #: Share used lately of the seconds in which hosts might have been asked, None without a delay.
     slots: Finite | None = None
     #: Where that is below half: what kept most hosts, and how many (`models.frontier.slots`).
@@ -295,8 +249,7 @@ class Exclusion(msgspec.Struct, frozen=True, kw_only=True, tag_field="what", tag
     """URLs not to fetch: those that begin with ``prefix``, or match ``expression`` (RE2)."""
 
     version: int = VERSION
-    #: Made of prefix and expression.
-    name: str
+    name: str  #: Made of prefix and expression.
     prefix: Annotated[str, msgspec.Meta(max_length=MOST_EXCLUDING)] = ""
     expression: Annotated[str, msgspec.Meta(max_length=MOST_EXCLUDING)] = ""
     on: bool = True

@@ -28,8 +28,7 @@ Finite = Annotated[float, msgspec.Meta(ge=-1e15, le=1e15)]
 Seconds = Annotated[float, msgspec.Meta(ge=0, le=1e9)]
 #: Seconds since the epoch, of the years 1 to 9999.
 Time = Annotated[float, msgspec.Meta(ge=-62_135_596_800, le=253_402_300_799)]
-#: A time that may never come.
-End = Annotated[float, msgspec.Meta(ge=-62_135_596_800)]
+End = Annotated[float, msgspec.Meta(ge=-62_135_596_800)]  #: A time that may never come.
 UrlIfAny = Annotated[str, msgspec.Meta(pattern=rf"^$|{URL_PATTERN}", max_length=MAX_LENGTH)]
 
 #: Compressed bytes of a robots.txt that is kept; a longer one is fetched again where it was forgotten.
@@ -95,24 +94,19 @@ class RobotsTxt(msgspec.Struct, array_like=True, frozen=True, tag="robots"):
     until: Time
     #: Compressed with Zstandard; empty where it forbids nothing.
     text: Annotated[bytes, msgspec.Meta(max_length=ROBOTS_BYTES)] = b""
-    #: When it was last fetched or confirmed, and its version.
-    time: Time = 0.0
+    time: Time = 0.0  #: When it was last fetched or confirmed, and its version.
     version: Version | None = None
-    #: Why it can't be fetched: then no page may be.
-    error: str = ""
+    error: str = ""  #: Why it can't be fetched: then no page may be.
 
 
 class Revisit(msgspec.Struct, array_like=True, frozen=True):
     """What is known of a page that is fetched again, for its links or to be judged ``again``."""
 
     version: Version | None = None
-    #: When it was fetched, 0 where it was never read.
-    since: Time = 0.0
+    since: Time = 0.0  #: When it was fetched, 0 where it was never read.
     again: bool = False
-    #: Its verdict, and when that was published.
-    verdict: Verdict = {}
-    #: Those of `streams.facts.Judged`, as are ``links`` and ``partitions``.
-    content: bytes = b""
+    verdict: Verdict = {}  #: Its verdict, and when that was published.
+    content: bytes = b""  #: Those of `streams.facts.Judged`, as are ``links`` and ``partitions``.
     links: bytes = b""
     partitions: tuple[Natural, ...] = ()
     judged: Time = 0.0
@@ -122,58 +116,41 @@ class FetchOrder(Record, kw_only=True):
     """A page to fetch, and how it was chosen. Older orders have the defaults."""
 
     url: Url
-    #: The number of the attempt, or of the revisit.
-    order: Natural
+    order: Natural  #: The number of the attempt, or of the revisit.
     predicate: str
     policy: str
-    #: Whether chance alone chose it.
-    explored: bool
-    #: That of the choice.
-    probability: Finite
+    explored: bool  #: Whether chance alone chose it.
+    probability: Finite  #: That of the choice.
     priority: Finite
     depth: Natural
-    #: Until when the frontier waits for the answer.
-    lease: Time
-    #: The probability that the page is a hit, where the policy has one.
-    expected: Finite | None = None
+    lease: Time  #: Until when the frontier waits for the answer.
+    expected: Finite | None = None  #: The probability that the page is a hit, where the policy has one.
     revisit: Revisit | None = None
-    #: Reserved.
-    pattern: str = ""
-    #: The share of all trust that the host's owner had (`models.frontier.trust`).
-    vouched: float | None = None
+    pattern: str = ""  #: Reserved.
+    vouched: float | None = None  #: The share of all trust that the host's owner had (`models.frontier.trust`).
     #: Whether the page teaches nothing but that it was judged: its owner had too many of the latest fetches.
     silent: bool = False
-    #: The probability that a page comes.
-    comes: Finite | None = None
-    #: The crawl's requests with this one, as far as the frontier knows.
-    requests: Natural = 0
-    #: Seconds between two requests to its host, as far as known.
-    delay: Seconds = 0.0
+    comes: Finite | None = None  #: The probability that a page comes.
+    requests: Natural = 0  #: The crawl's requests with this one, as far as the frontier knows.
+    delay: Seconds = 0.0  #: Seconds between two requests to its host, as far as known.
     #: The site's robots.txt where a fetcher needs it, else until when the frontier knows it, 0 if it does not.
     robots: RobotsTxt | Time = 0.0
 
 
-#: The status of an answer that a page is unchanged.
-NOT_MODIFIED = 304
+NOT_MODIFIED = 304  #: The status of an answer that a page is unchanged.
 
 
 class FetchedPage(Record, kw_only=True):
     """A page as it came."""
 
     order: FetchOrder
-    #: `NOT_MODIFIED` concerns only those who keep pages: the frontier has a sighting of it.
-    status: Natural
-    #: Names in lower case; bounded.
-    headers: dict[str, str]
-    #: Compressed with Zstandard.
-    body: bytes
-    #: The end of the fetch.
-    time: Time
+    status: Natural  #: `NOT_MODIFIED` concerns only those who keep pages: the frontier has a sighting of it.
+    headers: dict[str, str]  #: Names in lower case; bounded.
+    body: bytes  #: Compressed with Zstandard.
+    time: Time  #: The end of the fetch.
     elapsed: Seconds
-    #: The Crawl-delay of the host's robots.txt.
-    crawl_delay: Seconds | None = None
-    #: Whether an X-Robots-Tag forbids to follow the page's links.
-    nofollow: bool = False
+    crawl_delay: Seconds | None = None  #: The Crawl-delay of the host's robots.txt.
+    nofollow: bool = False  #: Whether an X-Robots-Tag forbids to follow the page's links.
     #: Stands for the address that answered, for hosts of one server share its delay; empty where it is unknown.
     server: str = ""
 
@@ -184,8 +161,7 @@ class FetchedPage(Record, kw_only=True):
 class Weighting(msgspec.Struct, array_like=True, frozen=True):
     """A predicate's combiner, in float64 bytes."""
 
-    #: Of the weights, as are the rows of their ``covariance``.
-    mean: bytes
+    mean: bytes  #: Of the weights, as are the rows of their ``covariance``.
     covariance: bytes
     #: Calibrations (`models.learner.calibration`) of selected and of explored pages.
     shifts: tuple[tuple[Finite, Finite], tuple[Finite, Finite]]
@@ -207,8 +183,7 @@ class Interests(Record, kw_only=True):
     hits: bytes = b""
     #: Counts of earlier crawls by feature and predicate, faded; kept apart, for an audit recounts the others.
     prior: dict[str, dict[str, tuple[Finite, Finite]]] = {}
-    #: By predicate.
-    weightings: dict[str, Weighting] = {}
+    weightings: dict[str, Weighting] = {}  #: By predicate.
 
 
 class DeadLetter(Record, kw_only=True):
@@ -218,13 +193,10 @@ class DeadLetter(Record, kw_only=True):
     partition: Natural
     offset: Offset
     reason: str
-    #: Its first bytes.
-    value: bytes
+    value: bytes  #: Its first bytes.
     time: Time
-    #: One of `streams.attempts.Why`; empty in letters of earlier releases.
-    why: str = ""
-    #: Of the one fact of the pack that failed.
-    origin: tuple[Offset, Offset] | None = None
+    why: str = ""  #: One of `streams.attempts.Why`; empty in letters of earlier releases.
+    origin: tuple[Offset, Offset] | None = None  #: Of the one fact of the pack that failed.
 
 
 class LogPosition(Record, kw_only=True):

@@ -17,10 +17,8 @@ from scentline.streams.settings import Settings
 from scentline.streams.topics import Topic, partition_of
 from scentline.streams.transport.publisher import Publisher
 
-#: Why a message of any topic may be buried.
-WHY_ANY: tuple[Why, ...] = ("unreadable", "version", "quarantine")
-#: An agent's body: it reads its stream without end.
-Work = Callable[[Any], Coroutine[Any, Any, None]]
+WHY_ANY: tuple[Why, ...] = ("unreadable", "version", "quarantine")  #: Why a message of any topic may be buried.
+Work = Callable[[Any], Coroutine[Any, Any, None]]  #: An agent's body: it reads its stream without end.
 
 log = EventLog("runtime")
 
@@ -159,8 +157,7 @@ class Runtime:
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-#: A timer's body.
-Tick = Callable[[], Awaitable[None]]
+Tick = Callable[[], Awaitable[None]]  #: A timer's body.
 
 
 async def every(seconds: float, tick: Tick) -> None:

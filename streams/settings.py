@@ -1,6 +1,6 @@
 """Settings: one typed class. Defaults stand here and in `streams.crawl_settings`, and nowhere else.
 
-The comment above a field is its meaning in docs/settings.md. `streams.configuration` reads the values from the
+The comment above a field, or behind it, is its meaning in docs/settings.md. `streams.configuration` reads the values from the
 file, the environment and the command line.
 """
 
@@ -34,40 +34,30 @@ from scentline.streams.crawl_settings import (
 )
 
 PredicateName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,63}$")]
-#: A port, or 0.
-Port = Annotated[int, Field(ge=0, le=65_535)]
+Port = Annotated[int, Field(ge=0, le=65_535)]  #: A port, or 0.
 
 
 class StreamSettings(Section):
     """Topics, the embedded log and the group-commit inbox."""
 
-    #: Partitions of each sharded topic.
-    partitions: Count = 1
-    #: Messages of a commit group at most.
-    group_messages: Count = 256
-    #: Changed rows of a commit group at most.
-    group_rows: Count = 20_000
-    #: Bytes of its messages at most.
-    group_bytes: Count = 8 * 1024 * 1024
-    #: Seconds that it gathers.
-    group_seconds: Positive = 0.005
+    partitions: Count = 1  #: Partitions of each sharded topic.
+    group_messages: Count = 256  #: Messages of a commit group at most.
+    group_rows: Count = 20_000  #: Changed rows of a commit group at most.
+    group_bytes: Count = 8 * 1024 * 1024  #: Bytes of its messages at most.
+    group_seconds: Positive = 0.005  #: Seconds that it gathers.
     #: On Kafka: waiting messages of a topic at which feeding logs and judging kept pages pause.
     backlog: Count = 1_000
     #: Bytes of a table's rows kept decoded, counted as written, plus 500 each: about a third of their memory.
     cached_bytes: Count = 16 * 1024 * 1024
-    #: Seconds between commits of consumed offsets.
-    commit_seconds: Positive = 0.5
-    #: Processes that may die with a message in hand before it is quarantined.
-    deaths: Count = 3
+    commit_seconds: Positive = 0.5  #: Seconds between commits of consumed offsets.
+    deaths: Count = 3  #: Processes that may die with a message in hand before it is quarantined.
 
 
 class LogSettings(Section):
     """Scentline's own log."""
 
-    #: Lowest level written.
-    level: Literal["debug", "info", "warning", "error"] = "info"
-    #: Write each event as one JSON object.
-    json_lines: bool = False
+    level: Literal["debug", "info", "warning", "error"] = "info"  #: Lowest level written.
+    json_lines: bool = False  #: Write each event as one JSON object.
 
 
 class ObserveSettings(Section):
@@ -78,24 +68,16 @@ class ObserveSettings(Section):
     format: str = "auto"
     #: Names of JSON fields that differ from the usual ones, such as url=page.
     json_fields: tuple[str, ...] = ()
-    #: Key of the users' pseudonyms (HMAC-SHA256); by default random.
-    user_key: SecretStr | None = None
+    user_key: SecretStr | None = None  #: Key of the users' pseudonyms (HMAC-SHA256); by default random.
     #: Site of a log that has only paths, such as https://example.org; other hosts' lines are left out.
     base_url: str | None = None
-    #: Identify users by the user field; false: by address, where names are unverified.
-    user_field: bool = True
-    #: Users of one address that count, all others as the address; 0 is no limit.
-    client_users: CountOrNone = 8
-    #: Keep the query string of visited URLs, without secrets.
-    keep_query: bool = True
-    #: Further parameters to strip from visited URLs.
-    secrets: tuple[str, ...] = ()
-    #: Leave robots out.
-    robots: bool = True
-    #: Page views a minute above which a user counts as a robot; 0 is no limit.
-    robot_rate: CountOrNone = 120
-    #: The same of an address with all its users.
-    client_rate: CountOrNone = 600
+    user_field: bool = True  #: Identify users by the user field; false: by address, where names are unverified.
+    client_users: CountOrNone = 8  #: Users of one address that count, all others as the address; 0 is no limit.
+    keep_query: bool = True  #: Keep the query string of visited URLs, without secrets.
+    secrets: tuple[str, ...] = ()  #: Further parameters to strip from visited URLs.
+    robots: bool = True  #: Leave robots out.
+    robot_rate: CountOrNone = 120  #: Page views a minute above which a user counts as a robot; 0 is no limit.
+    client_rate: CountOrNone = 600  #: The same of an address with all its users.
 
     @field_validator("format")
     @classmethod
@@ -115,8 +97,7 @@ class KeepSettings(Section):
 
     #: Pages to keep: matches of a predicate, all, or none.
     pages: Literal["matches", "all", "none"] = "matches"
-    #: Total bytes; above that, pages are dropped, a sixteenth of it at once.
-    max_bytes: Count = 1_000_000_000
+    max_bytes: Count = 1_000_000_000  #: Total bytes; above that, pages are dropped, a sixteenth of it at once.
     #: Pages dropped first: the oldest, those of the lowest priority, or of the fewest links.
     by: Literal["age", "priority", "links"] = "age"
 
@@ -124,38 +105,29 @@ class KeepSettings(Section):
 class HarvestSettings(Section):
     """The harvest-rate stream."""
 
-    #: Pages in the sliding window.
-    window_pages: Count = 500
-    #: Seconds in the sliding window.
-    window_seconds: Positive = 60.0
-    #: Least time between two points of a predicate.
-    interval_seconds: Positive = 1.0
+    window_pages: Count = 500  #: Pages in the sliding window.
+    window_seconds: Positive = 60.0  #: Seconds in the sliding window.
+    interval_seconds: Positive = 1.0  #: Least time between two points of a predicate.
 
 
 class MetricsSettings(Section):
     """Prometheus metrics and health checks over HTTP."""
 
-    #: Port of /metrics, /healthz and /readyz; 0 turns them off.
-    port: Port = 0
-    #: Address to serve them at; 0.0.0.0 is all.
-    host: str = "127.0.0.1"
-    #: Seconds that the event loop may stand still before /healthz reports it.
-    stuck_seconds: Positive = 30.0
+    port: Port = 0  #: Port of /metrics, /healthz and /readyz; 0 turns them off.
+    host: str = "127.0.0.1"  #: Address to serve them at; 0.0.0.0 is all.
+    stuck_seconds: Positive = 30.0  #: Seconds that the event loop may stand still before /healthz reports it.
 
 
 class WindowSettings(Section):
     """The window: pages that show a crawl and steer it."""
 
-    #: Address to serve the window at; 0.0.0.0 is all.
-    host: str = "127.0.0.1"
-    #: Port of the window; 0, or a default that is taken, means any free one.
-    port: Port = 8420
+    host: str = "127.0.0.1"  #: Address to serve the window at; 0.0.0.0 is all.
+    port: Port = 8420  #: Port of the window; 0, or a default that is taken, means any free one.
     #: Further names by which browsers reach the window, such as crawl.example:8420.
     hosts: tuple[str, ...] = ()
     #: Token of the window; by default one is made and kept with the data.
     token: SecretStr | None = Field(None, min_length=16)
-    #: Show the crawl without steering it.
-    read_only: bool = False
+    read_only: bool = False  #: Show the crawl without steering it.
 
 
 class KafkaSettings(Section):
@@ -163,26 +135,18 @@ class KafkaSettings(Section):
 
     #: How to connect: ssl encrypts, sasl uses a password.
     security: Literal["plaintext", "ssl", "sasl_plaintext", "sasl_ssl"] = "plaintext"
-    #: PEM file of the brokers' certificate authority; by default the system's.
-    ca_file: Path | None = None
-    #: PEM file of this client's certificate, for mutual TLS.
-    cert_file: Path | None = None
-    #: PEM file of the certificate's private key.
-    key_file: Path | None = None
+    ca_file: Path | None = None  #: PEM file of the brokers' certificate authority; by default the system's.
+    cert_file: Path | None = None  #: PEM file of this client's certificate, for mutual TLS.
+    key_file: Path | None = None  #: PEM file of the certificate's private key.
     #: Mechanism of password authentication.
     sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] = "SCRAM-SHA-512"
-    #: User name at the broker.
-    username: str | None = None
-    #: The user's password; a file is safer.
-    password: SecretStr | None = None
-    #: File with the user's password.
-    password_file: Path | None = None
+    username: str | None = None  #: User name at the broker.
+    password: SecretStr | None = None  #: The user's password; a file is safer.
+    password_file: Path | None = None  #: File with the user's password.
     #: Seconds of silence after which a worker counts as dead.
     session_seconds: Annotated[float, Field(ge=1, le=1800)] = 10.0
-    #: Seconds between two heartbeats of a worker.
-    heartbeat_seconds: Positive = 3.0
-    #: Brokers that keep each message.
-    replication: Count = 1
+    heartbeat_seconds: Positive = 3.0  #: Seconds between two heartbeats of a worker.
+    replication: Count = 1  #: Brokers that keep each message.
     #: Start of all names of topics and groups, for several crawls on one Kafka.
     prefix: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{0,64}$")] = ""
 
@@ -204,10 +168,8 @@ class RevisitSettings(Section):
 
     #: What makes a page worth visiting again: matches, requests in the log, or both.
     importance: Literal["both", "matches", "requests"] = "both"
-    #: Days expected between two changes of a page before anything is known.
-    change_days: Positive = 7.0
-    #: Shortest time between two visits to a page.
-    shortest_seconds: Positive = 600.0
+    change_days: Positive = 7.0  #: Days expected between two changes of a page before anything is known.
+    shortest_seconds: Positive = 600.0  #: Shortest time between two visits to a page.
     #: Longest time between two visits to a page; `matches` forgets a page after 30 days.
     longest_seconds: Positive = 864_000.0
     #: Time between two estimates of the matches' freshness in the harvest's points.
@@ -229,12 +191,10 @@ class Settings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
 
-    #: Directory of everything a crawl keeps.
-    data: Path = Path("scentline-data")
+    data: Path = Path("scentline-data")  #: Directory of everything a crawl keeps.
     #: Where messages go: embedded://DIRECTORY or kafka://HOST:PORT.
     broker: str = Field(default_factory=_embedded, pattern=r"^(embedded|kafka)://.")
-    #: Seed of every random choice.
-    random_seed: int = 0
+    random_seed: int = 0  #: Seed of every random choice.
     streams: StreamSettings = StreamSettings()
     log: LogSettings = LogSettings()
     observe: ObserveSettings = ObserveSettings()

@@ -44,17 +44,18 @@ hockey = 'category("Sports") and "hockey"'
 #: Bounds as JSON Schema spells them, and as the page does.
 BOUNDS = {"minimum": "≥", "exclusiveMinimum": ">", "maximum": "≤", "exclusiveMaximum": "<"}
 TYPES = {"string": "text"}
-_FIELD = re.compile(r"((?:^    #: .*\n)+)    (\w+):", re.MULTILINE)
+_FIELD = re.compile(r"((?:^    #: .*\n)*)^    (\w+): .*?(?:  #: (.*))?$", re.MULTILINE)
 
 
 def meanings() -> dict[str, str]:
-    """Return what each dotted key means: the comment above its field."""
+    """Return what each dotted key means: the comment above its field, or behind it."""
     sections: dict[str, type[BaseModel]] = {"": Settings}
     sections |= {f"{name}.": type(value) for name, value in Settings() if isinstance(value, Section)}
     return {
-        prefix + name: re.sub(r"\s*#: ", " ", comment).strip()
+        prefix + name: behind or re.sub(r"\s*#: ", " ", above).strip()
         for prefix, section in sections.items()
-        for comment, name in _FIELD.findall(inspect.getsource(section))
+        for above, name, behind in _FIELD.findall(inspect.getsource(section))
+        if above or behind
     }
 
 

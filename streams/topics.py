@@ -12,8 +12,7 @@ bytes is one of each partition.
 import zlib
 from dataclasses import dataclass, field
 
-#: Begins the names of changelogs and of consumer groups.
-APP_ID = "scentline"
+APP_ID = "scentline"  #: Begins the names of changelogs and of consumer groups.
 
 HOUR = 3600
 DAY = 24 * HOUR

@@ -26,10 +26,8 @@ log = EventLog("metrics")
 MOST_REQUESTS = 8
 #: Of these, scrapes, which take longer than to say whether the process is well; further ones are turned away.
 MOST_SCRAPES = 4
-#: Seconds that a request waits for the place of one that was broken off.
-ROOM_SECONDS = 1.0
-#: Seconds that a request may take in all, from its first byte to the answer's last.
-REQUEST_SECONDS = 15.0
+ROOM_SECONDS = 1.0  #: Seconds that a request waits for the place of one that was broken off.
+REQUEST_SECONDS = 15.0  #: Seconds that a request may take in all, from its first byte to the answer's last.
 
 
 @asynccontextmanager

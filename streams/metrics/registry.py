@@ -68,11 +68,9 @@ class Reading:
             yield family
 
 
-#: Seconds that the log may take to tell where a topic ends.
-ENDS_SECONDS = 2.0
+ENDS_SECONDS = 2.0  #: Seconds that the log may take to tell where a topic ends.
 
-#: Returns the next offset that is wanted of each partition held.
-Positions = Callable[[], Mapping[int, int]]
+Positions = Callable[[], Mapping[int, int]]  #: Returns the next offset that is wanted of each partition held.
 #: Returns the offset that comes next in each partition of a topic.
 Ends = Callable[[str], Awaitable[Mapping[int, int]]]
 
@@ -117,13 +115,10 @@ def broadcast_lag(topic: str, behind: Callable[[], int]) -> Callable[[Reading], 
     return read
 
 
-#: Seconds between two beats of the loop.
-BEAT_SECONDS = 1.0
+BEAT_SECONDS = 1.0  #: Seconds between two beats of the loop.
 
-#: Returns what is missing, as text; called from any thread.
-Check = Callable[[], list[str]]
-#: The role of an app that has all of them.
-ALL = "all"
+Check = Callable[[], list[str]]  #: Returns what is missing, as text; called from any thread.
+ALL = "all"  #: The role of an app that has all of them.
 
 
 class Health:
@@ -217,8 +212,7 @@ class Assignment:
 #: Adds gauges to a reading; called in the event loop, at each scrape.
 Source = Callable[[Reading], Awaitable[None]]
 
-#: Predicates that have a label of their own; those that come later share `OTHER`.
-MOST_PREDICATES = 100
+MOST_PREDICATES = 100  #: Predicates that have a label of their own; those that come later share `OTHER`.
 OTHER = "other"
 #: Seconds that a scrape waits for the event loop; without its answer there are no gauges in it.
 PATIENCE_SECONDS = 5.0

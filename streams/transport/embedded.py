@@ -30,11 +30,9 @@ from scentline.streams.transport.partition import Clock, Entry, finish
 POLL_RECORDS = 400
 POLL_BUFFER_SHARE = 8
 POLL_BYTES = 8 * 1024 * 1024
-#: Seconds that a poll waits for a record at most.
-POLL_SECONDS = 1.0
+POLL_SECONDS = 1.0  #: Seconds that a poll waits for a record at most.
 
-#: What is too old is dropped this often: what is kept for a day may stay a minute longer.
-CLEAN_SECONDS = 60.0
+CLEAN_SECONDS = 60.0  #: What is too old is dropped this often: what is kept for a day may stay a minute longer.
 
 
 class Offering(FaustConsumer):

@@ -38,8 +38,7 @@ from scentline.streams.transport.partition import (
     unpack_offset,
 )
 
-#: Key and value.
-Record = tuple[bytes | None, bytes | None]
+Record = tuple[bytes | None, bytes | None]  #: Key and value.
 
 READ_BYTES = 8 * 1024 * 1024
 

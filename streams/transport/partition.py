@@ -24,8 +24,7 @@ from typing import Any, NamedTuple
 import msgspec
 from rocksdict import ReadOptions, WriteBatch
 
-#: What ``v`` holds. Whoever changes what older data mean, in the log or in a table, raises it.
-FORMAT = b"6"
+FORMAT = b"6"  #: What ``v`` holds. Whoever changes what older data mean, in the log or in a table, raises it.
 
 _PLACE = Struct(">II")
 _OFFSET = Struct(">Q")
@@ -34,8 +33,7 @@ _NONE = 0xFFFFFFFF
 
 pack_offset = _OFFSET.pack
 
-#: A partition of a topic.
-Place = tuple[str, int]
+Place = tuple[str, int]  #: A partition of a topic.
 
 
 class Entry(NamedTuple):

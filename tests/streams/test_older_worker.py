@@ -21,7 +21,7 @@ from scentline.streams.topics import DEAD_LETTERS, SIGHTINGS
 from tests.agents.shards import a_runtime, disk, put
 from tests.streams.test_stateful import Messages
 from tests.streams.test_wire import Praised
-from tests.streams.wire.newer import newer
+from tests.streams.wire import newer
 
 VISITS = [Visited(f"http://{name}.test/", "user", 1.0) for name in "abc"]
 PRAISE = Praised("http://a.test/", 5)

@@ -1,8 +1,8 @@
 """The bytes of every record and row are pinned; an older release reads what a newer one appends to them."""
 
-from collections.abc import Iterator
+import json
+from collections.abc import Callable, Iterator
 from hashlib import sha256
-from pathlib import Path
 from typing import Any, get_args
 
 import msgspec
@@ -10,13 +10,28 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scentline.agents.browse.agent import UserRow
+from scentline.agents.frontier.rows import FrontierRow
+from scentline.agents.frontier.steered import read_steering
+from scentline.agents.harvest.agent import HarvestTableRow, read_outcome
+from scentline.agents.judge.duplicates import DuplicateRow
 from scentline.agents.judge.predicates import read_definition
-from scentline.streams import records
+from scentline.agents.learn.rows import LearnRow
+from scentline.agents.operate.inspect.record import read_change, read_point, read_standing
+from scentline.streams import facts, published, records
 from scentline.streams.attempts import why
-from scentline.streams.facts import Count, EvidencePack, Label, Seeded, SightingPack, Visited
+from scentline.streams.facts import AccessPack, EvidencePack, Seeded, SightingPack, Visited
+from scentline.streams.inbox import Codec, Mark
+from scentline.streams.published import FreshnessPart, HarvestPart, Watch
 from scentline.streams.records import (
     VERSION,
+    DeadLetter,
     Decoder,
+    FetchedPage,
+    FetchOrder,
+    Interests,
+    JsonDecoder,
+    LogPosition,
     Pack,
     Record,
     RecordError,
@@ -24,85 +39,84 @@ from scentline.streams.records import (
     UnknownVersionError,
     encode,
 )
-from scentline.streams.topics import HARVEST, PREDICATES, PROXY_LOG, TABLES, TOPICS
-from scentline.streams.transport.partition import FORMAT
+from scentline.streams.topics import PROXY_LOG, TABLES, TOPICS
+from scentline.streams.transport.partition import FORMAT, TopicMeta, decode_record, encode_record
 from tests.cases import each_case
-from tests.streams.wire.forms import CODECS, FORMS, RECORD, Form
-from tests.streams.wire.newer import newer
-from tests.streams.wire.records import RECORDS, TAUGHT
-from tests.streams.wire.rows import ROW_TYPES, ROWS
+from tests.streams.wire import FILE, RECORDS, Pin, line, named, newer, pins
 
-ROOT = Path(__file__).parents[2]
-ALL = [*FORMS, RECORD]
-#: Bytes on a line of a pin.
-WIDTH = 16
-FILES = sorted({form.file for form in ALL})
+Encode = Callable[[Any], bytes]
+Decode = Callable[[bytes], Any]
 
+_json = msgspec.json.encode
+#: How the messages of each topic are written and read: as the topic's readers do.
+TOPIC_CODECS: dict[str, tuple[Encode, Decode]] = {
+    "accesses": (encode, Decoder[Any](AccessPack)),
+    "sightings": (encode, Decoder[Any](SightingPack)),
+    "fetches": (encode, Decoder[Any](FetchOrder)),
+    "pages": (encode, Decoder[Any](FetchedPage)),
+    "outcomes": (_json, lambda value: read_outcome(value).facts[0][2]),
+    "changes": (_json, read_change),
+    "evidence": (encode, Decoder[Any](EvidencePack)),
+    "interests": (encode, Decoder[Any](Interests)),
+    "harvest": (_json, read_point),
+    "harvest-parts": (encode, Decoder[Any](HarvestPart)),
+    "freshness": (encode, Decoder[Any](FreshnessPart)),
+    "predicates": (_json, read_definition),
+    "watching": (_json, JsonDecoder[Any](Watch)),
+    "standing": (_json, read_standing),
+    "steering": (_json, read_steering),
+    "dead-letters": (encode, Decoder[Any](DeadLetter)),
+    "log-positions": (encode, Decoder[Any](LogPosition)),
+}
+ROWS: dict[str, Any] = {
+    "users": UserRow, "duplicates": DuplicateRow, "frontier": FrontierRow, "interests": LearnRow,
+    "harvest": HarvestTableRow, "mark": Mark,
+}  # fmt: skip
+
+
+def codec(pin: Pin) -> tuple[Encode, Decode]:
+    kind, _, name = pin.where.partition("/")
+    if kind == "topics":
+        return TOPIC_CODECS[name]
+    if pin.name == "record":  # of the embedded log, which is no struct
+        return lambda entry: encode_record(*entry[1:]), lambda data: decode_record(7, data)
+    rows: Codec[Any] = Codec(TopicMeta if kind == "journal" else ROWS[name])
+    return rows.encode, rows.decode
+
+
+PINS = pins()
+STRUCTS = [pin for pin in PINS if pin.name != "record"]
 CHANGED = """\
-{place} {problem}.
-If all that changed is that fields with defaults were appended, leave the pins that are there, and add this one
-below them:
+{place}: other bytes or fields than those pinned.
+If all that changed is that fields with defaults were appended, and the example has other values in them,
+replace its line in {file} by
 
-{pin}
+{line}
 
 Anything else is no compatible change: docs/upgrades.md says what it takes.
 """
-UNREAD = """\
-{place} {problem}.
-Topics and tables hold it as it was written then, and workers of the last release write it so: read it
-as it was. docs/upgrades.md says what may change.
-"""
 
 
-def place(form: Form) -> str:
-    return f"{form.file.relative_to(ROOT)}: {form.name}"
+def example(pin: Pin) -> Any:
+    return codec(pin)[1](pin.bytes[0])
 
 
-def changed(form: Form, problem: str) -> str:
-    return CHANGED.format(place=place(form), problem=problem, pin=shown(form.name, form.encode(form.example)))
-
-
-def unread(form: Form, problem: str) -> str:
-    return UNREAD.format(place=place(form), problem=problem)
-
-
-# pins
-
-
-@each_case("form", ALL)
-def test_every_record_and_row_has_the_bytes_that_are_pinned(form: Form) -> None:
-    pins = pinned(form.file).get(form.name)
-    assert pins is not None, changed(form, "has no pin")
-    assert form.encode(form.example) == pins[-1], changed(form, "is written in other bytes than those pinned")
-
-
-def test_rows_that_changed_are_a_format_of_their_own() -> None:
-    """Older directories are refused by the format: what their rows lack can't be told from what is 0 there."""
-    pins = sorted(file for file in FILES if file.parent.name == "tables" or file.stem == "journal")
-    digest = sha256(b"".join(file.read_bytes() for file in pins)).hexdigest()[:16]
-    assert (FORMAT, digest) == (b"6", "e409bb96674a1398"), (
-        "the rows, or the journal's records, are not those of this format: raise FORMAT in "
-        f"streams/transport/partition.py, and put it here with {digest}"
+@each_case("pin", PINS)
+def test_every_form_is_written_in_the_bytes_that_are_pinned_and_read_as_it_was_meant(pin: Pin) -> None:
+    write, read = codec(pin)
+    found = example(pin)
+    changed = CHANGED.format(
+        place=f"{pin.where} {pin.name}", file=FILE.name, line=line(pin, write(found), found)
     )
-
-
-@each_case("file", FILES)
-def test_whatever_was_pinned_once_is_read_as_it_was_meant(file: Path) -> None:
-    forms = {form.name: form for form in ALL if form.file == file}
-    for name, values in pinned(file).items():
-        assert name in forms, f"{file.relative_to(ROOT)}: {name} is pinned, and gone: topics and tables hold it"
-        form = forms[name]
-        for value in values:
-            try:
-                read = form.decode(value)
-            except (RecordError, ValueError) as error:
-                pytest.fail(unread(form, f"can't be read as it is pinned ({error})"))
-            kept = extends(form.plain(form.encode(read)), form.plain(value))
-            assert kept, unread(form, "is not read as what is pinned says")
+    assert (write(found), named(found)) == (pin.bytes[0], pin.fields), changed
+    for older in pin.bytes[1:] if pin.name != "record" else ():
+        plain = json.loads if older.startswith(b"{") else msgspec.msgpack.decode
+        # Topics and tables hold it as it was written then, and workers of the last release write it so.
+        assert extends(plain(write(read(older))), plain(older)), f"{pin.where} {pin.name} {older!r}"
 
 
 def extends(new: Any, old: Any) -> bool:
-    """Tell whether what is written now is what was written before, but for fields at the end."""
+    """Tell whether ``new`` is ``old`` but for fields at the end."""
     if isinstance(old, list) and isinstance(new, list):
         return len(new) >= len(old) and all(map(extends, new, old))
     if isinstance(old, dict) and isinstance(new, dict):
@@ -110,26 +124,31 @@ def extends(new: Any, old: Any) -> bool:
     return bool(new == old)
 
 
-def test_every_topic_and_every_table_has_examples() -> None:
-    assert set(RECORDS) == set(CODECS) == {topic.name for topic in TOPICS} - {PROXY_LOG.name}
-    assert set(ROWS) == set(ROW_TYPES) == set(TABLES)
+def test_rows_that_changed_are_a_format_of_their_own() -> None:
+    """Older directories are refused by the format: what their rows lack can't be told from what is 0 there."""
+    rows = [pin for pin in PINS if not pin.where.startswith("topics/")]
+    digest = sha256(b"".join(value for pin in rows for value in pin.bytes)).hexdigest()[:16]
+    assert (FORMAT, digest) == (b"6", "8492485d2fbfbb1a"), (
+        "the rows, or the journal's records, are not those of this format: raise FORMAT in "
+        f"streams/transport/partition.py, and put it here with {digest}"
+    )
 
 
-@each_case("table", TABLES)
-def test_every_row_type_has_an_example(table: str) -> None:
-    kinds = get_args(ROW_TYPES[table]) or (ROW_TYPES[table],)
-    assert {type(row) for row in ROWS[table]} == set(kinds), "add one to tests/streams/wire/rows.py"
-
-
-def test_every_record_has_an_example() -> None:
-    kinds = {
-        kind
-        for name, kind in vars(records).items()
-        if isinstance(kind, type) and issubclass(kind, msgspec.Struct) and kind.__module__ == records.__name__
-        if not name.startswith("_") and kind is not Record
-    }
-    seen = {type(each) for examples in RECORDS.values() for each in structs(examples)}
-    assert kinds - seen == set(), "add one to tests/streams/wire/records.py"
+def test_every_topic_record_table_and_row_has_an_example() -> None:
+    assert set(RECORDS) == set(TOPIC_CODECS) == {topic.name for topic in TOPICS} - {PROXY_LOG.name}
+    assert set(ROWS) == set(TABLES) | {"mark"}
+    seen = {type(each) for pin in PINS for each in structs(example(pin))}
+    kinds = {kind for row in ROWS.values() for kind in get_args(row) or (row,)}
+    for module in (facts, published, records):
+        kinds |= {
+            kind
+            for name, kind in vars(module).items()
+            if isinstance(kind, type)
+            and issubclass(kind, msgspec.Struct)
+            and kind.__module__ == module.__name__
+            if not name.startswith("_") and kind is not Record
+        }
+    assert kinds - seen == set(), f"add one to {FILE.name}"
 
 
 def structs(value: Any) -> Iterator[msgspec.Struct]:
@@ -141,9 +160,9 @@ def structs(value: Any) -> Iterator[msgspec.Struct]:
         yield from structs(held)
 
 
-@each_case("form", FORMS)
-def test_no_field_of_an_example_is_left_at_its_default(form: Form) -> None:
-    for struct in structs(form.example):
+@each_case("pin", STRUCTS)
+def test_no_field_of_an_example_is_left_at_its_default(pin: Pin) -> None:
+    for struct in structs(example(pin)):
         for field in msgspec.structs.fields(struct):
             value = getattr(struct, field.name)
             if field.default_factory is not msgspec.NODEFAULT:
@@ -161,25 +180,19 @@ additions = st.recursive(
 )
 
 
-@each_case("form", FORMS)
+@each_case("pin", STRUCTS)
 @given(st.lists(additions, min_size=1, max_size=3).map(tuple))
-def test_fields_that_a_later_release_appends_are_read_over(form: Form, added: tuple[Any, ...]) -> None:
-    assert form.decode(form.encode(newer(form.example, added))) == form.example
+def test_fields_that_a_later_release_appends_are_read_over(pin: Pin, added: tuple[Any, ...]) -> None:
+    write, read = codec(pin)
+    assert read(write(newer(example(pin), added))) == example(pin)
 
 
-@each_case("topic", sorted(set(RECORDS) - {PREDICATES.name, HARVEST.name}))
-def test_a_record_of_an_unknown_version_is_an_error_that_names_it(topic: str) -> None:
-    to_bytes, read = CODECS[topic]
-    for example in RECORDS[topic]:
-        later = msgspec.structs.replace(example, version=VERSION + 1)
-        with pytest.raises(UnknownVersionError, match=r"unknown version 2, expected 1$"):
-            read(to_bytes(later))
-
-
-def test_a_definition_of_an_unknown_version_is_an_error_that_names_it() -> None:
-    [example] = RECORDS[PREDICATES.name]
-    with pytest.raises(ValueError, match="unknown version 2, expected 1"):
-        read_definition(msgspec.json.encode(msgspec.structs.replace(example, version=VERSION + 1)))
+@each_case("pin", [pin for pin in PINS if pin.where.startswith("topics/")])
+def test_a_record_of_an_unknown_version_is_an_error_that_names_it(pin: Pin) -> None:
+    write, read = codec(pin)
+    later = msgspec.structs.replace(example(pin), version=max(example(pin).version, VERSION) + 1)
+    with pytest.raises((UnknownVersionError, ValueError), match=r"unknown version \d, expected \d"):
+        read(write(later))
 
 
 # facts of kinds that are not known
@@ -194,8 +207,8 @@ class Praised(msgspec.Struct, array_like=True, frozen=True, tag="praised"):
 
 urls = st.text(max_size=20).map("http://a.test/{}".format)
 times = st.floats(-6e10, 2e11)
-facts = st.builds(Seeded, urls) | st.builds(Visited, urls, st.text(), times)
-mixed = st.lists(facts | st.builds(Praised, st.text(), st.integers(0, 5)), min_size=1, max_size=12)
+known_facts = st.builds(Seeded, urls) | st.builds(Visited, urls, st.text(), times)
+mixed = st.lists(known_facts | st.builds(Praised, st.text(), st.integers(0, 5)), min_size=1, max_size=12)
 no_urls = st.sampled_from(
     ["", "x", "http:///", "ftp://a.test/", "http://a@b.test/", "http://a.test", "h" * 5000]
 )
@@ -219,7 +232,7 @@ def test_the_known_facts_of_a_pack_are_read_whatever_else_is_in_it(found: list[A
     assert read == Pack(source=source, facts=known)
 
 
-@given(facts, st.builds(Seeded, no_urls) | st.builds(Visited, urls, st.text(), no_times))
+@given(known_facts, st.builds(Seeded, no_urls) | st.builds(Visited, urls, st.text(), no_times))
 def test_a_fact_that_no_reader_could_use_is_left_out_alone(good: Any, bad: Any) -> None:
     facts = [(7, 0, bad), (7, 1, good)]
     with pytest.raises(UnknownFactsError, match="facts that can't be read, skipped: 1 of 2") as caught:
@@ -231,10 +244,11 @@ def test_a_fact_that_no_reader_could_use_is_left_out_alone(good: Any, bad: Any) 
 
 
 def test_unknown_evidence_is_told_apart_too() -> None:
-    pack: Pack[Any] = Pack(facts=[(0, 0, TAUGHT[0]), (0, 1, Praised("http://a.test/", 5)), (0, 2, TAUGHT[1])])
+    known = [fact for value in RECORDS["evidence"] for fact in Decoder[Any](EvidencePack)(value).facts]
+    pack: Pack[Any] = Pack(facts=[*known, (0, 1, Praised("http://a.test/", 5))])
     with pytest.raises(UnknownFactsError) as caught:
         Decoder[Any](EvidencePack)(encode(pack))
-    assert [type(fact) for _, _, fact in caught.value.known.facts] == [Count, Label]
+    assert caught.value.known.facts == known
 
 
 def test_a_pack_with_a_damaged_fact_of_a_known_kind_is_no_pack() -> None:
@@ -242,34 +256,3 @@ def test_a_pack_with_a_damaged_fact_of_a_known_kind_is_no_pack() -> None:
     with pytest.raises(RecordError, match="Expected `str`, got `int`") as caught:
         Decoder[Any](SightingPack)(encode(damaged))
     assert not isinstance(caught.value, UnknownFactsError)
-
-
-# pins: for each form its name, then its bytes as hexadecimal and as text, the newest of them last
-
-
-def shown(name: str, value: bytes) -> str:
-    """Return the lines of a pin.
-
-    >>> print(shown("Seeded", b"a \\xc1"))
-    Seeded
-      61 20 c1                                         |a .|
-    """
-    lines = [name]
-    for start in range(0, len(value), WIDTH):
-        part = value[start : start + WIDTH]
-        text = "".join(chr(byte) if 0x20 <= byte < 0x7F else "." for byte in part)
-        lines.append(f"  {part.hex(' '):<{3 * WIDTH}} |{text}|")
-    return "\n".join(lines)
-
-
-def pinned(file: Path) -> dict[str, list[bytes]]:
-    """Return the pins of a file by name, the newest of each at the end."""
-    found: dict[str, list[bytes]] = {}
-    name = ""
-    for line in file.read_text(encoding="ascii").splitlines() if file.exists() else ():
-        if line.startswith("  "):
-            found[name][-1] += bytes.fromhex(line.partition("|")[0])
-        elif line:
-            name = line
-            found.setdefault(name, []).append(b"")
-    return found

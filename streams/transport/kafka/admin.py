@@ -21,16 +21,14 @@ from scentline.streams.topics import Declared
 from scentline.streams.transport.kafka.connection import KafkaError, addresses, kafka_python_arguments
 from scentline.streams.transport.partition import Entry, Place
 
-#: Time for brokers that are just starting, too.
-_CONNECT_MS = 10_000
+_CONNECT_MS = 10_000  #: Time for brokers that are just starting, too.
 #: How long a broker may say that it isn't ready, and what was changed may take to be seen.
 _PATIENCE_SECONDS = 15.0
 _PAUSE_SECONDS = 0.1
 _POLL_MS = 1000
 #: Records that a poll brings at most, and milliseconds that a broker waits for the first of them.
 _POLL_RECORDS, _FETCH_MS = 10_000, 100
-#: Polls in a row that bring nothing, though records are there, before that is said.
-_SILENT_POLLS = 30
+_SILENT_POLLS = 30  #: Polls in a row that bring nothing, though records are there, before that is said.
 
 
 class AdminError(KafkaError):

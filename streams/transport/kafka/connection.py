@@ -31,8 +31,7 @@ REQUEST_SECONDS = 30.0
 #: about the same whatever it carries. Where there was none for so long, none waits.
 GATHER_SECONDS = 0.02
 T = TypeVar("T")
-#: Seconds before the first repetition, and before any.
-FIRST_SECONDS = 0.05
+FIRST_SECONDS = 0.05  #: Seconds before the first repetition, and before any.
 MOST_SECONDS = 1.0
 #: Seconds without an answer until the brokers count as lost, and between two words about it.
 QUIET_SECONDS = 2.0
@@ -188,8 +187,7 @@ class Outage:
         return 0.0 if since is None else self._clock() - since
 
 
-#: A process talks to one set of brokers.
-OUTAGE = Outage()
+OUTAGE = Outage()  #: A process talks to one set of brokers.
 
 
 async def persist(client: AIOKafkaClient, what: str, attempt: Callable[[], Awaitable[T]]) -> T:

@@ -43,8 +43,7 @@ from scentline.streams.transport.partition import Entry, Place
 
 log = EventLog("kafka")
 
-#: Seconds that one poll takes at most: a recovery waits for it. Faust's take a second.
-POLL_SECONDS = 0.3
+POLL_SECONDS = 0.3  #: Seconds that one poll takes at most: a recovery waits for it. Faust's take a second.
 
 _REFUSED = (GroupAuthorizationFailedError, TopicAuthorizationFailedError)
 
@@ -61,8 +60,7 @@ class Listener(driver.ConsumerRebalanceListener):
 class ConsumerThread(driver.AIOKafkaConsumerThread):
     """The thread in which the client lives."""
 
-    #: When the last sign of life was sent that the group is known to have had.
-    alive_at = float("-inf")
+    alive_at = float("-inf")  #: When the last sign of life was sent that the group is known to have had.
 
     async def on_start(self) -> None:
         """Start the client, which fetches nothing, and see its signs of life."""
@@ -312,8 +310,7 @@ class Transport(driver.Transport):
 
     Consumer = Consumer
     Producer = Producer
-    #: What fetches for all roles of this process.
-    fetcher: Fetcher
+    fetcher: Fetcher  #: What fetches for all roles of this process.
 
     def in_session(self) -> bool:
         """Return whether what this worker was given is certainly still its own."""

@@ -36,8 +36,7 @@ from scentline.streams.transport.partition import Entry, Place, finish
 WAIT_MS = 100
 #: Bytes that one poll brings of a partition, unless a single batch is larger, and of all.
 PARTITION_BYTES, POLL_BYTES = 1024 * 1024, 50 * 1024 * 1024
-#: Records that `KafkaReader.records` takes at a time.
-RECORDS_AT_ONCE = 1_000
+RECORDS_AT_ONCE = 1_000  #: Records that `KafkaReader.records` takes at a time.
 
 
 class Feed:
@@ -48,16 +47,12 @@ class Feed:
 
     def __init__(self, place: Place, start: int, news: Callable[[], None], wanted: Callable[[], None]) -> None:
         self.place = TopicPartition(*place)
-        #: The offsets that are taken next, and fetched next.
-        self.start = self.position = start
-        #: Fetched and not taken yet.
-        self.entries: list[Entry] = []
-        #: The offset after the last record, -1 while unknown.
-        self.end = -1
+        self.start = self.position = start  #: The offsets that are taken next, and fetched next.
+        self.entries: list[Entry] = []  #: Fetched and not taken yet.
+        self.end = -1  #: The offset after the last record, -1 while unknown.
         #: Whether the broker has nothing at the position: it expired, or was never there.
         self.out_of_range = False
-        #: The last poll that served it.
-        self.served = 0
+        self.served = 0  #: The last poll that served it.
         self.news = news
         self._wanted = wanted
         self._bytes = 0
@@ -303,8 +298,7 @@ class KafkaReader:
         self._named = settings.named
         self._fetcher = fetcher
         self._reading = fetcher.reading()
-        #: Partitions that are waited for: they are read ahead.
-        self._followed: set[Place] = set()
+        self._followed: set[Place] = set()  #: Partitions that are waited for: they are read ahead.
         self._locks: defaultdict[Place, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._counts: dict[str, int] = {}
         self._asking: AIOKafkaConsumer

@@ -26,11 +26,9 @@ from scentline.streams.transport.kafka.connection import OUTAGE, KafkaError, add
 from scentline.streams.transport.kafka.fetcher import Fetcher, KafkaReader
 from scentline.streams.transport.kafka.publisher import KafkaPublisher
 
-#: Seconds between two looks, and between two words about the same.
-LOOK_SECONDS = 1.0
+LOOK_SECONDS = 1.0  #: Seconds between two looks, and between two words about the same.
 TELL_SECONDS = 30.0
-#: Milliseconds that a broker may take to answer.
-ANSWER_MS = 10_000
+ANSWER_MS = 10_000  #: Milliseconds that a broker may take to answer.
 
 _REFUSED = (
     AuthenticationFailedError,

@@ -57,8 +57,7 @@ from scentline.streams.transport.kafka.four_steps import four_steps
 from scentline.streams.transport.partition import Entry, Place
 from scentline.streams.transport.publisher import FencedError
 
-#: Bytes up to which batches share a request.
-SHARED_BYTES = 16 * 1024 * 1024
+SHARED_BYTES = 16 * 1024 * 1024  #: Bytes up to which batches share a request.
 #: Bytes up to which what waits goes out as one batch; below the least limit that brokers have.
 BATCH_BYTES = 900_000
 #: Bytes of a batch beyond which a broker breaks the connection (socket.request.max.bytes), less a margin.
@@ -277,8 +276,7 @@ class Lane:
 #: What one request carries: of each partition a batch and its lane.
 Share = dict[TopicPartition, tuple[bytes, Lane]]
 
-#: The key of a claim; its value names the claimant.
-CLAIM = b"\x00claim"
+CLAIM = b"\x00claim"  #: The key of a claim; its value names the claimant.
 
 
 class KafkaPublisher:
