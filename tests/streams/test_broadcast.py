@@ -49,34 +49,23 @@ def put(journal: Journal, number: int, value: bytes | None) -> None:
     journal.append(TOPIC, number % PARTITIONS, b"%d" % number, value, 0.0)
 
 
-def test_everything_present_is_applied_before_start_returns(journal: Journal) -> None:
+def test_everything_present_is_applied_before_start_returns_and_the_rest_followed(journal: Journal) -> None:
     count = 2 * STEP_RECORDS * PARTITIONS
     for number in range(count):
-        put(journal, number, b"v")
+        put(journal, number, b"old")
+    journal.append_batch(TOPIC, 0, [(b"a", b"%d" % number) for number in range(3000)], 0.0)  # leaves a hole
 
-    async def run() -> int:
-        state = State()
-        broadcast = Broadcast(journal, TOPIC, state.apply, never)
-        await broadcast.start()
-        known = len(state)
-        await broadcast.stop()
-        return known
-
-    assert asyncio.run(run()) == count
-
-
-def test_it_follows_after_the_start(journal: Journal) -> None:
     async def run() -> None:
-        put(journal, 1, b"old")
         readers = [State(), State()]
         broadcasts = [Broadcast(journal, TOPIC, state.apply, never) for state in readers]
-        for broadcast in broadcasts:
+        for broadcast, state in zip(broadcasts, readers, strict=True):
             await broadcast.start()
-        put(journal, 2, b"new")
+            assert (len(state), state[b"a"], broadcast.behind()) == (count + 1, b"2999", 0)
+        expected = {b"%d" % number: b"old" for number in range(2, count)} | {b"0": b"new", b"a": b"2999"}
+        put(journal, 0, b"new")
         put(journal, 1, None)
-        put(journal, 5, b"x")
         for state in readers:
-            await asyncio.wait_for(state.until({b"2": b"new", b"5": b"x"}), PATIENCE)
+            await asyncio.wait_for(state.until(expected), PATIENCE)
         for broadcast in broadcasts:
             await broadcast.stop()
 
@@ -104,46 +93,18 @@ def test_no_update_is_lost_while_records_keep_coming(journal: Journal) -> None:
     asyncio.run(run())
 
 
-def test_it_goes_on_where_replaced_records_left_a_hole(journal: Journal) -> None:
-    journal.append_batch(TOPIC, 0, [(b"a", b"%d" % number) for number in range(3000)], 0.0)
+def test_an_error_at_the_start_is_raised_and_one_while_following_is_handed_on(journal: Journal) -> None:
+    def apply(key: bytes | None, value: bytes | None) -> None:
+        raise ValueError(f"cannot apply {key!r}")
 
-    async def run() -> None:
-        state = State()
-        broadcast = Broadcast(journal, TOPIC, state.apply, never)
-        await broadcast.start()
-        assert dict(state) == {b"a": b"2999"}
-        await broadcast.stop()
-
-    asyncio.run(run())
-
-
-def test_an_error_while_following_is_given_to_whoever_answers_for_it(journal: Journal) -> None:
     async def run() -> None:
         failed: asyncio.Future[BaseException] = asyncio.get_running_loop().create_future()
-
-        def apply(key: bytes | None, value: bytes | None) -> None:
-            raise ValueError(f"cannot apply {key!r}")
-
         broadcast = Broadcast(journal, TOPIC, apply, failed.set_result)
         await broadcast.start()
         put(journal, 7, b"x")
-        error = await asyncio.wait_for(failed, PATIENCE)
-        assert str(error) == "cannot apply b'7'"
+        assert str(await asyncio.wait_for(failed, PATIENCE)) == "cannot apply b'7'"
         await broadcast.stop()
-
-    asyncio.run(run())
-
-
-def test_an_error_at_the_start_is_raised(journal: Journal) -> None:
-    put(journal, 7, b"x")
-
-    def apply(key: bytes | None, value: bytes | None) -> None:
-        raise ValueError("cannot apply")
-
-    async def run() -> None:
-        broadcast = Broadcast(journal, TOPIC, apply, never)
-        with pytest.raises(ValueError, match="cannot apply"):
-            await broadcast.start()
-        await broadcast.stop()
+        with pytest.raises(ValueError, match="cannot apply b'7'"):
+            await Broadcast(journal, TOPIC, apply, never).start()
 
     asyncio.run(run())

@@ -24,21 +24,16 @@ def loaded(
     return load(overrides, environ=environ or {}, cwd=tmp_path)
 
 
-def complaint(
-    tmp_path: Path,
-    file: str | None = None,
-    environ: Mapping[str, str] | None = None,
-    overrides: Mapping[str, Any] | None = None,
-) -> str:
+def complaint(tmp_path: Path, file: str | None = None, **given: Any) -> str:
     with pytest.raises(ConfigurationError) as caught:
-        loaded(tmp_path, file, environ, overrides)
+        loaded(tmp_path, file, **given)
     text = str(caught.value)
     assert "\n" not in text
     return text
 
 
 def test_without_sources_everything_is_the_default(tmp_path: Path) -> None:
-    result = loaded(tmp_path)
+    result = loaded(tmp_path, environ={"FRONTIER__BUDGET": "5", "HOME": "/"})
     assert result.settings == Settings()
     assert set(result.origins.values()) == {"default"}
 
@@ -62,15 +57,8 @@ def test_a_named_file_takes_the_place_of_the_one_in_the_directory(tmp_path: Path
     result = load(config_file=other, environ={}, cwd=tmp_path)
     assert result.settings.random_seed == 2
     assert result.origins["random_seed"] == str(other)
-
-
-def test_a_named_file_must_exist(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match=r"absent\.toml: can't be read: No such file"):
         load(config_file=tmp_path / "absent.toml", environ={}, cwd=tmp_path)
-
-
-def test_variables_without_the_prefix_are_left_alone(tmp_path: Path) -> None:
-    assert loaded(tmp_path, environ={"FRONTIER__BUDGET": "5", "HOME": "/"}).settings == Settings()
 
 
 def test_predicates_are_gathered_over_the_sources(tmp_path: Path) -> None:
@@ -101,60 +89,41 @@ def test_text_is_read_as_the_key_takes_it(tmp_path: Path) -> None:
     assert result.learn.weights == (1.0, 2.0, 0.5, 0.0)
 
 
-def test_settings_that_do_not_go_together_are_refused(tmp_path: Path) -> None:
-    both = complaint(tmp_path, '[frontier]\nrevisit = 0.5\ndepth = "auto"')
-    assert 'revisit: expected 0 with depth = "auto"' in both
-    learned = complaint(tmp_path, '[frontier]\ncandidates = "paper"')
-    assert "expected all with learned; paper goes with the policies combined, collaborative, linkage" in learned
-    hours = complaint(tmp_path, "[revisit]\nshortest_seconds = 7200\nlongest_seconds = 3600")
-    assert "shortest_seconds: expected at most longest_seconds" in hours
-
-
-def test_a_wrong_key_is_named_with_its_origin_and_the_nearest_right_one(tmp_path: Path) -> None:
-    assert complaint(tmp_path, "[frontier]\nbudgte = 1") == (
-        "scentline.toml: there is no setting frontier.budgte; did you mean frontier.budget?"
-    )
-
-
-def test_a_wrong_variable_is_answered_with_the_nearest_variable(tmp_path: Path) -> None:
-    assert complaint(tmp_path, environ={"SCENTLINE_FRONTEIR__BUDGET": "1"}).endswith(
-        "did you mean SCENTLINE_FRONTIER__BUDGET?"
-    )
-
-
-def test_a_key_without_its_section_is_recognised(tmp_path: Path) -> None:
-    assert complaint(tmp_path, overrides={"budget": "1"}).endswith("did you mean frontier.budget?")
-    assert complaint(tmp_path, overrides={"fetch.delay": "1"}).endswith("did you mean fetch.delay_seconds?")
-
-
-def test_a_value_in_the_place_of_a_section_is_an_error(tmp_path: Path) -> None:
-    assert "there is no setting frontier;" in complaint(tmp_path, "frontier = 3")
-
-
-def test_a_wrong_value_is_named_with_key_origin_and_what_was_expected(tmp_path: Path) -> None:
-    environ = {"SCENTLINE_FRONTIER__BUDGET": "many"}
-    assert complaint(tmp_path, environ=environ) == (
+#: A file, the environment and the command line, and what is said of them: the key, and what was expected.
+WRONG: list[tuple[str, dict[str, str], dict[str, Any], str]] = [
+    ('[frontier]\nrevisit = 0.5\ndepth = "auto"', {}, {}, 'revisit: expected 0 with depth = "auto"'),
+    ('[frontier]\ncandidates = "paper"', {}, {}, "expected all with learned; paper goes with the policies"),
+    ("[revisit]\nshortest_seconds = 7200\nlongest_seconds = 3600", {}, {}, "shortest_seconds: expected at most"),
+    (
+        "[frontier]\nbudgte = 1", {}, {},
+        "scentline.toml: there is no setting frontier.budgte; did you mean frontier.budget?",
+    ),
+    ("", {"SCENTLINE_FRONTEIR__BUDGET": "1"}, {}, "did you mean SCENTLINE_FRONTIER__BUDGET?"),
+    ("", {}, {"budget": "1"}, "did you mean frontier.budget?"),
+    ("", {}, {"fetch.delay": "1"}, "did you mean fetch.delay_seconds?"),
+    ("frontier = 3", {}, {}, "there is no setting frontier;"),
+    (
+        "", {"SCENTLINE_FRONTIER__BUDGET": "many"}, {},
         "environment SCENTLINE_FRONTIER__BUDGET: frontier.budget can't be 'many': "
-        "expected a valid integer, unable to parse string as an integer"
-    )
-    assert "expected greater than or equal to 1" in complaint(tmp_path, "[browse]\nwindow = 0")
-    assert "'linkage', 'breadth-first' or 'random'" in complaint(
-        tmp_path, "", overrides={"frontier.policy": "best"}
-    )
+        "expected a valid integer, unable to parse string as an integer",
+    ),
+    ("[browse]\nwindow = 0", {}, {}, "expected greater than or equal to 1"),
+    ("", {}, {"frontier.policy": "best"}, "'linkage', 'breadth-first' or 'random'"),
+    ("[browse]\nwindow = 1", {"SCENTLINE_FETCH__ALLOW": "a"}, {"data": 3}, "command line: data can't be 3"),
+    ('[predicates]\n"a b" = "x"', {}, {}, "predicates.a b"),
+    ("frontier = [", {}, {}, "scentline.toml: is not TOML in UTF-8"),
+]  # fmt: skip
 
 
-def test_a_wrong_value_among_several_is_blamed_on_its_own_source(tmp_path: Path) -> None:
-    text = complaint(tmp_path, "[browse]\nwindow = 1", {"SCENTLINE_FETCH__ALLOW": "a"}, {"data": 3})
-    assert text.startswith("command line: data can't be 3")
+@each_case(("file", "environ", "overrides", "said"), WRONG)
+def test_what_is_wrong_is_named_with_key_origin_and_what_was_expected(
+    tmp_path: Path, file: str, environ: dict[str, str], overrides: dict[str, Any], said: str
+) -> None:
+    assert said in complaint(tmp_path, file, environ=environ, overrides=overrides)
 
 
-def test_a_predicate_needs_a_plain_name(tmp_path: Path) -> None:
-    assert "predicates.a b" in complaint(tmp_path, '[predicates]\n"a b" = "x"')
-
-
-@pytest.mark.parametrize("content", [b"frontier = [", b"\xff\xfe = 1"])
-def test_a_file_that_is_not_toml_is_an_error(tmp_path: Path, content: bytes) -> None:
-    (tmp_path / "scentline.toml").write_bytes(content)
+def test_a_file_in_another_encoding_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "scentline.toml").write_bytes(b"\xff\xfe = 1")
     assert complaint(tmp_path).startswith("scentline.toml: is not TOML in UTF-8")
 
 

@@ -15,7 +15,6 @@ from rocksdict import Options, Rdict
 
 from scentline.streams.facts import Access, AccessPack
 from scentline.streams.inbox import KEPT, MARK, ROW_BYTES, Codec, Committer, LostShardError, Shard, commit
-from scentline.streams.outbox import PACK_FACTS, Message, Outbox
 from scentline.streams.records import Decoder, Pack, encode
 from scentline.streams.transport.journal import Journal
 from scentline.streams.transport.kafka.four_steps import FourSteps, Recovered
@@ -261,19 +260,3 @@ def test_rows_that_were_not_asked_for_longest_leave_memory_first(asked: list[lis
         if len(held) > bound:
             held = held[-int(KEPT * bound) :] if int(KEPT * bound) else []
         assert rows.read == missed
-
-
-def test_an_outbox_splits_facts_into_packs_with_ascending_origins() -> None:
-    outbox = Outbox("pages/3")
-    for offset in (4, 7):
-        outbox.begin(offset)
-        for number in range(PACK_FACTS):
-            outbox.emit("accesses", 1, Access(f"u{number}", "http://x/", 0.0))
-    assert outbox
-    messages: list[Message] = outbox.take()
-    assert not outbox
-    facts = [fact for _, _, _, value in messages for fact in decode(value or b"").facts]
-    assert [len(decode(value or b"").facts) for _, _, _, value in messages] == [PACK_FACTS, PACK_FACTS]
-    origins = [(offset, index) for offset, index, _ in facts]
-    assert origins == sorted(set(origins))
-    assert {decode(value or b"").source for _, _, _, value in messages} == {"pages/3"}

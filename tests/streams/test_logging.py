@@ -63,19 +63,15 @@ def test_an_event_is_one_json_object_by_setting(capsys: pytest.CaptureFixture[st
     }  # fmt: skip
 
 
-def test_configuring_again_writes_no_line_twice(capsys: pytest.CaptureFixture[str]) -> None:
-    configure(LogSettings())
-    configure(LogSettings())
-    log.info("once")
-    assert capsys.readouterr().err.count("once") == 1
-
-
-def test_events_below_the_level_are_not_written(capsys: pytest.CaptureFixture[str]) -> None:
-    configure(LogSettings(level="warning"))
+def test_events_of_the_level_are_written_once_however_often_it_is_set(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for _ in range(2):
+        configure(LogSettings(level="warning"))
     log.debug("unseen")
     log.info("unseen")
     log.warning("seen")
-    assert "unseen" not in capsys.readouterr().err
+    assert capsys.readouterr().err.count("seen") == 1
 
 
 def test_other_libraries_are_heard_from_warnings_up(capsys: pytest.CaptureFixture[str]) -> None:
@@ -129,11 +125,6 @@ def test_an_error_carries_its_traceback_on_the_same_line(capsys: pytest.CaptureF
     assert "secret" not in written.partition("RuntimeError: at")[2]
 
 
-def test_a_forged_line_stays_inside_its_value() -> None:
-    forged = "a\n2026-01-01T00:00:00.000Z error frontier: all lost\x1b[2J\u2028\u202e"
-    assert line("x", title=forged).isprintable()
-
-
 @given(event=st.text(), value=st.text() | st.binary() | st.floats() | st.integers(-9, 9) | st.none())
 def test_any_event_is_one_bounded_printable_line_in_both_forms(event: str, value: object) -> None:
     made = record(event, value=value, url=str(value))
@@ -144,5 +135,7 @@ def test_any_event_is_one_bounded_printable_line_in_both_forms(event: str, value
     json.loads(JsonFormatter().format(made), parse_constant=pytest.fail)
 
 
-def test_long_values_are_cut() -> None:
+def test_long_values_are_cut_and_a_forged_line_stays_inside_its_value() -> None:
     assert line("x", title="a" * 100_000) == "x title=" + "a" * 500 + "..."
+    forged = "a\n2026-01-01T00:00:00.000Z error frontier: all lost\x1b[2J\u2028\u202e"
+    assert line("x", title=forged).isprintable()

@@ -4,7 +4,6 @@ import asyncio
 import re
 import threading
 from collections.abc import Mapping
-from typing import Any
 
 import pytest
 from prometheus_client import generate_latest
@@ -30,23 +29,15 @@ from scentline.streams.metrics.registry import (
     Metrics,
     Outcomes,
     Reading,
+    Source,
     broadcast_lag,
     read_lag,
 )
 
 #: All the labels there may be: none of a URL, a host or a user.
 LABELS = {
-    "chosen",
-    "kind",
-    "outcome",
-    "predicate",
-    "python",
-    "reason",
-    "role",
-    "state",
-    "table",
-    "topic",
-    "version",
+    *("chosen", "kind", "outcome", "predicate", "python", "reason"),
+    *("role", "state", "table", "topic", "version"),
 }
 
 Series = dict[tuple[str, frozenset[tuple[str, str]]], float]
@@ -83,27 +74,22 @@ def test_names_follow_the_conventions() -> None:
         for unit in ("seconds", "bytes"):
             if unit in metric.name:
                 assert metric.name.removesuffix("_total").endswith(unit), metric.name
+        assert set(metric.labels) <= LABELS
 
 
-def test_no_label_names_a_url_a_host_or_a_user() -> None:
-    assert {label for metric in CATALOGUE for label in metric.labels} <= LABELS
-
-
-def test_each_metrics_has_a_registry_of_its_own() -> None:
-    one, other = Metrics(), Metrics()
-    Outcomes(one, FETCHED, ["2xx"]).count("2xx")
-    assert value(samples(one), FETCHED.name, outcome="2xx") == 1
-    assert FETCHED.name not in {name for name, _ in samples(other)}
-
-
-def test_outcomes_are_there_at_0_and_others_are_refused() -> None:
+def test_outcomes_are_there_at_0_and_others_are_refused_in_a_registry_of_one_s_own() -> None:
     metrics = Metrics()
     outcomes = Outcomes(metrics, FETCHED, ["2xx", "4xx"])
     outcomes.count("4xx")
+    ByPredicate(metrics, ORDERS, "chance").count("p", 3)
+    metrics.histogram(GROUP_SECONDS).labels("users").observe(0.1)
     found = samples(metrics)
     assert (value(found, FETCHED.name, outcome="2xx"), value(found, FETCHED.name, outcome="4xx")) == (0, 1)
+    assert value(found, ORDERS.name, predicate="p", chosen="chance") == 3
     with pytest.raises(KeyError):
         outcomes.count("http://example.org/")
+    assert FETCHED.name not in {name for name, _ in samples(Metrics())}
+    assert not [name for name, _ in found if name.endswith("_created")]
 
 
 def test_predicates_beyond_the_bound_share_a_label() -> None:
@@ -118,52 +104,27 @@ def test_predicates_beyond_the_bound_share_a_label() -> None:
     assert metrics.predicate("p0") == "p0"
 
 
-def test_a_predicates_counter_may_have_further_labels() -> None:
-    metrics = Metrics()
-    ByPredicate(metrics, ORDERS, "chance").count("p", 3)
-    assert value(samples(metrics), ORDERS.name, predicate="p", chosen="chance") == 3
+def test_gauges_of_several_sources_add_up_asked_in_the_event_loop() -> None:
+    asked: list[int] = []
 
-
-def test_there_is_no_second_series_that_says_when_a_counter_was_made() -> None:
-    metrics = Metrics()
-    Outcomes(metrics, FETCHED, ["2xx"])
-    metrics.histogram(GROUP_SECONDS).labels("users").observe(0.1)
-    assert not [name for name, _ in samples(metrics) if name.endswith("_created")]
-
-
-def test_gauges_of_several_sources_add_up_and_are_counters_where_they_only_grow() -> None:
-    async def run() -> None:
-        metrics = Metrics()
-        for number in (1, 2):
-            metrics.watch(source(number))
-        found = await scraped(metrics)
-        assert value(found, QUEUED.name, predicate="p") == 3
-        assert value(found, REBALANCES.name, role="fetch") == 3
-        text = (await asyncio.to_thread(generate_latest, metrics.registry)).decode()
-        assert f"# TYPE {REBALANCES.name} counter" in text
-        assert f"# TYPE {QUEUED.name} gauge" in text
-
-    def source(number: int) -> Any:
+    def source(number: int) -> Source:
         async def read(reading: Reading) -> None:
+            asked.append(threading.get_ident())
             reading.add(QUEUED, number, "p")
             reading.add(REBALANCES, number, "fetch")
 
         return read
 
-    asyncio.run(run())
-
-
-def test_sources_are_asked_in_the_event_loop() -> None:
     async def run() -> None:
-        metrics, here = Metrics(), threading.get_ident()
-        asked: list[int] = []
-
-        async def read(_: Reading) -> None:
-            asked.append(threading.get_ident())
-
-        metrics.watch(read)
-        await scraped(metrics)
-        assert asked == [here]
+        metrics = Metrics()
+        for number in (1, 2):
+            metrics.watch(source(number))
+        found = await scraped(metrics)
+        assert value(found, QUEUED.name, predicate="p") == value(found, REBALANCES.name, role="fetch") == 3
+        assert asked == [threading.get_ident()] * 2
+        text = (await asyncio.to_thread(generate_latest, metrics.registry)).decode()
+        assert f"# TYPE {REBALANCES.name} counter" in text
+        assert f"# TYPE {QUEUED.name} gauge" in text
 
     asyncio.run(run())
 
@@ -184,39 +145,31 @@ def test_a_stuck_loop_leaves_the_counters() -> None:
     asyncio.run(run())
 
 
-async def told(positions: Mapping[int, int], ends: Ends | None) -> dict[str, float]:
+def lag(positions: Mapping[int, int], ends: Ends | None) -> dict[str, float]:
     reading = Reading()
-    await read_lag(reading, "pages", positions, ends)
+    asyncio.run(read_lag(reading, "pages", positions, ends))
     return {family.name: sample.value for family in reading.families() for sample in family.samples}
 
 
-def test_lag_is_what_lies_between_the_positions_and_the_ends() -> None:
+def test_lag_is_what_lies_between_the_positions_and_the_ends_where_the_log_gives_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("scentline.streams.metrics.registry.ENDS_SECONDS", 0.01)
+
     async def ends(topic: str) -> Mapping[int, int]:
         return {"pages": {0: 10, 1: 100, 3: 7}}[topic]
 
-    assert asyncio.run(told({0: 4, 3: 8}, ends)) == {PARTITIONS.name: 2, LAG.name: 6}
-
-
-def test_a_log_that_does_not_answer_leaves_the_lag_untold(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("scentline.streams.metrics.registry.ENDS_SECONDS", 0.01)
-
-    async def ends(_: str) -> Mapping[int, int]:
+    async def silent(_: str) -> Mapping[int, int]:
         return await asyncio.Future[Mapping[int, int]]()
 
-    assert asyncio.run(told({0: 4}, ends)) == {PARTITIONS.name: 1}
-
-
-def test_a_log_that_refuses_leaves_the_lag_untold() -> None:
-    async def ends(_: str) -> Mapping[int, int]:
+    async def refusing(_: str) -> Mapping[int, int]:
         raise ConnectionError("no broker")
 
-    assert asyncio.run(told({0: 4}, ends)) == {PARTITIONS.name: 1}
+    assert lag({0: 4, 3: 8}, ends) == {PARTITIONS.name: 2, LAG.name: 6}
+    for other in (None, silent, refusing):
+        assert lag({0: 4}, other) == {PARTITIONS.name: 1}
 
 
-def test_without_a_log_no_lag_is_told() -> None:
-    assert asyncio.run(told({0: 4}, None)) == {PARTITIONS.name: 1}
-
-
-def test_a_metric_is_told_of_with_its_labels_alone() -> None:
+def test_a_metric_has_its_labels_alone() -> None:
     with pytest.raises(AssertionError, match="harvest_pages"):
         Reading().add(HARVEST_PAGES, 1)

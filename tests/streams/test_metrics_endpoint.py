@@ -5,7 +5,7 @@ import socket
 import threading
 import time
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import ExitStack
 from functools import partial
 from typing import TypeVar
@@ -29,41 +29,48 @@ def ready(metrics: Metrics) -> Metrics:
     return metrics
 
 
-def test_a_process_that_is_well_says_so() -> None:
-    async def run() -> None:
-        async with serving(HOST, 0, PATIENT, ready(Metrics())) as url:
-            assert await get(f"{url}/healthz") == (200, "ok\n")
-            assert await get(f"{url}/readyz") == (200, "ok\n")
-            status, text = await get(f"{url}/metrics?name[]=all")
-            assert status == 200
-            assert f"# TYPE {BUILD.name} gauge" in text
-            assert BEAT_AGE.name in text
+def served(metrics: Metrics, work: Callable[[str], Awaitable[None]], stuck_seconds: float = PATIENT) -> str:
+    """Serve while ``work`` is done; return the address."""
 
-    asyncio.run(run())
+    async def run() -> str:
+        async with serving(HOST, 0, stuck_seconds, metrics) as url:
+            await work(url)
+            return url
+
+    return asyncio.run(run())
 
 
-def test_an_unknown_path_is_told_what_there_is() -> None:
-    async def run() -> None:
-        async with serving(HOST, 0, PATIENT, Metrics()) as url:
-            status, text = await get(f"{url}/<script>")
-            assert (status, text) == (404, "expected one of: /metrics, /healthz, /readyz\n")
-
-    asyncio.run(run())
+def in_a_thread(metrics: Metrics, work: Callable[[str], None]) -> None:
+    served(metrics, partial(asyncio.to_thread, work))
 
 
-def test_what_is_missing_is_told_line_by_line_and_live_all_the_same() -> None:
-    async def run() -> None:
-        metrics = Metrics()
-        async with serving(HOST, 0, PATIENT, metrics) as url:
-            assert await get(f"{url}/readyz") == (503, "no role has started yet\n")
-            lacking = ["frontier: waits for the topic sightings"]
-            metrics.health.need(lambda: lacking)
-            metrics.health.need(lambda: ["fetch: no partitions are assigned yet"])
-            status, text = await get(f"{url}/readyz")
-            assert (status, text) == (503, f"{lacking[0]}\nfetch: no partitions are assigned yet\n")
-            assert (await get(f"{url}/healthz"))[0] == 200
+def test_a_process_that_is_well_says_so_and_what_there_is_until_it_ends() -> None:
+    async def work(url: str) -> None:
+        assert await get(f"{url}/healthz") == await get(f"{url}/readyz") == (200, "ok\n")
+        status, text = await get(f"{url}/metrics?name[]=all")
+        assert status == 200
+        assert f"# TYPE {BUILD.name} gauge" in text
+        assert BEAT_AGE.name in text
+        assert await get(f"{url}/<script>") == (404, "expected one of: /metrics, /healthz, /readyz\n")
 
-    asyncio.run(run())
+    url = served(ready(Metrics()), work)
+    with pytest.raises(OSError, match="refused"):
+        urllib.request.urlopen(url, timeout=5)
+
+
+def test_what_is_missing_is_named_line_by_line_and_the_process_live_all_the_same() -> None:
+    metrics = Metrics()
+
+    async def work(url: str) -> None:
+        assert await get(f"{url}/readyz") == (503, "no role has started yet\n")
+        metrics.health.need(lambda: ["frontier: waits for the topic sightings"])
+        metrics.health.need(lambda: ["fetch: no partitions are assigned yet"])
+        status, text = await get(f"{url}/readyz")
+        assert status == 503
+        assert text.splitlines() == [line for check in metrics.health._checks for line in check()]
+        assert (await get(f"{url}/healthz"))[0] == 200
+
+    served(metrics, work)
 
 
 def while_stuck(work: Callable[[], T]) -> T:
@@ -76,94 +83,52 @@ def while_stuck(work: Callable[[], T]) -> T:
 
 
 def test_a_stuck_loop_is_neither_live_nor_ready() -> None:
-    async def run() -> None:
-        metrics = ready(Metrics(patience_seconds=0.01))
-        async with serving(HOST, 0, 0.05, metrics) as url:
-            await asyncio.sleep(0)  # one beat
-            while_stuck(partial(time.sleep, 0.1))
-            for path in ("healthz", "readyz"):
-                status, text = while_stuck(partial(asked, f"{url}/{path}"))
-                assert status == 503
-                assert text.startswith("event loop: has not turned for")
-            assert while_stuck(partial(asked, f"{url}/metrics"))[0] == 200
+    async def work(url: str) -> None:
+        await asyncio.sleep(0)  # one beat
+        while_stuck(partial(time.sleep, 0.1))
+        for path in ("healthz", "readyz"):
+            status, text = while_stuck(partial(asked, f"{url}/{path}"))
+            assert status == 503
+            assert text.startswith("event loop: has not turned for")
+        assert while_stuck(partial(asked, f"{url}/metrics"))[0] == 200
 
-    asyncio.run(run())
+    served(ready(Metrics(patience_seconds=0.01)), work, stuck_seconds=0.05)
 
 
-def test_a_loop_that_never_turned_is_as_old_as_its_process() -> None:
+def test_beats_and_how_late_they_come_are_known_from_the_process_s_begin_on() -> None:
     now = [5.0]
+    late: list[float] = []
     health = Health(lambda: now[0])
-    assert health.age() == 0.0
     now[0] = 70.0
     assert health.age() == 65.0
 
-
-def test_beats_are_taken_note_of() -> None:
-    now = [10.0]
-    health = Health(lambda: now[0])
-
     async def run() -> None:
-        beats = asyncio.create_task(health.beat())
+        beats = asyncio.create_task(health.beat(late.append))
         await asyncio.sleep(0)
-        now[0] = 12.5
-        assert health.age() == 2.5
+        assert health.age() == 0.0
+        now[0] = 73.5  # the loop stands still for two and a half seconds beyond the beat's one
+        assert health.age() == 3.5
+        await asyncio.to_thread(wait_for, "the beat", lambda: bool(late), 0.01)
         beats.cancel()
 
     asyncio.run(run())
+    assert late == [2.5]
 
 
-def test_how_late_a_beat_came_is_told() -> None:
-    now = [10.0]
-    told: list[float] = []
-    health = Health(lambda: now[0])
-
-    async def run() -> None:
-        beats = asyncio.create_task(health.beat(told.append))
-        await asyncio.sleep(0)
-        now[0] = 13.5  # the loop stands still for two and a half seconds beyond the beat's one
-        await asyncio.to_thread(wait_for, "the beat", lambda: bool(told), 0.01)
-        beats.cancel()
-
-    asyncio.run(run())
-    assert told == [2.5]
-
-
-def test_without_a_port_nothing_is_served() -> None:
-    async def run() -> None:
-        async with endpoint(MetricsSettings(), Metrics()) as url:
-            assert url is None
-
-    asyncio.run(run())
-
-
-def test_a_port_that_is_taken_is_named() -> None:
-    async def run() -> None:
-        async with serving(HOST, 0, PATIENT, Metrics()) as url:
-            port = int(url.rpartition(":")[2])
-            with pytest.raises(ConfigurationError, match=rf"metrics.port {port}: .*expected a free port"):
-                async with endpoint(MetricsSettings(port=port), Metrics()):
+def test_without_a_port_nothing_is_served_and_a_wrong_address_is_named() -> None:
+    async def work(url: str) -> None:
+        async with endpoint(MetricsSettings(), Metrics()) as none:
+            assert none is None
+        port = int(url.rpartition(":")[2])
+        for settings, named in (
+            (MetricsSettings(port=port), rf"metrics.port {port}: .*expected a free port"),
+            (MetricsSettings(host="no-such-host.invalid", port=1), r"metrics.host no-such-host\.invalid"),
+        ):
+            with pytest.raises(ConfigurationError, match=named):
+                async with endpoint(settings, Metrics()):
                     pass
 
-    asyncio.run(run())
-
-
-def test_a_host_that_is_none_is_named() -> None:
-    async def run() -> None:
-        with pytest.raises(ConfigurationError, match=r"metrics.host no-such-host\.invalid"):
-            async with serving("no-such-host.invalid", 0, PATIENT, Metrics()):
-                pass
-
-    asyncio.run(run())
-
-
-def test_the_port_is_free_again_afterwards() -> None:
-    async def run() -> str:
-        async with serving(HOST, 0, PATIENT, Metrics()) as url:
-            return url
-
-    url = asyncio.run(run())
-    with pytest.raises(OSError, match="refused"):
-        urllib.request.urlopen(url, timeout=5)
+    served(Metrics(), work)
 
 
 def connected(url: str) -> socket.socket:
@@ -182,11 +147,7 @@ def test_connections_that_ask_for_nothing_stop_no_health_check(sent: bytes, idle
                 for _ in range(MOST_REQUESTS):
                     assert asked(f"{url}/{path}")[0] == 200
 
-    async def run() -> None:
-        async with serving(HOST, 0, PATIENT, ready(Metrics())) as url:
-            await asyncio.to_thread(fill, url)
-
-    asyncio.run(run())
+    in_a_thread(ready(Metrics()), fill)
 
 
 def test_beyond_the_bound_the_oldest_that_has_not_asked_is_broken_off() -> None:
@@ -198,11 +159,7 @@ def test_beyond_the_bound_the_oldest_that_has_not_asked_is_broken_off() -> None:
                 one.sendall(b"GET /healthz HTTP/1.0\r\n\r\n")
                 assert one.recv(12) == b"HTTP/1.0 200"
 
-    async def run() -> None:
-        async with serving(HOST, 0, PATIENT, ready(Metrics())) as url:
-            await asyncio.to_thread(fill, url)
-
-    asyncio.run(run())
+    in_a_thread(ready(Metrics()), fill)
 
 
 def test_those_who_do_not_take_their_answer_stop_no_health_check() -> None:
@@ -217,45 +174,34 @@ def test_those_who_do_not_take_their_answer_stop_no_health_check() -> None:
                 greedy.sendall(b"GET /metrics HTTP/1.0\r\n\r\n")
             assert asked(f"{url}/healthz")[0] == 200
 
-    async def run() -> None:
-        metrics = ready(Metrics())
+    async def read(reading: Reading) -> None:
+        for number in range(5_000):
+            reading.add(PARTITIONS, 0, f"{number:01000}")
 
-        async def read(reading: Reading) -> None:
-            for number in range(5_000):
-                reading.add(PARTITIONS, 0, f"{number:01000}")
-
-        metrics.watch(read)
-        async with serving(HOST, 0, PATIENT, metrics) as url:
-            await asyncio.to_thread(fill, url)
-
-    asyncio.run(run())
+    metrics = ready(Metrics())
+    metrics.watch(read)
+    in_a_thread(metrics, fill)
 
 
 def test_a_request_that_takes_too_long_is_broken_off(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("scentline.streams.metrics.endpoint.REQUEST_SECONDS", 0.05)
 
-    async def run() -> None:
-        async with serving(HOST, 0, PATIENT, Metrics()) as url:
-            assert await asyncio.to_thread(silence, url) == b""
-
-    def silence(url: str) -> bytes:
-        with socket.create_connection((HOST, int(url.rpartition(":")[2])), timeout=20) as connection:
+    def silence(url: str) -> None:
+        with connected(url) as connection:
             connection.sendall(b"GET /metr")
-            return connection.recv(1)
+            assert connection.recv(1) == b""
 
-    asyncio.run(run())
+    in_a_thread(Metrics(), silence)
 
 
 def test_a_source_that_fails_fails_the_scrape_alone() -> None:
-    async def run() -> None:
-        metrics = ready(Metrics())
+    async def read(_: object) -> None:
+        raise ZeroDivisionError("secret")
 
-        async def read(_: object) -> None:
-            raise ZeroDivisionError("secret")
+    async def work(url: str) -> None:
+        assert await get(f"{url}/metrics") == (500, "reading the metrics: ZeroDivisionError\n")
+        assert (await get(f"{url}/healthz"))[0] == 200
 
-        metrics.watch(read)
-        async with serving(HOST, 0, PATIENT, metrics) as url:
-            assert await get(f"{url}/metrics") == (500, "reading the metrics: ZeroDivisionError\n")
-            assert (await get(f"{url}/healthz"))[0] == 200
-
-    asyncio.run(run())
+    metrics = ready(Metrics())
+    metrics.watch(read)
+    served(metrics, work)

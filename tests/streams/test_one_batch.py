@@ -28,7 +28,6 @@ from scentline.streams.runtime import Runtime
 from scentline.streams.settings import Settings
 from scentline.streams.stateful import Stateful
 from scentline.streams.topics import ACCESSES, SIGHTINGS, TABLES
-from scentline.streams.transport.database import JournalFormatError
 from scentline.streams.transport.journal import Journal
 from scentline.streams.transport.one_batch import OneBatch
 from tests.patience import PATIENCE
@@ -243,10 +242,3 @@ def test_killed_at_any_time_it_counts_each_access_once(tmp_path: Path) -> None:
             assert {name: codec.decode(table[name.encode()]) for name in USERS} == dict.fromkeys(USERS, 6000)
 
     asyncio.run(rest())
-
-
-def test_a_data_directory_of_an_earlier_version_is_refused_with_what_to_do(tmp_path: Path) -> None:
-    with open_journal(Settings(data=tmp_path)) as journal:
-        journal._db.put(b"v", b"1")
-    with pytest.raises(JournalFormatError, match=f"data {tmp_path}: another version .*state import"):
-        open_journal(Settings(data=tmp_path))

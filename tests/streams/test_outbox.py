@@ -41,6 +41,7 @@ def test_no_pack_of_several_facts_is_larger_than_allowed_and_each_fact_is_sent_o
         assert len(value or b"") <= PACK_BYTES or len(pack.facts) == 1
         sent[partition] += pack.facts
     assert sent == expected
+    assert not outbox
 
 
 def test_a_pack_that_fits_is_not_cut_by_its_bytes() -> None:
