@@ -2,33 +2,26 @@
 
 import json
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from bench.faults.workers import WorkerProcess
 from deploy.kafka.broker import Broker
-from deploy.ports import free_port
 from scentline.agents.operate.control.command import submit
 from scentline.agents.operate.control.requests import Seeds
-from scentline.streams.configuration import load
 from scentline.streams.metrics.catalogue import LAG
-from scentline.streams.settings import Settings
 from scentline.streams.topics import ACCESSES, INBOXES, OUTCOMES, PAGES, TOPICS
-from scentline.streams.transport.kafka.admin import Admin
 from scentline_lab.synthetic.serve import synthetic_server
 from scentline_lab.synthetic.web import SyntheticWeb
-from tests.agents.commands import printed, running
+from tests.agents.commands import running
+from tests.kafka.crawls import Crawl
 from tests.patience import PATIENCE, wait_for
-from tests.streams.scraping import asked, read
 
 pytestmark = pytest.mark.slow
 WEB = (5, 3, 60, 3)  # seed, sites, pages a site, topics
 #: Pages in flight, once as many are judged; and with those whose answer takes longer than usual.
 WINDOW, CONNECTIONS = 4, 8
-LOOK_SECONDS = 0.25
 #: Looks in a row that must find the same: for longer than it takes until a fetch counts as a slow one.
 QUIET_LOOKS = 20
 #: Python that has a worker take a third of a second for each page that it reads.
@@ -43,13 +36,11 @@ ExaminerProcess.examine = slowly
 """
 
 
-class Crawl:
-    """Workers on a broker, each with an address at which it tells of itself."""
+class Slow(Crawl):
+    """A crawl of one partition, few pages at a time."""
 
     def __init__(self, directory: Path, broker: str, proxy: str) -> None:
         values = {
-            "broker": broker,
-            "metrics.host": "127.0.0.1",
             "kafka.session_seconds": 6,
             "kafka.heartbeat_seconds": 2,
             "fetch.proxy": proxy,
@@ -59,35 +50,10 @@ class Crawl:
             "frontier.window_max": WINDOW,
             "predicates.menu": 'title("*")',
         }
-        self.directory = directory
-        self.config = directory / "crawl.toml"
-        self.config.write_text("".join(f"{key} = {json.dumps(value)}\n" for key, value in values.items()))
-        self.settings: Settings = load({}, config_file=self.config, environ={}).settings
-        self._urls: list[str] = []
-        self._resources = ExitStack()
-        self.command("topics", "create")
+        super().__init__(directory, broker, 1, values)
 
-    def command(self, *arguments: str) -> str:
-        return printed(self.directory, *arguments, "--config", str(self.config))
-
-    def worker(self, name: str, *roles: str, first: str = "") -> WorkerProcess:
-        """Start a worker, which is ended at the end."""
-        port = free_port()
-        options = ("--config", str(self.config), "--set", f"metrics.port={port}")
-        worker = WorkerProcess(name, roles, self.directory, options)
-        worker.start(first=first)
-        self._resources.callback(worker.kill)
-        self._urls.append(f"http://127.0.0.1:{port}/metrics")
-        return worker
-
-    def close(self) -> None:
-        self._resources.close()
-
-    def ends(self) -> dict[str, int]:
-        """Return how many messages were ever written to each topic."""
-        with Admin(self.settings) as admin:
-            found = admin.ends((topic.name, 0) for topic in TOPICS)
-        return {topic: end for (topic, _), end in found.items()}
+    def all_ends(self) -> dict[str, int]:
+        return {topic.name: self.ends(topic.name) for topic in TOPICS}
 
     def lag(self) -> dict[str, int]:
         """Return how many messages of each topic wait, as the command tells it."""
@@ -96,20 +62,16 @@ class Crawl:
 
     def measured_lag(self) -> dict[str, float]:
         """Return how many messages of each inbox wait, as the workers' metrics tell it."""
-        scrapes = [read(asked(url)[1]) for url in self._urls]
+        scrapes = self.scrapes()
         return {
             topic.name: sum(each.sum(LAG, topic=topic.name) for each in scrapes) for topic in INBOXES.values()
         }
 
 
 @pytest.fixture
-def crawl(tmp_path: Path, empty_kafka: str) -> Iterator[Crawl]:
-    with synthetic_server(*WEB) as server:
-        crawl = Crawl(tmp_path, empty_kafka, server.url)
-        try:
-            yield crawl
-        finally:
-            crawl.close()
+def crawl(tmp_path: Path, empty_kafka: str) -> Iterator[Slow]:
+    with synthetic_server(*WEB) as server, Slow(tmp_path, empty_kafka, server.url) as crawl:
+        yield crawl
 
 
 def settled(read: Callable[[], Any]) -> Any:
@@ -128,11 +90,11 @@ def longest(lag: dict[str, Any]) -> str:
     return max(lag, key=lambda topic: float(lag[topic]))
 
 
-def test_a_slow_judge_slows_fetching_and_a_frozen_one_stops_it(crawl: Crawl) -> None:
+def test_a_slow_judge_slows_fetching_and_a_frozen_one_stops_it(crawl: Slow) -> None:
     crawl.worker("others", "observe", "browse", "fetch", "frontier", "learn", "harvest")
     judge = crawl.worker("judge", "judge", first=SLOW)
     submit(crawl.settings, Seeds(tuple(SyntheticWeb(*WEB).seeds(3))))
-    wait_for("a full window", lambda: crawl.ends()[OUTCOMES.name] >= 2 * WINDOW)
+    wait_for("a full window", lambda: crawl.ends(OUTCOMES.name) >= 2 * WINDOW)
 
     def pages_wait() -> bool:
         lag = crawl.measured_lag()
@@ -142,28 +104,26 @@ def test_a_slow_judge_slows_fetching_and_a_frozen_one_stops_it(crawl: Crawl) -> 
     wait_for("the metrics to name the pages", pages_wait)
 
     judge.freeze()
-    before = crawl.ends()
-    after = settled(crawl.ends)
+    before = crawl.all_ends()
+    after = settled(crawl.all_ends)
     assert after[PAGES.name] - before[PAGES.name] <= CONNECTIONS
     lag = crawl.lag()
     assert 0 < lag.pop(PAGES.name) <= 2 * CONNECTIONS  # what was judged last was not committed yet
     assert set(lag.values()) == {0}
 
     judge.thaw()
-    wait_for(
-        "pages to be judged again", lambda: crawl.ends()[OUTCOMES.name] >= after[OUTCOMES.name] + 2 * WINDOW
-    )
+    wait_for("pages to be judged again", lambda: crawl.ends(OUTCOMES.name) >= after[OUTCOMES.name] + 2 * WINDOW)
 
 
-def test_the_feeding_of_a_log_waits_until_it_is_taken_in(crawl: Crawl, broker: Broker) -> None:
+def test_the_feeding_of_a_log_waits_until_it_is_taken_in(crawl: Slow, broker: Broker) -> None:
     lines = list(SyntheticWeb(*WEB).access_log(users=20, accesses=8000))
     (crawl.directory / "access.log").write_text("\n".join(lines) + "\n")
-    arguments = ("feed", "access.log", "--config", str(crawl.config), "--set", "streams.backlog=5")
+    arguments = ("feed", "access.log", *crawl.options, "--set", "streams.backlog=5")
     with running(crawl.directory, *arguments) as feeder:
         assert feeder.stderr is not None
         said = feeder.stderr.readline()
         assert "waiting for scentline-browse: 6 messages of accesses are not absorbed yet" in said
-        assert settled(crawl.ends)[ACCESSES.name] == 6
+        assert settled(crawl.all_ends)[ACCESSES.name] == 6
         broker.kill()
         while "waiting because the lag is unknown" not in said:
             said = feeder.stderr.readline()
@@ -172,5 +132,5 @@ def test_the_feeding_of_a_log_waits_until_it_is_taken_in(crawl: Crawl, broker: B
         crawl.worker("those who take it in", "browse", "frontier", "learn")
         _, said = feeder.communicate(timeout=PATIENCE)
         assert feeder.returncode == 0, said
-    assert crawl.ends()[ACCESSES.name] > 6
+    assert crawl.ends(ACCESSES.name) > 6
     wait_for("the rest to be taken in", lambda: crawl.lag()[ACCESSES.name] == 0)

@@ -3,24 +3,21 @@
 They fetch nothing that was excluded.
 """
 
-import json
-from contextlib import ExitStack
 from pathlib import Path
 
 import msgspec
 
-from bench.faults.workers import WorkerProcess
 from scentline.agents.operate.control.command import known_steering, submit
 from scentline.agents.operate.control.requests import Budget, Exclude, Seeds
-from scentline.agents.operate.topics import create, lags
+from scentline.agents.operate.topics import lags
 from scentline.models.url import host
-from scentline.streams.configuration import load
 from scentline.streams.published import Limit, Outcome
 from scentline.streams.settings import Settings
 from scentline.streams.topics import OUTCOMES
-from scentline.streams.transport.kafka.admin import Admin, kept
+from scentline.streams.transport.kafka.admin import kept
 from scentline_lab.synthetic.serve import synthetic_server
 from scentline_lab.synthetic.web import SyntheticWeb
+from tests.kafka.crawls import Crawl
 from tests.patience import wait_for
 
 WEB = (5, 8, 40, 2)  # seed, sites, pages a site, topics
@@ -28,11 +25,6 @@ PARTITIONS, WORKERS = 4, 2
 BUDGET, WINDOW = 100, 8
 #: Looks in a row that find the same, a quarter of a second apart: for longer than a fetch takes.
 QUIET_LOOKS = 16
-
-
-def judged(settings: Settings) -> int:
-    with Admin(settings) as admin:
-        return sum(admin.ends((OUTCOMES.name, number) for number in range(PARTITIONS)).values())
 
 
 def hosts(settings: Settings) -> set[str]:
@@ -44,36 +36,30 @@ def hosts(settings: Settings) -> set[str]:
 def test_two_workers_judge_as_many_pages_as_they_may_and_a_window_more_at_most(
     tmp_path: Path, empty_kafka: str
 ) -> None:
-    with ExitStack() as resources:
-        server = resources.enter_context(synthetic_server(*WEB))
-        values = {
-            "broker": empty_kafka,
-            "streams.partitions": PARTITIONS,
-            "fetch.proxy": server.url,
-            # Few pages are judged while a verdict is on its way through the learner.
-            "fetch.delay_seconds": 0.5,
-            "fetch.connections": WINDOW,
-            "frontier.window_share": 1,
-            "frontier.window_max": WINDOW,
-            "predicates.menu": 'title("*")',
-        }
-        config = tmp_path / "crawl.toml"
-        config.write_text("".join(f"{key} = {json.dumps(value)}\n" for key, value in values.items()))
-        settings = load({}, config_file=config, environ={}).settings
-        create(settings)
+    values = {
+        # Few pages are judged while a verdict is on its way through the learner.
+        "fetch.delay_seconds": 0.5,
+        "fetch.connections": WINDOW,
+        "frontier.window_share": 1,
+        "frontier.window_max": WINDOW,
+        "predicates.menu": 'title("*")',
+    }
+    with (
+        synthetic_server(*WEB) as server,
+        Crawl(tmp_path, empty_kafka, PARTITIONS, {"fetch.proxy": server.url, **values}) as crawl,
+    ):
+        settings = crawl.settings
         seeds = tuple(SyntheticWeb(*WEB).seeds(8))
         excluded = host(seeds[0])
         submit(settings, Exclude(f"http://{excluded}/"))
         submit(settings, Budget(pages=BUDGET))
         for number in range(WORKERS):
-            worker = WorkerProcess(f"worker-{number}", ("all",), tmp_path, ("--config", str(config)))
-            resources.callback(worker.kill)
-            worker.start()
+            crawl.worker(f"worker-{number}", "all")
         submit(settings, Seeds(seeds))
         seen: list[int] = []
 
         def ended() -> bool:
-            seen.append(judged(settings))
+            seen.append(crawl.ends(OUTCOMES.name))
             quiet = len(seen) >= QUIET_LOOKS and seen[-QUIET_LOOKS] == seen[-1] >= BUDGET
             return quiet and not any(each.lag for each in lags(settings))
 

@@ -49,7 +49,7 @@ from scentline.streams.transport.kafka.publisher import CLAIM
 from scentline_lab.synthetic.serve import synthetic_server
 from scentline_lab.synthetic.web import SyntheticWeb
 from tests.agents.commands import last_line, printed
-from tests.kafka.test_lag import commit, drop, send
+from tests.kafka.crawls import commit, drop, send
 from tests.patience import PATIENCE, wait_for
 from tests.rubbish.measured import run
 

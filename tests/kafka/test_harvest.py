@@ -1,35 +1,34 @@
 """On four partitions with two workers there is one line a predicate, whatever happens to the workers."""
 
-import json
-from contextlib import ExitStack
 from pathlib import Path
 from urllib.error import URLError
 
 import msgspec
-import pytest
 from kafka import KafkaProducer
 
-from bench.faults.workers import WorkerProcess
 from deploy.kafka.broker import Broker
-from deploy.ports import free_port
 from scentline.agents.operate.snapshot import take
 from scentline.models.harvest import Harvest, merged
-from scentline.streams.configuration import load
 from scentline.streams.metrics.catalogue import (
     BROKERS_LOST,
     HARVEST_HITS,
     HARVEST_PAGES,
     HARVEST_RATE,
+    LAG,
+    READY,
+    REBALANCES,
+    RECOVERY,
     WINDOW_HITS,
     WINDOW_PAGES,
 )
+from scentline.streams.metrics.catalogue import PARTITIONS as HELD
 from scentline.streams.published import HarvestPoint, Outcome
-from scentline.streams.settings import Settings
 from scentline.streams.topics import HARVEST, OUTCOMES, partition_of
 from scentline.streams.transport.kafka.admin import kept
 from tests.agents.commands import printed
+from tests.kafka.crawls import Crawl, servers
 from tests.patience import wait_for
-from tests.streams.scraping import asked, read
+from tests.streams.scraping import asked
 
 PARTITIONS = 4
 WINDOW = 50
@@ -59,33 +58,20 @@ def an_outcome(number: int) -> Outcome:
     )
 
 
-class Crawl:
-    """What the judges of a crawl say, and two workers that count it."""
+class Counted(Crawl):
+    """What the judges of a crawl write, and the workers that count it."""
 
     def __init__(self, directory: Path, broker: str) -> None:
-        self.directory = directory
         values = {
-            "broker": broker,
             "kafka.session_seconds": 3,
             "kafka.heartbeat_seconds": 0.5,
             "harvest.window_pages": WINDOW,
             "harvest.interval_seconds": 0.1,
         }
-        config = directory / "crawl.toml"
-        config.write_text("".join(f"{key} = {json.dumps(value)}\n" for key, value in values.items()))
-        self.options = ("--config", str(config))
-        self.settings: Settings = load(
-            {"data": str(directory / "snapshot")}, config_file=config, environ={}
-        ).settings
+        super().__init__(directory, broker, PARTITIONS, values)
         self.written: list[list[Outcome]] = [[] for _ in range(PARTITIONS)]
-        self._broker = broker.removeprefix("kafka://")
+        self._broker = servers(broker)
         self._numbers = iter(range(100_000))
-        self.ports: list[int] = []
-
-    def worker(self, name: str) -> WorkerProcess:
-        self.ports.append(free_port())
-        options = (*self.options, "--set", f"metrics.port={self.ports[-1]}")
-        return WorkerProcess(name, ("harvest",), self.directory, options)
 
     def write(self) -> None:
         """Write a round of outcomes, every third one a second time."""
@@ -126,25 +112,48 @@ class Crawl:
         newest = {point.predicate: point.pages for point in self.points()}
         return newest == {name: self.whole(name).pages for name in PREDICATES}
 
+    def in_all(self) -> dict[str, list[float]]:
+        """Return each predicate's gauges, summed over the workers."""
+        scrapes = self.scrapes()
+        return {
+            name: [sum(scrape.sum(metric, predicate=name) for scrape in scrapes) for metric in MEASURED]
+            for name in PREDICATES
+        }
 
-@pytest.fixture
-def crawl(tmp_path: Path, empty_kafka: str) -> Crawl:
-    crawl = Crawl(tmp_path, empty_kafka)
-    printed(tmp_path, "topics", "create", "--partitions", str(PARTITIONS), *crawl.options)
-    return crawl
+    def wholes(self) -> dict[str, list[float]]:
+        """Return what they should be."""
+        found = {name: self.whole(name) for name in PREDICATES}
+        return {
+            name: [whole.pages, whole.hits, WINDOW, whole.ring_hits, whole.rate]
+            for name, whole in found.items()
+        }
+
+    def ready(self) -> bool:
+        try:
+            return all(asked(f"{address}/readyz")[0] == 200 for address in self.addresses)
+        except URLError:
+            return False  # it has only just been started
 
 
-def test_there_is_one_line_a_predicate_whatever_happens_to_the_workers(crawl: Crawl) -> None:
+MEASURED = (HARVEST_PAGES, HARVEST_HITS, WINDOW_PAGES, WINDOW_HITS, HARVEST_RATE)
+
+
+def test_there_is_one_line_a_predicate_whatever_happens_to_the_workers(
+    tmp_path: Path, empty_kafka: str
+) -> None:
     assert {partition_of(name, PARTITIONS) for name in PREDICATES} == set(range(PARTITIONS))
-    with ExitStack() as resources:
-        one, two = crawl.worker("one"), crawl.worker("two")
-        for worker in (one, two):
-            resources.callback(worker.kill)
-            worker.start()
+    with Counted(tmp_path, empty_kafka) as crawl:
+        one, two = crawl.worker("one", "harvest"), crawl.worker("two", "harvest")
         crawl.write()
         wait_for("the first points", crawl.counted)
-        wait_for("both to be ready", lambda: all(map(ready, urls(crawl, "readyz"))))
-        wait_for("the sums of both", lambda: in_all(crawl) == wholes(crawl))
+        wait_for("both to be ready", crawl.ready)
+        wait_for("the sums of both", lambda: crawl.in_all() == crawl.wholes())
+        scrapes = crawl.scrapes()
+        assert [scrape.of(READY, role="harvest") for scrape in scrapes] == [1, 1]
+        assert all(scrape.of(REBALANCES, role="harvest") >= 1 for scrape in scrapes)
+        assert all(scrape.of(RECOVERY, role="harvest") > 0 for scrape in scrapes)
+        assert sum(scrape.of(HELD, topic=OUTCOMES.name) for scrape in scrapes) == PARTITIONS
+        wait_for("no lag", lambda: not sum(scrape.sum(LAG) for scrape in crawl.scrapes()))
         two.freeze()
         crawl.write()
         wait_for("one worker to count it all", crawl.counted)
@@ -156,8 +165,8 @@ def test_there_is_one_line_a_predicate_whatever_happens_to_the_workers(crawl: Cr
         one.start()
         crawl.write()
         wait_for("both to count it all", crawl.counted)
-        wait_for("both to be ready again", lambda: all(map(ready, urls(crawl, "readyz"))))
-        wait_for("the new sums of both", lambda: in_all(crawl) == wholes(crawl))
+        wait_for("both to be ready again", crawl.ready)
+        wait_for("the new sums of both", lambda: crawl.in_all() == crawl.wholes())
     last: dict[str, HarvestPoint] = {}
     for point in crawl.points():
         before = last.get(point.predicate, point)
@@ -175,58 +184,27 @@ def test_there_is_one_line_a_predicate_whatever_happens_to_the_workers(crawl: Cr
     ]
 
 
-def test_a_lost_broker_is_said_once_and_the_worker_is_not_ready(crawl: Crawl, broker: Broker) -> None:
-    worker = crawl.worker("one")
-    [is_ready], [metrics] = urls(crawl, "readyz"), urls(crawl, "metrics")
-    with ExitStack() as resources:
-        resources.callback(worker.kill)
-        worker.start()
+def test_a_lost_broker_is_said_once_and_the_worker_is_not_ready(
+    tmp_path: Path, broker: Broker, empty_kafka: str
+) -> None:
+    with Counted(tmp_path, empty_kafka) as crawl:
+        worker = crawl.worker("one", "harvest")
         crawl.write()
         wait_for("the first points", crawl.counted)
         before = worker.said()
         broker.kill()
         try:
+            is_ready = f"{crawl.addresses[0]}/readyz"
             wait_for("the loss to be known", lambda: "broker: has not answered" in asked(is_ready)[1])
-            wait_for("more to be tried", lambda: read(asked(metrics)[1]).of(BROKERS_LOST) > LOST_SECONDS)
+            wait_for("more to be tried", lambda: crawl.scrapes()[0].of(BROKERS_LOST) > LOST_SECONDS)
         finally:
             broker.start()
-        wait_for("the worker to be ready again", lambda: ready(is_ready))
+        wait_for("the worker to be ready again", crawl.ready)
         crawl.write()
         wait_for("the points after it", crawl.counted)
-    said = worker.said().removeprefix(before).splitlines()
+        said = worker.said().removeprefix(before).splitlines()
     brokers = [line.partition(" kafka: ")[2].partition(" what=")[0].partition(" seconds=")[0] for line in said]
     assert [line for line in brokers if "brokers" in line] == [
         "the brokers do not answer: trying again", "the brokers answer again",
     ]  # fmt: skip
     assert len(said) < 6 and " error " not in "\n".join(said)
-
-
-def in_all(crawl: Crawl) -> dict[str, list[float]]:
-    """Return each predicate's gauges, summed over the workers."""
-    scrapes = [read(asked(url)[1]) for url in urls(crawl, "metrics")]
-    return {
-        name: [sum(scrape.sum(metric, predicate=name) for scrape in scrapes) for metric in MEASURED]
-        for name in PREDICATES
-    }
-
-
-def wholes(crawl: Crawl) -> dict[str, list[float]]:
-    """Return what they should be."""
-    found = {name: crawl.whole(name) for name in PREDICATES}
-    return {
-        name: [whole.pages, whole.hits, WINDOW, whole.ring_hits, whole.rate] for name, whole in found.items()
-    }
-
-
-MEASURED = (HARVEST_PAGES, HARVEST_HITS, WINDOW_PAGES, WINDOW_HITS, HARVEST_RATE)
-
-
-def ready(url: str) -> bool:
-    try:
-        return asked(url)[0] == 200
-    except URLError:
-        return False  # it has only just been started
-
-
-def urls(crawl: Crawl, path: str) -> list[str]:
-    return [f"http://127.0.0.1:{port}/{path}" for port in crawl.ports]

@@ -1,13 +1,9 @@
 """A predicate that comes to a crawl of two judges counts every page once, those judged before it too."""
 
-import json
-import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
-import pytest
 
 from bench.faults.workers import WorkerProcess
 from scentline.agents.operate.audit.audit import audit
@@ -15,17 +11,16 @@ from scentline.agents.operate.control.command import submit
 from scentline.agents.operate.control.requests import AddPredicate, Seeds
 from scentline.agents.operate.inspect.record import judged_pages, outcomes
 from scentline.agents.operate.snapshot import take
-from scentline.agents.operate.topics import create, lags
-from scentline.streams.configuration import load
+from scentline.agents.operate.topics import lags
 from scentline.streams.published import HarvestPoint, Outcome
 from scentline.streams.settings import Settings
 from scentline.streams.topics import HARVEST, OUTCOMES
 from scentline.streams.transport.journal import Journal
-from scentline.streams.transport.kafka.admin import Admin, kept
+from scentline.streams.transport.kafka.admin import kept
 from scentline_lab.synthetic.serve import synthetic_server
 from scentline_lab.synthetic.web import SyntheticWeb
-from tests.agents.commands import printed
-from tests.patience import PATIENCE
+from tests.kafka.crawls import Crawl
+from tests.patience import wait_for
 
 WEB = (5, 4, 30, 2)  # seed, sites, pages a site, topics
 TOPIC, *_ = sorted(SyntheticWeb(*WEB).facts().pages)
@@ -34,19 +29,15 @@ PAGES = sum(SyntheticWeb(*WEB).facts().pages.values()) + WEB[1]
 LATER = AddPredicate("later", f'category("{TOPIC}")', kept=True)
 PARTITIONS = 2
 ROLES = ("fetch", "judge", "frontier", "learn", "harvest")
-LOOK_SECONDS = 0.25
 
 
-class Crawl:
+class Judged(Crawl):
     """A crawl whose every page is wanted, by two workers: each has a part of the pages to judge."""
 
     def __init__(self, directory: Path, broker: str, proxy: str) -> None:
-        self.directory = directory
         labels = directory / "labels.tsv"
         labels.write_text("".join(f"{url}\t{name}\n" for url, name in SyntheticWeb(*WEB).labels()))
         values = {
-            "broker": broker,
-            "streams.partitions": PARTITIONS,
             "kafka.session_seconds": 3,
             "kafka.heartbeat_seconds": 1,
             "fetch.proxy": proxy,
@@ -56,17 +47,7 @@ class Crawl:
             "judge.labels": str(labels),
             "predicates.first": 'not "unheard-of"',
         }
-        config = directory / "crawl.toml"
-        config.write_text("".join(f"{key} = {json.dumps(value)}\n" for key, value in values.items()))
-        self.options = ("--config", str(config))
-        data = {"data": str(directory / "snapshot")}
-        self.settings: Settings = load(data, config_file=config, environ={}).settings
-
-    def command(self, *arguments: str) -> str:
-        return printed(self.directory, *arguments, *self.options)
-
-    def worker(self, name: str, *roles: str) -> WorkerProcess:
-        return WorkerProcess(name, roles, self.directory, self.options)
+        super().__init__(directory, broker, PARTITIONS, values)
 
     def counted(self, predicate: str) -> int:
         """Return the pages that count for a predicate."""
@@ -77,31 +58,19 @@ class Crawl:
         ]
         return max((point.pages for point in points if point.predicate == predicate), default=0)
 
-    def told(self) -> int:
-        """Return the outcomes that were ever written."""
-        with Admin(self.settings) as admin:
-            return sum(admin.ends((OUTCOMES.name, number) for number in range(PARTITIONS)).values())
-
     def done(self) -> bool:
         """Return whether every page of the web counts for both predicates, and nothing waits."""
         counted = {self.counted("first"), self.counted("later")}
         return counted == {PAGES} and not any(each.lag for each in lags(self.settings))
 
 
-@pytest.fixture
-def crawl(tmp_path: Path, empty_kafka: str) -> Iterator[Crawl]:
-    with synthetic_server(*WEB) as server:
-        yield Crawl(tmp_path, empty_kafka, server.url)
-
-
 def wait(what: str, condition: Callable[[], bool], *workers: WorkerProcess) -> None:
-    end = time.monotonic() + PATIENCE
-    while not condition():
+    def checked() -> bool:
         for worker in workers:
             worker.check()
-        said = "\n".join(worker.said()[-2000:] for worker in workers)
-        assert time.monotonic() < end, f"in vain: {what}\n{said}"
-        time.sleep(LOOK_SECONDS)
+        return condition()
+
+    wait_for(what, checked)
 
 
 def recorded(settings: Settings) -> tuple[dict[str, Outcome], int]:
@@ -110,15 +79,13 @@ def recorded(settings: Settings) -> tuple[dict[str, Outcome], int]:
         return judged_pages(journal), sum(outcome.later for outcome in outcomes(journal))
 
 
-def test_a_later_predicate_counts_every_page_once_whatever_happens_to_a_judge(crawl: Crawl) -> None:
-    create(crawl.settings)
-    with ExitStack() as resources:
+def test_a_later_predicate_counts_every_page_once_whatever_happens_to_a_judge(
+    tmp_path: Path, empty_kafka: str
+) -> None:
+    with synthetic_server(*WEB) as server, Judged(tmp_path, empty_kafka, server.url) as crawl:
         one, two = crawl.worker("one", *ROLES), crawl.worker("two", "judge")
-        for worker in (one, two):
-            resources.callback(worker.kill)
-            worker.start()
         submit(crawl.settings, Seeds(tuple(SyntheticWeb(*WEB).seeds(3))))
-        wait("the first pages", lambda: crawl.told() > 30, one, two)
+        wait("the first pages", lambda: crawl.ends(OUTCOMES.name) > 30, one, two)
         two.freeze()  # it judges without the predicate what it holds, if anybody listens to it yet
         assert crawl.command("predicate", "add", "later", LATER.expression, "--kept") == "later is active\n"
         wait("kept pages to be judged", lambda: one.said().count("kept pages were judged") == PARTITIONS, one)

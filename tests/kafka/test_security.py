@@ -165,48 +165,42 @@ def test_a_worker_takes_its_partitions(secured: Secured, security: str, given: d
     asyncio.run(run())
 
 
-def test_a_password_may_lie_in_a_file(secured: Secured, tmp_path: Path) -> None:
+def test_a_password_may_lie_in_a_file_and_settings_do_not_show_one(secured: Secured, tmp_path: Path) -> None:
     (tmp_path / "password").write_text(SECRET + "\n")
-    settings = secured.settings("sasl_ssl", password=None, password_file=tmp_path / "password")
-    asyncio.run(probe(settings))
+    asyncio.run(probe(secured.settings("sasl_ssl", password=None, password_file=tmp_path / "password")))
+    environ = {"SCENTLINE_KAFKA__PASSWORD": SECRET, "SCENTLINE_KAFKA__USERNAME": USER}
+    loaded = load(environ=environ, cwd=tmp_path)
+    assert SECRET not in f"{loaded.settings!r}{loaded.values()}"
+    assert loaded.settings.kafka.password is not None
+    assert loaded.settings.kafka.password.get_secret_value() == SECRET
 
 
-@pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"])
-def test_a_wrong_password_is_one_clear_error_without_it(
-    secured: Secured, mechanism: str, caplog: pytest.LogCaptureFixture
-) -> None:
+def refused(settings: Settings, expected: str, caplog: pytest.LogCaptureFixture) -> None:
+    """Check that a broker can't be used under the settings, with a reason that is final and holds no secret."""
     caplog.set_level(logging.INFO)
-    settings = secured.settings("sasl_ssl", sasl_mechanism=mechanism, password="wr0ng-as-can-be")
-    expected = rf"it refuses kafka\.username and password \({mechanism}\)$"
     with pytest.raises(KafkaError, match=expected) as caught:
         asyncio.run(probe(settings))
     assert not isinstance(caught.value, UnreachableError)
-    assert "wr0ng" not in f"{caught.value}{caught.value.__cause__}{caplog.text}"
+    for secret in (SECRET, "wr0ng"):
+        assert secret not in f"{caught.value}{caught.value.__cause__}{caplog.text}"
 
 
-@each_case("security", ["ssl", "sasl_ssl"])
-def test_a_broker_whom_the_authority_does_not_know_is_not_trusted(secured: Secured, security: str) -> None:
-    settings = secured.settings(security, ca_file=secured.files / "other-ca.pem")
-    with pytest.raises(KafkaError, match=r"its certificate is not trusted \(.+\); expected one") as caught:
-        asyncio.run(probe(settings))
-    assert SECRET not in str(caught.value)
-
-
-def test_a_worker_without_a_certificate_is_refused_where_one_is_asked_for(secured: Secured) -> None:
+def test_what_the_broker_or_the_worker_refuses_is_one_clear_error(
+    secured: Secured, caplog: pytest.LogCaptureFixture
+) -> None:
+    for mechanism in ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"):
+        settings = secured.settings("sasl_ssl", sasl_mechanism=mechanism, password="wr0ng-as-can-be")
+        refused(settings, rf"it refuses kafka\.username and password \({mechanism}\)$", caplog)
+    for security in ("ssl", "sasl_ssl"):
+        settings = secured.settings(security, ca_file=secured.files / "other-ca.pem")
+        refused(settings, r"its certificate is not trusted \(.+\); expected one", caplog)
     settings = secured.settings("ssl", cert_file=None, key_file=None)
-    with pytest.raises(KafkaError, match=r"it refuses the connection \(.*CERTIFICATE.*\)"):
-        asyncio.run(probe(settings))
+    refused(settings, r"it refuses the connection \(.*CERTIFICATE.*\)", caplog)
+    with pytest.raises(UnreachableError, match=r"no answer \(.+\); .* kafka.security plaintext\?"):
+        asyncio.run(probe(Settings(broker=secured.sasl)))
 
 
-def test_another_security_than_the_broker_has_is_no_answer(secured: Secured) -> None:
-    plain = Settings(broker=secured.sasl)
-    with pytest.raises(
-        UnreachableError, match=r"no answer \(.+\); does it run, with kafka.security plaintext\?"
-    ):
-        asyncio.run(probe(plain))
-
-
-@pytest.mark.parametrize("key", ["ca_file", "password_file", "cert_file"])
+@each_case("key", ["ca_file", "password_file", "cert_file"])
 def test_a_file_that_is_not_there_is_named(tmp_path: Path, key: str) -> None:
     absent = tmp_path / "absent"
     kafka: dict[str, Any] = {"security": "sasl_ssl", "username": USER, "password": SECRET, key: absent}
@@ -216,11 +210,3 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path, key: str) -> None:
         kafka["key_file"] = absent
     with pytest.raises(KafkaError, match=rf"kafka\.{key}.*absent: can't be used: No such file or directory"):
         aiokafka_arguments(Settings(broker="kafka://localhost", kafka=kafka))
-
-
-def test_settings_do_not_show_a_password(tmp_path: Path) -> None:
-    environ = {"SCENTLINE_KAFKA__PASSWORD": SECRET, "SCENTLINE_KAFKA__USERNAME": USER}
-    loaded = load(environ=environ, cwd=tmp_path)
-    assert SECRET not in f"{loaded.settings!r}{loaded.values()}"
-    assert loaded.settings.kafka.password is not None
-    assert loaded.settings.kafka.password.get_secret_value() == SECRET

@@ -41,7 +41,7 @@ def served(metrics: Metrics, work: Callable[[str], Awaitable[None]], stuck_secon
 
 
 def in_a_thread(metrics: Metrics, work: Callable[[str], None]) -> None:
-    served(metrics, partial(asyncio.to_thread, work))
+    served(metrics, lambda url: asyncio.to_thread(work, url))
 
 
 def test_a_process_that_is_well_says_so_and_what_there_is_until_it_ends() -> None:

@@ -1,0 +1,196 @@
+"""The operator's commands on a real broker: topics create and check, lag, dead-letters, changes."""
+
+import json
+from pathlib import Path
+
+import msgspec
+import pytest
+from kafka.admin import KafkaAdminClient
+
+from deploy.ports import free_port
+from scentline.agents.operate.topics import Difference, TopicsError, check, create
+from scentline.agents.operate.topics import Lag, lags
+from scentline.streams.configuration import load
+from scentline.streams.records import DeadLetter, encode
+from scentline.streams.settings import Settings
+from scentline.streams.topics import INBOXES, declared
+from scentline.streams.transport.kafka.admin import Admin, AdminError, kept
+from tests.agents.commands import complaint, printed, running, scentline
+from tests.agents.test_changes import a_change
+from tests.kafka.crawls import commit, drop, send, servers
+from tests.patience import PATIENCE, wait_for
+
+
+def settings(broker: str, partitions: int = 3, replication: int = 1) -> Settings:
+    options = {"broker": broker, "streams.partitions": partitions, "kafka.replication": replication}
+    return load(options, environ={}).settings
+
+
+def configure(broker: str, topic: str, configs: dict[str, str]) -> None:
+    with Admin(settings(broker)) as admin:
+        admin.configure({topic: configs})
+
+
+def delete(broker: str, topic: str) -> None:
+    with KafkaAdminClient(bootstrap_servers=servers(broker)) as admin:
+        admin.delete_topics([topic])
+        wait_for(f"{topic} to go", lambda: topic not in admin.list_topics())
+
+
+def done(settings: Settings) -> set[tuple[str, str]]:
+    return {(each.topic, each.done) for each in create(settings)}
+
+
+# topics
+
+
+def test_every_topic_and_changelog_is_made_and_kept_as_it_is_declared(empty_kafka: str) -> None:
+    here = settings(empty_kafka)
+    names = [topic.name for topic in declared(3)]
+    assert done(here) == {(name, "made") for name in names}
+    with Admin(here) as admin:
+        found = admin.topics(names)
+    for topic in declared(3):
+        there = found[topic.name]
+        assert (there.partitions, there.replication) == (topic.partitions, 1)
+        assert {key: there.configs[key] for key in topic.configs} == topic.configs
+    assert check(here) == []
+    assert done(here) == {(name, "unchanged") for name in names}
+
+    configure(empty_kafka, "pages", {"retention.ms": "1000", "compression.type": "zstd"})
+    configure(empty_kafka, "interests", {"cleanup.policy": "delete"})
+    delete(empty_kafka, "outcomes")
+    assert check(here) == [
+        Difference("pages", "retention.ms", "86400000", "1000"),
+        Difference("outcomes", "topic", "3 partitions", None),
+        Difference("interests", "cleanup.policy", "compact", "delete"),
+    ]
+    again = {each.topic: each for each in create(here)}
+    assert (again["pages"].done, again["pages"].keys) == ("configured", ("retention.ms",))
+    assert (again["outcomes"].done, again["fetches"].done) == ("made", "unchanged")
+    assert check(here) == []
+    with Admin(here) as admin:
+        assert admin.topics(["pages"])["pages"].configs["compression.type"] == "zstd"  # nobody declares it
+
+
+def test_other_numbers_of_partitions_and_replicas_are_refused_before_anything_is_changed(
+    empty_kafka: str, tmp_path: Path
+) -> None:
+    with pytest.raises(AdminError, match=r"can't make proxy-log: .*only 1 broker"):
+        create(settings(empty_kafka, replication=2))
+    two = ("--broker", empty_kafka, "--partitions", "2")
+    made = printed(tmp_path, "topics", "create", *two)
+    assert made.splitlines()[:2] == ["name\tpartitions\tdone", "proxy-log\t2\tmade"]
+    assert printed(tmp_path, "topics", "check", *two) == "every topic is as declared\n"
+    assert json.loads(printed(tmp_path, "topics", "check", *two, "--json")) == []
+    configure(empty_kafka, "pages", {"retention.ms": "1000"})
+    with pytest.raises(TopicsError, match=r"^proxy-log has 2 partitions, expected 3\..*--partitions 2"):
+        create(settings(empty_kafka, 3))
+    found = check(settings(empty_kafka, 3))
+    assert Difference("scentline-users-changelog", "partitions", "3", "2") in found
+    assert Difference("pages", "retention.ms", "86400000", "1000") in found
+    assert "predicates" not in {each.topic for each in found}
+    assert Difference("accesses", "replication", "2", "1") in check(settings(empty_kafka, 2, replication=2))
+    with pytest.raises(TopicsError, match=r"has 1 replicas, expected 2: .*--replication 1"):
+        create(settings(empty_kafka, 2, replication=2))
+    create(settings(empty_kafka, 2))
+    delete(empty_kafka, "fetches")
+    run = scentline(tmp_path, "topics", "check", *two)
+    assert run.returncode == 1
+    assert run.stdout == "topic\twhat\tdeclared\tfound\nfetches\ttopic\t2 partitions\tmissing\n"
+
+
+def test_a_broker_that_is_not_there_or_none_is_named(tmp_path: Path) -> None:
+    port = free_port()
+    said = complaint(tmp_path, "topics", "check", "--broker", f"kafka://127.0.0.1:{port}")
+    assert said == f"127.0.0.1:{port}: can't connect: KafkaConnectionError: 111 ECONNREFUSED"
+    assert "expected kafka://HOST:PORT" in complaint(tmp_path, "topics", "create")
+
+
+# lag
+
+
+def test_lag_is_what_waits_in_each_partition_of_each_inbox_and_what_expired_unread_is_told(
+    empty_kafka: str, tmp_path: Path
+) -> None:
+    assert json.loads(printed(tmp_path, "lag", "--broker", empty_kafka, "--json")) == []
+    here = settings(empty_kafka, 2)
+    create(here)
+    send(empty_kafka, "pages", 1, [b"page"] * 5)
+    commit(empty_kafka, "scentline-judge", "pages", 1, 3)
+    send(empty_kafka, "fetches", 0, [b"order"] * 4)
+    send(empty_kafka, "proxy-log", 0, [b"line"] * 5)
+    commit(empty_kafka, "scentline-observe", "proxy-log", 0, 1)
+    drop(empty_kafka, "proxy-log", 0, 4)
+    found = list(lags(here))
+    assert [each.topic for each in found] == [topic.name for topic in INBOXES.values() for _ in range(2)]
+    assert Lag("scentline-judge", "pages", 1, 5, 3, 2, 0) in found
+    assert Lag("scentline-judge", "pages", 0, 0, None, 0, 0) in found
+    assert Lag("scentline-fetch", "fetches", 0, 4, None, 4, 0) in found
+    assert found[0] == Lag("scentline-observe", "proxy-log", 0, 5, 1, 1, 3)
+    assert sum(each.lag for each in found) == 7
+    run = scentline(tmp_path, "lag", "--broker", empty_kafka, "--set", "streams.partitions=2")
+    assert run.stderr.startswith("proxy-log/0: 3 messages expired before scentline-observe read them")
+    assert run.stdout.splitlines()[:2] == [
+        "group\ttopic\tpartition\tend\tcommitted\tlag",
+        "scentline-observe\tproxy-log\t0\t5\t1\t1",
+    ]
+
+
+# what is read of topics
+
+
+def letter(offset: int) -> bytes:
+    return encode(
+        DeadLetter(topic="accesses", partition=2, offset=offset, reason="no", value=b"\xff\x1b", time=0.0)
+    )
+
+
+def test_dead_letters_are_printed_oldest_first_and_a_repeated_one_once(
+    empty_kafka: str, tmp_path: Path
+) -> None:
+    asked = ("dead-letters", "--broker", empty_kafka)
+    assert complaint(tmp_path, *asked).endswith(
+        "has no topic dead-letters: make it with scentline topics create"
+    )
+    create(settings(empty_kafka))
+    assert printed(tmp_path, *asked, "--json") == ""
+    send(empty_kafka, "dead-letters", 0, [letter(6), letter(7), letter(8), letter(7), b"no letter"])
+    drop(empty_kafka, "dead-letters", 0, 1)
+    assert [entry.offset for entry in kept(settings(empty_kafka), "dead-letters", 0)] == [1, 2, 3, 4]
+    lines = printed(tmp_path, *asked, "--json").splitlines()
+    places = [(found["topic"], found["offset"]) for found in map(json.loads, lines)]
+    assert places == [("accesses", 7), ("accesses", 8), ("dead-letters", 4)]
+    table = printed(tmp_path, *asked)
+    assert table.splitlines()[1] == "1970-01-01T00:00:00+00:00\taccesses/2@7\tno\t\\xff\\x1b"
+
+
+def change(number: int) -> bytes:
+    return msgspec.json.encode(a_change(number, kind="appeared"))
+
+
+def urls(printed: str) -> list[str]:
+    return [json.loads(line)["url"][-1] for line in printed.splitlines()]
+
+
+def test_changes_of_all_partitions_are_printed_by_their_times_each_once_and_followed(
+    empty_kafka: str, tmp_path: Path
+) -> None:
+    asked = ("changes", "--broker", empty_kafka)
+    assert "has no topic changes: make it with scentline topics create" in complaint(tmp_path, *asked)
+    create(settings(empty_kafka))
+    assert "only a crawl that visits pages again" in complaint(tmp_path, *asked)
+    assert len(printed(tmp_path, *asked, "--set", "frontier.revisit=0.5").splitlines()) == 1, "the head alone"
+    send(empty_kafka, "changes", 0, [change(1), change(4), b"rubbish", change(1)])
+    send(empty_kafka, "changes", 1, [change(2), change(3)])
+    assert urls(printed(tmp_path, *asked, "--format", "jsonl")) == ["1", "2", "3", "4"]
+    drop(empty_kafka, "changes", 0, 3)
+    drop(empty_kafka, "changes", 1, 2)
+    with running(tmp_path, *asked, "--format", "jsonl", "--follow") as process:
+        assert process.stdout is not None
+        assert urls(process.stdout.readline()) == ["1"]
+        for number, partition in ((5, 1), (6, 0)):
+            send(empty_kafka, "changes", partition, [change(number)])
+            assert urls(process.stdout.readline()) == [str(number)]
+        process.terminate()
+        assert process.wait(PATIENCE) == 0
