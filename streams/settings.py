@@ -1,7 +1,7 @@
 """Settings: one typed class. Defaults stand here and in `streams.crawl_settings`, and nowhere else.
 
-The comment above a field, or behind it, is its meaning in docs/settings.md. `streams.configuration` reads the values from the
-file, the environment and the command line.
+The comment above a field, or behind it, is its meaning in docs/settings.md. `streams.configuration` reads the
+values from the file, the environment and the command line.
 """
 
 from pathlib import Path

@@ -6,14 +6,13 @@ from pathlib import Path
 TEXT = (Path(__file__).parents[1] / "docs" / "metrics.md").read_text(encoding="utf-8")
 CODE = re.compile(r"`([^`]+)`")
 
-_HEAD = re.compile(r"^\|.+\|\n\|[-|]+\|$", re.MULTILINE)
-_ROW = re.compile(r"^\|(.+)\|$", re.MULTILINE)
+_ROW = re.compile(r"^`.+ \| .+$", re.MULTILINE)
 
 
 def rows(heading: str) -> list[list[str]]:
-    """Return the cells of all tables below a heading, up to the next of its kind, heads left out."""
+    """Return the cells of all tables below a heading, up to the next of its kind, without heads."""
     below = TEXT.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
-    return [[cell.strip() for cell in line.split(" | ")] for line in _ROW.findall(_HEAD.sub("", below))]
+    return [[cell.strip() for cell in line.split(" | ")] for line in _ROW.findall(below)]
 
 
 def values(label: str, metric: str) -> list[str]:

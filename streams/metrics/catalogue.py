@@ -46,112 +46,104 @@ def _histogram(name: str, buckets: tuple[float, ...], meaning: str, *labels: str
 # every worker
 
 BUILD = _gauge("build_info", "1; the labels have the versions", "version", "python")
-BEAT_AGE = _gauge("event_loop_beat_age_seconds", "since the event loop last turned; about 1 at most, if well")
+BEAT_AGE = _gauge("event_loop_beat_age_seconds", "since the event loop last turned; about 1 at most")
 LATE = _histogram(
-    "event_loop_late_seconds", SECONDS, "by how much a beat of the event loop, one a second, came too late"
+    "event_loop_late_seconds", SECONDS, "how late a beat of the event loop came; there is one a second"
 )
-BROKERS_LOST = _gauge("brokers_lost_seconds", "for how long the brokers have not answered; 0 where they do")
-READY = _gauge("ready", "1 where tables are recovered and partitions assigned, else 0", "role")
-RECOVERY = _gauge("recovery_seconds", "from the last rebalance's begin until its tables were recovered", "role")
-REBALANCES = _counter("rebalances", "times that partitions began to change hands", "role")
-PARTITIONS = _gauge("partitions", "partitions of the inbox that this worker holds", "topic")
-LAG = _gauge("lag_messages", "messages not yet taken in, of the partitions that this worker holds", "topic")
-TAKEN = _counter("messages", "messages taken in and acknowledged", "topic")
-DEAD_LETTERS = _counter(
-    "dead_letters", "messages that were buried, by where they stood and why", "topic", "reason"
-)
+BROKERS_LOST = _gauge("brokers_lost_seconds", "since the brokers last answered; 0 while they do")
+READY = _gauge("ready", "1 while partitions are assigned and tables recovered, else 0", "role")
+RECOVERY = _gauge("recovery_seconds", "length of the last rebalance with its recovery", "role")
+REBALANCES = _counter("rebalances", "rebalances begun", "role")
+PARTITIONS = _gauge("partitions", "inbox partitions of this worker", "topic")
+LAG = _gauge("lag_messages", "messages not absorbed yet in this worker's partitions", "topic")
+TAKEN = _counter("messages", "messages absorbed and acknowledged", "topic")
+DEAD_LETTERS = _counter("dead_letters", "dead letters by the message's topic and why", "topic", "reason")
 
 # stateful roles
 
 GROUP_MESSAGES = _histogram("group_messages", SIZES, "messages of a commit group", "table")
 GROUP_ROWS = _histogram("group_rows", SIZES, "changed rows of a commit group", "table")
-GROUP_SECONDS = _histogram("group_commit_seconds", SECONDS, "from a group's end until it was safe", "table")
-GROUPS_LOST = _counter("groups_lost", "groups given up: another worker owns the partition", "table")
-TABLE_ROWS = _gauge("table_rows", "rows on disk, as RocksDB estimates them", "table")
+GROUP_SECONDS = _histogram("group_commit_seconds", SECONDS, "from a group's end until it is safe", "table")
+GROUPS_LOST = _counter("groups_lost", "groups given up to a partition's new owner", "table")
+TABLE_ROWS = _gauge("table_rows", "rows on disk, by RocksDB's estimate", "table")
 TABLE_BYTES = _gauge("table_bytes", "bytes of RocksDB's files and buffers", "table")
 
 # observe
 
-LINES = _counter("log_lines", "log lines read, by what became of them", "outcome")
+LINES = _counter("log_lines", "log lines read", "outcome")
 
 # fetch
 
-FETCHED = _counter("fetches", "fetch orders answered, by what came of them", "outcome")
-FETCHED_BYTES = _counter("fetched_bytes", "bytes of fetched pages, free of their content encoding")
-FETCH_SECONDS = _histogram("fetch_seconds", SECONDS, "from asking a server to the end of its answer")
-FETCHING = _gauge("fetches_in_flight", "fetch orders being carried out")
-FETCH_SLOTS = _gauge("fetch_slots", "fetch orders that may be carried out at a time (fetch.connections)")
-WAITS = _counter("politeness_waits", "times that an order waited for its server's delay")
-WAIT_SECONDS = _counter("politeness_wait_seconds", "seconds that orders waited for their servers' delays")
+FETCHED = _counter("fetches", "fetch orders answered", "outcome")
+FETCHED_BYTES = _counter("fetched_bytes", "bytes of fetched pages, decoded")
+FETCH_SECONDS = _histogram("fetch_seconds", SECONDS, "from a request to the end of its answer")
+FETCHING = _gauge("fetches_in_flight", "fetches under way")
+FETCH_SLOTS = _gauge("fetch_slots", "fetches that may be under way (fetch.connections)")
+WAITS = _counter("politeness_waits", "orders that waited for their server's delay")
+WAIT_SECONDS = _counter("politeness_wait_seconds", "seconds that they waited")
 
 # judge
 
-PAGES_READ = _counter("pages", "fetched pages read, by what became of them", "outcome")
-KEPT_LEFT = _gauge("kept_pages_left", "kept pages that a later predicate has yet to go through", "predicate")
+PAGES_READ = _counter("pages", "fetched pages read", "outcome")
+KEPT_LEFT = _gauge("kept_pages_left", "kept pages that a later predicate has yet to judge", "predicate")
 
 # frontier
 
-FOUND = _gauge("frontier_urls", "URLs known, by what became of them", "state")
-REQUESTS = _gauge("frontier_requests", "requests for pages that were answered, since the crawl began")
-QUEUED = _gauge(
-    "frontier_queued", "candidates in memory, best first, from which the next is chosen", "predicate"
-)
-QUEUE_LIMIT = _gauge("frontier_queue_limit", "candidates that a queue holds at most (frontier.queue)")
-RETRYING = _gauge("frontier_retrying", "candidates that wait for their next attempt")
+FOUND = _gauge("frontier_urls", "known URLs", "state")
+REQUESTS = _gauge("frontier_requests", "answered requests for pages, since the crawl began")
+QUEUED = _gauge("frontier_queued", "candidates in memory, from which the next is chosen", "predicate")
+QUEUE_LIMIT = _gauge("frontier_queue_limit", "most candidates of a queue (frontier.queue)")
+RETRYING = _gauge("frontier_retrying", "candidates that wait for another attempt")
 IN_FLIGHT = _gauge("frontier_in_flight", "fetches ordered and not answered yet", "predicate")
-HOSTS = _gauge("frontier_hosts", "hosts that have candidates in a queue", "predicate")
-HOSTS_WAITING = _gauge(
-    "frontier_hosts_waiting", "hosts that may not be asked now: delay, back-off, or being asked"
-)
+HOSTS = _gauge("frontier_hosts", "hosts with candidates in a queue", "predicate")
+HOSTS_WAITING = _gauge("frontier_hosts_waiting", "hosts that may not be asked now")
 SLOTS_USED = _gauge(
-    "frontier_slots_used", "part used lately of the seconds in which hosts might be asked; 1 without a delay"
+    "frontier_slots_used", "used share of the seconds in which hosts might be asked; 1 without a delay"
 )
 HOSTS_HELD = _gauge(
-    "frontier_hosts_held", "hosts kept by what keeps most of them, where half of the slots are unused", "reason"
+    "frontier_hosts_held", "hosts kept by the main cause, where half of the slots are unused", "reason"
 )
-LARGEST_OWNER = _gauge("frontier_largest_owner", "largest share of the latest fetches that one owner had")
-ORDERS = _counter("fetch_orders", "fetches ordered, by what chose them", "predicate", "chosen")
-UNSCORED = _counter("candidates_unscored", "times that a candidate could not be scored; it comes last")
-LEASES_LOST = _counter("leases_lost", "fetches that were not answered within their lease")
+LARGEST_OWNER = _gauge("frontier_largest_owner", "largest share of one owner in the latest fetches")
+ORDERS = _counter("fetch_orders", "fetches ordered", "predicate", "chosen")
+UNSCORED = _counter("candidates_unscored", "candidates that could not be scored; they come last")
+LEASES_LOST = _counter("leases_lost", "fetches not answered within their lease")
 HUBS = _gauge("frontier_hubs", "news hubs that are revisited")
-NEW_NEWS = _gauge("frontier_new_news", "new links to news that wait to be fetched at once")
-HUB_REVISITS = _counter("hub_revisits", "revisits of hubs that were answered, by what came of them", "outcome")
-NEWS_DELAY = _histogram("news_delay_seconds", DELAYS, "from the publication of a news page to its fetch")
+NEW_NEWS = _gauge("frontier_new_news", "new links to news that wait")
+HUB_REVISITS = _counter("hub_revisits", "answered revisits of hubs", "outcome")
+NEWS_DELAY = _histogram("news_delay_seconds", DELAYS, "from a news page's publication to its fetch")
 
-REVISITS = _counter("revisits", "revisits of judged pages, by what came of them", "outcome")
+REVISITS = _counter("revisits", "revisits of judged pages", "outcome")
 EXPECTED_UNCHANGED = _counter(
-    "revisits_expected_unchanged", "of the revisits that told, those that were expected to find no change"
+    "revisits_expected_unchanged", "conclusive revisits that were expected to find no change"
 )
-CHANGES = _counter(
-    "changes", "changes of a predicate's matches that were told, by their kind", "predicate", "kind"
-)
-MATCHES = _gauge("matches", "pages that satisfy the predicate now, where pages are visited again", "predicate")
+CHANGES = _counter("changes", "published changes of a predicate's matches", "predicate", "kind")
+MATCHES = _gauge("matches", "present matches, where pages are visited again", "predicate")
 MATCHES_CURRENT = _gauge(
-    "matches_current", "of these, those expected to be as they were at their last visit", "predicate"
+    "matches_current", "of these, those expected to be as at their last visit", "predicate"
 )
-MATCHES_AGE = _gauge("matches_age_seconds", "seconds since the last visits to them, added up", "predicate")
+MATCHES_AGE = _gauge("matches_age_seconds", "seconds since these visits, added up", "predicate")
 
 # learn
 
 FEATURES = _gauge("learner_features", "features counted")
-FORGOTTEN = _gauge("learner_features_forgotten", "features forgotten for want of room, in all")
-LABELS = _gauge("learner_labels", "labels that a predicate's combiner has learned from", "predicate")
-PUBLISHED = _counter("interests_published", "features that frontiers were told of")
+FORGOTTEN = _gauge("learner_features_forgotten", "features forgotten for want of room")
+LABELS = _gauge("learner_labels", "labels that the combiner has learned from", "predicate")
+PUBLISHED = _counter("interests_published", "published features")
 
 # harvest
 
-JUDGED = _counter("predicate_pages", "judged pages counted in this process", "predicate")
-HITS = _counter("predicate_hits", "of these, the pages that satisfy the predicate", "predicate")
+JUDGED = _counter("predicate_pages", "judged pages counted by this process", "predicate")
+HITS = _counter("predicate_hits", "hits among these", "predicate")
 HARVEST_PAGES = _gauge("harvest_pages", "judged pages, in all", "predicate")
-HARVEST_HITS = _gauge("harvest_hits", "pages that satisfy the predicate, in all", "predicate")
-WINDOW_PAGES = _gauge("harvest_window_pages", "judged pages of late (harvest.window_pages)", "predicate")
-WINDOW_HITS = _gauge("harvest_window_hits", "pages of late that satisfy the predicate", "predicate")
-CHANCE_PAGES = _gauge("harvest_chance_pages", "judged pages that chance alone chose", "predicate")
-CHANCE_HITS = _gauge("harvest_chance_hits", "of these, the pages that satisfy the predicate", "predicate")
+HARVEST_HITS = _gauge("harvest_hits", "hits, in all", "predicate")
+WINDOW_PAGES = _gauge("harvest_window_pages", "latest judged pages (harvest.window_pages)", "predicate")
+WINDOW_HITS = _gauge("harvest_window_hits", "hits among these", "predicate")
+CHANCE_PAGES = _gauge("harvest_chance_pages", "judged pages chosen by chance alone", "predicate")
+CHANCE_HITS = _gauge("harvest_chance_hits", "hits among these", "predicate")
 HARVEST_RATE = _gauge("harvest_rate", "hits over pages, of the whole crawl", "predicate")
 HARVEST_LIFT = _gauge(
     "harvest_lift",
-    "the harvest rate over that of chance, of the whole crawl; absent while its 95 % interval holds 1",
+    "the harvest rate over that of chance; absent while its 95 % interval holds 1",
     "predicate",
 )
 

@@ -93,7 +93,7 @@ def test_text_is_read_as_the_key_takes_it(tmp_path: Path) -> None:
 WRONG: list[tuple[str, dict[str, str], dict[str, Any], str]] = [
     ('[frontier]\nrevisit = 0.5\ndepth = "auto"', {}, {}, 'revisit: expected 0 with depth = "auto"'),
     ('[frontier]\ncandidates = "paper"', {}, {}, "expected all with learned; paper goes with the policies"),
-    ("[revisit]\nshortest_seconds = 7200\nlongest_seconds = 3600", {}, {}, "shortest_seconds: expected at most"),
+    ("[revisit]\nshortest_seconds = 7200\nlongest_seconds = 3600", {}, {}, "shortest_seconds: expected at"),
     (
         "[frontier]\nbudgte = 1", {}, {},
         "scentline.toml: there is no setting frontier.budgte; did you mean frontier.budget?",

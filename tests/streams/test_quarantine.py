@@ -19,12 +19,11 @@ from scentline.streams.outbox import Outbox
 from scentline.streams.records import DeadLetter, Decoder, Pack, encode
 from scentline.streams.runtime import Runtime
 from scentline.streams.settings import Settings
-from scentline.streams.stateful import Stateful
 from scentline.streams.topics import ACCESSES, DEAD_LETTERS, PROXY_LOG, SIGHTINGS
 from scentline.streams.transport.journal import Journal
 from scentline.streams.transport.publisher import JournalPublisher
 from tests.agents.shards import a_runtime, disk
-from tests.streams.test_stateful import Messages, Raising
+from tests.streams.test_stateful import Messages, Raising, an_inbox
 
 URL = "http://a.test/"
 read_accesses = Decoder[AccessPack](AccessPack)
@@ -53,9 +52,8 @@ def taken_in(
     with a_runtime(Settings(data=directory / "data")) as runtime, disk(directory / "data") as rows:
         if attempts is not None:
             runtime.attempts = attempts
-        inbox: Stateful[int] = Stateful(runtime, ACCESSES, "users", int, read_accesses, handler, 60.0)
-        shard = inbox.shards[0] = rows.shard(int, ACCESSES)
-        inbox._generation = runtime.app.consumer_generation_id
+        shard = rows.shard(int, ACCESSES)
+        inbox = an_inbox(runtime, shard, handler)
 
         async def run() -> None:
             await inbox._run(Messages(*messages))

@@ -3,7 +3,7 @@
 import asyncio
 import gc
 import weakref
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -53,50 +53,40 @@ class Messages:
             yield SimpleNamespace(message=message, value=value, ack=lambda: None)
 
 
-@pytest.fixture
-def runtime(tmp_path: Path) -> Iterator[Runtime]:
-    with a_runtime(Settings(data=tmp_path)) as opened:
-        yield opened
+def an_inbox(runtime: Runtime, shard: Shard[int], handler: Handler[int]) -> Stateful[int]:
+    """Return the inbox of accesses, whose one partition is a shard that is ours."""
+    decode = Decoder[AccessPack](AccessPack)
+    inbox: Stateful[int] = Stateful(runtime, ACCESSES, "users", int, decode, handler, group_seconds=60.0)
+    inbox.shards[0] = shard
+    inbox._generation = runtime.app.consumer_generation_id
+    return inbox
 
 
-def test_a_message_that_was_half_absorbed_is_not_written_by_the_last_flush(
-    runtime: Runtime, tmp_path: Path
-) -> None:
-    inbox: Stateful[int] = Stateful(
-        runtime, ACCESSES, "users", int, Decoder[AccessPack](AccessPack), Raising(), group_seconds=60.0
-    )
-    pack: Pack[Access] = Pack(
-        facts=[(0, n, Access(user, "http://a.org/", 0.0)) for n, user in enumerate(("good", "bad", "good"))]
-    )
+def packed(*users: str) -> bytes:
+    return encode(Pack(facts=[(0, n, Access(user, "http://a.org/", 0.0)) for n, user in enumerate(users)]))
 
-    async def run() -> None:
-        with pytest.raises(OSError, match="the disk is gone"):
-            await inbox._run(Messages(encode(pack)))
-        await inbox.flush()
 
-    with disk(tmp_path) as rows:
+def test_a_message_that_was_half_absorbed_is_not_written_by_the_last_flush(tmp_path: Path) -> None:
+    with a_runtime(Settings(data=tmp_path)) as runtime, disk(tmp_path) as rows:
         shard = rows.shard(int, ACCESSES)
-        inbox.shards[0] = shard
-        inbox._generation = runtime.app.consumer_generation_id
+        inbox = an_inbox(runtime, shard, Raising())
+
+        async def run() -> None:
+            with pytest.raises(OSError, match="the disk is gone"):
+                await inbox._run(Messages(packed("good", "bad", "good")))
+            await inbox.flush()
+
         asyncio.run(run())
         assert shard.store.get(b"good") is None
         assert rows.shard(int, ACCESSES).mark.offset == -1
 
 
 def test_a_group_ends_when_its_messages_hold_the_bytes_that_are_set(tmp_path: Path) -> None:
-    pack: Pack[Access] = Pack(facts=[(0, 0, Access("good", "http://a.org/", 0.0))])
-    value = encode(pack)
-    streams = {"group_bytes": 3 * len(value)}
-    with (
-        a_runtime(Settings.model_validate({"data": tmp_path, "streams": streams})) as runtime,
-        disk(tmp_path) as rows,
-    ):
-        inbox: Stateful[int] = Stateful(
-            runtime, ACCESSES, "users", int, Decoder[AccessPack](AccessPack), Raising(), group_seconds=60.0
-        )
-        shard = inbox.shards[0] = rows.shard(int, ACCESSES)
-        inbox._generation = runtime.app.consumer_generation_id
-        asyncio.run(inbox._run(Messages(*[value] * 8)))
+    value = packed("good")
+    settings = Settings.model_validate({"data": tmp_path, "streams": {"group_bytes": 3 * len(value)}})
+    with a_runtime(settings) as runtime, disk(tmp_path) as rows:
+        shard = rows.shard(int, ACCESSES)
+        asyncio.run(an_inbox(runtime, shard, Raising())._run(Messages(*[value] * 8)))
         assert rows.shard(int, ACCESSES).mark.offset == 5
         assert shard.size() == (2, 2, 2 * len(value))
 
@@ -110,25 +100,19 @@ class Waiting(Messages):
         await asyncio.Event().wait()
 
 
-def test_a_shard_that_was_lost_is_kept_by_nobody_while_the_next_message_is_waited_for(
-    runtime: Runtime, tmp_path: Path
-) -> None:
-    inbox: Stateful[int] = Stateful(
-        runtime, ACCESSES, "users", int, Decoder[AccessPack](AccessPack), Raising(), group_seconds=60.0
-    )
-    pack: Pack[Access] = Pack(facts=[(0, 0, Access("good", "http://a.org/", 0.0))])
+def test_a_shard_that_was_lost_is_kept_by_nobody_while_the_next_message_is_waited_for(tmp_path: Path) -> None:
+    with a_runtime(Settings(data=tmp_path)) as runtime, disk(tmp_path) as rows:
 
-    async def run() -> bool:
-        inbox.shards[0] = rows.shard(int, ACCESSES)
-        lost = weakref.ref(inbox.shards[0])
-        reading = asyncio.create_task(inbox._run(Waiting(encode(pack))))
-        while not inbox.shards[0].pending:
-            await asyncio.sleep(0)
-        inbox._drop_shards()
-        gc.collect()
-        kept = lost() is not None
-        reading.cancel()
-        return kept
+        async def run() -> bool:
+            inbox = an_inbox(runtime, rows.shard(int, ACCESSES), Raising())
+            lost = weakref.ref(inbox.shards[0])
+            reading = asyncio.create_task(inbox._run(Waiting(packed("good"))))
+            while not inbox.shards[0].pending:
+                await asyncio.sleep(0)
+            inbox._drop_shards()
+            gc.collect()
+            kept = lost() is not None
+            reading.cancel()
+            return kept
 
-    with disk(tmp_path) as rows:
         assert not asyncio.run(run())
