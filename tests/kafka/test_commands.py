@@ -8,8 +8,7 @@ import pytest
 from kafka.admin import KafkaAdminClient
 
 from deploy.ports import free_port
-from scentline.agents.operate.topics import Difference, TopicsError, check, create
-from scentline.agents.operate.topics import Lag, lags
+from scentline.agents.operate.topics import Difference, Lag, TopicsError, check, create, lags
 from scentline.streams.configuration import load
 from scentline.streams.records import DeadLetter, encode
 from scentline.streams.settings import Settings
