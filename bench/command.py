@@ -4,7 +4,7 @@ import json
 import resource
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, TypeVar
@@ -17,7 +17,33 @@ Made = TypeVar("Made")
 DATA = Path(__file__).parents[2] / "shared" / "data"
 WIKISPEEDIA, DOCS = DATA / "wikispeedia", DATA / "docs"
 
+#: What the benches' crawlers call themselves.
+AGENT = "bench/1.0 (+mailto:bench@example.org)"
 COMMAND = (sys.executable, "-c", "from scentline.agents.cli import main; main()")
+
+
+def each(option: str, values: Iterable[str]) -> list[str]:
+    """Return an option with each of its values."""
+    return [word for value in values for word in (option, value)]
+
+
+def crawling(
+    proxy: str, data: Path, seeds: Iterable[str], predicates: Mapping[str, str] | Iterable[str], *more: str
+) -> list[str]:
+    """Return the arguments that crawl what a proxy serves, without a delay."""
+    if isinstance(predicates, Mapping):
+        predicates = [f"{name}={expression}" for name, expression in predicates.items()]
+    settings = (f"fetch.proxy={proxy}", "fetch.delay_seconds=0", f"fetch.user_agent={AGENT}")
+    return [
+        "--data", str(data), *each("--predicate", predicates), *each("--seed", seeds), *each("--set", settings),
+        *more,
+    ]  # fmt: skip
+
+
+def needs(file: Path, what: str) -> None:
+    """Exit, naming what there is no file of."""
+    if not file.is_file():
+        raise SystemExit(f"{what}: needs the shared data file {file}; name another place by an option")
 
 
 def summary(*arguments: str) -> dict[str, Any]:

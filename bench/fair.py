@@ -24,7 +24,7 @@ from pathlib import Path
 from random import Random
 from statistics import mean, stdev
 
-from bench.command import DATA, children_cpu, kept, summary
+from bench.command import DATA, children_cpu, crawling, kept, summary
 from scentline.agents.judge.judges import load_labels
 from scentline.agents.offline.archive import Archive
 from scentline.agents.offline.process import ServerProcess
@@ -155,17 +155,13 @@ class Crawls:
 
     def _crawl(self, predicates: Sequence[str], arguments: Sequence[str]) -> Crawl:
         labels = ["--labels", str(self.data / self.web.labels)] if self.web.labels else []
-        given = [f"p{number}={self.web.expression(name)}" for number, name in enumerate(predicates)]
+        sought = {f"p{number}": self.web.expression(name) for number, name in enumerate(predicates)}
         with tempfile.TemporaryDirectory() as directory:
             before = children_cpu()
-            summary(
-                "--data", f"{directory}/data", "--budget", str(self.budget), *labels, *arguments,
-                "--set", f"fetch.proxy={self.proxy}", "--set", "fetch.delay_seconds=0",
-                "--set", f"random_seed={self.start}",
-                "--set", "fetch.user_agent=fair/1.0 (+mailto:bench@example.org)",
-                *(word for predicate in given for word in ("--predicate", predicate)),
-                *(word for seed in self.seeds for word in ("--seed", seed)),
-            )  # fmt: skip
+            summary(*crawling(
+                self.proxy, Path(directory) / "data", self.seeds, sought, *labels, *arguments,
+                "--budget", str(self.budget), "--set", f"random_seed={self.start}",
+            ))  # fmt: skip
             spent = children_cpu() - before
             with Journal.open(Path(directory) / "data" / "journal", read_only=True) as journal:
                 return Crawl(tuple(dict.fromkeys(outcome.url for outcome in outcomes(journal))), spent)

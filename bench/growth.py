@@ -8,7 +8,6 @@ the start is not in it. An exponent of 0 says that a page costs the same, one of
 import argparse
 import io
 import math
-import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ from random import Random
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
-from bench.command import COMMAND, children_cpu
+from bench.command import children_cpu, crawling, summary
 from scentline.agents.offline.process import ServerProcess
 
 #: Words of a page, words that there are, and the exponent of Zipf's law by which they are drawn.
@@ -83,18 +82,9 @@ def cpu_a_page(size: Size, policy: str) -> float:
 
 def _crawl(size: Size, budget: int, policy: str, proxy: str, data: Path) -> float:
     seeds = [_hub(number) for number in range(size.hubs)] or [_page(number) for number in range(10)]
-    predicates = [f'p{number}="{_word(20 + 7 * number)}"' for number in range(size.predicates)]
+    predicates = {f"p{number}": f'"{_word(20 + 7 * number)}"' for number in range(size.predicates)}
     before = children_cpu()
-    subprocess.run(  # noqa: S603 - this project's own command
-        [
-            *COMMAND, "crawl", "--data", str(data), "--budget", str(budget), "--policy", policy,
-            "--set", f"fetch.proxy={proxy}", "--set", "fetch.delay_seconds=0",
-            "--set", "fetch.user_agent=growth/1.0 (+mailto:bench@example.org)",
-            *(word for predicate in predicates for word in ("--predicate", predicate)),
-            *(word for seed in seeds for word in ("--seed", seed)),
-        ],
-        check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=data.parent,
-    )  # fmt: skip
+    summary(*crawling(proxy, data, seeds, predicates, "--budget", str(budget), "--policy", policy))
     return children_cpu() - before
 
 

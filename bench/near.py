@@ -17,7 +17,7 @@ from pathlib import Path
 from random import Random
 from statistics import mean, median, stdev
 
-from bench.command import kept, summary
+from bench.command import crawling, kept, summary
 from scentline.agents.judge.judges import load_labels
 from scentline.agents.offline.process import ServerProcess
 from scentline.agents.operate.inspect.record import judged_pages
@@ -91,14 +91,12 @@ class Twins:
         labels = ["--labels", str(self.spec.labels)] if self.spec.labels else []
         with tempfile.TemporaryDirectory() as directory:
             data = Path(directory) / "data"
-            came_to = summary(
-                "--data", str(data), "--budget", str(self._budget), "--policy", "learned", *labels,
-                "--predicate", f"{predicate}={self.spec.predicates[predicate]}",
-                "--set", f"fetch.proxy={proxy}", "--set", "fetch.delay_seconds=0",
-                "--set", "frontier.explore=0", "--set", f"frontier.window_max={in_flight}",
-                "--set", "fetch.user_agent=near/1.0 (+mailto:bench@example.org)",
-                *(word for seed in self.seeds(start) for word in ("--seed", seed)),
-            )  # fmt: skip
+            sought = {predicate: self.spec.predicates[predicate]}
+            came_to = summary(*crawling(
+                proxy, data, self.seeds(start), sought, *labels, "--budget", str(self._budget),
+                "--policy", "learned", "--set", "frontier.explore=0",
+                "--set", f"frontier.window_max={in_flight}",
+            ))  # fmt: skip
             with Journal.open(data / "journal", read_only=True) as journal:
                 judged = judged_pages(journal)
         hits = [outcome.verdict[predicate] for outcome in judged.values()]
@@ -123,7 +121,7 @@ def compare(name: str, twins: Twins, starts: int, in_flight: Sequence[int]) -> N
     with ServerProcess.archive(list(twins.spec.archives)) as server:
         for most in in_flight:
             pairs = list(_pairs(twins, server.url, starts, most))
-            virtual[most] = [_area(second) for _, second in pairs]
+            virtual[most] = [area(second) for _, second in pairs]
             print(f"{name}, {len(pairs)} crawls, {most} in flight at most: {_line(pairs)}", flush=True)
     first, *others = in_flight
     for other in others:
@@ -140,20 +138,21 @@ def _pairs(twins: Twins, proxy: str, starts: int, in_flight: int) -> Iterator[tu
             )
 
 
-def _area(found: Found) -> float:
+def area(found: Found) -> float:
+    """Return the area under the curve of a crawl's hits."""
     return auc(found.hits, len(found.hits))
 
 
 def _line(pairs: Sequence[tuple[Found, Found]]) -> str:
     crawls, virtual = zip(*pairs, strict=True)
-    differences = [_area(crawl) - _area(twin) for crawl, twin in pairs]
+    differences = [area(crawl) - area(twin) for crawl, twin in pairs]
     alike = median(
         sum(1 for _ in takewhile(lambda both: both[0] == both[1], zip(crawl.pages, twin.pages, strict=False)))
         for crawl, twin in pairs
     )
     requests = (mean(found.requests / len(found.pages) for found in each) for each in (crawls, virtual))
     return (
-        f"area {mean(map(_area, crawls)):.3f}, virtual {mean(map(_area, virtual)):.3f}, difference "
+        f"area {mean(map(area, crawls)):.3f}, virtual {mean(map(area, virtual)):.3f}, difference "
         f"{_difference(differences)}, of one {mean(map(abs, differences)):.3f}; "
         f"requests a page {' and '.join(f'{number:.2f}' for number in requests)}; "
         f"the first {alike:.0f} pages alike (median)"

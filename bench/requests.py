@@ -9,7 +9,7 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from bench.command import DOCS, summary
+from bench.command import DOCS, each, summary
 
 WORDS = (
     "password", "unicode", "compiler", "encryption", "regex", "backup", "matrix", "macro", "merge", "gc",
@@ -31,8 +31,8 @@ def main() -> None:
             figures = figures_of(crawl(given.data, word, policy, given.budget))
             found[policy].append(figures)
             print(line(f"{word} {policy}", figures), flush=True)
-    for policy, each in found.items():
-        requests, harvest, hits = map(mean, zip(*each, strict=True))
+    for policy, crawls in found.items():
+        requests, harvest, hits = map(mean, zip(*crawls, strict=True))
         print(line(f"mean {policy}", (requests, harvest, hits)))
 
 
@@ -43,7 +43,7 @@ def crawl(data: Path, word: str, policy: str, budget: int) -> dict[str, Any]:
         return summary(
             "--archive", str(data / "pages.warc.gz"), "--data", f"{directory}/data",
             "--predicate", f'word="{word}"', "--policy", policy, "--budget", str(budget),
-            *(option for seed in seeds for option in ("--seed", seed)),
+            *each("--seed", seeds),
         )  # fmt: skip
 
 

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from bench.command import COMMAND
+from bench.command import AGENT, COMMAND, crawling, each
 
-AGENT = "bench/1.0 (+mailto:bench@example.org)"
 #: The predicates, as categories: on a common subject and on a rare one.
 COMMON, RARE = "Science", "Music"
 BOTH = tuple(f'{name.lower()}=category("{name}")' for name in (COMMON, RARE))
@@ -68,7 +67,7 @@ class Scrapy:
         return [
             str(self.python), "-m", "scrapy", "runspider", str(_HERE / "spider.py"),
             "-a", f"seeds={self.seeds}", "-a", f"within={self.within}",
-            *_each("-s", [f"{name}={value}" for name, value in settings.items()]),
+            *each("-s", [f"{name}={value}" for name, value in settings.items()]),
             "-o", f"{directory / 'items.jsonl'}",
         ]  # fmt: skip
 
@@ -125,14 +124,10 @@ class Scentline:
         """Return the command."""
         labels = [] if self.labels is None else ["--labels", str(self.labels)]
         most = [] if self.pages is None else ["--budget", str(self.pages)]
-        return [
-            *COMMAND, "crawl", "--data", str(directory / self.data), *labels, *most,
-            "--policy", self.policy, *_each("--predicate", self.predicates),
-            *_each("--seed", self.seeds.read_text().split()),
-            *_each("--set", (f"fetch.proxy={proxy}", f"fetch.user_agent={AGENT}")),
-            *_each("--set", (f"fetch.delay_seconds={self.delay:g}",)),
-            *_each("--set", self.settings),
-        ]  # fmt: skip
+        settings = each("--set", (f"fetch.delay_seconds={self.delay:g}", *self.settings))
+        more = (*labels, *most, "--policy", self.policy, *settings)
+        seeds = self.seeds.read_text().split()
+        return [*COMMAND, "crawl", *crawling(proxy, directory / self.data, seeds, self.predicates, *more)]
 
     def environment(self, proxy: str) -> dict[str, str]:
         """Return an environment without settings of one's own."""
@@ -149,7 +144,3 @@ class Scentline:
             raise AssertionError(f"the audit found differences: {found}")
         judged: int = found["judged"]
         return judged
-
-
-def _each(option: str, values: Sequence[str]) -> list[str]:
-    return [word for value in values for word in (option, value)]

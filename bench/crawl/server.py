@@ -6,7 +6,6 @@ import socket
 import subprocess
 import time
 from pathlib import Path
-from types import TracebackType
 
 from deploy.ports import free_port
 
@@ -64,17 +63,10 @@ class Nginx:
         )
         self._process = subprocess.Popen(  # noqa: S603 - the binary that was looked up
             [
-                binary,
-                "-p",
-                str(directory),
-                "-c",
-                str(config),
-                "-e",
-                str(directory / "error.log"),
-                "-g",
+                binary, "-p", str(directory), "-c", str(config), "-e", str(directory / "error.log"), "-g",
                 "daemon off;",
             ]
-        )
+        )  # fmt: skip
         try:
             self._wait(directory)
         except BaseException:
@@ -106,9 +98,7 @@ class Nginx:
     def __enter__(self) -> "Nginx":
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _wait(self, directory: Path) -> None:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from types import MappingProxyType, TracebackType
+from types import MappingProxyType
 
 from bench.command import COMMAND
 from bench.faults.crawl import Crawl
@@ -32,10 +32,7 @@ SESSION_SECONDS, HEARTBEAT_SECONDS, LEASE_SECONDS = 6, 2, 20
 
 
 class Cluster:
-    """Everything that runs; ``layout`` has the roles of each worker by its name, ``more`` further settings.
-
-    ``first`` is Python that runs in each worker's process before it.
-    """
+    """Everything that runs; ``layout`` has the roles of each worker by its name, ``more`` further settings."""
 
     def __init__(
         self,
@@ -44,7 +41,6 @@ class Cluster:
         layout: Mapping[str, Sequence[str]],
         partitions: int,
         more: Mapping[str, object] = MappingProxyType({}),
-        first: str = "",
     ) -> None:
         self.directory = directory
         self.crawl = crawl
@@ -52,7 +48,6 @@ class Cluster:
         self._layout = layout
         self._partitions = partitions
         self._more = more
-        self._first = first
         self._resources = ExitStack()
         self.workers: dict[str, WorkerProcess] = {}
 
@@ -64,9 +59,7 @@ class Cluster:
             raise
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._resources.close()
 
     def _start(self) -> None:
@@ -81,7 +74,7 @@ class Cluster:
         for name, roles in self._layout.items():
             self.workers[name] = WorkerProcess(name, roles, self.directory, self.options)
             self._resources.callback(self.workers[name].kill)
-            self.workers[name].start(first=self._first)
+            self.workers[name].start()
 
     def _config(self, proxy: str) -> str:
         crawl = self.crawl

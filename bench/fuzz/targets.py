@@ -13,6 +13,7 @@ from scentline.agents.fetch.listings import read as read_listing
 from scentline.agents.fetch.pool import request_of, wire
 from scentline.agents.fetch.robots import MAX_BYTES
 from scentline.agents.fetch.rules import rules
+from scentline.agents.judge.judges import Language
 from scentline.agents.judge.parse import parse as parse_page
 from scentline.agents.observe.observer import Filtered, Malformed, Observer
 from scentline.agents.offline.archive import Archive
@@ -21,7 +22,8 @@ from scentline.models.accesslog.entry import LogLineError, text_of
 from scentline.models.accesslog.recognise import parsers
 from scentline.models.classifier import ClassifierError
 from scentline.models.classifier import unpack as unpack_classifier
-from scentline.models.predicate import PredicateError, parse
+from scentline.models.duplicates import sketch
+from scentline.models.predicate import PredicateError, View, parse
 from scentline.models.reuse import LearnedStateError
 from scentline.models.reuse import unpack as unpack_state
 from scentline.models.semantic.table import SemanticTableError
@@ -69,16 +71,20 @@ _PARSERS = {
     **parsers("w3c:date time c-ip cs-method cs-uri-stem sc-status"),
 }
 _TYPES = ("text/html", "text/html; charset=shift_jis", "application/xhtml+xml", "text/plain", None)
+_LANGUAGE = Language()
+_ASKED = parse('"ice hockey" or title("hockey*") or lang("de")')
 _SITE = ObserveSettings(base_url="http://a.test")
 
 
 def page(data: bytes) -> None:
-    """Read a page; its first byte chooses the content type, "<" HTML."""
+    """Read and judge a page; its first byte chooses the content type, "<" HTML."""
     kind = _TYPES[data[0] % len(_TYPES)] if data else None
     found = parse_page(URL, data, kind, _LIMITS)
     assert len(found.words) <= _LIMITS.words
     assert len(found.links) <= _LIMITS.links
     assert all(canonical(link.url) == link.url for link in found.links)
+    _ASKED.evaluate(View(found.url, found.title, found.text, language=_LANGUAGE(found)))
+    sketch(found.text, 50)
 
 
 def log(data: bytes) -> None:

@@ -6,7 +6,7 @@ from statistics import mean
 from tempfile import TemporaryDirectory
 
 from bench.hostile.crawl import Outcome, crawl
-from tests.webs.dangers.rivals import KINDS, Rivals
+from tests.webs.rivals import KINDS, Rivals
 
 
 def main() -> None:

@@ -8,11 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from bench.command import COMMAND, children_cpu
-from tests.webs.dangers.honest import SOUGHT
-from tests.webs.dangers.rivals import NETWORKS, Rivals
-from tests.webs.dangers.server import read_log
-from tests.webs.process import serve_rivals
+from bench.command import COMMAND, children_cpu, each
+from tests.webs.rivals import NETWORKS, SOUGHT, Rivals, served_rivals
 
 
 @dataclass(frozen=True)
@@ -27,26 +24,23 @@ class Outcome:
 def crawl(rivals: Rivals, directory: Path, budget: int, settings: dict[str, object]) -> Outcome:
     """Crawl from the honest home pages, ``budget`` judged pages long. Raises CalledProcessError."""
     directory.mkdir(parents=True)
-    record = directory / "asked.jsonl"
     given: dict[str, object] = {
         "fetch.allow": ",".join(NETWORKS),
         "frontier.budget": budget,
         "log.level": "warning",
     } | settings
     before = children_cpu()
-    with serve_rivals(rivals, record) as server:
-        port = urlsplit(server.url).port
-        assert port is not None
-        words = ["--predicate", f'sought="{SOUGHT.keyword}"', "--json"]
-        words += [word for seed in rivals.seeds(port) for word in ("--seed", seed)]
-        words += [word for name, value in given.items() for word in ("--set", f"{name}={value}")]
-        _scentline(directory, "crawl", *words)
+    with served_rivals(rivals) as served:
+        words = ["--predicate", f'sought="{SOUGHT.keyword}"', *each("--seed", rivals.seeds(served.port))]
+        words += each("--set", (f"{name}={value}" for name, value in given.items()))
+        _scentline(directory, "crawl", "--json", *words)
         cpu = children_cpu() - before
         names = {address: name for name, address in rivals.addresses.items()}
         found = _scentline(directory, "matches", "sought", "--format", "jsonl").splitlines()
     hosts = [names[urlsplit(json.loads(line)["url"]).hostname or ""] for line in found]
-    asked = Counter(each.host.rpartition("-")[0] for each in read_log(record) if each.target != "/robots.txt")
-    return Outcome(sum(name.startswith("honest-") for name in hosts), asked, cpu)
+    asked = [names[each.address] for each in served.asked if each.target != "/robots.txt"]
+    fetches = Counter(name.rpartition("-")[0] for name in asked)
+    return Outcome(sum(name.startswith("honest-") for name in hosts), fetches, cpu)
 
 
 def _scentline(cwd: Path, *arguments: str) -> str:

@@ -8,7 +8,6 @@ import tempfile
 import time
 from contextlib import ExitStack
 from pathlib import Path
-from types import TracebackType
 from urllib.parse import urlsplit
 
 import httpx
@@ -78,9 +77,7 @@ class Squid:
     def __enter__(self) -> "Squid":
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _started(self, program: str, web: str) -> "subprocess.Popen[bytes]":

@@ -63,8 +63,7 @@ def main() -> None:
 
 
 def _print(what: str, mark: Mark) -> None:
-    held = f", no step above {1000 * mark.held:.0f} ms" if mark.held else ""
-    print(f"{what:<45}{mark.seconds:9.1f} s{mark.cpu:9.1f} s of CPU{mark.memory:9.0f} MB{held}", flush=True)
+    print(f"{what:<45}{mark.seconds:9.1f} s{mark.cpu:9.1f} s of CPU{mark.memory:9.0f} MB", flush=True)
 
 
 if __name__ == "__main__":

@@ -32,15 +32,11 @@ HOSTS, RATE = 3_000, 20
 
 
 class Mark(NamedTuple):
-    """What it took to come so far: seconds since the start, CPU seconds, megabytes.
-
-    ``held`` is the most CPU time, in seconds, that a step of the event loop took.
-    """
+    """What it took to come so far: seconds since the start, CPU seconds, megabytes."""
 
     seconds: float
     cpu: float
     memory: float
-    held: float = 0.0
 
     @classmethod
     def since(cls, begun: float) -> "Mark":
@@ -69,30 +65,9 @@ async def _start(directory: Path, whole: bool) -> tuple[Mark, Mark]:
             first = Mark.since(begun)
             schedule = agent.schedule
             assert schedule is not None, "the settings have it"
-            with _Steps() as steps:
-                while whole and (agent.candidates.opening or schedule.busy):
-                    await _look(worker)
-            return first, Mark.since(begun)._replace(held=steps.longest)
-
-
-class _Steps:
-    """Times all steps of the event loop, in CPU time, while it is on."""
-
-    def __init__(self) -> None:
-        self.longest = 0.0
-        self._run = asyncio.Handle._run
-
-    def __enter__(self) -> "_Steps":
-        def timed(handle: asyncio.Handle) -> None:
-            begun = time.thread_time()
-            self._run(handle)
-            self.longest = max(self.longest, time.thread_time() - begun)
-
-        asyncio.Handle._run = timed  # type: ignore[assignment, method-assign]
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        asyncio.Handle._run = self._run  # type: ignore[method-assign]
+            while whole and (agent.candidates.opening or schedule.busy):
+                await _look(worker)
+            return first, Mark.since(begun)
 
 
 async def _look(worker: Worker) -> None:

@@ -13,15 +13,15 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from bench.command import COMMAND, DATA, WIKISPEEDIA
+from bench.command import COMMAND, DATA, WIKISPEEDIA, crawling
+from bench.crawl.crawlers import BOTH
+from bench.crawl.web import HOME
 from bench.stages.stopwatch import Stopwatch
 from bench.stages.table import PAGE, STAGES, spent
 from scentline.agents.cli import main as scentline
 from scentline.agents.offline.process import ServerProcess
 
 ROOT = Path(__file__).parents[2]
-SEED = "http://u.wikispeedia.test/wp/United_States"
-PREDICATES = ('science=category("Science")', 'music=category("Music")')
 
 
 def main() -> None:
@@ -47,7 +47,7 @@ def _arguments() -> argparse.ArgumentParser:
         "--pages", type=Path, default=WIKISPEEDIA / "pages.warc.gz", help="WARC file of the pages"
     )
     parser.add_argument("--labels", type=Path, default=WIKISPEEDIA / "topics.tsv.gz", help="URL and category")
-    parser.add_argument("--seed", default=SEED, help="where the crawl begins")
+    parser.add_argument("--seed", default=HOME, help="where the crawl begins")
     parser.add_argument("--policy", default="learned")
     parser.add_argument("--budget", type=int, default=1_500, help="pages to fetch")
     parser.add_argument("--flame", type=Path, help="SVG file to draw a flame graph into, instead of the table")
@@ -66,13 +66,8 @@ def _draw(given: argparse.Namespace, command: Sequence[str]) -> None:
 
 
 def _command(given: argparse.Namespace, proxy: str, data: Path) -> list[str]:
-    return [
-        "crawl", "--data", str(data / "data"), "--seed", given.seed, "--labels", str(given.labels),
-        "--policy", given.policy, "--budget", str(given.budget),
-        *(word for predicate in PREDICATES for word in ("--predicate", predicate)),
-        "--set", f"fetch.proxy={proxy}", "--set", "fetch.delay_seconds=0",
-        "--set", "fetch.user_agent=stages/1.0 (+mailto:bench@example.org)",
-    ]  # fmt: skip
+    more = ("--labels", str(given.labels), "--policy", given.policy, "--budget", str(given.budget))
+    return ["crawl", *crawling(proxy, data / "data", [given.seed], BOTH, *more)]
 
 
 def table(stopwatch: Stopwatch, begun: float, ended: float) -> str:

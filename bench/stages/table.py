@@ -66,29 +66,6 @@ STAGES: Mapping[str, tuple[str, ...]] = {
     ),
 }
 
-#: What is there on Kafka only.
-ON_KAFKA: Mapping[str, tuple[str, ...]] = {
-    "Kafka: requests and answers": (
-        "aiokafka.conn:AIOKafkaConnection.send",
-        "aiokafka.conn:AIOKafkaConnection._handle_frame",
-        "scentline.streams.transport.kafka.publisher:Wire._flush",
-        "scentline.streams.transport.kafka.publisher:Wire._request",
-    ),
-    "Kafka: batches": (
-        "scentline.streams.transport.kafka.publisher:Lane.append",
-        "scentline.streams.transport.kafka.publisher:Lane.landed",
-        "scentline.streams.transport.kafka.publisher:Lane._built",
-    ),
-    "Kafka: polls": ("scentline.streams.transport.kafka.fetcher:Fetcher._poll_all",),
-    "Kafka: records of polls": ("scentline.streams.transport.kafka.fetcher:Feed.take_in",),
-    "Kafka: hand records to Faust": (
-        "scentline.streams.transport.kafka.consumer:Consumer._drain_messages",
-        "scentline.streams.transport.embedded:Offering._offer",
-    ),
-    "Kafka: commit offsets": ("faust.transport.consumer:Consumer.force_commit",),
-    "Kafka: write tables": ("scentline.streams.transport.kafka.four_steps:Recovered.write_at",),
-}
-
 
 def spent(stopwatch: Stopwatch, begun: float, ended: float) -> dict[str, float]:
     """Return the CPU seconds of each stage; ``begun`` and ``ended`` are of the main thread.

@@ -17,12 +17,12 @@ from rocksdict import Options, Rdict, WriteBatch
 
 from bench.written import appended, facts, puts
 from scentline.streams.topics import EVIDENCE
-from scentline_lab.synthetic.serve import synthetic_server
 from scentline_lab.synthetic.web import SyntheticWeb
 from tests.agents.commands import ROOT, environment
+from tests.e2e.crawls import synthetic, write_labels
 from tests.patience import PATIENCE
 
-WEB = (3, 4, 120, 4)  # seed, sites, pages a site, topics
+WEB = SyntheticWeb(3, 4, 120, 4)
 PAGES = 200
 #: Messages that end a commit group: with more it is time that ends some.
 GROUP = 1
@@ -91,44 +91,29 @@ def table(spent: Mapping[str, float], budgets: Mapping[str, float], over: set[st
 
 
 def costs(directory: Path, policy: str) -> dict[str, float]:
-    """Crawl; return what a page cost."""
-    web = SyntheticWeb(*WEB)
-    first, second, *_ = sorted(web.facts().pages)
-    labels = directory / "labels.tsv"
-    labels.write_text("".join(f"{url}\t{category}\n" for url, category in web.labels()))
+    """Crawl in a process of its own, which counts; return what a page cost."""
+    first, second, *_ = sorted(WEB.facts().pages)
     data = directory / "data"
-    with synthetic_server(*WEB) as server:
-        counts = counted(
-            {
-                "data": str(data),
-                "predicates": {"first": f'category("{first}")', "second": f'category("{second}")'},
-                "fetch": {"proxy": server.url, "delay_seconds": 0.0},
-                "judge": {"labels": str(labels)},
-                "frontier": {"policy": policy, "budget": PAGES, "window_max": 1},
-                "streams": {"group_messages": GROUP},
-                "harvest": {"interval_seconds": 3600},
-            },
-            web.seeds(2),
-        )
+    with synthetic(WEB) as served:
+        settings = {
+            "data": str(data),
+            "predicates": {"first": f'category("{first}")', "second": f'category("{second}")'},
+            "fetch": {"proxy": served.origin, "delay_seconds": 0.0},
+            "judge": {"labels": str(write_labels(directory / "labels.tsv", WEB))},
+            "frontier": {"policy": policy, "budget": PAGES, "window_max": 1},
+            "streams": {"group_messages": GROUP},
+            "harvest": {"interval_seconds": 3600},
+        }
+        crawl = subprocess.run(
+            [sys.executable, "-m", "tests.costs.counted_crawl", json.dumps(settings), *WEB.seeds(2)],
+            check=True, stdout=subprocess.PIPE, text=True, cwd=ROOT, env=environment(PYTHONHASHSEED="0"),
+            timeout=PATIENCE,
+        )  # fmt: skip
+    counts: dict[str, int] = json.loads(crawl.stdout.splitlines()[-1])
     assert counts.pop("pages judged") == PAGES
     counts |= {**written(appended(data)), "RocksDB puts and deletes": puts(data)}
     counts["facts of evidence"] = facts(data, EVIDENCE.name)
     return {name: count / PAGES for name, count in counts.items()}
-
-
-def counted(settings: Mapping[str, object], seeds: list[str]) -> dict[str, int]:
-    """Crawl in a process of its own; return what it counted."""
-    crawl = subprocess.run(
-        [sys.executable, "-m", "tests.costs.counted_crawl", json.dumps(settings), *seeds],
-        check=True,
-        stdout=subprocess.PIPE,
-        text=True,
-        cwd=ROOT,
-        env=environment(PYTHONHASHSEED="0"),
-        timeout=PATIENCE,
-    )
-    counts: dict[str, int] = json.loads(crawl.stdout.splitlines()[-1])
-    return counts
 
 
 def written(records: Mapping[str, int]) -> Counter[str]:

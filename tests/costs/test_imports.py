@@ -6,14 +6,12 @@ import sys
 from collections.abc import Collection
 from pathlib import Path
 
-import pytest
-
-from scentline_lab.synthetic.serve import synthetic_server
 from scentline_lab.synthetic.web import SyntheticWeb
 from tests.agents.commands import ROOT, environment
+from tests.cases import each_case
+from tests.e2e.crawls import options, synthetic
 from tests.patience import PATIENCE
 
-WEB = (3, 1, 20, 2)  # seed, sites, pages a site, topics
 #: What people see, what other commands do, what few pages need: imported by whoever comes to use it.
 UNUSED = {
     "aiokafka", "charset_normalizer", "croniter", "httpx._main", "matplotlib", "numpy.ma", "py3langid",
@@ -32,15 +30,12 @@ BESIDE = {"aiohttp", "faust", "httpx"}
 _PRINTED = "import json, sys; print(json.dumps([name for name, module in sys.modules.items() if module]))"
 
 
-@pytest.mark.parametrize("policy", ["learned", "breadth-first"])
-def test_a_crawl_of_one_page_imports_nothing_that_it_does_not_use(tmp_path: Path, policy: str) -> None:
-    web = SyntheticWeb(*WEB)
-    with synthetic_server(*WEB) as server:
-        arguments = [
-            "crawl", "--seed", *web.seeds(1), "--budget", "1", "--policy", policy,
-            "--data", str(tmp_path / "data"), "--predicate", 'a="page"',
-            "--set", f"fetch.proxy={server.url}", "--set", "fetch.delay_seconds=0",
-        ]  # fmt: skip
+def test_a_crawl_of_one_page_imports_nothing_that_it_does_not_use(tmp_path: Path) -> None:
+    web = SyntheticWeb(3, 1, 20, 2)
+    with synthetic(web) as served:
+        given = {"fetch.proxy": served.origin, "fetch.delay_seconds": 0, "data": str(tmp_path / "data")}
+        where = ("--seed", *web.seeds(1), "--budget", "1", "--policy", "learned", "--predicate", 'a="page"')
+        arguments = ["crawl", *where, *options(given)]
         code = f"from scentline.agents.cli import main\ntry: main({arguments})\nfinally: {_PRINTED}"
         assert within(imported(code), UNUSED | UNUSED_BESIDE_READER) == []
 
@@ -60,13 +55,18 @@ def test_faust_is_imported_without_a_kafka_client_which_can_be_imported_later() 
     ]
 
 
-def test_the_page_reader_s_process_imports_what_reads_pages_only() -> None:
-    loaded = imported(f"import scentline.agents.judge.apart.serve; {_PRINTED}")
-    assert within(loaded, UNUSED | UNUSED_BY_READER) == []
-
-
-def test_what_takes_long_to_import_waits_until_the_page_reader_s_process_starts() -> None:
-    assert within(imported(f"import scentline.agents.crawl.command; {_PRINTED}"), UNUSED | BESIDE) == []
+@each_case(
+    ("module", "unused"),
+    [
+        ("scentline.agents.judge.apart.serve", UNUSED | UNUSED_BY_READER),
+        # What takes long to import waits until the page reader's process starts.
+        ("scentline.agents.crawl.command", UNUSED | BESIDE),
+    ],
+)
+def test_neither_process_imports_what_only_the_other_uses_or_what_can_wait(
+    module: str, unused: Collection[str]
+) -> None:
+    assert within(imported(f"import {module}; {_PRINTED}"), unused) == []
 
 
 def imported(code: str) -> list[str]:

@@ -6,7 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
-from tests.agents.commands import COMMAND, printed, running, wait_until
+from tests.agents.commands import COMMAND, last_line, printed, running, wait_until
+from tests.agents.test_changes import items
+from tests.e2e.crawls import options
+from tests.patience import PATIENCE
 from tests.webs.changing import LAST, WORDS, Changing, script
 
 #: Kinds of changes after which a page satisfies the predicate.
@@ -23,6 +26,7 @@ class Keeping:
         self.at = 0.0
         self.web = Changing(script(), lambda: self.at)
         self.expected: Counter[tuple[str, str, str]] = Counter()
+        self.printed = ("", "")
         self._directory = directory
         self._options = options
         self._policy = policy
@@ -34,22 +38,14 @@ class Keeping:
             "fetch.allow": "127.0.0.1,localhost,a.localhost", "fetch.delay_seconds": 0, "fetch.delay_factor": 0,
             "frontier.policy": self._policy, "frontier.retry_seconds": 0.3, "frontier.lease_seconds": 10,
             "judge.duplicates": "false", "revisit.shortest_seconds": 0.2, "revisit.longest_seconds": 0.6,
-            "observe.user_key": "k",
+            "revisit.tell_seconds": 0.5, "observe.user_key": "k",
         }  # fmt: skip
-        options = [word for key, value in given.items() for word in ("--set", f"{key}={value}")]
         log = self._directory / "access.log"
         log.write_text("".join(self._lines()))
-        predicates = ("--predicate", f"snow={WORDS['snow']}")
         return [
-            "crawl",
-            *(ends or ("--keep-up",)),
-            "--seed",
-            self.web.url("0/"),
-            "--log",
-            str(log),
-            *predicates,
-            *options,
-        ]
+            "crawl", *(ends or ("--keep-up",)), "--seed", self.web.url("0/"), "--log", str(log), "--json",
+            "--predicate", f"snow={WORDS['snow']}", *options(given), *self._options,
+        ]  # fmt: skip
 
     def _lines(self) -> list[str]:
         """Return the log of users each of whom goes through some of the pages."""
@@ -92,6 +88,15 @@ class Keeping:
             self.expected.update(self.web.changes(word, self.at if at else None, at))
         self.at = at
 
+    def current(self) -> bool:
+        """Return whether the newest point of the harvest has all matches, and says how fresh they are."""
+        points = map(json.loads, self.command("harvest", "--format", "jsonl").splitlines())
+        [*_, point] = (point for point in points if point["predicate"] == "snow")
+        assert point["matches"] == 0 or 0 < point["freshness"] <= 1
+        assert 0 <= point["revisit_share"] < 1
+        matches = len(self.web.matches("snow", self.at))
+        return bool(point["revisits"] and point["revisit_share"]) and point["matches"] == matches
+
     def settled(self) -> bool:
         """Return whether all is told, and each page was visited twice since."""
         return self.visited() and not self.expected - self.told()
@@ -104,15 +109,17 @@ class Keeping:
     def kill(self, requests: int) -> None:
         """Crawl, and kill the crawl after so many requests."""
         enough = len(self.web.asked) + requests
-        with running(self._directory, *self._command(), *self._options, program=COMMAND) as process:
+        with running(self._directory, *self._command(), program=COMMAND) as process:
             wait_until(lambda: len(self.web.asked) >= enough, process)
 
     def settle(self, settled: Callable[[], bool] | None = None) -> None:
         """Crawl until all is told, and end."""
-        with running(self._directory, *self._command(), *self._options, program=COMMAND) as process:
+        with running(self._directory, *self._command(), program=COMMAND) as process:
             wait_until(settled or self.settled, process)
             process.terminate()
-            process.wait()
+            out, said = process.communicate(timeout=PATIENCE)
+        assert process.returncode == 130, said
+        self.printed = (out, said)
 
     def drain(self) -> None:
         """Take in all that was told, and end: as many requests as may be made were made.
@@ -122,17 +129,30 @@ class Keeping:
         """
         self.command(*self._command("--requests", "1", "--set", "frontier.revisit=0.5"))
 
-    def run(self, random: Random, kills: int) -> None:
-        """Go through all that the web becomes, with so many kills at each time."""
+    def run(self, random: Random) -> None:
+        """Go through all that the web becomes, with a kill at each time."""
         for at in range(LAST + 1):
             self.go_on(at)
-            for _ in range(kills):
-                self.kill(random.randint(1, 60))
+            self.kill(random.randint(1, 60))
             self.settle()
             if at == 1:
                 self.add_sea()
                 self.settle()
+        before = len(self.web.asked)
+        self.settle(lambda: len(self.web.asked) > before and self.current())
+        out, said = self.printed
+        assert " revisits, " in said
+        assert last_line(out)["revisits"] > 0
         self.drain()
+
+    def shown(self, word: str) -> tuple[set[str], set[tuple[str, str]]]:
+        """Return a predicate's matches, and kind and page of its changes, as commands print them."""
+        lines = self.command("matches", word, "--format", "jsonl").splitlines()
+        feed = items(self.command("changes", "--predicate", word, "--format", "rss"))
+        return (
+            {self.web.name(json.loads(line)["url"]) for line in lines},
+            {(item["title"].partition(":")[0].lower(), self.web.name(item["link"])) for item in feed},
+        )
 
     def check(self, audited: dict[str, int]) -> None:
         """Assert that all that the crawl was told of was taken in, and counted exactly."""

@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from tests.e2e.keeping import HOLDS, Keeping
-from tests.webs.changing import LAST, Running, serving
+from tests.webs.changing import LAST, Running, changing
 
 pytestmark = pytest.mark.slow
 
@@ -18,24 +18,28 @@ def audited(keeping: Keeping, policy: str) -> dict[str, int]:
     return found
 
 
-@pytest.mark.parametrize(("policy", "partitions", "kills"), [("linkage", 3, 2), ("combined", 3, 3)])
-def test_each_change_is_told_once_and_every_count_is_exact(
-    tmp_path: Path, policy: str, partitions: int, kills: int
-) -> None:
-    keeping = Keeping(tmp_path, policy, "--set", f"streams.partitions={partitions}")
-    with serving(keeping.web):
-        keeping.run(Random(partitions), kills)
+def test_each_change_is_told_once_and_every_count_is_exact(tmp_path: Path) -> None:
+    keeping = Keeping(tmp_path, "combined", "--set", "streams.partitions=3")
+    with changing(keeping.web):
+        keeping.run(Random(3))
     assert keeping.told() == keeping.expected
-    keeping.check(audited(keeping, policy))
+    keeping.check(audited(keeping, "combined"))
+    asked = [asked.status for asked in keeping.web.asked if asked.name == "0/still"]
+    assert asked.count(304) > 2 * asked.count(200), "what is known is asked for another version only"
+    said = keeping.command("explain", keeping.web.url("0/still"), "--set", "frontier.policy=combined")
+    assert [line for line in said.splitlines() if line.startswith("visited again ") and " due " in line]
+    matches, feed = keeping.shown("snow")
+    assert matches == {*keeping.web.matches("snow", LAST)}
+    changes = {(kind, name) for word, kind, name in keeping.expected if word == "snow"}
+    assert feed ^ changes == {("moved", "0/here"), ("moved", "1/moved")}, "what moved is linked to where it is"
 
 
-@pytest.mark.parametrize("kills", [0, 4])
-def test_what_changes_by_itself_is_told_in_an_order_that_it_can_have_had(tmp_path: Path, kills: int) -> None:
-    keeping, random = Keeping(tmp_path, "learned", "--set", "streams.partitions=2"), Random(kills)
+def test_what_changes_by_itself_is_told_in_an_order_that_it_can_have_had(tmp_path: Path) -> None:
+    keeping, random = Keeping(tmp_path, "learned", "--set", "streams.partitions=2"), Random(4)
     web = keeping.web
     web.clock, keeping.at = Running(speed=0.08), LAST
-    with serving(web):
-        for _ in range(kills):
+    with changing(web):
+        for _ in range(2):
             keeping.kill(random.randint(20, 150))
         keeping.settle(lambda: keeping.visited() and keeping.held("snow") == {*web.matches("snow", LAST)})
         keeping.drain()

@@ -1,6 +1,7 @@
 """A crawl over the dangerous web, seen from its servers: polite, safe, and at its end by itself."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -9,13 +10,24 @@ import pytest
 
 from tests.agents.commands import printed
 from tests.cases import each_case
+from tests.e2e.crawls import ANY, exact, options
 from tests.e2e.pace import keeps
-from tests.rubbish.measured import run
-from tests.webs.dangers.ailing import RETRY_AFTER
-from tests.webs.dangers.endless import COPIES, NEAR_COPIES, SESSION_PAGES
-from tests.webs.dangers.server import Asked, by_host, read_log
-from tests.webs.dangers.web import FORBIDDEN, NETWORK, facts
-from tests.webs.process import serve_dangers
+from tests.rubbish.measured import Ended, run
+from tests.webs.dangers import (
+    ADDRESSES,
+    COPIES,
+    CRAWL_DELAY,
+    FORBIDDEN,
+    GOOD,
+    INSIDE,
+    NEAR_COPIES,
+    NETWORK,
+    RETRY_AFTER,
+    SESSION_PAGES,
+    by_host,
+    dangers,
+)  # fmt: skip
+from tests.webs.serving import Asked
 
 pytestmark = pytest.mark.slow
 
@@ -31,13 +43,11 @@ ENOUGH = 200
 
 @dataclass(frozen=True)
 class Crawled:
-    """What the servers were asked, and what the crawler took; ``ended`` says that it did so by itself."""
+    """What each host was asked, and how the crawler ended."""
 
-    asked: dict[str, list[Asked]]
-    data: Path
-    memory: int
-    ended: bool
-    errors: str
+    asked: Mapping[str, list[Asked]]
+    directory: Path
+    ended: Ended
 
     def targets(self, host: str) -> list[str]:
         return [asked.target for asked in self.asked.get(host, ())]
@@ -46,76 +56,57 @@ class Crawled:
 @pytest.fixture(scope="module")
 def crawled(tmp_path_factory: pytest.TempPathFactory) -> Crawled:
     directory = tmp_path_factory.mktemp("dangers")
-    record = directory / "asked.jsonl"
     given = {
         "fetch.allow": NETWORK, "fetch.delay_seconds": DELAY, "fetch.timeout_seconds": 8,
         "fetch.first_byte_seconds": 7, "frontier.attempts": 2, "frontier.retry_seconds": 1,
     }  # fmt: skip
-    with serve_dangers(record) as server:
+    with dangers() as served:
         # What does not end by itself is interrupted, so that the other tests have something to look at.
-        run_out = run(
-            directory, "crawl", "--seed", server.url, "--predicate", 'any=not "unheard-of"', "--json",
-            *(word for key, value in given.items() for word in ("--set", f"{key}={value}")),
-            prefix=("timeout", "--signal=INT", str(PATIENCE)), seconds=2 * PATIENCE,
+        ended = run(
+            directory, "crawl", "--seed", f"http://{ADDRESSES['home']}:{served.port}/", "--predicate", ANY,
+            *options(given), prefix=("timeout", "--signal=INT", str(PATIENCE)), seconds=2 * PATIENCE,
         )  # fmt: skip
-    assert run_out.status in (0, 124), run_out.err
-    return Crawled(dict(by_host(read_log(record))), directory, run_out.memory, run_out.status == 0, run_out.err)
+        return Crawled(by_host(served), directory, ended)
 
 
-def test_it_ends_by_itself(crawled: Crawled) -> None:
-    assert crawled.ended
+def test_it_ends_by_itself_in_bounded_memory_and_nothing_goes_wrong_without_a_name(crawled: Crawled) -> None:
+    assert crawled.ended.status == 0, crawled.ended.err
+    assert crawled.ended.memory < MEMORY
+    assert "Traceback" not in crawled.ended.err
+    assert printed(crawled.directory, "dead-letters", "--json") == ""
+    exact(crawled.directory)
 
 
-def test_the_good_pages_of_every_host_are_fetched(crawled: Crawled) -> None:
-    missing = {host: good - set(crawled.targets(host)) for host, good in facts().good.items()}
+def test_the_good_pages_of_every_host_are_fetched_none_that_is_forbidden_and_nothing_inside(
+    crawled: Crawled,
+) -> None:
+    missing = {host: good - set(crawled.targets(host)) for host, good in GOOD.items()}
     assert {host: paths for host, paths in missing.items() if paths} == {}
+    assert FORBIDDEN.isdisjoint(crawled.targets("private"))
+    assert crawled.targets(INSIDE) == []
 
 
-def test_no_forbidden_path_is_asked_for(crawled: Crawled) -> None:
-    for host, forbidden in facts().forbidden.items():
-        assert forbidden.isdisjoint(crawled.targets(host))
-
-
-def test_nothing_inside_is_ever_asked(crawled: Crawled) -> None:
-    assert crawled.targets(FORBIDDEN) == []
-
-
-def test_robots_txt_is_asked_before_anything_else(crawled: Crawled) -> None:
-    assert {asked[0].target for asked in crawled.asked.values()} == {"/robots.txt"}
-
-
-def test_no_host_is_asked_by_two_at_once(crawled: Crawled) -> None:
-    overlapping = [
-        (first, second)
-        for asked in crawled.asked.values()
-        for first, second in pairwise(asked)
-        if second.began < first.ended
-    ]
-    assert overlapping == []
-
-
-def test_no_delay_is_broken(crawled: Crawled) -> None:
-    delays = facts().crawl_delays
+def test_robots_txt_is_asked_before_anything_else_and_then_one_page_at_a_time_no_delay_broken(
+    crawled: Crawled,
+) -> None:
     for host, asked in crawled.asked.items():
+        assert asked[0].target == "/robots.txt"
+        assert [pair for pair in pairwise(asked) if pair[1].began < pair[0].ended] == []
         times = [each.began for each in asked]
-        paced = times[1:] if host in delays else times  # robots.txt tells the delay
-        assert keeps(paced, max(DELAY, delays.get(host, 0.0))), (host, times)
+        delay, paced = (CRAWL_DELAY, times[1:]) if host == "private" else (DELAY, times)
+        assert keeps(paced, delay), (host, times)
 
 
 @each_case(("host", "target"), [("overloaded", "/busy"), ("unavailable", "/down")])
-def test_a_host_that_asks_for_patience_gets_it(crawled: Crawled, host: str, target: str) -> None:
+def test_a_host_that_asks_for_patience_gets_it_and_holds_up_no_other(
+    crawled: Crawled, host: str, target: str
+) -> None:
     refused = next(asked for asked in crawled.asked[host] if asked.status in (429, 503))
     later = [asked for asked in crawled.asked[host] if asked.began > refused.began]
     assert later[0].began - refused.ended > RETRY_AFTER - JITTER
     assert [asked.status for asked in crawled.asked[host] if asked.target == target] == [refused.status, 200]
-
-
-def test_hosts_that_wait_or_are_slow_hold_up_no_other(crawled: Crawled) -> None:
-    patient = {"overloaded", "unavailable"}
-    waited = min(
-        asked.began for host in patient for asked in crawled.asked[host] if asked.target.startswith("/after/")
-    )
-    assert max(asked.ended for asked in crawled.asked["home"]) < waited
+    after = next(asked.began for asked in later if asked.target.startswith("/after/"))
+    assert max(asked.ended for asked in crawled.asked["home"]) < after
 
 
 @each_case(("host", "target"), [("slow", "/slow"), ("silent", "/silent")])
@@ -145,19 +136,9 @@ def test_redirects_are_followed_to_a_page_and_no_further(crawled: Crawled) -> No
 
 
 def test_copies_are_judged_once(crawled: Crawled) -> None:
-    found = [
-        json.loads(line) for line in printed(crawled.data, "matches", "any", "--format", "jsonl").splitlines()
-    ]
-    copies = [page["url"] for page in found if "/copy-" in page["url"] or "/original" in page["url"]]
-    near = [page["url"] for page in found if "/near-" in page["url"]]
-    assert len(copies) + len(near) < COPIES + NEAR_COPIES, found
+    lines = printed(crawled.directory, "matches", "any", "--format", "jsonl").splitlines()
+    urls = [str(json.loads(line)["url"]) for line in lines]
+    copies = [url for url in urls if "/copy-" in url or "/original" in url]
+    near = [url for url in urls if "/near-" in url]
+    assert len(copies) + len(near) < COPIES + NEAR_COPIES, urls
     assert len(copies) <= 1
-
-
-def test_memory_stays_bounded(crawled: Crawled) -> None:
-    assert crawled.memory < MEMORY
-
-
-def test_nothing_goes_wrong_without_a_name(crawled: Crawled) -> None:
-    assert "Traceback" not in crawled.errors
-    assert printed(crawled.data, "dead-letters", "--json") == ""

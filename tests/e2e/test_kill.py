@@ -1,111 +1,101 @@
 """A crawl that is killed again and again loses nothing and counts nothing twice."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping
 from itertools import islice
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import msgspec
 import pytest
 
-from scentline.agents.frontier.rows import FrontierRow, PageRow
+from scentline.agents.frontier.keys import DEPTH_PREFIX
+from scentline.agents.frontier.rows import DepthRow, FrontierRow
+from scentline.agents.operate.control.command import known_steering, submit
+from scentline.agents.operate.control.requests import Budget, Delay, Exclude, Include, Pause, Request, Resume
 from scentline.models.url import host
-from scentline.streams.records import FetchOrder, encode
-from scentline.streams.topics import EVIDENCE, FETCHES, OUTCOMES, PAGES, SIGHTINGS, partition_of
+from scentline.streams.published import Limit
+from scentline.streams.records import Decoder, FetchOrder, encode
+from scentline.streams.settings import Settings
+from scentline.streams.topics import EVIDENCE, FETCHES, OUTCOMES, PAGES, SIGHTINGS, Topic, partition_of
 from scentline.streams.transport.database import JournalMissingError
 from scentline.streams.transport.journal import Journal, UnknownTopicError
-from scentline_lab.synthetic.serve import synthetic_server
 from scentline_lab.synthetic.web import SyntheticWeb
-from tests.agents.commands import forked, last_line, printed
+from tests.agents.commands import Forked, forked, last_line, printed
 from tests.agents.shards import rows_of
+from tests.agents.test_cli_crawl import pages_of
+from tests.e2e.crawls import SIZE, each, exact, options, synthetic, write_labels, write_log
 from tests.patience import PATIENCE
 from tests.streams.test_one_batch import cut
 
-WEB = (5, 4, 60, 4)  # seed, sites, pages a site, topics
 #: Between two looks at what a crawl has written: each takes time of the crawl's own.
 LOOK_SECONDS = 0.05
-
-
-@pytest.fixture(scope="module")
-def proxy() -> Iterator[str]:
-    with synthetic_server(*WEB) as server:
-        yield server.url
 
 
 class Crawl:
     """The same command each time, on the same data."""
 
     def __init__(
-        self, directory: Path, proxy: str, policy: str, budget: int, options: Sequence[str] = ()
+        self, directory: Path, web: SyntheticWeb, proxy: str, given: Mapping[str, object], *more: str
     ) -> None:
-        web = SyntheticWeb(*WEB)
         self.directory = directory
         self.data = directory / "data"
-        self.policy = policy
-        self.budget = budget
-        self.options = options
-        log = directory / "access.log"
-        log.write_text("\n".join(web.access_log(users=20, accesses=400)) + "\n")
-        labels = directory / "labels.tsv"
-        labels.write_text("".join(f"{url}\t{category}\n" for url, category in web.labels()))
-        topics = sorted(web.facts().pages)
-        self.arguments = (
-            "crawl",
-            *(option for seed in web.seeds(2) for option in ("--seed", seed)),
-            *("--log", str(log), "--labels", str(labels), "--json"),
-            *("--budget", str(budget), "--policy", policy),
-            *(option for topic in topics[:2] for option in ("--predicate", f'{topic}=category("{topic}")')),
-            *("--set", f"fetch.proxy={proxy}", "--set", "fetch.delay_seconds=0"),
-        )
+        topics = sorted(web.facts().pages)[:2]
+        log = write_log(directory / "access.log", web, users=20, accesses=400)
+        labels = write_labels(directory / "labels.tsv", web)
+        self._settings = options({"fetch.delay_seconds": 0, "fetch.proxy": proxy} | dict(given))
+        self._command = [
+            "crawl", *each("--seed", web.seeds(2)), "--log", str(log), "--labels", str(labels), "--json", *more,
+            *each("--predicate", (f'{topic}=category("{topic}")' for topic in topics)),
+        ]  # fmt: skip
 
-    def finish(self, *arguments: str) -> dict[str, object]:
-        """Run a command to its end; return its last line of JSON."""
-        text = printed(self.directory, *self.words(*(arguments or self.arguments)))
-        found: dict[str, object] = last_line(text)
+    @property
+    def words(self) -> list[str]:
+        """The command."""
+        return [*self._command, "--data", str(self.data), *self._settings]
+
+    def finish(self) -> dict[str, Any]:
+        """Crawl to the end; return what the crawl came to."""
+        found: dict[str, Any] = last_line(printed(self.directory, *self.words))
         return found
 
-    def words(self, *arguments: str) -> list[str]:
-        """Return a command's arguments with those that are always the same."""
-        return [*arguments, "--data", str(self.data), *self.options]
+    def check(self, judged: int) -> None:
+        """Audit the crawl."""
+        exact(self.directory, "--data", str(self.data), *self._settings, judged=judged)
 
-    def written(self, topic: str) -> int:
+    def written(self, topic: Topic) -> int:
         """Return how many records a topic has had."""
         try:
             with Journal.open(self.data / "journal", read_only=True) as journal:
-                return sum(journal.end(topic, partition) for partition in range(journal.partitions(topic)))
+                return sum(journal.end(topic.name, part) for part in range(journal.partitions(topic.name)))
         except (JournalMissingError, UnknownTopicError):
             return 0
 
-    def kill_after(self, topic: str, records: int) -> bool:
-        """Start, and kill when a topic has that many new records; return whether it still ran then."""
-        before = self.written(topic)
+    def wait(self, run: Forked, topic: Topic, records: int) -> None:
+        """Wait until a topic has had so many records."""
         deadline = time.monotonic() + PATIENCE
-        with forked(self.directory, *self.words(*self.arguments)) as crawl:
-            while (running := crawl.process.is_alive()) and self.written(topic) < before + records:
-                assert time.monotonic() < deadline, f"no {records} new records in {topic}"
-                time.sleep(LOOK_SECONDS)
-            return running
+        while self.written(topic) < records:
+            assert run.process.is_alive(), f"it ended before it was killed: {run.err.read_text()}"
+            assert time.monotonic() < deadline, f"{topic.name} never has {records} records"
+            time.sleep(LOOK_SECONDS)
+
+    def kill_after(self, topic: Topic, records: int) -> None:
+        """Crawl, and kill the crawl when a topic has so many new records."""
+        before = self.written(topic)
+        with forked(self.directory, *self.words) as run:
+            self.wait(run, topic, before + records)
 
     def leave_orders(self, count: int) -> None:
         """Put orders into the log whose rows were not written: what a crash between the two leaves on Kafka."""
-        decode = msgspec.msgpack.Decoder(FrontierRow).decode
-        found = (decode(raw) for _, raw in rows_of(self.data, "frontier", b"p"))
-        rows = islice((row for row in found if isinstance(row, PageRow) and row.state == "candidate"), count)
+        rows = (row for row in pages_of(self.data) if row.state == "candidate")
         orders = [
             FetchOrder(
-                url=row.url,
-                order=row.attempts + 1,
-                predicate="none",
-                policy=self.policy,
-                explored=False,
-                probability=1.0,
-                priority=0.0,
-                depth=row.depth,
-                lease=time.time() + 120.0,
+                url=row.url, order=row.attempts + 1, predicate="none", policy="pagerank", explored=False,
+                probability=1.0, priority=0.0, depth=row.depth, lease=time.time() + 120.0,
             )
-            for row in rows
-        ]
+            for row in islice(rows, count)
+        ]  # fmt: skip
         assert len(orders) == count
         with Journal.open(self.data / "journal") as journal:
             partitions = journal.partitions(FETCHES.name)
@@ -114,56 +104,105 @@ class Crawl:
             journal.append_all(entries, time.time())
 
 
-def kill_again_and_again(crawl: Crawl, kills: int, random: Random) -> None:
-    topics = {SIGHTINGS: 40, EVIDENCE: 20, FETCHES: 20, PAGES: 20, OUTCOMES: 20}
-    assert crawl.kill_after(SIGHTINGS.name, 3), "it ended before it was killed"  # while it reads the log
-    for _ in range(kills - 1):
-        topic = random.choice(list(topics))
-        assert crawl.kill_after(topic.name, random.randint(1, topics[topic])), "it ended before it was killed"
-    assert crawl.finish()["fetched"] == crawl.budget
-    check(crawl)
-
-
-def check(crawl: Crawl) -> None:
-    report = crawl.finish("audit", "--json")
-    assert report["rows"]
-    found = {name: report[name] for name in ("judged", "judged_twice", "lost", "differences")}
-    assert found == {
-        "judged": crawl.budget,
-        "judged_twice": 0,
-        "lost": 0,
-        "differences": 0,
-    }
-
-
 @pytest.mark.parametrize(
-    ("policy", "budget", "kills", "partitions"), [("learned", 120, 4, 1), ("combined", 100, 3, 3)]
+    "given",
+    [
+        {"frontier.policy": "combined", "streams.partitions": 3, "frontier.depth": "auto"},
+        {"frontier.ordering": "behaviour-fetch", "frontier.visited_patterns_only": "true"},
+    ],
+    ids=str,
 )
 def test_a_crawl_that_is_killed_again_and_again_counts_every_page_and_access_once(
-    tmp_path: Path, proxy: str, policy: str, budget: int, kills: int, partitions: int
+    tmp_path: Path, web: SyntheticWeb, proxy: str, given: Mapping[str, object]
 ) -> None:
-    crawl = Crawl(tmp_path, proxy, policy, budget, ("--set", f"streams.partitions={partitions}"))
-    kill_again_and_again(crawl, kills, Random(partitions))
+    crawl, random, budget = Crawl(tmp_path, web, proxy, given, "--budget", "60"), Random(len(given)), 60
+    crawl.kill_after(SIGHTINGS, 3)  # while it reads the log
+    for _ in range(2):
+        crawl.kill_after(random.choice((EVIDENCE, FETCHES, PAGES, OUTCOMES)), random.randint(1, 20))
+    assert crawl.finish()["fetched"] == budget
+    crawl.check(budget)
+    if "frontier.depth" in given:
+        found = (msgspec.msgpack.decode(raw, type=FrontierRow) for _, raw in depth_rows(crawl.data))
+        depths = [row for row in found if isinstance(row, DepthRow)]
+        assert sum(sum(row.growth.pages) for row in depths) == budget
+        assert sum(row.sessions for row in depths) > len(depths) > 1
 
 
-def test_a_crawl_whose_machine_loses_power_again_and_again_counts_every_page_and_access_once(
-    tmp_path: Path, proxy: str
+def depth_rows(data: Path) -> list[tuple[bytes, bytes]]:
+    return rows_of(data, "frontier", DEPTH_PREFIX)
+
+
+def test_a_crawl_among_dead_links_whose_machine_loses_power_again_and_again_counts_each_request_once(
+    tmp_path: Path,
 ) -> None:
-    crawl, random = Crawl(tmp_path, proxy, "learned", 120), Random(7)
-    for topic in (SIGHTINGS, OUTCOMES, EVIDENCE, PAGES):
-        assert crawl.kill_after(topic.name, random.randint(3, 30)), "it ended before it was killed"
-        before = crawl.written(topic.name)
-        cut(crawl.data / "journal", random.randint(100, 999))
-        assert crawl.written(topic.name) <= before
-    assert crawl.finish()["fetched"] == crawl.budget
-    check(crawl)
+    random, requests, dead = Random(7), 160, SyntheticWeb(*SIZE, dead=0.3)
+    with synthetic(dead) as served:
+        learned = {"frontier.policy": "learned"}
+        crawl = Crawl(tmp_path, dead, served.origin, learned, "--requests", str(requests))
+        for topic in (SIGHTINGS, OUTCOMES, EVIDENCE, PAGES):
+            crawl.kill_after(topic, random.randint(3, 25))
+            before = crawl.written(topic)
+            cut(crawl.data / "journal", random.randint(100, 999))
+            assert crawl.written(topic) <= before
+        found = crawl.finish()
+    assert found["requests"] == requests
+    assert requests - found["fetched"] > 10
+    crawl.check(found["fetched"])
 
 
 def test_orders_that_a_crash_left_without_their_rows_are_answered_and_counted_once(
-    tmp_path: Path, proxy: str
+    tmp_path: Path, web: SyntheticWeb, proxy: str
 ) -> None:
-    crawl = Crawl(tmp_path, proxy, "linkage", 60)
-    assert crawl.kill_after(OUTCOMES.name, 20)
+    crawl = Crawl(tmp_path, web, proxy, {"frontier.ordering": "pagerank"}, "--budget", "100")
+    crawl.kill_after(OUTCOMES, 20)
     crawl.leave_orders(15)
-    assert crawl.finish()["fetched"] == crawl.budget
-    check(crawl)
+    assert crawl.finish()["fetched"] == 100
+    crawl.check(100)
+
+
+# steered
+
+
+def hosts_ordered(data: Path, after: int) -> list[str]:
+    """Return the hosts of the orders that followed the first ones."""
+    decode = Decoder[FetchOrder](FetchOrder)
+    with Journal.open(data / "journal", read_only=True) as journal:
+        entries = journal.read(FETCHES.name, 0, after, 1_000)
+    return [host(decode(entry.value or b"").url) for entry in entries]
+
+
+def test_what_was_asked_of_a_crawl_holds_after_it_was_killed(
+    tmp_path: Path, web: SyntheticWeb, proxy: str
+) -> None:
+    site, setting, steered, more = host(web.seeds(1)[0]), 400, 60, 75
+    crawl = Crawl(tmp_path, web, proxy, {"fetch.delay_seconds": 0.02}, "--budget", str(setting))
+    settings = Settings(data=crawl.data)
+
+    def ask(*requests: Request) -> int:
+        """Have requests carried out; return how many orders there were when the last one was."""
+        for request in requests:
+            assert submit(settings, request)
+        return crawl.written(FETCHES)
+
+    with forked(tmp_path, *crawl.words) as run:
+        crawl.wait(run, OUTCOMES, 10)
+        paused = ask(Budget(pages=steered), Exclude(f"http://{site}/"), Pause(), Resume(), Pause())
+        assert ask(Delay("a.test", 2.0)) == paused
+    with forked(tmp_path, *crawl.words) as run:
+        assert ask(Delay("a.test", 0.0)) == paused
+        deadline = time.monotonic() + PATIENCE
+        while not (run.err.exists() and "; paused" in run.err.read_text()):
+            assert run.process.is_alive() and time.monotonic() < deadline, "it does not say that it is paused"
+            time.sleep(LOOK_SECONDS)
+        assert crawl.written(FETCHES) == paused
+        ask(Resume())
+        run.process.join(PATIENCE)
+    crawl.check(steered)
+    assert site not in hosts_ordered(crawl.data, paused)
+    [exclusion, limit] = sorted(known_steering(settings).in_force, key=lambda each: isinstance(each, Limit))
+    assert isinstance(limit, Limit)
+    assert (limit.most, limit.setting) == (steered, setting)
+    before = ask(Include(exclusion.name), Budget(pages=more))
+    assert crawl.finish()["fetched"] == more
+    assert site in hosts_ordered(crawl.data, before)
+    crawl.check(more)

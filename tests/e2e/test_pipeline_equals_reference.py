@@ -1,7 +1,7 @@
 """A real crawl, every agent running, counts what a recount of the same pages, requests and accesses finds."""
 
 import asyncio
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from itertools import islice
 from pathlib import Path
 from typing import Any, cast
@@ -19,7 +19,7 @@ from scentline.agents.observe.logfile import LogFile
 from scentline.agents.observe.observer import Observer
 from scentline.agents.offline.process import ServerProcess
 from scentline.agents.operate.audit.audit import audit, failed_requests, judged_page
-from scentline.agents.operate.inspect.record import accesses, entries, outcomes, read_ledger
+from scentline.agents.operate.inspect.record import accesses, entries, read_ledger
 from scentline.models.crowd.trace import Step, Trace
 from scentline.models.interest.features import BASE, split
 from scentline.models.ledger import INT32, Ledger, Slots
@@ -29,17 +29,17 @@ from scentline.streams.records import Decoder, Interests
 from scentline.streams.settings import Settings
 from scentline.streams.topics import INTERESTS
 from scentline.streams.transport.journal import Journal
-from scentline_lab.synthetic.serve import synthetic_server
 from scentline_lab.synthetic.web import SyntheticWeb
 from tests.agents.cells import cells_of
 from tests.agents.encoders import write_words
 from tests.agents.shards import put, table
+from tests.agents.test_cli_crawl import outcomes_of
+from tests.e2e.crawls import write_labels, write_log
 from tests.patience import PATIENCE
 from tests.reference.counts import Counts, plain
 from tests.shared import shared
 
-WEB = (3, 4, 60, 4)  # seed, sites, pages a site, topics
-BUDGET = 150
+BUDGET = 100
 #: Lines of the real log.
 LINES = 3_000
 #: Kinds of features that a crawl of pages and a log must have come across.
@@ -47,51 +47,24 @@ KINDS = {
     "linkage": {"base", "word", "token", "link"},
     "combined": {"base", "word", "token", "link", "user", "signature", "region"},
     "learned": {
-        "base",
-        "link",
-        "user",
-        "region",
-        "page word",
-        "anchor",
-        "context",
-        "heading",
-        "URL word",
-        "prefix",
+        "base", "link", "user", "region", "page word", "anchor", "context", "heading", "URL word", "prefix",
     },
-}
-
-
-@pytest.fixture(scope="module")
-def proxy() -> Iterator[str]:
-    with synthetic_server(*WEB) as server:
-        yield server.url
+}  # fmt: skip
 
 
 def settings_of(
     data: Path, proxy: str, labels: Path, predicates: dict[str, str], partitions: int, policy: str = "linkage"
 ) -> Settings:
-    return Settings.model_validate(
-        {
-            "data": data,
-            "predicates": predicates,
-            "streams": {"partitions": partitions},
-            "fetch": {"proxy": proxy, "delay_seconds": 0.0},
-            "judge": {"labels": str(labels)},
-            "frontier": {
-                "policy": policy,
-                "budget": BUDGET,
-                "parents": 3,
-                "visitors": 5,
-                "together": 16,
-                "explore": 0.1,
-            },
-        }
-    )
-
-
-def write_labels(path: Path, labels: Iterable[tuple[str, str]]) -> Path:
-    path.write_text("".join(f"{url}\t{category}\n" for url, category in labels))
-    return path
+    return Settings.model_validate({
+        "data": data,
+        "predicates": predicates,
+        "streams": {"partitions": partitions},
+        "fetch": {"proxy": proxy, "delay_seconds": 0.0},
+        "judge": {"labels": str(labels)},
+        "frontier": {
+            "policy": policy, "budget": BUDGET, "parents": 3, "visitors": 5, "together": 16, "explore": 0.1,
+        },
+    })  # fmt: skip
 
 
 def crawl(settings: Settings, seeds: list[str], logs: list[str]) -> int:
@@ -108,8 +81,7 @@ def crawl(settings: Settings, seeds: list[str], logs: list[str]) -> int:
 
 
 def judged_pages(settings: Settings) -> list[Outcome]:
-    with Journal.open(settings.data / "journal", read_only=True) as journal:
-        return list(outcomes(journal))
+    return outcomes_of(settings.data)
 
 
 def learned(settings: Settings) -> dict[str, dict[str, tuple[int, int]]]:
@@ -183,31 +155,18 @@ def check(settings: Settings, judged: int) -> None:
     assert (report.judged, report.behind) == (judged, 0)
 
 
-@pytest.mark.parametrize(
-    ("policy", "partitions", "meanings"),
-    [
-        ("linkage", 1, False),
-        ("linkage", 3, False),
-        ("combined", 1, False),
-        ("combined", 3, False),
-        ("learned", 1, False),
-        ("learned", 3, False),
-        ("learned", 3, True),
-    ],
-)
+@pytest.mark.parametrize(("policy", "meanings"), [("linkage", False), ("combined", False), ("learned", True)])
 def test_the_learners_counts_are_those_of_the_reference(
-    tmp_path: Path, proxy: str, policy: str, partitions: int, meanings: bool
+    tmp_path: Path, web: SyntheticWeb, proxy: str, policy: str, meanings: bool
 ) -> None:
-    web = SyntheticWeb(*WEB)
     topics = sorted(web.facts().pages)
     predicates = {
         "first": f'category("{topics[0]}")',
         "second": f'category("{topics[1]}") or category("{topics[2]}")',
     }
-    log = tmp_path / "access.log"
-    log.write_text("\n".join(web.access_log(users=20, accesses=300)) + "\n")
-    labels = write_labels(tmp_path / "labels.tsv", web.labels())
-    settings = settings_of(tmp_path / "data", proxy, labels, predicates, partitions, policy)
+    log = write_log(tmp_path / "access.log", web, users=20, accesses=300)
+    labels = write_labels(tmp_path / "labels.tsv", web)
+    settings = settings_of(tmp_path / "data", proxy, labels, predicates, 3, policy)
     if meanings:
         table = write_words(tmp_path / "words.table", (url for url, _ in web.labels()))
         learn = settings.learn.model_copy(update={"semantic": str(table)})
@@ -216,9 +175,10 @@ def test_the_learners_counts_are_those_of_the_reference(
     check(settings, BUDGET)
 
 
-def test_the_audit_finds_what_was_changed_in_a_table_and_only_that(tmp_path: Path, proxy: str) -> None:
-    web = SyntheticWeb(*WEB)
-    labels = write_labels(tmp_path / "labels.tsv", web.labels())
+def test_the_audit_finds_what_was_changed_in_a_table_and_only_that(
+    tmp_path: Path, web: SyntheticWeb, proxy: str
+) -> None:
+    labels = write_labels(tmp_path / "labels.tsv", web)
     settings = settings_of(tmp_path / "data", proxy, labels, {"menu": 'title("*")'}, partitions=1)
     crawl(settings, web.seeds(1), [])
     assert audit(settings).clean

@@ -1,81 +1,69 @@
-"""A whole crawl of servers on loopback, seen from their side: one at a time, and what sitemaps list."""
+"""Whole crawls of servers on loopback, seen from their side: one at a time, what sitemaps list, and kill -9."""
 
 import asyncio
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from random import Random
 
-from scentline.agents.crawl.run import run_crawl
-from scentline.agents.observe.observer import Observer
-from scentline.agents.operate.inspect.record import outcomes
-from scentline.streams.settings import Settings
-from scentline.streams.transport.journal import Journal
-from tests.agents.loopback import Request, Server, response, serving
-from tests.patience import PATIENCE
+import pytest
+
+from tests.agents.commands import printed
+from tests.agents.test_cli_crawl import outcomes_of
+from tests.e2e.crawls import each, options
+from tests.webs.serving import Exchange, serving
+from tests.webs.watched import check, crawled
 
 NAMES = ("a.localhost", "b.localhost", "c.localhost", "127.0.0.1", "localhost")
 
 
-@dataclass
 class Site:
     """A server of many names: each has a few pages, a robots.txt, and a sitemap that lists others."""
 
-    slow: float = 0.0
-    robots: str = ""
-    at_once: int = 0
-    most: int = 0
+    def __init__(self) -> None:
+        self.at_once = self.most = 0
 
-    async def answer(self, request: Request, writer: asyncio.StreamWriter) -> None:
+    async def answer(self, exchange: Exchange) -> None:
         self.at_once += 1
         self.most = max(self.most, self.at_once)
-        await asyncio.sleep(self.slow)
+        await asyncio.sleep(0.02)
         self.at_once -= 1
-        origin = f"http://{request.headers['host']}"
-        if request.target == "/robots.txt":
-            writer.write(response(self.robots.format(origin=origin).encode(), content_type="text/plain"))
-        elif request.target == "/map.xml":
-            listed = "".join(f"<url><loc>{origin}/listed{number}</loc></url>" for number in range(3))
-            writer.write(response(f"<urlset>{listed}</urlset>".encode(), content_type="application/xml"))
+        origin = f"http://{exchange.headers['host']}"
+        listed = "".join(f"<url><loc>{origin}/listed{number}</loc></url>" for number in range(3))
+        if exchange.target == "/robots.txt":
+            exchange.send(200, f"Sitemap: {origin}/map.xml\nUser-agent: *\nDisallow: /listed2".encode())
+        elif exchange.target == "/map.xml":
+            exchange.send(200, f"<urlset>{listed}</urlset>".encode(), "application/xml")
         else:
-            writer.write(response(b"<title>A page</title><a href='/1'>one</a><a href='/2'>two</a>"))
+            exchange.send(200, b"<title>A page</title><a href='/1'>one</a><a href='/2'>two</a>")
 
 
-def crawl(data: Path, site: Site, names: Iterable[str], **fetch: Any) -> tuple[set[str], Server]:
-    """Crawl a site from the front pages of its names; return the URLs judged, and what its server saw."""
-
-    async def run() -> Server:
-        async with serving(site.answer) as server, asyncio.timeout(PATIENCE):
-            given = {"allow": ("127.0.0.1", "::1", "localhost", *NAMES), **fetch}
-            values = {"data": data, "predicates": {"p": '"page"'}, "fetch": given}
-            settings = Settings.model_validate(values | {"frontier": {"policy": "breadth-first"}})
-            seeds = [f"http://{name}:{server.port}/" for name in names]
-            await run_crawl(settings, Observer(settings.observe, b"key"), seeds, [], lambda *_: None)
-        return server
-
-    server = asyncio.run(run())
-    with Journal.open(data / "journal", read_only=True) as journal:
-        return {page.url.replace(f":{server.port}", "") for page in outcomes(journal)}, server
-
-
-def test_many_names_on_one_address_are_asked_as_one(tmp_path: Path) -> None:
-    site = Site(slow=0.02)
-    judged, server = crawl(tmp_path / "data", site, NAMES, delay_seconds=0.1)
-    assert judged == {f"http://{name}/{path}" for name in NAMES for path in ("", "1", "2")}
-    assert len(server.requests) == 4 * len(NAMES), "robots.txt and three pages of each"
+@pytest.mark.parametrize(
+    ("names", "sitemaps", "judged", "asked"),
+    [
+        # Sitemaps are left alone unless the operator wants them: robots.txt and three pages of each name.
+        (NAMES, False, ("", "1", "2"), 4 * len(NAMES)),
+        (["127.0.0.1"], True, ("", "1", "2", "listed0", "listed1"), 7),
+    ],
+    ids=["many names of one address", "sitemaps"],
+)
+def test_one_server_is_asked_one_thing_at_a_time(
+    tmp_path: Path, names: Sequence[str], sitemaps: bool, judged: Sequence[str], asked: int
+) -> None:
+    site = Site()
+    given = {
+        "fetch.allow": ",".join(("::1", *NAMES)), "fetch.sitemaps": sitemaps, "fetch.delay_seconds": 0.05,
+        "frontier.policy": "breadth-first",
+    }  # fmt: skip
+    with serving(site.answer) as served:
+        seeds = each("--seed", (f"http://{name}:{served.port}/" for name in names))
+        printed(tmp_path, "crawl", *seeds, "--predicate", 'p="page"', *options(given))
+    found = {page.url.replace(f":{served.port}", "") for page in outcomes_of(tmp_path / "scentline-data")}
+    assert found == {f"http://{name}/{path}" for name in names for path in judged}
+    assert len(served.asked) == asked
+    assert served.targets().count("/map.xml") == sitemaps
     assert site.most == 1
 
 
-def test_the_pages_that_a_sitemap_lists_are_crawled(tmp_path: Path) -> None:
-    site = Site(robots="Sitemap: {origin}/map.xml\nUser-agent: *\nDisallow: /listed2")
-    judged, server = crawl(tmp_path / "data", site, ["127.0.0.1"], delay_seconds=0.05, sitemaps=True)
-    assert judged == {f"http://127.0.0.1/{path}" for path in ("", "1", "2", "listed0", "listed1")}
-    assert server.targets().count("/map.xml") == 1
-    assert site.most == 1
-
-
-def test_sitemaps_are_left_alone_unless_the_operator_wants_them(tmp_path: Path) -> None:
-    site = Site(robots="Sitemap: {origin}/map.xml")
-    judged, server = crawl(tmp_path / "data", site, ["127.0.0.1"], delay_seconds=0.0)
-    assert judged == {f"http://127.0.0.1/{path}" for path in ("", "1", "2")}
-    assert "/map.xml" not in server.targets()
+@pytest.mark.slow
+def test_no_host_is_asked_before_its_time_by_a_crawl_that_is_killed(tmp_path: Path) -> None:
+    check(crawled(tmp_path, ("--data", "data"), Random(1)))

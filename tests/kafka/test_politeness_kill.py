@@ -10,8 +10,7 @@ from tests.webs.watched import check, crawled
 def test_no_host_is_asked_before_its_time_by_a_crawl_that_is_killed(tmp_path: Path, empty_kafka: str) -> None:
     printed(tmp_path, "topics", "create", "--partitions", "2", "--broker", empty_kafka)
     options = ("--data", "data", "--broker", empty_kafka, "--set", "kafka.session_seconds=3")
-    watched, kills = crawled(
+    watched = crawled(
         tmp_path, (*options, "--set", "kafka.heartbeat_seconds=0.5", "--set", "observe.user_key=k"), Random(2)
     )
-    assert kills > 3
     check(watched)

@@ -7,7 +7,7 @@ from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tests.rubbish.crawling import crawl
+from tests.rubbish.crawling import crawl_at_random
 
 
 def main() -> None:
@@ -19,10 +19,10 @@ def main() -> None:
             break
         with TemporaryDirectory() as directory:
             try:
-                crawl(seed, Path(directory))
+                crawl_at_random(seed, Path(directory))
             except Exception:
                 traceback.print_exc()
-                print(f"fuzz: crawl: seed {seed} went wrong; give it to test_random_web.py to see it again")
+                print(f"fuzz: crawl: seed {seed} went wrong; give it to test_hostile_site.py to see it again")
                 wrong.append(seed)
     print(f"fuzz: crawl: {seed - 4} webs crawled, {len(wrong)} of them wrong")
     raise SystemExit(bool(wrong))

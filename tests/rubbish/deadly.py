@@ -49,8 +49,6 @@ def judge(page: Page) -> list[str]:
             sys.stdout.write("print")
         case "environment":
             return [name for name in os.environ if name.startswith("SCENTLINE")] or ["None"]
-        case "deep":
-            return [str(sys.getrecursionlimit()) * 100_000]
     return ["Told"]
 
 

@@ -1,5 +1,6 @@
-"""Running the scentline command with limits, and with its own peak memory told at its end."""
+"""Running the scentline command with limits; it tells its peak memory, and its event loop's longest turn."""
 
+import re
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -18,6 +19,24 @@ def tell():
     status = pathlib.Path("/proc/self/status").read_text()
     pathlib.Path("memory.txt").write_text(re.search("VmHWM:[^0-9]*([0-9]+)", status)[1])
 atexit.register(tell)
+"""
+#: Seconds of its thread's own processor time that one turn of the loop may take, however busy the machine is.
+LONGEST = 0.5
+#: Python to run before a command: what takes longest is told at the end, and what is left open is a traceback
+#: there. A turn that imports is the start's.
+TELLS_STALLS = """\
+import asyncio.events, atexit, sys, time, warnings
+warnings.simplefilter("error", ResourceWarning)
+turn, longest = asyncio.events.Handle._run, [0.0, ""]
+def timed(handle):
+    begun, known = time.thread_time(), len(sys.modules)
+    task = getattr(getattr(handle._callback, "__self__", None), "get_coro", lambda: handle)()
+    turn(handle)
+    taken = time.thread_time() - begun
+    if taken > longest[0] and len(sys.modules) == known:
+        longest[:] = taken, repr(task)
+asyncio.events.Handle._run = timed
+atexit.register(lambda: print("longest turn:", *longest, file=sys.stderr))
 """
 _MAIN = "from scentline.agents.cli import main; main()"
 
@@ -58,3 +77,10 @@ def complaint(ended: Ended) -> str:
     line = ended.err.rstrip("\n").rpartition("\n")[2]
     assert line.startswith("scentline: error: ")
     return line.removeprefix("scentline: error: ")
+
+
+def longest_turn(said: str) -> tuple[float, str]:
+    """Return the seconds of the longest turn, and what took them, from a command's standard error."""
+    found = re.search(r"^longest turn: (\S+) (.*)$", said, re.MULTILINE)
+    assert found is not None, said
+    return float(found[1]), found[2]

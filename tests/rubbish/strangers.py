@@ -25,31 +25,12 @@ SECONDS = PATIENCE + NUMBER / 50
 #: Messages that are sent at once.
 _BATCH = 500
 _URLS = (
-    "",
-    "x",
-    "http://",
-    "//",
-    "http://u:p@a.test/",
-    "ftp://a.test/",
-    "http://a.test",
-    "\ud7ff",
-    "a" * 5_000,
-)
+    "", "x", "http://", "//", "http://u:p@a.test/", "ftp://a.test/", "http://a.test", "\ud7ff", "a" * 5_000,
+)  # fmt: skip
 _TIMES = (math.nan, math.inf, -math.inf, 1e300, -1e300, 253402300800.0)
 _VALUES: tuple[Any, ...] = (
-    None,
-    True,
-    -1,
-    2**63,
-    math.nan,
-    "",
-    "x" * 3_000,
-    b"\xff" * 99,
-    [],
-    {},
-    [[[[]]]],
-    {"a": {"b": 1}},
-)
+    None, True, -1, 2**63, math.nan, "", "x" * 3_000, b"\xff" * 99, [], {}, [[[[]]]], {"a": {"b": 1}},
+)  # fmt: skip
 _DEEP = b"\x91" * 20_000 + b"\x90"
 
 

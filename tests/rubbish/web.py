@@ -3,28 +3,23 @@
 What is answered depends on the seed, the host and the path alone.
 """
 
-import asyncio
 import re
 import zlib
-from collections.abc import AsyncIterator, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import product
 from random import Random
-from threading import Event, Thread
-from urllib.parse import urlsplit
 
 from bench.fuzz.corpus import small
 from bench.fuzz.mutators import MUTATORS
+from tests.webs.serving import Exchange, serving
 
 #: The network that a crawl without a proxy has to allow.
 NETWORK = "127.0.2.0/24"
 GOOD_HOSTS, GOOD_PAGES, BAD_HOSTS = 3, 24, 40
 #: Bytes of an input that is mutated.
 _MOST = 8_192
-_WORDS = tuple(
-    f"{first}{second}"
-    for first in ("ba", "de", "ki", "lo", "mu", "ra")
-    for second in ("lan", "ter", "nos", "vig")
-)
+_WORDS = tuple(map("".join, product(("ba", "de", "ki", "lo", "mu", "ra"), ("lan", "ter", "nos", "vig"))))
 #: What is no page to be asked for, or none that answers.
 _ODD = (
     "javascript:alert(1)", "mailto:a@b.test", "data:text/html,x", "//", "http://", "http://:80/", "http://[::1/",
@@ -63,14 +58,24 @@ class Web:
         self._numbers = {self._name(number): number for number in range(GOOD_HOSTS + BAD_HOSTS)}
         self._paths = {f"/{_WORDS[number]}/": number for number in range(GOOD_PAGES)}
 
-    def addresses(self) -> list[str]:
-        """Return where to listen."""
-        return ["127.0.0.1"] if self.proxied else list(self._numbers)
-
     @property
     def good(self) -> list[str]:
         """The URLs of the good pages; all are reached from the first."""
         return [f"{self._origin(number % GOOD_HOSTS)}{path}" for path, number in self._paths.items()]
+
+    @contextmanager
+    def served(self) -> Iterator[None]:
+        """Serve the web, each answer in pieces and to the end of its connection."""
+
+        async def answer(exchange: Exchange) -> None:
+            found = self.answer(exchange.host if self.proxied else exchange.address, exchange.path)
+            for start in range(0, len(found), 5_000):
+                await exchange.write(found[start : start + 5_000])
+            exchange.finish()
+
+        with serving(answer, *(("127.0.0.1",) if self.proxied else self._numbers)) as served:
+            self.port = served.port
+            yield
 
     def answer(self, host: str, path: str) -> bytes:
         """Return the bytes that answer a request for a path of a host."""
@@ -110,9 +115,7 @@ class Web:
                 whole = _head(random.choice(_REASONS), f"{head}Transfer-Encoding: chunked\r\n") + chunks
                 return whole + b"0\r\nTrailer: x\r\n\r\n"
             case 1:
-                packed = (
-                    zlib.compress(body, wbits=31) if len(body) < 4000 else zlib.compress(body[:4000], wbits=31)
-                )
+                packed = zlib.compress(body[:4000], wbits=31)
                 return _response(random.choice(_REASONS), packed, f"{head}Content-Encoding: gzip\r\n")
             case 2:
                 return _head(random.choice(_REASONS), head) + body  # to the end of the connection
@@ -130,15 +133,9 @@ class Web:
         whole = _response(b"200 OK", body)
         leads = random.choice([*self.good, *_ODD, self._rubbish(random)]).replace("\0", "")
         statuses = (
-            b"404 N\xe3o",
-            b"503 Busy",
-            b"429 Slow",
-            b"999 Much",
-            b"204 No",
-            b"206 Part",
-            b"304 Same",
+            b"404 N\xe3o", b"503 Busy", b"429 Slow", b"999 Much", b"204 No", b"206 Part", b"304 Same",
             b"101 Up",
-        )
+        )  # fmt: skip
         codings = ("gzip", "deflate", "br", "x, gzip")
         return random.choice((
             self._mutated("http", random), self._mutated("http", random), whole,
@@ -163,66 +160,3 @@ def _response(status: bytes, body: bytes, headers: str = "") -> bytes:
 
 def _chunk(piece: bytes) -> bytes:
     return f"{len(piece):x};a=b\r\n".encode() + piece + b"\r\n"
-
-
-@contextmanager
-def serving(web: Web) -> Iterator[Web]:
-    """Serve a web from a thread, for a crawl in another process."""
-    ready, over = Event(), Event()
-
-    async def serve() -> None:
-        async with _listening(web):
-            ready.set()
-            await asyncio.to_thread(over.wait)
-
-    thread = Thread(target=lambda: asyncio.run(serve()))
-    thread.start()
-    try:
-        ready.wait()
-        yield web
-    finally:
-        over.set()
-        thread.join()
-
-
-@asynccontextmanager
-async def _listening(web: Web) -> AsyncIterator[None]:
-    tasks: set[asyncio.Task[None]] = set()
-
-    async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        tasks.add(task)
-        task.add_done_callback(tasks.discard)
-        try:
-            await _converse(web, reader, writer)
-        except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, ConnectionError):
-            pass
-        finally:
-            writer.close()
-
-    async with AsyncExitStack() as servers:
-        for address in web.addresses():
-            server = await asyncio.start_server(connected, address, web.port)
-            servers.callback(server.close)
-            web.port = server.sockets[0].getsockname()[1]
-        yield
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-
-
-async def _converse(web: Web, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Answer one request, in pieces, and end the connection."""
-    head = await reader.readuntil(b"\r\n\r\n")
-    target = head.split(b" ", 2)[1].decode("latin-1")
-    if web.proxied:
-        parts = urlsplit(target)
-        host, path = parts.hostname or "", parts.path
-    else:
-        host, path = writer.get_extra_info("sockname")[0], target.partition("?")[0]
-    answer = web.answer(host, path)
-    for start in range(0, len(answer), 5_000):
-        writer.write(answer[start : start + 5_000])
-        await writer.drain()
-        await asyncio.sleep(0)

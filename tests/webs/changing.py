@@ -5,19 +5,16 @@ Every answer has a date, a number of visitors and the same navigation in it, so 
 some pages have versions and are asked for another one only.
 """
 
-import sys
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from email.message import Message
 from email.utils import formatdate
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from scentline.models.words import words
+from tests.webs.serving import Exchange, serving
 
 HOSTS = ("127.0.0.1", "localhost", "a.localhost")
 #: Predicates and what they look for; a page says one of the words, or none.
@@ -55,10 +52,9 @@ Script = Mapping[str, Mapping[float, Look]]
 
 
 class Asked(NamedTuple):
-    """A request: when it came by the web's clock and by ours, for which page, and how it was answered."""
+    """A request: when it came by the web's clock, for which page, and how it was answered."""
 
     at: float
-    time: float
     name: str
     status: int
 
@@ -73,10 +69,6 @@ class Running:
     def __call__(self) -> float:
         return (time.time() - self._begun) * self._speed
 
-    def ours(self, at: float) -> float:
-        """Return when it is so late by our clock."""
-        return self._begun + at / self._speed
-
 
 @dataclass
 class Changing:
@@ -86,10 +78,7 @@ class Changing:
     clock: Callable[[], float]
     port: int = 0
     asked: list[Asked] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self._lock = threading.Lock()
-        self._missed: Counter[tuple[str, float]] = Counter()
+    _missed: Counter[tuple[str, float]] = field(default_factory=Counter)
 
     def url(self, name: str) -> str:
         """Return the URL of a page."""
@@ -132,32 +121,31 @@ class Changing:
 
     # what is served
 
-    def answer(self, name: str, headers: Message) -> tuple[int, dict[str, str], bytes]:
-        """Return status, headers and body, and note what was asked for."""
-        with self._lock:
-            at = self.clock()
-            status, given, body = self._answer(name, headers, at)
-            self.asked.append(Asked(at, time.time(), name, status))
-            return status, given, body
+    async def answer(self, exchange: Exchange) -> None:
+        """Answer, and note what was asked for."""
+        at, name = self.clock(), f"{HOSTS.index(exchange.host)}{exchange.path}"
+        self._answer(exchange, name, at)
+        self.asked.append(Asked(at, name, exchange.status))
 
-    def _answer(self, name: str, headers: Message, at: float) -> tuple[int, dict[str, str], bytes]:
-        if name.endswith("/robots.txt"):
-            return 200, {"Content-Type": "text/plain"}, b""
+    def _answer(self, exchange: Exchange, name: str, at: float) -> None:
         since, look = self.since(name, at), self.look(name, at)
-        if since is None or self._missed[name, since] < look.missing:
+        if exchange.path == "/robots.txt":
+            exchange.send(200, kind="text/plain")
+        elif since is None or self._missed[name, since] < look.missing:
             self._missed[name, since or 0.0] += 1
-            return 404, {}, b""
-        if look.to:
-            return 301, {"Location": self.url(look.to)}, b""
-        if look.status != 200:
-            return look.status, {}, b""
-        version = {"etag": f'"{since}"', "last-modified": formatdate(START + since, usegmt=True), "": ""}[
-            look.versioned
-        ]
-        given: dict[str, str] = {look.versioned: version} if version else {}
-        if version and version in (headers.get("If-None-Match"), headers.get("If-Modified-Since")):
-            return 304, given, b""
-        return 200, {"Content-Type": "text/html", **given}, self._page(name, look, at)
+            exchange.send(404)
+        elif look.to:
+            exchange.send(301, Location=self.url(look.to))
+        elif look.status != 200:
+            exchange.send(look.status)
+        else:
+            versions = {"etag": f'"{since}"', "last-modified": formatdate(START + since, usegmt=True)}
+            given = {look.versioned: versions[look.versioned]} if look.versioned else {}
+            known = {exchange.headers.get(field) for field in ("if-none-match", "if-modified-since")}
+            if known & set(given.values()):
+                exchange.send(304, b"", **given)
+            else:
+                exchange.send(200, self._page(name, look, at), **given)
 
     def _page(self, name: str, look: Look, at: float) -> bytes:
         robots = '<meta name="robots" content="noindex">' if look.noindex else ""
@@ -169,43 +157,12 @@ class Changing:
         ).encode()
 
 
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-
-    def handle_error(self, *request: Any) -> None:
-        """Say what failed, but for connections of crawls that were killed."""
-        if not isinstance(sys.exception(), ConnectionError):
-            super().handle_error(*request)
-
-
 @contextmanager
-def serving(web: Changing) -> Iterator[None]:
-    """Serve a web on the loopback interface."""
-
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def do_GET(self) -> None:
-            host = (self.headers["Host"] or "").partition(":")[0]
-            status, headers, body = web.answer(f"{HOSTS.index(host)}{self.path}", self.headers)
-            self.send_response(status)
-            for name, value in (*headers.items(), ("Content-Length", str(len(body)))):
-                self.send_header(name, value)
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    with _Server(("127.0.0.1", 0), Handler) as server:
-        web.port = server.server_port
-        thread = threading.Thread(target=server.serve_forever, args=(0.05,))
-        thread.start()
-        try:
-            yield
-        finally:
-            server.shutdown()
-            thread.join()
+def changing(web: Changing) -> Iterator[None]:
+    """Serve a web."""
+    with serving(web.answer) as served:
+        web.port = served.port
+        yield
 
 
 #: The last of the times at which something changes in `web`: 0, 1, 2 and 3.

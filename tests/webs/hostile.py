@@ -3,13 +3,14 @@
 Every payload sets ``globalThis.hit`` where it is run, so that a page can be asked whether one was.
 """
 
-import threading
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import ExitStack
 from html import escape
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Self
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
+
+from tests.webs.serving import Exchange, serving
 
 SCRIPT = "<script>globalThis.hit=1</script>"
 IMAGE = '"><img src=x onerror="globalThis.hit=2">'
@@ -69,53 +70,23 @@ class HostileWeb:
 
     def __init__(self) -> None:
         self.asked: Counter[str] = Counter()
-        self._server = _Server(self.asked)
-        self.url = f"http://127.0.0.1:{self._server.server_port}"
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,))
+        self.url = ""
+        self._resources = ExitStack()
 
     def __enter__(self) -> Self:
-        self._thread.start()
+        self.url = self._resources.enter_context(serving(self._answer)).origin
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
+        self._resources.close()
 
-
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-
-    def __init__(self, asked: Counter[str]) -> None:
-        self.asked = asked
-        super().__init__(("127.0.0.1", 0), _Handler)
-
-    def handle_error(self, *_: object) -> None:
-        """Say nothing of a client that is gone: crawls are killed."""
-
-
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    server: _Server
-
-    def do_GET(self) -> None:
-        split = urlsplit(self.path)
-        self.server.asked[split.hostname or ""] += 1
-        kind, _, number = split.path.strip("/").partition("-")
-        host = HOSTS.index(split.hostname) if split.hostname in HOSTS else None
-        if host is None or kind in ("gone", "robots.txt"):
-            self._send(404, f"<title>{SCRIPT}</title>".encode())
+    async def _answer(self, exchange: Exchange) -> None:
+        self.asked[exchange.host] += 1
+        kind, _, number = exchange.path.strip("/").partition("-")
+        if exchange.host not in HOSTS or kind in ("gone", "robots.txt"):
+            exchange.send(404, f"<title>{SCRIPT}</title>".encode(), reason=SCRIPT)
         elif kind == "broken":
-            self._send(503, IMAGE.encode())
+            exchange.send(503, IMAGE.encode(), reason=SCRIPT)
         else:
-            self._send(200, document(host, min(int(number or 0), PAGES)))
-
-    def _send(self, status: int, body: bytes) -> None:
-        self.send_response(status, SCRIPT)
-        self.send_header("Content-Type", "text/html; charset=utf-8")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: object) -> None:
-        """Keep standard error as it is."""
+            page = document(HOSTS.index(exchange.host), min(int(number or 0), PAGES))
+            exchange.send(200, page, reason=SCRIPT)

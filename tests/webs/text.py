@@ -1,4 +1,4 @@
-"""The text of the dangerous hosts' pages."""
+"""The text of the pages of the tests' webs."""
 
 import random
 from collections.abc import Sequence

@@ -1,0 +1,58 @@
+"""What whole crawls share: settings as options, a synthetic web in a thread, and the audit at the end."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from scentline_lab.synthetic.web import SyntheticWeb
+from tests.agents.commands import last_line, printed
+from tests.webs.serving import Exchange, Served, serving
+
+#: The synthetic web of most crawls: seed, sites, pages a site, topics.
+SIZE = (5, 4, 60, 4)
+#: A predicate that every page satisfies.
+ANY = 'any=not "unheard-of"'
+
+
+@contextmanager
+def synthetic(web: SyntheticWeb) -> Iterator[Served]:
+    """Serve a synthetic web, by a proxy."""
+
+    async def answer(exchange: Exchange) -> None:
+        found = web.answer(exchange.target, exchange.headers)
+        exchange.send(found.status, found.body, **dict(found.headers))
+
+    with serving(answer) as served:
+        yield served
+
+
+def options(given: Mapping[str, object]) -> list[str]:
+    """Return settings as options of the command."""
+    return each("--set", (f"{name}={value}" for name, value in given.items()))
+
+
+def each(option: str, values: Iterable[str]) -> list[str]:
+    """Return an option with each of its values."""
+    return [word for value in values for word in (option, value)]
+
+
+def write_log(path: Path, web: SyntheticWeb, users: int, accesses: int) -> Path:
+    """Write a log of visits to a web's pages."""
+    path.write_text("".join(f"{line}\n" for line in web.access_log(users=users, accesses=accesses)))
+    return path
+
+
+def write_labels(path: Path, web: SyntheticWeb) -> Path:
+    """Write the categories of a web's pages."""
+    path.write_text("".join(f"{url}\t{category}\n" for url, category in web.labels()))
+    return path
+
+
+def exact(cwd: Path, *arguments: str, **expected: int) -> dict[str, Any]:
+    """Assert that an audit finds nothing lost or counted otherwise, and what is expected; return its report."""
+    report: dict[str, Any] = last_line(printed(cwd, "audit", "--json", *arguments))
+    expected = {"judged_twice": 0, "lost": 0, "differences": 0, **expected}
+    assert {name: report[name] for name in expected} == expected, report
+    assert report["rows"]
+    return report

@@ -1,0 +1,325 @@
+"""The part of the web that a crawler has to fear: each danger on a host of its own, on loopback.
+
+Some hosts are endless (a calendar, paths, session ids, soft 404s, copies), some unwell (slow, breaking off,
+overloaded, sending more than one can bear), and some lead astray (redirects, links to the inside of a network,
+forbidden paths, odd encodings).
+"""
+
+import datetime
+import itertools
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache
+from typing import NamedTuple
+
+from tests.webs.serving import Answering, Asked, Exchange, Served, serving
+from tests.webs.text import document, prose
+
+#: The network that a crawl has to allow; the hosts' addresses are within it.
+NETWORK = "127.0.1.0/24"
+#: Where nothing may ever be asked, though something listens there too.
+INSIDE = "127.0.0.1"
+RETRY_AFTER, CRAWL_DELAY = 3, 2
+SESSION_PAGES, COPIES, NEAR_COPIES = 4, 4, 4
+BOMB_BYTES, LONG_URL = 2_000_000_000, 100_000
+_MEGABYTE, _STREAMED = 1_000_000, 65_536
+_CHAIN, _LONG_CHAIN = 3, 30
+_PLAIN_PAGES = tuple(f"/page-{number}" for number in range(8))
+#: What stands on each page of a calendar, as it does on most of them.
+_FRAME = " ".join(prose(f"a calendar, part {part}") for part in range(4))
+_PRIVATE = ("/private/ledger", "/private/letters")
+#: Pages whose encoding is odd: by path, what the header says, the codec, and what the page itself says.
+_ENCODINGS: dict[str, tuple[str, str, str]] = {
+    "/shift-jis": ("text/html", "shift_jis", "shift_jis"),
+    "/utf-16": ("text/html", "utf-16", ""),
+    "/undeclared": ("text/html", "iso-8859-1", ""),
+    "/wrong-header": ("text/html; charset=klingon", "utf-8", "utf-8"),
+    "/wrong-meta": ("text/html; charset=windows-1252", "windows-1252", "utf-8"),
+}
+_BROKEN = ("/invalid-utf-8", "/nul-bytes")
+
+
+def reached(path: str) -> str:
+    """Return the path of a page that is linked from ``path`` alone: asked for, it shows that that was read."""
+    return f"/after{path}"
+
+
+# endless
+
+
+async def calendar(exchange: Exchange) -> None:
+    """A page for each day and month, for ever, each with links to the next and the one before."""
+    if exchange.path == "/calendar":
+        first = datetime.date.fromisoformat(f"{exchange.query.get('month', '2024-01')}-01")
+        later, earlier = first + datetime.timedelta(days=31), first - datetime.timedelta(days=1)
+        days = [f"/day/{first:%Y/%m}/{day:02}" for day in range(1, 29)]
+        months = [f"/calendar?month={day:%Y-%m}" for day in (later, earlier)]
+        text = f"There are no events in this month. {_FRAME}"
+        exchange.page(f"Events of {first:%B %Y}", [*months, *days], text)
+    elif exchange.path.startswith("/day/"):
+        exchange.page(f"Events of {exchange.path[5:]}", ["/"], f"There are no events on this day. {_FRAME}")
+    elif exchange.path == "/about":
+        exchange.page("About our events", ["/"])
+    else:
+        exchange.send(404)
+
+
+async def paths(exchange: Exchange) -> None:
+    """A link that is relative by mistake, so that it leads deeper each time; a query that grows."""
+    if exchange.path.endswith("/shelf/"):
+        exchange.page("A shelf", ["shelf/", "box/shelf/", "/"], "Nothing lies on this shelf.")
+    elif exchange.path == "/list":
+        more = [f"{exchange.target}&colour={number}" for number in range(3)]
+        exchange.page("A list", more, "This list is empty.")
+    elif exchange.path == "/opening-hours":
+        exchange.page("Opening hours", ["/"])
+    else:
+        exchange.send(404)
+
+
+_SESSIONS = itertools.count(1)
+
+
+async def sessions(exchange: Exchange) -> None:
+    """Give each link of each answer a session id that was never used before."""
+    path = exchange.path.partition(";")[0]
+    pages = [f"/article-{number}" for number in range(SESSION_PAGES)]
+    if path not in ("/", *pages):
+        exchange.send(404)
+        return
+    ways = [f"{page}{name}" for name in ("?PHPSESSID=", ";jsessionid=") for page in pages]
+    links = [f"{way}{next(_SESSIONS) * 0x9E3779B97F4A7C15 % 2**128:032x}" for way in ways]
+    exchange.page(f"Session site {path}", links)
+
+
+async def soft_404(exchange: Exchange) -> None:
+    """Answer every path with 200 and an excuse, which links to more that is not there."""
+    if exchange.path == "/offers":
+        exchange.page("Offers of the shop", ["/"])
+    else:
+        links = ["/", f"{exchange.path.rstrip('/')}-old", f"{exchange.path.rstrip('/')}-new"]
+        exchange.page("Page not found", links, "Sorry, the page you are looking for does not exist.")
+
+
+_SAME = [f"/copy-{number}" for number in range(COPIES)]
+_NEAR = [f"/near-{number}" for number in range(NEAR_COPIES)]
+
+
+async def copies(exchange: Exchange) -> None:
+    """Answer one page under many URLs: exact copies, and copies with another word or two."""
+    text = " ".join(prose(f"an article, part {part}") for part in range(3))
+    if exchange.path in ("/original", *_SAME):
+        exchange.page("An article", ["/"], text)
+    elif exchange.path in _NEAR:
+        exchange.page("An article", ["/"], f"{text} Printed in {exchange.path[6:]} copies.")
+    else:
+        exchange.send(404)
+
+
+# unwell
+
+
+async def slow(exchange: Exchange) -> None:
+    """Send a page a byte a second."""
+    body = document("A slow page")
+    exchange.begin(200, Content_Length=str(len(body)))
+    for position in range(len(body)):
+        await exchange.write(body[position : position + 1])
+        await exchange.pause(1.0)
+
+
+async def silent(exchange: Exchange) -> None:
+    """Take a request and never answer it."""
+    while True:
+        await exchange.pause(60.0)
+
+
+async def unending(exchange: Exchange) -> None:
+    """Send a page that never ends."""
+    exchange.begin(200)
+    while True:
+        await exchange.write(b"<p>more of it " * (_STREAMED // 14))
+        await exchange.pause(0.01)
+
+
+async def breaking(exchange: Exchange) -> None:
+    """Break the connection: in the middle of a page, or before its first byte."""
+    if exchange.path == "/in-the-middle":
+        body = document("Half a page")
+        exchange.begin(200, Content_Length=str(len(body)))
+        await exchange.write(body[: len(body) // 2])
+    exchange.reset()
+
+
+async def ailing(exchange: Exchange) -> None:
+    """Answer the first request for /busy with 429, for /down with 503, and all later ones in peace."""
+    if exchange.path in ("/busy", "/down") and exchange.attempt == 1:
+        exchange.send(429 if exchange.path == "/busy" else 503, Retry_After=str(RETRY_AFTER))
+    else:
+        after = [] if exchange.path.startswith("/after") else [reached(exchange.path)]
+        exchange.page(f"In order: {exchange.path}", after)
+
+
+async def oversized(exchange: Exchange) -> None:
+    """Answer with a gzip bomb, with a header of a megabyte, or with thousands of headers."""
+    if exchange.path == "/bomb":
+        bomb = _bomb()
+        exchange.begin(200, Content_Length=str(len(bomb)), Content_Encoding="gzip")
+        for position in range(0, len(bomb), _STREAMED):
+            await exchange.write(bomb[position : position + _STREAMED])
+    elif exchange.path == "/long-header":
+        exchange.send(200, document("Too long a header"), X_Long="x" * _MEGABYTE)
+    elif exchange.path == "/many-headers":
+        exchange.send(200, document("Too many headers"), **{f"X_{number}": "x" for number in range(5000)})
+    else:
+        exchange.page(f"Small enough: {exchange.path}")
+
+
+@cache
+def _bomb() -> bytes:
+    """Return 2 GB of spaces as gzip writes them: one block of them, again and again."""
+    packer = zlib.compressobj(level=9, wbits=31)
+    head = packer.compress(document("A bomb")) + packer.flush(zlib.Z_FULL_FLUSH)
+    block = packer.compress(b" " * _MEGABYTE) + packer.flush(zlib.Z_FULL_FLUSH)
+    # Its end has the check sum of one block, which nobody gets to see.
+    return head + block * (BOMB_BYTES // _MEGABYTE) + packer.flush()
+
+
+# leading astray
+
+
+async def redirects(exchange: Exchange) -> None:
+    """Redirect: to a page in a few steps, in too many, in circles, and to where no page may be."""
+    head, _, last = exchange.path.rpartition("/")
+    if head == "/chain" and last.isdigit():
+        exchange.send(302, Location=f"/chain/{int(last) + 1}" if int(last) < _CHAIN else reached("/chain"))
+    elif head == "/long" and last.isdigit():
+        exchange.send(301, Location=f"/long/{int(last) + 1}" if int(last) < _LONG_CHAIN else "/too-far")
+    elif head == "/circle":
+        exchange.send(302, Location="/circle/b" if last == "a" else "/circle/a")
+    elif exchange.path == "/self":
+        exchange.send(301, Location="/self")
+    elif head == "/to":
+        targets = {"file": "file:///etc/passwd", "metadata": "http://169.254.169.254/latest/meta-data/"}
+        exchange.send(302, Location=targets.get(last, "javascript:alert(1)"))
+    else:
+        exchange.page("Where the signpost led")
+
+
+async def inward(exchange: Exchange) -> None:
+    """Link and redirect to this machine, to a cloud's metadata and to files."""
+    port = exchange.port
+    names = (
+        "localhost", "127.0.0.1", "2130706433", "0x7f.1", "127.1", "0.0.0.0", "[::1]", "[::ffff:127.0.0.1]",
+        "user:word@127.0.0.1",
+    )  # fmt: skip
+    links = [
+        *(f"http://{name}:{port}/secret" for name in names), "http://169.254.169.254/latest/meta-data/",
+        "file:///etc/passwd", "ftp://127.0.0.1/", f"http://127.0.0.1:{port}/{'a' * LONG_URL}",
+        f"/{'long/' * (LONG_URL // 5)}", "/away", reached("/inside"),
+    ]  # fmt: skip
+    if exchange.path == "/":
+        exchange.page("Inside", links)
+    elif exchange.path == "/away":
+        exchange.send(302, Location=f"http://localhost:{port}/secret")
+    else:
+        exchange.page("Nothing happened")
+
+
+async def private(exchange: Exchange) -> None:
+    """Forbid paths and ask for a delay, in robots.txt."""
+    if exchange.path == "/robots.txt":
+        rules = f"User-agent: *\nCrawl-delay: {CRAWL_DELAY}\nDisallow: /private/\nDisallow: /*?print=\n"
+        exchange.send(200, rules.encode(), "text/plain")
+    else:
+        exchange.page(f"The house: {exchange.path}")
+
+
+async def encodings(exchange: Exchange) -> None:
+    """Answer with encodings that are odd, wrong or broken; each page has a link that nothing else has."""
+    after = [reached(exchange.path)]
+    if exchange.path in _ENCODINGS:
+        kind, codec, declared = _ENCODINGS[exchange.path]
+        greeting = "<p>日本語</p>" if codec in ("shift_jis", "utf-16") else "<p>Grüße</p>"
+        meta = f'<meta charset="{declared}">' if declared else ""
+        text = document(f"Written as {exchange.path}", after).decode()
+        text = text.replace("<head>", f"<head>{meta}").replace("<ul>", f"{greeting}<ul>")
+        exchange.send(200, text.encode(codec, "xmlcharrefreplace"), kind)
+    elif exchange.path == "/invalid-utf-8":
+        exchange.send(200, b"<p>\xc3\x28\xff\xfa\x80</p>" + document("Broken", after) + b"\xc3\x28\xf0")
+    elif exchange.path == "/nul-bytes":
+        exchange.send(200, b"\0" + document("No\0thing", after))
+    else:
+        exchange.page("Understood")
+
+
+# all of them
+
+
+class Host(NamedTuple):
+    """A host: links of its front page (none: it answers that too), and what a crawl has to ask for."""
+
+    answering: Answering
+    links: tuple[str, ...] = ()
+    good: tuple[str, ...] = ()
+
+
+HOSTS = {
+    "calendar": Host(calendar, ("/calendar?month=2024-01", "/about"), ("/about",)),
+    "paths": Host(paths, ("shelf/", "/list?page=1", "/opening-hours"), ("/opening-hours",)),
+    "sessions": Host(sessions),
+    "soft-404": Host(soft_404, ("/offers", *(f"/sold/{number}" for number in range(12))), ("/offers",)),
+    "copies": Host(copies, ("/original", *_SAME, *_NEAR), ("/original",)),
+    "slow": Host(slow, ("/slow",)),
+    "silent": Host(silent, ("/silent",)),
+    "unending": Host(unending, ("/unending",)),
+    "breaking": Host(breaking, ("/in-the-middle", "/at-once")),
+    "overloaded": Host(ailing, ("/busy",), ("/busy", reached("/busy"))),
+    "unavailable": Host(ailing, ("/down",), ("/down", reached("/down"))),
+    # One page of each fails twice: with more, the host may be left alone before its good page is asked for.
+    "oversized": Host(oversized, ("/bomb", "/long-header", "/small"), ("/small",)),
+    "wordy": Host(oversized, ("/many-headers", "/terse"), ("/terse",)),
+    "redirects": Host(
+        redirects,
+        ("/chain/0", "/long/0", "/circle/a", "/self", "/to/file", "/to/metadata", "/to/itself"),
+        (reached("/chain"),),
+    ),
+    "inward": Host(inward, (), (reached("/inside"),)),
+    "private": Host(private, (*_PRIVATE, "/garden?print=1", "/garden", "/hall"), ("/garden", "/hall")),
+    "encodings": Host(encodings, (*_ENCODINGS, *_BROKEN), tuple(map(reached, (*_ENCODINGS, *_BROKEN)))),
+}
+#: The address of each host; a crawl starts at home.
+ADDRESSES = {name: f"127.0.1.{number}" for number, name in enumerate(("home", *HOSTS), start=1)}
+#: What is true of this web: the targets that a crawl has to ask each host for, and those that it must not.
+GOOD = {"home": {"/", *_PLAIN_PAGES}} | {name: {"/", *host.good} for name, host in HOSTS.items()}
+FORBIDDEN = {*_PRIVATE, "/garden?print=1"}
+
+
+async def _answer(exchange: Exchange) -> None:
+    name = next((name for name, address in ADDRESSES.items() if address == exchange.address), None)
+    host = HOSTS.get(name or "")
+    if name is None:
+        exchange.page("A secret that nobody may read")
+    elif exchange.path == "/robots.txt" and name != "private":
+        exchange.send(404)
+    elif host is None:
+        roots = [f"http://{ADDRESSES[name]}:{exchange.port}/" for name in HOSTS]
+        exchange.page(f"Home {exchange.path}", [*roots, *_PLAIN_PAGES])
+    elif exchange.path == "/" and host.links:
+        exchange.page(f"The front page of {name}", host.links)
+    else:
+        await host.answering(exchange)
+
+
+@contextmanager
+def dangers() -> Iterator[Served]:
+    """Serve the dangerous web."""
+    with serving(_answer, *ADDRESSES.values(), INSIDE) as served:
+        yield served
+
+
+def by_host(served: Served) -> Mapping[str, list[Asked]]:
+    """Return the requests to each host in their order; those to what lies `INSIDE` under that."""
+    names = {address: name for name, address in ADDRESSES.items()}
+    return {names.get(address, address): asked for address, asked in served.by_address().items()}
