@@ -1,5 +1,6 @@
 """The laboratory's crawler of the paper's policies: its counts are a recount, its priorities the paper's."""
 
+from collections.abc import Collection, Mapping
 from random import Random
 from typing import get_args
 
@@ -140,76 +141,31 @@ def test_sets_are_counted_beyond_what_a_byte_holds_and_taken_back() -> None:
     assert list(tally.items()) == [("snow", 340, 340), ("sea", 900, 600), ("sky", 300, 0)]
 
 
-class Web:
-    """A small web with tastes: pages of a topic share words and links, and users keep to two topics."""
-
-    def __init__(self, random: Random, size: int = 300) -> None:
-        self.urls = [f"http://site{number % 20}.example/{number}" for number in range(size)]
-        self.topics = [random.randrange(8) for _ in range(size)]
-        same = [[page for page in range(size) if self.topics[page] == topic] for topic in range(8)]
-        self.pages = {}
-        for number, url in enumerate(self.urls):
-            words = [f"{self.topics[number]}-{random.randrange(30)}" for _ in range(15)]
-            words += [f"common-{random.randrange(60)}" for _ in range(15)]
-            targets = random.choices(same[self.topics[number]], k=4) + random.choices(range(size), k=4)
-            links = tuple(Link(self.urls[target]) for target in targets)
-            self.pages[url] = Page(url, words=tuple(dict.fromkeys(words)), links=links)
-        visits = []
-        for user in range(60):
-            topics = random.sample(range(8), 2)
-            for time in range(20):
-                page = random.choice(same[random.choice(topics)])
-                visits.append(Step(f"user{user}", self.urls[page], 100.0 * user + time))
-        self.trace = Trace(visits)
-
-    def holds(self, url: str) -> bool:
-        return self.topics[self.urls.index(url)] == 0
-
-    def crawl(self, crawler: PaperCrawler, budget: int) -> list[str]:
-        order: list[str] = []
-        for url in self.urls[:10]:
-            crawler.add_seed(url)
-        while len(order) < budget and (choice := crawler.next()):
-            crawler.judged(self.pages[choice.url], self.holds(choice.url))
-            order.append(choice.url)
-        return order
-
-    def hits(self, crawler: PaperCrawler, budget: int) -> int:
-        return sum(map(self.holds, self.crawl(crawler, budget)))
-
-    def lazy(self, policy: PaperPolicy) -> PaperCrawler:
-        return PaperCrawler(Task((), self.trace, Random(0)), policy)
-
-
-@pytest.fixture(scope="module")
-def web() -> Web:
-    return Web(Random(3))
-
-
-def test_the_best_candidate_is_chosen_after_the_seeds(web: Web) -> None:
-    crawler = exact(web.trace, "combined")
-    order = web.crawl(crawler, 60)
-    for _ in range(3):
-        choice = crawler.next()
-        assert choice is not None
+def crawled(crawler: PaperCrawler, pages: Mapping[str, Page], hits: Collection[str] = ()) -> list[str]:
+    """Crawl to the end from the first page; return the order."""
+    crawler.add_seed(URLS[0])
+    order: list[str] = []
+    while (choice := crawler.next()) is not None:
         assert choice.probability is None
-        left = set(web.urls) - {*order, choice.url}
-        assert crawler.priority(choice.url) >= max(map(crawler.priority, left)) - 1e-8
-        crawler.judged(web.pages[choice.url], web.holds(choice.url))
         order.append(choice.url)
+        crawler.judged(pages.get(choice.url, Page(choice.url)), choice.url in hits)
+    return order
 
 
-def test_lazy_rescoring_finds_nearly_as_much_and_users_with_tastes_help(web: Web) -> None:
-    hits = {policy: web.hits(web.lazy(policy), 60) for policy in POLICIES}
-    assert all(found >= 0.9 * web.hits(exact(web.trace, policy), 60) for policy, found in hits.items())
-    assert hits["collaborative"] > 2 * 60 * sum(map(web.holds, web.urls)) / len(web.urls)
-    assert hits["combined"] >= max(hits["collaborative"], hits["linkage"])
-    assert web.crawl(web.lazy("combined"), 60) == web.crawl(web.lazy("combined"), 60)
+@given(PAGES, STEPS, st.sampled_from(POLICIES))
+def test_the_best_candidate_is_chosen(judged: Judged, steps: list[Step], policy: PaperPolicy) -> None:
+    crawler, left = exact(Trace(steps), policy), {step.url for step in steps}
+    known = {page.url: (page, holds) for page, holds in judged}
+    while (choice := crawler.next()) is not None:
+        left.discard(choice.url)
+        assert all(crawler.priority(choice.url) >= crawler.priority(url) - 1e-8 for url in left)
+        crawler.judged(*known.get(choice.url, (Page(choice.url), False)))
+    assert not left
 
 
-def test_seeds_come_first_in_their_order_and_failed_ones_never_again(web: Web) -> None:
-    crawler = web.lazy("combined")
-    seeds = ["http://new.example/", *web.urls[5:3:-1]]
+def test_seeds_come_first_in_their_order_and_failed_ones_never_again() -> None:
+    crawler = PaperCrawler(Task((), Trace([Step("ann", URLS[1], 1.0)]), Random(0)), "combined")
+    seeds = ["http://new.example/", *URLS[5:3:-1]]
     for url in seeds:
         crawler.add_seed(url)
     found = []
@@ -220,27 +176,20 @@ def test_seeds_come_first_in_their_order_and_failed_ones_never_again(web: Web) -
         crawler.failed(choice.url)
     assert found == seeds
     crawler.add_seed(seeds[0])
-    crawler.judged(Page(web.urls[0], links=(Link(seeds[0]),)), True)
-    left = web.crawl(crawler, 10**6)
-    assert not set(left) & {*seeds, web.urls[0]}
-    assert crawler.next() is None
+    assert crawled(crawler, {URLS[0]: Page(URLS[0], links=(Link(seeds[0]),))}) == URLS[:2]
 
 
 def test_pages_of_the_log_and_link_targets_are_candidates() -> None:
     trace = Trace([Step("ann", URLS[1], 1.0)])
+    pages = {url: Page(url, links=(Link(URLS[2]), Link(url))) for url in URLS}
     for policy in POLICIES:
         crawler = PaperCrawler(Task((), trace, Random(0)), policy)
-        crawler.add_seed(URLS[0])
-        found = []
-        while choice := crawler.next():
-            found.append(choice.url)
-            crawler.judged(Page(choice.url, links=(Link(URLS[2]), Link(choice.url))), True)
-        assert found == [URLS[0], URLS[1], URLS[2]]
+        assert crawled(crawler, pages, URLS) == URLS[:3]
 
 
 def test_a_policy_as_printed_has_candidates_of_its_own() -> None:
     trace = Trace([Step("ann", URLS[1], 1.0)])
-    links = (Link(URLS[2]),)
+    pages = {url: Page(url, links=(Link(URLS[2]),)) for url in URLS}
     reached = {
         ("linkage", True): [URLS[0], URLS[2]],
         ("linkage", False): [URLS[0], URLS[2]],
@@ -251,12 +200,8 @@ def test_a_policy_as_printed_has_candidates_of_its_own() -> None:
     for policy in POLICIES:
         for holds in (True, False):
             crawler = PaperCrawler(Task((), trace, Random(0)), policy, own=True)
-            crawler.add_seed(URLS[0])
-            found = []
-            while choice := crawler.next():
-                found.append(choice.url)
-                crawler.judged(Page(choice.url, links=links), holds)
-            assert found == reached.get((policy, holds), [URLS[0], URLS[1]])
+            expected = reached.get((policy, holds), URLS[:2])
+            assert crawled(crawler, pages, URLS if holds else ()) == expected
 
 
 @each_case("policy", POLICIES)
@@ -271,12 +216,7 @@ def test_before_its_first_hit_a_policy_goes_by_words_unless_it_is_as_printed(pol
     orders: dict[tuple[bool, bool], list[str]] = {}
     for own, hits in ((False, ()), (True, ()), (False, (URLS[0],))):
         crawler = PaperCrawler(task, policy, own=own)
-        crawler.add_seed(URLS[0])
-        order = orders[own, bool(hits)] = []
-        while choice := crawler.next():
-            order.append(choice.url)
-            page = Page(choice.url, links=tuple(links) if choice.url == URLS[0] else ())
-            crawler.judged(page, choice.url in hits)
+        orders[own, bool(hits)] = crawled(crawler, {URLS[0]: Page(URLS[0], links=tuple(links))}, hits)
     assert orders[False, False] == [URLS[0], urls[1], urls[3], urls[2], urls[0], urls[4]]
     assert orders[True, False] == [URLS[0], *urls]
     assert orders[False, True][:2] == [URLS[0], urls[0]], "from its first hit on it goes by ratios alone"

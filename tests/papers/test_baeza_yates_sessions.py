@@ -1,7 +1,5 @@
 """Baeza-Yates and Castillo 2004, sections 3 and 4: sessions, depths and moves, worked by hand."""
 
-from collections.abc import Iterable
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -133,28 +131,6 @@ def test_an_endless_session_is_cut() -> None:
     for number in range(2 * MAX_VIEWS):
         ended += sessions.view("v", 0.0, f"/{number}", "/")
     assert ended
-
-
-_PAGES = st.sampled_from(["/", "/a", "/b", "/c"])
-_REFERRERS = st.one_of(st.none(), st.just(ELSEWHERE), _PAGES)
-_VIEWS = st.lists(
-    st.tuples(st.sampled_from(["v", "w"]), st.floats(0, 5000), _PAGES, _REFERRERS), min_size=1, max_size=60
-)
-
-
-@given(_VIEWS)
-def test_whatever_a_log_holds_sessions_are_whole(views: list[tuple[str, float, str, str | None]]) -> None:
-    found = sessions_of(*views)
-    shown = sum(len(session.levels) - session.put_back for session in found)
-    assert 0 < shown <= len(views)  # frames are no views
-    for session in found:
-        assert session.levels[0] == 0
-        assert all(level <= before + 1 for before, level in _with_deepest(session.levels))
-
-
-def _with_deepest(levels: tuple[int, ...]) -> Iterable[tuple[int, int]]:
-    """Yield each level but the first after the deepest before it: nobody is deeper than one link further."""
-    return ((max(levels[:number]), levels[number]) for number in range(1, len(levels)))
 
 
 @given(st.lists(st.lists(st.integers(0, 6), max_size=8).map(lambda rest: (0, *rest)), min_size=1))

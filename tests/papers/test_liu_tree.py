@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.models.patterns.build import Growth, Syntax, build, entropy
-from scentline.models.patterns.tree import PARAMETERS, SEGMENTS, Node, TreeCut, decompose
+from scentline.models.patterns.tree import PARAMETERS, SEGMENTS, Node, decompose
 from scentline.models.url import canonical
 from tests.cases import each_case
 
@@ -175,19 +175,3 @@ def test_hostile_urls_make_no_more_keys_than_are_looked_at() -> None:
     tree = build(urls, Growth(support=3)).tree
     assert {node.key for node in tree.nodes if node.key} <= {f"?k{number}" for number in range(502)}
     assert len({node.key for node in tree.nodes}) <= 64
-
-
-@given(urls=sites, support=supports)
-def test_a_cut_finds_what_a_tree_that_ends_there_would_find(urls: list[str], support: int) -> None:
-    tree = build(urls, Growth(support)).tree
-    inner = [node.index for node in tree.nodes if node.key is not None]
-    if not inner:
-        return
-    ended = inner[len(inner) // 2]
-    below = {child.index for child in tree.nodes[ended].below()}
-    for index, parent in enumerate(tree.parents):
-        if parent in below:
-            below.add(index)
-    cut = TreeCut(tree, [ended, *(leaf for leaf in tree.leaves if leaf not in below)])
-    for url in urls:
-        assert (cut.of[tree.find(url)] == ended) == (tree.find(url) in {ended, *below})
