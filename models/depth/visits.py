@@ -6,10 +6,20 @@ Baeza-Yates and Castillo 2004, section 3.
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from itertools import pairwise
+from typing import NamedTuple
 
 import msgspec
 
-from scentline.models.depth.sessions import Session
+
+class Session(NamedTuple):
+    """A finished session."""
+
+    #: The level of each view.
+    levels: tuple[int, ...]
+    #: The page that it began with.
+    start: str
+    #: The views that the log lacks.
+    put_back: int
 
 
 class Move(StrEnum):
@@ -57,23 +67,23 @@ def moves(levels: Sequence[int]) -> Iterator[tuple[int, Move]]:
 class Visits(msgspec.Struct):
     """Counts of a site's sessions; they add up in any order.
 
-    ``views`` has the page views of each level, ``moves`` of each level how often each move was made from there.
-    For the interval of a fit there are sums over the sessions of n, the views of one, and d, the sum of their
-    levels: ``squares`` is (sum n^2, sum n d, sum d^2). ``homes`` counts sessions that began with the home page,
-    ``singles`` those of one view, ``put_back`` views that stood in no line of the log.
-
     >>> visits = Visits()
     >>> visits.add(Session((0, 1, 2, 1), "/", 1), home=True)
     >>> visits.views, visits.levels, visits.squares
     ([1, 2, 1], 4, (16, 16, 16))
     """
 
+    #: By level.
     views: list[int] = []
+    #: By the level from where they were made.
     moves: list[dict[Move, int]] = []
     sessions: int = 0
+    #: Sessions that began with the home page, and those of one view.
     homes: int = 0
     singles: int = 0
+    #: Views that the log lacks.
     put_back: int = 0
+    #: For the interval of a fit (sum n^2, sum n d, sum d^2) over sessions of n views whose levels sum to d.
     squares: tuple[int, int, int] = (0, 0, 0)
 
     @property

@@ -1,6 +1,5 @@
 """Which pages are news, by how their clicks gather in the first days (Wang 2007, sections 4.1 and 6.1)."""
 
-from collections.abc import Mapping
 from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
@@ -97,8 +96,9 @@ class Criterion(msgspec.Struct, frozen=True):
 
 
 class Standing(NamedTuple):
-    """What is known of a page: the day of its first click, its ``days`` since, its clicks, and what it is."""
+    """What is known of a page."""
 
+    #: The day of its first click, and the days since.
     birth: int
     days: int
     clicks: int
@@ -119,9 +119,9 @@ class Standing(NamedTuple):
 def standing(history: History, last: int, criterion: Criterion) -> Standing:
     """Judge a page with clicks at the end of day ``last``.
 
-    News is a page *above* the threshold, as section 6.1 of the paper has it; section 5.1 has the inequality the
-    wrong way round. A page so young that even all its clicks on the first days would not lift it above is not
-    judged: it would count as no news under every prefix where news keep coming.
+    News is a page *above* the threshold, as section 6.1 has it; section 5.1 has the inequality the wrong way
+    round. A page too young to be above with all its clicks on the first days is not judged: it would count
+    against each prefix where news keep coming.
     """
     days, clicks = last - history.first + 1, history.total
     found = concentration(history, last, criterion.first_days)
@@ -131,12 +131,3 @@ def standing(history: History, last: int, criterion: Criterion) -> Standing:
     elif days / criterion.first_days <= criterion.threshold:
         kind = "young"
     return Standing(history.first, days, clicks, found, kind)
-
-
-def standings(histories: Mapping[str, History], last: int, criterion: Criterion) -> dict[str, Standing]:
-    """Judge every page born by the end of day ``last``; what came later is not looked at."""
-    return {
-        url: standing(history.until(last), last, criterion)
-        for url, history in histories.items()
-        if history.first <= last
-    }

@@ -7,16 +7,15 @@ from typing import Literal, NamedTuple
 from scentline.models.domain import owner
 from scentline.models.url import host
 
-#: Pages that a page's clicks come from, of which more are not told apart.
+#: Pages that a page's clicks come from, at most.
 REFERRERS = 16
 
 
 def remember(referrers: dict[str, int], referrer: str, url: str) -> None:
     """Count a click on ``url`` from a page, among the `REFERRERS` that are kept.
 
-    Where there is no room, it takes the place of one that is less likely a hub: pages of the same owner come
-    before others, and URLs without a query before those with one, as the answers of a search are. Of equals the
-    first stay.
+    Without room it replaces one that is less likely a hub: pages of the same owner come before others, and URLs
+    without a query before those with one, as answers of a search have. Of equals the first stay.
 
     >>> referrers = {f"http://search.test/?q={number}": 1 for number in range(REFERRERS)}
     >>> for page in ("http://a.org/new", "http://search.test/?q=a"):
@@ -37,7 +36,7 @@ def remember(referrers: dict[str, int], referrer: str, url: str) -> None:
 
 
 class Hub(NamedTuple):
-    """A page that leads to news: to how many news pages, by how many clicks, and to how many pages in all."""
+    """A page that leads to news: to so many news pages, by so many clicks, and to so many pages in all."""
 
     url: str
     news: int
@@ -46,11 +45,10 @@ class Hub(NamedTuple):
 
 
 class Outlinks:
-    """The pages that each page leads to: by a click from it, as the referrer tells, or by a link that was read.
+    """The pages that each page leads to: by a click, as a referrer shows, or by a link that was read.
 
-    Bounds: of a page the ``targets`` that were seen last are kept, of all pages ``pairs`` of source and target.
-    Beyond these the sources with the fewest targets are forgotten, until a tenth is free: they are no hubs.
-    A pair takes about 30 bytes beside its URLs, or 200 where it is the only one of its source: 100 MB at most.
+    Of a page the last ``targets`` are kept, of all pages ``pairs`` of source and target: beyond these the
+    sources with the fewest targets are forgotten, until a tenth is free. 100 MB at most beside the URLs.
 
     >>> outlinks = Outlinks()
     >>> outlinks.add("http://a.org/", "http://a.org/1", clicks=1)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from scentline.models.url import canonical
 
-#: Folders below each other that are told apart; what lies deeper counts for the last of them.
+#: Levels of folders; what lies deeper counts for the last of them.
 DEPTH = 20
 
 
@@ -89,8 +89,7 @@ class PrefixTree:
     def news_prefixes(self, threshold: float = 0.8, least: int = 1) -> list[NewsPrefix]:
         """Return the topmost nodes whose share of news is above ``threshold``, in their order (FindNewsNode).
 
-        ``least`` is how many news pages a prefix must have. The paper asks for one, so that a folder with a
-        single page is a prefix when that is news.
+        ``least`` is how many news pages a prefix must have; one in the paper.
         """
         found = []
         waiting = list(self._root.children.items())
@@ -106,7 +105,7 @@ class PrefixTree:
 
 
 class NewsPrefixes:
-    """Tells whether a URL never seen is likely to be news: whether it begins with a news prefix.
+    """Predicts whether a URL never seen is news: whether it begins with a news prefix.
 
     >>> prefixes = NewsPrefixes(["website.com/news.jsp?"])
     >>> prefixes.match("https://website.com/news.jsp?p=3"), prefixes.match("http://website.com/news.jspx")

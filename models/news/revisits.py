@@ -1,12 +1,10 @@
-"""When to look at each hub again, so that new links are found soon with a bounded number of visits.
+"""When to visit each hub again, so that new links are found soon with a bounded number of visits.
 
-A link that appears at any moment between two visits, ``interval`` seconds apart, waits half of that on average.
-With a rate r of new links, hubs that are visited every I seconds make their links wait the sum of r I / 2 in a
-second, and cost the sum of 1 / I visits. For a given number of visits a second the wait is least where I =
-sqrt(price / r) with one price for all hubs (by Lagrange): four times the links, half the interval. Visits in
-proportion to the links, I = price / r, make them wait as long as equal intervals do: for refreshing pages, too,
-proportion is no good rule (Cho and Garcia-Molina, Effective page refresh policies, TODS 2003). The rate r is
-learned from visits, and forgets slowly.
+A link waits half of the interval I between two visits on average. With a rate r of new links, hubs make their
+links wait the sum of r I / 2 in a second, and cost the sum of 1 / I visits. For a given number of visits a
+second the wait is least where I = sqrt(price / r) with one price for all hubs (by Lagrange). Visits in
+proportion to the links, I = price / r, would make them wait as long as equal intervals do (Cho and
+Garcia-Molina, Effective page refresh policies, TODS 2003). The rate r is learned from visits.
 """
 
 import math
@@ -17,12 +15,12 @@ import msgspec
 
 
 class ArrivalRate(msgspec.Struct, array_like=True):
-    """The rate of a Poisson process, of which visits tell only how many arrivals were between them.
+    """The rate of a Poisson process, of which visits show only how many arrivals were between them.
 
     With a Gamma prior of shape ``links`` and rate ``seconds``, and k arrivals in t seconds, the rate is Gamma
-    distributed again, with shape ``links`` + k and rate ``seconds`` + t (the conjugate prior: Gelman et al.,
-    Bayesian Data Analysis, 2.6). What was seen loses half its weight in each half-life, second by second, so
-    that a rate that changes is learned anew; the prior keeps its weight, so that no page is ever given up.
+    distributed with shape ``links`` + k and rate ``seconds`` + t (Gelman et al., Bayesian Data Analysis, 2.6).
+    What was seen loses half its weight in each half-life; the prior keeps its weight, so that no page is ever
+    given up.
 
     >>> rate = ArrivalRate.expecting(1 / 3600)
     >>> for _ in range(24):
@@ -52,10 +50,7 @@ class ArrivalRate(msgspec.Struct, array_like=True):
         return (self.links + self.seen_links) / (self.seconds + self.seen_seconds)
 
     def observe(self, links: int, elapsed: float, half_life: float) -> None:
-        """Take in that ``links`` new links came in the last ``elapsed`` seconds, more than 0.
-
-        When in that time they came is not known: each second of it has the same share of them.
-        """
+        """Count ``links`` new links in the last ``elapsed`` seconds, more than 0: each has the same share."""
         kept = 2.0 ** (-elapsed / half_life)
         weighed = (1 - kept) * half_life / math.log(2)
         self.seen_links = self.seen_links * kept + links * weighed / elapsed
@@ -69,9 +64,8 @@ _HALVINGS = 60
 class Revisits:
     """The hubs, what each is known to bring, and when it is due; times are in seconds and passed in.
 
-    ``budget`` is the number of visits a second to all hubs together. An interval is between ``shortest`` and
-    ``longest`` seconds; where even the longest costs more than the budget, it gives way. What was seen of a hub
-    loses half its weight in each ``half_life``. Prices are worked out anew once a round, that is, after as many
+    ``budget`` is the number of visits a second to all hubs. An interval is from ``shortest`` to ``longest``
+    seconds; where even the longest costs more than the budget, it gives way. Prices are recomputed after as many
     visits as there are hubs, and when hubs come or go.
 
     >>> revisits = Revisits(budget=1 / 60, shortest=10.0)
@@ -105,8 +99,7 @@ class Revisits:
     def add(self, hub: str, rate: float, now: float) -> None:
         """Begin to visit a hub that is expected to bring ``rate`` links a second; it is due at once.
 
-        The expectation weighs as much as a link seen, or as a day without one where that is less. A hub that
-        is known keeps what was learned of it.
+        The expectation weighs as much as a link seen, or as a day without one where that is less.
         """
         if hub not in self._rates:
             self._rates[hub] = ArrivalRate.expecting(rate, min(1.0, rate * DAY))
@@ -140,10 +133,7 @@ class Revisits:
         self._budget, self._price = budget, None
 
     def know(self, learned: Mapping[str, tuple[ArrivalRate, float]]) -> None:
-        """Take up hubs, known or not, with the rate of each and the time of its last visit, 0 without one.
-
-        Each is due an interval after that visit, and at once without one.
-        """
+        """Restore hubs with the rate of each and the time of its last visit, 0 without one: then it is due."""
         if not learned.keys() <= self._rates.keys():
             self._price = None
         self._rates.update((hub, rate) for hub, (rate, _) in learned.items())
@@ -159,10 +149,7 @@ class Revisits:
         self._due[hub] = until
 
     def visited(self, hub: str, links: int, now: float) -> None:
-        """Take in a visit that found ``links`` new ones; at the first all are new, which tells of no rate.
-
-        One to a hub that was forgotten meanwhile is passed over.
-        """
+        """Count a visit to a known hub that found ``links`` new ones; those of the first do not count."""
         if hub not in self._rates:
             return
         before = self._visited.get(hub)
@@ -196,8 +183,7 @@ class Revisits:
 def price(rates: Iterable[float], budget: float, shortest: float, longest: float) -> float:
     """Return the price at which visits to pages of these ``rates`` cost ``budget`` a second, or come nearest.
 
-    The longest interval gives way where it would cost more by itself. Found by halving: the cost falls as the
-    price rises.
+    The longest interval gives way where it would cost more by itself.
 
     >>> found = price([1.0, 4.0], budget=0.3, shortest=1.0, longest=100.0)
     >>> [round((found / rate) ** 0.5, 3) for rate in (1.0, 4.0)]

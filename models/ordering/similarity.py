@@ -11,7 +11,7 @@ from scentline.models.ordering.estimate import Crawled
 
 K = TypeVar("K", bound=Hashable)
 
-#: Pages that an estimate keeps a number of, unless it is told otherwise.
+#: Pages that an estimate keeps a number of, by default.
 PAGES = 1_000_000
 
 
@@ -49,15 +49,14 @@ class BoundedCounts(Generic[K]):
                 del counts[least]
 
 
-#: Words whose occurrences are counted, unless it is told otherwise.
+#: Words whose occurrences are counted, by default.
 WORDS = 200_000
 
 
 class Idf:
     """Inverse document frequencies, estimated from the pages crawled so far (Cho 1998, section 2, 1).
 
-    The idf of a word is one divided by the number of its occurrences. A word that never occurred, or was
-    forgotten for its rarity beyond ``limit`` words, counts as one that occurred once.
+    The idf of a word is one divided by the number of its occurrences, at least one.
 
     >>> idf = Idf()
     >>> idf.add({"the": 4, "queue": 1})
@@ -105,10 +104,9 @@ _NOTHING: Mapping[str, float] = MappingProxyType({})
 
 
 class Location(Generic[K]):
-    """IL(P): fewer slashes are better, and so are URLs that contain what is wanted (Cho 1998, section 2, 5).
+    """IL(P) (Cho 1998, section 2, 5): weights of what the URL contains of ``wanted``, less its path's slashes.
 
-    The value is the sum of the weights of what the URL contains of ``wanted``, less one for each slash of its
-    path. ``url`` gives a page's canonical URL.
+    ``url`` gives a page's canonical URL.
 
     >>> location = Location[str](str, {".com/": 1.5, "home": 1.0})
     >>> [location.value(url) for url in ("http://a.org/", "http://a.org/b/c", "http://a.com/home")]

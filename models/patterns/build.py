@@ -87,10 +87,9 @@ def build(urls: Sequence[str], growth: Growth) -> Syntax:
     """Build the tree (Liu 2011, section 3.1): URLs are split by the key whose values are most concentrated.
 
     That is the key of least entropy H = -sum of p log p over its values' shares p of the URLs; "no such key" is
-    a value. A value of ``growth.support`` URLs or more gets a child of its own, all others share the rest. A
-    key without such a value splits nothing. What all URLs of a node share makes no level of the tree: it is
-    ``fixed`` at the node, if it has the support. The largest node is split first, until there are
-    ``growth.leaves`` leaves: the last split may go beyond.
+    a value. A value of ``growth.support`` URLs or more gets a child of its own, all others share the rest. What
+    all URLs of a node share makes no level: it is ``fixed`` at the node, if it has the support. The largest node
+    is split first, until there are ``growth.leaves`` leaves, or a few more.
 
     Time is O(n k log n) a level for n URLs and k keys. The tree depends on the set of URLs, not on their order.
     """
@@ -145,10 +144,7 @@ class _Growing:
 def _look(
     columns: Columns, rows: _Rows, keys: Sequence[str], support: int
 ) -> tuple[dict[str, str | None], tuple[str, ...], _Split | None]:
-    """Return what all rows share, the other keys, and the best split.
-
-    What too few rows share says nothing of others: such a key is left open.
-    """
+    """Return what all rows share, the other keys, and the best split; what too few rows share is left open."""
     fixed: dict[str, str | None] = {}
     varying: list[str] = []
     best: tuple[float, tuple[int, int, str], _Split] | None = None

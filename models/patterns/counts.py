@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Mapping
 from hashlib import blake2b
 from typing import NamedTuple
-from zlib import crc32
 
 import msgspec
 
@@ -18,18 +17,6 @@ class Behaviour(NamedTuple):
     visits: Mapping[str, int]
     referrals: Mapping[str, int]
     transitions: Mapping[tuple[str, str], int]
-
-
-def _rarest(weights: Mapping[str, int], number: int) -> set[str]:
-    """Return those of least weight; among equals a checksum decides, so that none is favoured."""
-    last = sorted(weights.values())[number - 1]
-    gone = {name for name, weight in weights.items() if weight < last}
-    equals = sorted((name for name, weight in weights.items() if weight == last), key=_checksum)
-    return gone.union(equals[: number - len(gone)])
-
-
-def _checksum(name: str) -> tuple[int, str]:
-    return crc32(name.encode()), name
 
 
 #: Ranks of records are below this.

@@ -33,10 +33,8 @@ def importance(transitions: _Vector, visits: _Vector, referrals: _Vector) -> Imp
     F_trans(j, i) / F_in(i); both are scaled to length 1 after each step. Where nothing leads anywhere the
     scores are those of the start, equation 9.
 
-    Two steps multiply the authorities by a matrix that is similar to S'S with S = F_trans / sqrt(F_out F_in),
-    element by element, so that they converge, to an eigenvector of its largest eigenvalue. Where every visit
-    came from a page of the site, that is F_in itself, and the hubs F_out: the graph then says no more than the
-    counts do (as SALSA, Lempel and Moran 2001).
+    Where every visit came from a page of the site, the authorities are F_in itself, and the hubs F_out: the
+    graph then says no more than the counts do (as SALSA, Lempel and Moran 2001).
 
     >>> from numpy import array
     >>> found = importance(array([[0.0, 2.0], [1.0, 0.0]]), array([1.0, 3.0]), array([2.0, 1.0]))
@@ -67,19 +65,17 @@ SHARE, LEAST = 0.001, 5
 
 @dataclass(frozen=True)
 class Patterns:
-    """The patterns of a site as mined at one moment; they never change: newer ones take their place.
-
-    ``syntax``, ``visit`` and ``transit`` are the tree and its cuts; the last one's patterns are the site's.
-    ``all`` has a pattern for each node that is not below these, and ``trusted`` is how far a page's own visits
-    are its own, and not by chance.
-    """
+    """The patterns of a site as mined at one moment; they never change."""
 
     tree: PatternTree
     figures: Figures
+    #: The leaves of the tree and its two cuts; the patterns of the last are the site's.
     syntax: TreeCut
     visit: TreeCut
     transit: TreeCut
+    #: A pattern for each node that is not below those of ``transit``.
     all: tuple[Pattern | None, ...]
+    #: The part of the variance of a page's visits that is not by chance.
     trusted: float
 
     @property
@@ -105,8 +101,8 @@ class Patterns:
     def expected_visits(self, url: str, visits: int) -> float:
         """Return the visits that a page is worth: its own, shrunk to the mean of its pattern.
 
-        The mean of a URL that is like none of the patterns is that of the site. It is the posterior mean of a
-        page whose visits are Poisson, with a rate that differs within a pattern (`_trusted`).
+        A URL like none of the patterns has the mean of the site. This is the posterior mean of a page whose
+        visits are Poisson, with a rate that differs within a pattern (`_trusted`).
         """
         pattern, site = self.pattern_of(url), self.figures
         mean = pattern.visits / max(pattern.urls, 1) if pattern.leaf else site.visits[0] / site.urls[0]

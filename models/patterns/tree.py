@@ -75,18 +75,20 @@ def place(key: str) -> tuple[int, int, str]:
 class Node:
     """A pattern: what the URLs of a group have in common.
 
-    A leaf has no ``key``. Below any other node a URL goes on by its value of ``key``: to one of ``children``,
-    by value (None: the URL has no such key), or else to ``rest``, where there is one. ``fixed`` are keys and
-    values that all URLs here share: another URL goes no further than the parent. ``depth`` of the root is 1.
+    Below a node a URL goes on by its value of ``key``: to one of ``children``, or else to ``rest``, if any.
     """
 
     index: int
     parent: int | None
+    #: 1 of the root.
     depth: int
     name: str = ""
+    #: None of a leaf.
     key: str | None = None
+    #: By value; None is that of a URL without the key.
     children: dict[str | None, "Node"] = field(default_factory=dict)
     rest: "Node | None" = None
+    #: Keys and values that all URLs here share: another URL goes no further than the parent.
     fixed: tuple[tuple[str, str | None], ...] = ()
 
     def below(self) -> list["Node"]:

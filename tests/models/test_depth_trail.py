@@ -7,9 +7,9 @@ import networkx
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scentline.models.depth.sessions import Sessions
 from scentline.models.depth.trail import ELSEWHERE, MAX_VIEWS, MOST_SITES, PAUSE, Browsing, Changes
 from scentline.models.depth.visits import Visits
+from scentline_lab.depth.site import Sessions
 
 
 class View(NamedTuple):

@@ -6,9 +6,8 @@ from random import Random
 import numpy as np
 import pytest
 
-from scentline.models.depth.sessions import Session
 from scentline.models.depth.surfers import Surfer, best, fit
-from scentline.models.depth.visits import Visits
+from scentline.models.depth.visits import Session, Visits
 from tests.cases import each_case
 
 KNOWN = [(Surfer.A, 0.2), (Surfer.A, 0.38), (Surfer.B, 0.3), (Surfer.B, 0.7), (Surfer.C, 0.3), (Surfer.C, 0.5)]

@@ -9,10 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.models.depth.growth import FOLLOWED, MAX_LEVEL, Growth
-from scentline.models.depth.site import ENOUGH, Advice, Directories, Site, by_model, stop, why
+from scentline.models.depth.site import ENOUGH, Advice, by_model, stop, why
 from scentline.models.depth.trail import unbrowsed
 from scentline.models.depth.visits import Visits
 from scentline_lab.depth.breadth import breadth_first, ranks_by_level
+from scentline_lab.depth.site import Directories, Site
 from tests.cases import each_case
 
 #: Days of a calendar that is fetched to some depth only.

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scentline.models.depth import sessions as module
-from scentline.models.depth.sessions import OPEN, Session, Sessions
 from scentline.models.depth.trail import ELSEWHERE, FRAME, MAX_VIEWS, PAUSE
-from scentline.models.depth.visits import Move, Visits, move, moves
+from scentline.models.depth.visits import Move, Session, Visits, move, moves
+from scentline_lab.depth import site as module
+from scentline_lab.depth.site import OPEN, Sessions
 from tests.cases import each_case
 
 #: A log has referrers from the first one seen on.

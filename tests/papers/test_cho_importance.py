@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.models.ordering.estimate import Crawled
-from scentline.models.ordering.graph import Graph, pagerank
-from scentline.models.ordering.rank import Rank
+from scentline.models.ordering.rank import Rank, pagerank
 from scentline.models.ordering.similarity import BoundedCounts, Idf, Location, Similarity
+from scentline_lab.order.graph import Graph
 from scentline_lab.order.orderings import AnchorSimilarity, Backlinks, Weighted
 from tests.papers.ranks import dense
 

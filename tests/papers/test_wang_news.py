@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scentline.models.news.clicks import Criterion, History, Kind, concentration, standing, standings
+from scentline.models.news.clicks import Criterion, History, Kind, concentration, standing
 from scentline.models.news.outlinks import Hub, Outlinks
 from scentline.models.news.prefixes import DEPTH, NewsPrefix, NewsPrefixes, PrefixTree, news_prefix, nodes
-from scentline_lab.news.clicks import DailyClicks
+from scentline_lab.news.clicks import DailyClicks, standings
 from scentline_lab.news.discovery import Cut, NewsDiscovery, best_cut, prefixes
 from tests.cases import each_case
 

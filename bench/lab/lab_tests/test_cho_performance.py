@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.models.ordering.estimate import Crawled
-from scentline.models.ordering.graph import Graph, Walk, walk
 from scentline.models.ordering.rank import Rank
 from scentline_lab.order.crawl import Buffer, limited_buffers
+from scentline_lab.order.graph import Graph, Walk, walk
 from scentline_lab.order.orderings import Backlinks
 from scentline_lab.order.performance import (
     crawl_and_stop,

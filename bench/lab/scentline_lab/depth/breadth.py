@@ -6,7 +6,8 @@ from typing import Generic, NamedTuple, TypeVar
 import numpy as np
 
 from scentline.models.depth.growth import Growth
-from scentline.models.ordering.graph import Graph, pagerank
+from scentline.models.ordering.rank import pagerank
+from scentline_lab.order.graph import Graph
 
 _Page = TypeVar("_Page", bound=Hashable)
 

@@ -6,9 +6,10 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-from scentline.models.depth.site import Advice, Site
+from scentline.models.depth.site import Advice
 from scentline.models.depth.surfers import Fit, Surfer, best, fit
 from scentline.models.depth.visits import Move
+from scentline_lab.depth.site import Site
 from scentline_lab.output import OutputDirectory, rounded, write_table
 
 

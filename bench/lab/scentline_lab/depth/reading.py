@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from scentline.agents.judge.parse import parse
 from scentline.agents.offline.archive import Archive
 from scentline.agents.progress import Progress
-from scentline.models.depth.site import Site
 from scentline.models.depth.trail import ELSEWHERE, unbrowsed
 from scentline.models.duplicates import Sketch, bands, likeness, sketch
 from scentline.models.url import host
 from scentline.streams.settings import Settings
 from scentline_lab.depth.breadth import breadth_first, ranks_by_level
 from scentline_lab.depth.linkgraph import read_graph
+from scentline_lab.depth.site import Site
 from scentline_lab.reading import LogReader, bodies
 
 

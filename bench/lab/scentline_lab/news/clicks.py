@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from heapq import nsmallest
 
-from scentline.models.news.clicks import History, day_of
+from scentline.models.news.clicks import Criterion, History, Standing, day_of, standing
 
 
 class DailyClicks:
@@ -117,3 +117,12 @@ class DailyClicks:
             for pages in self._visitors.values():
                 self._held -= len(pages.pop(url, ()))
         self.forgotten += len(rarest)
+
+
+def standings(histories: Mapping[str, History], last: int, criterion: Criterion) -> dict[str, Standing]:
+    """Judge every page born by the end of day ``last``; what came later is not looked at."""
+    return {
+        url: standing(history.until(last), last, criterion)
+        for url, history in histories.items()
+        if history.first <= last
+    }

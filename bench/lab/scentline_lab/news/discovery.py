@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping
 from itertools import groupby
 from typing import NamedTuple
 
-from scentline.models.news.clicks import Criterion, Standing, standings
+from scentline.models.news.clicks import Criterion, Standing
 from scentline.models.news.outlinks import Hub, Outlinks
 from scentline.models.news.prefixes import NewsPrefix, PrefixTree
-from scentline_lab.news.clicks import DailyClicks
+from scentline_lab.news.clicks import DailyClicks, standings
 
 
 class News(NamedTuple):

@@ -10,11 +10,12 @@ from pathlib import Path
 from statistics import fmean
 from typing import NamedTuple, get_args
 
-from scentline.models.news.clicks import Criterion, History, Kind, Standing, standings
+from scentline.models.news.clicks import Criterion, History, Kind, Standing
 from scentline.models.news.outlinks import Hub
 from scentline.models.news.prefixes import NewsPrefix, NewsPrefixes
 from scentline.models.url import host
 from scentline.streams.crawl_settings import NewsSettings
+from scentline_lab.news.clicks import standings
 from scentline_lab.news.discovery import Cut, News, NewsDiscovery, best_cut, prefixes
 from scentline_lab.output import rounded, write_table
 

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from scentline.agents.progress import Progress, progress
-from scentline.models.ordering.graph import Ints
 from scentline.models.words import words
 from scentline.streams.configuration import ConfigurationError
 from scentline.streams.settings import Settings
 from scentline_lab.order.crawls import BACKLINK, BREADTH_FIRST, LOCATION, PAGERANK, Crawls, Job
+from scentline_lab.order.graph import Ints
 from scentline_lab.order.pictures import draw_results, draw_topic
 from scentline_lab.order.reading import IB, IR, Chosen, Web, read_web
 from scentline_lab.order.results import (

@@ -8,10 +8,10 @@ import numpy as np
 
 from scentline.agents.progress import Progress
 from scentline.models.ordering.estimate import Estimate
-from scentline.models.ordering.graph import Ints
 from scentline.models.ordering.rank import Rank
 from scentline.models.ordering.similarity import Location
 from scentline_lab.order.crawl import Frontier, Heat, crawl, limited_buffers
+from scentline_lab.order.graph import Ints
 from scentline_lab.order.orderings import (
     AnchorSimilarity,
     Backlinks,

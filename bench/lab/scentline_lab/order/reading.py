@@ -18,13 +18,14 @@ from scentline.agents.observe.logfile import LogFile
 from scentline.agents.offline.archive import Archive
 from scentline.agents.progress import Progress
 from scentline.models.ordering.estimate import Crawled
-from scentline.models.ordering.graph import Graph, Ints, pagerank
+from scentline.models.ordering.rank import pagerank
 from scentline.models.url import canonical
 from scentline.models.words import words
 from scentline.streams.crawl_settings import JudgeSettings
 from scentline.streams.settings import Settings
 from scentline_lab.depth.linkgraph import GraphError
 from scentline_lab.depth.linkgraph import read_graph as read_links
+from scentline_lab.order.graph import Graph, Ints
 from scentline_lab.reading import Body, bodies, chunks, indexable
 from scentline_lab.spread import spread
 

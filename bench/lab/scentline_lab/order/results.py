@@ -12,7 +12,6 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from scentline.models.ordering.graph import Ints, Walk, walk
 from scentline.models.ordering.similarity import Idf, Similarity
 from scentline_lab.order.crawls import (
     ANCHOR,
@@ -27,6 +26,7 @@ from scentline_lab.order.crawls import (
     Job,
     Kept,
 )
+from scentline_lab.order.graph import Ints, Walk, walk
 from scentline_lab.order.orderings import is_hot
 from scentline_lab.order.performance import (
     area,

@@ -1,8 +1,10 @@
 """What a site's users did, counted in memory as a log is read, within a bound."""
 
+from collections.abc import Mapping
 from hashlib import blake2b
+from zlib import crc32
 
-from scentline.models.patterns.counts import Behaviour, _rarest
+from scentline.models.patterns.counts import Behaviour
 
 #: Part of the URLs, or transitions, that is forgotten at once when there are too many.
 _FORGOTTEN = 4
@@ -85,3 +87,15 @@ class BehaviourCounts:
         self._transitions = {
             way: count for way, count in self._transitions.items() if " ".join(way) not in gone
         }
+
+
+def _rarest(weights: Mapping[str, int], number: int) -> set[str]:
+    """Return those of least weight; among equals a checksum decides, so that none is favoured."""
+    last = sorted(weights.values())[number - 1]
+    gone = {name for name, weight in weights.items() if weight < last}
+    equals = sorted((name for name, weight in weights.items() if weight == last), key=_checksum)
+    return gone.union(equals[: number - len(gone)])
+
+
+def _checksum(name: str) -> tuple[int, str]:
+    return crc32(name.encode()), name

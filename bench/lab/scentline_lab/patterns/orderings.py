@@ -8,7 +8,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from scentline.agents.progress import Progress
-from scentline.models.ordering.graph import pagerank
+from scentline.models.ordering.rank import pagerank
 from scentline.models.page import Page
 from scentline.models.patterns.counts import Behaviour
 from scentline.models.patterns.mine import Patterns

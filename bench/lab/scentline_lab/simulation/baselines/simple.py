@@ -3,8 +3,7 @@
 from collections.abc import Callable, Collection
 
 from scentline.models.ordering.estimate import Crawled
-from scentline.models.ordering.graph import DAMPING
-from scentline.models.ordering.rank import EVERY, Rank
+from scentline.models.ordering.rank import DAMPING, EVERY, Rank
 from scentline.models.page import Page
 from scentline.models.url import host
 from scentline_lab.simulation.baselines.queues import Heap

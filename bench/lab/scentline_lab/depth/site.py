@@ -1,0 +1,189 @@
+"""A site as its log and its pages show it: sessions of users, levels, directories."""
+
+from collections import Counter
+from typing import Final
+
+from scentline.models.depth.growth import Growth
+from scentline.models.depth.site import ENOUGH, Advice, by_links, by_views
+from scentline.models.depth.surfers import best
+from scentline.models.depth.trail import PAUSE, Trail
+from scentline.models.depth.visits import Session, Visits
+
+#: The share of page views that is worth a crawler's while by default.
+SHARE: Final = 0.9
+
+#: Sessions that may be open at a time; beyond them the one longest without an access is ended.
+OPEN: Final = 10_000
+
+
+class _Open:
+    """A session that goes on: its trail, and the number of each page viewed."""
+
+    def __init__(self, time: float, page: str, referrer: str | None) -> None:
+        came_from = referrer if referrer and referrer != page else None
+        self.start = came_from or page
+        self.trail = Trail.begin(time, page.encode(), came_from.encode() if came_from else None, [])
+        self.order = [0] if came_from is None else [0, 1]
+        self.put_back = len(self.order) - 1
+
+    def view(self, time: float, page: str, referrer: str | None) -> None:
+        trail, before = self.trail, self.trail.seen
+        came_from = referrer.encode() if referrer and referrer != page else None
+        trail.view(time, page.encode(), came_from, [])
+        if came_from is not None and trail.seen - before == 2:
+            self.order.append(trail.numbers[came_from])
+            self.put_back += 1
+        if trail.seen > before:
+            self.order.append(trail.at)
+
+    def end(self) -> Session:
+        return Session(tuple(self.trail.levels[number] for number in self.order), self.start, self.put_back)
+
+
+class Sessions:
+    """Groups the accesses of a site into sessions, as Baeza-Yates and Castillo 2004, section 4, do.
+
+    A session (`models.depth.trail.Trail`) is what one visitor (user and agent) views with pauses of 30 minutes
+    at most. Until a referrer was seen, a log is taken to have none, and each view to follow the one before.
+
+    A duplicate counts as the page that it is like (section 5): visiting it is a move back. So the caller gives
+    all copies of a page one name.
+
+    Memory is bounded: 10,000 open sessions of 500 views at most.
+
+    >>> sessions = Sessions()
+    >>> for second, page in enumerate(("/", "/a", "/b", "/c")):
+    ...     ended = sessions.view("ann", 60.0 * second, page, None)
+    >>> ended = sessions.view("ann", 300.0, "/c", "/")
+    >>> sessions.finish()
+    [Session(levels=(0, 1, 2, 1, 0, 1), start='/', put_back=1)]
+    """
+
+    def __init__(self) -> None:
+        self._open: dict[str, _Open] = {}
+        self._referrers = False
+
+    def view(self, visitor: str, time: float, page: str, referrer: str | None) -> list[Session]:
+        """Add a page view, and return the sessions that have ended by then.
+
+        ``time`` is in seconds; accesses may come out of order by less than a pause. ``referrer`` is a page of
+        the site, `models.depth.trail.ELSEWHERE`, or None where none was sent.
+        """
+        self._referrers = self._referrers or referrer is not None
+        ended = []
+        known = self._open.pop(visitor, None)
+        from_page = referrer.encode() if referrer else referrer
+        if known is not None and known.trail.goes_on(time, page.encode(), from_page, self._referrers):
+            known.view(time, page, referrer)
+        else:
+            ended += [] if known is None else [known.end()]
+            known = _Open(time, page, referrer)
+        self._open[visitor] = known
+        # Either way: a line with a wrong time, far ahead, must not end all sessions that come after it.
+        while len(self._open) > OPEN or abs(time - next(iter(self._open.values())).trail.last) > PAUSE:
+            ended.append(self._oldest())
+        return ended
+
+    def finish(self) -> list[Session]:
+        """End all sessions, and return them."""
+        return [self._oldest() for _ in range(len(self._open))]
+
+    def _oldest(self) -> Session:
+        return self._open.pop(next(iter(self._open))).end()
+
+
+#: Pages of a site whose directories are counted; further ones are not.
+MOST_PAGES: Final = 100_000
+
+
+class Directories:
+    """How deep in the directories of its site lie the pages seen, and those where users enter.
+
+    Baeza-Yates and Castillo 2004, section 5, "considering only the directory structure". A page is known by
+    host and path; "/a.html" lies in no directory, "/a/" and "/a/b.html" in one.
+
+    >>> directories = Directories()
+    >>> for page in ("t/", "t/a/b?c=/d", "t/a/", "t/a/"):
+    ...     directories.see(page)
+    >>> directories.enter("t/")
+    >>> directories.counts()
+    [(1, 1), (2, 0)]
+    """
+
+    def __init__(self) -> None:
+        self._entered: dict[str, bool] = {}
+
+    def see(self, page: str) -> None:
+        """Add a page that was viewed."""
+        if page not in self._entered and len(self._entered) < MOST_PAGES:
+            self._entered[page] = False
+
+    def enter(self, page: str) -> None:
+        """Add a page that a session began with."""
+        if page in self._entered or len(self._entered) < MOST_PAGES:
+            self._entered[page] = True
+
+    def counts(self) -> list[tuple[int, int]]:
+        """Return the distinct pages, and the entry pages among them, by the number of their directories."""
+        found: Counter[int] = Counter()
+        entries: Counter[int] = Counter()
+        for page, entered in self._entered.items():
+            depth = page.partition("?")[0].count("/") - 1
+            found[depth] += 1
+            entries[depth] += entered
+        return [(found[depth], entries[depth]) for depth in range(max(found, default=-1) + 1)]
+
+
+class Site:
+    """What is known of a site: its users' sessions, and how many of its links lead to new URLs.
+
+    Memory is bounded: see `Sessions`, `Visits` and `Growth`.
+
+    >>> site = Site(home="/")
+    >>> for level in range(3):
+    ...     site.growth.fetched(level, new=1, seen=1)
+    >>> site.advice(0.9).why
+    "92% of a random surfer's page views, when 3 of 6 links on 3 fetched pages are new"
+    """
+
+    def __init__(self, home: str) -> None:
+        self.visits = Visits()
+        self.growth = Growth()
+        self.directories = Directories()
+        #: The share of the site's PageRank on each level, where it was fetched whole.
+        self.ranks: list[float] = []
+        self._home = home
+        self._sessions = Sessions()
+
+    def view(self, visitor: str, time: float, page: str, referrer: str | None) -> None:
+        """Add a page view: see `Sessions.view`."""
+        self.directories.see(page)
+        for session in self._sessions.view(visitor, time, page, referrer):
+            self._add(session)
+
+    def finish(self) -> None:
+        """Count the sessions that are still open: no more views come."""
+        for session in self._sessions.finish():
+            self._add(session)
+
+    def _add(self, session: Session) -> None:
+        self.visits.add(session, session.start == self._home)
+        self.directories.enter(session.start)
+
+    def advice(self, share: float = SHARE) -> Advice:
+        """Return the depth that keeps a share of the page views, from 0 up to below 1, and why.
+
+        From 100 sessions on it is the depth that kept it so far. With fewer, it is what new URLs against seen
+        ones say (`Growth`); before a page was fetched, the depth of the surfer that fits best, with the highest
+        q that the sessions allow for.
+        """
+        visits, growth = self.visits, self.growth
+        if visits.sessions >= ENOUGH:
+            return by_views(visits, share)
+        if growth.pages:
+            return by_links(growth, share)
+        if visits.sessions < 2:
+            return Advice(None, "", f"{visits.sessions} sessions, and no page was fetched")
+        found = best(visits)
+        why = f"model {found.surfer} with q up to {found.high:.2f}, from {visits.sessions} sessions only"
+        return Advice(found.surfer.depth(found.high, share), "model", why)
