@@ -65,8 +65,8 @@ class Revisits:
     """The hubs, what each is known to bring, and when it is due; times are in seconds and passed in.
 
     ``budget`` is the number of visits a second to all hubs. An interval is from ``shortest`` to ``longest``
-    seconds; where even the longest costs more than the budget, it gives way. Prices are recomputed after as many
-    visits as there are hubs, and when hubs come or go.
+    seconds; where even the longest costs more than the budget, it gives way. Prices are recomputed after
+    as many visits as there are hubs, and when hubs come or go.
 
     >>> revisits = Revisits(budget=1 / 60, shortest=10.0)
     >>> revisits.add("http://a.org/news/", rate=4 / 3600, now=0.0)

@@ -88,8 +88,8 @@ def build(urls: Sequence[str], growth: Growth) -> Syntax:
 
     That is the key of least entropy H = -sum of p log p over its values' shares p of the URLs; "no such key" is
     a value. A value of ``growth.support`` URLs or more gets a child of its own, all others share the rest. What
-    all URLs of a node share makes no level: it is ``fixed`` at the node, if it has the support. The largest node
-    is split first, until there are ``growth.leaves`` leaves, or a few more.
+    all URLs of a node share makes no level: it is ``fixed`` there, if it has the support. The largest node is
+    split first, until there are ``growth.leaves`` leaves, or a few more.
 
     Time is O(n k log n) a level for n URLs and k keys. The tree depends on the set of URLs, not on their order.
     """

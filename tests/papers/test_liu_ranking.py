@@ -128,11 +128,11 @@ PAGES = {
 VISITS = {"b": 2, "c": 5, "d": 3}
 
 
-def test_a_ranked_crawl_takes_the_best_that_links_have_made_known() -> None:
-    for scores, order in (({"d": 9, "c": 5, "b": 2}, "acbd"), ({}, "abcd")):
-        crawler = Ranked(lambda url, scores=scores: scores.get(url, 0.0))
-        requests = virtual_crawl(PAGES, (), ["a"], crawler, Terms(len(PAGES)))
-        assert "".join(request.url for request in requests if request.page) == order
+@each_case(("scores", "order"), [({"d": 9, "c": 5, "b": 2}, "acbd"), ({}, "abcd")])
+def test_a_ranked_crawl_takes_the_best_that_links_have_made_known(scores: dict[str, float], order: str) -> None:
+    crawler = Ranked(lambda url: scores.get(url, 0.0))
+    requests = virtual_crawl(PAGES, (), ["a"], crawler, Terms(len(PAGES)))
+    assert "".join(request.url for request in requests if request.page) == order
 
 
 def test_fetched_and_discovered_visits_by_hand() -> None:
