@@ -1,8 +1,6 @@
 """The frontier agent: owns the candidates of its hosts and chooses the next fetches.
 
-Reads `sightings`, `interests`, `predicates` and `steering`; keeps the table `frontier` (a row a URL, a linking
-page, a host); writes `evidence`, `fetches`, for other partitions `sightings`, and to `steering` what a budget
-took the place of.
+What it reads and writes is in `streams.topics`; its table is `frontier`.
 """
 
 import asyncio
@@ -10,22 +8,18 @@ import math
 import time
 from contextlib import suppress
 from functools import partial
-from random import Random
 
 import msgspec
 
-from scentline.agents.frontier.book import Book
-from scentline.agents.frontier.candidates import Candidates
-from scentline.agents.frontier.changes import Changes
+from scentline.agents.frontier.book import book_of
 from scentline.agents.frontier.estimates import Estimates
-from scentline.agents.frontier.groups import Groups
 from scentline.agents.frontier.instant import Instant
 from scentline.agents.frontier.keys import check_release
 from scentline.agents.frontier.leases import Landing, Leases
 from scentline.agents.frontier.ledger import FrontierLedger, OwnCount
 from scentline.agents.frontier.metrics import FrontierMetrics, InstantMetrics, RevisitMetrics
 from scentline.agents.frontier.revisits import Revisits
-from scentline.agents.frontier.rows import FrontierRow, FrontierShard, TotalsRow
+from scentline.agents.frontier.rows import FrontierRow, FrontierShard
 from scentline.agents.frontier.selection import Budget, Selection
 from scentline.agents.frontier.standing import StandingTeller
 from scentline.agents.frontier.steered import Steered
@@ -49,7 +43,7 @@ from scentline.streams.published import (
 from scentline.streams.records import Decoder, FetchOrder, Interests
 from scentline.streams.runtime import Runtime
 from scentline.streams.stateful import Stateful
-from scentline.streams.topics import CHANGES, EVIDENCE, OUTCOMES, SIGHTINGS, STEERING
+from scentline.streams.topics import SIGHTINGS, STEERING
 
 #: Seconds between two looks at leases and retries when nothing else happens.
 IDLE_SECONDS = 0.25
@@ -74,24 +68,28 @@ class FrontierAgent(Handler[FrontierRow]):
         self._estimates = Estimates(runtime.settings, self._reorder)
         self.patterns = self._estimates.patterns
         self._partitions = runtime.publisher.partitions(SIGHTINGS.name)
-        self.book = self._a_book()
-        self.candidates = self._the_candidates()
+        self.book = book_of(runtime.settings, runtime.publisher.partitions)
+        self.candidates = candidates = self._estimates.candidates(self.book)
+        self.totals = candidates.shards.totals
         self.turns = ProportionalTurns()
-        self._metrics = FrontierMetrics(runtime, self.candidates, self.totals, self.slots)
-        self.revisits = RevisitMetrics(runtime)
+        self._metrics = metrics = FrontierMetrics(runtime, candidates, self.totals, self.slots)
+        self.revisits, instant = RevisitMetrics(runtime), InstantMetrics(runtime)  # there in every mode
         decode = Decoder[SightingPack](SightingPack)
         self.inbox: Stateful[FrontierRow] = Stateful(runtime, SIGHTINGS, "frontier", FrontierRow, decode, self)
-        self.instant = self._if_instant()
+        self.instant: Instant | None = None
+        self.schedule: Revisits | None = None
+        if settings.mode == "instant":
+            self.instant = Instant(runtime, candidates, self.book, self.inbox, instant)
+        if self.book.visits is not None:
+            self.schedule = Revisits(runtime, candidates, self.book.visits, self.inbox, metrics, self.revisits)
+        by = self.instant, self.schedule
+        self.leases = Leases(runtime, candidates, self.inbox, metrics, *by)
+        self.budget = Budget(candidates)
         fetch = runtime.settings.fetch
-        self.schedule = self._if_revisits()
-        self.leases = Leases(runtime, self.candidates, self.inbox, self._metrics, self.instant, self.schedule)
-        self.budget = budget = Budget(self.candidates)
-        self.selection = Selection(
-            self.candidates, self.turns, budget, self.leases, self.instant, self.schedule, fetch
-        )
-        self.standing = StandingTeller(runtime, self.candidates, budget, self.selection, lambda: self.state)
-        self._landing = Landing(self.candidates, self.turns, self.selection.pace, self.instant, self.schedule)
-        self.ledger = FrontierLedger(settings.features, self.candidates.scorer)
+        self.selection = Selection(candidates, self.turns, self.budget, self.leases, *by, fetch)
+        self.standing = StandingTeller(runtime, candidates, self.budget, self.selection, lambda: self.state)
+        self._landing = Landing(candidates, self.turns, self.selection.pace, *by)
+        self.ledger = FrontierLedger(settings.features, candidates.scorer)
         self.steered = Steered()
         #: Whether people paused the crawl: nothing is ordered, and what is in flight lands.
         self.paused = False
@@ -103,38 +101,6 @@ class FrontierAgent(Handler[FrontierRow]):
         self._dry = False
         self._noted = math.inf
         self._rests = 0.0
-
-    def _a_book(self) -> Book:
-        settings, evidence = self.runtime.settings, self.runtime.publisher.partitions(EVIDENCE.name)
-        partitions = self.runtime.publisher.partitions
-        revisit = None
-        if self.settings.revisit:
-            changes = Changes(partitions(CHANGES.name), partitions(OUTCOMES.name))
-            revisit = changes, Groups(settings.revisit)
-        return Book(self.settings, evidence, self._partitions, settings.fetch.redirects, settings.news, revisit)
-
-    def _the_candidates(self) -> Candidates:
-        settings = self.runtime.settings
-        candidates = Candidates(settings, self._estimates.scorer, Random(settings.random_seed))
-        candidates.scope.spent = self.book.spaces.spent
-        candidates.priorities.promises = self.book.promises
-        candidates.scope.stops = self.book.stops
-        if self.patterns is not None and self.settings.visited_patterns_only:
-            candidates.scope.unvisited = self.patterns.unvisited
-        return candidates
-
-    def _if_instant(self) -> Instant | None:
-        metrics = InstantMetrics(self.runtime)  # there in every mode
-        if self.settings.mode != "instant":
-            return None
-        return Instant(self.runtime, self.candidates, self.book, self.inbox, metrics)
-
-    def _if_revisits(self) -> Revisits | None:
-        if self.book.visits is None:
-            return None
-        return Revisits(
-            self.runtime, self.candidates, self.book.visits, self.inbox, self._metrics, self.revisits
-        )
 
     # what others publish
 
@@ -156,17 +122,14 @@ class FrontierAgent(Handler[FrontierRow]):
                 self.ledger.tell_all()
                 self._metrics.known(name)
                 self.revisits.known(name)
-            self._give_turns(definition)
+            paused = definition.state == PAUSED
+            (self.candidates.paused.add if paused else self.candidates.paused.discard)(name)
+            if paused:
+                self.turns.remove(name)
+            else:
+                self.turns.set_share(name, definition.share)
         self._dry = False
         self._wake.set()
-
-    def _give_turns(self, definition: PredicateDefinition) -> None:
-        if definition.state == PAUSED:
-            self.candidates.paused.add(definition.name)
-            self.turns.remove(definition.name)
-        else:
-            self.candidates.paused.discard(definition.name)
-            self.turns.set_share(definition.name, definition.share)
 
     def hear_steering(self, key: bytes | None, value: bytes | None) -> None:
         """Take in a message of `steering`; one that can't be read is passed over."""
@@ -191,7 +154,6 @@ class FrontierAgent(Handler[FrontierRow]):
         self._wake.set()
 
     async def _tell_limits(self) -> None:
-        """Tell which settings a budget took the place of: a later run with others goes by those."""
         told, self._to_tell = self._to_tell, []
         await self.runtime.publisher.send_all(
             [(STEERING.name, 0, steering_key(limit).encode(), msgspec.json.encode(limit)) for limit in told]
@@ -200,10 +162,7 @@ class FrontierAgent(Handler[FrontierRow]):
     # the inbox
 
     def opened(self, shard: FrontierShard) -> None:
-        """Take up a partition's candidates.
-
-        Raises `ConfigurationError` for rows that an earlier release wrote.
-        """
+        """Take up a partition's candidates; `ConfigurationError` for rows of an earlier release."""
         check_release(shard)
         self.book.spaces.open(shard)
         self.book.promises.open(shard)
@@ -289,7 +248,6 @@ class FrontierAgent(Handler[FrontierRow]):
             self._dry = False
 
     def _reorder(self) -> None:
-        """Choose anew by patterns that changed."""
         if self._estimates.ordering is not None or self.settings.visited_patterns_only:
             self.candidates.sweep.renew()
         self._dry = False
@@ -345,12 +303,8 @@ class FrontierAgent(Handler[FrontierRow]):
             return 0.0
         if self.candidates.opening:
             return TAKE_UP_SECONDS if self.candidates.flights else 0.0
-        return IDLE_SECONDS if self.paused else self._wait(now, changed=bool(changed))
-
-    def _wait(self, now: float, *, changed: bool) -> float:
-        """Return the seconds to the next choice; ``changed`` says that the last one ordered something."""
-        if changed:
-            return SHORT_SECONDS
+        if self.paused or changed:
+            return IDLE_SECONDS if self.paused else SHORT_SECONDS
         if self.schedule is not None and self.schedule.busy:
             return TAKE_UP_SECONDS
         if self.candidates.fairness.waits:
@@ -377,7 +331,6 @@ class FrontierAgent(Handler[FrontierRow]):
                 self.inbox.commit_soon(shard)
 
     def _sweep(self, now: float) -> None:
-        """Go on with a round that is needed; at its end all that may be fetched is queued."""
         self.candidates.sweep.step(now)
         if not self.candidates.sweep.filling:
             self._dry = not self.candidates.queued
@@ -397,20 +350,14 @@ class FrontierAgent(Handler[FrontierRow]):
         candidates.sweep.begin()
 
     def _sweep_in_turn(self, now: float) -> None:
-        """Go on with the sweep whenever so many requests more are answered, so that no clock decides on scores.
-
-        While nothing is in flight, now and then: the queues may be full of what may not be asked for.
-        """
+        # By requests that were answered, so that no clock decides on scores; now and then while none is in
+        # flight: the queues may be full of what may not be fetched.
         answered = self.totals().requests
         if answered >= self._next_sweep or self._idle >= LOOKS_A_SWEEP:
             self._next_sweep, self._idle = answered + ANSWERS_A_SWEEP, 0
             self.candidates.sweep.step(now)
 
     # totals
-
-    def totals(self) -> TotalsRow:
-        """Return the totals over the partitions held."""
-        return self.candidates.shards.totals()
 
     def slots(self) -> Slots | None:
         """Return how hosts' seconds are used, as `StandingTeller.slots` has it."""
@@ -439,8 +386,7 @@ class FrontierAgent(Handler[FrontierRow]):
     def finished(self) -> bool:
         """Whether nothing is in flight and nothing is left to do: the budget is spent or all is fetched.
 
-        While there are hubs to revisit, there is always something left, and where judged pages are visited
-        again without a budget. A paused crawl waits to go on.
+        With hubs, and where judged pages are visited again without a budget, something is always left.
         """
         if self.paused or self.candidates.flights or self.candidates.opening or not self.candidates.shards:
             return False

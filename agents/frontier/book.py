@@ -51,7 +51,8 @@ from scentline.streams.facts import (
     Visited,
 )
 from scentline.streams.records import RobotsTxt
-from scentline.streams.topics import SIGHTINGS, partition_of
+from scentline.streams.settings import Settings
+from scentline.streams.topics import CHANGES, EVIDENCE, OUTCOMES, SIGHTINGS, partition_of
 
 
 class Book:
@@ -245,7 +246,6 @@ class Book:
             self.hubs.moved(shard, row.url, sighting.target)
 
     def _inherit(self, shard: FrontierShard, heir: Inherited) -> None:
-        """Have the target of a redirect take over from the URL that leads to it."""
         shard.outbox.emit(SIGHTINGS.name, partition_of(host(heir.url), self._sighting_partitions), heir)
 
     def _postponed(self, shard: FrontierShard, sighting: Postponed) -> None:
@@ -293,6 +293,14 @@ class Book:
                 if predicate in sighting.inputs and row.state == "candidate":
                     row.inputs[predicate] = sighting.inputs[predicate]
         self._pages.keep(shard, key, row)
+
+
+def book_of(settings: Settings, partitions: Callable[[str], int]) -> Book:
+    """Return the book of a crawl; ``partitions`` says how many a topic has."""
+    changes = Changes(partitions(CHANGES.name), partitions(OUTCOMES.name))
+    revisit = (changes, Groups(settings.revisit)) if settings.frontier.revisit else None
+    evidence, sightings = partitions(EVIDENCE.name), partitions(SIGHTINGS.name)
+    return Book(settings.frontier, evidence, sightings, settings.fetch.redirects, settings.news, revisit)
 
 
 def said_of(page: Judged | Rejudged) -> Said:

@@ -20,7 +20,6 @@ from scentline.agents.frontier.sweep import Opening, Shards, Sweep
 from scentline.models.domain import owner
 from scentline.models.frontier.politeness import HostClocks
 from scentline.models.frontier.queue import FEW, CandidateQueue
-from scentline.models.frontier.shares import LEAST_WORTH
 from scentline.models.url import host, identifier
 from scentline.models.verdict import FAILED
 from scentline.streams.published import Exclusion
@@ -30,8 +29,6 @@ from scentline.streams.settings import Settings
 CLOCKS = 100_000
 #: Candidates that the shards held start with after a crash, at most.
 STARTED = 10_000
-#: Hosts of one owner that are looked through for another's.
-OTHERS = 100
 #: Candidates scored anew to find one of an owner that had less, for each choice at most.
 FAIR_TRIES = 5
 
@@ -100,11 +97,7 @@ class Candidates:
         phrases: tuple[tuple[str, ...], ...] = (),
         names_subject: bool = True,
     ) -> None:
-        """Start keeping a queue for a predicate; ``topic`` are the words that say what it is about.
-
-        ``phrases`` are those that pages of interest hold; without ``names_subject`` what words mean says
-        nothing of them. Where shards are held, sweeps have to fill it.
-        """
+        """Start keeping a queue for a predicate, which sweeps fill; for the rest see `Scorer.add_predicate`."""
         self.scorer.add_predicate(name, topic, phrases, names_subject)
         self.queues.setdefault(name, CandidateQueue(self.settings.queue))
         self._fresh.clear()
@@ -151,10 +144,7 @@ class Candidates:
         shard.let_go_of_excess()
 
     def _takes_up(self, shard: FrontierShard, row: PageRow, now: float) -> bool:
-        """Tell whether a URL of a shard that was opened is to be offered: full queues have their best already.
-
-        A new one is, and one that waits: nothing was known of either when the best were noted.
-        """
+        """Tell whether to offer a URL of an opened shard: if it is new or waits, or a queue has room for it."""
         if row.state != "candidate" or any(row.url in queue for queue in self.queues.values()):
             return False
         if row.not_before > now or (self.fresh is not None and self.fresh.wants(row)):
@@ -163,7 +153,6 @@ class Candidates:
         return start is None or row.discovered >= start.discovered or self.sweep.has_room(row.url)
 
     def _wait_for(self, row: PageRow, now: float) -> None:
-        """Take note of a page that is leased, or was put off."""
         if row.url in self.flights or row.choice is None:
             return
         flight = Flight.of(row.choice, row.lease, now)
@@ -194,11 +183,7 @@ class Candidates:
         return changed
 
     def _best_of_shards(self, *, whole: bool) -> dict[int, list[bytes]]:
-        """Return the best candidates by partition, best first: each predicate's, and each host's.
-
-        Of one host alone, however good, there would be little to fetch. Where ``whole``, the others follow, as
-        many as one queue has at most.
-        """
+        """Return the best candidates of each predicate and host by partition; ``whole`` queues follow them."""
         most = max(1, STARTED // max(1, 2 * len(self.queues)))
         lists = [found for queue in self.queues.values() for found in (queue.best(most), queue.heads(most))]
         found: defaultdict[int, list[bytes]] = defaultdict(list)
@@ -265,7 +250,6 @@ class Candidates:
                 self.fresh.offer(row)
 
     def _may_queue(self, shard: FrontierShard, row: PageRow, now: float) -> bool:
-        """Return whether a URL may be fetched now; else have it wait, or leave it out."""
         if row.not_before <= now and self.scope.has(shard, row):
             return True
         self.withdraw(row.url)
@@ -283,7 +267,6 @@ class Candidates:
             queue.discard(url)
 
     def _queues(self) -> list[CandidateQueue | Fresh]:
-        """Return the predicates' queues, and that of new links to news where there is one."""
         return [*self.queues.values()] if self.fresh is None else [*self.queues.values(), self.fresh]
 
     def wake(self, now: float) -> None:
@@ -339,21 +322,10 @@ class Candidates:
         """
         if not self.fairness.shares.beyond(name, self.settings.evidence_share):
             return False
-        own = owner(name)
-        return any(self._others_wait(queue, own) for queue in self.queues.values())
-
-    def _others_wait(self, queue: CandidateQueue, own: str) -> bool:
-        heads = queue.heads(OTHERS, lambda name: owner(name) != own)
-        if not heads or owner(host(heads[-1])) == own:
-            return False
-        first, other = (self.priorities.worth(queue.priority(url)) for url in (heads[0], heads[-1]))
-        return other >= first + math.log(LEAST_WORTH)
+        return any(self.fairness.others_wait(queue, owner(name)) for queue in self.queues.values())
 
     def _ready(self, now: float) -> Callable[[str], bool]:
-        def ready(name: str) -> bool:
-            return self.clocks.ready(name, now)
-
-        return ready
+        return lambda name: self.clocks.ready(name, now)
 
     def glance(self, predicate: str, now: float) -> str | None:
         """Return a predicate's best candidate whose host may be asked, as candidates were last scored."""

@@ -74,7 +74,6 @@ class Changes:
 
 
 def _place(shard: FrontierShard) -> str:
-    """Return the place of the message that is being absorbed."""
     return f"{SIGHTINGS.name}/{shard.partition}@{shard.mark.offset}"
 
 

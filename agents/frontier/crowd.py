@@ -54,7 +54,6 @@ class Crowd:
         return self._lessons.of_crowd((), words, regions)
 
     def _recount(self, row: PageRow, before: frozenset[str], after: frozenset[str]) -> None:
-        """Count what changed in what the crowd says of a page whose request was answered."""
         answer = self._lessons.answer(row.verdict, failed=row.failed)
         if answer is not None and not row.silent:
             self._evidence.change(answer, after - before, before - after)

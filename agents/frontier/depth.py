@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from scentline.agents.frontier.keys import PAGE_PREFIX, depth_key, depth_of, page_key, parent_of
+from scentline.agents.frontier.linking import ParentRow, identifiers_in
 from scentline.agents.frontier.pages import Pages
-from scentline.agents.frontier.rows import DepthRow, FrontierShard, PageRow, ParentRow, identifiers_in
+from scentline.agents.frontier.rows import DepthRow, FrontierShard, PageRow
 from scentline.models.depth.growth import FAR, Growth, Place
 from scentline.models.depth.site import ENOUGH, ENOUGH_PAGES, Advice, DepthBy, stop, why
 from scentline.models.depth.visits import Visits
@@ -139,7 +140,6 @@ class Depths:
             self._led_back(shard, row)
 
     def _redirected(self, shard: FrontierShard, sighting: Redirected) -> None:
-        """Take in a redirect: to what is known of the site already it leads back."""
         row = shard.get(page_key(sighting.url))
         if not isinstance(row, PageRow):
             return

@@ -1,8 +1,11 @@
 """What is estimated of pages beside the rows: URL patterns and an importance; each where it is of use."""
 
 from collections.abc import Callable
+from random import Random
 
 from scentline.agents.frontier.behaviour import BehaviourOrder, SitePatterns, VisitsOrder
+from scentline.agents.frontier.book import Book
+from scentline.agents.frontier.candidates import Candidates
 from scentline.agents.frontier.ordering import (
     BacklinkOrder,
     HotOrder,
@@ -33,8 +36,18 @@ class Estimates:
         self.ordering = ordering(settings.frontier, self.patterns)
         rule, printed = settings.frontier.rule, settings.frontier.candidates == "paper"
         self.scorer: Scorer = scorer(rule, settings.learn, self.ordering, printed=printed)
+        self._settings = settings
         kept = (self.patterns, self.ordering)
         self._kept: list[Informed] = [each for each in kept if each is not None]
+
+    def candidates(self, book: Book) -> Candidates:
+        """Return the candidates, which leave out what the book's rows advise against."""
+        found = Candidates(self._settings, self.scorer, Random(self._settings.random_seed))
+        found.scope.spent, found.scope.stops = book.spaces.spent, book.stops
+        found.priorities.promises = book.promises
+        if self.patterns is not None and self._settings.frontier.visited_patterns_only:
+            found.scope.unvisited = self.patterns.unvisited
+        return found
 
     def open(self, shard: FrontierShard) -> None:
         """Take up a shard."""

@@ -3,6 +3,7 @@
 Kept in memory: a restart begins a new window of fetches. Each worker sees to it among the hosts that it holds.
 """
 
+import math
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -11,7 +12,7 @@ from scentline.agents.frontier.rows import FrontierShard, PageRow
 from scentline.models.domain import owner
 from scentline.models.frontier.politeness import HostClocks
 from scentline.models.frontier.queue import CandidateQueue
-from scentline.models.frontier.shares import Shares
+from scentline.models.frontier.shares import LEAST_WORTH, Shares
 from scentline.models.frontier.trust import Trust
 from scentline.models.url import host
 from scentline.streams.facts import Linked, Seeded
@@ -22,6 +23,8 @@ SERVERS = 100_000
 TAKEN_UP = 300_000
 #: Share of all trust from which on it is noted who is vouched for: a thousand owners at most.
 NOTED = 0.001
+#: Hosts of one owner that are looked through for another's.
+OTHERS = 100
 #: Seconds within which a host may be asked for its candidates to be waited for; its own delay is waited out.
 NEAR_SECONDS = 2.0
 
@@ -102,6 +105,14 @@ class Fairness:
             self.waits = not free
             return max(free).url if free else None
         return first.url
+
+    def others_wait(self, queue: CandidateQueue, own: str) -> bool:
+        """Tell whether another owner's best candidate is worth a third of the best of all."""
+        heads = queue.heads(OTHERS, lambda name: owner(name) != own)
+        if not heads or _owner(heads[-1]) == own:
+            return False
+        first, other = (self._worth(queue.priority(url)) for url in (heads[0], heads[-1]))
+        return other >= first + math.log(LEAST_WORTH)
 
     def _heads(self, queue: CandidateQueue, now: float) -> tuple[list["_Head"], list["_Head"]]:
         """Return the best candidates of hosts that may be asked, and of those that soon may be.

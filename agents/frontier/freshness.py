@@ -70,7 +70,6 @@ class Freshness:
         return found
 
     def _parts(self, now: float) -> dict[tuple[int, str], Kept]:
-        """Return the figures by partition and predicate."""
         found: dict[tuple[int, str], Kept] = {}
         for match in self._matches.values():
             age, part = max(0.0, now - match.visited), self._part

@@ -6,7 +6,8 @@ from itertools import chain
 import numpy as np
 
 from scentline.agents.frontier.keys import children_of, parent_of
-from scentline.agents.frontier.rows import ChildrenRow, FrontierShard, ParentRow, identifiers_in, place_of
+from scentline.agents.frontier.linking import ChildrenRow, ParentRow, identifiers_in, place_of
+from scentline.agents.frontier.rows import FrontierShard
 from scentline.models.learner.combiner import Vector
 from scentline.models.learner.lessons import IN_LINKS
 from scentline.models.learner.linking import LinkingPage, LinkTable
@@ -158,7 +159,6 @@ class InLinks:
         return np.array([verdict.get(name, False) for name in self._predicates], float)
 
     def _let_go(self) -> None:
-        """Drop the half of the linking pages that were taken up first."""
         kept = dict(list(self._pages.items())[len(self._pages) // 2 :])
         pages = self.table.keep(linking.page for linking in kept.values())
         for linking, page in zip(kept.values(), pages, strict=True):

@@ -216,7 +216,6 @@ class HubSchedule:
         self._spend()
 
     def _spend(self) -> None:
-        """Give the hubs of the shards held their part of all visits."""
         part = max(1, len(self._candidates.shards)) / self._partitions
         self._revisits.spend(self._news.visits_a_minute / 60 * part)
 
@@ -277,7 +276,6 @@ class HubSchedule:
         return None
 
     def _end(self, shard: FrontierShard, row: HubRow) -> None:
-        """Forget a hub that nobody has named for long."""
         self._drop([row.url])
         shard.delete(hub_key(row.url))
         self._inbox.commit_soon(shard)

@@ -1,14 +1,13 @@
 """The keys of the frontier's rows, and looking rows up by them."""
 
+from scentline.agents.frontier.linking import ChildrenRow, ParentRow
 from scentline.agents.frontier.rows import (
     BesideRow,
-    ChildrenRow,
     DepthRow,
     FrontierShard,
     HubRow,
     LeasedRow,
     NewsRow,
-    ParentRow,
     StartRow,
     TotalsRow,
     VisitRow,

@@ -287,7 +287,6 @@ class LearnedScorer:
         return float(found[list(self._scored_by).index(predicate), 0])
 
     def _combiners(self) -> tuple[Vector, Vector]:
-        """Return the means and the covariances of all weights that candidates are scored by."""
         if self._weights is None:
             known = self._scored_by.values()
             self._weights = (
@@ -297,7 +296,6 @@ class LearnedScorer:
         return self._weights
 
     def _candidates(self, shard: FrontierShard, rows: Sequence[PageRow]) -> list[Candidate]:
-        """Return what inputs are made of."""
         addresses = [self._address(row) for row in rows]
         targets = [
             (address.page, row.parents) for address, row in zip(addresses, rows, strict=True) if row.parents
@@ -320,14 +318,12 @@ class LearnedScorer:
     def _inputs_of(
         self, shard: FrontierShard, rows: Sequence[PageRow], candidates: Sequence[Candidate]
     ) -> Vector:
-        """Return the inputs of candidates, shape (predicates, candidates, inputs)."""
         known = list(self._scored_by.values())
         found = inputs_of([each.knowledge for each in known], self._in_links.table, candidates)
         further = self._further(shard, rows, known)
         return np.concatenate((found, *further), axis=2) if further else found
 
     def _named_of(self, candidates: Sequence[Candidate]) -> Vector:
-        """Return what phrases add, shape (predicates, candidates)."""
         known = [each.knowledge for each in self._scored_by.values()]
         return named_of(known, self._in_links.table, candidates)
 
@@ -341,7 +337,6 @@ class LearnedScorer:
     def _meanings(
         self, vectors: Texts, shard: FrontierShard, rows: Sequence[PageRow], known: Sequence[Known]
     ) -> Vector:
-        """Return the inputs of meanings: 0 for requests, and for predicates that name no subject."""
         found = np.zeros((len(known), len(rows), len(SEMANTIC_INPUTS)))
         meant = [(place, each.meaning, each) for place, each in enumerate(known) if each.meaning is not None]
         if meant:
@@ -372,7 +367,6 @@ def _links_of(row: PageRow, names: Sequence[str]) -> list[list[int]]:
 
 
 def _crowd(shard: FrontierShard, row: PageRow, predicates: Sequence[str]) -> Crowd:
-    """Return what users did with a page, as each predicate sees it."""
     if not row.together:
         return Crowd(row.visits, row.visitors)
     judged = [

@@ -80,7 +80,6 @@ class EvidenceEmitter:
                 self._counted.setdefault(shard.partition, []).append(OwnCount(partition, origin, change))
 
     def _split(self, features: list[str]) -> Iterator[tuple[int, list[str]]]:
-        """Yield each partition with its features."""
         parts: dict[int, list[str]] = {}
         if features and self._partitions == 1:
             parts[0] = features

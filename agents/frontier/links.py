@@ -10,8 +10,9 @@ from collections.abc import Iterable
 from scentline.agents.frontier.depth import Depths
 from scentline.agents.frontier.keys import PAGE_PREFIX, children_key, children_of, parent_key, parent_of
 from scentline.agents.frontier.ledger import EvidenceEmitter
+from scentline.agents.frontier.linking import ParentRow, identifiers_in, place_in
 from scentline.agents.frontier.pages import Pages
-from scentline.agents.frontier.rows import FrontierShard, PageRow, ParentRow, identifiers_in, place_in
+from scentline.agents.frontier.rows import FrontierShard, PageRow
 from scentline.models.interest.factors import joined, link_features
 from scentline.models.interest.features import link
 from scentline.models.learner.lessons import LinkWords
@@ -86,7 +87,6 @@ class Links:
         self._note_revised(shard, sighting.page)
 
     def _revise(self, shard: FrontierShard, sighting: Linked, parent: ParentRow) -> None:
-        """Put a newer verdict and newer words of a linking page in the place of the old."""
         old, parent.verdict = parent.verdict, sighting.verdict
         text = _joined(sighting.words) if self._wordy else ""
         if text != parent.text:
@@ -136,7 +136,6 @@ class Links:
                         shard.outbox.emit(SIGHTINGS.name, partition, near)
 
     def _targets(self, shard: FrontierShard, parent: ParentRow) -> list[tuple[bytes, PageRow]]:
-        """Return the targets of a linking page, by their identifiers."""
         found = [(page, shard.get(PAGE_PREFIX + page)) for page in identifiers_in(parent.targets)]
         return [(page, row) for page, row in found if isinstance(row, PageRow)]
 
@@ -203,7 +202,6 @@ class Links:
         self._evidence.change(verdict, *change)
 
     def _link_from(self, shard: FrontierShard, name: bytes, page: bytes) -> LinkFrom:
-        """Return what a page is counted under by a linking page."""
         parent = parent_of(shard, name)
         words = parent.words if self._lessons.links else NOTHING
         return LinkFrom(words, parent.words_at(parent.place(page)))
@@ -261,7 +259,6 @@ class Links:
         self._pages.touch(shard, _near(parent, sighting.child, sighting.position, NEAR_AT_MOST))
 
     def _note(self, shard: FrontierShard, name: bytes, child: bytes, verdict: Verdict, position: int) -> bool:
-        """Note the verdict on a link target as it stands; return whether that is new."""
         children = children_of(shard, name)
         if not children.note(child, verdict, position):
             return False
@@ -280,7 +277,6 @@ def _count_link(row: PageRow, verdict: Verdict, times: int = 1) -> None:
 
 
 def _near(parent: ParentRow, page: bytes, position: int, most: int) -> list[bytes]:
-    """Return link targets near another one, at most so many."""
     own = place_in(parent.targets, page)
     positions = enumerate(parent.positions)
     near = [place for place, other in positions if abs(other - position) <= NEAR and place != own]

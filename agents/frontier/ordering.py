@@ -9,7 +9,8 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from scentline.agents.frontier.keys import PARENT_PREFIX, parent_of
-from scentline.agents.frontier.rows import FrontierShard, PageRow, ParentRow, identifiers_in
+from scentline.agents.frontier.linking import ParentRow, identifiers_in
+from scentline.agents.frontier.rows import FrontierShard, PageRow
 from scentline.models.learner.candidate import url_words
 from scentline.models.ordering.estimate import Crawled
 from scentline.models.ordering.similarity import Idf, Location, Similarity
@@ -189,7 +190,6 @@ class SimilarityOrder:
 
 
 def _anchor(shard: FrontierShard, parent: bytes, page: bytes) -> Sequence[str]:
-    """Return the words in the link of one page to another, by their identifiers."""
     linking = parent_of(shard, parent)
     return linking.words_at(linking.place(page)).inside
 

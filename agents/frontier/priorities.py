@@ -83,14 +83,12 @@ class LinkPromises:
         self.ended(shard, row, hit=False, part=MOVED if owner(host(target)) == owner(host(row.url)) else 1.0)
 
     def _sources(self, shard: FrontierShard, row: PageRow) -> Iterator[str]:
-        """Yield the owners of the pages that link to a page; its own where none does."""
         if not row.parents:
             yield owner(host(row.url))
         for parent in islice(row.parents, SOURCES):
             yield self._owners.get(parent) or self._owner(shard, parent)
 
     def _owner(self, shard: FrontierShard, parent: bytes) -> str:
-        """Look up the owner of a linking page, and remember it."""
         if len(self._owners) >= REMEMBERED:
             self._owners.clear()
         found = self._owners[parent] = owner(host(parent_of(shard, parent).url))

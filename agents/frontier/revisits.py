@@ -141,7 +141,6 @@ class Revisits:
         self._rests = 2 * time.perf_counter() - begun
 
     def _take_up(self, now: float) -> bool:
-        """Take up the next few pages that are due of each shard; return whether to go on at once."""
         ended = [self._take_due(shard, now) for shard in self._held(self._read)]
         if all(ended) and self._queue.evicted:
             self._queue.evicted = False
@@ -231,7 +230,6 @@ class Revisits:
             self._offer(shard, visit, now)
 
     def _offer(self, shard: FrontierShard, visit: VisitRow, now: float) -> None:
-        """Put a page in the queue if it is due, and take it out if it is not."""
         self._queue.discard(visit.url)
         page = self._judged(shard, visit.url)
         if visit.lease > now:
@@ -247,12 +245,10 @@ class Revisits:
         self._count(shard, visit, page)
 
     def _judged(self, shard: FrontierShard, url: str) -> PageRow | None:
-        """Return a judged page, None for one that left."""
         page = shard.get(page_key(url))
         return page if isinstance(page, PageRow) and page.state == "judged" else None
 
     def _count(self, shard: FrontierShard, visit: VisitRow, page: PageRow | None) -> None:
-        """Take a page into the figures, if it is a match, and one of the sample."""
         holding = _holding(page.verdict) if page is not None else ()
         if not holding or not self._freshness.sampled(visit.url):
             self._freshness.discard(visit.url)
@@ -363,5 +359,4 @@ class Revisits:
 
 
 def _holding(verdict: Verdict | None) -> tuple[str, ...]:
-    """Return the predicates that hold."""
     return tuple(name for name, holds in (verdict or {}).items() if holds)

@@ -57,7 +57,6 @@ class Scope:
         return "" if depth is None else f"it is crawled to level {depth} (frontier.depth)"
 
     def _is_free(self, row: PageRow) -> bool:
-        """Tell whether nothing keeps a URL out that would not keep out a seed."""
         if self._is_spent(row) or (self.unvisited is not None and self.unvisited(row.url)):
             return False
         return self._lessons is None or descends(row, self._lessons)
@@ -68,7 +67,6 @@ class Scope:
         return self.news is None or not self.news(row)  # an endless space has no hub that tells of it
 
     def _fetches(self, shard: FrontierShard, name: str) -> int:
-        """Return the pages of a host that were judged, and those in flight."""
         return host_of(shard, name).judged + sum(host(url) == name for url in self._flying)
 
 

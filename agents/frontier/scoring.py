@@ -5,7 +5,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from scentline.agents.frontier.keys import beside_of, children_of, parent_key
-from scentline.agents.frontier.rows import BesideRow, ChildrenRow, FrontierShard, PageRow, ParentRow
+from scentline.agents.frontier.linking import ChildrenRow, ParentRow
+from scentline.agents.frontier.rows import BesideRow, FrontierShard, PageRow
 from scentline.models.crowd.evidence import SIGNERS, affinity_log, region_log, signature
 from scentline.models.interest.factors import kept
 from scentline.models.interest.features import BASE, USER

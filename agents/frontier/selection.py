@@ -244,7 +244,6 @@ class Selection:
         return min(most, self.pace.window)
 
     def _by_turns(self, now: float, room: int, changed: dict[int, FrontierShard]) -> int:
-        """Order what the predicates pick in turn; return how many fetches."""
         names = set(self._candidates.queues)
         ordered = 0
         while names and self._fits(room - ordered):
@@ -298,7 +297,6 @@ class Selection:
         return ordered
 
     def _again(self, now: float, room: int, changed: dict[int, FrontierShard], *, spare: bool) -> int:
-        """Order visits to judged pages; return how many. ``spare`` says that there is nothing else to fetch."""
         ordered = 0
         while self._revisits is not None and self._fits(room - ordered):
             picked = self._revisits.next(now, spare=spare)
@@ -310,7 +308,6 @@ class Selection:
         return ordered
 
     def _at_once(self, now: float, room: int, changed: dict[int, FrontierShard], *, spare: bool) -> int:
-        """Order instant fetches; return how many. ``spare`` says that there is no other to make."""
         names = sorted(self._candidates.queues.keys() - self._candidates.paused or self._candidates.queues)
         ordered = 0
         while self._instant is not None and names and self._fits(room - ordered):

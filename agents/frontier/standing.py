@@ -208,13 +208,11 @@ class StandingTeller:
     # candidates
 
     def _best(self, predicate: str) -> Iterator[list[Upcoming]]:
-        """Yield a predicate's best candidates, the best first, a few at a time."""
         found = self._candidates.queues[predicate].best(BEST)
         for start in range(0, len(found), BEST_AT_ONCE):
             yield self._upcoming(predicate, found[start : start + BEST_AT_ONCE])
 
     def _upcoming(self, predicate: str, urls: Sequence[str]) -> list[Upcoming]:
-        """Return candidates as they are told; those that are none any more are left out."""
         now, queue = self._runtime.clock(), self._candidates.queues.get(predicate)
         if queue is None:
             return []
@@ -236,7 +234,6 @@ class StandingTeller:
         ]
 
     def _rows(self, urls: Sequence[str]) -> list[tuple[FrontierShard, list[PageRow]]]:
-        """Return the rows of URLs with their shards."""
         rows: dict[int, list[PageRow]] = {}
         for url in urls:
             found = self._candidates.shards.find(url)
@@ -247,7 +244,6 @@ class StandingTeller:
     # hosts
 
     def _looked_at(self, now: float) -> Iterator[HostStanding]:
-        """Yield how the hosts stand that were asked for, of those of the partitions held."""
         for name in self._watch.hosts:
             shard = self._candidates.shards.get(self._candidates.shards.partition_of(name))
             if shard is not None:

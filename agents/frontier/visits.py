@@ -179,7 +179,6 @@ class Visits:
     def _tell_targets(
         self, shard: FrontierShard, row: PageRow, visit: VisitRow, partitions: Iterable[int]
     ) -> None:
-        """Tell partitions with links of a page what it says now."""
         linked = Linked(
             identifier(row.url), row.url, row.depth, row.verdict or {}, visit.words, (), visit.partitions,
             row.judged_at, again=True,
@@ -223,7 +222,6 @@ def said_of(visit: VisitRow) -> Said:
 
 
 def _take(visit: VisitRow, page: Judged) -> None:
-    """Take in what a page says as it was judged."""
     visit.text = " ".join(page.words)
     visit.subject, visit.title = page.subject, page.title
     visit.content, visit.links = page.content, page.links

@@ -134,7 +134,6 @@ class FeatureStore:
         self._written.append(key)
 
     def _forget(self) -> tuple[Slots, list[str]]:
-        """Forget a part of the features where there are too many; return their slots and names."""
         excess = len(self.ledger) - self._limit
         if excess <= 0:
             return np.zeros(0, np.intp), []
@@ -148,7 +147,6 @@ class FeatureStore:
 
 
 def _united(slots: Sequence[Slots]) -> Slots:
-    """Return slots in their order, each once."""
     return distinct(np.concatenate([np.zeros(0, np.intp), *slots]))
 
 

@@ -97,7 +97,6 @@ class Telling:
         return self._about(f"b{number}", self._counts(slots, block=True))
 
     def _counts(self, slots: Slots, gone: Sequence[str] = (), *, block: bool = False) -> Interests:
-        """Return what some slots hold, and nothing under the names that are ``gone``."""
         cells = self._ledger.take(slots)
         used = np.array([name is not None for name in cells.names], bool)
         nothing = np.zeros((len(cells.predicates), len(gone)), np.int32)

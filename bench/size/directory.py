@@ -22,17 +22,8 @@ from scentline.agents.frontier.keys import (
     parent_key,
     visit_key,
 )
-from scentline.agents.frontier.rows import (
-    ChildrenRow,
-    DueRow,
-    FrontierRow,
-    OwnerRow,
-    PageRow,
-    ParentRow,
-    StartRow,
-    TotalsRow,
-    VisitRow,
-)
+from scentline.agents.frontier.linking import ChildrenRow, ParentRow
+from scentline.agents.frontier.rows import DueRow, FrontierRow, OwnerRow, PageRow, StartRow, TotalsRow, VisitRow
 from scentline.models.domain import owner
 from scentline.models.revisit.content import LINKS_BYTES, TEXT_BYTES
 from scentline.models.url import host, identifier

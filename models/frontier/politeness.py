@@ -201,7 +201,6 @@ class HostClocks:
         return Wait("" if now >= until else self._why(clock, now), until)
 
     def _glimpse(self, host: str) -> _Clock | None:
-        """Return the clock that would be made of a host's state."""
         state = self._states(host)
         if state is None:
             return None
@@ -341,7 +340,6 @@ class HostClocks:
         return clock
 
     def _recall(self, host: str, clock: _Clock, state: HostState) -> None:
-        """Go on with a host where its state stands."""
         clock.started = clock.server.started = state.asked
         if state.server:
             self.serves(state.server, host)

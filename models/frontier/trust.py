@@ -76,6 +76,5 @@ class Trust:
 
 
 def _parts(source: str, links: Counter[str]) -> list[tuple[str, float]]:
-    """Return the part of an owner's links that leads to each other one."""
     total = links.total()
     return [(target, count / total) for target, count in links.items() if target != source]

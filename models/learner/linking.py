@@ -121,7 +121,6 @@ class LinkTable:
         )
 
     def _add_words(self, words: Numbers) -> int:
-        """Add words behind all others; return where they start."""
         start, self._said = self._said, self._said + len(words)
         self._words = longer(self._words, self._said)
         self._words[start : self._said] = words

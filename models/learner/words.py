@@ -195,7 +195,6 @@ class Vocabulary:
         self._known.roots.add(found, met)
 
     def _look_at(self, slots: Numbers) -> None:
-        """Note the places of what is counted in slots that were not looked at yet."""
         places = np.array([self._place_of(name) for name in self.ledger.names(slots)], np.intp)
         self._slots = longer(self._slots, self.places, _NONE)
         self._places[slots] = places

@@ -25,6 +25,7 @@ from scentline.agents.frontier.keys import (
     visit_key,
     visit_of,
 )
+from scentline.agents.frontier.linking import ParentRow, identifiers_in
 from scentline.agents.frontier.orders import SLOW_SECONDS
 from scentline.agents.frontier.rows import (
     Choice,
@@ -33,10 +34,8 @@ from scentline.agents.frontier.rows import (
     HostRow,
     HubRow,
     PageRow,
-    ParentRow,
     TotalsRow,
     VisitRow,
-    identifiers_in,
 )
 from scentline.models.interest.features import BASE, token
 from scentline.models.page import Link

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scentline.agents.frontier.rows import ChildrenRow, ParentRow, identifiers_in, place_in
+from scentline.agents.frontier.linking import ChildrenRow, ParentRow, identifiers_in, place_in
 from scentline.models.learner.lessons import LinkWords
 from scentline.models.url import IDENTIFIER_BYTES
 from scentline.models.verdict import Verdict

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scentline.models.learner.speaking import strongest
+from scentline.models.learner.lifts import strongest
 
 FEATURES = st.lists(
     st.tuples(st.sampled_from([-3.0, -1.0, 0.0, 0.5, 1.0, 3.0]), st.integers(0, 4)), max_size=30

@@ -10,7 +10,8 @@ import msgspec
 import pytest
 
 from scentline.agents.frontier.keys import page_key, parent_key
-from scentline.agents.frontier.rows import FrontierRow, PageRow, ParentRow
+from scentline.agents.frontier.linking import ParentRow
+from scentline.agents.frontier.rows import FrontierRow, PageRow
 from scentline.agents.window.reading import Reading
 from scentline.agents.window.screens import next as upcoming
 from scentline.models.interest.features import BASE

@@ -48,10 +48,9 @@ from scentline.models.interest.linkage import region_cells
 from scentline.models.interest.ratio import ratio, significance
 from scentline.models.interest.weights import Weights, weights_of
 from scentline.models.learner.knowledge import PREFIX_PRIOR
-from scentline.models.learner.lifts import log_lifts
+from scentline.models.learner.lifts import log_lifts, strongest
 from scentline.models.learner.plain import plain
 from scentline.models.learner.requests import failing
-from scentline.models.learner.speaking import strongest
 from scentline.models.learner.words import WORDS
 from scentline.models.ledger import Slots
 from scentline.models.verdict import FAILED
