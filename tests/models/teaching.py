@@ -1,15 +1,47 @@
-"""Counts of one predicate put into a ledger, and what is made of them told of it."""
+"""Counts of one predicate put into a ledger and learned, and what their lifts are, by the formulas."""
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
+from hypothesis import strategies as st
 
+from scentline.models.interest.features import (
+    ANCHOR,
+    CONTEXT,
+    HEADING,
+    PAGE_WORD,
+    PREFIX,
+    URL_WORD,
+    USER,
+    link,
+)
 from scentline.models.interest.weights import Weights
-from scentline.models.learner.knowledge import Knowledge
+from scentline.models.learner.candidate import CoVisits, Crowd
+from scentline.models.learner.knowledge import TOPIC_PAGES, Knowledge
 from scentline.models.learner.words import Numbers
 from scentline.models.ledger import INT32, Ledger
 
 Cell = tuple[int, int]
+
+WORDS = [f"word{number}" for number in range(7)]
+SOME_WORDS = st.lists(st.sampled_from(WORDS), unique=True, max_size=5)
+CELLS = st.integers(0, 30).flatmap(lambda pages: st.tuples(st.just(pages), st.integers(0, pages)))
+#: What names of words begin with, by their kinds.
+KIND_NAMES = (PAGE_WORD, ANCHOR, CONTEXT, HEADING, URL_WORD)
+
+
+def lift(pages: float, hits: float, rate: float, prior: float = 2.0) -> float:
+    return math.log((hits + prior * rate) / (pages + prior) / rate)
+
+
+def clipped(value: float, most: float) -> float:
+    return max(-most, min(most, value))
+
+
+def word_lift(cell: tuple[float, float], rate: float) -> float:
+    return clipped(lift(*cell, rate), 3.0)
 
 
 def put(ledger: Ledger, counts: Mapping[str, Cell], predicate: str = "p") -> Numbers:
@@ -32,3 +64,92 @@ def weigh(weights: Weights, counts: Mapping[str, Cell]) -> None:
     """Set the pages and hits of features, and have the weights of the predicate learn them."""
     put(weights.ledger, counts, weights.predicate)
     weights.learn(counts)
+
+
+# the learned policy's inputs, spelled out
+
+
+class PlainLink(NamedTuple):
+    """An in-link as plain data; ``children`` are the verdicts on the page's judged links by position."""
+
+    satisfies: bool
+    page: list[str]
+    anchor: list[str]
+    context: list[str]
+    heading: list[str]
+    children: dict[int, bool]
+    position: int
+
+
+class PlainKnowledge:
+    """The inputs, spelled out."""
+
+    def __init__(self, counts: dict[str, Cell], base: Cell, topic: Sequence[str]) -> None:
+        self.counts = dict(counts)
+        self.rate = min(0.9, (base[1] + 0.5) / (base[0] + 5))
+        for word in topic:
+            for kind in KIND_NAMES:
+                pages, hits = self.counts.get(kind + word, (0, 0))
+                self.counts[kind + word] = pages + TOPIC_PAGES, hits + TOPIC_PAGES
+
+    def total(self, kind: str, names: Sequence[str]) -> float:
+        return sum(word_lift(self.counts.get(kind + name, (0, 0)), self.rate) for name in names)
+
+    def by_root(self, kind: str, names: Sequence[str]) -> float:
+        return self.total(kind, names) / math.sqrt(len(names)) if names else 0.0
+
+    def of_link(self, found: PlainLink) -> list[float]:
+        near = [
+            (1 / abs(place - found.position), hit)
+            for place, hit in found.children.items()
+            if 0 < abs(place - found.position) <= 4
+        ]
+        return [
+            lift(*self.counts.get(link("p", found.satisfies), (0, 0)), self.rate),
+            lift(len(found.children), sum(found.children.values()), self.rate),
+            lift(sum(worth for worth, _ in near), sum(worth * hit for worth, hit in near), self.rate, 1.0),
+            self.by_root(ANCHOR, found.anchor),
+            self.by_root(PAGE_WORD, found.anchor),
+            self.by_root(CONTEXT, found.context),
+            self.by_root(PAGE_WORD, found.context),
+            self.by_root(HEADING, found.heading),
+            self.by_root(PAGE_WORD, found.heading),
+            self.total(PAGE_WORD, found.page) / max(1, len(found.page)),
+        ]
+
+    def prefix(self, prefixes: Sequence[str]) -> float:
+        rate = self.rate
+        for prefix in prefixes:
+            pages, hits = self.counts.get(PREFIX + prefix, (0, 0))
+            rate = (hits + 2 * rate) / (pages + 2)
+        return math.log(rate / self.rate)
+
+    def inputs(
+        self,
+        url_words: Sequence[str],
+        prefixes: Sequence[str],
+        links: Sequence[PlainLink],
+        parents: Cell,
+        crowd: Crowd,
+        beside: CoVisits,
+        place: tuple[int, bool],
+    ) -> list[float]:
+        rows = [self.of_link(found) for found in links]
+        found = [sum(row[place] for row in rows) / math.sqrt(max(1, len(rows))) for place in range(10)]
+        found += [
+            self.by_root(URL_WORD, url_words),
+            self.by_root(PAGE_WORD, url_words),
+            self.by_root(USER, crowd.visitors),
+            lift(beside.covisits, beside.covisit_hits, self.rate, 1.0),
+            lift(beside.near, beside.near_hits, self.rate, 1.0),
+            lift(*parents, self.rate, 1.0),
+            self.prefix(prefixes),
+            math.log(1 + parents[0]) / 3,
+            math.log(1 + crowd.accesses) / 3,
+            float(parents[0] == 0),
+            float(crowd.accesses == 0),
+            math.log(1 + place[0]),
+            float(place[1]),
+            1.0,
+        ]
+        return [clipped(value, 4.0) for value in found]

@@ -1,0 +1,365 @@
+"""The learned policy's inputs, beside plain Python that says what they are."""
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scentline.models.interest.features import (
+    ANCHOR,
+    BASE,
+    CONTEXT,
+    HEADING,
+    PAGE_WORD,
+    PREFIX,
+    USER,
+    link,
+)
+from scentline.models.learner.batch import inputs_of
+from scentline.models.learner.candidate import Candidate, CoVisits, Crowd
+from scentline.models.learner.inputs import NAMES
+from scentline.models.learner.knowledge import Knowledge
+from scentline.models.learner.linking import LinkingPage, LinkTable
+from scentline.models.learner.plain import PLAIN
+from scentline.models.learner.semantic import inputs_with
+from scentline.models.learner.words import DRIFT, Vocabulary
+from scentline.models.ledger import Ledger
+from tests.models.teaching import (
+    CELLS,
+    KIND_NAMES,
+    SOME_WORDS,
+    WORDS,
+    Cell,
+    PlainKnowledge,
+    PlainLink,
+    lift,
+    teach,
+)
+
+# Of what is kept in seven digits.
+KEPT = 1e-5
+
+
+USERS = ["u1", "u2", "u3"]
+PREFIXES = ("org", "example.org", "example.org/a")
+FEATURES = [
+    *(kind + word for kind in KIND_NAMES for word in WORDS),
+    *(USER + user for user in USERS),
+    *(PREFIX + prefix for prefix in PREFIXES),
+    link("p", True),
+    link("p", False),
+    link("other", True),
+]
+CROWDS = st.builds(
+    Crowd,
+    st.integers(0, 50),
+    st.lists(st.sampled_from(USERS), unique=True),
+    st.lists(st.builds(lambda covisits, near: CoVisits(*covisits, *near), CELLS, CELLS), min_size=2, max_size=2)
+    | st.just([]),
+)
+
+
+class PlainPage(NamedTuple):
+    """A linking page: its words, those in, around and above its links, and each predicate's verdicts.
+
+    ``judged`` are the verdicts on its link targets by position; a predicate that has none says None.
+    """
+
+    words: list[str]
+    links: list[tuple[list[str], list[str], list[str]]]
+    verdict: list[bool]
+    judged: dict[int, list[bool | None]]
+
+    def link(self, predicate: int, position: int) -> PlainLink:
+        verdicts = {place: verdict[predicate] for place, verdict in self.judged.items()}
+        children = {place: holds for place, holds in verdicts.items() if holds is not None}
+        return PlainLink(self.verdict[predicate], self.words, *self.links[position], children, position)
+
+    def added(self, table: LinkTable, vocabulary: Vocabulary) -> LinkingPage:
+        return added(table, vocabulary, self.words, self.links, self.verdict)
+
+    def tell(self, table: LinkTable, page: LinkingPage, places: list[int]) -> None:
+        if places:
+            told = [[(holds is not None, bool(holds)) for holds in self.judged[place]] for place in places]
+            table.judged([page] * len(places), places, np.array(told, float).transpose(1, 0, 2))
+
+
+def added(
+    table: LinkTable,
+    vocabulary: Vocabulary,
+    words: Sequence[str],
+    links: Sequence[Sequence[Sequence[str]]],
+    verdict: Sequence[bool] = (False,),
+    positions: Sequence[int] | None = None,
+) -> LinkingPage:
+    """Add a linking page, and what its links say."""
+    places = range(len(links)) if positions is None else positions
+    page = table.add(places, vocabulary.words(words), np.array(verdict, float))
+    said = vocabulary.words(word for link in links for part in link for word in part)
+    table.say(range(page.first, page.first + page.links), said, [len(part) for link in links for part in link])
+    return page
+
+
+class PlainCandidate(NamedTuple):
+    """A candidate as plain data; ``links`` are places in a list of pages, and positions there."""
+
+    url_words: list[str]
+    depth: int
+    links: dict[int, int]
+    parents: list[tuple[int, int]]
+    crowd: Crowd | None
+    place: tuple[int, bool]
+
+    def as_told(self, vocabulary: Vocabulary, pages: list[LinkingPage]) -> Candidate:
+        links = [pages[page].first + position for page, position in self.links.items()]
+        numbers = vocabulary.numbers(self.url_words)
+        return Candidate(numbers, PREFIXES[: self.depth], links, self.parents, self.crowd, *self.place)
+
+
+PREDICATES, PAGES, POSITIONS = 2, 3, 6
+A_PAGE = st.builds(
+    PlainPage,
+    SOME_WORDS,
+    st.lists(st.tuples(SOME_WORDS, SOME_WORDS, SOME_WORDS), min_size=POSITIONS, max_size=POSITIONS),
+    st.lists(st.booleans(), min_size=PREDICATES, max_size=PREDICATES),
+    st.dictionaries(
+        st.integers(0, POSITIONS + 4),
+        st.lists(st.none() | st.booleans(), min_size=PREDICATES, max_size=PREDICATES),
+    ),
+)
+CANDIDATE = st.builds(
+    PlainCandidate,
+    SOME_WORDS,
+    st.integers(0, 3),
+    st.dictionaries(st.integers(0, PAGES - 1), st.integers(0, POSITIONS - 1)),
+    st.lists(CELLS, min_size=PREDICATES, max_size=PREDICATES),
+    CROWDS | st.none(),
+    st.tuples(st.integers(0, 9), st.booleans()),
+)
+
+
+class Learnt(NamedTuple):
+    """What one predicate has learned."""
+
+    counts: dict[str, Cell]
+    base: tuple[int, int]
+    topic: list[str]
+
+    def knowledge(self, vocabulary: Vocabulary, name: str = "p") -> Knowledge:
+        """Return what knows the counts, as those of a predicate with this name."""
+        own = {link("p", holds): link(name, holds) for holds in (True, False)}
+        counts = {own.get(feature, feature): cell for feature, cell in self.counts.items()}
+        knowledge = Knowledge(name, vocabulary, self.topic)
+        teach(knowledge, {**counts, BASE: self.base}, name)
+        # Far enough from the rate before for the words to be weighed anew.
+        if abs(knowledge.rate - 0.1) <= DRIFT * 0.1:
+            knowledge.words.rebase(0.5)
+            teach(knowledge, {}, name)
+        return knowledge
+
+
+LEARNT = st.builds(
+    Learnt,
+    st.dictionaries(st.sampled_from(FEATURES), CELLS, max_size=15),
+    CELLS,
+    st.lists(st.sampled_from(WORDS), unique=True, max_size=2),
+)
+
+
+@given(
+    learnt=st.lists(LEARNT, min_size=PREDICATES, max_size=PREDICATES),
+    pages=st.lists(A_PAGE, min_size=PAGES, max_size=PAGES),
+    candidates=st.lists(CANDIDATE, min_size=1, max_size=4),
+    late=st.integers(0, 3),
+)
+def test_the_inputs_are_those_that_are_described(
+    learnt: list[Learnt], pages: list[PlainPage], candidates: list[PlainCandidate], late: int
+) -> None:
+    vocabulary, table = Vocabulary(Ledger()), LinkTable(PREDICATES)
+    knowledge = [each.knowledge(vocabulary, f"p{number}") for number, each in enumerate(learnt)]
+    added = [page.added(table, vocabulary) for page in pages]
+    for page, linking in zip(pages, added, strict=True):
+        page.tell(table, linking, list(page.judged)[late:])
+    told = [candidate.as_told(vocabulary, added) for candidate in candidates]
+    alone = [inputs_of(knowledge, table, [candidate]) for candidate in told]
+    for page, linking in zip(pages, added, strict=True):
+        page.tell(table, linking, list(page.judged)[:late])
+    found = inputs_of(knowledge, table, told)
+    if not late:
+        assert np.concatenate(alone, axis=1) == pytest.approx(found, abs=KEPT)
+    for number, each in enumerate(learnt):
+        plain = PlainKnowledge(each.counts, each.base, each.topic)
+        for candidate, inputs in zip(candidates, found[number].tolist(), strict=True):
+            links = [pages[page].link(number, position) for page, position in candidate.links.items()]
+            given_to = candidate.url_words, PREFIXES[: candidate.depth], links
+            crowd = candidate.crowd or Crowd(0)
+            beside = crowd.beside[number] if crowd.beside else CoVisits()
+            expected = plain.inputs(*given_to, candidate.parents[number], crowd, beside, candidate.place)
+            assert inputs == pytest.approx(expected, abs=KEPT)
+
+
+@given(
+    learnt=st.lists(LEARNT, min_size=PREDICATES, max_size=PREDICATES),
+    pages=st.lists(A_PAGE, min_size=PAGES, max_size=PAGES),
+    kept=st.lists(st.booleans(), min_size=PAGES, max_size=PAGES),
+    weighed=st.booleans(),
+)
+def test_pages_that_are_kept_are_worth_what_they_were(
+    learnt: list[Learnt], pages: list[PlainPage], kept: list[bool], weighed: bool
+) -> None:
+    vocabulary, table, whole = Vocabulary(Ledger()), LinkTable(PREDICATES), LinkTable(PREDICATES)
+    knowledge = [each.knowledge(vocabulary, f"p{number}") for number, each in enumerate(learnt)]
+
+    def inputs(of: LinkTable, linking: list[LinkingPage]) -> list[float]:
+        places = [page.first + number for page in linking for number in range(page.links)]
+        told = [Candidate((), (), [place], [(0, 0)] * PREDICATES) for place in places]
+        found: list[float] = inputs_of(knowledge, of, told).ravel().tolist() if told else []
+        return found
+
+    there = [page.added(table, vocabulary) for page in pages]
+    for number, page in enumerate(pages):
+        page.tell(table, there[number], list(page.judged))
+    if weighed:
+        inputs(table, there)
+    left = table.keep(page for page, stays in zip(there, kept, strict=True) if stays)
+    expected = []
+    for page, stays in zip(pages, kept, strict=True):
+        if stays:
+            expected.append(page.added(whole, vocabulary))
+            page.tell(whole, expected[-1], list(page.judged))
+    assert inputs(table, left) == pytest.approx(inputs(whole, expected), abs=KEPT)
+    # What comes later lies behind them.
+    for of, linking in ((table, left), (whole, expected)):
+        linking.append(pages[0].added(of, vocabulary))
+    assert inputs(table, left) == pytest.approx(inputs(whole, expected), abs=KEPT)
+
+
+def test_a_link_is_silent_until_it_is_told_what_it_says() -> None:
+    vocabulary, table = Vocabulary(Ledger()), LinkTable(1)
+    page = table.add([0, 1], vocabulary.words(["ski"]), np.ones(1))
+    table.say([page.first], vocabulary.words(["alps"]), [1, 0, 0])
+    assert [table.silent(page.first + number) for number in (0, 1)] == [False, True]
+    (page,) = table.keep([page])
+    assert [table.silent(page.first + number) for number in (0, 1)] == [False, True]
+
+
+@given(LEARNT)
+def test_what_was_counted_is_there(learnt: Learnt) -> None:
+    items = learnt.knowledge(Vocabulary(Ledger())).items()
+    assert {feature: (pages, hits) for feature, pages, hits in items} == {
+        feature: cell for feature, cell in {**learnt.counts, BASE: learnt.base}.items() if cell[0]
+    }
+
+
+def test_verdicts_that_grew_are_told_anew() -> None:
+    vocabulary, table = Vocabulary(Ledger()), LinkTable(1)
+    knowledge = Knowledge("p", vocabulary)
+    teach(knowledge, {link("p", True): (5, 5), BASE: (100, 10)})
+    page = added(table, vocabulary, [], [((), (), ())] * 2)
+    candidate = Candidate((), (), [page.first], [(1, 0)])
+    table.judged([page], [1], np.array([[[1.0, 0.0]]]))
+    before = inputs_of([knowledge], table, [candidate])[0, 0, :3].tolist()
+    assert before == pytest.approx([0, lift(1, 0, 0.1), lift(1, 0, 0.1, 1.0)])
+    table.set_verdict(page, np.ones(1))
+    table.forget_judged(page)
+    table.judged([page], [1], np.array([[[1.0, 1.0]]]))
+    after = inputs_of([knowledge], table, [candidate])[0, 0, :3].tolist()
+    assert after == pytest.approx([lift(5, 5, 0.1), lift(1, 1, 0.1), lift(1, 1, 0.1, 1.0)])
+
+
+def test_a_table_grows_beyond_the_room_that_it_has_at_first() -> None:
+    vocabulary, table = Vocabulary(Ledger()), LinkTable(1)
+    knowledge = Knowledge("p", vocabulary)
+    teach(knowledge, {ANCHOR + "ski": (8, 8), BASE: (100, 10)})
+    pages = [added(table, vocabulary, [], [(["ski"], (), ())] * 700) for _ in range(4)]
+    assert table.bytes >= 2_800 * 7 * 8
+    told = [Candidate((), (), [page.first + 699], [(1, 0)]) for page in pages]
+    anchors = inputs_of([knowledge], table, told)[0, :, NAMES.index("anchor words as anchors")]
+    assert anchors.tolist() == pytest.approx([lift(8, 8, 0.1)] * 4)
+
+
+def test_inputs_worked_by_hand() -> None:
+    vocabulary = Vocabulary(Ledger())
+    knowledge = Knowledge("p", vocabulary)
+    knowledge.count([PAGE_WORD + "ski"], True, 8)
+    knowledge.count([ANCHOR + "alps"], True)
+    knowledge.count([CONTEXT + "the"], False, 18)
+    knowledge.count([HEADING + "ski"], True, 8)
+    knowledge.count([link("p", True)], True, 6)
+    knowledge.count([link("p", True)], False, 2)
+    knowledge.count([PREFIX + "example.org"], True, 2)
+    knowledge.count([USER + "u"], False, 2)
+    teach(knowledge, {BASE: (100, 10)})  # p = .1
+    table = LinkTable(1)
+    page = added(table, vocabulary, ["ski", "x", "y", "z"], [(["alps"], ["the", "ski"], ["ski"])], [True], [2])
+    table.judged([page] * 2, [1, 4], np.array([[[1.0, 1.0], [1.0, 0.0]]]))
+    beside = CoVisits(covisits=1.0, covisit_hits=1.0, near=3, near_hits=0)
+    crowd = Crowd(accesses=1, visitors=("u",), beside=[beside])
+    numbers = vocabulary.numbers(["ski"])
+    candidate = Candidate(numbers, ("example.org",), [page.first], [(1, 1)], crowd, depth=3, foreign=True)
+    inputs = dict(zip(NAMES, inputs_of([knowledge], table, [candidate])[0, 0].tolist(), strict=True))
+    expected = {
+        "parent verdict": math.log(6.2),  # (6 + .2) / (8 + 2) / .1
+        "siblings": math.log(3),  # (1 + .2) / (2 + 2) / .1
+        "near siblings": math.log(4.4),  # 1 from one step off, 1/2 from two: (1 + .1) / (1.5 + 1) / .1
+        "anchor words as anchors": math.log(4),  # (1 + .2) / (1 + 2) / .1
+        "anchor words as page words": 0.0,
+        "context words as context": math.log(0.1) / math.sqrt(2),  # .2 / 20 / .1
+        "context words as page words": math.log(8.2) / math.sqrt(2),
+        "heading words as headings": math.log(8.2),
+        "heading words as page words": math.log(8.2),
+        "parent page": math.log(8.2) / 4,
+        "URL words as URL words": 0.0,
+        "URL words as page words": math.log(8.2),
+        "users": math.log(0.5),
+        "co-visits": math.log(5.5),  # (1 + .1) / (1 + 1) / .1
+        "temporal locality": math.log(0.25),  # .1 / (3 + 1) / .1
+        "positive in-links": math.log(5.5),
+        "URL prefix": math.log(5.5),  # (2 + .2) / (2 + 2) / .1
+        "in-links": math.log(2) / 3,
+        "accesses": math.log(2) / 3,
+        "no in-link": 0.0,
+        "not in the log": 0.0,
+        "depth": math.log(4),
+        "no link from its host": 1.0,
+        "bias": 1.0,
+    }
+    assert inputs == pytest.approx(expected)
+
+
+def test_a_candidate_that_nothing_is_known_of_has_no_input_but_what_is_missing() -> None:
+    knowledge = Knowledge("p", Vocabulary(Ledger()))
+    inputs = inputs_of([knowledge], LinkTable(1), [Candidate((), (), (), [(0, 0)])])[0, 0].tolist()
+    assert {name: value for name, value in zip(NAMES, inputs, strict=True) if value} == {
+        "no in-link": 1.0,
+        "not in the log": 1.0,
+        "bias": 1.0,
+    }
+
+
+def test_the_words_of_a_linking_page_are_weighed_anew_after_a_few_pages() -> None:
+    vocabulary, table = Vocabulary(Ledger()), LinkTable(1)
+    knowledge = Knowledge("p", vocabulary)
+    teach(knowledge, {BASE: (1000, 100)})
+    linking = added(table, vocabulary, ["ski"], [((), (), ())], [True])
+    candidate = Candidate((), (), [linking.first], [(1, 1)])
+
+    def page() -> float:
+        return float(inputs_of([knowledge], table, [candidate])[0, 0, NAMES.index("parent page")])
+
+    assert page() == 0.0
+    teach(knowledge, {PAGE_WORD + "ski": (8, 8), BASE: (1010, 101)})
+    assert page() == 0.0, "less than 3 % of the pages are new"
+    teach(knowledge, {BASE: (1040, 104)})
+    assert page() == pytest.approx(lift(8, 8, 0.1), abs=0.01)
+
+
+def test_every_input_has_a_plain_name_of_its_own_and_a_sentence() -> None:
+    names = [entry.name for entry in inputs_with(meaning=True)]
+    assert sorted(PLAIN) == sorted(names)
+    assert len({plain.name for plain in PLAIN.values()}) == len(PLAIN)
+    assert all(plain.means.endswith(".") and len(plain.means) < 120 for plain in PLAIN.values())
