@@ -12,16 +12,9 @@ from scentline.agents.frontier.depth import why_beyond
 from scentline.agents.frontier.groups import Groups
 from scentline.agents.frontier.keys import depth_of, hub_of, page_key, parent_of, space_key, visit_of
 from scentline.agents.frontier.learned import LearnedScorer
+from scentline.agents.frontier.linking import ParentRow, place_in
 from scentline.agents.frontier.pages import why_spent
-from scentline.agents.frontier.rows import (
-    FrontierShard,
-    HubRow,
-    PageRow,
-    ParentRow,
-    SpaceRow,
-    VisitRow,
-    place_in,
-)
+from scentline.agents.frontier.rows import FrontierShard, HubRow, PageRow, SpaceRow, VisitRow
 from scentline.agents.frontier.scope import descends
 from scentline.agents.frontier.scoring import crowd_of
 from scentline.agents.frontier.steered import Steered
