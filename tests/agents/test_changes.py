@@ -25,7 +25,7 @@ from scentline.streams.published import Change, PredicateDefinition
 from scentline.streams.settings import Settings, StreamSettings
 from scentline.streams.topics import CHANGES, PREDICATES
 from scentline.streams.transport.journal import Journal
-from tests.agents.commands import COMMAND, IN_BACKGROUND, complaint, printed, running, scentline, wait_until
+from tests.agents.commands import IN_BACKGROUND, complaint, printed, running, wait_until
 from tests.patience import PATIENCE
 
 #: What a page may say of itself to a terminal, a spreadsheet, a feed's reader and its XML parser.
@@ -91,6 +91,8 @@ def test_programs_get_each_change_with_times_by_iso_8601(cwd: Path) -> None:
     )
     tell(cwd / "scentline-data", change)
     (found,) = lines(cwd)
+    assert lines(cwd, "--out", "changes.jsonl") == []
+    assert json.loads((cwd / "changes.jsonl").read_text()) == found
     assert found == {
         "time": "2026-05-01T12:00:01.000+00:00", "predicate": "tea", "kind": "moved",
         "url": "http://a.org/1", "title": "title 1", "excerpt": HOSTILE,
@@ -273,15 +275,14 @@ def test_a_pipe_is_written_to_and_what_is_planted_beside_a_feed_is_not(cwd: Path
     assert not place.is_symlink()
 
 
-@pytest.mark.parametrize("program", [COMMAND, IN_BACKGROUND], ids=["terminal", "background"])
-def test_a_feed_is_followed(cwd: Path, program: tuple[str, ...]) -> None:
+def test_a_feed_is_followed_in_the_background(cwd: Path) -> None:
     place = cwd / "feed.xml"
 
     def links() -> list[str]:
         return [item["link"][-1] for item in items(place.read_bytes())] if place.exists() else ["none"]
 
     follow = ("changes", "--follow", "--predicate", "tea", "--format", "rss", "--out", "feed.xml")
-    with running(cwd, *follow, program=program) as process:
+    with running(cwd, *follow, program=IN_BACKGROUND) as process:
         wait_until(lambda: links() == [], process)
         tell(cwd / "scentline-data", a_change(1), a_change(2, predicate="coffee"))
         wait_until(lambda: links() == ["1"], process)
@@ -300,11 +301,3 @@ def test_lines_are_followed(cwd: Path) -> None:
         assert json.loads(process.stdout.readline())["kind"] == "left"
         process.terminate()
         assert process.wait(PATIENCE) == 0
-
-
-def test_lines_are_written_to_a_file(cwd: Path) -> None:
-    tell(cwd / "scentline-data", a_change(1))
-    assert printed(cwd, "changes", "--format", "jsonl", "--out", "changes.jsonl") == ""
-    assert json.loads((cwd / "changes.jsonl").read_text())["url"] == "http://a.org/1"
-    ended = scentline(cwd, "changes", "--out", "changes.txt")
-    assert (ended.returncode, (cwd / "changes.txt").read_text().count("\t")) == (0, 5)
