@@ -10,7 +10,6 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import httpx
 import pytest
 import typer
 from typer.testing import CliRunner
@@ -22,7 +21,7 @@ from scentline.agents.operate.control.command import submit
 from scentline.agents.operate.control.requests import Exclude
 from scentline.streams.settings import Settings
 from scentline_lab.synthetic.web import SyntheticWeb
-from tests.agents.commands import printed, running, typed, wait_until
+from tests.agents.commands import printed, running, typed
 from tests.agents.encoders import packaged_model, write_encoder
 from tests.agents.test_archive import write
 from tests.agents.test_changes import a_change, tell
@@ -141,18 +140,6 @@ def test_an_example_works_as_it_stands(cwd: Path, proxy: str, line: str) -> None
         assert json.loads(run.stdout.splitlines()[-1])
 
 
-def test_the_server_of_the_examples_answers_until_it_is_stopped(cwd: Path) -> None:
-    (line,) = EXAMPLES["serve-archive"]
-    with running(cwd, *shlex.split(line)[1:]) as process:
-        assert process.stdout is not None
-        url = process.stdout.readline().split()[-1]
-        with httpx.Client(proxy=url) as client:
-            assert client.get("http://example.org/").content == HOME
-        process.send_signal(signal.SIGINT)
-        assert process.wait(PATIENCE) == 0
-    assert "http://example.org/" in (cwd / "served.log").read_text()
-
-
 @pytest.mark.parametrize("line", EXAMPLES["window"])
 def test_the_window_of_the_examples_opens_until_it_is_stopped(cwd: Path, line: str) -> None:
     with running(cwd, *shlex.split(line)[1:], SCENTLINE_WINDOW__TOKEN="a token of the examples") as process:
@@ -160,13 +147,6 @@ def test_the_window_of_the_examples_opens_until_it_is_stopped(cwd: Path, line: s
         assert "http://127.0.0.1:" in process.stdout.readline()
         process.send_signal(signal.SIGINT)
         assert process.wait(PATIENCE) == 0
-
-
-def test_the_demo_of_the_examples_starts_and_stops(cwd: Path) -> None:
-    with running(cwd, *shlex.split(EXAMPLES["demo"][0])[1:]) as process:
-        wait_until((cwd / "demo" / "breadth-first" / "journal" / "CURRENT").exists, process)
-        process.send_signal(signal.SIGINT)
-        assert process.wait(PATIENCE) == 130
 
 
 def test_the_table_of_the_examples_is_begun_and_nothing_is_left_of_it_when_it_is_stopped(cwd: Path) -> None:

@@ -3,9 +3,10 @@
 import asyncio
 import gzip
 import os
+import queue
 import shutil
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from scentline.agents.crawl import following
 from scentline.agents.crawl.connect import open_journal
 from scentline.agents.crawl.feeder import Feeder, nothing_waits
 from scentline.agents.crawl.following import Following, check_followed
-from scentline.agents.observe.live import Tail
+from scentline.agents.observe.live import WAITING, Tail, live_lines
 from scentline.agents.observe.logfile import LogFile, LogFileError
 from scentline.agents.observe.observer import Observer
 from scentline.agents.observe.positions import read_positions
@@ -339,3 +340,52 @@ def test_a_zstandard_log_of_a_gigabyte_is_never_held(tmp_path: Path) -> None:
     path.write_bytes(zstandard.compress(b"a" * 200_000_000) + zstandard.compress(b"\n" + line(1)))
     with LogFile(str(path)) as log:
         assert [len(text) for _, text in log] == [8193, len(line(1))]
+
+
+# lines of a thread
+
+Line = tuple[int, bytes]
+
+
+def of(source: "queue.Queue[Line | None]") -> Iterator[Line]:
+    while (line := source.get()) is not None:
+        yield line
+
+
+def test_a_line_is_there_before_the_next_one_is_written() -> None:
+    source: queue.Queue[Line | None] = queue.Queue()
+
+    async def follow() -> list[list[Line]]:
+        chunks = live_lines(of(source))
+        seen = []
+        for number in (1, 2):
+            source.put((number, b"line"))
+            seen.append(await anext(chunks))
+        source.put(None)
+        return seen + [chunk async for chunk in chunks]
+
+    assert asyncio.run(follow()) == [[(1, b"line")], [(2, b"line")]]
+
+
+def test_every_line_comes_once_and_in_order_however_many_there_are() -> None:
+    many = [(number, b"x") for number in range(3 * WAITING + 7)]
+
+    async def follow() -> list[Line]:
+        return [line async for chunk in live_lines(iter(many)) for line in chunk]
+
+    assert asyncio.run(follow()) == many
+
+
+def test_an_error_of_the_log_comes_after_its_lines() -> None:
+    def broken() -> Iterator[Line]:
+        yield 1, b"line"
+        raise OSError("gone")
+
+    async def follow() -> list[Line]:
+        seen: list[Line] = []
+        with pytest.raises(OSError, match="gone"):
+            async for chunk in live_lines(broken()):
+                seen += chunk
+        return seen
+
+    assert asyncio.run(follow()) == [(1, b"line")]

@@ -71,7 +71,7 @@ class Broker:
         self.points: dict[int, list[HarvestPoint]] = {n: [] for n in range(PARTITIONS)}
         self.epochs: dict[int, int] = dict.fromkeys(range(PARTITIONS), 0)
         self.fences: dict[int, int] = dict.fromkeys(range(PARTITIONS), 0)
-        self.holders: dict[int, Any] = {}
+        self.holders: dict[int, Table] = {}
         self.tables: dict[int, Rows] = {n: Rows({}) for n in range(PARTITIONS)}
         self.gates: dict[asyncio.Future[None], str] = {}
         self.failures: list[BaseException] = []
@@ -203,10 +203,9 @@ class Worker:
             await self._telling
 
     async def die(self) -> None:
-        tasks = [task for task in (self._running, self._telling) if task is not None]
-        for task in tasks:
+        for task in filter(None, (self._running, self._telling)):
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.gather(*filter(None, (self._running, self._telling)), return_exceptions=True)
 
 
 class World:
@@ -225,9 +224,6 @@ class World:
             self._random.choice(self.workers).take(partition)
 
     # what may happen
-
-    def absorb(self) -> None:
-        self.count(self._random.randrange(PARTITIONS), commit=self._random.random() < 0.6)
 
     def count(self, partition: int, *, commit: bool) -> bool:
         """Have who holds a partition count its next page; return whether there was one."""
@@ -284,8 +280,9 @@ class World:
                 self._give(partition)
 
     async def run(self, steps: int) -> None:
-        may: list[Callable[[], None]] = [
-            self.absorb, lambda: self._random.choice(self.workers).tell(), self.go_on, self.move, self.hear,
+        may: list[Callable[[], object]] = [
+            lambda: self.count(self._random.randrange(PARTITIONS), commit=self._random.random() < 0.6),
+            lambda: self._random.choice(self.workers).tell(), self.go_on, self.move, self.hear,
         ]  # fmt: skip
         for _ in range(steps):
             if self._random.random() < 0.03:

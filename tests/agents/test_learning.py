@@ -1,98 +1,26 @@
 """What people are shown of what was learned: exact, bounded, and worked out only while somebody looks."""
 
-import itertools
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
-import msgspec
 import numpy as np
 import pytest
 
 from scentline.agents.learn.rows import ModelRow, model_key
-from scentline.agents.operate.inspect.expectations import (
-    STEP,
-    Expectations,
-    Latest,
-    combined,
-    latest_inputs,
-    users_part,
-)
 from scentline.agents.operate.inspect.learning import FRESH_SECONDS, MOST_SPEAKING, WANTED_SECONDS, Learning
 from scentline.agents.operate.inspect.teaching import Taught
+from scentline.agents.operate.inspect.weights import Latest, combined, latest_inputs
 from scentline.models.learner.inputs import INPUTS, NAMES, Vector
 from scentline.models.learner.lifts import PRIOR_PAGES, base_rate, log_lift
 from scentline.models.learner.plain import PLAIN
 from scentline.models.learner.state import Learner
-from scentline.models.reliability import Running
 from scentline.streams.facts import Label
-from scentline.streams.published import Outcome
 from scentline.streams.records import Pack, encode
-from scentline.streams.topics import EVIDENCE, OUTCOMES, partition_of
-from scentline.streams.transport.journal import Journal
+from scentline.streams.topics import EVIDENCE, partition_of
 from tests.agents.cells import a_count, cells_of
 from tests.agents.learnt import PARTITIONS, a_crawl
 
 NOTHING = Latest(np.zeros(0), np.zeros(0))
-
-
-def an_outcome(number: int, **told: Any) -> Outcome:
-    given: dict[str, Any] = {
-        "predicate": "ski", "expected": (number % 7) / 7, "explored": number % 5 == 0,
-        "verdict": {"ski": number % 3 == 0, "tea": True}, "time": float(number),
-    }  # fmt: skip
-    return Outcome(
-        url=f"http://example.org/{number}", title="", policy="learned", probability=0.99, priority=1.0,
-        depth=1, words=("ski",) * 50, links=(), origin=f"pages/0@{number}", **given | told,
-    )  # fmt: skip
-
-
-def tell(journal: Journal, outcomes: Sequence[Outcome]) -> None:
-    for outcome in outcomes:
-        partition = int(outcome.time) % PARTITIONS
-        journal.append(OUTCOMES.name, partition, None, msgspec.json.encode(outcome), outcome.time)
-
-
-def read_all(expectations: Expectations, journal: Journal) -> int:
-    return next(number for number in itertools.count() if not expectations.step(journal))
-
-
-# what was expected, and what came
-
-
-def test_what_was_expected_of_all_chosen_pages_is_counted_the_newest_first(tmp_path: Path) -> None:
-    chosen = [an_outcome(number) for number in range(40 * STEP)]
-    others = [
-        an_outcome(1, later=True), an_outcome(2, again=True), an_outcome(3, expected=None),
-        an_outcome(4, predicate="gone"), an_outcome(5, expected=1.5), an_outcome(6, predicate="tea"),
-    ]  # fmt: skip
-    with a_crawl(tmp_path) as (_, journal, _):
-        tell(journal, others + chosen[:-STEP])
-        journal.append(OUTCOMES.name, 0, None, b"damaged", 0.0)
-        expectations = Expectations(newest=100)
-        assert expectations.step(journal)
-        assert 0 < expectations.read < expectations.pages
-        first = {each.time for each in expectations.newest("ski")}
-        assert min(first) >= len(chosen) - 4 * STEP
-        read_all(expectations, journal)
-        tell(journal, chosen[-STEP:])  # these come while the others are read
-        assert read_all(expectations, journal) >= 1
-        assert expectations.read == expectations.pages == len(others + chosen) + 1
-        for explored in (False, True):
-            sample = [
-                (each.expected or 0.0, each.verdict["ski"]) for each in chosen if each.explored == explored
-            ]
-            found, expected = (
-                running.reliability()
-                for running in (expectations.running("ski", explored=explored), Running(sample))
-            )
-            assert found is not None
-            assert expected is not None
-            assert found[:4] == pytest.approx(expected[:4])
-        kept = expectations.newest("ski") + expectations.newest("ski", explored=True)
-        assert {each.time for each in kept} == set(map(float, range(len(chosen) - 100, len(chosen))))
-        assert len(expectations.newest("tea", explored=False)) == 0, "it is none of the newest"
-        assert expectations.running("gone").reliability() is None
 
 
 # what speaks most
@@ -211,23 +139,3 @@ def test_weights_are_those_of_the_combiner_with_what_they_added(tmp_path: Path) 
         learning = Learning(journal, settings)
         assert learning.combined("ski", NOTHING).labels == 40
         assert learning.combined("tea", NOTHING).labels == 0, "it has other inputs"
-
-
-def test_what_users_add_is_what_their_inputs_do() -> None:
-    names = ["users", "accesses", "not in the log", "siblings"]
-    weights = [
-        msgspec.structs.replace(
-            weight, mean={"users": 2.0, "accesses": -1.0, "not in the log": -0.5}.get(weight.name, 1.0)
-        )
-        for weight in combined(INPUTS, None, NOTHING).weights
-        if weight.name in names
-    ]
-    by_name = {weight.name: place for place, weight in enumerate(weights)}
-    hits = np.zeros((3, len(weights)))
-    hits[0, by_name["users"]], hits[0, by_name["siblings"]] = 2.0, 1.0  # without users: 1 - .5
-    hits[1, by_name["users"]], hits[1, by_name["siblings"]] = 1.0, -5.0  # -3, and without users -5.5
-    hits[2, by_name["not in the log"]], hits[2, by_name["siblings"]] = 1.0, 2.0
-    found = users_part(weights, hits)
-    assert (found.hits, found.visited, found.helped) == (3, 2, 1)
-    assert found.share == pytest.approx((4 + 2) / (4 + 1 + 2 + 5 + 0.5 + 2))
-    assert users_part(weights, np.zeros(0)).hits == 0

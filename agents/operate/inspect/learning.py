@@ -1,7 +1,6 @@
-"""What a crawl has learned, for people who look at it: weights, what speaks most, how well probabilities hold.
+"""What a crawl has learned, for people who look at it: weights, and the strongest features.
 
-What takes long is done ahead, in steps of a few milliseconds, while somebody wants it, and kept: what is shown
-says of when it is.
+What takes long is worked out in steps of a few milliseconds while somebody looks, and kept with its time.
 """
 
 import math
@@ -16,17 +15,9 @@ from scentline.agents.frontier.learned import LearnedScorer
 from scentline.agents.frontier.scoring import PaperScorer
 from scentline.agents.learn.models import inputs_of
 from scentline.agents.learn.rows import LearnRow, ModelRow, model_key
-from scentline.agents.operate.inspect.expectations import (
-    Combined,
-    Expectations,
-    Held,
-    Latest,
-    combined,
-    held,
-    latest_inputs,
-)
 from scentline.agents.operate.inspect.explain import Explanation, explain
 from scentline.agents.operate.inspect.teaching import Taught
+from scentline.agents.operate.inspect.weights import Combined, Latest, combined, latest_inputs
 from scentline.models.errors import ScentlineError
 from scentline.models.interest.features import (
     ANCHOR,
@@ -117,11 +108,10 @@ class _Known(NamedTuple):
 class Learning:
     """What is worked out of a crawl's ``journal`` while somebody wants it (`want`), step by step (`step`).
 
-    ``expectations`` are those of all outcomes read so far, ``trouble`` is why nothing new could be taught.
+    ``trouble`` is why nothing new could be learned.
     """
 
     def __init__(self, journal: Journal, settings: Settings) -> None:
-        self.expectations = Expectations()
         self.trouble = ""
         self._journal = journal
         self._settings = settings
@@ -131,7 +121,6 @@ class Learning:
         self._begun = self._wanted = float("-inf")
         self._told: list[int] = []
         self._latest: dict[str, tuple[float, Latest]] = {}
-        self._held: dict[str, tuple[float, Held]] = {}
         self._explained: dict[str, tuple[float, Taught | None, Explanation | None]] = {}
 
     @property
@@ -176,7 +165,7 @@ class Learning:
         if now > self._wanted + WANTED_SECONDS:
             return False
         end = process_time() + STEP_SECONDS
-        while more := any([self._teach(now), self.expectations.step(self._journal)]):
+        while more := self._teach(now):
             if process_time() > end:
                 break
         return more
@@ -266,18 +255,6 @@ class Learning:
             found = explain(self._journal, self._settings, url, lambda: self.taught)
             known = self._explained[url] = now, self.taught, found
         return known[2]
-
-    # how well probabilities hold
-
-    def held(self, predicate: str, now: float) -> Held:
-        """Return how well the probabilities held that were told of the pages chosen for a predicate."""
-        time, found = self._held.get(predicate, (float("-inf"), None))
-        if found is None or now > time + HELD_SECONDS:
-            if len(self._held) >= REMEMBERED:
-                self._held.clear()
-            found = held(self.expectations, predicate)
-            self._held[predicate] = now, found
-        return found
 
     # weights, and what they did
 
