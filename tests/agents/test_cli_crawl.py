@@ -86,7 +86,6 @@ def pages_of(data: Path) -> list[PageRow]:
 
 
 def judged_so_far(data: Path) -> int:
-    """Return the pages judged by a crawl that may not have made its journal, or its topics, yet."""
     try:
         return len(outcomes_of(data))
     except (JournalMissingError, UnknownTopicError):
@@ -106,7 +105,6 @@ def variables() -> Iterator[dict[str, str]]:
 
 @pytest.fixture(scope="module")
 def files(web: SyntheticWeb, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a directory with the web's access log and labels."""
     directory = tmp_path_factory.mktemp("files")
     (directory / "access.log").write_text("".join(f"{line}\n" for line in web.access_log(5, 200)))
     (directory / "labels.tsv").write_text("".join(f"{url}\t{name}\n" for url, name in web.labels()))
@@ -320,8 +318,7 @@ def test_explain_names_the_features_that_a_policy_of_the_paper_goes_by(crawl: Cr
     known = json.loads(printed(tmp_path, "explain", page.url, "--data", "data", "--json"))
     assert set(known["features"]) == {"sports", "hockey"}
     assert known["features"]["sports"]
-    for entry in known["features"]["sports"]:
-        assert 0 <= entry["hits"] <= entry["pages"]
+    assert all(0 <= entry["hits"] <= entry["pages"] for entry in known["features"]["sports"])
     check_explained(tmp_path / "data", "combined", apart=0.3)
 
 
@@ -347,8 +344,7 @@ def test_the_audit_of_a_crawl_is_clean_and_finds_a_planted_difference(crawl: Cra
 def test_the_audit_tells_of_messages_that_wait_until_the_crawl_goes_on(crawl: Crawl, tmp_path: Path) -> None:
     shutil.copytree(crawl.cwd / "data", tmp_path / "data")
     shutil.copy(crawl.cwd / "labels.tsv", tmp_path)
-    lines = SyntheticWeb(*SIZE).access_log(9, 300)
-    (tmp_path / "access.log").write_text("".join(f"{line}\n" for line in lines))
+    (tmp_path / "access.log").write_text("\n".join(SyntheticWeb(*SIZE).access_log(9, 300)) + "\n")
     printed(tmp_path, "feed", "access.log", "--data", "data", **crawl.variables)
     run = scentline(tmp_path, "audit", "--data", "data", "--json")
     assert run.returncode == 1

@@ -32,7 +32,6 @@ WINDOW, SECONDS = 5, 60.0
 NOW = 110.0
 #: What a worker that stands still is about to do.
 APPEND = "append"
-#: Nobody tells anything but when the test says so.
 SETTINGS = Settings(harvest=HarvestSettings(interval_seconds=1e6))
 
 Table: TypeAlias = Shard[HarvestTableRow]
@@ -45,8 +44,6 @@ class Page(NamedTuple):
 
 
 class Rows:
-    """A worker's own copy of a table's partition."""
-
     def __init__(self, rows: Mapping[bytes, bytes]) -> None:
         self.rows = dict(rows)
 
@@ -126,8 +123,6 @@ class Broker:
 
 
 class Way:
-    """A worker's way to the broker. It may be frozen before and after each message."""
-
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
         self._epochs: dict[int, int] = {}
@@ -226,7 +221,6 @@ class World:
     # what may happen
 
     def count(self, partition: int, *, commit: bool) -> bool:
-        """Have who holds a partition count its next page; return whether there was one."""
         shard: Table = self.broker.holders[partition]
         offset = shard.mark.offset + 1
         more = offset < len(self.logs[partition])
@@ -254,7 +248,6 @@ class World:
             (gates[-1] if self._random.random() < 0.8 else self._random.choice(gates)).set_result(None)
 
     def move(self) -> None:
-        """Give a partition to another worker, which its holder may not hear of for long."""
         partition = self._random.randrange(PARTITIONS)
         self._unaware += [(worker, partition) for worker in self.workers if partition in worker.inbox.shards]
         self._give(partition)
@@ -265,7 +258,6 @@ class World:
         to.take(partition)
 
     def hear(self) -> None:
-        """Have a worker hear that it lost a partition."""
         if self._unaware:
             worker, partition = self._unaware.pop(self._random.randrange(len(self._unaware)))
             worker.lose(partition)
