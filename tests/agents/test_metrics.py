@@ -37,7 +37,7 @@ from scentline.streams.metrics.catalogue import (
     WAITS,
     Metric,
 )
-from scentline.streams.metrics.registry import Reading
+from scentline.streams.metrics.registry import MOST_PREDICATES, OTHER, Reading
 from scentline.streams.records import FetchOrder, encode
 from scentline.streams.runtime import Runtime
 from scentline.streams.settings import Settings
@@ -187,6 +187,14 @@ def test_the_figures_of_partitions_add_up_before_their_rate_is_taken(runtime: Ru
     assert found[HARVEST_RATE.name, ("p",)] == 0.5
     assert found[HARVEST_RATE.name, ("q",)] == 0.0
     assert (HARVEST_LIFT.name, ("q",)) not in found
+
+
+def test_predicates_beyond_the_bound_have_sums_and_no_rate(runtime: Runtime) -> None:
+    states = [(f"p{number}", a_harvest(2, 1)) for number in range(MOST_PREDICATES + 3)]
+    reading = Reading()
+    HarvestMetrics(runtime, lambda: states).measure(reading)
+    found = told(reading)
+    assert found[HARVEST_PAGES.name, (OTHER,)] == 6 and (HARVEST_RATE.name, (OTHER,)) not in found
 
 
 def test_revisits_are_held_against_what_was_expected_and_matches_told_of_each_predicate(

@@ -172,6 +172,10 @@ def test_what_takes_a_requests_place_is_not_waited_for(tmp_path: Path) -> None:
         make(path)
         with pytest.raises(RefusedError, match="can't be read"):
             spool.read(path.stem)
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / DIRECTORY).write_text("a file")
+    with pytest.raises(RefusedError, match=r"can't be put into .*requests: "):
+        Spool(tmp_path / "other").put(TEA)
 
 
 def test_a_request_that_can_not_be_removed_is_carried_out_once(

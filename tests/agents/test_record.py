@@ -110,6 +110,11 @@ def test_each_page_is_harvested_once_as_it_was_judged_first(visits: list[Visit])
     assert harvested.verdict == {"p": first.hit} | ({} if first.later is None else {"q": first.later})
 
 
+def test_a_page_of_which_only_a_later_visit_is_known_was_not_harvested() -> None:
+    told = [an_outcome(2, {"p": True}, again=True), an_outcome(3, {}, again=True, left="status 404")]
+    assert not harvested_of(map(counted, told))
+
+
 def test_pages_that_left_are_not_among_those_that_hold_until_they_are_judged_again(tmp_path: Path) -> None:
     other = an_outcome(1, {"p": True}, url="http://a.org/2")
     with open_journal(Settings(data=tmp_path)) as journal:

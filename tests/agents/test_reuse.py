@@ -168,6 +168,18 @@ def test_a_learner_that_is_killed_while_it_takes_up_a_file_counts_it_once(
     assert [name for interests in heard for name in interests.weightings] == ["ski"]
 
 
+def test_a_second_file_adds_to_the_first(tmp_path: Path, file: Path, rows: Disk) -> None:
+    settings, other = settings_of(tmp_path / "data"), tmp_path / "other.state"
+    other.write_bytes(pack(State("learned", [Learned("ski", "", 8, 4, {"k:ski": (4, 4)})]), ""))
+    import_state(settings, file, 0.25)
+    assert not import_state(settings, other, 0.25).repeated
+    shard = rows.shard(LearnRow, EVIDENCE)
+    with an_agent(tmp_path / "agent") as agent:
+        absorb(agent, shard, packs(settings))
+    write(shard)
+    assert of(shard)[0]["k:ski"].counts == {"ski": (11, 6), "tea": (10, 0), FAILED: (10, 1)}
+
+
 # in the learner
 
 

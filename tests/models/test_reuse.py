@@ -27,7 +27,7 @@ from scentline.models.learner.state import Learner
 from scentline.models.learner.words import PAGE, Vocabulary, WordLifts
 from scentline.models.ledger import Ledger
 from scentline.models.page import Page
-from scentline.models.reuse import Combining, Learned, LearnedStateError, State, pack, unpack
+from scentline.models.reuse import Combining, Learned, LearnedStateError, State, learned, pack, unpack
 from scentline.models.sealed import digest
 from scentline.models.verdict import FAILED
 from scentline_lab.simulation.crawler import Task
@@ -106,6 +106,11 @@ def test_inherited_counts_wait_for_their_base_and_go_with_it() -> None:
     assert inputs(knowledge, candidate) != before
     knowledge.inherit([(BASE, 0, 0)])
     assert inputs(knowledge, candidate) == before
+
+
+def test_two_earlier_crawls_add_up() -> None:
+    found = learned("p", "", [(BASE, 10, 2), ("p:a", 3, 1), (BASE, 5, 5), ("p:a", 1, 1)])
+    assert found == Learned("p", "", 15, 7, {"p:a": (4, 2)})
 
 
 # combiners
