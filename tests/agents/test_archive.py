@@ -127,12 +127,9 @@ def test_a_record_that_is_no_servable_response_is_a_bad_gateway(
         assert answered(path, "http://a.example/odd")[0] == 502
         assert answered(path, "http://a.example/early")[0] == 502
     assert "found status 103" in caplog.text
-
-
-def test_an_archive_that_changes_under_its_index_is_a_bad_gateway(tmp_path: Path) -> None:
-    path = write(tmp_path / "a.warc", *pages(3), gz=False)
-    with Archive([path]) as archive:
-        write(path, page("http://other.example/"), gz=False)
+    changing = write(tmp_path / "b.warc", *pages(3), gz=False)
+    with Archive([changing]) as archive:
+        write(changing, page("http://other.example/"), gz=False)
         assert archive.answer("http://a.example/0", {}).status == 502
         assert archive.answer("http://a.example/2", {}).status == 502
 
@@ -155,13 +152,8 @@ def test_other_records_and_targets_are_passed_over(tmp_path: Path) -> None:
 
 def test_what_is_no_warc_file_is_an_error_that_names_it(tmp_path: Path) -> None:
     path = tmp_path / "notes.txt"
-    for content in (
-        b"",
-        b"just notes\n",
-        gzip.compress(b"just notes\n"),
-        b"\x1f\x8b\x00",
-        b"WARC/1.0\r\n\r\nx",
-    ):
+    notes = b"just notes\n"
+    for content in (b"", notes, gzip.compress(notes), b"\x1f\x8b\x00", b"WARC/1.0\r\n\r\nx"):
         path.write_bytes(content)
         with pytest.raises(ArchiveError, match=r"notes\.txt, byte 0: expected a WARC record: ."):
             Archive([path])
@@ -177,23 +169,14 @@ def test_headers_that_go_on_and_on_are_an_error_that_names_the_byte(tmp_path: Pa
         Archive([path])
 
 
-@pytest.mark.parametrize("gz", [True, False])
-def test_damage_in_the_middle_is_an_error_that_names_the_byte(tmp_path: Path, gz: bool) -> None:
+@pytest.mark.parametrize(("gz", "at"), [(True, 0), (True, 700), (False, 0)])
+def test_damage_in_the_middle_is_an_error_that_names_the_byte(tmp_path: Path, gz: bool, at: int) -> None:
     path = write(tmp_path / "a.warc", *pages(5), gz=gz)
-    starts = offsets(path)
-    content = path.read_bytes()
-    path.write_bytes(content[: starts[2]] + b"X" * 40 + content[starts[2] + 40 :])
-    with pytest.raises(ArchiveError, match=rf"a\.warc, byte {starts[2]}: expected a WARC record: ."):
-        Archive([path])
-
-
-def test_damage_inside_a_compressed_record_is_an_error_that_names_the_byte(tmp_path: Path) -> None:
-    path = write(tmp_path / "a.warc.gz", *pages(5))
-    start = offsets(path)[3]
+    start = offsets(path)[2]
     content = bytearray(path.read_bytes())
-    content[start + 700 : start + 760] = bytes(60)
+    content[start + at : start + at + 60] = bytes(60)
     path.write_bytes(content)
-    with pytest.raises(ArchiveError, match=rf"byte {start}: expected a WARC record: ."):
+    with pytest.raises(ArchiveError, match=rf"a\.warc, byte {start}: expected a WARC record: ."):
         Archive([path])
 
 
@@ -218,13 +201,6 @@ def test_a_last_record_that_is_cut_short_is_left_out_with_a_warning(
         assert archive.answer("http://a.example/1", {}).status == 200
         (warning,) = archive.warnings
     assert f"a.warc, byte {start}:" in warning
-
-
-def test_progress_tells_the_records_seen(tmp_path: Path) -> None:
-    path = write(tmp_path / "a.warc", *(page(f"http://a.example/{k}") for k in range(2500)), gz=False)
-    seen: list[tuple[Path, int]] = []
-    with Archive([path], lambda file, count: seen.append((file, count))):
-        assert seen == [(path, 1000), (path, 2000)]
 
 
 def test_a_process_of_its_own_serves_archives_tells_its_progress_and_warns(

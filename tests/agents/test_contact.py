@@ -1,7 +1,5 @@
 """No crawl of the open web without saying who asks."""
 
-from pathlib import Path
-
 import pytest
 
 from scentline.agents.fetch.client import Client
@@ -9,7 +7,6 @@ from scentline.agents.fetch.guard import check_contact, names_contact, stays_hom
 from scentline.agents.fetch.result import Failure, Fetched
 from scentline.streams.configuration import ConfigurationError
 from scentline.streams.crawl_settings import FetchSettings
-from tests.agents.commands import complaint
 from tests.agents.loopback import awaited, fixed, serving, settings
 from tests.cases import each_case
 
@@ -96,9 +93,3 @@ async def test_without_a_contact_no_robots_txt_is_asked_for_either() -> None:
             elsewhere = await client.fetch("http://www.wikipedia.org/")
             assert isinstance(elsewhere, Failure)
             assert elsewhere.kind == "refused"
-
-
-def test_the_command_says_so_before_anything_is_made(tmp_path: Path) -> None:
-    given = ("crawl", "--seed", "http://www.wikipedia.org/", "--predicate", 'p="page"', "--data", "data")
-    assert complaint(tmp_path, *given).startswith("fetch.user_agent: ")
-    assert not (tmp_path / "data").exists()

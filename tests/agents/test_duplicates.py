@@ -15,6 +15,7 @@ from scentline.streams.crawl_settings import JudgeSettings
 from scentline.streams.inbox import Shard
 from scentline.streams.topics import PAGES
 from tests.agents.shards import Disk, disk, write
+from tests.cases import each_case
 from tests.shared import shared
 
 WORDS = ("snow", "lies", "on", "the", "high", "alps", "from", "october", "to", "may", "and", "trains", "run")
@@ -51,12 +52,11 @@ def original(
 
 
 def test_a_page_like_a_judged_one_is_its_duplicate(shard: Shard[DuplicateRow]) -> None:
-    found = look(shard, a_page("first"), a_page("second"), a_page("third", changed=8))
-    assert found == [None, "http://a.org/first", "http://a.org/first"]
-
-
-def test_a_page_that_differs_in_a_quarter_of_its_words_is_a_page_of_its_own(shard: Shard[DuplicateRow]) -> None:
-    assert look(shard, a_page("first"), a_page("second", changed=100)) == [None, None]
+    copies = [a_page("first"), a_page("second"), a_page("third", changed=15), a_page("fourth", changed=30)]
+    assert look(shard, *copies) == [None, "http://a.org/first", "http://a.org/first", None], (
+        "no copies of copies"
+    )
+    assert look(shard, a_page("fifth", changed=100)) == [None]
 
 
 def test_a_judged_page_that_comes_again_is_no_duplicate_of_itself_or_of_a_later_one(
@@ -67,43 +67,29 @@ def test_a_judged_page_that_comes_again_is_no_duplicate_of_itself_or_of_a_later_
     assert look(shard, first, first, second, again) == [None] * 4
 
 
-def test_a_duplicate_is_not_entered(shard: Shard[DuplicateRow]) -> None:
-    pages = [a_page("first"), a_page("second", changed=15), a_page("third", changed=30)]
-    assert look(shard, *pages) == [None, "http://a.org/first", None]
-
-
 def of(site: str, number: int) -> Page:
     """Return a page of a site; those of one number have the same text."""
     text = a_page("", start=1000 * number)
     return Page(f"http://{site}/{number}", text.title, text.text)
 
 
-def test_a_mirror_that_was_asked_first_silences_no_original(shard: Shard[DuplicateRow]) -> None:
-    duplicates = Duplicates(JudgeSettings())
-    for number in range(100):
-        assert original(duplicates, shard, of("mirror.net", number), 0.01) is None
-    for number in range(100):
-        assert original(duplicates, shard, of("original.org", number), 0.2) is None
-
-
-def test_nor_does_one_that_is_trusted_as_much(shard: Shard[DuplicateRow]) -> None:
-    duplicates = Duplicates(JudgeSettings())
-    found = [original(duplicates, shard, of(site, 1), 0.0) for site in ("mirror.net", "original.org")]
-    assert found == [None, None]
-
-
-def test_copies_of_whom_is_trusted_more_are_refused(shard: Shard[DuplicateRow]) -> None:
-    duplicates = Duplicates(JudgeSettings())
-    assert original(duplicates, shard, of("original.org", 1), 0.2) is None
-    assert original(duplicates, shard, of("mirror.net", 1), 0.01) == "http://original.org/1"
-
-
-def test_an_owner_is_its_own_duplicate_whatever_its_hosts_are_called(shard: Shard[DuplicateRow]) -> None:
-    duplicates = Duplicates(JudgeSettings())
-    assert original(duplicates, shard, of("www.mirror.net", 1), 0.01) is None
-    assert original(duplicates, shard, of("shop.mirror.net", 1), 0.02) == "http://www.mirror.net/1"
-    assert original(duplicates, shard, of("192.0.2.1", 2), 0.01) is None
-    assert original(duplicates, shard, of("192.0.2.99", 2), 0.02) == "http://192.0.2.1/2"
+@each_case(
+    ("first", "second", "duplicate"),
+    [
+        (("mirror.net", 0.01), ("original.org", 0.2), False),
+        (("mirror.net", 0.0), ("original.org", 0.0), False),
+        (("original.org", 0.2), ("mirror.net", 0.01), True),
+        (("www.mirror.net", 0.01), ("shop.mirror.net", 0.02), True),
+        (("192.0.2.1", 0.01), ("192.0.2.99", 0.02), True),
+    ],
+)
+def test_a_copy_is_one_of_whom_is_trusted_more_or_of_the_same_owner(
+    rows: Disk, first: tuple[str, float], second: tuple[str, float], duplicate: bool
+) -> None:
+    duplicates, fresh = Duplicates(JudgeSettings()), rows.shard(DuplicateRow, PAGES)
+    assert original(duplicates, fresh, of(first[0], 1), first[1]) is None
+    found = original(duplicates, fresh, of(second[0], 1), second[1])
+    assert found == (f"http://{first[0]}/1" if duplicate else None)
 
 
 def test_a_mirror_that_is_likest_does_not_hide_a_copy_on_the_own_site(shard: Shard[DuplicateRow]) -> None:
@@ -205,25 +191,13 @@ def test_of_4598_articles_the_ten_that_are_there_twice_are_found_and_no_other(
     shard: Shard[DuplicateRow],
 ) -> None:
     copies = {
-        "Ceres_%28dwarf_planet%29": "1_Ceres",
-        "Flemish_dialects": "Flemish_%28linguistics%29",
-        "Fossil_record": "Fossil",
-        "Pigeon": "Dove",
+        "Ceres_%28dwarf_planet%29": "1_Ceres", "Flemish_dialects": "Flemish_%28linguistics%29",
+        "Fossil_record": "Fossil", "Pigeon": "Dove", "Senate_of_Canada": "Canadian_Senate",
         "Polish-Muscovite_War_%281605%E2%80%931618%29": "Polish%E2%80%93Muscovite_War_%281605%E2%80%931618%29",
-        "Senate_of_Canada": "Canadian_Senate",
-        "Snowdonia_National_Park": "Snowdonia",
-        "The_Bahamas": "Bahamas",
-        "White%27s_Tree_Frog": "Australian_Green_Tree_Frog",
-        "William_Gladstone": "William_Ewart_Gladstone",
-    }
+        "Snowdonia_National_Park": "Snowdonia", "The_Bahamas": "Bahamas",
+        "White%27s_Tree_Frog": "Australian_Green_Tree_Frog", "William_Gladstone": "William_Ewart_Gladstone",
+    }  # fmt: skip
     found = {
         copy.rpartition("/")[2]: of.rpartition("/")[2] for copy, of in flagged(shard, "wikispeedia").items()
     }
     assert found == copies
-
-
-def test_of_the_pages_of_two_universities_one_is_found_that_is_another_lectures_but_for_thirty_words(
-    shard: Shard[DuplicateRow],
-) -> None:
-    course = "http://www.cs.cornell.edu/Info/Courses/Current/CS100B"
-    assert flagged(shard, "webkb") == {f"{course}/rdz9.html": f"{course}/rdz10.html"}

@@ -20,7 +20,7 @@ from scentline.streams.records import DeadLetter, Decoder, FetchedPage, FetchOrd
 from scentline.streams.settings import RevisitSettings, Settings
 from scentline.streams.topics import DEAD_LETTERS, FETCHES, PAGES, SIGHTINGS
 from scentline.streams.transport.publisher import JournalPublisher
-from tests.agents.loopback import Answer, Request, fixed, response, serving
+from tests.agents.loopback import Answer, Request, awaited, fixed, response, serving
 from tests.agents.shards import a_runtime, journal_of
 from tests.patience import PATIENCE
 
@@ -126,6 +126,27 @@ def test_what_is_no_page_is_told_to_the_frontier(
     target = {"target": origin + fact.target} if isinstance(fact, Redirected) else {}
     assert sightings(found) == [msgspec.structs.replace(fact, url=url, **target)]
     assert not found["pages"]
+
+
+@awaited
+async def test_an_order_is_acknowledged_once_the_log_has_its_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fetch = {"allow": ("127.0.0.1",), "robots": False, "delay_seconds": 0.0}
+    settings = Settings.model_validate({"data": tmp_path / "data", "fetch": fetch})
+    acknowledged: list[list[bool]] = []
+    with a_runtime(settings, NOW) as runtime:
+        async with serving(fixed(b"x")) as server, Client(settings.fetch, lambda: NOW) as client:
+            agent = FetchAgent(runtime, client, journal_of(runtime))
+            event = Event(encode(order(f"{server.origin}/page")))
+
+            async def send_all(messages: Any) -> None:
+                acknowledged.append(list(event.acknowledged))
+
+            monkeypatch.setattr(runtime.publisher, "send_all", send_all)
+            await agent._slots.acquire()
+            await agent._answer(event, agent._given(event))
+    assert (acknowledged, event.acknowledged) == ([[]], [True])
 
 
 def test_an_order_whose_lease_ran_out_is_not_carried_out(tmp_path: Path) -> None:

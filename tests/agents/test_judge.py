@@ -56,26 +56,14 @@ def a_judge(runtime: Runtime) -> JudgeAgent:
 
 def a_page(body: bytes = HTML, content_type: str = "text/html", raw: bytes | None = None) -> FetchedPage:
     order = FetchOrder(
-        url=URL,
-        order=2,
-        predicate="alps",
-        policy="linkage",
-        explored=True,
-        probability=0.25,
-        priority=1.5,
-        depth=3,
-        lease=9e9,
-    )
+        url=URL, order=2, predicate="alps", policy="linkage", explored=True, probability=0.25, priority=1.5,
+        depth=3, lease=9e9,
+    )  # fmt: skip
     compressed = zstandard.ZstdCompressor().compress(body) if raw is None else raw
     return FetchedPage(
-        order=order,
-        status=200,
-        headers={"content-type": content_type},
-        body=compressed,
-        time=50.0,
-        elapsed=0.1,
-        crawl_delay=2.0,
-    )
+        order=order, status=200, headers={"content-type": content_type}, body=compressed, time=50.0,
+        elapsed=0.1, crawl_delay=2.0,
+    )  # fmt: skip
 
 
 @pytest.fixture
@@ -109,32 +97,16 @@ def test_an_outcome_says_what_was_found_and_why_the_page_was_fetched(judge: Judg
     assert (topic, partition, key) == ("outcomes", partition_of(URL, 3), URL.encode())
     read: dict[str, Any] = json.loads(value or b"")
     expected = {
-        "version": 1,
-        "url": URL,
-        "time": 50.0,
-        "title": "Skiing in the Alps",
-        "verdict": {"alps": True, "sea": False},
-        "predicate": "alps",
-        "policy": "linkage",
-        "explored": True,
-        "probability": 0.25,
-        "priority": 1.5,
-        "expected": None,
-        "depth": 3,
-        "origin": "pages/1@7",
-        "later": False,
-        "pattern": "",
+        "version": 1, "url": URL, "time": 50.0, "title": "Skiing in the Alps", "predicate": "alps",
+        "verdict": {"alps": True, "sea": False}, "policy": "linkage", "explored": True, "probability": 0.25,
+        "priority": 1.5, "expected": None, "depth": 3, "origin": "pages/1@7", "later": False, "pattern": "",
         "requests": 0,
-    }
+    }  # fmt: skip
     assert {name: read[name] for name in expected} == expected
     assert read.keys() == expected.keys() | {"words", "links"}
     assert set(read["words"]) >= {"skiing", "alps", "snow"}
-    assert [link[0] for link in read["links"]] == [
-        "http://a.org/snow",
-        "http://b.org/",
-        "http://c.org/",
-        "http://d.org/",
-    ]
+    links = ["http://a.org/snow", "http://b.org/", "http://c.org/", "http://d.org/"]
+    assert [link[0] for link in read["links"]] == links
 
 
 def test_each_partition_hears_of_its_own_links_and_of_who_else_has_some(judge: JudgeAgent, rows: Disk) -> None:
@@ -168,22 +140,6 @@ def test_without_word_meanings_the_frontier_does_not_hear_what_the_page_is_about
         facts = emitted(judged(a_judge(runtime), rows, a_page()), SIGHTINGS)
     (fact,) = [fact for _, fact in facts if isinstance(fact, Judged)]
     assert fact.subject == ""
-
-
-def test_the_same_page_judged_again_is_reported_in_the_same_bytes(judge: JudgeAgent, rows: Disk) -> None:
-    assert judged(judge, rows, a_page()) == judged(judge, rows, a_page())
-
-
-def test_a_page_that_asks_not_to_be_indexed_is_refused_and_teaches_nothing(
-    judge: JudgeAgent, rows: Disk
-) -> None:
-    page = a_page(b'<meta name="robots" content="noindex"><p>alps <a href="/x">x</a>')
-    messages = judged(judge, rows, page)
-    ((partition, fact),) = emitted(messages, SIGHTINGS)
-    assert {message[0] for message in messages} == {SIGHTINGS.name}
-    assert partition == partition_of("a.org", 3)
-    assert isinstance(fact, Failed)
-    assert (fact.url, fact.order, fact.kind, fact.time) == (URL, 2, "refused", 50.0)
 
 
 def test_a_judge_of_categories_that_fails_is_a_dead_letter_and_the_other_predicates_judge(
@@ -267,32 +223,29 @@ def test_pages_that_come_again_after_a_crash_give_the_same_messages(judge: Judge
     [
         (b"%PDF-1.4\n...", "text/html", "refused", "not HTML or text: PDF, served as text/html"),
         (b"GIF89a\1\0\1", "", "refused", "not HTML or text: GIF image"),
+        (b"<title>404 Not Found</title>Sorry.", "", "gone", "soft 404: the page says that there is none"),
         (
-            b"<title>404 Not Found</title>Sorry.",
-            "text/html",
-            "gone",
-            "soft 404: the page says that there is none",
+            b"<meta name=scentline content=none>x <a href=/x>x</a>",
+            "",
+            "refused",
+            "the page asks not to be indexed",
         ),
-        (b"<meta name=scentline content=none>x", "text/html", "refused", "the page asks not to be indexed"),
     ],
 )
 def test_what_is_no_page_to_be_judged_is_refused_with_the_reason(
     judge: JudgeAgent, rows: Disk, body: bytes, content_type: str, kind: str, reason: str
 ) -> None:
-    ((_, fact),) = emitted(judged(judge, rows, a_page(body, content_type)), SIGHTINGS)
+    messages = judged(judge, rows, a_page(body, content_type))
+    assert {message[0] for message in messages} == {SIGHTINGS.name}
+    ((partition, fact),) = emitted(messages, SIGHTINGS)
     assert isinstance(fact, Failed)
+    assert (partition, fact.url, fact.order, fact.time) == (partition_of("a.org", 3), URL, 2, 50.0)
     assert (fact.kind, fact.reason, fact.barren) == (kind, reason, kind == "gone")
 
 
 def test_links_are_not_followed_where_the_head_of_the_response_says_so(judge: JudgeAgent, rows: Disk) -> None:
     messages = judged(judge, rows, msgspec.structs.replace(a_page(), nofollow=True))
     assert [type(fact) for _, fact in emitted(messages, SIGHTINGS)] == [Judged]
-
-
-def test_an_empty_page_is_judged(judge: JudgeAgent, rows: Disk) -> None:
-    outcome = msgspec.json.decode(the_outcome(judged(judge, rows, a_page(b"")))[3] or b"", type=Outcome)
-    assert outcome.verdict == {"alps": False, "sea": False}
-    assert (outcome.words, outcome.links) == ((), ())
 
 
 @pytest.mark.parametrize(

@@ -62,6 +62,8 @@ def test_what_several_judges_say_is_united_with_the_categories_above() -> None:
     judgement = verdicts(lambda page: ["Sport.Alps"], lambda page: iter(["Tea"])).of(PAGE)
     assert judgement == Judgement({"sport": True, "alps": True, "snow": True})
     assert verdicts(lambda page: "Sport").of(PAGE).verdict == {"sport": True, "alps": False, "snow": True}
+    unasked = Verdicts([raising]).of(PAGE, predicates(snow='"snow"'))
+    assert unasked == Judgement({"snow": True}), "a judge is called where a predicate asks for a category"
 
 
 @each_case(
@@ -84,10 +86,6 @@ def test_a_judge_that_fails_leaves_the_other_predicates_their_verdicts(
     assert "\n" not in failure
 
 
-def test_a_judge_is_asked_only_where_a_predicate_asks_for_a_category() -> None:
-    assert Verdicts([raising]).of(PAGE, predicates(snow='"snow"')) == Judgement({"snow": True})
-
-
 # languages
 
 TEXTS = {
@@ -99,15 +97,12 @@ TEXTS = {
 
 @each_case("code", TEXTS)
 def test_the_language_of_a_page_is_told(code: str) -> None:
+    for text in ("", "Tee", "4711 0815 " * 50, "\u2603" * 500):
+        assert Language()(Page("http://a.org/", "", text)) is None
     asked = predicates(de='lang("de")', not_de='not lang("de")')
     page = Page("http://a.org/", "", TEXTS[code])
     assert Language()(page) == code
     assert Verdicts().of(page, asked).verdict == {"de": code == "de", "not_de": code != "de"}
-
-
-@each_case("text", ["", "Tee", "4711 0815 " * 50, "\u2603" * 500])
-def test_of_a_text_that_says_too_little_no_language_is_told(text: str) -> None:
-    assert Language()(Page("http://a.org/", "", text)) is None
 
 
 def test_the_languages_of_the_predicate_language_are_those_that_the_judge_tells() -> None:
@@ -163,27 +158,20 @@ def test_a_file_of_examples_that_is_none_is_refused_with_its_line(tmp_path: Path
     assert str(path) in str(caught.value)
 
 
-def test_one_category_is_nothing_to_tell_apart(tmp_path: Path) -> None:
-    path = tmp_path / "examples.tsv"
-    path.write_text("snow\tA\nhill\tA\n")
-    with pytest.raises(ClassifierError, match="2 examples of 1 categories"):
-        train(load_examples(path, None), tmp_path / "out")
-    assert not (tmp_path / "out").exists()
-
-
-def test_a_classifier_that_is_none_or_not_there_is_named(tmp_path: Path) -> None:
-    (tmp_path / "broken").write_bytes(b"pickle")
-    for name in ("broken", "missing"):
-        with pytest.raises(ClassifierError, match=str(tmp_path / name)):
-            load_judges(JudgeSettings(classifier=str(tmp_path / name)))
+@each_case(
+    ("named", "error"),
+    [
+        ({"python": "missing"}, ConfigurationError), ({"classifier": "missing"}, ClassifierError),
+        ({"classifier": __file__}, ClassifierError),
+    ],
+)  # fmt: skip
+def test_a_judge_that_can_not_be_loaded_is_named(named: dict[str, str], error: type[Exception]) -> None:
+    with pytest.raises(error) as caught:
+        load_judges(JudgeSettings.model_validate(named))
+    assert next(iter(named.values())) in str(caught.value)
 
 
 # installed by others
-
-
-def test_a_judge_that_nobody_offers_is_refused() -> None:
-    with pytest.raises(ConfigurationError, match="no installed package offers the judge 'missing'"):
-        load_judges(JudgeSettings(python="missing"))
 
 
 def test_the_example_package_of_the_docs_is_installed_and_judges_a_crawl(tmp_path: Path) -> None:

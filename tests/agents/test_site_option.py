@@ -83,13 +83,6 @@ def test_the_hosts_beneath_it_count_and_no_other(cwd: Path, command: str) -> Non
     assert views[command]() == 3
 
 
-def test_a_page_of_the_site_under_its_other_name_is_where_people_came_from(cwd: Path) -> None:
-    (cwd / "access.log").write_text(line("/") + line("/a", "http://www.example.org/", second=2))
-    found = last_line(printed(cwd, "depth", "access.log", "--site", "example.org", "--json"))
-    (site,) = found["sites"]
-    assert (site["sessions"], site["views"]) == (1, 2)
-
-
 def test_what_is_fed_is_of_the_site_by_the_scheme_that_is_named(cwd: Path) -> None:
     (cwd / "access.log").write_text(line("/a") + line("http://evil.test/b", second=1))
     counts = json.loads(printed(cwd, "feed", "access.log", "--site", "https://example.org", "--json"))

@@ -25,7 +25,7 @@ from scentline.models.semantic.table import (
     piece_numbers,
     unpack,
 )
-from scentline_lab.semantic.encoder import Bert, Shape, batches, distilled
+from scentline_lab.semantic.encoder import Bert, batches, distilled
 from scentline_lab.simulation.crawler import Task
 from scentline_lab.simulation.learned import LearnedCrawler
 from scentline_lab.simulation.virtual import Terms, virtual_crawl
@@ -64,12 +64,6 @@ def test_text_is_cut_into_the_longest_pieces(text: str, found: list[str]) -> Non
     assert [names[number] for number in piece_numbers(text, PIECES)] == found
 
 
-@given(st.text("ab", min_size=1, max_size=30))
-def test_the_pieces_of_a_word_make_it_up(word: str) -> None:
-    names = list(PIECES)
-    assert "".join(names[number].removeprefix("##") for number in piece_numbers(word, PIECES)) == word
-
-
 # tables
 
 
@@ -87,27 +81,18 @@ def test_the_order_of_words_does_not_matter_and_unknown_words_do_nothing() -> No
     assert not words.vector("xyz").any()
 
 
-def test_a_table_comes_back_from_its_bytes() -> None:
-    words = table()
-    data = pack(words)
-    again = unpack(data)
-    assert again.pieces == words.pieces
-    assert again.vector("snow army").tolist() == words.vector("snow army").tolist()
-    assert pack(again) == data
-
-
 @given(st.integers(0, len(pack(table())) - 1), st.integers(1, 255))
-def test_a_byte_that_changed_is_found(place: int, by: int) -> None:
-    data = bytearray(pack(table()))
-    data[place] ^= by
-    with pytest.raises(SemanticTableError):
-        unpack(bytes(data))
-
-
-@given(st.binary(max_size=60) | st.integers(0, len(pack(table())) - 1).map(lambda end: pack(table())[:end]))
-def test_bytes_that_are_no_table_are_refused(data: bytes) -> None:
-    with pytest.raises(SemanticTableError):
-        unpack(data)
+def test_a_table_comes_back_from_its_bytes_and_from_no_others(place: int, by: int) -> None:
+    data = pack(table())
+    again = unpack(data)
+    assert again.pieces == table().pieces
+    assert again.vector("snow army").tolist() == table().vector("snow army").tolist()
+    assert pack(again) == data
+    damaged = bytearray(data)
+    damaged[place] ^= by
+    for other in (bytes(damaged), data[:place], data.replace(VERSION, b"2\n", 1)):
+        with pytest.raises(SemanticTableError):
+            unpack(other)
 
 
 @each_case(
@@ -129,11 +114,6 @@ def test_a_table_that_contradicts_itself_is_refused(changed: dict[str, object], 
     body = msgspec.msgpack.encode(msgspec.msgpack.decode(pack(table())[begin:]) | changed)
     with pytest.raises(SemanticTableError, match=complaint):
         unpack(NAME + VERSION + sha256(body).digest() + body)
-
-
-def test_a_table_of_another_version_is_refused() -> None:
-    with pytest.raises(SemanticTableError, match="version"):
-        unpack(pack(table()).replace(VERSION, b"2\n", 1))
 
 
 # the encoder
@@ -197,27 +177,6 @@ def test_the_encoder_does_what_plain_loops_do() -> None:
     encoded = Bert(SHAPE, found).encode(np.array(texts))
     for row, text in zip(encoded, texts, strict=True):
         assert row.tolist() == pytest.approx(plainly(text, found), abs=2e-5)
-
-
-def test_names_of_tensors_may_begin_with_bert() -> None:
-    texts = np.array([[1, 5, 2]])
-    plain = Bert(SHAPE, tensors()).encode(texts)
-    assert Bert(SHAPE, {f"bert.{name}": value for name, value in tensors().items()}).encode(texts) == (
-        pytest.approx(plain)
-    )
-
-
-def test_an_encoder_that_is_not_whole_is_refused() -> None:
-    found = tensors()
-    missing = "encoder.layer.1.output.dense.bias"
-    with pytest.raises(ValueError, match=f"no tensor {missing}"):
-        Bert(SHAPE, {name: value for name, value in found.items() if name != missing})
-    with pytest.raises(ValueError, match=r"output\.dense\.bias has shape \(2,\), expected \(8,\)"):
-        Bert(SHAPE, found | {missing: np.zeros(2, np.float32)})
-    with pytest.raises(ValueError, match="3 heads"):
-        Bert(Shape(2, 3, 8, 12, 40, 1e-12), found)
-    with pytest.raises(ValueError, match="40 word embeddings, expected 41"):
-        Bert(SHAPE._replace(vocabulary=41), found)
 
 
 # building
