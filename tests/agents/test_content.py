@@ -175,17 +175,3 @@ def test_every_text_has_a_digest_of_one_size_that_numbers_do_not_change(
     assert not changed(found, text_digest(title, [*words(text), "12", "minutes", "2026"]))
     assert changed(found, text_digest(title, [*words(text), "snow", "snow"]))
     assert len(links_digest(url.encode("utf-8", "replace").decode() for url in urls)) == LINKS_BYTES
-
-
-@given(
-    st.lists(
-        st.sampled_from(MARKUP),
-        max_size=40,
-    )
-)
-def test_of_any_markup_the_main_text_is_part_of_the_text_and_leading_links_are_links(parts: list[str]) -> None:
-    page = read("".join(parts))
-    rest = iter(page.sequence)
-    assert all(word in rest for word in page.main)
-    assert bool(page.main) == bool(page.sequence)
-    assert set(page.leading) <= {link.url for link in page.links}

@@ -1,7 +1,6 @@
 import random
 from html import escape
 
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -202,12 +201,12 @@ def test_anchors_and_links_are_bounded() -> None:
     many = " ".join(f"word{n}" for n in range(1000))
     page = html(f"<a href=/1>{many}</a> <a href=/1>more words</a><a href=/2><img alt='{many}'>{many}")
     assert [len(link.anchor) for link in page.links] == [MAX_ANCHOR, MAX_ANCHOR]
+    assert len(html("".join(f"<a href=/{n % 50}>x</a>" for n in range(200)), JudgeSettings(links=7)).links) == 7
 
 
-def test_canonical_link() -> None:
-    page = html("<link rel=stylesheet href=/s><link rel='Canonical' href='/c#x'>")
-    assert page.canonical == "http://example.org/c"
-    assert html("<link rel=canonical href='javascript:x'>").canonical is None
+@each_case(("href", "found"), [("/c#x", "http://example.org/c"), ("javascript:x", None)])
+def test_canonical_link(href: str, found: str | None) -> None:
+    assert html(f"<link rel=stylesheet href=/s><link rel='Canonical' href='{href}'>").canonical == found
 
 
 def test_plain_text_has_words_and_no_links() -> None:
@@ -291,20 +290,6 @@ def test_hostile_five_megabytes_are_read_within_the_limits(body: bytes) -> None:
     assert len(page.words) <= LIMITS.words
 
 
-def test_links_behind_the_last_target_that_is_used_are_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[str] = []
-    whole = canonical
-
-    def noting(url: str, base: str | None = None) -> str | None:
-        seen.append(url)
-        return whole(url, base)
-
-    monkeypatch.setattr("scentline.agents.judge.parse.canonical", noting)
-    page = html("".join(f"<a href={n}>x</a>" for n in range(100)), JudgeSettings(links=7))
-    assert len(page.links) == 7
-    assert seen == [str(n) for n in range(7)]
-
-
 @each_case(
     ("markup", "path"),
     [
@@ -324,9 +309,8 @@ def test_a_link_has_the_path_of_its_elements(markup: str, path: str) -> None:
 @given(st.lists(st.integers(0, 60), max_size=30))
 def test_a_long_path_has_its_last_elements(sizes: list[int]) -> None:
     names = [f"a{'b' * size}" for size in sizes]
-    markup = "".join(f"<div class={name}>" for name in names)
     whole = " ".join([*(f"div.{name[:40]}" for name in names), "a"])
-    found = html(f"{markup}<a href=/x>y").paths[0]
+    found = html("".join(f"<div class={name}>" for name in names) + "<a href=/x>y").paths[0]
     assert whole == found or whole.endswith(f" {found}")
     assert len(found) <= MAX_PATH
     left_out = whole.removesuffix(found).split()
@@ -348,9 +332,7 @@ def check(page: Page, context: int = LIMITS.context) -> None:
         assert all(path.split(" "))
 
 
-TYPES = st.sampled_from(
-    [None, "", "text/html", "text/html; charset=utf-16", "text/plain", "text/html;charset=gbk", "x"]
-)
+TYPES = st.sampled_from([None, "", "text/html", "text/html; charset=utf-16", "text/plain", "x"])
 HEADERS = st.one_of(TYPES, st.text(max_size=60), st.text(max_size=30).map("text/html; charset={}".format))
 
 

@@ -159,13 +159,10 @@ def test_groups_are_kept_for_this_crawler_and_for_all(value: str, kept: str) -> 
     assert own_groups(f"User-Agent: {value}\nAllow: /", "x") == f"user-agent: {kept}\nAllow: /"
 
 
-def test_a_robots_txt_that_comes_too_slowly_allows_nothing_for_now() -> None:
-    async def ask(url: str, known: Validators) -> Answered:
-        await asyncio.sleep(3600)
-        raise AssertionError
-
-    robots = Robots(ask, settings(timeout_seconds=0.05), lambda: 0.0)
-    decision = asyncio.run(robots.allowed("http://example.org/a"))
+@awaited
+async def test_a_robots_txt_that_comes_too_slowly_allows_nothing_for_now() -> None:
+    robots = Robots(lambda *_: asyncio.sleep(3600, NONE), settings(timeout_seconds=0.05), lambda: 0.0)
+    decision = await robots.allowed("http://example.org/a")
     assert decision.failure == Failure("retry", "robots.txt timeout", 300.0, unanswered=True)
 
 
@@ -185,11 +182,8 @@ async def test_sites_are_told_apart_by_scheme_host_and_port() -> None:
     site = Site(found(b""))
     robots = site.robots()
     origins = [
-        "http://example.org",
-        "https://example.org",
-        "http://example.org:8080",
-        "http://www.example.org",
-    ]
+        "http://example.org", "https://example.org", "http://example.org:8080", "http://www.example.org",
+    ]  # fmt: skip
     for origin in origins:
         await robots.allowed(f"{origin}/a")
         await robots.allowed(f"{origin}/b")
@@ -210,12 +204,10 @@ async def test_concurrent_askers_share_one_fetch_and_one_that_gives_up_stops_no_
     assert len(site.asked) == 1
 
 
-def test_the_least_recently_asked_sites_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_MAX_SITES", 2)
-    assert refetched("a b a c a b") == "abcb"
-
-
-def test_the_rules_kept_are_bounded_in_size(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_sites_kept_are_those_asked_for_last_within_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as bounded:
+        bounded.setattr(module, "_MAX_SITES", 2)
+        assert refetched("a b a c a b") == "abcb"
     monkeypatch.setattr(module, "_MAX_CHARACTERS", 4 * len(RULES))
     assert refetched("a b c b c a") == "abca"
 
@@ -284,13 +276,6 @@ class TestThroughTheClient:
         assert second == Failure("refused", "robots.txt")
         assert targets[0] == "/robots.txt"
         assert sorted(targets[1:]) == ["/a", "/b"]
-
-    def test_a_failure_of_the_page_carries_the_crawl_delay(self) -> None:
-        async def answer(request: Request, writer: asyncio.StreamWriter) -> None:
-            writer.write(response(RULES) if request.target == "/robots.txt" else response(b"", "404 X"))
-
-        gone = Failure("gone", "status 404", crawl_delay=2.5, server="127.0.0.1")
-        assert through_client(answer, "/a")[0] == [gone]
 
     def test_of_pages_asked_for_at_once_a_crawl_delay_postpones_all_but_one(self) -> None:
         results, targets = through_client(by_path(response(RULES)), "/a", "/private", "/b")

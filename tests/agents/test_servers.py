@@ -1,13 +1,20 @@
 """One request at a time to one server, by any of its addresses, and a delay between requests."""
 
 import asyncio
+import socket
 
 import pytest
+from aiohttp.abc import AbstractResolver, ResolveResult
 
+from scentline.agents.fetch import client as client_module
 from scentline.agents.fetch import servers as module
+from scentline.agents.fetch.client import Client
+from scentline.agents.fetch.result import Early, Failure, Fetched
 from scentline.agents.fetch.servers import BUSY_SECONDS, PATIENCE_SECONDS, Held, Servers, TooEarlyError
+from scentline.streams.crawl_settings import FetchSettings
 from tests.agents.clocks import WaitingClock
-from tests.agents.loopback import awaited
+from tests.agents.loopback import Answer, Request, awaited, fixed, response, serving, settings, untimed
+from tests.cases import each_case
 
 
 @pytest.fixture
@@ -198,3 +205,160 @@ async def test_where_others_carried_out_orders_every_server_counts_as_just_asked
     await servers.ready(["b"], 1.0)
     await servers.ready(["a"], 1.0)
     assert clock.slept == [1.5, 0.5]
+
+
+# by the client
+
+
+def since_1970() -> float:
+    return 1_700_000_000.0
+
+
+async def unanswered(request: Request, writer: asyncio.StreamWriter) -> None:
+    writer.close()
+
+
+class Names(AbstractResolver):
+    """The addresses of some names, in their order; an address is its own."""
+
+    def __init__(self, names: dict[str, list[str]]) -> None:
+        self._names = names
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
+    ) -> list[ResolveResult]:
+        return [
+            ResolveResult(hostname=host, host=address, port=port, family=socket.AF_INET, proto=0, flags=0)
+            for address in self._names[host]
+        ]
+
+    async def close(self) -> None:
+        pass
+
+
+def held_back(path: str) -> tuple[Answer, asyncio.Event, asyncio.Event]:
+    """Return an answer that waits at a path, when a request arrived there, and what ends the wait."""
+    arrived, go_on = asyncio.Event(), asyncio.Event()
+
+    async def answer(request: Request, writer: asyncio.StreamWriter) -> None:
+        if request.target == path:
+            arrived.set()
+            await go_on.wait()
+        writer.write(response(b""))
+
+    return answer, arrived, go_on
+
+
+class TestThroughTheClient:
+    @awaited
+    async def test_names_on_one_address_are_asked_one_after_the_other(self) -> None:
+        answer, arrived, go_on = held_back("/a")
+        async with serving(answer) as server, Client(settings(delay_seconds=30), since_1970) as client:
+            client._pool.resolver._ask = Names({"other.test": ["127.0.0.1"]})
+            first = asyncio.create_task(client.fetch(f"{server.origin}/a"))
+            await arrived.wait()
+            busy = await client.fetch(f"http://other.test:{server.port}/b")
+            assert isinstance(busy, Early)
+            assert busy.wait == 30.0
+            go_on.set()
+            done = await first
+            assert isinstance(done, Fetched)
+            assert busy.server == done.server == "127.0.0.1"
+            early = await client.fetch(f"http://other.test:{server.port}/b")
+            assert isinstance(early, Early)
+            assert 0 < early.wait <= 30.0
+            assert server.targets() == ["/a"]
+
+    @each_case("slow", ["/robots.txt", "/page"])
+    @awaited
+    async def test_a_slow_host_holds_up_none_whose_address_it_claims(self, slow: str) -> None:
+        answer, arrived, go_on = held_back(slow)
+        async with (
+            serving(answer, "127.0.0.2") as evil,
+            serving(fixed(b"x")) as victim,
+            Client(settings(allow=("127.0.0.0/8",), delay_seconds=1.0, robots=True), since_1970) as client,
+        ):
+            client._pool.resolver._ask = Names({"evil.test": ["127.0.0.2", "127.0.0.1"]})
+            asking = asyncio.create_task(client.fetch(f"http://evil.test:{evil.port}/page"))
+            await arrived.wait()
+            assert isinstance(await client.fetch(f"{victim.origin}/"), Fetched)
+            go_on.set()
+            done = await asking
+            assert isinstance(done, Fetched)
+            assert done.server == "127.0.0.2"
+
+    @awaited
+    async def test_a_server_is_free_again_after_a_failure(self) -> None:
+        slow = settings(delay_seconds=0.01)
+        async with serving(unanswered) as server, Client(slow, since_1970) as client:
+            for _ in range(3):
+                failed = await client.fetch(server.origin + "/")
+                assert isinstance(failed, Failure)
+                assert failed.reason == "connection"
+
+    def test_every_request_to_a_server_is_the_delay_apart(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(
+            client_module, "PATIENCE_SECONDS", 0.5
+        )  # between the steps of a redirect of robots.txt
+        waiting = WaitingClock(monkeypatch)
+        times: dict[str, float] = {}
+
+        async def answer(request: Request, writer: asyncio.StreamWriter) -> None:
+            times[f"{request.headers['host'].partition(':')[0]}{request.target}"] = waiting()
+            moved = {"status": "301 X", "location": "/moved.txt"} if request.target == "/robots.txt" else {}
+            writer.write(response(b"", **moved))
+
+        async def run() -> None:
+            slow = settings(allow=("127.0.0.1", "::1"), delay_seconds=1.5, robots=True)
+            async with serving(answer) as server, Client(slow, since_1970) as client:
+                client.servers = Servers(waiting)
+                for name in ("127.0.0.1", "localhost"):
+                    assert isinstance(await client.fetch(f"http://{name}:{server.port}/"), Fetched)
+
+        asyncio.run(run())
+        assert times == {
+            "127.0.0.1/robots.txt": 0.0,
+            "127.0.0.1/moved.txt": 0.5,
+            "127.0.0.1/": 2.0,
+            "localhost/robots.txt": 3.5,
+            "localhost/moved.txt": 4.0,
+            "localhost/": 5.5,
+        }
+
+
+class TestProxy:
+    @awaited
+    async def test_hosts_are_told_apart_by_name_where_only_it_is_known(self) -> None:
+        slow = {"robots": False, "delay_seconds": 30, "allow": ()}
+        async with (
+            serving(fixed(b"x")) as proxy,
+            Client(settings(proxy=proxy.origin, **slow), since_1970) as client,
+        ):
+            first, second, again = [await client.fetch(f"http://{name}.test/") for name in "aba"]
+            assert [type(each) for each in (first, second, again)] == [Fetched, Fetched, Early]
+            assert first.server == again.server == ""
+
+    @awaited
+    async def test_it_is_asked_in_absolute_form_under_the_pages_own_host_and_it_alone_gets_the_credentials(
+        self,
+    ) -> None:
+        host = "http://no-such-host.example"
+        async with serving(fixed(b"archived")) as proxy:
+            through = FetchSettings(proxy=proxy.origin.replace("//", "//me:secret@"), delay_seconds=0.0)
+            async with Client(through, since_1970) as client:
+                result = await client.fetch(f"{host}/a%28b%29?c=d+e")
+        assert isinstance(result, Fetched)
+        assert result.body == b"archived"
+        assert proxy.targets() == [f"{host}/robots.txt", f"{host}/a%28b%29?c=d+e"]
+        assert proxy.requests[1].headers["host"] == "no-such-host.example"
+        assert proxy.requests[0].headers["proxy-authorization"].startswith("Basic ")
+        assert "authorization" not in proxy.requests[0].headers
+
+    @awaited
+    async def test_it_is_not_asked_for_addresses_that_may_not_be_reached(self) -> None:
+        async with serving(fixed(b"x")) as proxy:
+            async with Client(FetchSettings(proxy=proxy.origin, delay_seconds=0.0), since_1970) as client:
+                for host in ("169.254.169.254", "127.0.0.1", "2130706433", "[::ffff:10.0.0.1]", "localhost"):
+                    result = untimed(await client.fetch(f"http://{host}/"))
+                    assert result == Failure("refused", f"address {host.strip('[]')}")
+            assert proxy.connections == 0
