@@ -20,11 +20,7 @@ Network: TypeAlias = IPv4Network | IPv6Network
 
 # Blocks that older releases of Python 3.11 count as global: protocol assignments, 6to4 relays. And Azure's
 # WireServer, which gives a virtual machine its settings and secrets, under an address like any other.
-_SPECIAL_V4 = (
-    IPv4Network("192.0.0.0/24"),
-    IPv4Network("192.88.99.0/24"),
-    IPv4Network("168.63.129.16/32"),
-)
+_SPECIAL_V4 = (IPv4Network("192.0.0.0/24"), IPv4Network("192.88.99.0/24"), IPv4Network("168.63.129.16/32"))
 _GLOBAL_UNICAST = IPv6Network("2000::/3")
 # Python does not know the newer documentation block (RFC 9637).
 _DOCUMENTATION = IPv6Network("3fff::/20")

@@ -342,15 +342,17 @@ def test_an_order_is_put_off_where_the_frontier_may_know_more_of_robots_txt(
     assert deaths == 1, "it is to be carried out alone when it comes again"
 
 
+def test_an_order_brings_what_robots_txt_says(tmp_path: Path) -> None:
+    facts, asked, _, (page,) = with_robots(tmp_path / "allowed", "User-agent: *\nCrawl-delay: 3")
+    assert (facts, asked) == ([], ["/page"])
+    assert (page.crawl_delay, page.order.robots) == (3.0, NOW + 60)
+    (fact,), asked, _, pages = with_robots(tmp_path / "not", "User-agent: *\nDisallow: /page", earlier=9)
+    assert (fact.kind, fact.reason, asked, pages) == ("refused", "robots.txt", [], [])
+
+
 def test_an_order_that_came_too_early_is_still_one_that_a_process_died_with(tmp_path: Path) -> None:
     (fact,), asked, deaths, _ = with_robots(tmp_path, "User-agent: *\nCrawl-delay: 30", earlier=9, deaths=2)
     assert (type(fact), fact.robots, asked, deaths) == (Postponed, False, [], 2)
-
-
-def test_an_order_brings_what_robots_txt_says(tmp_path: Path) -> None:
-    facts, asked, _, (page,) = with_robots(tmp_path, "User-agent: *\nCrawl-delay: 3")
-    assert (facts, asked) == ([], ["/page"])
-    assert (page.crawl_delay, page.order.robots) == (3.0, NOW + 60)
 
 
 @pytest.mark.parametrize("orders", [0, 1])

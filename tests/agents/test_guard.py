@@ -271,10 +271,7 @@ async def test_a_name_that_is_allowed_allows_no_other_host_of_that_address() -> 
 async def test_robots_txt_that_redirects_inside_is_not_followed() -> None:
     async with serving(fixed(b"secret"), "127.0.0.2") as inner:
         redirect = fixed(b"", "301 X", location=f"http://127.0.0.2:{inner.port}/robots.txt")
-        async with (
-            serving(redirect) as outer,
-            Client(settings(robots=True), lambda: 0.0) as client,
-        ):
+        async with serving(redirect) as outer, Client(settings(robots=True), lambda: 0.0) as client:
             result = await client.fetch(outer.origin + "/page")
         assert result == Failure("retry", "robots.txt address 127.0.0.2", 300.0)
         assert outer.targets() == ["/robots.txt"]

@@ -21,10 +21,7 @@ class TestSitemaps:
     def test_gzip_text_and_a_byte_order_mark_are_read(self) -> None:
         assert urls_of(gzip.compress(urlset("http://a/1"))) == ["http://a/1"]
         assert read(b"\xef\xbb\xbf\n" + urlset("http://a/1").removeprefix(b'<?xml version="1.0"?>')).urls
-        assert urls_of(b"\xef\xbb\xbfhttp://a/1\r\nftp://a/2\nhttps://a/3 \n") == [
-            "http://a/1",
-            "https://a/3",
-        ]
+        assert urls_of(b"\xef\xbb\xbfhttp://a/1\r\nftp://a/2\nhttps://a/3 \n") == ["http://a/1", "https://a/3"]
 
     def test_escapes_are_undone_and_pictures_of_a_page_are_no_pages(self) -> None:
         text = (

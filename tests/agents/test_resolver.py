@@ -29,16 +29,12 @@ class Names(AbstractResolver):
         await asyncio.sleep(0)
         if host not in self.known:
             raise OSError(None, "not found")
+        known = [
+            (address, socket.AF_INET6 if ":" in address else socket.AF_INET) for address in self.known[host]
+        ]
         return [
-            ResolveResult(
-                hostname=host,
-                host=address,
-                port=port,
-                family=socket.AF_INET6 if ":" in address else socket.AF_INET,
-                proto=0,
-                flags=0,
-            )
-            for address in self.known[host]
+            ResolveResult(hostname=host, host=address, port=port, family=kind, proto=0, flags=0)
+            for address, kind in known
         ]
 
     async def close(self) -> None:

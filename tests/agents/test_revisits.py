@@ -11,7 +11,7 @@ from warcio.archiveiterator import ArchiveIterator
 
 from scentline.agents.fetch.agent import QUARANTINED, FetchAgent
 from scentline.agents.fetch.client import Client
-from scentline.agents.fetch.result import Failure, Result, Unchanged, Validators
+from scentline.agents.fetch.result import Failure, Unchanged, Validators
 from scentline.agents.fetch.revisits import unread
 from scentline.agents.judge.agent import JudgeAgent
 from scentline.agents.judge.duplicates import DuplicateRow
@@ -32,7 +32,7 @@ from scentline.streams.runtime import Runtime
 from scentline.streams.settings import Settings
 from scentline.streams.topics import PAGES, RENEWED, SIGHTINGS, partition_of
 from tests.agents.judging import judge_of, take_in
-from tests.agents.loopback import Answer, Request, fixed, serving, untimed
+from tests.agents.loopback import Answer, awaited, fixed, serving
 from tests.agents.loopback import settings as fetch_settings
 from tests.agents.shards import a_runtime, disk, emitted, journal_of
 from tests.agents.test_fetch_agent import Event
@@ -58,25 +58,15 @@ def order(url: str = URL, revisit: Revisit | None = None) -> FetchOrder:
 # the web
 
 
-def fetched(answer: Answer, known: Validators) -> tuple[Result, Request]:
-    async def run() -> tuple[Result, Request]:
-        async with serving(answer) as server, Client(fetch_settings(), lambda: NOW) as client:
-            return untimed(await client.fetch(f"{server.origin}/", known)), server.requests[0]
-
-    return asyncio.run(run())
-
-
-def test_a_known_version_is_not_fetched_again() -> None:
-    result, request = fetched(fixed(b"", "304 Not Modified"), Validators(*msgspec.structs.astuple(KNOWN)))
-    assert isinstance(result, Unchanged)
-    assert request.headers["if-none-match"] == KNOWN.etag
-    assert request.headers["if-modified-since"] == KNOWN.last_modified
-
-
-def test_a_304_that_nobody_asked_for_is_no_page() -> None:
-    result, request = fetched(fixed(b"", "304 Not Modified"), Validators())
-    assert isinstance(result, Failure)
-    assert "if-none-match" not in request.headers
+@awaited
+async def test_a_known_version_is_not_fetched_again() -> None:
+    known = Validators(*msgspec.structs.astuple(KNOWN))
+    async with serving(UNCHANGED) as server, Client(fetch_settings(), lambda: NOW) as client:
+        assert isinstance(await client.fetch(f"{server.origin}/", known), Unchanged)
+        assert isinstance(await client.fetch(f"{server.origin}/"), Failure), "nobody asked for a 304"
+    asked, plain = (request.headers for request in server.requests)
+    assert (asked["if-none-match"], asked["if-modified-since"]) == (KNOWN.etag, KNOWN.last_modified)
+    assert "if-none-match" not in plain
 
 
 # the fetch agent

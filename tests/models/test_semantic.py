@@ -3,7 +3,6 @@
 import math
 from collections.abc import Sequence
 from hashlib import sha256
-from random import Random
 
 import msgspec
 import numpy as np
@@ -12,9 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scentline.models.crowd.trace import Trace
 from scentline.models.learner.semantic import MOST_WORDS, Meaning, Sense, page_subject, subject
-from scentline.models.page import Link, Page
 from scentline.models.semantic.table import (
     MOST_LETTERS,
     NAME,
@@ -26,9 +23,6 @@ from scentline.models.semantic.table import (
     unpack,
 )
 from scentline_lab.semantic.encoder import Bert, batches, distilled
-from scentline_lab.simulation.crawler import Task
-from scentline_lab.simulation.learned import LearnedCrawler
-from scentline_lab.simulation.virtual import Terms, virtual_crawl
 from tests.cases import each_case
 from tests.models.encoders import SHAPE, tensors
 
@@ -73,12 +67,6 @@ def test_the_vector_of_any_text_has_length_one_or_none(text: str) -> None:
     vector = words.vector(text)
     assert float(np.square(vector).sum()) == pytest.approx(1.0 if vector.any() else 0.0)
     assert words.vector(text) is vector
-
-
-def test_the_order_of_words_does_not_matter_and_unknown_words_do_nothing() -> None:
-    words = table()
-    assert words.vector("ski war").tolist() == words.vector("War xyz, ski").tolist()
-    assert not words.vector("xyz").any()
 
 
 @given(st.integers(0, len(pack(table())) - 1), st.integers(1, 255))
@@ -291,32 +279,3 @@ def test_the_kernel_average_is_kept_up_as_if_it_were_taken_anew(
     assert found == pytest.approx(inputs(meaning, text, rate))
     assert found[1] == pytest.approx(max(-4, min(4, math.log((hits + rate) / (weight + 1) / rate))))
     assert all(-4 <= value <= 4 for value in found)
-
-
-# the crawler
-
-
-def web() -> dict[str, Page]:
-    """Return a hub whose links share no word with each other, half of them about winter sports."""
-    names = [f"{word}-{n}" for n in range(8) for word in ("army", "ski", "war", "snow")]
-    links = tuple(
-        Link(f"http://a.example/{n:02}", tuple(name.split("-")[:1]), (), n) for n, name in enumerate(names)
-    )
-    pages = [Page("http://a.example/", words=("hub",), links=links)]
-    pages += [Page(link.url, link.anchor[0].title(), words=("x",)) for link in links]
-    return {page.url: page for page in pages}
-
-
-def test_with_a_table_the_learned_policy_follows_meaning() -> None:
-    pages = web()
-    hub = pages["http://a.example/"]
-    hits = frozenset(link.url for link in hub.links if link.anchor[0] in ("ski", "snow"))
-
-    def found(words: SemanticTable | None, names_subject: bool = True) -> list[bool]:
-        task = Task((), Trace([]), Random(1), ("sled",), names_subject=names_subject)
-        crawler = LearnedCrawler(task, 0.0, words)
-        return [page.hit for page in virtual_crawl(pages, hits, [hub.url], crawler, Terms(10))]
-
-    assert sum(found(table())) == 9
-    assert sum(found(table())) > sum(found(None))
-    assert found(table(), names_subject=False) == found(None), "a pattern has no meaning"

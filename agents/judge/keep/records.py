@@ -109,11 +109,7 @@ def _member(
     """Return a record as a gzip member; ``more`` headers go beside those that all have."""
     out = io.BytesIO()
     writer = WARCWriter(out, gzip=False, warc_version=VERSION)
-    headers = {
-        "WARC-Record-ID": _identifier(fetched, record_type),
-        "WARC-Date": date_of(fetched.time),
-        **more,
-    }
+    headers = {"WARC-Record-ID": _identifier(fetched, record_type), "WARC-Date": date_of(fetched.time), **more}
     if record_type in ("request", "metadata"):
         headers["WARC-Concurrent-To"] = _identifier(fetched, "response")
     record = writer.create_warc_record(
