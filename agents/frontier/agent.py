@@ -105,12 +105,12 @@ class FrontierAgent(Handler[FrontierRow]):
     # what others publish
 
     def heard_interests(self, told: Interests) -> None:
-        """Take in what the learners tell."""
+        """Apply what the learners tell."""
         self.ledger.hear(told)
         self.candidates.learned()
 
     def heard_predicate(self, definition: PredicateDefinition) -> None:
-        """Take in a predicate's definition: a new one, or a change of its share or state."""
+        """Absorb a predicate's definition: a new one, or a change of its share or state."""
         name = definition.name
         if definition.state == REMOVED:
             self.candidates.remove_predicate(name)
@@ -132,7 +132,7 @@ class FrontierAgent(Handler[FrontierRow]):
         self._wake.set()
 
     def hear_steering(self, key: bytes | None, value: bytes | None) -> None:
-        """Take in a message of `steering`; one that can't be read is passed over."""
+        """Absorb a message of `steering`; one that can't be read is passed over."""
         told = self.steered.hear(value)
         if told is not None:
             self.steer(told)
@@ -336,7 +336,7 @@ class FrontierAgent(Handler[FrontierRow]):
             self._dry = not self.candidates.queued
 
     def expect(self, order: FetchOrder) -> None:
-        """Take note of an order that was sent although the death of this process kept it out of the row."""
+        """Note an order that was sent although the death of this process kept it out of the row."""
         self.leases.expect(order, self.runtime.clock())
 
     def _look_for_more(self) -> None:

@@ -1,4 +1,4 @@
-"""The URL patterns of sites by what users did there, mined anew from the rows now and then (Liu 2011).
+"""The URL patterns of sites by what users did there, mined again from the rows now and then (Liu 2011).
 
 A site is a host: its pages lie in one partition, and so do the ways of users to them.
 """
@@ -93,7 +93,7 @@ class SitePatterns:
             self._first.discard(site)
 
     def absorb(self, shard: FrontierShard, sighting: object) -> None:
-        """Take in an access; the same user going the same way counts once."""
+        """Absorb an access; the same user going the same way counts once."""
         if not isinstance(sighting, Visited):
             return
         site = host(sighting.url)

@@ -56,7 +56,7 @@ from scentline.streams.topics import CHANGES, EVIDENCE, OUTCOMES, SIGHTINGS, par
 
 
 class Book:
-    """Absorbs sightings. ``touched`` has, by partition, the pages to be scored anew, ``ended`` what ended.
+    """Absorbs sightings. ``touched`` has, by partition, the pages to be scored again, ``ended`` what ended.
 
     ``noted`` has, by partition, the linking pages whose link targets' verdicts, or own, came or grew.
 
@@ -146,7 +146,7 @@ class Book:
         self._pages.keep(shard, key, row)
 
     def _listed(self, shard: FrontierShard, sighting: Listed) -> None:
-        """Take in a URL of a sitemap; a site's own list counts as one link from a seed, and is no link."""
+        """Absorb a URL of a sitemap; a site's own list counts as one link from a seed, and is no link."""
         key, row = self._pages.find(shard, sighting.url, 1)
         self._pages.keep(shard, key, row)
 
@@ -182,7 +182,7 @@ class Book:
             self.visits.begin(shard, row, sighting)
 
     def _rejudged(self, shard: FrontierShard, sighting: Rejudged) -> None:
-        """Take in what predicates that came later say of a page as it was judged: it teaches as if before.
+        """Apply what predicates that came later say of a page as it was judged: it teaches as if before.
 
         Every count is linear in the verdicts at both its ends: those of the new predicates are added.
         """

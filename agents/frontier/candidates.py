@@ -29,7 +29,7 @@ from scentline.streams.settings import Settings
 CLOCKS = 100_000
 #: Candidates that the shards held start with after a crash, at most.
 STARTED = 10_000
-#: Candidates scored anew to find one of an owner that had less, for each choice at most.
+#: Candidates scored again to find one of an owner that had less, for each choice at most.
 FAIR_TRIES = 5
 
 
@@ -144,7 +144,7 @@ class Candidates:
         shard.let_go_of_excess()
 
     def _takes_up(self, shard: FrontierShard, row: PageRow, now: float) -> bool:
-        """Tell whether to offer a URL of an opened shard: if it is new or waits, or a queue has room for it."""
+        """Return whether to offer a URL of an opened shard: if it is new or waits, or a queue has room for it."""
         if row.state != "candidate" or any(row.url in queue for queue in self.queues.values()):
             return False
         if row.not_before > now or (self.fresh is not None and self.fresh.wants(row)):
@@ -224,11 +224,11 @@ class Candidates:
     # offers
 
     def learned(self) -> None:
-        """Take note that scores may have changed: none is fresh."""
+        """Note that scores may have changed: none is fresh."""
         self._fresh.clear()
 
     def refresh(self, shard: FrontierShard, keys: Iterable[bytes], now: float) -> None:
-        """Score rows anew and put them where they belong."""
+        """Score rows again and put them where they belong."""
         found = (shard.get(key) for key in keys)
         rows = [row for row in found if isinstance(row, PageRow) and row.state == "candidate"]
         self.offer(shard, rows, now)
@@ -290,7 +290,7 @@ class Candidates:
     def pick(self, predicate: str, now: float) -> tuple[FrontierShard, PageRow, bool, float] | None:
         """Return the next URL for a predicate, whether chance chose it, and the probability of that choice.
 
-        The best few are scored anew first, unless they are fresh: what was learned since they were put in may
+        The best few are scored again first, unless they are fresh: what was learned since they were put in may
         have changed their order. None when no host that may be asked has a candidate that is worth its price.
         """
         queue = self.queues[predicate]
@@ -316,7 +316,7 @@ class Candidates:
         return 0.0 if self.opening else self.settings.explore
 
     def taught_enough(self, name: str) -> bool:
-        """Tell whether a host's owner had more of the latest fetches than may teach, and others wait.
+        """Return whether a host's owner had more of the latest fetches than may teach, and others wait.
 
         Others are those whose best candidates are worth a third as much: dead links elsewhere are no reason.
         """
@@ -334,8 +334,8 @@ class Candidates:
     def best(self, predicate: str, now: float) -> str | None:
         """Return the best candidate that is fair and worth its price, scored since anything was learned.
 
-        The best few are scored anew, until one that is fresh is the best, or as many as may be have been. Those
-        that scoring sets aside are not counted: worse ones wait behind them.
+        The best few are scored again until a fresh one is the best, or `frontier.rescored` were. Those that
+        scoring sets aside are not counted: worse ones wait behind them.
         """
         queue, ready, scored = self.queues[predicate], self._ready(now), 0
         while top := queue.best(1 if self.priorities.fixed else FEW, ready):
@@ -347,12 +347,12 @@ class Candidates:
         return None
 
     def freshen(self, predicate: str, count: int) -> None:
-        """Score the ``count`` best anew, within what a choice may: one overrated would be waited for."""
+        """Score the ``count`` best again, within what a choice may: one overrated would be waited for."""
         if count <= self.settings.rescored and not self.priorities.fixed:
             self._reprice([url for url in self.queues[predicate].best(count) if url not in self._fresh])
 
     def _fairest(self, queue: CandidateQueue, best: str, now: float, price: float) -> str | None:
-        """Return the best candidate that is fair to choose, scored anew; None while one is waited for."""
+        """Return the best candidate that is fair to choose, scored again; None while one is waited for."""
         for _ in range(FAIR_TRIES):
             url = self.fairness.choose(queue, best, now, price)
             if url is None:
@@ -366,7 +366,7 @@ class Candidates:
         return best if best in queue and queue.priority(best) >= price else None
 
     def _reprice(self, urls: Iterable[str]) -> None:
-        """Score queued candidates anew, where they are queued: they are fresh then."""
+        """Score queued candidates again, where they are queued: they are fresh then."""
         rows: dict[int, list[PageRow]] = {}
         for url in urls:
             self._fresh.add(url)

@@ -19,7 +19,7 @@ from scentline.streams.crawl_settings import FrontierSettings
 from scentline.streams.facts import Beside, Met, Together, Visited
 from scentline.streams.topics import SIGHTINGS
 
-#: Candidates at most that one verdict has scored anew because users visited both.
+#: Candidates at most that one verdict has scored again because users visited both.
 BESIDE_AT_MOST = 30
 
 
@@ -61,7 +61,7 @@ class Crowd:
     # accesses
 
     def visited(self, shard: FrontierShard, sighting: Visited) -> None:
-        """Take in an access; one step from a user counts as one link from a seed."""
+        """Absorb an access; one step from a user counts as one link from a seed."""
         key, row = self._pages.find(shard, sighting.url, 1)
         before = self._of_visitors(row)
         row.visits += 1
@@ -71,9 +71,9 @@ class Crowd:
         self._recount(row, before, self._of_visitors(row))
 
     def together(self, shard: FrontierShard, sighting: Together) -> None:
-        """Take in what changed between a page and others that users visited near it.
+        """Apply what changed between a page and others that users visited near it.
 
-        A candidate is scored anew where any of these is judged: the others say nothing of it.
+        A candidate is scored again where any of these is judged: the others say nothing of it.
         """
         key, row = self._pages.find(shard, sighting.url, 1)
         page = identifier(sighting.url)
@@ -136,7 +136,7 @@ class Crowd:
             shard.outbox.emit(SIGHTINGS.name, partition, Met(page, row.verdict, beside_of(shard, page).words))
 
     def met(self, shard: FrontierShard, sighting: Met) -> None:
-        """Take in the verdict on a page as it stands: it concerns all that lie together with it."""
+        """Absorb the verdict on a page as it stands: it concerns all that lie together with it."""
         found = beside_of(shard, sighting.page)
         if found.verdict == sighting.verdict and found.words == sighting.words:
             return

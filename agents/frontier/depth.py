@@ -24,7 +24,7 @@ from scentline.streams.facts import Browsed, Failed, Inherited, Judged, Linked, 
 _NO_PAGE = ("gone", "refused", "given up", "trapped")
 #: Sites of which it is remembered where to stop.
 REMEMBERED = 100_000
-#: A site's depth is worked out anew when its counts have grown by this part.
+#: A site's depth is worked out again when its counts have grown by this part.
 GROWN = 0.1
 
 
@@ -69,7 +69,7 @@ class Depths:
             shard.put(depth_key(site), counts)
 
     def _browsed(self, shard: FrontierShard, sighting: Browsed) -> None:
-        """Take in what a view adds to the sessions of its site."""
+        """Apply what a view adds to the sessions of its site."""
         row = shard.get(PAGE_PREFIX + sighting.page)
         if not isinstance(row, PageRow):
             return  # the visit is among the dead letters
@@ -89,7 +89,7 @@ class Depths:
     # fetched pages and their links
 
     def linked(self, shard: FrontierShard, sighting: Linked, targets: Iterable[PageRow]) -> None:
-        """Take in a fetched page's links to this partition: those within its site lead a level deeper."""
+        """Absorb a fetched page's links to this partition: those within its site lead a level deeper."""
         site = host(sighting.url)
         prefixes = prefixes_of(site)
         within: list[PageRow] = []
@@ -173,7 +173,7 @@ class Levels:
     def shorten(
         self, shard: FrontierShard, site: str, counts: DepthRow, row: PageRow, entered: int, led: int
     ) -> None:
-        """Take in a shorter way to a page, and what that makes shorter: breadth-first, so each page once."""
+        """Absorb a shorter way to a page, and what that makes shorter: breadth-first, so each page once."""
         growth = counts.growth
         reached = self._nearer(shard, growth, page_key(row.url), row, entered, led)
         for key, page, before in reached:
@@ -243,7 +243,7 @@ class Stops:
         self._known: dict[str, _Stop] = {}
 
     def beyond(self, shard: FrontierShard, row: PageRow) -> bool:
-        """Tell whether a page lies deeper than its site is worth crawling."""
+        """Return whether a page lies deeper than its site is worth crawling."""
         depth = self._of(shard, host(row.url)).depth
         return depth is not None and level_of(row) > depth
 
@@ -260,7 +260,7 @@ class Stops:
             self._known[site] = self._worked_out(shard, site)
 
     def catch_up(self) -> None:
-        """Work out anew where to stop, for every site of which anything was learned since."""
+        """Work out again where to stop, for every site of which anything was learned since."""
         for site, known in self._known.items():
             if known.stale:
                 self._known[site] = self._worked_out(known.shard, site)

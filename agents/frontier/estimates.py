@@ -60,14 +60,14 @@ class Estimates:
             each.close(shard)
 
     def absorb(self, shard: FrontierShard, sighting: object) -> None:
-        """Take in a sighting, before the rows do."""
+        """Absorb a sighting, before the rows do."""
         for each in self._kept:
             each.absorb(shard, sighting)
 
     def sweep(self, shard: FrontierShard) -> bool:
         """Do what is worth doing now and then; return whether the order of candidates may have changed.
 
-        Under the learned policy rows are scored anew little by little, whatever changes.
+        Under the learned policy rows are scored again little by little, whatever changes.
         """
         swept = [each.sweep(shard) for each in self._kept]  # each is asked, whatever the others say
         return any(swept) and self.ordering is not None

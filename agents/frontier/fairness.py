@@ -47,7 +47,7 @@ class Fairness:
     # who is vouched for
 
     def absorb(self, shard: FrontierShard, sighting: object) -> None:
-        """Take in a seed, or the links of a judged page, once and before its row does."""
+        """Absorb a seed, or the links of a judged page, once and before its row does."""
         if isinstance(sighting, Seeded):
             self._trust.seeded(host(sighting.url), _owner(sighting.url))
         elif isinstance(sighting, Linked) and not parent_of(shard, sighting.page).linked:
@@ -60,7 +60,7 @@ class Fairness:
             self._vouch(self._vouched | start.vouched)
 
     def take_up(self, shard: FrontierShard, row: PageRow) -> None:
-        """Take in what a row of a partition that was opened tells of seeds and links."""
+        """Apply what a row of a partition that was opened tells of seeds and links."""
         own = _owner(row.url)
         if row.seed:
             self._trust.seeded(host(row.url), own)
@@ -71,7 +71,7 @@ class Fairness:
                 self._trust.linked(_owner(parent_of(shard, parent).url), {own})
 
     def settle(self) -> None:
-        """Work out anew who is vouched for, where enough is new."""
+        """Work out again who is vouched for, where enough is new."""
         if self._trust.grown:
             self._vouch(self._trust.shares())
 
@@ -107,7 +107,7 @@ class Fairness:
         return first.url
 
     def others_wait(self, queue: CandidateQueue, own: str) -> bool:
-        """Tell whether another owner's best candidate is worth a third of the best of all."""
+        """Return whether another owner's best candidate is worth a third of the best of all."""
         heads = queue.heads(OTHERS, lambda name: owner(name) != own)
         if not heads or _owner(heads[-1]) == own:
             return False

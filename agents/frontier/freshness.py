@@ -42,7 +42,7 @@ class Freshness:
         self._told: set[tuple[int, str]] = set()
 
     def put(self, url: str, match: Match) -> None:
-        """Take in how a page stands; without predicates it is no match."""
+        """Note how a page stands; without predicates it is no match."""
         self.discard(url)
         if match.predicates and self.sampled(url):
             self._matches[url] = match
@@ -59,7 +59,7 @@ class Freshness:
         self._matches = {url: match for url, match in self._matches.items() if meets(url)}
 
     def sampled(self, url: str) -> bool:
-        """Tell whether a page is in the sample, if it is a match."""
+        """Return whether a page is in the sample, if it is a match."""
         return crc32(url.encode()) % self._part == 0
 
     def figures(self, now: float) -> dict[str, Kept]:

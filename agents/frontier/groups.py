@@ -52,7 +52,7 @@ class Groups:
         return self._expected.rate
 
     def seen(self, shard: FrontierShard, visit: VisitRow, time: float, *, changed: bool) -> None:
-        """Take in a visit to a page, whose row has the signs since the one before."""
+        """Absorb a visit to a page, whose row has the signs since the one before."""
         interval = time - visit.visited
         signs = sum(visit.signs.values())
         for number, name in enumerate(_names(visit.url)):

@@ -121,7 +121,7 @@ class KnownRobots:
         self._asked: set[str] = set()
 
     def landed(self, sighting: Ended) -> None:
-        """Take in how a fetch ended: its fetcher may have asked for what is known."""
+        """Note how a fetch ended: its fetcher may have asked for what is known."""
         if isinstance(sighting, Postponed | Revisited) and sighting.robots:
             if len(self._asked) >= MOST_ASKED:
                 self._asked.clear()  # they ask again

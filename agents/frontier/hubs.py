@@ -44,7 +44,7 @@ class Hubs:
         self.delays: list[tuple[str, float]] = []
 
     def named(self, shard: FrontierShard, sighting: Hub) -> None:
-        """Take in that a page is a hub, or for how long it is one; it is a seed too."""
+        """Note that a page is a hub, or for how long it is one; it is a seed too."""
         row = hub_of(shard, sighting.url)
         if row is None:
             rate = ArrivalRate.expecting(sighting.rate, min(_WEIGHT, sighting.rate * DAY))
@@ -68,7 +68,7 @@ class Hubs:
     # what hubs bring
 
     def relisted(self, shard: FrontierShard, sighting: Relisted) -> None:
-        """Take in the links of a revisited hub to this partition, and tell the hub's how many were new."""
+        """Absorb the links of a revisited hub to this partition, and tell the hub's how many were new."""
         found = Found(sighting.url, sighting.time, sighting.since) if sighting.since else None
         new = 0
         for url in sighting.links:
@@ -95,7 +95,7 @@ class Hubs:
     # what comes of visits
 
     def revisited(self, shard: FrontierShard, sighting: Revisited) -> bool:
-        """Take in what came of a revisit; return whether it was waited for."""
+        """Apply what came of a revisit; return whether it was waited for."""
         row = hub_of(shard, sighting.url)
         if row is None or not row.lease or row.orders != sighting.order:
             return False  # the order was taken back, and perhaps given again
@@ -120,7 +120,7 @@ class Hubs:
         row.not_before = now + min(DAY, max(wait, doubled))
 
     def moved(self, shard: FrontierShard, url: str, target: str) -> None:
-        """Take in that a page redirects; if it is a hub, the target takes its place."""
+        """Note that a page redirects; if it is a hub, the target takes its place."""
         row = hub_of(shard, url)
         if row is not None:
             self._move(shard.outbox, row, target)
@@ -132,7 +132,7 @@ class Hubs:
         name_hub(outbox, Hub(target, row.rate.mean, row.until), self._partitions)
 
     def judged(self, shard: FrontierShard, page: PageRow, sighting: Judged) -> None:
-        """Take in the first verdict on a page: for a hub it is a visit, for a new link the end of a wait."""
+        """Absorb the first verdict on a page: for a hub it is a visit, for a new link the end of a wait."""
         row = hub_of(shard, page.url)
         if row is not None and not row.visited:
             row.version = sighting.version

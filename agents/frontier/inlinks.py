@@ -132,7 +132,7 @@ class InLinks:
             self.table.judged(pages[some], positions[some], self._cells(verdicts[some]))
 
     def _revise(self, linking: _Linking, shard: FrontierShard, name: bytes, children: ChildrenRow) -> bool:
-        """Where a verdict became another, or the page's own, have all told anew.
+        """Where a verdict became another, or the page's own, have all told again.
 
         One that was judged again is dropped until it is asked for: return whether it is still there.
         """

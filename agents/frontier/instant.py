@@ -1,6 +1,6 @@
 """The mode "instant": news hubs are revisited, and new links to news fetched before all else (Wang 2007).
 
-What is here is memory, made anew from the rows when a partition is opened. The rows are those of
+What is here is memory, made again from the rows when a partition is opened. The rows are those of
 `agents.frontier.hubs` and `agents.frontier.news`.
 """
 
@@ -118,7 +118,7 @@ class Instant:
         self._schedule.lease_ended(url, now)
 
     def expect(self, order: FetchOrder, now: float) -> None:
-        """Take note of a revisit that was ordered although the death of this process kept it out of the row."""
+        """Note a revisit that was ordered although the death of this process kept it out of the row."""
         self._schedule.expect(order, now)
 
     # how it stands
@@ -294,7 +294,7 @@ class HubSchedule:
         send(self._runtime, shard, order)
 
     def expect(self, order: FetchOrder, now: float) -> None:
-        """Take note of a revisit that was ordered although the death of this process kept it out of the row."""
+        """Note a revisit that was ordered although the death of this process kept it out of the row."""
         hub = self._find(order.url)
         if hub is not None and hub[1].orders < order.order and order.lease > now:
             self._lease(*hub, order.order, order.lease, now)

@@ -25,7 +25,7 @@ CACHED_SENSES = 50_000
 
 
 class Texts:
-    """Vectors of candidates, each made anew when an in-link came that is kept."""
+    """Vectors of candidates, each made again when an in-link came that is kept."""
 
     def __init__(self, table: SemanticTable) -> None:
         self.table = table
@@ -106,12 +106,12 @@ class Known:
         self.shifts = Calibration().shifts
 
     def hear_subject(self, subject: str, pages: int, hits: int) -> None:
-        """Take in the counts of pages with a subject."""
+        """Absorb the counts of pages with a subject."""
         if self.meaning is not None:
             self.meaning.hear(subject, pages, hits)
 
     def take(self, weighting: Weighting) -> None:
-        """Take in the combiner as the learner tells it; `ValueError` where it is one of other inputs."""
+        """Absorb the combiner as the learner tells it; `ValueError` where it is one of other inputs."""
         mean = np.frombuffer(weighting.mean)
         if len(mean) != len(self.mean):
             raise ValueError(

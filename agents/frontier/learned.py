@@ -119,7 +119,7 @@ class LearnedScorer:
         return self._known[predicate]
 
     def learn(self, slots: Slots) -> None:
-        """Take in that the counts in some slots changed; predicates never added are left."""
+        """Note that the counts in some slots changed; predicates never added are left."""
         self._learn_words(self._vocabulary.places_in(slots), self._scored_by.values())
         self._learn_failures()
         if self._table is not None:
@@ -139,7 +139,7 @@ class LearnedScorer:
                     known.hear_subject(feature[len(SUBJECT) :], *self.ledger.get(feature, predicate))
 
     def forget(self, slots: Slots, names: Sequence[str]) -> None:
-        """Take in that some features, in these slots, were forgotten: words of no count weigh nothing."""
+        """Note that some features, in these slots, were forgotten: words of no count weigh nothing."""
         self._learn_words(self._vocabulary.forget(slots), self._known.values())
 
     def _learn_words(self, places: Numbers, all_known: Iterable[Known]) -> None:
@@ -148,14 +148,14 @@ class LearnedScorer:
             known.knowledge.learn(places)
 
     def inherit(self, prior: Mapping[str, Mapping[str, Cell]]) -> None:
-        """Take in what earlier crawls counted, who may have had other predicates."""
+        """Apply what earlier crawls counted, who may have had other predicates."""
         self._scored.clear()
         for predicate, known in self._known.items():
             found = ((feature, *cells[predicate]) for feature, cells in prior.items() if predicate in cells)
             known.knowledge.inherit(found)
 
     def take(self, predicate: str, weighting: Weighting) -> None:
-        """Take in a predicate's combiner."""
+        """Absorb a predicate's combiner."""
         if predicate in self._known:
             self._known[predicate].take(weighting)
             self._weights = None
@@ -166,7 +166,7 @@ class LearnedScorer:
             self._set_predicates()
 
     def bring_up(self, shard: FrontierShard, linking: Iterable[bytes]) -> None:
-        """Take in that verdicts of some linking pages, or of their targets, came or grew."""
+        """Note that verdicts of some linking pages, or of their targets, came or grew."""
         self._in_links.bring_up(shard, linking)
 
     def forget_links(self) -> None:

@@ -62,7 +62,7 @@ class Leases:
         self._metrics.ordered(choice.predicate, by)
 
     def expect(self, order: FetchOrder, now: float) -> None:
-        """Take note of an order that was sent although the death of this process kept it out of the row."""
+        """Note an order that was sent although the death of this process kept it out of the row."""
         if order.revisit is not None:
             kind = self._revisits if order.revisit.again else self._instant
             if kind is not None:
@@ -135,7 +135,7 @@ class Landing:
         self.refused_seeds: set[str] = set()
 
     def land(self, sighting: Ended, now: float) -> None:
-        """Take in how one fetch ended."""
+        """Note how one fetch ended."""
         put_off = isinstance(sighting, Postponed)
         flight = self._candidates.flights.land(sighting.url, now, put_off=put_off)
         tell_clocks(self._candidates.clocks, sighting)

@@ -160,7 +160,7 @@ class FrontierLedger:
         self._changed(np.concatenate(changed))
 
     def hear(self, told: Interests) -> None:
-        """Take in what a learner tells; `ValueError` where its counts are not as many as its names.
+        """Apply what a learner tells; `ValueError` where its counts are not as many as its names.
 
         Where a learner comes back after a crash, it may tell less than it has told: what has changed since is
         told again.

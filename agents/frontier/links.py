@@ -53,7 +53,7 @@ class Links:
     # links of a judged page
 
     def linked(self, shard: FrontierShard, sighting: Linked) -> None:
-        """Take in a judged page and its links to this partition, once; of one judged again what is new."""
+        """Absorb a judged page and its links to this partition, once; of one judged again what is new."""
         parent = parent_of(shard, sighting.page)
         if parent.linked:
             if sighting.again:
@@ -72,7 +72,7 @@ class Links:
             self._depths.linked(shard, sighting, filter(None, rows))
 
     def _linked_again(self, shard: FrontierShard, sighting: Linked, parent: ParentRow) -> None:
-        """Take in what is new of a linking page: verdict, words, and links that are added to those known.
+        """Apply what is new of a linking page: verdict, words, and links that are added to those known.
 
         A link that was seen stays: its target was linked to, whatever the page has become.
         """
@@ -108,7 +108,7 @@ class Links:
             self._evidence.count(link_features(verdict), answer)
 
     def _reword(self, shard: FrontierShard, name: bytes, parent: ParentRow, text: str) -> None:
-        """Change the words of a linking page; where they count, its judged targets are counted anew."""
+        """Change the words of a linking page; where they count, its judged targets are counted again."""
         kept = []
         if self._lessons.links:
             found = self._targets(shard, parent)
@@ -178,7 +178,7 @@ class Links:
         return "\t".join(map(" ".join, LinkWords.of(found))) if self._wordy else ""
 
     def relinked(self, shard: FrontierShard, sighting: Relinked) -> None:
-        """Take in what predicates that came later say of a linking page as it was judged."""
+        """Apply what predicates that came later say of a linking page as it was judged."""
         parent = parent_of(shard, sighting.page)
         verdict = unknown(sighting.verdict, parent.verdict)
         if not parent.linked or parent.time != sighting.time or not verdict:
@@ -253,7 +253,7 @@ class Links:
                 shard.outbox.emit(SIGHTINGS.name, partition, Near(name, child, verdict, position))
 
     def near(self, shard: FrontierShard, sighting: Near) -> None:
-        """Take in the verdict on a link target in another partition."""
+        """Absorb the verdict on a link target in another partition."""
         self._note(shard, sighting.parent, sighting.child, sighting.verdict, sighting.position)
         parent = parent_of(shard, sighting.parent)
         self._pages.touch(shard, _near(parent, sighting.child, sighting.position, NEAR_AT_MOST))

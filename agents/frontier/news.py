@@ -36,7 +36,7 @@ class Prefixes:
         self._all = NewsPrefixes(given)
 
     def tell(self, partition: int, prefixes: list[str]) -> None:
-        """Take in the prefixes of a partition, in the place of what they were."""
+        """Absorb the prefixes of a partition, in the place of what they were."""
         self._told[partition] = prefixes
         self._all = NewsPrefixes([*self._given, *(one for told in self._told.values() for one in told)])
 
@@ -203,11 +203,11 @@ class Fresh:
         return iter(self._queue)
 
     def wants(self, row: PageRow) -> bool:
-        """Tell whether a page is one of these."""
+        """Return whether a page is one of these."""
         return row.found is not None and self._prefixes.match(row.url) is not None
 
     def offer(self, row: PageRow) -> None:
-        """Take in a candidate, if it is one of these."""
+        """Absorb a candidate, if it is one of these."""
         if row.found is not None and self.wants(row):
             self._queue.put(row.url, host(row.url), row.found.time, row.discovered)
 

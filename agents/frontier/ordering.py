@@ -1,6 +1,6 @@
 """What orders the candidates in the place of a policy: how important their pages are (Cho 1998).
 
-Each importance is estimated from what its partition has absorbed. What is kept of it in memory is made anew
+Each importance is estimated from what its partition has absorbed. What is kept of it in memory is made again
 from the rows when a partition is opened.
 """
 
@@ -35,7 +35,7 @@ class Informed(Protocol):
         """Forget a partition that another worker has now."""
 
     def absorb(self, shard: FrontierShard, sighting: object) -> None:
-        """Take in a sighting, before the rows do."""
+        """Absorb a sighting, before the rows do."""
 
     def sweep(self, shard: FrontierShard) -> bool:
         """Do what is worth doing now and then; return whether values may have changed without a sighting."""
@@ -122,14 +122,14 @@ class Ranks:
         self._ranks.pop(shard.partition, None)
 
     def absorb(self, shard: FrontierShard, sighting: object) -> None:
-        """Take in the links of a judged page, once."""
+        """Absorb the links of a judged page, once."""
         if isinstance(sighting, Linked) and not parent_of(shard, sighting.page).linked:
             targets = dict.fromkeys(identifier(link.url) for link in sighting.links)
             targets.pop(sighting.page, None)
             self._ranks[shard.partition].crawled(Crawled(sighting.page, tuple(targets)))
 
     def sweep(self, shard: FrontierShard) -> bool:
-        """Work out all ranks anew if it is time, and return whether it was."""
+        """Work out all ranks again if it is time, and return whether it was."""
         return self._ranks[shard.partition].sweep()
 
     def value(self, shard: FrontierShard, row: PageRow, topic: tuple[str, ...] = ()) -> float:
@@ -211,7 +211,7 @@ class WeightedOrder:
             part.close(shard)
 
     def absorb(self, shard: FrontierShard, sighting: object) -> None:
-        """Take in a sighting, before the rows do."""
+        """Absorb a sighting, before the rows do."""
         for _, part in self._parts:
             part.absorb(shard, sighting)
 

@@ -33,24 +33,11 @@ def order_of(
     ``delay`` is how many seconds lie between two requests to its host, ``robots`` what is known of robots.txt.
     """
     return FetchOrder(
-        url=url,
-        order=number,
-        predicate=choice.predicate,
-        policy=choice.policy,
-        explored=choice.explored,
-        probability=choice.probability,
-        priority=choice.priority,
-        depth=depth,
-        lease=lease,
-        expected=choice.expected,
-        comes=choice.comes,
-        requests=requests,
-        delay=delay,
-        robots=robots,
-        revisit=revisit,
-        vouched=vouched,
-        silent=silent,
-    )
+        url=url, order=number, predicate=choice.predicate, policy=choice.policy, explored=choice.explored,
+        probability=choice.probability, priority=choice.priority, depth=depth, lease=lease,
+        expected=choice.expected, comes=choice.comes, requests=requests, delay=delay, robots=robots,
+        revisit=revisit, vouched=vouched, silent=silent,
+    )  # fmt: skip
 
 
 def choice_of(order: FetchOrder, time: float) -> Choice:

@@ -17,7 +17,7 @@ from scentline.streams.crawl_settings import FrontierSettings
 
 
 class Pages:
-    """Makes and changes the rows of URLs; ``touched`` gathers, by partition, those to be scored anew.
+    """Makes and changes the rows of URLs; ``touched`` gathers, by partition, those to be scored again.
 
     ``bounds`` say what a URL may be like, where any may not be.
     """
@@ -44,7 +44,7 @@ class Pages:
         return key, row
 
     def keep(self, shard: FrontierShard, key: bytes, row: PageRow) -> None:
-        """Stage a row of which more is known now; an open one is to be scored anew."""
+        """Stage a row of which more is known now; an open one is to be scored again."""
         shard.put(key, row)
         if row.state in OPEN:
             self.touched[shard.partition].add(key)
@@ -58,7 +58,7 @@ class Pages:
             row.state, row.reason = "candidate", ""
 
     def touch(self, shard: FrontierShard, pages: Iterable[bytes]) -> None:
-        """Have URLs scored anew, by their identifiers."""
+        """Have URLs scored again, by their identifiers."""
         self.touched[shard.partition].update(PAGE_PREFIX + page for page in pages)
 
     def close(self, shard: FrontierShard, key: bytes, row: PageRow, state: State) -> None:

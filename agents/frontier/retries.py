@@ -28,7 +28,7 @@ class Retries:
         self._beyond: float | None = None
 
     def __bool__(self) -> bool:
-        """Tell whether any URL waits, here or as its row alone tells."""
+        """Return whether any URL waits, here or as its row alone tells."""
         return bool(self._heap) or self._beyond is not None
 
     @property
@@ -62,11 +62,11 @@ class Retries:
             yield url
 
     def passed(self, now: float) -> bool:
-        """Tell whether the wait of some that are not here is over: the rows have to be looked through."""
+        """Return whether the wait of some that are not here is over: the rows have to be looked through."""
         return self._beyond is not None and self._beyond <= now
 
     def look_again(self) -> None:
-        """Take note that all rows are looked through from now on: what waits is put here once more."""
+        """Note that all rows are looked through from now on: what waits is put here once more."""
         self._beyond = None
 
     def _leave(self) -> None:

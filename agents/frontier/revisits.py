@@ -330,7 +330,7 @@ class Revisits:
         self._fly(visit, now)
 
     def _expect_answer(self, visit: VisitRow, now: float) -> None:
-        """Take note of a visit that was ordered before the shard was opened."""
+        """Note a visit that was ordered before the shard was opened."""
         if visit.url not in self._candidates.flights:
             self._fly(visit, now)
 
@@ -339,7 +339,7 @@ class Revisits:
         self._candidates.flights.fly(visit.url, flight)
 
     def expect(self, order: FetchOrder, now: float) -> None:
-        """Take note of a visit that was ordered although the death of this process kept it out of the row."""
+        """Note a visit that was ordered although the death of this process kept it out of the row."""
         shard = self._candidates.shards.of(order.url)
         visit = visit_of(shard, order.url) if shard is not None else None
         if shard is not None and visit is not None and visit.orders < order.order and order.lease > now:

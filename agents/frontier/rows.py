@@ -355,24 +355,7 @@ class NewsRow(msgspec.Struct, array_like=True, tag="news"):
 
 
 FrontierRow: TypeAlias = (
-    PageRow
-    | ParentRow
-    | ChildrenRow
-    | BesideRow
-    | LeasedRow
-    | StartRow
-    | HostRow
-    | RobotsRow
-    | OwnerRow
-    | SpaceRow
-    | TotalsRow
-    | VisitRow
-    | DueRow
-    | GroupRow
-    | HubRow
-    | ClicksRow
-    | NewsRow
-    | WaysRow
-    | DepthRow
-)
+    PageRow | ParentRow | ChildrenRow | BesideRow | LeasedRow | StartRow | HostRow | RobotsRow | OwnerRow
+    | SpaceRow | TotalsRow | VisitRow | DueRow | GroupRow | HubRow | ClicksRow | NewsRow | WaysRow | DepthRow
+)  # fmt: skip
 FrontierShard: TypeAlias = Shard[FrontierRow]

@@ -38,7 +38,7 @@ class Scope:
         self.stops: Stops | None = None
 
     def has(self, shard: FrontierShard, row: PageRow) -> bool:
-        """Tell whether a URL may be fetched."""
+        """Return whether a URL may be fetched."""
         if self.exclusions and self.exclusions.has(row.url):
             return False
         if not row.seed and not self._is_free(row):
@@ -71,7 +71,7 @@ class Scope:
 
 
 def descends(row: PageRow, policy: Lessons) -> bool:
-    """Tell whether a URL is a descendant of a judged page as a policy of the paper has it.
+    """Return whether a URL is a descendant of a judged page as a policy of the paper has it.
 
     Those of linkage are link targets, those of collaborative the pages of the log, "instead of using the set of
     hyperlinks", those of combined these and the links of pages that satisfy any predicate (Aggarwal 2004,

@@ -41,19 +41,19 @@ class Scorer(Protocol):
         """Forget a predicate."""
 
     def learn(self, slots: Slots) -> None:
-        """Take in that the counts in some slots changed; a slot may be named twice."""
+        """Note that the counts in some slots changed; a slot may be named twice."""
 
     def forget(self, slots: Slots, names: Sequence[str]) -> None:
-        """Take in that some features were forgotten: the slots that they were in may be others' soon."""
+        """Note that some features were forgotten: the slots that they were in may be others' soon."""
 
     def inherit(self, prior: Mapping[str, Mapping[str, Cell]]) -> None:
-        """Take in what earlier crawls counted: by feature and predicate (pages, hits)."""
+        """Apply what earlier crawls counted: by feature and predicate (pages, hits)."""
 
     def take(self, predicate: str, weighting: Weighting) -> None:
-        """Take in a predicate's combiner, where the policy has one."""
+        """Absorb a predicate's combiner, where the policy has one."""
 
     def bring_up(self, shard: FrontierShard, linking: Iterable[bytes]) -> None:
-        """Take in that verdicts of linking pages, by their identifiers, or of their targets came or grew."""
+        """Note that verdicts of linking pages, by their identifiers, or of their targets came or grew."""
 
     def forget_links(self) -> None:
         """Keep nothing in memory of what rows say of links: they may be others now."""

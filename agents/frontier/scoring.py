@@ -145,14 +145,14 @@ class PaperScorer:
         return self._known[predicate].weights
 
     def learn(self, slots: Slots) -> None:
-        """Take in that the counts in some slots changed; what earlier crawls counted is added to them.
+        """Note that the counts in some slots changed; what earlier crawls counted is added to them.
 
         Predicates that were never added are left.
         """
         self._learn([name for name in self.ledger.names(slots) if name is not None])
 
     def forget(self, slots: Slots, names: Sequence[str]) -> None:
-        """Take in that some features, in these slots, were forgotten."""
+        """Note that some features, in these slots, were forgotten."""
         self._learn(names)
 
     def _learn(self, names: Sequence[str]) -> None:
@@ -160,7 +160,7 @@ class PaperScorer:
             known.weights.learn(names)
 
     def inherit(self, prior: Mapping[str, Mapping[str, Cell]]) -> None:
-        """Take in what earlier crawls counted: it is added to the counts that are learned from then on."""
+        """Apply what earlier crawls counted: it is added to the counts that are learned from then on."""
         self._prior.update(prior)
 
     def take(self, predicate: str, weighting: Weighting) -> None:

@@ -117,7 +117,7 @@ class Prices:
         """Work prices out where it is time for it, ``seconds`` before the end; return whether pages are scarce.
 
         That is once in `PRICED` answers, or a fiftieth of the budget. Where nothing was worth its price, and
-        nothing is in flight or a second passed, the best are scored anew first: they may be worth less by now.
+        nothing is in flight or a second passed, the best are scored again first: they may be worth less by now.
         """
         candidates, left = self._candidates, self._budget.remaining
         if not left or not candidates.settings.learns:
@@ -279,7 +279,7 @@ class Selection:
         return shard
 
     def _put_off(self, now: float, room: int, changed: dict[int, FrontierShard]) -> int:
-        """Order anew what was put off, where nothing else is left of the budget; return how many fetches."""
+        """Order again what was put off, where nothing else is left of the budget; return how many fetches."""
         if self._budget.left or self._budget.spent:
             return 0
         candidates, ordered = self._candidates, 0

@@ -71,7 +71,7 @@ class StandingTeller:
         self._held = asyncio.Event()
 
     def hear(self, key: bytes | None, value: bytes | None) -> None:
-        """Take in a message of `watching`: somebody looks from now on. Raises `RecordError` for another one."""
+        """Absorb a message of `watching`: somebody looks from now on. Raises `RecordError` for another one."""
         watch = _read(value or b"")
         now = self._runtime.clock()
         self._watch, self._until = watch, min(watch.until, now + MOST_SECONDS)
@@ -79,7 +79,7 @@ class StandingTeller:
             self._watched.set()
 
     def changed(self) -> None:
-        """Take note that other shards are held than before."""
+        """Note that other shards are held than before."""
         self._hosts.forget()
         self._held.set()
 
@@ -335,7 +335,7 @@ class Rates:
         self._taken: deque[tuple[float, int, int]] = deque()
 
     def take(self, held: frozenset[int], now: float, judged: int, requests: int) -> None:
-        """Take in the totals of the partitions held."""
+        """Absorb the totals of the partitions held."""
         if held != self._held:
             self._held = held
             self._taken.clear()

@@ -45,7 +45,7 @@ class Steered:
             )  # fmt: skip
 
     def hear(self, value: bytes | None) -> Steering | None:
-        """Take in a record and return it; None where it can't be read, which is said in the log."""
+        """Absorb a record and return it; None where it can't be read, which is said in the log."""
         try:
             told = read_steering(value or b"")
         except RecordError as error:
@@ -57,7 +57,7 @@ class Steered:
         return told
 
     def heard(self, told: Steering) -> bool:
-        """Tell whether a record was heard, or a newer one that took its place."""
+        """Return whether a record was heard, or a newer one that took its place."""
         known = self._records.get(steering_key(told))
         return known is not None and known.time >= told.time
 

@@ -1,4 +1,4 @@
-"""The sweep: all rows of the shards held are scored anew, a few at a time; evicted candidates come back.
+"""The sweep: all rows of the shards held are scored again, a few at a time; evicted candidates come back.
 
 Of shards that were opened and are not all taken up, the best of what they hold comes first, then all the rest.
 """
@@ -168,14 +168,14 @@ class Sweep:
         self.filling = bool(self._shards)
 
     def renew(self) -> None:
-        """Have every row scored anew: at once, or after the needed round that goes on."""
+        """Have every row scored again: at once, or after the needed round that goes on."""
         if self.filling:
             self._again = True
         else:
             self.begin()
 
     def step(self, now: float) -> bool:
-        """Score the next few rows anew, shard by shard; return whether that ended a round of all of them."""
+        """Score the next few rows again, shard by shard; return whether that ended a round of all of them."""
         if not self._unswept:
             self._unswept = list(self._shards)
             for queue in self._queues.values():

@@ -39,7 +39,7 @@ class Visits:
         self.changed: set[str] = set()
 
     def begin(self, shard: FrontierShard, row: PageRow, page: Judged) -> None:
-        """Take in the first verdict on a page."""
+        """Absorb the first verdict on a page."""
         visit = VisitRow(page.url, page.time, version=page.version, partitions=page.partitions)
         _take(visit, page)
         self._changes.judged(shard, page, {}, None, changed=False)
@@ -77,7 +77,7 @@ class Visits:
     # what comes of visits
 
     def judged(self, shard: FrontierShard, page: Judged) -> None:
-        """Take in another verdict on a page; the newest of which an outcome was told holds.
+        """Absorb another verdict on a page; the newest of which an outcome was told holds.
 
         It may come when another order was answered since, or the same by another fetcher: the first one too.
         """
@@ -105,7 +105,7 @@ class Visits:
         *,
         text: bool,
     ) -> None:
-        """Take in a verdict that was told: it holds until one of a later page is, whatever was heard meanwhile.
+        """Absorb a verdict that was told: it holds until one of a later page is, whatever was heard meanwhile.
 
         Partitions that were not told of it, or of nothing newer, are told what holds. ``text`` says whether the
         text is another.
@@ -126,7 +126,7 @@ class Visits:
         self._tell_targets(shard, row, visit, sorted(untold))
 
     def revisited(self, shard: FrontierShard, sighting: Revisited) -> Inherited | None:
-        """Take in a visit that brought no page; return who takes the place of a page that moved for good."""
+        """Absorb a visit that brought no page; return who takes the place of a page that moved for good."""
         if sighting.outcome != "early":
             _count_answer(shard)
         visit, row = visit_of(shard, sighting.url), shard.get(page_key(sighting.url))
@@ -195,7 +195,7 @@ class Visits:
             self.keep(shard, visit)
 
     def logged(self, shard: FrontierShard, sighting: Visited) -> None:
-        """Take in the size of an answer to a user: another one than at the visit is a sign of a change."""
+        """Absorb the size of an answer to a user: another one than at the visit is a sign of a change."""
         visit, row = visit_of(shard, sighting.url), shard.get(page_key(sighting.url))
         if not isinstance(row, PageRow):
             return

@@ -153,7 +153,7 @@ class LearnAgent(Handler[LearnRow]):
             log.warning("rare features forgotten", forgotten=totals.forgotten, features=totals.features)
 
     def heard_predicate(self, name: str) -> None:
-        """Take in that the crawl has a predicate."""
+        """Note that the crawl has a predicate."""
         self._predicates.add(name)
 
     async def run(self) -> None:

@@ -63,7 +63,7 @@ class FeatureStore:
         shard.closing = self._close_group
 
     def add(self, count: Count) -> None:
-        """Take in one count of features; `ValueError` for one that is none, or counts too much at once."""
+        """Absorb one count of features; `ValueError` for one that is none, or counts too much at once."""
         change = Change.of_bytes(count.features, count.verdict, count.times)
         most, least = change.times.max(initial=0), change.times.min(initial=0)
         if most > MOST_TIMES or least < -MOST_TIMES:

@@ -54,7 +54,7 @@ class Exclusions:
         return next((name for name, prefix in self._prefixes.items() if prefix == found), "") if found else ""
 
     def has(self, url: str) -> bool:
-        """Tell whether a URL is excluded."""
+        """Return whether a URL is excluded."""
         return bool(self._prefix_of(url)) or any(
             expression.search(url) is not None for expression in self._expressions.values()
         )

@@ -125,7 +125,7 @@ class _Clock:
         return max(self.state.until, self.server.started + self.apart)
 
     def busy(self, at_once: int) -> bool:
-        """Tell whether fetches in flight keep the host from being asked, whatever the time."""
+        """Return whether fetches in flight keep the host from being asked, whatever the time."""
         return self.server.in_flight > 0 if self.delay else self.in_flight >= at_once
 
 
@@ -186,7 +186,7 @@ class HostClocks:
         return len(self._clocks)
 
     def ready(self, host: str, now: float) -> bool:
-        """Tell whether a host may be asked now."""
+        """Return whether a host may be asked now."""
         clock = self._known(host)
         return clock is None or (not clock.busy(self._at_once) and now >= clock.opens())
 
@@ -222,7 +222,7 @@ class HostClocks:
         return min(self._factor * max(0.0, elapsed), LONGEST_PACE)
 
     def soon(self, host: str, now: float, seconds: float) -> bool:
-        """Tell whether a host may be asked within so many seconds, should what is in flight be answered soon.
+        """Return whether a host may be asked within so many seconds, should what is in flight be answered soon.
 
         A fetch that has been in flight for longer is not expected to be.
         """

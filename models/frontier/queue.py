@@ -22,10 +22,10 @@ _Item: TypeAlias = tuple[float, int, str, str]
 _SLACK = 32
 # Draws from a host's heap, about half of it live, before it is rebuilt so that every draw succeeds.
 _DRAWS = 16
-#: Candidates looked at together at a choice: those of them that are not fresh are scored anew.
+#: Candidates looked at together at a choice: those of them that are not fresh are scored again.
 FEW = 10
 #: Known URLs that a step of the sweep looks at, and answered requests between two steps: what the best few hide
-#: is scored anew in its turn.
+#: is scored again in its turn.
 SWEPT, ANSWERS_A_SWEEP = 200, 20
 #: Hosts of one owner (`models.domain`) that are kept: a name costs nothing, and takes time at every choice.
 OWNER_HOSTS = 1_000

@@ -78,7 +78,7 @@ class Shares:
                 self._vouched[found] = self._vouched.get(found, 0.0) + vouched.get(own, 0.0)
 
     def beyond(self, host: str, share: float) -> bool:
-        """Tell whether a host's owner had more than a ``share`` of the latest fetches, not vouched for."""
+        """Return whether a host's owner had more than a ``share`` of the latest fetches, not vouched for."""
         most = share * max(len(self._latest), LEAST)
         had = (
             self._fetched.get(each, 0) for each in self.owners(host) if self._vouched.get(each, 0.0) <= share
@@ -94,7 +94,7 @@ class Shares:
             self._leave(self._latest.popleft()[1])
 
     def look(self, now: float, hosts: int, delay: float) -> None:
-        """Take note that so many ``hosts`` with candidates may be asked each ``delay`` seconds.
+        """Note that so many ``hosts`` with candidates may be asked each ``delay`` seconds.
 
         0 hosts, or no delay, have the shares be of the fetches that there were.
         """

@@ -15,7 +15,7 @@ DAMPING = 0.85
 ROUNDS = 10
 #: Hosts of seeds, and pairs of owners with links between them, that are counted.
 SEEDS, PAIRS = 10_000, 50_000
-#: Growth of what is known after which trust is worked out anew.
+#: Growth of what is known after which trust is worked out again.
 GROWTH = 0.1
 
 

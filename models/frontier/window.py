@@ -51,7 +51,7 @@ class Pace:
         self._lag = 0.0
 
     def judged(self, now: float, lag: float) -> None:
-        """Take in a verdict, ``lag`` seconds after the answer came."""
+        """Absorb a verdict, ``lag`` seconds after the answer came."""
         self._lag += _NEW * (max(0.0, lag) - self._lag)
         if self._last is not None:
             self._apart += _NEW * (max(0.0, now - self._last) - self._apart)

@@ -49,7 +49,7 @@ class Calibration:
         }
 
     def learn(self, probability: float, label: bool, chosen: str) -> None:
-        """Take in a verdict and the probability before it; pages ``chosen`` otherwise are passed over."""
+        """Absorb a verdict and the probability before it; pages ``chosen`` otherwise are passed over."""
         model = self._models.get(chosen)
         if model is not None:
             model.learn(np.array([1.0, _logit(probability)]), label)

@@ -4,7 +4,7 @@ Every input is clipped to +-4, and what is missing is 0. The weights before the 
 was learned in 200 pages by 24 crawls of Wikispeedia for twelve categories, and their deviations say how far
 these differed (`docs/learning.md`). Links there stand under one heading, if any: so the weights of headings are
 small and uncertain. How often a page is read speaks for it on one web and against it on another, so that this
-says nothing before a crawl's own verdicts do. Users, and that no link is known, were weighed anew where webs
+says nothing before a crawl's own verdicts do. Users, and that no link is known, were weighed again where webs
 disagree: where links say nothing, users are all the evidence.
 """
 

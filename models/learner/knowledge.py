@@ -56,14 +56,14 @@ class Knowledge:
     # counts
 
     def learn(self, places: Numbers) -> None:
-        """Take in that counts have changed, among them those of words in distinct ``places``.
+        """Note that counts have changed, among them those of words in distinct ``places``.
 
         Every ratio is taken against the rate of the hits among the pages that were judged.
         """
         self.words.take(places)
         self.pages, self.hits = pages, hits = self._ledger.get(BASE, self.predicate)
         self.rate = base_rate(pages, hits)
-        #: The pages judged when words of a page were weighed that are not to be weighed anew.
+        #: The pages judged when words of a page were weighed that are not to be weighed again.
         self.fresh = pages - STALE * pages
         self._rebase()
 
@@ -74,7 +74,7 @@ class Knowledge:
         self.learn(self.words.vocabulary.places_in(slots))
 
     def renumber(self, before: Numbers) -> None:
-        """Take in that words have other places, as `models.learner.words.WordLifts.renumber` says."""
+        """Note that words have other places, as `models.learner.words.WordLifts.renumber` says."""
         self.words.renumber(before)
         self.named.renumber(before)
 

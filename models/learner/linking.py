@@ -17,7 +17,7 @@ _Columns = npt.NDArray[np.float32]
 
 #: Link positions within which siblings are near.
 NEAR = 4
-#: Candidates at most that one verdict has scored anew because they are near.
+#: Candidates at most that one verdict has scored again because they are near.
 NEAR_AT_MOST = 30
 #: What a link target counts for another one, by the difference of their positions.
 _NEARNESS = np.array((0.0, *(1 / step for step in range(1, NEAR + 1))))
@@ -90,7 +90,7 @@ class LinkTable:
         return sum(array.nbytes for array in arrays)
 
     def add(self, positions: Sequence[int], words: Numbers, satisfies: Vector) -> LinkingPage:
-        """Take in a page: the distinct positions of its links, its words; ``satisfies``: 1 or 0 a predicate.
+        """Absorb a page: the distinct positions of its links, its words; ``satisfies``: 1 or 0 a predicate.
 
         What its links say is told by `say`.
         """
@@ -127,11 +127,11 @@ class LinkTable:
         return start
 
     def silent(self, link: int) -> bool:
-        """Tell whether it is unknown what a link says."""
+        """Return whether it is unknown what a link says."""
         return bool(self._starts[link] == _SILENT)
 
     def say(self, links: Sequence[int], words: Numbers, sizes: Sequence[int]) -> None:
-        """Take in what silent links say: ``words`` in, around and above each, one after the other.
+        """Apply what silent links say: ``words`` in, around and above each, one after the other.
 
         ``sizes`` says how many, three numbers a link. They are not looked for before somebody asks: most links
         lead to pages that are never scored by them.
@@ -150,12 +150,12 @@ class LinkTable:
         self._of_pages[:, page.number, _NOT] = 1.0 - satisfies
 
     def forget_judged(self, page: LinkingPage) -> None:
-        """Forget the verdicts on a page's link targets: they are told anew."""
+        """Forget the verdicts on a page's link targets: they are told again."""
         self._of_pages[:, page.number, [_HITS, _PAGES]] = 0.0
         self._of_links[:, page.all, _NEAR_HITS] = self._of_links[:, page.all, _NEAR_PAGES] = 0.0
 
     def judged(self, pages: Sequence[LinkingPage], positions: Sequence[int], verdicts: Vector) -> None:
-        """Take in verdicts on link targets: of each page that on the one at a position.
+        """Absorb verdicts on link targets: of each page that on the one at a position.
 
         ``verdicts``: 1 or 0 pages, 1 or 0 hits, shape (predicates, pages, 2).
         """

@@ -81,7 +81,7 @@ class Named:
         return found
 
     def renumber(self, before: Numbers) -> None:
-        """Take in that words have other places, as `models.learner.words.WordLifts.renumber` does.
+        """Note that words have other places, as `models.learner.words.WordLifts.renumber` does.
 
         The words of phrases must be among those kept: shorter ones are not looked for again.
         """

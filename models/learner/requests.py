@@ -73,7 +73,7 @@ def failing(inputs: Sequence[Input]) -> tuple[Input, ...]:
 
 
 def foretold(requests: int, failures: int, so_far: bool) -> bool:
-    """Tell whether it is worth foretelling which requests fail, where it was or was not foretold ``so_far``.
+    """Return whether it is worth foretelling which requests fail, where it was or was not foretold ``so_far``.
 
     >>> foretold(200, 0, True), foretold(201, 0, True), foretold(201, 1, False), foretold(100, 1, False)
     (True, False, False, True)

@@ -98,7 +98,7 @@ class Meaning:
         self._judged = 0
 
     def learn(self, vector: Vector, holds: bool) -> None:
-        """Take in the verdict on a page of this vector."""
+        """Absorb the verdict on a page of this vector."""
         if not vector.any():
             return
         self._model.learn(np.append(vector, 1.0), holds)
@@ -128,7 +128,7 @@ class Meaning:
         return clipped
 
     def _look(self, senses: Iterable[Sense]) -> None:
-        """Take in the pages that were judged since; candidates that have seen as many go together."""
+        """Absorb the pages that were judged since; candidates that have seen as many go together."""
         behind: dict[int, list[Sense]] = {}
         for sense in senses:
             if sense.pages < self._judged:

@@ -167,7 +167,7 @@ class Vocabulary:
         return self._slots[places]
 
     def forget(self, slots: Numbers) -> Numbers:
-        """Take in that what some slots counted is forgotten; return the places of the words among it."""
+        """Note that what some slots counted is forgotten; return the places of the words among it."""
         places = self.places_in(slots)
         self._slots[places] = _NONE
         self._places[slots] = _UNSEEN
@@ -345,7 +345,7 @@ class WordLifts:
         return self._beside
 
     def renumber(self, before: Numbers) -> None:
-        """Take in that words have other places: what lay in these now lies in the first, in their order."""
+        """Note that words have other places: what lay in these now lies in the first, in their order."""
         self._weights, self._started, self._earlier_pages, self._earlier_hits = (
             longer(each, int(before.max(initial=-1)) + 1)[before] if len(each) else each
             for each in (self._weights, self._started, self._earlier_pages, self._earlier_hits)
