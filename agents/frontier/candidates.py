@@ -144,7 +144,7 @@ class Candidates:
         shard.let_go_of_excess()
 
     def _takes_up(self, shard: FrontierShard, row: PageRow, now: float) -> bool:
-        """Return whether to offer a URL of an opened shard: if it is new or waits, or a queue has room for it."""
+        """Return whether to offer a URL of an opened shard: it is new or waits, or a queue has room for it."""
         if row.state != "candidate" or any(row.url in queue for queue in self.queues.values()):
             return False
         if row.not_before > now or (self.fresh is not None and self.fresh.wants(row)):
