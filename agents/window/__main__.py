@@ -36,7 +36,6 @@ def main() -> None:
 
 
 def _mirror(settings: Settings) -> None:
-    """Keep a data directory that stays a moment behind the crawl."""
     Thread(target=_end_with_parent, daemon=True).start()
     with closing(follow(settings, lambda _: None)) as copied:
         next(copied)

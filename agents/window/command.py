@@ -140,7 +140,6 @@ def _listening(given: WindowSettings) -> socket.socket:
 
 
 def _name(host: str) -> str:
-    """Return by which name the window is opened on this machine."""
     return "127.0.0.1" if host in ("0.0.0.0", "::") else f"[{host}]" if ":" in host else host  # noqa: S104
 
 

@@ -85,7 +85,6 @@ class CopyReader:
         return self._answered(self._sent(request))
 
     def _sent(self, request: CopyRequest) -> int:
-        """Send a request to the process; return where its answer comes."""
         child = self._started()
         assert child.stdin is not None and child.stdout is not None
         child.stdin.write(framed(request))

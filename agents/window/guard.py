@@ -186,7 +186,6 @@ class Guard:
 
 
 def _answer(refusal: Refusal, headers: Headers) -> Response:
-    """Return the answer to a refused request: a page that asks for a missing token."""
     if refusal.status == HTTPStatus.UNAUTHORIZED and "text/html" in headers.get("accept", ""):
         return HTMLResponse(ASKING.format(reason=refusal.reason), refusal.status)
     return PlainTextResponse(f"{refusal.reason}\n", refusal.status)

@@ -9,7 +9,8 @@ import re
 import select
 import signal
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from itertools import groupby
 from os import fsdecode
 from pathlib import Path
 from typing import BinaryIO
@@ -142,19 +143,8 @@ def _read(text: str, plain: bool) -> tuple[str, Iterable[str]]:
     if plain:
         return "", _EMPTY_LINES.split(text)
     markup = read_markup(text, 0, "")
-    return markup.title, _joined(markup.parts)
-
-
-def _joined(parts: Iterable[str]) -> Iterator[str]:
-    """Yield the text between line breaks that elements leave."""
-    gathered: list[str] = []
-    for part in parts:
-        if part == "\n":
-            yield "".join(gathered)
-            gathered = []
-        else:
-            gathered.append(part)
-    yield "".join(gathered)
+    paragraphs = groupby(markup.parts, "\n".__eq__)
+    return markup.title, ("".join(parts) for is_break, parts in paragraphs if not is_break)
 
 
 def _bounded(pieces: Iterable[str]) -> tuple[list[str], bool]:

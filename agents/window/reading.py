@@ -5,10 +5,10 @@ import os
 import struct
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from scentline.agents.crawl.fixed import of_crawl
 from scentline.agents.frontier.steered import Steered
@@ -95,11 +95,7 @@ class Reading:
         self._trials = Looked[tuple[str, str], CandidateTrial]()
         self._searches = Looked[str, TextSearch]()
         self._points = Points()
-        self._predicates: dict[str, PredicateDefinition] = {}
-        self._predicates_read = -1
-        self._reported: list[Standing] = []
-        self._standings_read = -1
-        self._steered, self._steered_read = Steered(), 0
+        self._read_as_of: dict[str, tuple[int, Any]] = {}
         self.watching = Watching(self._watch)
 
     # opening
@@ -133,8 +129,7 @@ class Reading:
                 return
             self._journal, self._place = journal, place
             self._settings = of_crawl(self._given)
-            self._points, self._predicates_read, self._standings_read = Points(), -1, -1
-            self._steered, self._steered_read = Steered(), 0
+            self._points, self._read_as_of = Points(), {}
 
     def close(self) -> None:
         """Let go of the directory."""
@@ -237,13 +232,12 @@ class Reading:
         return [each for each in found if each.time > last[each.worker] - SILENT_SECONDS]
 
     def _standings(self) -> list[Standing]:
-        end = self._end(STANDING.name, 0)
-        if end != self._standings_read:
-            self._reported, self._standings_read = [], end
-            for entry in entries(self.journal, STANDING.name, 0) if end else ():
+        def read() -> Iterator[Standing]:
+            for entry in entries(self.journal, STANDING.name, 0):
                 with suppress(RecordError):
-                    self._reported.append(read_standing(entry.value or b""))
-        return self._reported
+                    yield read_standing(entry.value or b"")
+
+        return self._as_of(STANDING.name, [], lambda: list(read()))
 
     def _watch(self, watch: Watch) -> None:
         if self.settings.on_kafka:
@@ -256,22 +250,23 @@ class Reading:
 
     def predicates(self) -> dict[str, PredicateDefinition]:
         """Return the predicates by name, those that were removed left out."""
-        end = self._end(PREDICATES.name, 0)
-        if end != self._predicates_read:
-            found = sorted(definitions(self.journal), key=lambda each: each.name) if end else []
-            self._predicates = {each.name: each for each in found[:MOST_PREDICATES]}
-            self._predicates_read = end
-        return self._predicates
+
+        def read() -> dict[str, PredicateDefinition]:
+            found = sorted(definitions(self.journal), key=lambda each: each.name)
+            return {each.name: each for each in found[:MOST_PREDICATES]}
+
+        return self._as_of(PREDICATES.name, {}, read)
 
     def steered(self) -> Steered:
         """Return how people steer the crawl."""
-        end = self._end(STEERING.name, 0)
-        if end > self._steered_read:
-            start = max(self._steered_read, self.journal.start(STEERING.name, 0))
-            for entry in entries(self.journal, STEERING.name, 0, start):
-                self._steered.hear(entry.value)
-            self._steered_read = end
-        return self._steered
+
+        def read() -> Steered:
+            found = Steered()
+            for entry in entries(self.journal, STEERING.name, 0):
+                found.hear(entry.value)
+            return found
+
+        return self._as_of(STEERING.name, Steered(), read)
 
     def points(self) -> dict[str, list[HarvestPoint]]:
         """Return each predicate's harvest curve, thinned, the newest point last."""
@@ -279,11 +274,13 @@ class Reading:
             self._points.follow(self.journal)
         return self._points.curves
 
-    def _end(self, topic: str, partition: int) -> int:
-        try:
-            return self.journal.end(topic, partition)
-        except UnknownTopicError:
-            return 0
+    def _as_of(self, topic: str, empty: T, read: Callable[[], T]) -> T:
+        """Return what a topic of one partition holds, read again when something was appended."""
+        end = self.journal.end(topic, 0) if topic in self.journal.topics() else 0
+        if end != self._read_as_of.get(topic, (0, None))[0]:
+            self._read_as_of[topic] = end, read()
+        found: T = self._read_as_of.get(topic, (0, empty))[1]
+        return found
 
 
 class Points:
@@ -356,7 +353,6 @@ def _place(data: Path) -> _Place | None:
 
 
 def _locked(path: Path) -> bool:
-    """Tell whether another process holds a file's lock, without taking it."""
     try:
         number = os.open(path, os.O_RDONLY)
     except OSError:

@@ -59,10 +59,6 @@ class HostRows:
 
     def _cause(self, host: str, cause: str, known: Cause) -> dict[str, object]:
         page = self._get(host, PAGE_PREFIX + known.page, PageRow)
-        return {
-            "cause": printable(cause, SHOWN),
-            "fetches": known.count,
-            "time": known.time,
-            "url": "" if page is None else printable(page.url, SHOWN),
-            "reason": "" if page is None else printable(page.reason, SHOWN),
-        }
+        url, reason = ("", "") if page is None else (printable(page.url, SHOWN), printable(page.reason, SHOWN))
+        cause = printable(cause, SHOWN)
+        return {"cause": cause, "fetches": known.count, "time": known.time, "url": url, "reason": reason}

@@ -35,16 +35,8 @@ from scentline.streams.transport.database import StorageError
 
 #: Every screen by its name in addresses.
 SCREENS: Mapping[str, ModuleType] = {
-    "crawl": crawl,
-    "errors": errors,
-    "hosts": hosts,
-    "learning": learning,
-    "next": upcoming,
-    "now": now,
-    "page": page,
-    "pages": pages,
-    "steer": steer,
-    "trial": trial,
+    module.__name__.rpartition(".")[2]: module
+    for module in (crawl, errors, hosts, learning, upcoming, now, page, pages, steer, trial)
 }
 
 #: Viewers at a time; each holds one connection.
@@ -268,7 +260,6 @@ def _refused(error: ScentlineError) -> Response:
 
 
 def _requested(request: Request) -> tuple[ModuleType, Any]:
-    """Return the screen of an address, and its query."""
     name = request.path_params["screen"]
     screen = SCREENS.get(name)
     if screen is None:

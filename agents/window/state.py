@@ -76,7 +76,6 @@ def _at_rest(facts: Facts) -> Said:
 
 
 def _at_rest_for(facts: Facts) -> str:
-    """Return for how long no crawl has run, as the beginning of a sentence."""
     if not _last(facts):
         return "No crawl runs on this directory"
     return f"No crawl has run on this directory for {lasting(max(0.0, facts.now - _last(facts)))}"
@@ -199,7 +198,6 @@ REASONS = {
 
 
 def _reasons(standing: Standing) -> str:
-    """Return why hosts wait, the most frequent reason first."""
     found = sorted(standing.waiting.items(), key=lambda entry: (-entry[1], entry[0]))
     if len(found) == 1:
         return REASONS.get(found[0][0], found[0][0])

@@ -57,7 +57,6 @@ def run(settings: Settings, out: TextIO, *, once: bool) -> None:
 
 
 def _view(reading: Reading) -> dict[str, Any]:
-    """Return the view, as browsers get it."""
     reading.refresh()
     reading.watching.begin(reading.now)
     found: dict[str, Any] = msgspec.to_builtins(now.view(reading, now.Query()))
@@ -117,7 +116,6 @@ def shown(view: dict[str, Any], width: int) -> RenderableType:
 
 
 def _figures(found: dict[str, Any]) -> list[str]:
-    """Return what is counted, in a few words each."""
     left = f"{found['left']:,} left" if found["left"] is not None else "no budget"
     share = f" ({found['nothing'] / found['requests']:.0%})" if found["requests"] else ""
     return [

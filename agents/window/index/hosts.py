@@ -294,5 +294,4 @@ class _Round:
 
 
 def _phrase(part: str) -> str:
-    """Return a part of a name as a phrase of FTS5; the tokenizer takes no notice of case."""
     return '"' + part.replace('"', '""') + '"'

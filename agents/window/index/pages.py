@@ -206,7 +206,6 @@ class PageIndex:
 
 
 def _write(db: sqlite3.Connection, known: Mapping[str, IndexedPage], new: Mapping[str, IndexedPage]) -> None:
-    """Write what has changed of some pages."""
     before = [page for url, page in known.items() if new.get(url) is not page]
     now = [page for url, page in new.items() if known.get(url) is not page]
     hits, of_hosts = Counter[str](), Counter[tuple[str, str]]()
@@ -269,7 +268,6 @@ def apply(pages: dict[str, IndexedPage], row: int, outcome: ShownOutcome) -> Non
 
 
 def _held(predicate: str) -> str:
-    """Return the word of pages that satisfy a predicate."""
     return f"p{identifier(predicate).hex()}"
 
 

@@ -207,7 +207,6 @@ class RecentPages:
         return self._pages.count(predicate) + now - before
 
     def _indexed(self, predicate: str, after: Place | None, most: int) -> list[IndexedPage]:
-        """Return what the index has of a list: pages that no outcome changed since."""
         found: list[IndexedPage] = []
         while len(found) < most:
             more = self._pages.newest(predicate, after, most)

@@ -76,7 +76,6 @@ class Search:
         return (*parts, text[done:])
 
     def _spans(self, text: str) -> Iterator[tuple[int, int]]:
-        """Yield the start and the end of what is searched, in order and apart."""
         found = runs_in(text) if self.phrases else []
         words = [run for run, _, _ in found]
         at = 0

@@ -16,6 +16,7 @@ class Query(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def view(reading: Reading, _: Query) -> object:
     """Return what the crawl is."""
     settings, begun = reading.settings, reading.begun
+    predicates = reading.predicates().values() if begun else ()
     return {
         "data": printable(reading.data.absolute().name),
         "begun": begun,
@@ -29,6 +30,6 @@ def view(reading: Reading, _: Query) -> object:
                 "share": each.share,
                 "state": each.state,
             }
-            for each in (reading.predicates().values() if begun else ())
+            for each in predicates
         ],
     }

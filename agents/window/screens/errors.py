@@ -61,14 +61,6 @@ def view(reading: Reading, query: Query) -> object:
 
 
 def _cause(rows: HostRows, total: CauseTotal) -> dict[str, object]:
-    """Return a cause with the example of the host that had it last."""
     example = rows.cause(total.host, total.cause) or {"url": "", "reason": ""}
-    return {
-        "cause": printable(total.cause, SHOWN),
-        "fetches": total.fetches,
-        "hosts": total.hosts,
-        "time": total.time,
-        "host": printable(total.host, SHOWN),
-        "url": example["url"],
-        "reason": example["reason"],
-    }
+    texts = {"cause": printable(total.cause, SHOWN), "host": printable(total.host, SHOWN)}
+    return {**total._asdict(), **texts, "url": example["url"], "reason": example["reason"]}

@@ -110,13 +110,9 @@ class _Hosts:
             why, until = self._wait(name, state)
             kind = "unknown" if state == HostState() else "waits" if why else "rests"
             live = HostStanding(name, kind, why, until if why else 0.0)
-        running = name in self._live
-        return {
-            "state": live.state,
-            "why": printable(live.why, SHOWN),
-            "until": live.until,
-            "candidates": live.candidates if running else None,
-        }
+        candidates = live.candidates if name in self._live else None
+        why = printable(live.why, SHOWN)
+        return {"state": live.state, "why": why, "until": live.until, "candidates": candidates}
 
     def _wait(self, name: str, state: HostState) -> Wait:
         fetch = self._fetch
@@ -140,7 +136,6 @@ class _Hosts:
         }
 
     def _depth(self, name: str) -> str:
-        """Return how deep a host is crawled and why, empty where hosts have no depth of their own."""
         settings = self._reading.settings.frontier
         counts = self._rows.depth(name) if settings.depth == "auto" else None
         if counts is None:
@@ -152,24 +147,18 @@ class _Hosts:
 
 
 def _hits(reading: Reading, name: str) -> dict[str, int]:
-    """Return the hits of a host by predicate, for those that have most."""
     found = sorted(reading.index.pages.hits_of(name).items(), key=lambda each: -each[1])
     return {printable(predicate, SHOWN): hits for predicate, hits in found[:ROWS]}
 
 
 def _times(row: HostRow) -> Iterable[tuple[float | None, int]]:
-    """Return how many answers came within each time that has some, None for those that took longer."""
     counted = zip((*BOUNDS, None), row.waits.counts, strict=False)
     return ((bound, count) for bound, count in counted if count)
 
 
-def _robots(told: RobotsTxt) -> dict[str, object]:
-    return {
-        "url": printable(told.url, SHOWN),
-        "time": told.time,
-        "until": told.until,
-        "error": printable(told.error, SHOWN),
-    }
+def _robots(found: RobotsTxt) -> dict[str, object]:
+    url, error = printable(found.url, SHOWN), printable(found.error, SHOWN)
+    return {"url": url, "time": found.time, "until": found.until, "error": error}
 
 
 def _text(told: RobotsTxt) -> dict[str, object]:

@@ -75,7 +75,6 @@ def _text(found: str, most: int = MOST_CHARACTERS) -> str:
 
 
 def _explained(reading: Reading, typed: str, predicate: str) -> object:
-    """Return what is known of a URL as it was typed, or in words why there is nothing."""
     learning = reading.learning
     learning.want(reading.now)
     if learning.taught is None:
@@ -94,7 +93,6 @@ def _explained(reading: Reading, typed: str, predicate: str) -> object:
 
 
 def _canonical(typed: str) -> list[str]:
-    """Return the URLs, as the crawl writes them, that somebody may mean."""
     text = typed.strip()
     tried = [text] if "://" in text else [f"https://{text}", f"http://{text}"]
     return [url for url in map(canonical, tried) if url is not None]

@@ -76,7 +76,6 @@ def _sum(values: Iterable[float | None]) -> float | None:
 
 
 def _mean(parts: Sequence[tuple[float | None, int]]) -> float | None:
-    """Return the mean of the known parts, each of so many hosts."""
     known = [(part, hosts) for part, hosts in parts if part is not None]
     hosts = sum(hosts for _, hosts in known)
     return sum(part * hosts for part, hosts in known) / hosts if hosts else None
@@ -176,7 +175,6 @@ def _state(facts: Facts) -> dict[str, str]:
 def _figures(
     reading: Reading, standing: Standing | None, points: dict[str, list[HarvestPoint]], *, running: bool
 ) -> dict[str, Any]:
-    """Return counts: as frontiers reported them or, of a crawl at rest, as its tables have them."""
     kept = totals(reading.journal) if standing is None or not running else None
     known = standing or Standing(worker="", time=0.0, state="", partitions=0, of=0)
     counts = kept or known

@@ -45,22 +45,17 @@ def view(reading: Reading, query: Query) -> object:
     return {
         "url": query.url,
         "page": None if page is None else _page(page),
-        **(_copy(reading, query.url, kept[0], phrases) if kept else _none(reading)),
+        **(
+            _copy(reading, query.url, kept[0], phrases)
+            if kept
+            else {"state": "none", "reason": _UNKEPT[reading.settings.keep.pages]}
+        ),
     }
 
 
 def _page(page: IndexedPage) -> object:
-    return {
-        "title": page.title,
-        "time": page.time,
-        "holds": [printable(name, SHOWN) for name in page.holds],
-        "why": story(page),
-        "left": page.left,
-    }
-
-
-def _none(reading: Reading) -> dict[str, object]:
-    return {"state": "none", "reason": _UNKEPT[reading.settings.keep.pages]}
+    holds = [printable(name, SHOWN) for name in page.holds]
+    return {"title": page.title, "time": page.time, "holds": holds, "why": story(page), "left": page.left}
 
 
 def _copy(reading: Reading, url: str, copy: Copy, phrases: tuple[Phrase, ...]) -> dict[str, object]:
@@ -73,7 +68,6 @@ def _copy(reading: Reading, url: str, copy: Copy, phrases: tuple[Phrase, ...]) -
 
 
 def _phrases(reading: Reading, query: Query, page: IndexedPage | None) -> Iterable[Phrase]:
-    """Return the words of the predicate that is named, else of those that the page satisfies."""
     names = (query.predicate,) if query.predicate else page.holds if page is not None else ()
     known = reading.predicates() if names else {}
     expressions = [known[name].expression for name in names if name in known]

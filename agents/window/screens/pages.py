@@ -65,7 +65,6 @@ def _listed(
 
 
 def _texts(reading: Reading, query: Query) -> object:
-    """Return the newest kept copies whose text has what is searched, as far as they were looked at."""
     found = reading.texts(query.search)
     rows: list[object] = []
     for each in found.found:
@@ -109,17 +108,12 @@ def _changes(reading: Reading, query: Query, after: Place | None) -> tuple[list[
 
 def _change(place: Place, change: Change) -> object:
     return {
+        **msgspec.structs.asdict(change),
         "id": place.id,
-        "url": change.url,
         "title": (change.title,),
         "address": (printable(change.url, SHOWN),),
-        "time": change.time,
-        "before": change.before,
-        "kind": change.kind,
         "predicate": printable(change.predicate, SHOWN),
         "excerpt": (change.excerpt,),
-        "reason": change.reason,
-        "target": change.target,
     }
 
 

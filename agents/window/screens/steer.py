@@ -32,14 +32,9 @@ def view(reading: Reading, query: Query) -> object:
     points = reading.points()
 
     def predicate(each: PredicateDefinition) -> object:
-        newest = points.get(each.name, [])[-1:]
-        return {
-            "name": each.name,
-            "expression": printable(each.expression, SHOWN),
-            "share": each.share,
-            "state": each.state,
-            "hits": newest[0].hits if newest else None,
-        }
+        newest, text = points.get(each.name, [])[-1:], printable(each.expression, SHOWN)
+        hits = newest[0].hits if newest else None
+        return {"name": each.name, "expression": text, "share": each.share, "state": each.state, "hits": hits}
 
     return {
         "begun": True,
