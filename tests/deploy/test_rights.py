@@ -1,5 +1,6 @@
 """With the rights of users.yaml, and no others, a real broker lets every role do its work."""
 
+import re
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -51,19 +52,6 @@ PASSWORD = "the same for all"
 WEB = (5, 3, 30, 3)  # seed, sites, pages a site, topics
 #: What there must be when every role has done something.
 WRITTEN = [HARVEST.name, INTERESTS.name, *(changelog_of("scentline", table) for table in TABLES)]
-
-KINDS = {
-    "topic": ResourceType.TOPIC,
-    "group": ResourceType.GROUP,
-    "transactionalId": ResourceType.TRANSACTIONAL_ID,
-}
-PATTERNS = {"literal": ACLResourcePatternType.LITERAL, "prefix": ACLResourcePatternType.PREFIXED}
-OPERATIONS = {
-    "Read": ACLOperation.READ,
-    "Write": ACLOperation.WRITE,
-    "Describe": ACLOperation.DESCRIBE,
-    "DescribeConfigs": ACLOperation.DESCRIBE_CONFIGS,
-}
 
 
 @dataclass
@@ -128,9 +116,17 @@ def acls(user: dict[str, Any]) -> Iterator[ACL]:
     name = user["metadata"]["name"]
     for acl in user["spec"]["authorization"]["acls"]:
         resource = acl["resource"]
-        pattern = ResourcePattern(KINDS[resource["type"]], resource["name"], PATTERNS[resource["patternType"]])
+        kind = ResourceType[_constant(resource["type"])]
+        how = "PREFIXED" if resource["patternType"] == "prefix" else "LITERAL"
+        pattern = ResourcePattern(kind, resource["name"], ACLResourcePatternType[how])
         for operation in acl["operations"]:
-            yield ACL(f"User:{name}", "*", OPERATIONS[operation], ACLPermissionType.ALLOW, pattern)
+            allowed = ACLOperation[_constant(operation)]
+            yield ACL(f"User:{name}", "*", allowed, ACLPermissionType.ALLOW, pattern)
+
+
+def _constant(name: str) -> str:
+    """Return the name of a constant of kafka-python: DESCRIBE_CONFIGS of DescribeConfigs."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).upper()
 
 
 def test_every_role_does_its_work(guarded: Guarded, tmp_path: Path) -> None:

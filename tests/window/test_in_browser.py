@@ -91,8 +91,17 @@ def write(page: Browser, field: str, text: str) -> None:
 # what is seen
 
 
-def check_accessible(page: Browser) -> None:
-    """Check that a screen fits each width and bars nobody."""
+@pytest.mark.parametrize("screen", SHOWN)
+def test_each_screen_shows_the_crawl_to_everybody_at_every_width_as_text(
+    page: Browser, base: str, screen: str
+) -> None:
+    show(page, base, screen)
+    if screen in ("pages", "steer"):
+        said(page, SCRIPT)
+    assert page.run(FOREIGN) == []
+    for address, rel in page.run(LINKS):
+        assert address.startswith(("http://", "https://")), address
+        assert address.startswith(f"{base}/") or set(rel.split()) == {"noreferrer", "noopener"}, address
     for width in WIDTHS:
         page.look(width)
         # Curves are drawn anew at each width, a frame later.
@@ -101,25 +110,6 @@ def check_accessible(page: Browser) -> None:
         page.look(width, scheme)
         assert page.barriers() == []
     assert page.run("document.getElementById('trouble').innerText") == ""
-
-
-def check_text(page: Browser, base: str) -> None:
-    """Check that nothing of a screen is markup of others, and its links tell nobody whence they come."""
-    assert page.run(FOREIGN) == []
-    for address, rel in page.run(LINKS):
-        assert address.startswith(("http://", "https://")), address
-        assert address.startswith(f"{base}/") or set(rel.split()) == {"noreferrer", "noopener"}, address
-
-
-@pytest.mark.parametrize("screen", SHOWN)
-def test_each_screen_shows_the_crawl_to_everybody_at_every_width_as_text(
-    page: Browser, base: str, screen: str
-) -> None:
-    show(page, base, screen)
-    if screen in ("pages", "steer"):
-        said(page, SCRIPT)
-    check_text(page, base)
-    check_accessible(page)
 
 
 def test_what_is_found_is_seen_as_it_comes(page: Browser, base: str) -> None:
@@ -154,15 +144,14 @@ def test_hosts_say_how_they_stand_and_what_went_wrong_with_them(page: Browser, b
 
 
 def test_a_theme_is_chosen_and_kept(page: Browser, base: str) -> None:
-    show(page, base, "now")
-    light = page.run("getComputedStyle(document.body).backgroundColor")
-    page.run("document.getElementById('theme').click()")
-    dark = page.run("getComputedStyle(document.body).backgroundColor")
-    assert light != dark
-    show(page, base, "now")
-    assert page.run("getComputedStyle(document.body).backgroundColor") == dark
-    page.run("document.getElementById('theme').click()")
-    assert page.run("getComputedStyle(document.body).backgroundColor") == light
+    colours = []
+    for press_theme in (False, True, False, True):
+        show(page, base, "now")
+        if press_theme:
+            page.run("document.getElementById('theme').click()")
+        colours.append(page.run("getComputedStyle(document.body).backgroundColor"))
+    light, dark, kept, again = colours
+    assert (light != dark, dark == kept, light == again) == (True, True, True)
     page.run("localStorage.clear()")
 
 
