@@ -40,35 +40,14 @@ PREFIX = "x:"
 SUBJECT = "y:"
 
 Kind = Literal[
-    "base",
-    "word",
-    "token",
-    "link",
-    "user",
-    "signature",
-    "region",
-    "page word",
-    "anchor",
-    "context",
-    "heading",
-    "URL word",
-    "prefix",
-    "subject",
-]
+    "base", "word", "token", "link", "user", "signature", "region", "page word", "anchor", "context", "heading",
+    "URL word", "prefix", "subject",
+]  # fmt: skip
 
 _NAMED: dict[str, Kind] = {
-    WORD: "word",
-    TOKEN: "token",
-    USER: "user",
-    SIGNATURE: "signature",
-    REGION: "region",
-    PAGE_WORD: "page word",
-    ANCHOR: "anchor",
-    CONTEXT: "context",
-    HEADING: "heading",
-    URL_WORD: "URL word",
-    PREFIX: "prefix",
-    SUBJECT: "subject",
+    **{WORD: "word", TOKEN: "token", USER: "user", SIGNATURE: "signature", REGION: "region"},
+    **{PAGE_WORD: "page word", ANCHOR: "anchor", CONTEXT: "context", HEADING: "heading"},
+    **{URL_WORD: "URL word", PREFIX: "prefix", SUBJECT: "subject"},
 }
 
 

@@ -4,7 +4,7 @@ from collections import Counter
 from typing import NamedTuple
 
 import networkx
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from scentline.models.depth.trail import ELSEWHERE, MAX_VIEWS, MOST_SITES, PAUSE, Browsing, Changes
@@ -122,7 +122,15 @@ def summed(found: list[Told]) -> tuple[Counter[int], int]:
     return +levels, sum(begun for _, begun, _ in found)
 
 
+#: The page reached over two others is one link away from the first, as is seen late.
+SHORT_CUT = [
+    *(View(60.0, "a", None), View(60.0, "b", "a"), View(60.0, "c", "b"), View(60.0, "d", "c")),
+    *(View(60.0, "a", "d"), View(60.0, "c", "a")),
+]
+
+
 @given(views)
+@example(SHORT_CUT)
 def test_what_is_told_view_by_view_adds_up_to_the_sessions_of_the_paper(found: list[View]) -> None:
     assert summed(told(Browsing(), found)) == of_log(found) == by_sessions(found)
 
