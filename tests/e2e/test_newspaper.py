@@ -38,15 +38,6 @@ def instant(url: str, *, told: bool = True) -> list[str]:
     return ["crawl", "--predicate", ANY, "--budget", str(SITE.pages), "--json", *options(given)]
 
 
-def check_news(paper: Newspaper) -> None:
-    """Assert that each article was fetched within three looks at the front page, and hubs cheaply."""
-    assert {article: 1 <= paper.looks(article) <= 3 for article in SITE.new} == dict.fromkeys(SITE.new, True)
-    for path in ("/", "/quiet"):
-        first, *later = paper.of(path)
-        assert (first.status, first.conditional) == (200, False)
-        assert later and all(asked.conditional for asked in later)
-
-
 @pytest.fixture(scope="module")
 def crawled(tmp_path_factory: pytest.TempPathFactory) -> Crawled:
     """Crawl in instant mode, killed when the site has half of its articles."""
@@ -61,7 +52,11 @@ def test_new_articles_are_fetched_as_they_break_and_hubs_asked_for_another_versi
     crawled: Crawled,
 ) -> None:
     paper = crawled.paper
-    check_news(paper)
+    assert {article: 1 <= paper.looks(article) <= 3 for article in SITE.new} == dict.fromkeys(SITE.new, True)
+    for path in ("/", "/quiet"):
+        first, *later = paper.of(path)
+        assert (first.status, first.conditional) == (200, False)
+        assert later and all(asked.conditional for asked in later)
     assert {asked.status for asked in paper.of("/quiet")[1:]} == {304}
     assert not any(asked.conditional for asked in paper.asked if asked.path not in ("/", "/quiet"))
     assert len(paper.of("/quiet")) < len(paper.of("/")), "a hub that never changes is asked less often"

@@ -29,19 +29,19 @@ from scentline_lab.simulation.virtual import Terms, virtual_crawl
 from scentline_lab.synthetic.export import export
 from scentline_lab.synthetic.web import SyntheticWeb
 from tests.e2e.test_pipeline_equals_reference import crawl, judged_pages
-from tests.shared import shared
 
 #: The two part where pages in flight are answered in another order, and where weights come later than a page.
 #: The means of 24 differ by .002 (`bench.near`); on a machine so busy that weights come pages late, by more.
 MOST = 0.15
 
 
-@pytest.mark.slow
-def test_crawls_find_what_virtual_crawls_find() -> None:
-    predicates = {"biology": 'category("Science.Biology")', "geography": 'category("Geography")'}
-    archives, labels = (shared("wikispeedia/pages.warc.gz"),), shared("wikispeedia/topics.tsv.gz")
-    twins = Twins(WebSpec(archives=archives, labels=labels, predicates=predicates), 100, None)
-    with ServerProcess.archive(list(archives)) as server:
+def test_crawls_find_what_virtual_crawls_find(tmp_path: Path) -> None:
+    synthetic = SyntheticWeb(4, 8, 100, 4)
+    files = export(synthetic, tmp_path, users=1, accesses=10)
+    predicates = {topic.lower(): f'category("{topic}")' for topic in sorted(synthetic.facts().pages)[:2]}
+    spec = WebSpec(archives=(files["archive"],), labels=files["labels"], predicates=predicates)
+    twins = Twins(spec, 100, None)
+    with ServerProcess.archive(list(spec.archives)) as server:
         real = [area(twins.crawl(server.url, predicate, 1, FEW)) for predicate in predicates]
     virtual = [area(twins.virtual(predicate, 1, FEW)) for predicate in predicates]
     assert mean(real) == pytest.approx(mean(virtual), abs=MOST), (real, virtual)

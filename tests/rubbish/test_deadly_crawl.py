@@ -45,7 +45,7 @@ def test_deadly_and_hostile_pages_cost_themselves_alone(tmp_path: Path) -> None:
     path = installed(tmp_path)
     with serving(answer) as served:
         origin = f"{served.origin}/"
-        ended = scentline(tmp_path, *command(origin, **{"judge.cpu_seconds": 5}), PYTHONPATH=path)
+        ended = scentline(tmp_path, *command(origin, **{"judge.cpu_seconds": 3}), PYTHONPATH=path)
     assert ended.returncode == 0, ended.stderr
     judged = {url.removeprefix(origin) for url in matches(tmp_path, "told")}
     assert judged == {"", *FINE, *HOSTILE}
@@ -55,7 +55,7 @@ def test_deadly_and_hostile_pages_cost_themselves_alone(tmp_path: Path) -> None:
         "it ended the process that read it: SIGKILL",
         "it ended the process that read it: SIGSEGV",
         "it ended the process that read it: status 0",
-        "over 5 seconds of CPU (judge.cpu_seconds)",
+        "over 3 seconds of CPU (judge.cpu_seconds)",
     ]
     for name in DEADLY:
         assert "refused" in printed(tmp_path, "explain", f"{origin}{name}")

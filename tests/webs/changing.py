@@ -1,6 +1,6 @@
 """A web of three hosts whose pages change by a script, and the truth: what holds at each time.
 
-Time in the web is what its clock says: a number that a test sets, or `Running`, which is faster than ours.
+Time in the web is what its clock says, a number that a test sets.
 Every answer has a date, a number of visitors and the same navigation in it, so that no two have the same bytes;
 some pages have versions and are asked for another one only.
 """
@@ -57,17 +57,6 @@ class Asked(NamedTuple):
     at: float
     name: str
     status: int
-
-
-class Running:
-    """A clock that runs so many times as fast as ours, from 0 on."""
-
-    def __init__(self, speed: float) -> None:
-        self._speed = speed
-        self._begun = time.time()
-
-    def __call__(self) -> float:
-        return (time.time() - self._begun) * self._speed
 
 
 @dataclass
