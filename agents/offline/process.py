@@ -7,7 +7,6 @@ import tempfile
 from collections.abc import Iterable
 from io import BufferedReader
 from pathlib import Path
-from types import TracebackType
 from typing import BinaryIO
 
 from scentline.agents.offline.archive import Progress
@@ -86,9 +85,7 @@ class ServerProcess:
     def __enter__(self) -> "ServerProcess":
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _started(self, progress: Progress | None) -> str:

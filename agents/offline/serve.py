@@ -6,13 +6,13 @@ import sys
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from types import TracebackType
+from typing import TextIO
 
 from aiohttp import web
 
 from scentline.agents.offline.answer import Answer, Answerer, plain
 from scentline.agents.offline.archive import Archive, Progress
-from scentline.agents.offline.squidlog import AccessLog, squid_line
+from scentline.agents.offline.squidlog import squid_line
 
 MAX_LINE = 8190
 _MAX_HEADERS = 100
@@ -44,7 +44,7 @@ class OfflineServer:
         self._host = host
         self._port = port
         self._log_path = log
-        self._log: AccessLog | None = None
+        self._log: TextIO | None = None
         self._runner: web.ServerRunner | None = None
 
     @property
@@ -57,7 +57,8 @@ class OfflineServer:
 
     async def __aenter__(self) -> "OfflineServer":
         if self._log_path is not None:
-            self._log = await asyncio.to_thread(AccessLog, self._log_path)
+            # By lines: each is in the file when it is written.
+            self._log = await asyncio.to_thread(open, self._log_path, "a", 1, "ascii")
         server = web.Server(
             self._handle, access_log=None, max_line_size=MAX_LINE, max_field_size=MAX_LINE,
             max_headers=_MAX_HEADERS,
@@ -71,9 +72,7 @@ class OfflineServer:
             raise
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self._close()
 
     async def _close(self) -> None:
@@ -90,7 +89,7 @@ class OfflineServer:
             await asyncio.sleep(self._latency(_requested(request)))
         answer = self._answered(request)
         if self._log is not None:
-            self._log.write(_log_line(request, answer, started))
+            self._log.write(f"{_log_line(request, answer, started)}\n")
         response = web.Response(status=answer.status, headers=answer.headers, body=answer.body)
         if "Content-Type" not in response.headers:
             # aiohttp would declare application/octet-stream; an empty value declares nothing.

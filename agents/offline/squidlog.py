@@ -4,7 +4,6 @@ The format is Squid's own ``%ts.%03tu %6tr %>a %Ss/%03>Hs %<st %rm %ru %[un %Sh/
 """
 
 import re
-from pathlib import Path
 
 _UNPRINTABLE = re.compile(r"[^\x21-\x7e]")
 _MEDIA_TYPE = re.compile(r"[A-Za-z0-9!#$&^_.+-]+/[A-Za-z0-9!#$&^_.+-]+")
@@ -39,21 +38,6 @@ def squid_line(
         f"{_field(method)} {_field(url)} {_field(user)} {_field(hierarchy)}/{_field(server)} "
         f"{_media_type(content_type)}"
     )
-
-
-class AccessLog:
-    """An access log that grows by whole lines: each is in the file when `write` returns."""
-
-    def __init__(self, path: Path) -> None:
-        self._file = path.open("a", encoding="ascii", buffering=1)
-
-    def write(self, line: str) -> None:
-        """Append one line."""
-        self._file.write(f"{line}\n")
-
-    def close(self) -> None:
-        """Close the file."""
-        self._file.close()
 
 
 def _field(text: str) -> str:
