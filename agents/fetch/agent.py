@@ -39,16 +39,7 @@ from scentline.models.verdict import keeps
 from scentline.streams.attempts import Place, bury, why
 from scentline.streams.facts import Failed, Hinted, Listed, Postponed, Redirected, Revisited
 from scentline.streams.logging import EventLog
-from scentline.streams.metrics.catalogue import (
-    FETCH_SECONDS,
-    FETCH_SLOTS,
-    FETCHED,
-    FETCHED_BYTES,
-    FETCHING,
-    TAKEN,
-    WAIT_SECONDS,
-    WAITS,
-)
+from scentline.streams.metrics import catalogue
 from scentline.streams.metrics.registry import Outcomes, Reading, unacknowledged
 from scentline.streams.outbox import Message, Outbox
 from scentline.streams.records import Decoder, FetchedPage, FetchOrder, Pack, RecordError, RobotsTxt, encode
@@ -68,10 +59,10 @@ class FetchMetrics:
         self._client = client
         self._slots = slots
         self.in_flight = 0
-        self.outcomes = Outcomes(metrics, FETCHED, (*OUTCOMES, EXPIRED))
-        self._bytes = metrics.counter(FETCHED_BYTES)
-        self._seconds = metrics.histogram(FETCH_SECONDS)
-        self.taken = metrics.counter(TAKEN).labels(FETCHES.name)
+        self.outcomes = Outcomes(metrics, catalogue.FETCHED, (*OUTCOMES, EXPIRED))
+        self._bytes = metrics.counter(catalogue.FETCHED_BYTES)
+        self._seconds = metrics.histogram(catalogue.FETCH_SECONDS)
+        self.taken = metrics.counter(catalogue.TAKEN).labels(FETCHES.name)
         runtime.watch(self.measure)
         runtime.watch_lag(FETCHES, unacknowledged(runtime.app, runtime.settings.named(FETCHES.name)))
 
@@ -85,10 +76,10 @@ class FetchMetrics:
 
     def measure(self, reading: Reading) -> None:
         """Add the orders in flight, and how often and how long orders waited."""
-        reading.add(FETCHING, self.in_flight)
-        reading.add(FETCH_SLOTS, self._slots)
-        reading.add(WAITS, self._client.servers.waits)
-        reading.add(WAIT_SECONDS, self._client.servers.waited)
+        reading.add(catalogue.FETCHING, self.in_flight)
+        reading.add(catalogue.FETCH_SLOTS, self._slots)
+        reading.add(catalogue.WAITS, self._client.servers.waits)
+        reading.add(catalogue.WAIT_SECONDS, self._client.servers.waited)
 
 
 #: Failures that stop requests to the whole host for a while.
