@@ -13,10 +13,7 @@ Row = TypeVar("Row")
 
 
 class Handler(Generic[Row]):
-    """What a stateful agent does with facts: `absorb`, and what else it has a use for.
-
-    Each method is synchronous and touches its shard only.
-    """
+    """What a stateful agent does with facts. Each method is synchronous and touches its shard only."""
 
     def opened(self, shard: Shard[Row]) -> None:
         """A partition became ours and its rows are recovered."""
@@ -45,10 +42,10 @@ LEFT_FREE = 1_000_000
 
 
 class Absorber(Generic[Row]):
-    """Has a handler absorb the facts of messages of ``topic``, as ``decode`` reads them.
+    """Absorbs the facts of messages of ``topic``, as ``decode`` reads them.
 
-    What is quarantined of the open group's messages is noted in the shard, so that it is buried again when they
-    are absorbed again.
+    What is quarantined of the open group is noted in the shard, and buried again when the group is absorbed
+    again.
     """
 
     def __init__(
@@ -64,11 +61,7 @@ class Absorber(Generic[Row]):
         return Place(self._topic.name, shard.partition, offset)
 
     def absorb(self, shard: Shard[Row], event: Any) -> bool:
-        """Absorb a message, but for what is quarantined of it; return whether that went well.
-
-        Where it did not, one fact more is quarantined, and what it did before it raised must be taken back:
-        nothing of the open group may be written. Raises what is no failure of the fact.
-        """
+        """Absorb a message; False says that a fact of it is quarantined, and the group must be taken back."""
         offset, value = event.message.offset, event.value or b""
         if shard.fresh(offset):
             pack = self._read(shard, offset, value)

@@ -29,24 +29,13 @@ class Rebalances(Monitor):
 
     mundane_level = Tables.mundane_level
 
-    def on_message_in(self, *_: Any) -> None:
-        """Note nothing."""
+    def _ignore(self, *_: Any) -> None: ...
 
-    def on_stream_event_in(self, *_: Any) -> None:
-        """Note nothing."""
-
-    def on_stream_event_out(self, *_: Any) -> None:
-        """Note nothing."""
-
-    def on_message_out(self, *_: Any) -> None:
-        """Note nothing."""
+    on_message_in = on_stream_event_in = on_stream_event_out = on_message_out = _ignore
 
 
 def create_app(settings: Settings, role: str | None = None) -> faust.App:
-    """Return an app without agents, its state in the data directory, its messages at the broker.
-
-    On Kafka each role has an app, and thereby a consumer group, of its own; on the embedded log all share one.
-    """
+    """Return an app without agents. On Kafka each role has its own app and consumer group."""
     kafka = settings.on_kafka
     register()
     app = faust.App(

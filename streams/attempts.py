@@ -1,17 +1,14 @@
-"""What becomes of a message that can't be taken in: attempts, quarantine, dead letters.
+"""What becomes of a message that can't be absorbed: attempts, quarantine, dead letters.
 
-Where a process is killed, or dies in somebody's C code, the message that did it comes again, to the next
-process. So each message is noted in a file before it is touched, and struck out afterwards. What a process
-finds noted at its start was taken in when the one before ended: by that it counts the deaths of a message, and
-after some of them it is buried (`Runtime.deadly`). The file is mapped into memory: a note costs no system call,
-and the kernel keeps it whatever becomes of the process. After a power failure it may be old, which does no
-harm.
+A message that kills its process, perhaps in a library's C code, comes again to the next one. So each message is
+noted in a file before it is absorbed, and struck out afterwards. What a process finds noted at its start was in
+hand when the one before ended; after some such deaths a message is buried (`Runtime.deadly`). The file is
+mapped into memory: a note costs no system call, and survives the process. After a power failure it may be old,
+which is harmless.
 
-What raises while one item is taken in, a message or one of its facts, is that item's failure, and not the end
-of the process. The item goes to the dead letters, which say what could not be read, where it stood and why, and
-the work goes on. That is safe where the failure lies in the item and what was half done can be taken back. It
-is not where the failure lies in the machine: the next item would fail too, and with each one that was passed
-over something would be lost.
+What raises while a message or a fact is absorbed is the failure of that item, not of the process: the item goes
+to the dead letters, and the work goes on. This is safe if what was half done can be taken back. It is not if
+the machine fails: the next item would fail too, and each one passed over would be lost.
 """
 
 import mmap
@@ -57,10 +54,9 @@ _Noted = tuple[int, int, int]
 
 
 class Attempts:
-    """The messages being taken in, and how many processes ended while they were.
+    """The messages in hand, and how many processes ended with them.
 
-    Without a ``path`` nothing is kept. A file that can't be read as one of these is begun anew: what it held
-    are at most the suspicions of the past.
+    Without a ``path`` nothing is kept. An unreadable file is replaced: at most past suspicions are lost.
     """
 
     def __init__(self, path: Path | None = None, slots: int = SLOTS) -> None:
@@ -89,11 +85,7 @@ class Attempts:
         return 0 if slot is None else int(_SLOT.unpack_from(self._notes, slot * _SLOT.size)[1])
 
     def taking(self, place: Place) -> AbstractContextManager[None]:
-        """Note that the message is being taken in, for as long as the block lasts.
-
-        An error that leaves the block is none of the message's, and nothing is held against it, unless it is
-        for want of memory.
-        """
+        """Note that the message is in hand during the block; of errors only MemoryError counts against it."""
         noted, deaths = _noted(place), self.deaths(place)
         slot = self._suspects[noted] if deaths else self._free.pop() if self._free else None
         return nullcontext() if slot is None else _Taking(self, slot, deaths, noted)

@@ -15,11 +15,11 @@ def raised(place: Place, error: Exception) -> None:
 
 
 class Broadcast:
-    """Applies every record of a topic, then each new one as it comes.
+    """Applies every record of a topic, then each new one; those of one key in their order.
 
-    ``apply`` gets key and value, None as the value of a deleted key; records of one key come in their order.
-    What it raises is told to ``quarantine`` with the record's place, and the next record follows, unless that
-    raises too. An error while following is given to ``fail`` then, and nothing more is applied.
+    ``apply`` gets key and value, None for a deleted key. Its error goes to ``quarantine`` with the record's
+    place, and the next record follows unless that raises. An error while following goes to ``fail``, and ends
+    it.
     """
 
     def __init__(

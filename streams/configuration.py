@@ -1,7 +1,6 @@
-"""Where settings come from: defaults, a file, the environment and the command line, the later one winning.
+"""Where settings come from: defaults, a file, the environment and the command line, the last one winning.
 
-Each source is flattened into `Given` values under dotted keys ("frontier.budget"), so that every value keeps
-its origin and every error can name it.
+Each source is flattened into `Given` values under dotted keys ("frontier.budget"), so that errors can name it.
 """
 
 import difflib
@@ -66,8 +65,8 @@ def load(
 ) -> Loaded:
     """Return the settings from all sources; ``overrides`` are the command line's, by dotted key.
 
-    The file is ``config_file``, which must exist, or else scentline.toml in ``cwd`` where there is one.
-    Raises `ConfigurationError`.
+    The file is ``config_file``, which must exist, or else a scentline.toml in ``cwd``. Raises
+    `ConfigurationError`.
     """
     known = keys()
     given: dict[str, Given] = {}

@@ -32,14 +32,11 @@ MOST_SOURCES = 10_000  #: Sources, logs above all, whose origins a shard remembe
 
 
 class Mark(msgspec.Struct, array_like=True):
-    """How far a shard has absorbed: the last inbox offset, and each source's last (offset, index).
+    """How far a shard has absorbed."""
 
-    ``quarantined`` counts the facts, and the messages that were buried whole, which could not be absorbed.
-    """
-
-    offset: int = -1
-    origins: dict[str, tuple[int, int]] = {}
-    quarantined: int = 0
+    offset: int = -1  #: The last inbox offset absorbed.
+    origins: dict[str, tuple[int, int]] = {}  #: The last (offset, index) of each source.
+    quarantined: int = 0  #: Facts, and whole messages, that could not be absorbed.
 
 
 class Store(Protocol):
@@ -64,15 +61,12 @@ class Acknowledged(Protocol):
 
 @dataclass
 class Group:
-    """A closed group: what is to be sent, the rows as bytes, the messages absorbed, and when it was closed.
-
-    ``absorbed`` is the offset of the last message absorbed, -1 where none ever was.
-    """
+    """A closed group."""
 
     emissions: list[Message]
     rows: dict[bytes, bytes | None]
     messages: list[Acknowledged]
-    absorbed: int
+    absorbed: int  #: The offset of the last message absorbed, -1 before any.
     closed: float = field(default_factory=time.perf_counter)
 
 
@@ -85,10 +79,10 @@ class Codec(Generic[Row]):
 
 
 class Shard(Generic[Row]):
-    """The rows of one partition, with what was changed since the last group on top.
+    """The rows of one partition, with what changed since the last group on top.
 
-    Rows are handed out as objects; whoever changes one says so with `put`. ``cached`` bounds the bytes of the
-    decoded rows that are kept, as they are written.
+    Rows are handed out as objects, and changes are announced by `put`. ``cached`` bounds the written bytes of
+    rows kept decoded.
     """
 
     def __init__(self, partition: int, source: str, store: Store, codec: Codec[Row], cached: int) -> None:
@@ -156,10 +150,7 @@ class Shard(Generic[Row]):
         self._held += size + ROW_BYTES
 
     def let_go_of_excess(self) -> None:
-        """Keep the rows in memory within their bound: those that were not asked for longest are let go.
-
-        To be called where nobody holds one: rows are changed in place.
-        """
+        """Drop the rows unused for longest, while none is in use: they are changed in place."""
         if self._held > self._cached:
             for key in list(self._cache):
                 if self._held <= KEPT * self._cached:
@@ -244,10 +235,7 @@ class Shard(Generic[Row]):
         return group
 
     def roll_back(self) -> list[Acknowledged]:
-        """Take back all that the open group changed and emitted; return its messages, to be absorbed again.
-
-        Rows are changed in place, so none that is in memory can be trusted: each is read again.
-        """
+        """Take the open group back, and every decoded row, which it may have changed; return its messages."""
         messages, self._messages, self._bytes = self._messages, [], 0
         self._dirty, self._cache, self._held = {}, {}, 0
         self.outbox.clear()
@@ -280,10 +268,7 @@ class Committer(Protocol):
         """Give a partition up."""
 
     async def commit(self, shard: Shard[Any], group: Group, check: Callable[[], None]) -> None:
-        """Make a group safe: its emissions, its rows and how far it absorbed.
-
-        ``check`` is called before every write but the first, and ends the commit by what it raises.
-        """
+        """Make a group safe. ``check`` is called before every write but the first, and may raise."""
 
 
 async def commit(
@@ -292,11 +277,11 @@ async def commit(
     still_owned: Callable[[], bool],
     landed: Callable[[Group], None] | None = None,
 ) -> int:
-    """Commit the shard's open group, if there is anything in it; return its number of messages.
+    """Commit the shard's open group, if it holds anything; return its number of messages.
 
-    ``still_owned`` is asked before every write: a worker that was frozen while another took over should not
-    send what the other sends too. It can't write the table's changelog then: the broker sees to that. Raises
-    `LostShardError`; the shard must be dropped. ``landed`` is shown a group that is safe.
+    ``still_owned`` is called before every write, so that a frozen worker does not repeat its successor's
+    emissions; its changelog the broker refuses. Raises `LostShardError`: the shard must be dropped. ``landed``
+    gets the safe group.
     """
 
     def check() -> None:

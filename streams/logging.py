@@ -48,10 +48,7 @@ _STORAGE = re.compile(r"(?:IO error|No space left|Corruption)\b|.*\(os error \d+
 
 
 class EventLog:
-    """Writes the events of one part of the program: a constant text and named values.
-
-    A field that would name a user, or one of the line's own names, is a ValueError at any level.
-    """
+    """Writes a part's events: a constant text and named values; a user's name is a ValueError at any level."""
 
     def __init__(self, name: str) -> None:
         self._logger = logging.getLogger(f"{ROOT}.{name}")
@@ -83,11 +80,7 @@ class EventLog:
 
 
 def configure(settings: "LogSettings") -> None:
-    """Send every event, other libraries' warnings and Python's own to standard error; again is harmless.
-
-    Faust, its mode services and every other library are heard from warnings up only, and the clients of Kafka
-    at level debug alone.
-    """
+    """Send all events to standard error, other libraries' from warnings up, Kafka clients' at debug only."""
     root = logging.getLogger()
     for handler in [handler for handler in root.handlers if isinstance(handler, _StandardError)]:
         root.removeHandler(handler)

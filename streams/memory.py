@@ -1,11 +1,7 @@
-"""What a process does about its memory: Python's collector runs seldom, large blocks are given back when they
-are freed, and needless imports are left out.
+"""Memory: Python's collector runs seldom, large freed blocks are given back, needless imports are left out.
 
-What a crawl keeps, rows above all, is hardly ever a cycle, so a collection finds next to nothing and costs as
-much as the heap is large. Faust collects everything on top of that, for each table that it opens or closes.
-
-`tests/costs/test_imports.py` sees whether what libraries import, and nobody here has a use for, is still left
-out.
+Rows hardly ever form cycles, so a collection finds next to nothing and costs as much as the heap is large;
+Faust collects for each table that it opens or closes. `tests/costs/test_imports.py` checks what is imported.
 """
 
 import gc
@@ -46,10 +42,7 @@ def collected_seldom(young: int = YOUNG) -> Iterator[None]:
 
 
 def give_back_large_blocks() -> None:
-    """Have blocks of a megabyte given back to the system as soon as they are freed, where it is glibc that can.
-
-    By itself it keeps all of up to 32 MB that were freed once, and small ones come to lie in between.
-    """
+    """Give freed blocks of a megabyte back to the system at once, where glibc would keep up to 32 MB."""
     if sys.platform == "linux":
         import ctypes
 
@@ -60,10 +53,7 @@ def give_back_large_blocks() -> None:
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """Collect nothing in this block, which imports, and leave what lives at its end out of later collections.
-
-    One among new modules takes 10 ms and finds next to nothing.
-    """
+    """Collect nothing in this block of imports (10 ms a collection), nor later what lives at its end."""
     gc.disable()
     try:
         yield
@@ -81,10 +71,9 @@ def import_sparingly() -> None:
 
 
 def import_aiohttp() -> None:
-    """Import aiohttp without the machine's certificates, which it reads twice, for two TLS contexts: 50 ms.
+    """Import aiohttp without the machine's certificates: it would read them twice, in 50 ms, for no use.
 
-    Nobody asks by these, which trust nobody: the fetcher's pool has its own. Call it before anything else
-    imports aiohttp, and where no other thread makes contexts.
+    Call it before anything else imports aiohttp, and while no other thread makes contexts.
     """
     # Imported where it is used: most commands ask nobody.
     import ssl
@@ -98,9 +87,9 @@ def import_aiohttp() -> None:
 
 
 def import_faust() -> None:
-    """Import Faust without the Kafka client, the parsers of YAML and of crontabs, whose names it wants: 50 ms.
+    """Import Faust without the libraries for Kafka, YAML and crontabs, in 50 ms less.
 
-    Only for a process whose log is the embedded one. Call it before anything else imports Faust.
+    Only for the embedded log. Call it before anything else imports Faust.
     """
     names = _NamesOnly(("aiokafka", "croniter", "yaml"))
     loaded = {name: module for name, module in sys.modules.items() if names.has(name)}

@@ -19,10 +19,7 @@ Message = tuple[str, int, bytes | None, bytes | None]  #: One message to send: t
 
 
 class Outbox:
-    """Gathers what the messages of one source give rise to.
-
-    ``source`` names the stream that origins count in, such as ``"pages/3"``.
-    """
+    """Gathers the emissions of one source, the stream that origins count in, such as ``"pages/3"``."""
 
     def __init__(self, source: str) -> None:
         self.source = source

@@ -65,11 +65,7 @@ class Record(msgspec.Struct, array_like=True, kw_only=True):
 
 
 class Pack(Record, Generic[T], kw_only=True):
-    """Facts for one partition.
-
-    A fact's origin is the inbox offset it was made from, and its index among that message's facts: a receiver
-    drops a repeated one.
-    """
+    """Facts for one partition. A receiver drops a repeated fact by its origin."""
 
     #: The stream that origins count in; without one, the facts must be harmless when repeated.
     source: Annotated[str, msgspec.Meta(max_length=200)] = ""

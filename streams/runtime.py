@@ -25,16 +25,12 @@ log = EventLog("runtime")
 
 @dataclass
 class Runtime:
-    """What every agent is given.
-
-    ``fail`` is called with an error that must end the program: state may not be written past it. ``metrics``
-    and ``attempts`` are those of the process: the runtimes of its roles share them.
-    """
+    """What every agent is given; ``metrics`` and ``attempts`` are the process's own, shared by its roles."""
 
     app: faust.App
     settings: Settings
     publisher: Publisher
-    fail: Callable[[BaseException], None]
+    fail: Callable[[BaseException], None]  #: Ends the program: no state may be written past the error.
     clock: Callable[[], float] = time.time
     metrics: Metrics = field(default_factory=Metrics)
     attempts: Attempts = field(default_factory=Attempts)
@@ -50,10 +46,7 @@ class Runtime:
         return partition_of(key, self.publisher.partitions(topic.name))
 
     def read(self, topic: Topic, name: str, work: Work) -> None:
-        """Have ``work`` read a topic, as the Faust agent ``name``.
-
-        Not by `faust.App.agent`, which has venusian find out where it is called, among all modules there are.
-        """
+        """Have ``work`` read a topic as the Faust agent ``name``; `faust.App.agent` would scan all modules."""
         agent: Any = self.app.conf.Agent
         self.app.agents[name] = agent(self.guarded(work), name=name, app=self.app, channel=self._channel(topic))
 
@@ -82,10 +75,7 @@ class Runtime:
         return self._quarantined(place, f"could not be taken in: {cause(error)}")
 
     def deadly(self, place: Place, noted: Place | None = None) -> str:
-        """Return why a message is quarantined that processes ended with; empty where it may be taken in.
-
-        ``noted`` is what it is noted as, where that is not its place.
-        """
+        """Return why a message that ended processes is quarantined, else an empty text."""
         deaths = self.attempts.deaths(noted or place)
         if deaths < self.settings.streams.deaths:
             return ""
@@ -115,10 +105,7 @@ class Runtime:
         self.metrics.watch(source)
 
     def guarded(self, work: Work) -> Work:
-        """Return an agent's body that ends the program where it raises.
-
-        Faust would log the error and go on with the next message, past one that was never absorbed.
-        """
+        """Return an agent's body that ends the program on an error, where Faust would skip the message."""
 
         async def run(stream: Any) -> None:
             try:

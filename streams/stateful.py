@@ -54,10 +54,9 @@ WRITTEN_ONCE = 1024 * 1024
 class Stateful(Generic[Row]):
     """Runs a handler over an inbox topic, one shard a partition.
 
-    ``decode`` reads an inbox message's (value, partition, offset) as a pack of facts; what it can't read
-    goes to the dead letters. ``group_seconds`` overrides how long a group gathers, ``cached_bytes`` how many
-    bytes of rows are kept decoded. ``prepare`` is awaited with a message right before it is read and absorbed:
-    for what takes time that a stranger decides.
+    ``decode`` reads a message; what it can't read goes to the dead letters. ``group_seconds`` and
+    ``cached_bytes`` override the settings. ``prepare`` is awaited with a message before it is absorbed, for
+    slow work on a stranger's data.
     """
 
     def __init__(
@@ -98,11 +97,11 @@ class Stateful(Generic[Row]):
     # partitions
 
     async def _revoked(self, *_: Any, **__: Any) -> None:
-        """All that is open is given up: what is not committed comes again, to whoever owns it then."""
+        """Give up all that is open: what is not committed comes again, to its next owner."""
         self._drop_shards()
 
     async def _recovered(self, *_: Any, **__: Any) -> None:
-        """Faust has recovered the tables. It waits for this before messages come."""
+        """Open the shards of recovered tables; Faust waits for this before messages come."""
         app = self.runtime.app
         self._drop_shards()
         generation = app.consumer_generation_id
@@ -205,10 +204,9 @@ class Stateful(Generic[Row]):
                 await self._absorb_again(shard, event)
 
     async def _absorb_again(self, shard: Shard[Row], event: Any) -> None:
-        """Take back the open group and a message of which a fact was quarantined; absorb them without the fact.
+        """Take back the open group and a message with a quarantined fact; absorb them without the fact.
 
-        They come to the same: each is a function of the rows and itself alone. The earlier ones are committed
-        first, so that further failures of this message take nothing else back.
+        The earlier messages are committed first, so that further failures of this one take nothing else back.
         """
         waiting = [event]
         while waiting:

@@ -1,12 +1,8 @@
-"""Every topic, declared once: this file is the topology, and what a Kafka broker is told of it.
+"""Every topic, declared once: this file is the topology, and what a Kafka broker is configured to.
 
-A record's partition is decided by `partition_of` on the key column's value, so that all that concerns a host, a
-user, a feature or a URL meets in one place.
-
-One pure function gives each topic's partitions and configuration, so that ``scentline topics create``,
-``scentline topics check`` and the manifests of Kubernetes can't differ. The keys are Kafka's
-(kafka.apache.org/documentation, "Topic Configs"): sizes are in bytes, times in milliseconds, and every bound in
-bytes is one of each partition.
+`partition_of` of the key column decides a record's partition, so that all facts of a host, user, feature or URL
+meet. `declared` gives the commands and the manifests of Kubernetes the same configuration, in Kafka's keys
+(kafka.apache.org/documentation, "Topic Configs"): bytes, of each partition, and milliseconds.
 """
 
 import zlib
@@ -20,47 +16,32 @@ DAY = 24 * HOUR
 
 @dataclass(frozen=True)
 class Topic:
-    """One topic: what its messages are, how they are partitioned and kept, who writes and who reads.
-
-    ``shards`` is False for a topic that always has one partition; ``retention`` is in seconds, None with
-    ``compacted`` (the newest message of each key is kept for ever). ``most`` bounds the messages that the
-    embedded log keeps of a partition; on Kafka bytes are bounded (`streams.topics`). ``fenced`` is True
-    where each partition has one writer at a time, by the broker's word
-    (`streams.transport.publisher.Publisher.take_over`).
-    """
+    """One topic."""
 
     name: str
     key: str
     record: str
     writers: tuple[str, ...]
     readers: tuple[str, ...]
-    retention: int | None = 7 * DAY
-    compacted: bool = False
-    shards: bool = True
-    most: int | None = None
-    fenced: bool = False
+    retention: int | None = 7 * DAY  #: Seconds; None where it is compacted.
+    compacted: bool = False  #: Whether the newest message of each key is kept for ever.
+    shards: bool = True  #: Whether it has more than one partition.
+    most: int | None = None  #: Messages of a partition that the embedded log keeps; Kafka bounds bytes.
+    fenced: bool = False  #: Whether each partition has one writer at a time (`Publisher.take_over`).
 
 
-PROXY_LOG = Topic(
-    "proxy-log", "any", "one raw log line (bytes)",
-    writers=("log shippers",), readers=("observe",),
-)  # fmt: skip
-ACCESSES = Topic(
-    "accesses", "user", "Pack[Access]",
-    writers=("observe", "feed", "crawl"), readers=("browse", "audit"),
-)  # fmt: skip
+def _kept(name: str, key: str, record: str, writers: tuple[str, ...], readers: tuple[str, ...]) -> Topic:
+    return Topic(name, key, record, writers, readers, retention=None, compacted=True, shards=False)
+
+
+PROXY_LOG = Topic("proxy-log", "any", "one raw log line (bytes)", ("log shippers",), ("observe",))
+ACCESSES = Topic("accesses", "user", "Pack[Access]", ("observe", "feed", "crawl"), ("browse", "audit"))
 SIGHTINGS = Topic(
     "sightings", "host of the URL", "Pack[Sighting]",
     writers=("browse", "judge", "fetch", "frontier", "crawl", "control"), readers=("frontier",),
 )  # fmt: skip
-FETCHES = Topic(
-    "fetches", "host of the URL", "FetchOrder",
-    writers=("frontier",), readers=("fetch",), retention=DAY,
-)  # fmt: skip
-PAGES = Topic(
-    "pages", "host of the URL", "FetchedPage",
-    writers=("fetch",), readers=("judge",), retention=DAY,
-)  # fmt: skip
+FETCHES = Topic("fetches", "host of the URL", "FetchOrder", ("frontier",), ("fetch",), retention=DAY)
+PAGES = Topic("pages", "host of the URL", "FetchedPage", ("fetch",), ("judge",), retention=DAY)
 OUTCOMES = Topic(
     "outcomes", "URL", "Outcome (JSON)",
     writers=("judge", "frontier"), readers=("harvest", "matches", "audit", "people"), retention=30 * DAY,
@@ -68,14 +49,8 @@ OUTCOMES = Topic(
 #: Seconds after which the outcome of a page that is visited again and stays as it is is told once more: with
 #: twice that between two visits, what holds of a page is never older than outcomes are kept.
 RENEWED = 10 * DAY
-CHANGES = Topic(
-    "changes", "URL", "Change (JSON)",
-    writers=("frontier",), readers=("changes", "people"), retention=30 * DAY,
-)  # fmt: skip
-EVIDENCE = Topic(
-    "evidence", "feature or predicate", "Pack[Evidence]",
-    writers=("frontier", "state import"), readers=("learn",),
-)  # fmt: skip
+CHANGES = Topic("changes", "URL", "Change (JSON)", ("frontier",), ("changes", "people"), retention=30 * DAY)
+EVIDENCE = Topic("evidence", "feature or predicate", "Pack[Evidence]", ("frontier", "state import"), ("learn",))
 INTERESTS = Topic(
     "interests", "feature", "Interest",
     writers=("learn",), readers=("frontier", "learn (every worker reads all of it)"),
@@ -85,46 +60,47 @@ HARVEST = Topic(
     "harvest", "predicate", "HarvestPoint (JSON)",
     writers=("harvest",), readers=("crawl", "people"), retention=30 * DAY, fenced=True,
 )  # fmt: skip
-HARVEST_PARTS = Topic(
-    "harvest-parts", "predicate and partition", "HarvestPart",
-    writers=("harvest",), readers=("harvest (every worker reads all of it)",),
-    retention=None, compacted=True, shards=False,
-)  # fmt: skip
-FRESHNESS = Topic(
-    "freshness", "predicate and partition", "FreshnessPart",
-    writers=("frontier",), readers=("harvest (every worker reads all of it)",),
-    retention=None, compacted=True, shards=False,
-)  # fmt: skip
-PREDICATES = Topic(
-    "predicates", "name", "PredicateDefinition (JSON)",
-    writers=("crawl", "control"), readers=("judge", "frontier", "learn (every worker reads all of it)"),
-    retention=None, compacted=True, shards=False,
-)  # fmt: skip
-WATCHING = Topic(
-    "watching", "window", "Watch (JSON)",
-    writers=("control",), readers=("frontier (every worker reads all of it)",),
-    retention=None, compacted=True, shards=False,
-)  # fmt: skip
-STANDING = Topic(
-    "standing", "worker and predicate", "Standing (JSON)",
-    writers=("frontier",), readers=("window",), retention=None, compacted=True, shards=False,
-)  # fmt: skip
-STEERING = Topic(
-    "steering", "what and name", "Steering (JSON)",
-    writers=("control", "frontier"), readers=("frontier (every worker reads all of it)",),
-    retention=None, compacted=True, shards=False,
-)  # fmt: skip
+HARVEST_PARTS = _kept(
+    "harvest-parts",
+    "predicate and partition",
+    "HarvestPart",
+    ("harvest",),
+    ("harvest (every worker reads all of it)",),
+)
+FRESHNESS = _kept(
+    "freshness",
+    "predicate and partition",
+    "FreshnessPart",
+    ("frontier",),
+    ("harvest (every worker reads all of it)",),
+)
+PREDICATES = _kept(
+    "predicates",
+    "name",
+    "PredicateDefinition (JSON)",
+    ("crawl", "control"),
+    ("judge", "frontier", "learn (every worker reads all of it)"),
+)
+WATCHING = _kept(
+    "watching", "window", "Watch (JSON)", ("control",), ("frontier (every worker reads all of it)",)
+)
+STANDING = _kept("standing", "worker and predicate", "Standing (JSON)", ("frontier",), ("window",))
+STEERING = _kept(
+    "steering",
+    "what and name",
+    "Steering (JSON)",
+    ("control", "frontier"),
+    ("frontier (every worker reads all of it)",),
+)
 DEAD_LETTERS = Topic(
     "dead-letters", "any", "DeadLetter",
     writers=("observe", "feed", "every agent"), readers=("people",), retention=30 * DAY, shards=False,
     most=20_000,
 )  # fmt: skip
 
-LOG_POSITIONS = Topic(
-    "log-positions", "the log's fingerprint", "LogPosition",
-    writers=("feed", "crawl"), readers=("feed", "crawl"),
-    retention=None, compacted=True, shards=False,
-)  # fmt: skip
+LOG_POSITIONS = _kept(
+    "log-positions", "the log's fingerprint", "LogPosition", ("feed", "crawl"), ("feed", "crawl")
+)
 
 TOPICS: tuple[Topic, ...] = (
     PROXY_LOG, ACCESSES, SIGHTINGS, FETCHES, PAGES, OUTCOMES, CHANGES, EVIDENCE, INTERESTS, HARVEST,

@@ -1,7 +1,7 @@
-"""Every metric, declared once: this file is the vocabulary, docs/metrics.md its reference page.
+"""Every metric, declared once; docs/metrics.md is the reference page.
 
-Names follow Prometheus' conventions: base units, ``_total`` for what only grows. No label's value comes from
-the web or a log: there is no URL, no host and no user among them.
+Names follow Prometheus' conventions: base units, and ``_total`` for counters. No label holds a URL, host or
+user.
 """
 
 from dataclasses import dataclass
@@ -19,10 +19,7 @@ SIZES = (1.0, 2.0, 5.0, 10.0, 25.0, 50.0, 100.0, 250.0, 500.0, 1_000.0, 2_500.0,
 
 @dataclass(frozen=True)
 class Metric:
-    """One metric: its name, with ``_total`` where it is a counter, what it says, and its labels' names.
-
-    ``buckets`` are the upper bounds of a histogram.
-    """
+    """One metric; ``buckets`` are the upper bounds of a histogram."""
 
     name: str
     kind: Kind

@@ -32,10 +32,7 @@ REQUEST_SECONDS = 15.0  #: Seconds that a request may take in all, from its firs
 
 @asynccontextmanager
 async def endpoint(settings: MetricsSettings, metrics: Metrics) -> AsyncIterator[str | None]:
-    """Serve a process's metrics and health while the block runs; give the address, None where there is no port.
-
-    Raises `ConfigurationError` where the port can't be had.
-    """
+    """Serve during the block; give the address, None without a port. Raises `ConfigurationError`."""
     if not settings.port:
         yield None
         return

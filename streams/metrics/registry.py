@@ -1,7 +1,7 @@
-"""What one process counts, and whether it is well: one registry, made and handed on by whoever starts it.
+"""What one process counts, and its health, in one registry that whoever starts the process makes.
 
-A process is well when its event loop turns, and each role has its partitions, their tables recovered. Both are
-answered from another thread than the loop's, so that a loop that is stuck is reported too.
+A process is healthy while its event loop turns and each role has its partitions with recovered tables. Another
+thread than the loop's answers, so that a stuck loop is reported too.
 """
 
 import asyncio
@@ -76,10 +76,9 @@ Ends = Callable[[str], Awaitable[Mapping[int, int]]]
 
 
 async def read_lag(reading: Reading, topic: str, positions: Mapping[int, int], ends: Ends | None) -> None:
-    """Tell how many partitions of a topic are held, and how many messages wait beyond the ``positions``.
+    """Add the held partitions of a topic, and the messages beyond ``positions`` if the log says where it ends.
 
-    The log is asked for the ends: what was heard with the last messages is old where messages are not asked for
-    because work piles up. A log that does not answer leaves the lag untold.
+    The log is asked, for the ends that came with the last messages are old where work piles up.
     """
     reading.add(PARTITIONS, len(positions), topic)
     if ends is None:
@@ -93,10 +92,7 @@ async def read_lag(reading: Reading, topic: str, positions: Mapping[int, int], e
 
 
 def unacknowledged(app: Any, topic: str) -> Positions:
-    """Return the positions of an agent without state: the first offsets that are not acknowledged.
-
-    ``topic`` is as the broker names it (`streams.settings.Settings.named`).
-    """
+    """Return the first unacknowledged offsets of an agent without state; ``topic`` is the broker's name."""
 
     def positions() -> Mapping[int, int]:
         held = [tp for tp in app.consumer.assignment() if tp.topic == topic]
@@ -170,11 +166,7 @@ def role_of(app_id: str) -> str:
 
 
 class Assignment:
-    """Watches a Faust app: `settled` while it holds its partitions, tables recovered.
-
-    Faust counts a rebalance as ended when the tables are recovered and messages flow. It is made in the app's
-    event loop, and asked from any thread.
-    """
+    """Watches a Faust app, from any thread: `settled` while it holds its partitions, tables recovered."""
 
     def __init__(self, app: Any) -> None:
         self._app = app
@@ -218,13 +210,11 @@ OTHER = "other"
 PATIENCE_SECONDS = 5.0
 
 
-class Metrics:
-    """Counters and histograms, made when first asked for, and sources of gauges, asked at each scrape.
+class Metrics(Collector):
+    """Counters and histograms, made at first use, and sources of gauges, read at each scrape.
 
-    Counters are bound once and counted where things happen. Gauges cost nothing between scrapes: sources are
-    asked in the event loop, where nothing changes under them, while the scrape's thread waits, for
-    ``patience_seconds`` at most. ``health`` says whether the process is well. ``ends`` is to be how the log
-    tells where topics end; without it no lag is told.
+    Sources run in the event loop, where nothing changes under them, while the scrape's thread waits, for
+    ``patience_seconds`` at most. ``ends`` says where topics end; without it there is no lag.
     """
 
     def __init__(self, patience_seconds: float = PATIENCE_SECONDS) -> None:
@@ -234,8 +224,10 @@ class Metrics:
         self._histograms: dict[str, Histogram] = {}
         self._predicates: set[str] = set()
         self._assignments: dict[str, Assignment] = {}
-        self._sources = _Sources(patience_seconds)
-        self.registry.register(self._sources)
+        self._patience_seconds = patience_seconds
+        self._sources: list[Source] = []
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self.registry.register(self)
         ProcessCollector(registry=self.registry)
         self.watch(_build)
         self.health = Health()
@@ -244,12 +236,10 @@ class Metrics:
 
     def counter(self, metric: Metric) -> Counter:
         """Return the counter of a metric; whoever counts often binds its labels once."""
-        counter = self._counters.get(metric.name)
-        if counter is None:
-            counter = self._counters[metric.name] = Counter(
-                metric.name, metric.meaning, metric.labels, registry=self.registry
-            )
-        return counter
+        if metric.name not in self._counters:
+            made = Counter(metric.name, metric.meaning, metric.labels, registry=self.registry)
+            self._counters[metric.name] = made
+        return self._counters[metric.name]
 
     def histogram(self, metric: Metric) -> Histogram:
         """Return the histogram of a metric."""
@@ -270,7 +260,7 @@ class Metrics:
 
     def watch(self, source: Source) -> None:
         """Have a source asked at each scrape."""
-        self._sources.sources.append(source)
+        self._sources.append(source)
 
     def assignment(self, app: Any) -> Assignment:
         """Return where a Faust app stands with its partitions: it is watched, and needed to be ready."""
@@ -293,27 +283,18 @@ class Metrics:
         gauge.set_function(lost_seconds)
 
     def attach(self, loop: asyncio.AbstractEventLoop | None) -> None:
-        """Say in which event loop the sources are asked; without one there are no gauges."""
-        self._sources.loop = loop
-
-
-class _Sources(Collector):
-    """Asks the sources, from any thread but the event loop's own."""
-
-    def __init__(self, patience_seconds: float) -> None:
-        self._patience_seconds = patience_seconds
-        self.sources: list[Source] = []
-        self.loop: asyncio.AbstractEventLoop | None = None
+        """Set the event loop in which the sources run; without one there are no gauges."""
+        self._loop = loop
 
     def describe(self) -> Iterable[Family]:
         """Name nothing: what is read differs from scrape to scrape."""
         return ()
 
     def collect(self) -> Iterable[Family]:
-        loop = self.loop
-        if loop is None:
+        """Return what the sources add in the event loop; call it from any other thread."""
+        if self._loop is None:
             return ()
-        asked = asyncio.run_coroutine_threadsafe(self._read(), loop)
+        asked = asyncio.run_coroutine_threadsafe(self._read(), self._loop)
         try:
             return tuple(asked.result(self._patience_seconds).families())
         except TimeoutError:
@@ -322,7 +303,7 @@ class _Sources(Collector):
 
     async def _read(self) -> Reading:
         reading = Reading()
-        await asyncio.gather(*(source(reading) for source in self.sources))
+        await asyncio.gather(*(source(reading) for source in self._sources))
         return reading
 
 

@@ -1,9 +1,8 @@
 """A data directory's RocksDB: the log and every table, in one database with column families.
 
-One process opens it for writing; others read beside it. What is written as one batch is there whole or not at
-all, and batches are there in their order. Nothing waits for the disk, so that a failure of power may cost the
-last of them. What remains is the write-ahead log up to some batch, for all column families the same one: before
-RocksDB writes one of them to a file, it has the log synchronised so far as the file goes.
+One process writes, others read beside it. A batch is there whole or not at all, and batches keep their order.
+Nothing waits for the disk, so a power failure may cost the last ones: what remains is the write-ahead log up to
+some batch, the same for all column families, for RocksDB syncs the log before it writes any of them to a file.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -103,10 +102,7 @@ class TablePartition:
 
 
 class Database:
-    """A RocksDB whose failures to write are `StorageError`; ``path`` is where it lies.
-
-    What has no column family stands in the default one.
-    """
+    """A RocksDB at ``path``, in its default column family, whose failures to write are `StorageError`."""
 
     def __init__(self, db: Rdict, path: Path, columns: Iterable[str] = ()) -> None:
         self._db = db
@@ -190,10 +186,7 @@ def storage_error(doing: str, path: Path, error: Exception) -> StorageError:
 
 
 def open_writer(path: Path, columns: Iterable[str] = ()) -> Database:
-    """Open or create the database for writing; a new one is made with ``columns``, all at once.
-
-    Raises `JournalInUseError` when another process holds it, `StorageError` where it can't be opened.
-    """
+    """Open or create the database for writing; raises `JournalInUseError` and `StorageError`."""
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         return _opened(path, AccessType.read_write(), columns)
@@ -208,10 +201,7 @@ def open_writer(path: Path, columns: Iterable[str] = ()) -> Database:
 
 
 def open_reader(path: Path, scratch: str) -> Database:
-    """Open the database for reading beside a writer; ``scratch`` is an empty directory for RocksDB's own log.
-
-    Raises `JournalMissingError` when nothing was ever written there, `StorageError` for what is damaged.
-    """
+    """Open the database beside a writer; raises `JournalMissingError` and `StorageError`."""
     if not (path / "CURRENT").exists():
         raise JournalMissingError(
             f"reading the journal in {path}: nothing there; expected the data directory of a crawl"

@@ -1,7 +1,6 @@
 """The Faust transport over a journal in this process: ``embedded:///ABSOLUTE/DIRECTORY``.
 
-One process holds and reads every partition. Its journal lies in ``DIRECTORY/journal``; the consumer group is
-the app's id.
+One process reads every partition of ``DIRECTORY/journal``; the consumer group is the app's id.
 """
 
 import asyncio
@@ -190,11 +189,7 @@ class Consumer(Offering):
         return TP(topic, partition)
 
     async def _drain_messages(self, fetcher: Any) -> None:
-        """Hand over what is read, until Faust stops.
-
-        Faust's own starts four tasks a message, so that a rebalance can break in while an agent has no room for
-        it. Here nobody waits for one, and what was read before it is read again.
-        """
+        """Hand over what is read, until Faust stops; its own starts four tasks a message."""
         while not (self.should_stop or fetcher.should_stop):
             records, _ = await self._wait_next_records(POLL_SECONDS)
             await self._offer(records)
@@ -323,10 +318,7 @@ def register() -> None:
 
 
 class Transport(base.Transport):
-    """What Faust makes for a broker URL ``embedded:///ABSOLUTE/DIRECTORY``.
-
-    Its producer sends nothing: agents write by `streams.transport.publisher.JournalPublisher`, in groups.
-    """
+    """The transport of a broker URL ``embedded:///ABSOLUTE/DIRECTORY``; its producer sends nothing."""
 
     Consumer = Consumer
     Producer = Producer

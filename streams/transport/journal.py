@@ -1,11 +1,10 @@
 """The embedded log: topics, partitions of records and tables of rows in one RocksDB, written by one process.
 
-Records, the offset that comes next, and what else is written with them are one batch
-(`streams.transport.database` says what that means): a process killed at any moment leaves every partition
-without gaps and every batch whole.
+Records, the next offset, and what is written with them are one batch (`streams.transport.database`): a process
+killed at any moment leaves every partition without gaps and every batch whole.
 
-A *compacted* topic keeps the newest record of each key: a record takes the place of the one before in the batch
-that appends it. A record without a value, which says that the key is deleted, stays as any other.
+A *compacted* topic keeps the newest record of each key, also one without a value, which says that the key is
+deleted: the batch that appends a record deletes the one before.
 """
 
 import asyncio
@@ -92,14 +91,11 @@ class Journal:
     def open(
         cls, path: Path, *, read_only: bool = False, tables: Mapping[str, int] = MappingProxyType({})
     ) -> "Journal":
-        """Return the journal in ``path``, made if need be; each `open` is undone by one `close`.
+        """Return the journal in ``path``, made with ``tables`` if need be; undo each `open` by a `close`.
 
-        It is made with ``tables`` of so many partitions, which takes less than to make each by itself.
-
-        A process that opens a directory twice gets the same object. With ``read_only`` the journal of a
-        running crawl can be read; `refresh` follows its writer.
-        Raises `JournalInUseError` when another process writes there, with ``read_only`` `JournalMissingError`
-        when there is nothing, and `JournalFormatError` for one of another version of the program.
+        A process that opens a directory twice gets the same object. With ``read_only``, the journal of a
+        running crawl can be read, and `refresh` follows its writer. Raises `JournalInUseError`,
+        `JournalMissingError` and `JournalFormatError`.
         """
         resolved = path.resolve()
         journal = cls._open.get((resolved, False)) or cls._open.get((resolved, read_only))
@@ -175,11 +171,10 @@ class Journal:
         compacted: bool,
         most: int | None = None,
     ) -> None:
-        """Make a topic, or change how long an existing one keeps its records.
+        """Make a topic, or change what it keeps. Raises `ValueError` for another number of partitions.
 
-        ``retention`` is in seconds, None for ever, and ``most`` bounds the records of a partition; neither is
-        looked at for a compacted topic. Raises `ValueError` when the topic
-        has another number of partitions.
+        ``retention`` (seconds, None for ever) and ``most`` (records of a partition) do not concern a compacted
+        topic.
         """
         known = self._topics.get(name)
         if partitions < 1 or (known is not None and known.partitions != partitions):
@@ -219,10 +214,7 @@ class Journal:
                 self._db.make_column(column)
 
     def table(self, name: str) -> dict[int, TablePartition]:
-        """Return the partitions of a table. Raises `TableMissingError` where there is none.
-
-        They are of no use any more once the journal is closed.
-        """
+        """Return the partitions of a table, while the journal is open. Raises `TableMissingError`."""
         found = (column.rpartition("/") for column in self._db.columns)
         parts = {int(n): self._db.columns[f"{name}/{n}"] for table, _, n in found if table == name}
         if not parts:
@@ -249,10 +241,7 @@ class Journal:
         timestamp: float,
         batch: WriteBatch | None = None,
     ) -> None:
-        """Append records (topic, partition, key, value), with what else is in ``batch``, whole or not at all.
-
-        Raises `ValueError` for a record without a key in a compacted topic.
-        """
+        """Append records, and ``batch``, whole or not at all; raises `ValueError` if a key is missing."""
         batch = WriteBatch(raw_mode=True) if batch is None else batch
         ends: dict[Place, int] = {}
         newest: dict[bytes, int] = {}
@@ -308,11 +297,7 @@ class Journal:
     def read(
         self, topic: str, partition: int, offset: int, limit: int, max_bytes: int = READ_BYTES
     ) -> list[Entry]:
-        """Return kept records from ``offset`` on: up to ``limit``, and none after ``max_bytes`` are reached.
-
-        Offsets of which nothing is kept are skipped. An empty answer says that nothing is kept from
-        ``offset`` to the end: the reader goes on at `end`.
-        """
+        """Return kept records from ``offset`` on, within both bounds; none are left to `end` if none come."""
         return self._log(topic, partition).read(offset, limit, max_bytes)
 
     def start(self, topic: str, partition: int) -> int:

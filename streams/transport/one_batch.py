@@ -18,10 +18,7 @@ from scentline.streams.transport.journal import Journal
 
 
 class Store(SerializedStore[Any, Any]):
-    """The store of a Faust table: a column family of the journal, its option, for each partition.
-
-    Faust reads it as any other; rows are written by `OneBatch` alone, and there is nothing to recover.
-    """
+    """The store of a Faust table: a column family of the journal a partition. Only `OneBatch` writes rows."""
 
     def partitions(self) -> dict[int, TablePartition]:
         """Return the partitions of the table."""

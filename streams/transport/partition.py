@@ -158,11 +158,7 @@ class Partition:
         return found
 
     def drop_expired(self, now: float) -> None:
-        """Drop the records that the topic does not keep any more: those too old, or too many, from the front.
-
-        What a consumer group has not committed yet stays, however old. Timestamps are taken to grow with
-        offsets.
-        """
+        """Drop records from the front, too old or too many, but none that a group has yet to commit."""
         if self.meta.retention is None or self.meta.compacted:
             return
         stop = min(self.end, self._lowest_committed())
@@ -200,11 +196,7 @@ class Partition:
 
 
 class Clock:
-    """The time of day by which records grow old: that of the start, and what has passed since.
-
-    Never more than the time of day. A clock that is set forward while a crawl runs would have everything be too
-    old at once.
-    """
+    """The time by which records age: the start's plus what passed since, though a clock be set ahead."""
 
     def __init__(
         self, wall: Callable[[], float] = time.time, steady: Callable[[], float] = time.monotonic

@@ -28,19 +28,13 @@ class Publisher(Protocol):
         """Send messages (topic, partition, key, value); return when the log has them."""
 
     async def take_over(self, topic: str, partition: int) -> None:
-        """Become a writer of a partition's batches without appending anything to it yet.
-
-        From its first batch on no batch of an earlier writer is appended, by whatever process.
-        """
+        """Become a writer of a partition's batches: after its first batch, no earlier writer's is appended."""
 
     def release(self, topic: str, partition: int) -> None:
         """Give up what was taken over; what is under way there ends with `FencedError`."""
 
     async def append_batch(self, topic: str, partition: int, records: Sequence[Record]) -> int:
-        """Append records (key, value) as one batch, whole or not at all; return the first one's offset.
-
-        Raises `FencedError` where the partition was taken over by another writer since.
-        """
+        """Append records, all or none; return the first offset. Raises `FencedError` after a later claim."""
 
     def committer(self, app: faust.App, table: str, topic: str) -> Committer:
         """Make a Faust table, and what commits the groups of the stateful agent whose inbox is ``topic``."""
@@ -89,10 +83,7 @@ class LogReader(Protocol):
         """Return the offset that the next record of each partition will have."""
 
     async def wait(self, positions: Mapping[tuple[str, int], int]) -> Mapping[tuple[str, int], int]:
-        """Return once any of the partitions, all of one topic, has come to an end past its position here.
-
-        Returned are their ends, as far as they are known.
-        """
+        """Return the known ends once any of the partitions, all of one topic, ends past its position here."""
 
 
 class Log(Protocol):

@@ -1,7 +1,4 @@
-"""The operator's connection to Kafka: topics, their configuration, the groups that read them, what they hold.
-
-It is made by kafka-python, within a bound of time, and a failure names the reason.
-"""
+"""The operator's connection to Kafka, by kafka-python: topics, their configuration, groups and records."""
 
 import logging
 import time
@@ -37,10 +34,9 @@ class AdminError(KafkaError):
 
 @contextmanager
 def connecting(settings: Settings) -> Iterator[dict[str, Any]]:
-    """Hand out the arguments of a client that is made within; raises `AdminError` where it can't connect.
+    """Give a client's arguments for the block; raises `AdminError` with its last failed attempt.
 
-    The library logs each attempt and raises a time-out that tells no reason: so its log is heard here, and what
-    the last attempt failed of is in the error.
+    The library logs each attempt, and its time-out has no reason: so its log is read here.
     """
     attempts = _Attempts()
     log = logging.getLogger("kafka")
@@ -105,10 +101,9 @@ class _Names:
 
 
 class Admin:
-    """A connection, made at once, for questions and changes one after the other.
+    """A connection for questions and changes, by the crawl's own names (`streams.settings.Settings.named`).
 
-    Every method raises `AdminError`, and making one `streams.transport.kafka.connection.KafkaError` too. Topics
-    and groups come and go by the crawl's own names (`streams.settings.Settings.named`).
+    Every method raises `AdminError`, and making one `streams.transport.kafka.connection.KafkaError` too.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -232,20 +227,13 @@ class Admin:
 
 
 def kept(settings: Settings, topic: str, partition: int) -> Iterator[Entry]:
-    """Yield the partition's records in their order, up to the last one that is there at the beginning.
-
-    It joins no group and commits nothing. Raises `AdminError` for a broker that can't be asked,
-    lacks the topic or falls silent.
-    """
+    """Yield the partition's records up to the present end, in no group; raises `AdminError`."""
     for _, found in all_kept(settings, {(topic, partition): None}):
         yield from found
 
 
 def all_kept(settings: Settings, ends: Mapping[Place, int | None]) -> Iterator[tuple[Place, list[Entry]]]:
-    """Yield the records of partitions, those of each in their order, up to before an end; None is that of now.
-
-    One connection reads them all, as they come. Raises `AdminError` as `kept` does.
-    """
+    """Yield the records of partitions up to before their ends, None for the present one, as `kept` does."""
     consumer, names = _consumer(settings), _Names(settings)
     broker = ",".join(addresses(settings.broker))
     try:
@@ -259,10 +247,7 @@ def all_kept(settings: Settings, ends: Mapping[Place, int | None]) -> Iterator[t
 
 
 def arriving(settings: Settings, offsets: Mapping[Place, int]) -> Iterator[dict[Place, list[Entry]]]:
-    """Yield partitions' records from ``offsets`` on, and those that come, without end; 0 is the beginning.
-
-    Raises `AdminError` as `kept` does, but for silence.
-    """
+    """Yield partitions' records from ``offsets`` on, 0 the beginning, without end; raises `AdminError`."""
     consumer, names = _consumer(settings), _Names(settings)
     try:
         consumer.assign([names.asked(place) for place in offsets])

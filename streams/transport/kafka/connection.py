@@ -1,7 +1,7 @@
-"""Connecting to brokers: what the settings tell aiokafka, Faust and kafka-python, and asking until one answers.
+"""Connecting to brokers: the arguments of aiokafka, Faust and kafka-python, and requests until one answers.
 
-A broker that is down, or a partition that changes its leader, passes: what is asked of them is asked again. All
-that waits for brokers in a process waits here, so that their loss is known once, and said once.
+A broker that is down, or a partition that changes its leader, passes: the request is repeated. All waits of a
+process for brokers are here, so that their loss is known and logged once.
 """
 
 import asyncio
@@ -62,14 +62,7 @@ def addresses(broker: str) -> list[str]:
 
 def aiokafka_arguments(settings: Settings) -> dict[str, Any]:
     """Return the arguments that every client of aiokafka gets. Raises `KafkaError`."""
-    kafka = settings.kafka
-    return {
-        "bootstrap_servers": addresses(settings.broker),
-        "request_timeout_ms": int(REQUEST_SECONDS * 1000),
-        "security_protocol": kafka.security.upper(),
-        "ssl_context": _ssl_context(kafka),
-        **_sasl(kafka),
-    }
+    return {**kafka_python_arguments(settings), "request_timeout_ms": int(REQUEST_SECONDS * 1000)}
 
 
 def kafka_python_arguments(settings: Settings) -> dict[str, Any]:

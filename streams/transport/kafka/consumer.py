@@ -252,9 +252,9 @@ class Consumer(Offering, driver.Consumer):
                 await self._deliver(message)
 
     async def gone(self, tp: TP, due: int, offset: int) -> bool:
-        """Return whether the broker keeps nothing from ``due`` to ``offset``; if it does, have that read.
+        """Return whether the broker keeps nothing from ``due`` to ``offset``; if it does, that is read.
 
-        False may also say that it was just asked: what the same poll brought is to be passed over.
+        False may also mean that it was just asked: the rest of the same poll is to be passed over.
         """
         if offset <= self._kept.get(tp, 0):
             return True
@@ -285,10 +285,7 @@ class Consumer(Offering, driver.Consumer):
     verify_recovery_event_path = verify_event_path
 
     def in_session(self) -> bool:
-        """Return whether the group has heard of this worker within its session time-out.
-
-        Else others may have its partitions by now. True says that they had not when the answer was worked out.
-        """
+        """Return whether the group heard of this worker in time; else others may have its partitions."""
         alive_at: float = self._thread.alive_at
         session: float = self.app.conf.broker_session_timeout
         return time.monotonic() - alive_at < session

@@ -41,8 +41,7 @@ class ChangelogWriter(Publisher, Protocol):
     async def claim(self, topic: str, partition: int, known: int) -> Sequence[Entry]:
         """Become the one writer of a partition's batches; return the records after offset ``known``.
 
-        At its return no batch of an earlier claimant is appended any more, by whatever process, and what one
-        has appended is among the records.
+        No later batch of an earlier claimant is appended, and its earlier ones are among the records.
         """
 
 
@@ -71,10 +70,7 @@ def check_not_forgetting(store: Store, what: str) -> None:
 
 
 class FourSteps:
-    """Commits the groups of a table by its changelog, from which another worker recovers it.
-
-    ``partition`` gives a partition of the table on this worker's disk.
-    """
+    """Commits a table's groups by its changelog; ``partition`` gives a partition on this worker's disk."""
 
     def __init__(self, publisher: ChangelogWriter, table: str, partition: Callable[[int], Recovered]) -> None:
         self._publisher = publisher
@@ -114,10 +110,7 @@ class FourSteps:
 def four_steps(
     publisher: ChangelogWriter, app: faust.App, table: str, partitions: int, named: Callable[[str], str]
 ) -> FourSteps:
-    """Make the Faust table and its changelog, whose name does not hang on the app's.
-
-    ``named`` is `streams.settings.Settings.named`.
-    """
+    """Make the Faust table and its changelog, of one name for all apps; ``named`` is `Settings.named`."""
     changelog = app.topic(
         named(changelog_of(APP_ID, table)),
         key_type=bytes,

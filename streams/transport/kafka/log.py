@@ -45,10 +45,7 @@ class UnreachableError(KafkaError):
 
 
 async def wait_for_topics(settings: Settings, names: Iterable[str]) -> None:
-    """Return once a broker answers and all of the topics are there; what is waited for goes to the log.
-
-    Raises `KafkaError` where a broker can't be used as the settings say, which waiting would not change.
-    """
+    """Return once a broker answers and all topics exist; raises `KafkaError` for wrong settings."""
     wanted, said, tell = frozenset(map(settings.named, names)), "", 0.0
     while True:
         try:
@@ -161,10 +158,7 @@ class KafkaLog:
 
 @asynccontextmanager
 async def connected(settings: Settings) -> AsyncIterator[KafkaLog]:
-    """Connect to the broker of the settings; waits until it answers and has every topic of a crawl.
-
-    Raises `streams.transport.kafka.connection.KafkaError`.
-    """
+    """Connect once a broker answers and every topic exists; raises `KafkaError`."""
     changelogs = (changelog_of(APP_ID, table) for table in TABLES)
     await wait_for_topics(settings, [*(topic.name for topic in TOPICS), *changelogs])
     async with AsyncExitStack() as resources:
