@@ -63,11 +63,6 @@ class CopyReader:
             del self._answers[request]  # it may do next time
         return found
 
-    @property
-    def process(self) -> int | None:
-        """The identifier of the process, None where there is none."""
-        return None if self._child is None else self._child.pid
-
     def close(self) -> None:
         """End the process and the thread."""
         for future in self._answers.values():

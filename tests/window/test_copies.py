@@ -138,8 +138,8 @@ def answered(reader: CopyReader, copy: CopyRequest) -> Answer:
 
 
 def child_of(reader: CopyReader) -> int:
-    assert reader.process is not None
-    return reader.process
+    assert reader._child is not None
+    return reader._child.pid
 
 
 def test_a_process_that_ends_costs_the_copy_that_it_reads_alone(tmp_path: Path, reader: CopyReader) -> None:

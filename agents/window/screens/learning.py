@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from scentline.agents.operate.inspect.learning import Learning, Speaking
+from scentline.agents.operate.inspect.learning import Learning
 from scentline.agents.window.reading import Reading
 from scentline.models.lessons import lessons
 from scentline.models.verdict import FAILED
@@ -60,9 +60,8 @@ def view(reading: Reading, query: Query) -> object:
 
 def _kinds(rule: str) -> list[str]:
     known = lessons(rule)
-    found = [*_LEARNED] if known.learned else []
-    found += _BY_LINKS if known.links else ()
-    return [*found, *(_BY_USERS if known.users else ())]
+    kinds = ((known.learned, _LEARNED), (known.links, _BY_LINKS), (known.users, _BY_USERS))
+    return [kind for counted, found in kinds if counted for kind in found]
 
 
 def _learned(learning: Learning, name: str, now: float) -> object:
@@ -75,9 +74,8 @@ def _learned(learning: Learning, name: str, now: float) -> object:
 def _speaking(learning: Learning, name: str, kind: str, query: Query) -> object:
     found = learning.speaking(name, kind, against=query.side == "against")
     offset = query.offset if query.offset < len(found) else 0
-    rows = [_shown(each) for each in found[offset : offset + SHOWN]]
+    rows = [
+        msgspec.structs.replace(each, name=printable(each.name, MOST_CHARACTERS))
+        for each in found[offset : offset + SHOWN]
+    ]
     return {"rows": rows, "offset": offset, "shown": len(rows), "total": len(found)}
-
-
-def _shown(found: Speaking) -> Speaking:
-    return msgspec.structs.replace(found, name=printable(found.name, MOST_CHARACTERS))
