@@ -11,7 +11,6 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from random import Random
 from typing import NamedTuple
 
 import numpy as np
@@ -24,15 +23,15 @@ from scentline.models.predicate import parse
 from scentline.models.reuse import Combining, Learned
 from scentline.models.verdict import FAILED
 from scentline.streams.configuration import load
+from scentline_lab.evaluate.command import read_webs
 from scentline_lab.evaluate.crawls import Evaluation
 from scentline_lab.evaluate.results import Results
 from scentline_lab.evaluate.run import prepare
 from scentline_lab.evaluate.tables import area, area_by_request
-from scentline_lab.evaluate.webs import read_webs
 from scentline_lab.simulation.crawler import Task
 from scentline_lab.simulation.learned import Experience, LearnedCrawler
+from scentline_lab.simulation.metrics import paired_bootstrap
 from scentline_lab.simulation.policies import Truth
-from scentline_lab.simulation.significance import paired_bootstrap
 from scentline_lab.simulation.tally import NAME
 
 #: The webs, beside what was tuned on each.
@@ -112,7 +111,7 @@ def main() -> None:
         results = [crawled(evaluation, School(each, failures)) for each in (weights, source.inputs)]
         for name, figure in (("AUC", area), ("AUC by request", area_by_request)):
             one, two = ([each.groups(POLICY, figure)] for each in results)
-            found = paired_bootstrap(one, two, Random(1))
+            found = paired_bootstrap(one, two, 1)
             print(f"{name}: found - start {found.difference:+.3f} ({found.low:+.3f} to {found.high:+.3f})")
 
 

@@ -28,8 +28,8 @@ from scentline.models.frontier.window import FEW
 from scentline.models.predicate import parse
 from scentline.streams.settings import Settings
 from scentline.streams.transport.journal import Journal
+from scentline_lab.evaluate.command import WebSpec, read_webs
 from scentline_lab.evaluate.run import read_seeds
-from scentline_lab.evaluate.webs import WebSpec, read_webs
 from scentline_lab.reading import Web, load_web
 from scentline_lab.simulation.crawler import Task
 from scentline_lab.simulation.learned import LearnedCrawler

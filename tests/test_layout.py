@@ -184,7 +184,7 @@ def test_the_lock_holds_what_the_project_asks_for_names_no_host_and_hashes_every
         (partial(imports_forbidden, package="streams"), "import scentline.agents.cli"),
         (partial(imports_forbidden, package="agents"), "from models.url import host"),
         (partial(imports_forbidden, package="agents"), "from . import cli"),
-        (partial(imports_forbidden, package="agents"), "import scentline_lab.spread"),
+        (partial(imports_forbidden, package="agents"), "import scentline_lab.experiment"),
         *((impure_calls, call) for call in ("open('x')", "random.random()", "datetime.now()", "os.urandom(3)")),
         (impure_calls, "Path('x').read_text()"),
         *((undocumented, source) for source in ("", "import re", "x = 1\n'no docstring'")),

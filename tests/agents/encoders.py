@@ -14,7 +14,7 @@ from safetensors.numpy import save_file
 from scentline.models.learner.semantic import subject
 from scentline.models.semantic.table import SemanticTable
 from scentline_lab.semantic.build import write_table
-from scentline_lab.semantic.encoders import EncoderError, packaged
+from scentline_lab.semantic.encoder import EncoderError, packaged
 from tests.models.encoders import SHAPE, VOCABULARY, tensors
 
 

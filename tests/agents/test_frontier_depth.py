@@ -18,7 +18,7 @@ from scentline.models.url import host, identifier
 from scentline.streams.crawl_settings import FrontierSettings
 from scentline.streams.facts import Browsed, Failed, Judged, Redirected, Seeded, Visited
 from scentline.streams.published import Outcome
-from scentline_lab.depth.breadth import breadth_first
+from scentline_lab.depth.reading import breadth_first
 from tests.agents.scenarios import NO, Frontiers, Scenario, linked
 from tests.cases import each_case
 

@@ -20,7 +20,7 @@ from scentline.models.patterns.ranking import RANKINGS, score
 from scentline.models.predicate import EVERY_PAGE
 from scentline.streams.crawl_settings import FrontierSettings
 from scentline.streams.facts import Visited
-from scentline_lab.patterns.counts import BehaviourCounts
+from scentline_lab.patterns.measures import BehaviourCounts
 from tests.agents.scenarios import NO, YES, Frontiers, linked
 from tests.agents.shards import take_in, write
 from tests.cases import each_case

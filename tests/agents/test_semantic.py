@@ -17,7 +17,7 @@ from scentline.models.learner.semantic import SEMANTIC_INPUTS, inputs_with
 from scentline.models.reuse import unpack
 from scentline.streams.transport.journal import Journal
 from scentline_lab.semantic.build import build
-from scentline_lab.semantic.encoders import EncoderError, read_encoder
+from scentline_lab.semantic.encoder import EncoderError, read_encoder
 from scentline_lab.synthetic.web import SyntheticWeb
 from tests.agents.commands import complaint, last_line, printed, scentline
 from tests.agents.encoders import packaged_model, write_encoder, write_words

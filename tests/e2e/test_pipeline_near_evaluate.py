@@ -19,14 +19,14 @@ from scentline.models.crowd.trace import Trace
 from scentline.models.frontier.window import FEW
 from scentline.models.predicate import parse
 from scentline.streams.settings import Settings
+from scentline_lab.evaluate.command import WebSpec
 from scentline_lab.evaluate.run import read_steps
-from scentline_lab.evaluate.webs import WebSpec
 from scentline_lab.reading import load_web
 from scentline_lab.simulation.baselines.informed import Hindsight
 from scentline_lab.simulation.crawler import Task
 from scentline_lab.simulation.policies import PRINTED, Truth, named
 from scentline_lab.simulation.virtual import Terms, virtual_crawl
-from scentline_lab.synthetic.export import export
+from scentline_lab.synthetic.serve import export
 from scentline_lab.synthetic.web import SyntheticWeb
 from tests.e2e.test_pipeline_equals_reference import crawl, judged_pages
 

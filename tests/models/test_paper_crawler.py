@@ -14,7 +14,7 @@ from scentline.models.interest.ratio import Base, Denominator, Sample, significa
 from scentline.models.page import Link, Page
 from scentline.models.recount import JudgedPage, recount
 from scentline_lab.simulation.crawler import Task
-from scentline_lab.simulation.linked import Weights
+from scentline_lab.simulation.factors import Weights
 from scentline_lab.simulation.paper import PaperCrawler, PaperPolicy
 from scentline_lab.simulation.tally import Tally, significant_logs
 from tests.cases import each_case

@@ -12,7 +12,7 @@ from scentline.models.depth.growth import FOLLOWED, MAX_LEVEL, Growth
 from scentline.models.depth.site import ENOUGH, Advice, by_model, stop, why
 from scentline.models.depth.trail import unbrowsed
 from scentline.models.depth.visits import Visits
-from scentline_lab.depth.breadth import breadth_first, ranks_by_level
+from scentline_lab.depth.reading import breadth_first, ranks_by_level
 from scentline_lab.depth.site import Directories, Site
 from tests.cases import each_case
 

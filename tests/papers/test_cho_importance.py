@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from scentline.models.ordering.estimate import Crawled
 from scentline.models.ordering.rank import Rank, pagerank
 from scentline.models.ordering.similarity import BoundedCounts, Idf, Location, Similarity
+from scentline_lab.order.crawl import AnchorSimilarity, Backlinks, Weighted
 from scentline_lab.order.graph import Graph
-from scentline_lab.order.orderings import AnchorSimilarity, Backlinks, Weighted
 from tests.papers.ranks import dense
 
 NODES = 8

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.models.patterns.mine import Patterns, mine
-from scentline_lab.patterns.counts import BehaviourCounts
+from scentline_lab.patterns.measures import BehaviourCounts
 
 pages = st.sampled_from([f"http://t/{kind}/{number}" for kind in "ab" for number in range(4)])
 records = st.tuples(st.sampled_from(["ann", "bob"]), pages, st.none() | pages)

@@ -17,10 +17,10 @@ from scentline.models.patterns.build import Growth
 from scentline.models.patterns.counts import Behaviour
 from scentline.models.patterns.mine import Patterns, mine
 from scentline.models.patterns.ranking import DISCOVERY, FETCH, Pattern, score
-from scentline_lab.patterns.counts import BehaviourCounts
-from scentline_lab.patterns.orderings import crawled
+from scentline_lab.patterns.measures import BehaviourCounts
 from scentline_lab.patterns.quality import (
     coverage,
+    crawled,
     discovered_visits,
     fetched_visits,
     jensen_shannon,

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.models.patterns.counts import RANKS, Ways, behaviour
-from scentline_lab.patterns.counts import BehaviourCounts
+from scentline_lab.patterns.measures import BehaviourCounts
 
 RECORDS = st.lists(
     st.tuples(st.sampled_from("abcdef"), st.integers(0, 4), st.none() | st.integers(0, 4)), max_size=60

@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 from scentline.models.news.clicks import Criterion, History, Kind, concentration, standing
 from scentline.models.news.outlinks import Hub, Outlinks
 from scentline.models.news.prefixes import DEPTH, NewsPrefix, NewsPrefixes, PrefixTree, news_prefix, nodes
-from scentline_lab.news.clicks import DailyClicks, standings
-from scentline_lab.news.discovery import Cut, NewsDiscovery, best_cut, prefixes
+from scentline_lab.news.clicks import Cut, DailyClicks, NewsDiscovery, best_cut, prefixes, standings
 from tests.cases import each_case
 
 #: Clicks of a news page, in per cent, on the days after its birth.

@@ -1,4 +1,4 @@
-"""Online calibration: what is said of a page comes true as often as it is said."""
+"""Online calibration: the learner's probabilities come true as often as they say."""
 
 import math
 from random import Random
@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.models.learner.calibration import MOST_LOGIT, PRIORS, Calibration, calibrated
-from scentline_lab.simulation.calibration import calibration as measured
+from scentline_lab.simulation.metrics import calibration as measured
 from tests.cases import each_case
 
 LABELS = st.lists(
@@ -23,26 +23,17 @@ def test_before_the_first_label_selected_pages_are_believed_and_explored_ones_mu
 
 
 @each_case("chosen", ["selected", "explored"])
-def test_ten_labels_matter_somewhat(chosen: str) -> None:
-    calibration = Calibration()
+def test_ten_labels_matter_somewhat_to_their_own_kind_alone(chosen: str) -> None:
+    calibration, explored = Calibration(), chosen == "explored"
+    before = calibration.shifts
+    for _ in range(10):
+        calibration.learn(0.5, True, "other")
+    assert calibration.shifts == before
     for _ in range(10):
         calibration.learn(0.5, True, chosen)
-    before = calibrated(0.5, PRIORS[chosen][0])
-    after = calibrated(0.5, calibration.shifts[chosen == "explored"])
-    assert before + 0.1 < after < 0.95
-
-
-def test_selected_and_explored_pages_are_learned_apart_and_others_not_at_all() -> None:
-    calibration = Calibration()
-    before = calibration.shifts
-    calibration.learn(0.5, True, "selected")
-    assert calibration.shifts[0] != before[0]
-    assert calibration.shifts[1] == before[1]
-    calibration.learn(0.5, True, "explored")
-    both = calibration.shifts
-    assert both[1] != before[1]
-    calibration.learn(0.5, True, "other")
-    assert calibration.shifts == both
+    assert calibration.shifts[not explored] == before[not explored]
+    after = calibrated(0.5, calibration.shifts[explored])
+    assert calibrated(0.5, PRIORS[chosen][0]) + 0.1 < after < 0.95
 
 
 @each_case("chosen", ["selected", "explored"])
@@ -66,35 +57,23 @@ def test_probabilities_that_come_out_too_high_are_corrected(chosen: str) -> None
     assert after.brier < after.base_brier
 
 
-@given(labels=LABELS)
-def test_it_goes_on_where_its_state_was_written_down(labels: list[tuple[float, bool, str]]) -> None:
+@given(labels=LABELS, said=st.lists(st.floats(0, 1), min_size=2, max_size=2))
+def test_it_goes_on_from_its_state_and_a_probability_stays_one_and_keeps_its_order(
+    labels: list[tuple[float, bool, str]], said: list[float]
+) -> None:
     one, other = Calibration(), Calibration()
     for label in labels:
         one.learn(*label)
         other = Calibration(other.state())
         other.learn(*label)
-    assert other.state() == one.state()
-    assert other.shifts == one.shifts
-    assert len(one.state()) == 96
-
-
-@given(labels=LABELS, said=st.lists(st.floats(0, 1), min_size=2, max_size=2))
-def test_whatever_was_seen_a_probability_stays_one_and_keeps_its_order(
-    labels: list[tuple[float, bool, str]], said: list[float]
-) -> None:
-    calibration = Calibration()
-    for label in labels:
-        calibration.learn(*label)
+    assert (other.state(), other.shifts) == (one.state(), one.shifts)
     low, high = sorted(said)
-    for shift in calibration.shifts:
+    for shift in one.shifts:
         assert 0 < calibrated(low, shift) <= calibrated(high, shift) < 1
 
 
-def test_what_was_certain_is_taken_as_nearly_so() -> None:
+def test_certainty_is_taken_as_nearly_so_and_a_state_of_another_length_refused() -> None:
     assert calibrated(1.0, (0.0, 1.0)) == pytest.approx(1 / (1 + math.exp(-MOST_LOGIT)))
     assert calibrated(0.0, (0.0, 1.0)) == pytest.approx(1 - calibrated(1.0, (0.0, 1.0)))
-
-
-def test_a_state_of_another_length_is_an_error_that_says_so() -> None:
     with pytest.raises(ValueError, match="its state has 8 bytes, expected 96"):
         Calibration(bytes(8))

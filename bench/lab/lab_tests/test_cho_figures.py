@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from scentline.models.ordering.estimate import Crawled, Estimate
 from scentline.models.ordering.rank import Rank
-from scentline_lab.order.crawl import Frontier, Heat, crawl
-from scentline_lab.order.orderings import OCCURRENCES, Backlinks, Mentions, NearHot, is_hot
+from scentline_lab.order.crawl import OCCURRENCES, Backlinks, Frontier, Heat, Mentions, NearHot, crawl, is_hot
 from tests.papers.ranks import dense
 
 WORD = "computer"

@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 
 from scentline.models.ordering.estimate import Crawled
 from scentline.models.ordering.rank import Rank
-from scentline_lab.order.crawl import Buffer, limited_buffers
+from scentline_lab.order.crawl import Backlinks, Buffer, limited_buffers
 from scentline_lab.order.graph import Graph, Walk, walk
-from scentline_lab.order.orderings import Backlinks
-from scentline_lab.order.performance import (
+from scentline_lab.order.results import (
     crawl_and_stop,
     crawl_and_stop_with_threshold,
     ideal_limited_buffer,

@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 
 from scentline_lab.depth.command import Output
-from scentline_lab.depth.linkgraph import GraphError, read_graph
 from scentline_lab.depth.reading import MOST_SITES, Copies, Sites, home
+from scentline_lab.reading import GraphError, read_graph
 from tests.agents.commands import TOLD_TO_END, complaint, environment, last_line, printed
 from tests.agents.test_archive import page, write
+from tests.cases import each_case
 from tests.patience import PATIENCE
 from tests.shared import shared
 
@@ -95,37 +96,30 @@ def test_the_tables_have_levels_and_moves(done: Path) -> None:
     assert [(row["next"], row["jump"]) for row in moves] == [("0.5", "0.5"), ("0.5", "0.5"), ("0.0", "1.0")]
     (site,) = rows(done / "depths" / "sites.csv")
     assert site["depth"] == "2"
-
-
-def test_there_is_a_picture_of_the_site(done: Path) -> None:
     assert (done / "depths" / "sites" / "example.org.png").read_bytes().startswith(PNG)
-
-
-def test_what_is_printed_names_the_depth_and_no_user(done: Path) -> None:
     out = (done / "out.txt").read_text()
     assert "example.org\t2\t100% of 210 page views in 120 sessions" in out
     written = [path.read_text() for path in (done / "depths").glob("*.csv")]
-    assert all("10.0." not in text and "Firefox" not in text for text in [out, *written])
+    assert all("10.0." not in text and "Firefox" not in text for text in [out, *written]), "no user is named"
+    less = printed(done, "depth", "access.log", "--site", "www.example.org", "--share", "0.8", "--json")
+    assert last_line(less)["sites"][0]["depth"] == 1
 
 
-def test_a_share_less_deep(done: Path) -> None:
-    out = printed(done, "depth", "access.log", "--site", "www.example.org", "--share", "0.8", "--json")
-    assert last_line(out)["sites"][0]["depth"] == 1
-
-
-def test_another_agent_is_another_visitor(tmp_path: Path) -> None:
-    lines = [line(1, 0, "/"), line(1, 5, "/a", f"{SITE}/", agent="Opera/9.80"), line(1, 9, "/b", f"{SITE}/")]
-    (tmp_path / "access.log").write_text("\n".join(lines))
-    (site,) = last_line(printed(tmp_path, "depth", "access.log", "--site", "example.org", "--json"))["sites"]
-    # The second agent's start page was in its cache, and is put back.
-    assert (site["sessions"], site["views"], site["views_put_back"]) == (2, 4, 1)
-
-
-def test_an_application_that_refers_to_a_page_is_elsewhere(tmp_path: Path) -> None:
-    lines = [line(1, 0, "/"), line(1, 5, "/a", f"{SITE}/"), line(1, 9, "/b", f"{SITE}/wp-admin/edit.php")]
-    (tmp_path / "access.log").write_text("\n".join(lines))
-    (site,) = last_line(printed(tmp_path, "depth", "access.log", "--site", "example.org", "--json"))["sites"]
-    assert (site["sessions"], site["views"]) == (2, 3)
+@each_case(
+    ("agent", "referrer", "expected"),
+    [
+        # The second agent's start page was in its cache, and is put back.
+        ("Opera/9.80", f"{SITE}/", (2, 4, 1)),
+        (BROWSER, f"{SITE}/wp-admin/edit.php", (2, 3, 0)),
+    ],
+)
+def test_another_agent_is_another_visitor_and_an_application_that_refers_is_elsewhere(
+    done: Path, agent: str, referrer: str, expected: tuple[int, int, int]
+) -> None:
+    lines = [line(1, 0, "/"), line(1, 5, "/a", f"{SITE}/", agent=agent), line(1, 9, "/b", referrer)]
+    (done / "two.log").write_text("\n".join(lines))
+    (site,) = last_line(printed(done, "depth", "two.log", "--site", "example.org", "--json"))["sites"]
+    assert (site["sessions"], site["views"], site["views_put_back"]) == expected
 
 
 def test_the_sites_of_a_log_are_told_apart(tmp_path: Path) -> None:
@@ -157,18 +151,8 @@ def test_an_archive_gives_a_depth_without_a_log_and_names_copies(tmp_path: Path)
     clicks = [("/", "-"), ("/a", f"{SITE}/"), ("/b", f"{SITE}/a"), ("/copy", f"{SITE}/b")]
     lines = [line(1, 10 * number, path, referrer) for number, (path, referrer) in enumerate(clicks)]
     (tmp_path / "access.log").write_text("\n".join(lines))
-    out = printed(
-        tmp_path,
-        "depth",
-        "access.log",
-        "--archive",
-        "web.warc.gz",
-        "--site",
-        "example.org",
-        "--out",
-        "o",
-        "--json",
-    )
+    given = "--archive", "web.warc.gz", "--site", "example.org", "--out", "o", "--json"
+    out = printed(tmp_path, "depth", "access.log", *given)
     (site,) = last_line(out)["sites"]
     # Of the start page's links /copy has the text of /a and /gone is no page: one of three leads on.
     assert (site["pages"], site["links"], site["links_to_new"]) == (3, 6, 2)
@@ -198,21 +182,15 @@ def test_a_graph_with_urls_has_sites_and_one_without_is_one(tmp_path: Path) -> N
     assert (tmp_path / "o" / "sites" / "numbers.png").read_bytes().startswith(PNG)
 
 
-@pytest.mark.parametrize(
-    "text", ["", "a b\n", "1\n", "-1 2\n", "1 99999999999\n", "2 1 1\n1 http://a.example/\n"]
-)
+@each_case("text", ["", "a b\n", "1\n", "-1 2\n", "1 99999999999\n", "2 1 1\n1 http://a.example/\n"])
 def test_what_is_no_graph_is_refused(tmp_path: Path, text: str) -> None:
     path = tmp_path / "graph.tsv"
     path.write_text(text)
     with pytest.raises(GraphError, match=r"graph\.tsv: expected lines of two numbers, source and target"):
         read_graph(path)
-
-
-def test_a_graph_cut_short_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "graph.tsv.gz"
-    path.write_bytes(gzip.compress(b"1 2\n" * 1000)[:-10])
+    (tmp_path / "short.tsv.gz").write_bytes(gzip.compress(b"1 2\n" * 1000)[:-10])
     with pytest.raises(GraphError, match="expected lines of two numbers"):
-        read_graph(path)
+        read_graph(tmp_path / "short.tsv.gz")
 
 
 OCCUPIED = "--out full: holds files that `scentline depth` did not make; expected a new or empty directory"
@@ -225,38 +203,13 @@ IN_VAIN = [
 ]
 
 
-@pytest.mark.parametrize(("arguments", "message"), IN_VAIN)
+@each_case(("arguments", "message"), IN_VAIN)
 def test_what_is_asked_for_in_vain_is_said(tmp_path: Path, arguments: list[str], message: str) -> None:
     (tmp_path / "a.log").write_text(line(1, 0, "/"))
-    (tmp_path / "full").mkdir()
+    (tmp_path / "full").mkdir(exist_ok=True)
     (tmp_path / "full" / "mine.txt").touch()
     assert complaint(tmp_path, "depth", *arguments) == message
     assert (tmp_path / "full" / "mine.txt").exists()
-
-
-def test_a_log_of_paths_without_a_site_says_so(tmp_path: Path) -> None:
-    (tmp_path / "a.log").write_text(line(1, 0, "/"))
-    out = printed(tmp_path, "depth", "a.log")
-    assert "1 lines read; skipped: site 1" in out
-
-
-def test_another_run_replaces_its_own_files_only(tmp_path: Path) -> None:
-    output = Output(tmp_path / "out")
-    output.prepare()
-    output.picture("example.org").touch()
-    output.table("sites").touch()
-    (output.directory / "notes.txt").touch()
-    output.prepare()
-    names = sorted(path.name for path in output.directory.iterdir())
-    assert names == [".scentline-depth", "notes.txt", "sites"]
-    assert not output.picture("example.org").exists()
-
-
-def test_a_picture_has_a_name_that_file_systems_take() -> None:
-    output = Output(Path("out"))
-    assert output.picture("example.org:8080").name == "example.org-8080.png"
-    assert output.picture("../[::1]").parent == output.directory / "sites"
-    assert len(output.picture("a" * 253).name) < 255
 
 
 @TOLD_TO_END
@@ -278,15 +231,6 @@ def test_an_interrupt_keeps_what_was_read(tmp_path: Path, program: tuple[str, ..
     assert int(site["views"]) > 100
 
 
-def test_sites_beyond_the_bound_are_counted() -> None:
-    sites = Sites()
-    for number in range(MOST_SITES + 5):
-        sites.site(f"{number}.example")
-    assert len(sites.known) == MOST_SITES
-    assert sites.passed == {"site beyond the first 10,000": 5}
-    assert sites.site("0.example") is sites.known["0.example"]
-
-
 def test_short_texts_are_no_copies() -> None:
     originals: dict[str, str] = {}
     copies = Copies(0.9, 50, originals)
@@ -298,16 +242,37 @@ def test_short_texts_are_no_copies() -> None:
     assert originals == {"d": "c"}
 
 
-def test_without_a_root_a_crawl_starts_from_the_page_with_most_links() -> None:
+def test_sites_are_bounded_and_begin_at_their_root_or_the_page_with_most_links() -> None:
+    sites = Sites()
+    for number in range(MOST_SITES + 5):
+        sites.site(f"{number}.example")
+    assert len(sites.known) == MOST_SITES
+    assert sites.passed == {"site beyond the first 10,000": 5}
+    assert sites.site("0.example") is sites.known["0.example"]
     assert home("example.org", {"example.org/a": [], "example.org/b": ["example.org/a"]}) == "example.org/b"
 
 
-def test_two_real_logs_stay_within_the_papers_depths() -> None:
+def test_a_real_log_stays_within_the_papers_depths() -> None:
     # "No more than 3 to 5 clicks" for nine tenths of what people visit: here it is one.
-    for name, site in (("semicomplete", "semicomplete.com"), ("sundog", "sundog-soft.com")):
-        path = shared(f"logs/{name}.log.gz")
-        out = printed(path.parent, "depth", path.name, "--site", site, "--json")
-        (found,) = last_line(out)["sites"]
-        assert found["source"] == "views"
-        assert found["depth"] == 1
-        assert found["error_B"] < 0.1
+    path = shared("logs/sundog.log.gz")
+    (found,) = last_line(printed(path.parent, "depth", path.name, "--site", "sundog-soft.com", "--json"))[
+        "sites"
+    ]
+    assert (found["source"], found["depth"]) == ("views", 1)
+    assert found["error_B"] < 0.1
+
+
+def test_another_run_replaces_its_own_files_only_and_pictures_have_names_for_file_systems(
+    tmp_path: Path,
+) -> None:
+    output = Output(tmp_path / "out")
+    output.prepare()
+    for path in (output.picture("example.org"), output.table("sites"), output.directory / "notes.txt"):
+        path.touch()
+    output.prepare()
+    names = sorted(path.name for path in output.directory.iterdir())
+    assert names == [".scentline-depth", "notes.txt", "sites"]
+    assert list((output.directory / "sites").iterdir()) == []
+    assert output.picture("example.org:8080").name == "example.org-8080.png"
+    assert output.picture("../[::1]").parent == output.directory / "sites"
+    assert len(output.picture("a" * 253).name) < 255

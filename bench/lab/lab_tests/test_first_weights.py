@@ -5,7 +5,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from bench.first_weights import School, apart, table
+from bench.first_weights import School, apart
 from scentline.models.crowd.trace import Trace
 from scentline.models.learner.inputs import INPUTS, Input
 from scentline.models.page import Link, Page
@@ -53,6 +53,7 @@ def test_what_they_learned_is_their_mean_and_how_far_they_differ() -> None:
     named = {entry.name: entry for entry in found}
     assert named["anchor words as anchors"].weight > 0
     assert named["users"].weight == 0
+    assert apart(Input("siblings", 0.2, 0.25), Input("siblings", -0.3, 0.1)) == pytest.approx(-2)
 
 
 def test_weights_of_failures_come_from_dead_links_and_those_of_hits_do_not() -> None:
@@ -66,14 +67,3 @@ def test_weights_of_failures_come_from_dead_links_and_those_of_hits_do_not() -> 
             bias[failures, len(pages)] = school.learned(FLAT)[-1].weight
     assert bias[True, len(dead)] > bias[True, len(PAGES)] + 0.1
     assert bias[False, len(dead)] == pytest.approx(bias[False, len(PAGES)], abs=0.1)
-
-
-def test_the_table_tells_how_far_each_is_from_its_start() -> None:
-    start, found = Input("siblings", 0.2, 0.25), Input("siblings", -0.3, 0.1)
-    assert apart(start, found) == pytest.approx(-2)
-    lines = table([Input("bias", -1.0, 2.0), start], [Input("bias", -2.0, 1.0), found])
-    assert [line.split() for line in lines[1:3]] == [
-        ["bias", "-1.00", "2.00", "-2.00", "1.00", "-0.5"],
-        ["siblings", "+0.20", "0.25", "-0.30", "0.10", "-2.0"],
-    ]
-    assert lines[3] == "furthest apart: siblings, by 2.0 of the deviations at the start"

@@ -30,6 +30,11 @@ def test_it_takes_the_hits_that_words_of_links_tell_from_the_first_choice_on() -
     crawler = Informed(Hindsight(pages).expected(HITS))
     asked = virtual_crawl(pages, HITS, ["http://a.test/hub"], crawler, Terms(61))
     assert [request.hit for request in asked] == [False] + 15 * [True] + 45 * [False]
+    dead = [Link(f"http://a.test/old/{number}", ("ski", "gone"), position=100 + number) for number in range(30)]
+    hub = pages["http://a.test/hub"]
+    pages[hub.url] = Page(hub.url, links=(*hub.links, *dead))
+    expected = Hindsight(pages).expected(HITS)
+    assert max(expected[link.url] for link in dead) < min(expected[url] for url in HITS), "a word of dead links"
 
 
 def test_no_label_teaches_of_itself_or_its_fold() -> None:
@@ -44,27 +49,14 @@ def test_no_label_teaches_of_itself_or_its_fold() -> None:
         assert all(after[url] != before[url] for url in before.keys() - here)
 
 
-def test_a_word_that_tells_dead_links_lowers_what_is_expected_of_them() -> None:
-    pages = site(URLS, HITS)
-    dead = [Link(f"http://a.test/old/{number}", ("ski", "gone"), position=100 + number) for number in range(30)]
-    hub = pages["http://a.test/hub"]
-    pages[hub.url] = Page(hub.url, links=(*hub.links, *dead))
-    expected = Hindsight(pages).expected(HITS)
-    assert max(expected[link.url] for link in dead) < min(expected[url] for url in HITS)
-
-
 def test_where_all_labels_are_alike_they_are_the_probability() -> None:
     texts = csr_array(np.eye(3))
     folds, taught = np.array([0, 1, 2]), np.ones(3, np.bool_)
     assert cross_fitted(texts, np.zeros(3, np.bool_), taught, folds).tolist() == [0, 0, 0]
     assert cross_fitted(texts, taught, taught, folds).tolist() == [1, 1, 1]
-
-
-def test_what_is_not_taught_is_told_by_the_rest() -> None:
-    # Rows 0 to 3 have the word and are hits in turn; row 4 is of the same fold as none of them and not taught.
-    texts = csr_array(np.ones((5, 1)))
+    # Rows 0 to 3 have a word and are hits in turn; row 4, of a fold of its own, is not taught.
     labels = np.array([True, False, True, False, True])
-    chances = cross_fitted(texts, labels, np.arange(5) < 4, np.array([0, 0, 1, 1, 2]))
+    chances = cross_fitted(csr_array(np.ones((5, 1))), labels, np.arange(5) < 4, np.array([0, 0, 1, 1, 2]))
     assert chances[4] == pytest.approx(0.5, abs=1e-6)
 
 

@@ -13,7 +13,8 @@ from scentline.models.accesslog.entry import Entry
 from scentline.models.news.clicks import day_of
 from scentline.streams.crawl_settings import NewsSettings
 from scentline_lab.news.command import PICTURES, TABLES, short
-from tests.agents.commands import TOLD_TO_END, complaint, last_line, printed, running, scentline
+from tests.agents.commands import TOLD_TO_END, last_line, printed, running, scentline
+from tests.cases import each_case
 from tests.patience import PATIENCE
 from tests.shared import shared
 from tests.webs.news import DECAY, START, NewsWeb
@@ -62,33 +63,12 @@ def measure(found: Any, method: str, truth: str, pages: str) -> Any:
     return one
 
 
-def test_a_seed_gives_the_same_log_and_another_seed_another() -> None:
-    first, again, other = (NewsWeb(seed, 1, 4) for seed in (1, 1, 2))
-    assert list(first.access_log()) == list(again.access_log())
-    assert list(first.labels()) == list(again.labels())
-    assert list(first.access_log()) != list(other.access_log())
-
-
 def test_news_lose_their_readers_as_real_news_do(web: NewsWeb, entries: list[Entry]) -> None:
     born = {page.url: page.born for page in web.pages if page.news and len(page.clicks) == len(DECAY)}
     clicks = {(entry.url, entry.client, day_of(entry.time - START)) for entry in entries if entry.url in born}
     ages = Counter(day - born[url] for url, _, day in clicks if born[url] < DAYS - len(DECAY))
     shares = [100 * ages[age] / ages.total() for age in range(len(DECAY))]
     assert shares == pytest.approx([share / sum(DECAY) * 100 for share in DECAY], abs=1.5)
-
-
-def test_lasting_pages_keep_their_readers(web: NewsWeb, entries: list[Entry]) -> None:
-    old = {page.url for page in web.pages if not page.news and not page.born and "guide/" in page.url}
-    days = Counter(day_of(entry.time - START) for entry in entries if entry.url in old)
-    weeks = [sum(days[day] for day in range(start, start + 7)) for start in range(7, 28, 7)]
-    assert max(weeks) < 1.3 * min(weeks)
-
-
-def test_the_log_is_in_order_and_has_reloads(entries: list[Entry]) -> None:
-    assert [entry.time for entry in entries] == sorted(entry.time for entry in entries)
-    again = Counter((entry.url, entry.client, day_of(entry.time)) for entry in entries)
-    assert max(again.values()) > 300
-    assert sum(times > 1 for times in again.values()) > 0.05 * len(again)
 
 
 def test_news_are_told_from_others(found: Any) -> None:
@@ -124,6 +104,8 @@ def test_the_tables_say_what_the_json_says(files: Path, found: Any) -> None:
     }  # fmt: skip
     kinds = Counter(row["kind"] for row in rows(out / "pages.csv"))
     assert kinds == found["pages"]
+    for name in PICTURES:
+        assert (out / f"{name}.png").read_bytes().startswith(b"\x89PNG")
     assert [row["prefix"] for row in rows(out / "prefixes.csv")] == [
         each["prefix"] for each in found["prefixes"]
     ]
@@ -142,22 +124,12 @@ def test_the_pages_table_has_each_page_with_its_clicks_and_label(
         visitors[entry.url].add((entry.client, day_of(entry.time)))
     labels = dict(web.labels())
     table = rows(files / "out" / "pages.csv")
+    text = "".join(path.read_text() for path in (files / "out").glob("*.csv"))
+    assert not [client for client in {entry.client for entry in entries} if client in text], "no user is named"
     assert found["views"] == len(entries)
     assert {row["url"]: (int(row["clicks"]), row["label"]) for row in table} == {
         url: (len(who), labels[url]) for url, who in visitors.items()
     }
-
-
-def test_no_user_is_named_in_any_file(files: Path, found: Any, entries: list[Entry]) -> None:
-    assert found
-    text = "".join(path.read_text() for path in (files / "out").glob("*.csv"))
-    assert not [client for client in {entry.client for entry in entries} if client in text]
-
-
-def test_pictures_are_pictures(files: Path, found: Any) -> None:
-    assert found
-    for name in PICTURES:
-        assert (files / "out" / f"{name}.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_a_log_in_two_files_is_one_log(files: Path, found: Any) -> None:
@@ -165,19 +137,15 @@ def test_a_log_in_two_files_is_one_log(files: Path, found: Any) -> None:
     assert last_line(two) == found
 
 
-def test_logs_in_the_wrong_order_are_told_of(files: Path) -> None:
-    out = printed(files, "news", "second.log", "first.log")
+def test_logs_in_the_wrong_order_and_lines_of_the_future_are_counted_and_left_out(files: Path) -> None:
+    lines = (files / "second.log").read_text()
+    last = lines.splitlines()[-1]
+    (files / "wild.log").write_text(lines + last.replace("/2024:", "/2999:") + "\n")
+    out = printed(files, "news", "wild.log", "first.log")
     (line,) = (line for line in out.splitlines() if "too late" in line)
     assert int(line.split()[0].replace(",", "")) > 1_000
-
-
-def test_lines_of_the_future_do_not_empty_the_window(files: Path, tmp_path: Path) -> None:
-    lines = (files / "all.log").read_text()
-    last = lines.splitlines()[-1]
-    (tmp_path / "wild.log").write_text(lines + last.replace("/2024:", "/2999:") + "\n")
-    out = printed(tmp_path, "news", "wild.log")
     assert "1 page views are in the future or before 1970" in out
-    assert "2024-01-08 to 2024-02-16" in out
+    assert "to 2024-02-16" in out, "the window is not moved on"
 
 
 def test_options_and_settings_change_what_is_found(files: Path, found: Any) -> None:
@@ -219,12 +187,10 @@ def test_a_log_too_short_for_news_says_which_option_would_do(files: Path, tmp_pa
     assert run.returncode == 0
     assert "in 4 days no page can be more concentrated than 1.33: with --first-days 2" in run.stderr
     assert {row["kind"] for row in rows(tmp_path / "out" / "pages.csv")} == {"young", "rare"}
-
-
-def test_two_days_are_too_few_for_a_threshold_of_two() -> None:
-    settings = NewsSettings(threshold=2.0)
-    assert short(2, settings) == "in 2 days no page can be more concentrated than 0.67: the log is too short"
-    assert short(7, settings) is None
+    assert short(2, NewsSettings(threshold=2.0)) == (
+        "in 2 days no page can be more concentrated than 0.67: the log is too short"
+    )
+    assert short(7, NewsSettings(threshold=2.0)) is None
 
 
 def test_a_log_without_page_views_is_an_error_that_says_what_to_set(tmp_path: Path) -> None:
@@ -238,38 +204,28 @@ def test_a_log_without_page_views_is_an_error_that_says_what_to_set(tmp_path: Pa
     )
 
 
-def test_what_is_missing_is_told_before_a_log_is_read_or_a_file_replaced(files: Path, tmp_path: Path) -> None:
-    said = complaint(tmp_path, "news", str(files / "first.log"), "missing.log", "--out", "out")
-    assert said == "log missing.log can't be opened: No such file or directory"
-    said = complaint(tmp_path, "news", str(files / "first.log"), "--labels", "missing.tsv", "--out", "out")
-    assert said.startswith("labels missing.tsv: expected a readable TSV file")
-    assert not (tmp_path / "out").exists()
-
-
-def test_labels_of_other_pages_are_an_error(files: Path, tmp_path: Path) -> None:
-    (tmp_path / "labels.tsv").write_text("http://elsewhere.example/\tnews\n")
-    run = scentline(tmp_path, "news", str(files / "first.log"), "--labels", "labels.tsv")
-    assert run.returncode == 2
-    assert "labels: none of the 1 labelled pages is in the log" in run.stderr
-
-
-def test_files_of_others_are_not_replaced(files: Path, tmp_path: Path) -> None:
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "letter.txt").write_text("dear")
-    said = complaint(tmp_path, "news", str(files / "first.log"), "--out", "mine")
-    assert said.startswith("--out mine: holds files that `scentline news` did not make")
-    assert [path.name for path in (tmp_path / "mine").iterdir()] == ["letter.txt"]
-    (tmp_path / "file").write_text("")
-    assert "expected a directory" in complaint(tmp_path, "news", str(files / "first.log"), "--out", "file")
-
-
-@pytest.mark.parametrize(
-    ("log", "site", "days"),
-    [("semicomplete", "semicomplete.com", 4), ("sundog", "sundog-soft.com", 6)],
+@each_case(
+    ("arguments", "said"),
+    [
+        (["missing.log"], "log missing.log can't be opened"),
+        (["first.log", "--labels", "missing.tsv"], "labels missing.tsv: expected a readable TSV file"),
+        (["first.log", "--labels", "other.tsv"], "labels: none of the 1 labelled pages is in the log"),
+    ],
 )
-def test_a_real_log_of_a_few_days_is_read_whole(tmp_path: Path, log: str, site: str, days: int) -> None:
-    path = shared(f"logs/{log}.log.gz")
-    found = last_line(printed(tmp_path, "news", str(path), "--site", site, "--first-days", "1", "--json"))
+def test_what_is_missing_is_an_error_before_a_file_is_replaced(
+    files: Path, arguments: list[str], said: str
+) -> None:
+    (files / "other.tsv").write_text("http://elsewhere.example/\tnews\n")
+    run = scentline(files, "news", *arguments, "--out", "new")
+    assert (run.returncode, run.stdout) == (2, "")
+    assert said in run.stderr.splitlines()[-1]
+    assert [path.name for path in (files / "new").glob("*.csv")] == []
+
+
+def test_a_real_log_of_a_few_days_is_read_whole(tmp_path: Path) -> None:
+    path = shared("logs/sundog.log.gz")
+    arguments = ("--site", "sundog-soft.com", "--first-days", "1", "--json")
+    found = last_line(printed(tmp_path, "news", str(path), *arguments))
     first, last = (int(day[-2:]) for day in found["days"])
-    assert (last - first) % 30 + 1 == days
+    assert (last - first) % 30 + 1 == 6
     assert 0 < found["pages"]["news"] < found["pages"]["other"]

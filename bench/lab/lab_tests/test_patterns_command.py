@@ -2,6 +2,7 @@
 
 import csv
 import gzip
+from contextlib import chdir
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from io import StringIO
@@ -22,18 +23,10 @@ from scentline.streams.configuration import ConfigurationError
 from scentline.streams.facts import Access
 from scentline.streams.settings import Settings
 from scentline_lab.patterns.command import Options, run
-from scentline_lab.patterns.measures import (
-    PERIODS,
-    Record,
-    Site,
-    read_layouts,
-    records,
-    reliability,
-    split,
-)
+from scentline_lab.patterns.measures import PERIODS, Record, Site, read_layouts, reliability, split
 from scentline_lab.patterns.pictures import ROWS, draw_tree
 from scentline_lab.patterns.quality import layout_similarity
-from tests.agents.commands import TOLD_TO_END, complaint, last_line, printed, running, wait_until
+from tests.agents.commands import TOLD_TO_END, last_line, printed, running, wait_until
 from tests.agents.test_archive import write
 from tests.cases import each_case
 from tests.papers.test_liu_ranking import TOPICS, forum
@@ -135,36 +128,29 @@ def test_without_a_mirror_what_needs_links_is_left_out_and_said(files: Path, tmp
         ({"log": "missing.log"}, LogFileError, "can't be opened"),
         ({"log": "-"}, ConfigurationError, "can't be read twice"),
         ({"archives": (Path("missing.warc"),)}, ConfigurationError, "there is no such file"),
+        ({"log": "one.log", "site": "else.test"}, ConfigurationError, "none of its .* pages is of else.test"),
     ],
 )
 def test_what_cannot_be_done_is_said(
     files: Path, change: dict[str, Any], error: type[Exception], expected: str
 ) -> None:
-    options = Options(str(files / "forum.log.gz"), "forum.test", (), THRESHOLD, None)
-    with pytest.raises(error, match=expected):
-        run(Settings(), replace(options, **change))
+    (files / "one.log").write_text(line("10.0.0.1", "/only"))
+    options = Options("forum.log.gz", "forum.test", (Path("pages.warc.gz"),), THRESHOLD, None)
+    with pytest.raises(error, match=expected), chdir(files):
+        run(Settings(), replace(options, **change), Lines(StringIO()))
 
 
-def test_a_mirror_of_another_site_is_refused(files: Path) -> None:
-    log = files / "elsewhere.log"
-    log.write_text(line("10.0.0.1", "/"))
-    options = Options(str(log), "elsewhere.test", (files / "pages.warc.gz",), THRESHOLD, None)
-    with pytest.raises(ConfigurationError, match=r"none of its \d+ pages is of elsewhere.test"):
-        run(Settings(), options)
-
-
-def test_a_log_of_one_access_is_enough(files: Path, tmp_path: Path) -> None:
-    log = tmp_path / "one.log"
+def test_a_log_of_one_access_is_enough_and_replaces_an_earlier_runs_files(tmp_path: Path) -> None:
+    log, out = tmp_path / "one.log", tmp_path / "out"
     log.write_text(line("10.0.0.1", "/only"))
-    found = run(Settings(), Options(str(log), "forum.test", (), THRESHOLD, tmp_path / "out"))
-    assert found.patterns is not None
-    assert [pattern.name for pattern in found.patterns.chosen] == ["http://forum.test/only"]
-    assert (tmp_path / "out" / "coverage.png").exists()
-
-
-def test_a_directory_of_somebody_elses_is_left_alone(files: Path) -> None:
-    said = complaint(files, "patterns", "forum.log.gz", "--site", "forum.test", "--out", ".")
-    assert "holds files that `scentline patterns` did not make" in said
+    options = Options(str(log), "forum.test", (), THRESHOLD, out)
+    for _ in range(2):
+        found = run(Settings(), options, Lines(StringIO()))
+        assert found.patterns is not None
+        assert [pattern.name for pattern in found.patterns.chosen] == ["http://forum.test/only"]
+        assert (out / "coverage.png").exists()
+        assert not (out / "discovery.png").exists()
+        (out / "discovery.png").write_text("of a run with a mirror")
 
 
 @TOLD_TO_END
@@ -172,32 +158,13 @@ def test_an_interrupted_run_leaves_what_it_found(
     files: Path, tmp_path: Path, program: tuple[str, ...], number: int
 ) -> None:
     out = tmp_path / "out"
-    with running(
-        files,
-        "patterns",
-        "forum.log.gz",
-        "--site",
-        "forum.test",
-        "--archive",
-        "pages.warc.gz",
-        "--out",
-        str(out),
-        program=program,
-    ) as process:
+    given = "--site", "forum.test", "--archive", "pages.warc.gz", "--out", str(out)
+    with running(files, "patterns", "forum.log.gz", *given, program=program) as process:
         wait_until((out / "coverage.png").exists, process)
         process.send_signal(number)
         assert process.wait(PATIENCE) == 130
     assert rows(out / "patterns.csv")
     assert rows(out / "coverage.csv")
-
-
-def test_a_second_run_replaces_the_first_ones_files(files: Path, tmp_path: Path) -> None:
-    options = Options(str(files / "forum.log.gz"), "forum.test", (), THRESHOLD, tmp_path / "out")
-    run(Settings(), options)
-    (tmp_path / "out" / "discovery.png").write_text("of a run with a mirror")
-    run(Settings(), options)
-    assert not (tmp_path / "out" / "discovery.png").exists()
-    assert rows(tmp_path / "out" / "patterns.csv")
 
 
 def test_a_site_is_a_host_and_those_beneath_it() -> None:
@@ -284,18 +251,9 @@ def test_of_a_large_tree_the_most_visited_part_is_drawn(tmp_path: Path) -> None:
 
 def test_real_logs_have_patterns_that_hold() -> None:
     log = shared("logs/sundog.log.gz")
-    found = run(Settings(), Options(str(log), "sundog-soft.com", (), THRESHOLD, None))
+    found = run(Settings(), Options(str(log), "sundog-soft.com", (), THRESHOLD, None), Lines(StringIO()))
     assert found.patterns is not None
     assert found.reliability is not None
     for coverages in found.reliability.coverages:
         assert coverages["transit"].visits >= coverages["syntax"].visits > coverages["URLs"].visits
         assert coverages["transit"].visits > 0.95
-
-
-def test_records_come_in_the_order_of_the_lines(files: Path) -> None:
-    settings = Settings().observe
-    site = Site("forum.test", None)
-    found = list(records(str(files / "forum.log.gz"), settings, site, "read", Lines(StringIO())))
-    assert len(found) == 1200
-    assert [record.time for record in found] == sorted(record.time for record in found)
-    assert found[1].referrer == HOME

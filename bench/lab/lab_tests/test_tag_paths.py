@@ -5,7 +5,6 @@ from collections import Counter
 from itertools import pairwise
 from random import Random
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -32,17 +31,12 @@ def test_a_path_joins_the_arm_whose_mean_is_like_enough() -> None:
     # Pairs with both ends: " div", "div ul", "ul a", "a ". One of three in common is .29, two of four .5.
     arms = Arms(like=0.5)
     assert [arms.of(path) for path in ("div ul a", "p a", "div ol a", "div ul a", "")] == [0, 1, 0, 0, 2]
-    assert Arms(like=0.75).of("anything") == 0
-
-
-def test_an_arms_mean_moves_with_its_paths() -> None:
-    # "b b b" is .71 like "a b b b", and .53 like "a b". With three like the first in the arm it comes nearer.
-    def joins(before: list[str]) -> bool:
-        arms = Arms(like=0.7)
-        return [arms.of(path) for path in before][-1] == arms.of("b b b c") == 0
-
-    assert not joins(["a b c"])
-    assert joins(["b b c", "b b c"])
+    wide = " ".join(f"tag{number}" for number in range(300))
+    many = Arms(like=0.75)
+    assert [many.of(path) for path in (wide, *(f"x{number}" for number in range(200)), wide)] == [
+        *range(201),
+        0,
+    ]
 
 
 @given(st.lists(st.lists(st.sampled_from(["div", "ul", "li", "p", "a"]), max_size=5), max_size=40))
@@ -86,9 +80,9 @@ def test_each_arm_is_tried_then_the_one_with_the_rewards() -> None:
 def test_the_bound_is_the_mean_reward_and_what_few_choices_leave_open() -> None:
     # Links of paragraphs (p) bring nothing, of lists (u) a hit. With 2 sqrt(2) sqrt(ln t / n): after p and u
     # 2.35 against 3.35; after another u 2.96 against 3.10; then 3.33 against 2.92; then 2.54 against 3.07.
-    web = [hub("s", p_a="klmn", ul_li_a="bcde"), *map(Page, "klmnbcde")]
-    pages = {page.url: page for page in web}
-    asked = virtual_crawl(pages, set("bcde"), ["s"], TagPaths(task(), exploration=2 * math.sqrt(2)), Terms(20))
+    web = {page.url: page for page in [hub("s", p_a="klmn", ul_li_a="bcde"), *map(Page, "klmnbcde")]}
+    crawler = TagPaths(task(), exploration=2 * math.sqrt(2))
+    asked = virtual_crawl(web, set("bcde"), ["s"], crawler, Terms(20))
     assert "".join("p" if request.url in "klmn" else "u" for request in asked[1:7]) == "puuupu"
 
 
@@ -113,10 +107,3 @@ def test_seeds_come_before_arms_and_the_log_last() -> None:
     assert {*asked[:2]} == {*"ab"}
     assert {*asked[2:4]} == {*"cx"}
     assert asked[4:] == "zy"
-
-
-def test_many_arms_and_pairs_have_room() -> None:
-    arms = Arms(like=0.75)
-    wide = " ".join(f"tag{number}" for number in range(300))
-    assert [arms.of(wide), *(arms.of(f"x{number}") for number in range(200)), arms.of(wide)] == [*range(201), 0]
-    assert np.isfinite(arms.of("x7"))

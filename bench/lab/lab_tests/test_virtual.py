@@ -16,6 +16,7 @@ from scentline_lab.simulation.clock import Asked, Clock, slots_used
 from scentline_lab.simulation.crawler import Choice, Ready, Task, anywhere
 from scentline_lab.simulation.policies import Truth, policies
 from scentline_lab.simulation.virtual import Request, Terms, Texts, virtual_crawl
+from tests.cases import each_case
 
 
 class Scripted:
@@ -65,26 +66,33 @@ def test_a_url_without_a_page_is_a_request_that_fails() -> None:
     assert crawler.told == ["seed away", "failed away", "failed gone", "a False"]
 
 
-def test_a_small_budget_ends_within_the_seeds() -> None:
-    crawler = Scripted([])
-    assert len(virtual_crawl(web({"a": "", "b": ""}), (), ["a", "b"], crawler, Terms(1))) == 1
-    assert virtual_crawl(web({"a": ""}), (), ["a"], Scripted([]), Terms(0)) == []
-
-
 def test_a_policy_that_chooses_a_page_twice_is_an_error() -> None:
     with pytest.raises(ValueError, match="chose a again"):
         virtual_crawl(web({"a": ""}), (), [], Scripted([Choice("a"), Choice("a")]), Terms(2))
 
 
-def test_a_seed_that_the_policy_chooses_too_is_asked_once() -> None:
-    asked = virtual_crawl(web({"a": "", "b": ""}), (), ["a"], Scripted([Choice("a"), Choice("b")]), Terms(2))
-    assert [request.url for request in asked] == ["a", "b"]
+A, GONE, B = "http://a.test/1", "http://a.test/gone", "http://b.test/1"
 
 
-def test_a_crawl_ends_when_its_requests_are_spent() -> None:
-    crawler = Scripted([Choice(url) for url in ("gone", "lost", "a", "b")])
-    asked = virtual_crawl(web({"a": "", "b": ""}), (), [], crawler, Terms(2, requests=3))
-    assert [request.url for request in asked] == ["gone", "lost", "a"]
+@each_case(
+    ("choices", "seeds", "terms", "barred", "asked"),
+    [
+        ([], [A, B], Terms(1), (), [A]),
+        ([], [A], Terms(0), (), []),
+        ([A, B], [A], Terms(2), (), [A, B]),
+        ([A, B, "http://a.test/2"], [], Terms(2, window_share=9, window_max=9), (), [A, B]),
+        ([GONE, "http://b.test/gone", A, B], [], Terms(2, requests=3), (), [GONE, "http://b.test/gone", A]),
+        ([GONE, A, "http://a.test/2", B], [], Terms(9, host_budget=1), (), [GONE, A, B]),
+        ([A, B], ["http://a.test/2"], Terms(3), {"http://a.test/2", A}, [B]),
+    ],
+)
+def test_a_crawl_ends_with_its_budgets_and_neither_barred_urls_nor_spent_hosts_cost_anything(
+    choices: list[str], seeds: list[str], terms: Terms, barred: set[str], asked: list[str]
+) -> None:
+    pages = {url: Page(url) for url in (A, "http://a.test/2", B)}
+    crawler = Scripted([Choice(url) for url in choices])
+    found = virtual_crawl(pages, (), seeds, crawler, terms, barred=barred)
+    assert [request.url for request in found] == asked
 
 
 def test_what_is_in_flight_is_chosen_without_the_answers_before() -> None:
@@ -98,28 +106,6 @@ def test_what_is_in_flight_is_chosen_without_the_answers_before() -> None:
     late.judged = lambda page, holds: left.append(len(late.choices))  # type: ignore[method-assign]
     virtual_crawl(pages, (), [], late, Terms(4, window_share=1.0, window_max=2))
     assert left == [3, 2, 0, 0]
-
-
-def test_no_more_is_in_flight_than_the_budget_has_left() -> None:
-    crawler = Scripted([Choice(url) for url in "abc"])
-    asked = virtual_crawl(
-        web({"a": "", "b": "", "c": ""}), (), [], crawler, Terms(2, window_share=9, window_max=9)
-    )
-    assert (len(asked), len(crawler.choices)) == (2, 1)
-
-
-def test_a_host_whose_budget_is_spent_costs_nothing_more() -> None:
-    urls = ["http://a.test/1", "http://a.test/2", "http://b.test/1", "http://a.test/gone"]
-    crawler = Scripted([Choice(url) for url in (urls[3], *urls[:3])])
-    asked = virtual_crawl({url: Page(url) for url in urls[:3]}, (), [], crawler, Terms(9, host_budget=1))
-    assert [request.url for request in asked] == ["http://a.test/gone", urls[0], urls[2]]
-
-
-def test_barred_urls_cost_nothing() -> None:
-    crawler = Scripted([Choice("b"), Choice("c")])
-    asked = virtual_crawl(web({"a": "", "b": "", "c": ""}), (), ["a"], crawler, Terms(3), barred={"a", "b"})
-    assert [request.url for request in asked] == ["c"]
-    assert crawler.told == ["seed a", "c False"]
 
 
 WEBS = st.dictionaries(st.sampled_from("abcdefgh"), st.text("abcdefghxyz", max_size=6), min_size=1)

@@ -1,17 +1,19 @@
-"""The pages of archives and which of them satisfy each predicate, and the page views of logs.
+"""What experiments read: the pages of archives, link graphs, and the page views of logs."""
 
-Archives are read by several processes, logs in the order of their lines; both tell how far they are.
-"""
-
+import gzip
 import secrets
 import sys
+import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import islice
+from functools import partial
+from itertools import chain, islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TextIO
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 from scentline.agents.fetch.client import READABLE
 from scentline.agents.judge.judges import Labels
@@ -21,20 +23,22 @@ from scentline.agents.observe.observer import Observer
 from scentline.agents.offline.archive import Archive
 from scentline.agents.progress import Progress
 from scentline.models.duplicates import Sketch, fingerprint
+from scentline.models.errors import ScentlineError
 from scentline.models.page import Link, Page
 from scentline.models.predicate import Predicate, View
+from scentline.models.url import canonical
 from scentline.streams.crawl_settings import JudgeSettings
 from scentline.streams.facts import Access
 from scentline.streams.settings import ObserveSettings, Settings
+from scentline_lab.experiment import spread
 from scentline_lab.simulation.virtual import NO_TEXTS, Texts
-from scentline_lab.spread import spread
 
-#: Pages that are handed to a process at a time.
+#: Pages that a process reads at a time.
 CHUNK = 50
 
 
 class Body(NamedTuple):
-    """A recorded page that is still to be read."""
+    """A recorded page before it is parsed."""
 
     url: str
     content: bytes
@@ -43,41 +47,16 @@ class Body(NamedTuple):
 
 @dataclass(frozen=True)
 class Web:
-    """The pages by canonical URL, without their text, and each predicate's hits: URLs of ``pages``.
+    """The pages of archives, and which of them satisfy each predicate."""
 
-    ``left_out`` counts records that are no page: other statuses, no text, or a page that asks not to be
-    indexed. ``texts`` tell which pages are near-duplicates.
-    """
-
+    #: By canonical URL, without their text.
     pages: Mapping[str, Page]
+    #: Each predicate's URLs of ``pages``.
     hits: Mapping[str, frozenset[str]]
+    #: Records that are no page: other statuses, no text, or a page that asks not to be indexed.
     left_out: int
+    #: Which pages are near-duplicates.
     texts: Texts = NO_TEXTS
-
-
-class Judge:
-    """Reads and judges pages as the judge agent does."""
-
-    def __init__(self, predicates: Mapping[str, Predicate], labels: Labels | None, settings: Settings) -> None:
-        self._predicates = predicates
-        self._labels = labels
-        self._settings = settings.judge
-
-    def read(self, bodies: Iterable[Body]) -> list[tuple[Page, tuple[str, ...], Sketch | None]]:
-        """Return the pages that may be indexed, without their text, what each satisfies, and its sketch."""
-        return [
-            (msgspec.structs.replace(page, text=""), self._satisfied(page), self._sketch(page))
-            for page in indexable(bodies, self._settings)
-        ]
-
-    def _sketch(self, page: Page) -> Sketch | None:
-        settings = self._settings
-        return fingerprint(page, settings.least_words).sketch if settings.duplicates else None
-
-    def _satisfied(self, page: Page) -> tuple[str, ...]:
-        categories = self._labels.categories(page.url) if self._labels is not None else frozenset()
-        view = View(page.url, page.title, page.text, categories, sequence=page.sequence)
-        return tuple(name for name, predicate in self._predicates.items() if predicate.evaluate(view))
 
 
 def load_web(
@@ -92,7 +71,6 @@ def load_web(
 
     Raises `agents.offline.warc.ArchiveError` for what is no WARC file, OSError for what can't be opened.
     """
-    judge = Judge(predicates, labels, settings)
     pages: dict[str, Page] = {}
     hits: dict[str, set[str]] = {name: set() for name in predicates}
     sketches: dict[str, Sketch] = {}
@@ -101,21 +79,35 @@ def load_web(
         progress.advance()
         progress.phase("read the pages", len(archive))
         parts = chunks(bodies(archive, settings.fetch.max_bytes, progress))
-        for chunk in spread(judge.read, parts, processes):
+        for chunk in spread(partial(_judged, predicates, labels, settings.judge), parts, processes):
             for page, satisfied, sketch in chunk:
                 pages[page.url] = _shared(page)
                 if sketch is not None:
                     sketches[page.url] = sketch
                 for name in satisfied:
                     hits[name].add(page.url)
-        records = len(archive)
+        left_out = len(archive) - len(pages)
     found = {url: pages[url] for url in sorted(pages)}
     satisfying = {name: frozenset(urls) for name, urls in hits.items()}
-    return Web(found, satisfying, records - len(found), Texts(sketches, settings.judge.likeness))
+    return Web(found, satisfying, left_out, Texts(sketches, settings.judge.likeness))
+
+
+def _judged(
+    predicates: Mapping[str, Predicate], labels: Labels | None, settings: JudgeSettings, found: Iterable[Body]
+) -> list[tuple[Page, tuple[str, ...], Sketch | None]]:
+    """Return the pages that may be indexed, without their text, which predicates each satisfies, its sketch."""
+    judged = []
+    for page in indexable(found, settings):
+        categories = labels.categories(page.url) if labels is not None else frozenset()
+        view = View(page.url, page.title, page.text, categories, sequence=page.sequence)
+        satisfied = tuple(name for name, predicate in predicates.items() if predicate.evaluate(view))
+        sketch = fingerprint(page, settings.least_words).sketch if settings.duplicates else None
+        judged.append((msgspec.structs.replace(page, text=""), satisfied, sketch))
+    return judged
 
 
 def bodies(archive: Archive, limit: int, progress: Progress) -> Iterator[Body]:
-    """Yield what a fetch would take for a page; redirects are not followed."""
+    """Yield the records that a fetch would take for a page; redirects are not followed."""
     for url in archive.urls():
         answer = archive.answer(url, {})
         progress.advance()
@@ -127,41 +119,92 @@ def bodies(archive: Archive, limit: int, progress: Progress) -> Iterator[Body]:
 
 
 def indexable(found: Iterable[Body], settings: JudgeSettings) -> Iterator[Page]:
-    """Yield the pages that may be indexed, read as the judge agent reads them."""
+    """Yield the pages that may be indexed, parsed as the judge agent parses them."""
     pages = (parse(body.url, body.content, body.content_type, settings, paths=True) for body in found)
     return (page for page in pages if page.indexable)
 
 
 def chunks(found: Iterator[Body]) -> Iterator[list[Body]]:
-    """Yield pages by as many as are handed to a process at a time."""
+    """Yield as many pages at a time as a process reads."""
     while chunk := list(islice(found, CHUNK)):
         yield chunk
 
 
 def _shared(page: Page) -> Page:
     """Return the page with equal words and URLs being one object: less memory, and faster to look up."""
-    intern = sys.intern
+
+    def shared(words: Iterable[str]) -> tuple[str, ...]:
+        return tuple(map(sys.intern, words))
+
     links = tuple(
         Link(
-            intern(link.url),
-            tuple(map(intern, link.anchor)),
-            tuple(map(intern, link.context)),
-            link.position,
-            tuple(map(intern, link.heading)),
+            sys.intern(link.url), shared(link.anchor), shared(link.context), link.position, shared(link.heading)
         )
         for link in page.links
     )
-    words, paths = tuple(map(intern, page.words)), tuple(map(intern, page.paths))
-    return msgspec.structs.replace(page, url=intern(page.url), words=words, links=links, paths=paths)
+    url, words, paths = sys.intern(page.url), shared(page.words), shared(page.paths)
+    return msgspec.structs.replace(page, url=url, words=words, links=links, paths=paths)
 
 
-#: Lines between two looks at how far the reading is.
+#: Pages of a graph at most: their numbers index an array.
+MOST_PAGES = 20_000_000
+
+
+class GraphError(ScentlineError):
+    """A graph that can't be read; the text names the file and what was expected."""
+
+
+class LinkGraph(NamedTuple):
+    """Links as rows of source and target, each once, and the pages' canonical URLs where they are known."""
+
+    links: NDArray[np.int64]
+    urls: dict[int, str]
+
+
+def read_graph(path: Path) -> LinkGraph:
+    """Read a graph, gzip where the name ends in ``.gz``. Raises `GraphError`.
+
+    Lines are "source target"; or, as in the Hollins data, first "pages links ...", then that many lines of
+    "number URL", then the links. Links of a page whose URL can't be crawled are left out.
+    """
+    opened = gzip.open if path.suffix == ".gz" else open
+    try:
+        with opened(path, "rt", encoding="ascii", errors="replace") as file:
+            return _graph(file)
+    except (OSError, EOFError, zlib.error, ValueError) as error:
+        raise GraphError(
+            f"graph {path}: expected lines of two numbers, source and target, after numbered URLs if there are "
+            f"any: {error}"
+        ) from error
+
+
+def _graph(lines: TextIO) -> LinkGraph:
+    first = next(lines, "")
+    head = first.split()
+    named = int(head[0]) if len(head) > 2 else 0
+    numbered = (line.split(maxsplit=1) for line in islice(lines, named))
+    known = {int(number): canonical(url.strip()) for number, url in numbered}
+    urls = {number: url for number, url in known.items() if url is not None}
+    if named:
+        first = next(lines, "")
+    if not first:
+        raise ValueError("there are no links")
+    links = np.loadtxt(chain([first], lines), dtype=np.int64, ndmin=2, usecols=(0, 1))
+    if links.min() < 0 or links.max() >= MOST_PAGES:
+        raise ValueError(f"page numbers {links.min()} to {links.max()}, expected 0 to {MOST_PAGES - 1}")
+    links = np.unique(links, axis=0)
+    if named:
+        links = links[np.isin(links, np.fromiter(urls, dtype=np.int64)).all(axis=1)]
+    return LinkGraph(links, urls)
+
+
+#: Lines between two reports of progress.
 _STEP = 1_000
 _PER_CENT = 100
 
 
 class LogReader:
-    """Reads logs one after the other; whom a line names is known by a pseudonym that only tells users apart.
+    """Reads logs one after the other; users have pseudonyms.
 
     The pseudonyms' ``key`` is drawn by chance, and gone with the reader, unless one is given. ``everywhere`` is
     for `Observer`.
@@ -181,7 +224,7 @@ class LogReader:
         self._progress = progress
 
     def read(self, source: str, phase: str | None = None) -> Iterator[Access]:
-        """Yield the page views of a log; ``phase`` is what the reading is called.
+        """Yield the page views of a log; ``phase`` is the name of the progress bar.
 
         Raises `agents.observe.logfile.LogFileError` and `models.accesslog.recognise.LogFormatError`.
         """
@@ -203,15 +246,15 @@ class LogReader:
 
     @property
     def agent(self) -> str | None:
-        """The user agent of the page view that came last."""
+        """The user agent of the last page view."""
         return self._one.agent(self._line)
 
     @property
     def lines(self) -> int:
-        """How many lines of all logs were read."""
+        """The lines read of all logs."""
         return self._all.lines
 
     @property
     def passed(self) -> dict[str, int]:
-        """How many of them are no page views, by reason."""
+        """The lines that are no page views, by reason."""
         return {**self._all.filtered, "malformed": self._all.malformed}

@@ -1,15 +1,18 @@
 """``scentline demo``: crawl a synthetic web with and without learning, in about a minute."""
 
+import shlex
 import shutil
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from scentline.agents.cli.app import INTERRUPTED, app, examples
+from scentline.agents.cli.app import app, examples
 from scentline.agents.cli.options import AsJson
 from scentline.agents.cli.output import print_json, print_table
+from scentline_lab.cli.options import cell
 
 if TYPE_CHECKING:
     from scentline_lab.demo.command import Comparison, Output
@@ -28,28 +31,25 @@ def demo(
 
     Makes no request to the internet: the web is generated and served on this machine.
     """
-    import shlex
-    import time
-
     from scentline.streams.logging import configure
     from scentline.streams.settings import LogSettings
     from scentline_lab.demo.command import LEARNED, Output, run_demo
+    from scentline_lab.experiment import interruptible
 
     configure(LogSettings(level="warning"))
     started = time.monotonic()
     output = Output(out)
-    try:
+    with interruptible(lambda: ". The next demo with the same --out starts over"):
         comparison = run_demo(output, random_seed, budget, typer.echo)
-    except KeyboardInterrupt:
-        comparison = None
-    if comparison is None:
-        typer.echo("\nInterrupted. The next demo with the same --out starts over.", err=True)
-        raise typer.Exit(INTERRUPTED)
     _print_rates(comparison)
-    _print_files(output)
+    typer.echo("\nFiles:")
+    files = _files(output)
+    width = max(len(str(path)) for path in files)
+    for path, what in files.items():
+        typer.echo(f"  {path!s:{width}}  {what}")
     _print_next(comparison, shlex.quote(str(output.data(LEARNED))))
     if as_json:
-        print_json(_figures(comparison, output, time.monotonic() - started))
+        print_json(_figures(comparison, time.monotonic() - started) | {"files": list(map(str, files))})
 
 
 def _print_rates(comparison: "Comparison") -> None:
@@ -60,37 +60,24 @@ def _print_rates(comparison: "Comparison") -> None:
         return f"{curve.rate:.1%} ({curve.found} of {len(curve.hits)})"
 
     typer.echo("\nHarvest rate: the share of fetched pages that satisfy a predicate.")
-    print_table(
-        ("predicate", "looks for", BASELINE, LEARNED, "ratio"),
-        (
-            (name, text, cells(BASELINE, name), cells(LEARNED, name), _times(comparison.ratio(name)))
-            for name, text in PREDICATES.items()
-        ),
+    rows = (
+        (name, text, cells(BASELINE, name), cells(LEARNED, name), cell(comparison.ratio(name), ".1f"))
+        for name, text in PREDICATES.items()
     )
+    print_table(("predicate", "looks for", BASELINE, LEARNED, "ratio"), rows)
 
 
-def _times(ratio: float | None) -> str:
-    return "-" if ratio is None else f"{ratio:.1f}"
-
-
-def _print_files(output: "Output") -> None:
-    typer.echo("\nFiles:")
-    width = max(len(str(path)) for path, _ in _files(output))
-    for path, what in _files(output):
-        typer.echo(f"  {path!s:{width}}  {what}")
-
-
-def _files(output: "Output") -> list[tuple[Path, str]]:
+def _files(output: "Output") -> dict[Path, str]:
     from scentline_lab.demo.command import BASELINE, LEARNED
 
-    return [
-        (output.lift, "harvest rate against pages fetched"),
-        (output.log, "the log that both crawls read"),
-        (output.labels, "the category of each page"),
-        (output.config, "the settings of both crawls"),
-        (output.data(BASELINE), "data directory of the first crawl"),
-        (output.data(LEARNED), "data directory of the second crawl"),
-    ]
+    return {
+        output.lift: "harvest rate against pages fetched",
+        output.log: "the log that both crawls read",
+        output.labels: "the category of each page",
+        output.config: "the settings of both crawls",
+        output.data(BASELINE): "data directory of the first crawl",
+        output.data(LEARNED): "data directory of the second crawl",
+    }
 
 
 def _print_next(comparison: "Comparison", data: str) -> None:
@@ -119,24 +106,15 @@ def _called() -> str:
     return str(program.relative_to(Path.cwd()) if program.is_relative_to(Path.cwd()) else program)
 
 
-def _figures(comparison: "Comparison", output: "Output", seconds: float) -> dict[str, object]:
+def _figures(comparison: "Comparison", seconds: float) -> dict[str, object]:
     from scentline_lab.demo.command import PREDICATES
 
-    return {
-        "seconds": round(seconds, 1),
-        "crawls": {
-            policy: {
-                "fetched": len(crawled.pages),
-                "seconds": round(crawled.seconds, 1),
-                "predicates": {
-                    name: {"hits": curve.found, "harvest_rate": round(curve.rate, 4)}
-                    for name, curve in crawled.curves.items()
-                },
-            }
-            for policy, crawled in comparison.crawls.items()
-        },
-        "ratios": {
-            name: None if (ratio := comparison.ratio(name)) is None else round(ratio, 2) for name in PREDICATES
-        },
-        "files": [str(path) for path, _ in _files(output)],
-    }
+    crawls = {}
+    for policy, crawled in comparison.crawls.items():
+        curves = crawled.curves.items()
+        found = {name: {"hits": curve.found, "harvest_rate": round(curve.rate, 4)} for name, curve in curves}
+        figures = {"fetched": len(crawled.pages), "seconds": round(crawled.seconds, 1)}
+        crawls[policy] = figures | {"predicates": found}
+    ratios = {name: comparison.ratio(name) for name in PREDICATES}
+    rounded = {name: None if ratio is None else round(ratio, 2) for name, ratio in ratios.items()}
+    return {"seconds": round(seconds, 1), "crawls": crawls, "ratios": rounded}

@@ -1,5 +1,7 @@
 """``scentline depth``: how deep to crawl a site, from its users' visits or its links."""
 
+import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -7,14 +9,19 @@ import typer
 
 from scentline.agents.cli.app import INTERRUPTED, app, examples
 from scentline.agents.cli.options import Assignments, ConfigFile, OneSite, load_settings
-from scentline.agents.cli.output import print_json, print_table
+from scentline.agents.cli.output import print_table
+from scentline_lab.cli.options import AsJsonLine, OutDirectory, cell, finish, option
 
 if TYPE_CHECKING:
     from scentline_lab.depth.command import Outcome
-    from scentline_lab.depth.figures import Result
+    from scentline_lab.depth.reading import Result
 
 #: Sites that are printed; the tables have them all.
 _PRINTED = 20
+_ARCHIVE = "Archive whose sites to crawl; repeatable."
+_SHARE = "Share of the page views to keep."
+_GRAPH = "Link graph whose sites to crawl; repeatable."
+_depth = partial(cell, form="d")
 
 
 @app.command(
@@ -29,22 +36,11 @@ def depth(
         list[str] | None, typer.Argument(metavar="LOG...", help='Logs to read; "-" is standard input.')
     ] = None,
     site: OneSite = None,
-    archives: Annotated[
-        list[Path] | None,
-        typer.Option("--archive", metavar="WARC", help="Archive whose sites to crawl; repeatable."),
-    ] = None,
-    graphs: Annotated[
-        list[Path] | None,
-        typer.Option("--graph", metavar="FILE", help="Link graph whose sites to crawl; repeatable."),
-    ] = None,
-    share: Annotated[
-        float, typer.Option(min=0, max=0.9999, metavar="PART", help="Share of the page views to keep.")
-    ] = 0.9,
-    out: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Directory for tables and pictures; replaces an earlier run's."),
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="End with one line of JSON.")] = False,
+    archives: Annotated[list[Path] | None, option("--archive", "WARC", _ARCHIVE)] = None,
+    graphs: Annotated[list[Path] | None, option("--graph", "FILE", _GRAPH)] = None,
+    share: Annotated[float, option("--share", "PART", _SHARE, min=0, max=0.9999)] = 0.9,
+    out: OutDirectory = None,
+    as_json: AsJsonLine = False,
     config: ConfigFile = None,
     assignments: Assignments = None,
 ) -> None:
@@ -56,17 +52,16 @@ def depth(
 
     DIR gets sites.csv, levels.csv, moves.csv, directories.csv, and a picture of each site.
     """
-    from scentline_lab.depth.command import Options, run
-    from scentline_lab.depth.figures import as_object
+    from scentline.agents.progress import progress
+    from scentline_lab.depth.command import Options, as_object, run
 
     settings = load_settings(config, assignments).settings
     options = Options(tuple(logs or ()), tuple(archives or ()), tuple(graphs or ()), site, share)
-    outcome = run(settings, options, out)
+    with progress(sys.stderr) as bars:
+        outcome = run(settings, options, out, bars)
     _print(outcome)
-    if out is not None:
-        typer.echo(f"\nTables and pictures are in {out}")
-    if as_json:
-        print_json({"sites": [as_object(found) for found in outcome.results], "passed": outcome.passed})
+    found = {"sites": [as_object(each) for each in outcome.results], "passed": outcome.passed}
+    finish(out, as_json=as_json, found=lambda: found)
     if outcome.interrupted:
         raise typer.Exit(INTERRUPTED)
 
@@ -96,11 +91,5 @@ def _row(found: "Result") -> tuple[str, ...]:
             str(best.surfer), f"{best.q:.3f}", f"{best.low:.3f} to {best.high:.3f}", f"{best.error:.3f}",
             f"{visits.total / visits.sessions:.2f}",
         )  # fmt: skip
-    return (
-        found.name, _cell(found.advice.depth), found.advice.why, _cell(found.depth_views),
-        _cell(found.depth_links), *fitted,
-    )  # fmt: skip
-
-
-def _cell(depth: int | None) -> str:
-    return "-" if depth is None else str(depth)
+    depths = _depth(found.depth_views), _depth(found.depth_links)
+    return found.name, _depth(found.advice.depth), found.advice.why, *depths, *fitted

@@ -5,12 +5,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from scentline.agents.cli.app import INTERRUPTED, app, examples
+from scentline.agents.cli.app import app, examples
 from scentline.agents.cli.options import Assignments, ConfigFile, load_settings
 from scentline.agents.cli.output import print_table
+from scentline_lab.cli.options import Jobs, OutDirectory, finish, option, processes
 
 if TYPE_CHECKING:
     from scentline_lab.order.results import Results
+
+_Start = Annotated[str | None, option("--start", "PAGE", "Start page: a URL or a number.")]
+_Within = Annotated[str | None, option("--within", "PREFIX", "Crawl only URLs with this prefix.")]
+_LINKS = "Least backlinks of a hot page; repeatable. Default: 3, 10 and 100."
+_RANK = "Least PageRank of a hot page; repeatable. Default: 13."
+_TOPIC = "Also compare crawlers for this topic; repeatable."
 
 
 @app.command(
@@ -22,34 +29,13 @@ if TYPE_CHECKING:
 )
 def order(
     path: Annotated[Path, typer.Argument(metavar="GRAPH|ARCHIVE", help="File of links, or WARC file.")],
-    out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Directory for tables, pictures and crawl orders.")
-    ] = None,
-    start: Annotated[str | None, typer.Option(metavar="PAGE", help="Start page: a URL or a number.")] = None,
-    within: Annotated[
-        str | None, typer.Option(metavar="PREFIX", help="Crawl only URLs with this prefix.")
-    ] = None,
-    thresholds: Annotated[
-        list[float] | None,
-        typer.Option(
-            "--threshold",
-            metavar="G",
-            help="Least backlinks of a hot page; repeatable. Default: 3, 10 and 100.",
-        ),
-    ] = None,
-    ranks: Annotated[
-        list[float] | None,
-        typer.Option(
-            "--rank-threshold", metavar="G", help="Least PageRank of a hot page; repeatable. Default: 13."
-        ),
-    ] = None,
-    topics: Annotated[
-        list[str] | None,
-        typer.Option("--topic", metavar="WORD", help="Also compare crawlers for this topic; repeatable."),
-    ] = None,
-    jobs: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Number of processes; doesn't change the results.")
-    ] = None,
+    out: OutDirectory = None,
+    start: _Start = None,
+    within: _Within = None,
+    thresholds: Annotated[list[float] | None, option("--threshold", "G", _LINKS)] = None,
+    ranks: Annotated[list[float] | None, option("--rank-threshold", "G", _RANK)] = None,
+    topics: Annotated[list[str] | None, option("--topic", "WORD", _TOPIC)] = None,
+    jobs: Jobs = None,
     config: ConfigFile = None,
     assignments: Assignments = None,
 ) -> None:
@@ -63,29 +49,15 @@ def order(
     share of hot pages that was crawled. DIR gets curves of P_ST, P_CS and limited buffers (P_BC), and the
     order of every crawl.
     """
-    import os
-
-    # Set before numpy is loaded: a process for each core leaves none to threads of a library.
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    number = processes(jobs)
     from scentline_lab.order.command import Options, run
     from scentline_lab.order.reading import Chosen
 
-    settings = load_settings(config, assignments).settings
-    defaults = Options(path)
-    options = Options(
-        path,
-        Chosen(start, within),
-        tuple(topics or ()),
-        tuple(thresholds or defaults.thresholds),
-        tuple(ranks or defaults.ranks),
-        jobs or os.cpu_count() or 1,
-    )
-    results = run(settings, options, out)
-    if results is None:
-        raise typer.Exit(INTERRUPTED)
-    _print(results)
-    if out is not None:
-        typer.echo(f"\nEverything is in {out}")
+    usual = Options(path)
+    hot = tuple(thresholds or usual.thresholds), tuple(ranks or usual.ranks)
+    options = Options(path, Chosen(start, within), tuple(topics or ()), *hot, number)
+    _print(run(load_settings(config, assignments).settings, options, out))
+    finish(out)
 
 
 def _print(results: "Results") -> None:
@@ -95,13 +67,11 @@ def _print(results: "Results") -> None:
     web = results.web
     typer.echo(f"{len(web):,} pages, {len(web.graph.targets):,} links, from {web.name(web.start)[:200]!a}\n")
     columns = ["importance", "hot", "ordering", *(f"@{share:.0%}" for share in TOLD), "area"]
-    print_table(
-        columns,
+    rows = (
         (
-            (
-                f"{each.hot.importance} >= {each.hot.threshold:g}", f"{each.hot.pages:,}", each.ordering,
-                *(f"{share:.2f}" for share in each.at), f"{each.area:.3f}",
-            )
-            for each in results.figures()
-        ),
+            f"{each.hot.importance} >= {each.hot.threshold:g}", f"{each.hot.pages:,}", each.ordering,
+            *(f"{share:.2f}" for share in each.at), f"{each.area:.3f}",
+        )
+        for each in results.figures()
     )  # fmt: skip
+    print_table(columns, rows)

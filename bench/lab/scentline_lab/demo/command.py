@@ -1,14 +1,13 @@
-"""The demo's work: a synthetic web, its files, two crawls of it, their lift curves and comparison."""
+"""The demo command: make a synthetic web, crawl it twice, compare the crawls."""
 
 import asyncio
 import json
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from scentline.agents.crawl.command import seeds_of_log
 from scentline.agents.crawl.run import run_crawl
@@ -20,19 +19,9 @@ from scentline.streams.configuration import load
 from scentline.streams.published import Outcome
 from scentline.streams.settings import Settings
 from scentline.streams.transport.journal import Journal
-from scentline_lab.output import OutputDirectory
-from scentline_lab.picture import INK, canvas, frame
+from scentline_lab.experiment import OutputDirectory
 from scentline_lab.synthetic.serve import synthetic_server
 from scentline_lab.synthetic.web import SyntheticWeb
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-
-_COLOURS = ("#0072b2", "#d55e00", "#009e73")  # told apart by the colour-blind too (Okabe and Ito)
-_BASELINE = "#8a8a8a"
-#: The first pages' rates jump between 0 and 1 and would hide the rest.
-_SKIPPED = 20
 
 
 @dataclass(frozen=True)
@@ -76,56 +65,6 @@ def curves(pages: Iterable[Outcome], predicates: Iterable[str]) -> dict[str, Cur
     return {name: Curve(tuple(counts)) for name, counts in hits.items()}
 
 
-def draw(
-    path: Path,
-    expressions: Mapping[str, str],
-    baseline: Mapping[str, Curve],
-    learned: Mapping[str, Curve],
-    names: tuple[str, str],
-) -> None:
-    """Write a PNG with a panel for each predicate of ``expressions`` (name to expression).
-
-    ``baseline`` and ``learned`` have a curve for each; ``names`` are what the two policies are called.
-    """
-    figure = canvas(4 * len(expressions) + 0.5, 4.4)
-    panels = figure.subplots(1, len(expressions), sharex=True, sharey=True, squeeze=False)[0]
-    for number, (name, expression) in enumerate(expressions.items()):
-        panel, colour = panels[number], _COLOURS[number % len(_COLOURS)]
-        panel.set_title(f"{name}\n", color=colour, fontsize=14, fontweight="bold", loc="left")
-        panel.text(0, 1.03, expression, transform=panel.transAxes, fontsize=8.5, color=INK, family="monospace")
-        _line(panel, learned[name], colour)
-        _line(panel, baseline[name], _BASELINE)
-        _note(panel, 0.985, f"{names[1]} {learned[name].rate:.0%}", colour)
-        _note(panel, 0.915, f"{names[0]} {baseline[name].rate:.0%}", _BASELINE)
-        frame(panel)
-        panel.margins(x=0.02)
-    panels[0].set_ylabel("harvest rate of all pages so far", color=INK)
-    # Room above the highest line for the notes, which so can't lie on one.
-    panels[0].set_ylim(0, 1.25 * panels[0].get_ylim()[1])
-    figure.supxlabel("pages fetched", fontsize=10, color=INK)
-    figure.savefig(path, format="png")
-
-
-def _line(panel: "Axes", curve: Curve, colour: str) -> None:
-    pages = range(1, len(curve.hits) + 1)
-    skipped = min(_SKIPPED, len(curve.hits) // 10)
-    panel.plot(pages[skipped:], curve.rates[skipped:], color=colour, linewidth=2.2)
-
-
-def _note(panel: "Axes", height: float, text: str, colour: str) -> None:
-    panel.text(
-        1,
-        height,
-        text,
-        transform=panel.transAxes,
-        ha="right",
-        va="top",
-        color=colour,
-        fontweight="bold",
-        bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.5},
-    )
-
-
 BASELINE, LEARNED = "breadth-first", "learned"
 POLICIES = (BASELINE, LEARNED)
 PREDICATES = {
@@ -137,28 +76,8 @@ PREDICATES = {
 SITES, PAGES_PER_SITE, TOPICS = 40, 250, 12
 USERS, ACCESSES = 20, 1_500
 
-_CONFIG = """\
-# The settings of the demo's crawls. What is not here has its default: scentline config show.
-random_seed = {random_seed}
-
-[predicates]
-{predicates}
-
-[judge]
-labels = {labels}
-
-[observe]
-user_key = "demo"  # the users of a synthetic web need no secret
-
-[fetch]
-delay_seconds = 0.0  # the web is on this machine; robots.txt is obeyed all the same
-
-[frontier]
-explore = 0.05  # of the pages, by chance: what the lift is measured against
-
-[log]
-level = "warning"
-"""
+#: The settings of the demo's crawls, with names in braces for what a demo fills in.
+_CONFIG = Path(__file__).with_name("settings.toml")
 
 
 class Output(OutputDirectory):
@@ -166,28 +85,12 @@ class Output(OutputDirectory):
 
     command = "demo"
     files = ("access.log", "labels.tsv", "scentline.toml", "lift.png")
-    others = "files that no demo made"
-    earlier = "an earlier demo's"
 
-    @property
-    def log(self) -> Path:
-        """The synthetic web's access log."""
-        return self.directory / "access.log"
-
-    @property
-    def labels(self) -> Path:
-        """URL and category of each page."""
-        return self.directory / "labels.tsv"
-
-    @property
-    def config(self) -> Path:
-        """The settings of both crawls."""
-        return self.directory / "scentline.toml"
-
-    @property
-    def lift(self) -> Path:
-        """The lift curves."""
-        return self.picture("lift")
+    def __init__(self, directory: Path) -> None:
+        super().__init__(directory)
+        #: The synthetic web's access log, URL and category of each page, and the settings of both crawls.
+        self.log, self.labels, self.config = (directory / name for name in self.files[:3])
+        self.lift = directory / self.files[3]
 
     def data(self, policy: str) -> Path:
         """Return the data directory of a policy's crawl."""
@@ -234,11 +137,10 @@ class Comparison:
         return (chosen or [page.url for page in pages])[-1]
 
 
-def run_demo(output: Output, random_seed: int, budget: int, say: Callable[[str], None]) -> Comparison | None:
-    """Run the demo; None when it was interrupted.
+def run_demo(output: Output, random_seed: int, budget: int, say: Callable[[str], None]) -> Comparison:
+    """Run the demo. Raises `OccupiedError` where ``output`` holds files of others."""
+    from scentline_lab.demo.picture import draw
 
-    Raises `OccupiedError` where ``output`` holds another's files.
-    """
     output.prepare()
     web = SyntheticWeb(random_seed, SITES, PAGES_PER_SITE, TOPICS)
     _write_files(output, web, random_seed)
@@ -250,11 +152,7 @@ def run_demo(output: Output, random_seed: int, budget: int, say: Callable[[str],
     with synthetic_server(random_seed, SITES, PAGES_PER_SITE, TOPICS) as server:
         for number, policy in enumerate(POLICIES, start=1):
             say(f"\nCrawl {number} of {len(POLICIES)}: policy {policy}, {budget} pages.")
-            settings = _settings(output, policy, budget, server.url)
-            crawled = _crawl(settings, output)
-            if crawled is None:
-                return None
-            crawls[policy] = crawled
+            crawls[policy] = _crawl(_settings(output, policy, budget, server.url), output)
     draw(output.lift, PREDICATES, crawls[BASELINE].curves, crawls[LEARNED].curves, POLICIES)
     return Comparison(crawls)
 
@@ -269,22 +167,20 @@ def _write_files(output: Output, web: SyntheticWeb, random_seed: int) -> None:
         f"{name} = {json.dumps(text, ensure_ascii=False)}" for name, text in PREDICATES.items()
     )
     labelled = json.dumps(str(output.labels), ensure_ascii=False)
-    config = _CONFIG.format(random_seed=random_seed, predicates=predicates, labels=labelled)
+    config = _CONFIG.read_text(encoding="utf-8").format(
+        random_seed=random_seed, predicates=predicates, labels=labelled
+    )
     output.config.write_text(config, encoding="utf-8")
 
 
 def _settings(output: Output, policy: str, budget: int, proxy: str) -> Settings:
     # Not the environment: every demo of a seed has the same settings.
-    given = {
-        "data": output.data(policy),
-        "frontier.policy": policy,
-        "frontier.budget": budget,
-        "fetch.proxy": proxy,
-    }
+    data = output.data(policy)
+    given = {"data": data, "frontier.policy": policy, "frontier.budget": budget, "fetch.proxy": proxy}
     return load(given, config_file=output.config, environ={}).settings
 
 
-def _crawl(settings: Settings, output: Output) -> Crawled | None:
+def _crawl(settings: Settings, output: Output) -> Crawled:
     settings.data.mkdir(mode=0o700)
     started = time.monotonic()
     seeds = seeds_of_log(str(output.log), settings)
@@ -292,6 +188,6 @@ def _crawl(settings: Settings, output: Output) -> Crawled | None:
     with reporter(sys.stderr) as report:
         _, interrupted = asyncio.run(run_crawl(settings, observer, seeds, [str(output.log)], report))
     if interrupted:
-        return None
+        raise KeyboardInterrupt
     pages = judged(settings.data)
     return Crawled(pages, curves(pages, PREDICATES), time.monotonic() - started)

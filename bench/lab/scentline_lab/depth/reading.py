@@ -2,9 +2,9 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
-from functools import partial
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,14 +12,17 @@ from numpy.typing import NDArray
 from scentline.agents.judge.parse import parse
 from scentline.agents.offline.archive import Archive
 from scentline.agents.progress import Progress
+from scentline.models.depth.growth import Growth
+from scentline.models.depth.site import Advice
+from scentline.models.depth.surfers import Fit
 from scentline.models.depth.trail import ELSEWHERE, unbrowsed
 from scentline.models.duplicates import Sketch, bands, likeness, sketch
+from scentline.models.ordering.rank import pagerank
 from scentline.models.url import host
 from scentline.streams.settings import Settings
-from scentline_lab.depth.breadth import breadth_first, ranks_by_level
-from scentline_lab.depth.linkgraph import read_graph
 from scentline_lab.depth.site import Site
-from scentline_lab.reading import LogReader, bodies
+from scentline_lab.order.graph import Graph
+from scentline_lab.reading import LogReader, bodies, read_graph
 
 
 class Page(NamedTuple):
@@ -104,6 +107,22 @@ class Sites:
         return sorted(self.known, key=size)
 
 
+@dataclass(frozen=True)
+class Result:
+    """A site's figures; None where there are neither sessions nor links."""
+
+    name: str
+    site: Site
+    share: float
+    #: The fits of the three surfers where the site has sessions, and the best of them.
+    fits: tuple[Fit, ...]
+    best: Fit | None
+    #: The depth that keeps the share of the observed views, and that of a surfer who follows links at random.
+    depth_views: int | None
+    depth_links: int | None
+    advice: Advice
+
+
 _Page = TypeVar("_Page", bound=Hashable)
 
 
@@ -129,6 +148,75 @@ def read_log(source: str, reader: LogReader, places: Places, sites: Sites) -> No
         site.view(visitor, access.time, originals.get(page.name, page.name), referrer)
 
 
+class Fetched(NamedTuple, Generic[_Page]):
+    """A site that was fetched: what its links led to, and the level of each page."""
+
+    growth: Growth
+    levels: dict[_Page, int]
+
+
+def breadth_first(
+    start: _Page,
+    links: Callable[[_Page], Collection[_Page] | None],
+    copy: Callable[[_Page], bool] = lambda _: False,
+) -> Fetched[_Page]:
+    """Fetch all that can be reached from the start page, and count its links.
+
+    ``links`` has the distinct link targets of a page within the site, None where there is no page. ``copy`` is
+    asked of each page in turn, and tells whether it is like one that it was asked of before. The link to what
+    is no page, or a copy, led back.
+
+    >>> growth, levels = breadth_first("a", {"a": "bc", "b": "ad", "c": "ab"}.get)
+    >>> growth.pages, growth.new, growth.seen, levels
+    ([1, 2], [2, 0], [0, 4], {'a': 0, 'b': 1, 'c': 1})
+    """
+    growth, levels = Growth(), dict[_Page, int]()
+    seen = {start}
+    level, reached = 0, [start]
+    while reached:
+        further: list[_Page] = []
+        for page in reached:
+            targets = links(page)
+            if targets is None or copy(page):
+                growth.led_back(level)
+                continue
+            new = [target for target in targets if target not in seen]
+            seen.update(new)
+            further += new
+            growth.fetched(level, len(new), len(targets) - len(new))
+            levels[page] = level
+        level, reached = level + 1, further
+    return Fetched(growth, levels)
+
+
+def ranks_by_level(
+    levels: Mapping[_Page, int], links: Callable[[_Page], Collection[_Page] | None]
+) -> list[float]:
+    """Return the share of the site's PageRank that the pages of each level have.
+
+    Baeza-Yates and Castillo 2004, section 5, ask how much of it the first levels capture. Theirs is that of a
+    sample of the web, this one that of the pages fetched by the links between them.
+
+    >>> web = {"a": "bc", "b": "ad", "c": "ab"}.get
+    >>> [round(share, 3) for share in ranks_by_level(breadth_first("a", web).levels, web)]
+    [0.437, 0.563]
+    """
+    numbers = {page: number for number, page in enumerate(levels)}
+    ends = (
+        end
+        for page, number in numbers.items()
+        for target in links(page) or ()
+        if target in numbers
+        for end in (number, numbers[target])
+    )
+    if not numbers:
+        return []
+    edges = np.fromiter(ends, np.int64).reshape(-1, 2)
+    ranks = pagerank(Graph.of_edges(edges[:, 0], edges[:, 1], len(numbers)).matrix)
+    shares: list[float] = (np.bincount(list(levels.values()), ranks) / ranks.sum()).tolist()
+    return shares
+
+
 class Copies:
     """Finds pages that are like a page before, as the judge does; ``originals`` gets which page that is."""
 
@@ -139,7 +227,7 @@ class Copies:
         self._originals = originals
 
     def take(self, name: str, text: str) -> bool:
-        """Take in a page, and tell whether it is like one before."""
+        """Remember a page, and return whether it is like one before."""
         found = sketch(text, self._least)
         if found is None:
             return False
@@ -178,7 +266,7 @@ def fetch_archives(
         site = sites.site(name)
         if site is not None:
             copies = Copies(settings.judge.likeness, settings.judge.least_words, sites.originals)
-            _fetch(site, home(name, pages), pages.get, partial(_copied, copies, texts))
+            _fetch(site, home(name, pages), pages.get, lambda page: copies.take(page, texts[page]))  # noqa: B023
 
 
 def fetch_graph(path: Path, places: Places, sites: Sites, progress: Progress) -> None:
@@ -218,17 +306,13 @@ def home(site: str, pages: Mapping[str, Collection[str]]) -> str:
     return root if root in pages else max(pages, key=lambda page: (len(pages[page]), page))
 
 
-def _copied(copies: Copies, texts: Mapping[str, str], page: str) -> bool:
-    return copies.take(page, texts[page])
-
-
 def _fetch(
     site: Site,
     start: _Page,
     links: Callable[[_Page], Collection[_Page] | None],
     copy: Callable[[_Page], bool] = lambda _: False,
 ) -> None:
-    """Fetch a site from its start page on, and note what that tells of it."""
+    """Fetch a site from its start page on, and note its growth and its PageRank by level."""
     site.growth, levels = breadth_first(start, links, copy)
     site.ranks = ranks_by_level(levels, links)
 

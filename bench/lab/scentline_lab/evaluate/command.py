@@ -1,18 +1,22 @@
-"""What the evaluate command does: checks, the crawls, then tables, pictures and the report."""
+"""The evaluate command: checks, the crawls, then tables, pictures and the report; of one web or of several."""
 
 import difflib
-import sys
+import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
+
+from pydantic import Field, ValidationError
 
 from scentline.agents.judge.predicates import check_judges
 from scentline.agents.observe.logfile import LogFile
-from scentline.agents.progress import Progress, progress
+from scentline.agents.progress import Progress
 from scentline.agents.semantic.tables import table_of
 from scentline.models.predicate import Predicate, parse
 from scentline.streams.configuration import ConfigurationError
-from scentline.streams.settings import Settings
+from scentline.streams.crawl_settings import Count, Section
+from scentline.streams.settings import PredicateName, Settings
 from scentline_lab.evaluate.crawls import Evaluation
 from scentline_lab.evaluate.pictures import draw_lift, draw_reliability
 from scentline_lab.evaluate.report import Compared, Facts, write_report
@@ -20,6 +24,8 @@ from scentline_lab.evaluate.results import Results
 from scentline_lab.evaluate.run import Options, Output, crawl, measures_of, prepare
 from scentline_lab.evaluate.tables import (
     against_best,
+    area,
+    area_by_request,
     headline,
     learned_against,
     log_worth,
@@ -28,56 +34,40 @@ from scentline_lab.evaluate.tables import (
     write_curves,
     write_means,
     write_results,
+    write_webs,
 )
-from scentline_lab.evaluate.webs import WebsOutput, write_tables
+from scentline_lab.experiment import OutputDirectory, check_files, working
 from scentline_lab.simulation.policies import Maker, named, policies, reusable
-from scentline_lab.simulation.virtual import Terms
 
 
-def run(settings: Settings, options: Options, out: Path) -> Results | None:
-    """Evaluate and write everything into ``out``; None when it was interrupted, with a line that says so.
+def run(settings: Settings, options: Options, out: Path) -> Results:
+    """Evaluate and write everything into ``out``.
 
     Raises what is wrong with the options before anything is started.
     """
     _check_settings(settings)
-    table = table_of(settings.learn.table)
-    makers = named(measures_of(settings), table)
+    table, measures = table_of(settings.learn.table), measures_of(settings)
+    makers = named(measures, table)
     options = replace(options, policies=_policies(options.policies or tuple(policies()), makers))
     predicates = _predicates(settings)
     _check(options)
     output = Output(out)
     output.prepare()
-    try:
-        with progress(sys.stderr) as bars:
-            heirs = reusable(measures_of(settings), table)
-            evaluation = prepare(settings, options, predicates, makers, heirs, bars)
-            results = crawl(evaluation, output, options, bars)
-            _write(output, evaluation, results, predicates, bars)
-    except KeyboardInterrupt:
-        finished = sum(1 for _ in output.orders.iterdir())
-        sys.stderr.write(
-            f"\nInterrupted: {output.orders} has the orders of the {finished} crawls that finished.\n"
+
+    def left() -> str:
+        return (
+            f": {output.orders} has the orders of the {len(list(output.orders.iterdir()))} crawls that finished"
         )
-        return None
+
+    with working(left) as bars:
+        evaluation = prepare(settings, options, predicates, makers, reusable(measures, table), bars)
+        results = crawl(evaluation, output, options, bars)
+        _write(output, evaluation, results, predicates, bars)
     return results
 
 
-def run_webs(webs: Mapping[str, tuple[Settings, Options]], out: Path) -> dict[str, Results] | None:
-    """Evaluate each web into a directory of its own, and write what they come to; None when interrupted."""
-    output = WebsOutput(out)
-    output.prepare()
-    found = {}
-    for name, (settings, options) in webs.items():
-        results = run(settings, options, output.web(name))
-        if results is None:
-            return None
-        found[name] = results
-    write_tables(output, found, next(settings.random_seed for settings, _ in webs.values()))
-    return found
-
-
 def _policies(given: Sequence[str], makers: Mapping[str, Maker]) -> tuple[str, ...]:
-    """Return the policies asked for, each once, in the order of the registry."""
+    """Return the policies that are named, each once, in the order of the registry."""
     for name in given:
         if name not in makers:
             near = difflib.get_close_matches(name, makers, n=1)
@@ -86,7 +76,7 @@ def _policies(given: Sequence[str], makers: Mapping[str, Maker]) -> tuple[str, .
     return tuple(name for name in makers if name in given)
 
 
-#: What a virtual crawl makes no difference of, by dotted key; what it goes by is in docs/evaluation.md.
+#: Settings that a virtual crawl ignores, by dotted key; what it goes by is in docs/evaluation.md.
 _REFUSED = (
     "frontier.ordering", "frontier.mode", "frontier.max_depth", "frontier.depth",
     "frontier.threshold", "frontier.visited_patterns_only",
@@ -94,13 +84,10 @@ _REFUSED = (
 
 
 def _check_settings(settings: Settings) -> None:
-    """Refuse what would be passed over: a figure is not to stand beside a setting that it has not."""
-    default = Settings()
-    found: dict[str, tuple[object, object]] = {}
+    """Refuse a setting that would be ignored: no figure is to stand beside it."""
     for key in _REFUSED:
         section, name = key.split(".")
-        found[key] = getattr(getattr(settings, section), name), getattr(getattr(default, section), name)
-    for key, (given, usual) in found.items():
+        given, usual = (getattr(getattr(each, section), name) for each in (settings, Settings()))
         if given != usual:
             raise ConfigurationError(
                 f"{key} is {given!r}: an evaluation goes by its own options and policies; leave it out"
@@ -118,9 +105,7 @@ def _predicates(settings: Settings) -> dict[str, Predicate]:
 
 
 def _check(options: Options) -> None:
-    for path in options.archives:
-        if not path.is_file():
-            raise ConfigurationError(f"--archive {path}: there is no such file")
+    check_files("--archive ", options.archives)
     for source in options.logs:
         LogFile(source).close()
     if options.reuse and len(options.logs) not in (1, 2):
@@ -150,40 +135,26 @@ def _write(
     write_results(output.table("results"), results)
     write_means(output.table("table"), results, seed)
     write_curves(output.table("curves"), results)
-    early = f"harvest_{results.early}"
-    compared_by = [
-        ("auc", compared.best),
-        ("auc", compared.learned),
-        ("auc", compared.log),
-        (early, compared.reuse),
-        ("auc, the other's best start", compared.headline),
-    ]
-    write_comparisons(output.table("comparisons"), compared_by)
+    by = ("auc", "auc", "auc", f"harvest_{results.early}", "auc, the other's best start")
+    write_comparisons(output.table("comparisons"), zip(by, compared, strict=True))
     bars.advance()
     draw_lift(output.lift(None), results, None, f"Mean of {len(predicates)} predicates", ", ".join(predicates))
-    draw_reliability(output.reliability, results)
+    draw_reliability(output.picture("reliability"), results)
     bars.advance()
     for name, predicate in predicates.items():
         draw_lift(output.lift(name), results, name, name, str(predicate))
         bars.advance()
-    facts = Facts(
-        _facts(evaluation, results),
-        {name: str(predicate) for name, predicate in predicates.items()},
-        {name: len(urls) for name, urls in evaluation.web.hits.items()},
-        len(evaluation.web.pages),
-    )
+    hits = {name: len(urls) for name, urls in evaluation.web.hits.items()}
+    expressions = {name: str(predicate) for name, predicate in predicates.items()}
+    facts = Facts(_facts(evaluation, results), expressions, hits, len(evaluation.web.pages))
     write_report(output, results, facts, compared)
 
 
-def _end(terms: Terms) -> tuple[str, str]:
-    clock = terms.clock
-    if clock is None:
-        return "pages a crawl", f"{terms.budget:,}"
-    return "seconds a crawl", f"{clock.seconds:,g}, {clock.delay:g} between requests to a host"
-
-
 def _facts(evaluation: Evaluation, results: Results) -> list[tuple[str, str]]:
-    trace = evaluation.trace
+    trace, clock = evaluation.trace, evaluation.terms.clock
+    end = ("pages a crawl", f"{evaluation.terms.budget:,}")
+    if clock is not None:
+        end = ("seconds a crawl", f"{clock.seconds:,g}, {clock.delay:g} between requests to a host")
     return [
         ("pages", f"{len(evaluation.web.pages):,}"),
         ("links", f"{sum(len(page.links) for page in evaluation.web.pages.values()):,}"),
@@ -192,6 +163,95 @@ def _facts(evaluation: Evaluation, results: Results) -> list[tuple[str, str]]:
         ("predicates", str(len(results.predicates))),
         ("starts", str(evaluation.starts)),
         ("seeds a start", str(evaluation.seeds)),
-        _end(evaluation.terms),
+        end,
         ("random seed", str(evaluation.random_seed)),
     ]
+
+
+class WebSpec(Section):
+    """One web of the file: what the options of the command are for one alone.
+
+    ``settings`` are by dotted key. Paths are relative to the current directory.
+    """
+
+    archives: tuple[Path, ...]
+    logs: tuple[str, ...] = ()
+    labels: Path | None = None
+    predicates: dict[PredicateName, str]
+    policies: tuple[str, ...] = Options.policies
+    budget: Count = Options.budget
+    starts: Count = Options.starts
+    seeds: Count = Options.seeds
+    seed_file: Path | None = None
+    settings: Mapping[str, Any] = Field(default_factory=dict)
+
+    def options(self) -> Options:
+        """Return the options of an evaluation of this web."""
+        names = ("archives", "logs", "policies", "budget", "starts", "seeds", "seed_file")
+        return Options(**{name: getattr(self, name) for name in names})
+
+    def overrides(self) -> dict[str, Any]:
+        """Return the settings of this web by dotted key; None is one that is not given."""
+        predicates = {f"predicates.{name}": text for name, text in self.predicates.items()}
+        labels = None if self.labels is None else str(self.labels)
+        return {**self.settings, "judge.labels": labels, **predicates}
+
+
+class _File(Section):
+    """The content of a file of webs; their names serve as those of directories."""
+
+    webs: dict[PredicateName, WebSpec]
+
+
+class WebsOutput(OutputDirectory):
+    """The output directory of an evaluation of several webs: its tables, and each web's own directory."""
+
+    command = "evaluate-webs"
+    files = ("webs.csv", "comparisons.csv")
+    directories = ("webs",)
+
+
+def read_webs(path: Path, chosen: Sequence[str] = ()) -> dict[str, WebSpec]:
+    """Return the webs of a TOML file by name, those ``chosen`` or all.
+
+    Each is a table ``[webs.NAME]``; keys before the tables stand for all webs that don't say otherwise.
+    Raises `streams.configuration.ConfigurationError` for what is no such file, and for a name it has not.
+    """
+    try:
+        found = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigurationError(f"--webs {path}: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"--webs {path}: expected TOML: {error}") from error
+    tables = found.pop("webs", None)
+    if not isinstance(tables, dict) or not tables:
+        raise ConfigurationError(f"--webs {path}: expected at least one table [webs.NAME]")
+    for name in chosen:
+        if name not in tables:
+            raise ConfigurationError(f"--web {name}: {path} has {', '.join(tables)}")
+    whole = {
+        name: found | (table if isinstance(table, dict) else {"": table}) for name, table in tables.items()
+    }
+    try:
+        file = _File.model_validate({"webs": whole})
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(map(str, first["loc"]))
+        raise ConfigurationError(f"--webs {path}: {key}: {first['msg']}") from error
+    return {name: spec for name, spec in file.webs.items() if not chosen or name in chosen}
+
+
+def run_webs(webs: Mapping[str, tuple[Settings, Options]], out: Path) -> dict[str, Results]:
+    """Evaluate each web into a directory of its own, and write each policy's figures on all."""
+    output = WebsOutput(out)
+    output.prepare()
+    found = {name: run(*given, out / "webs" / name) for name, given in webs.items()}
+    seed = next(settings.random_seed for settings, _ in webs.values())
+    write_webs(output.table("webs"), found, seed)
+    compared = [
+        (name, compare(list(found.values()), seed, figure))
+        for name, figure in (("auc", area), ("auc_by_request", area_by_request))
+        for compare in (against_best, learned_against, log_worth)
+    ]
+    write_comparisons(output.table("comparisons"), compared)
+    return found

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product, starmap
 from random import Random
 from typing import NamedTuple
 
@@ -50,40 +51,32 @@ class Crawl(NamedTuple):
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What all crawls of an evaluation have in common.
-
-    ``trace`` is the log, ``terms`` what each crawl is held to. ``whole`` is the log without bounds, for
-    policies that have none. ``less`` are traces that tell less, with which the learned policy runs too: each by
-    what is put behind the policy's name then. ``first`` is the log of an earlier crawl, whose
-    state a later one takes up (Aggarwal 2004, section 4.1), None where nothing is reused. Each start has
-    ``seeds`` pages, drawn from ``sources``; every policy and predicate has the same. ``makers`` and ``heirs``
-    make the crawlers of a policy, anew and with an earlier one's state.
-    """
+    """What all crawls of an evaluation have in common."""
 
     web: Web
+    #: The log.
     trace: Trace
+    #: The log of an earlier crawl, whose state a later one starts with (Aggarwal 2004, section 4.1).
     first: Trace | None
+    #: The log without bounds, for policies that have none.
     whole: Trace | None
+    #: Traces with less, with which the learned policy runs too, each by the end of the policy's name then.
     less: Mapping[str, Trace]
     predicates: Mapping[str, Predicate]
     policies: Sequence[str]
     terms: Terms
     starts: int
+    #: The seed pages of a start, drawn from ``sources``; every policy and predicate has the same.
     seeds: int
     sources: Sequence[str]
     random_seed: int
+    #: They make the crawlers of a policy, without and with an earlier one's state.
     makers: Mapping[str, Maker]
     heirs: Mapping[str, Heir]
 
     def jobs(self) -> list[Job]:
         """Return all jobs, in the order of the report."""
-        starts = range(1, self.starts + 1)
-        return [
-            Job(predicate, policy, start)
-            for predicate in self.web.hits
-            for policy in self.policies
-            for start in starts
-        ]
+        return list(starmap(Job, product(self.web.hits, self.policies, range(1, self.starts + 1))))
 
     def seeds_of(self, start: int, kind: str = "") -> list[str]:
         """Return the seed pages of a start; ``kind`` ":first" gives those of the earlier crawl."""

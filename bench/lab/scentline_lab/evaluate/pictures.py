@@ -13,7 +13,7 @@ from scentline.models.reliability import Bin, Outcome, wilson
 from scentline_lab.evaluate.crawls import NEW_ONLY, NO_LOG, NO_USERS, REUSE
 from scentline_lab.evaluate.results import Result, Results
 from scentline_lab.picture import INK, SOFT, Look, canvas, frame
-from scentline_lab.simulation.calibration import calibration
+from scentline_lab.simulation.metrics import calibration
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

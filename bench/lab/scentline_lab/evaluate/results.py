@@ -6,109 +6,86 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import fmean
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from scentline.models.reliability import Outcome
 from scentline.models.url import host
 from scentline_lab.evaluate.crawls import NEW_ONLY, Crawl
-from scentline_lab.simulation.calibration import Calibration, calibration, outcomes
-from scentline_lab.simulation.metrics import Band, Curve, band, lift_curve, relative
+from scentline_lab.simulation.metrics import Band, Curve, band, calibration, lift_curve, outcomes, relative
 from scentline_lab.simulation.policies import ORACLE
 from scentline_lab.simulation.virtual import Request
 
-#: Pages, or requests, at which the harvest rate is told; the area is that under the curve's first 1,000.
+#: Pages, or requests, at which the harvest rate is given; the area is that under the curve's first 1,000.
 POINTS = (12, 30, 100, 250, 500, 1000)
 AREA = 1000
 #: Seconds after which hits are counted, where time passes.
 TIMES = (10, 20, 30, 60, 120, 300, 600, 1800, 3600)
-#: Pages after which what an earlier crawl learned has shown its worth.
+#: Pages after which the worth of an earlier crawl's state is measured.
 EARLY = 100
 
 
 class Figures(NamedTuple):
-    """What is told of a crawl, or of several on the mean; None is what can't be told.
+    """The figures of a crawl, or of several on the mean; None where there is none."""
 
-    ``harvest`` is the rate at each number of pages, ``harvest_by_request`` of requests; ``sites`` the hosts of
-    which a page that satisfies the predicate was found by then. ``auc`` is the mean rate over the first 1,000
-    pages, or the budget, ``auc_by_request`` over as many requests; ``auc_of_oracle`` the (mean) area as a share
-    of the oracle's (mean) in the same crawls. ``requests`` were made for each page that came, None where none
-    came. Of policies that give probabilities there are the Brier score, that of a crawl's own rate
-    (``base_brier``), and the expected calibration error over the pages ``selected``, and over those
-    ``explored`` by chance, of all crawls together. Where time passes there are the ``hits`` that came within so
-    many seconds, and the share of hosts' seconds that were used, ``slots``.
-    """
-
+    #: The harvest rate at each number of pages, and of requests.
     harvest: Mapping[int, float]
     harvest_by_request: Mapping[int, float]
+    #: The hosts of which a page that satisfies the predicate was found by then.
     sites: Mapping[int, float]
+    #: The mean rate over the first 1,000 pages, or the budget; its share of the oracle's in the same crawls.
     auc: float
     auc_of_oracle: float | None
     auc_by_request: float
+    #: Requests made for each page that came.
     requests: float | None
+    #: The Brier score of the probabilities, and that of a crawl's own rate.
     brier: float | None
     base_brier: float | None
+    #: The expected calibration error over the pages that the policy selected, and over those drawn by chance.
     selected: float | None
     explored: float | None
+    #: Where time passes: the hits that came within so many seconds, the share of hosts' seconds that were used.
     hits: Mapping[int, float]
     slots: float | None
 
     def at(self, points: Sequence[int]) -> "Figures":
         """Return the figures with rates at these points alone."""
-        harvest, by_request, sites = (
-            {point: rates[point] for point in points}
-            for rates in (self.harvest, self.harvest_by_request, self.sites)
-        )
-        return self._replace(harvest=harvest, harvest_by_request=by_request, sites=sites)
+        rates = {name: getattr(self, name) for name in ("harvest", "harvest_by_request", "sites")}
+        at: dict[str, Any] = {n: {point: rate[point] for point in points} for n, rate in rates.items()}
+        return self._replace(**at)
 
 
 def mean_figures(found: Sequence[Figures]) -> Figures:
-    """Return the mean of figures, of webs say; None where one of them can't be told.
+    """Return the mean of the figures of several webs; None where one of them has none.
 
-    Rates are told at the points that all have.
+    Rates are given at the points that all have.
     """
-    points = [point for point in found[0].harvest if all(point in each.harvest for each in found)]
 
-    def at(rates: Callable[[Figures], Mapping[int, float]]) -> dict[int, float]:
-        return {point: fmean(rates(each)[point] for each in found) for point in points}
+    def mean(values: Sequence[Any]) -> Any:
+        if isinstance(values[0], Mapping):
+            common = [key for key in values[0] if all(key in value for value in values)]
+            return {key: fmean(value[key] for value in values) for key in common}
+        return None if None in values else fmean(values)
 
-    def mean(figure: Callable[[Figures], float | None]) -> float | None:
-        told = [value for each in found if (value := figure(each)) is not None]
-        return fmean(told) if len(told) == len(found) else None
-
-    return Figures(
-        at(lambda each: each.harvest),
-        at(lambda each: each.harvest_by_request),
-        at(lambda each: each.sites),
-        fmean(each.auc for each in found),
-        mean(lambda each: each.auc_of_oracle),
-        fmean(each.auc_by_request for each in found),
-        mean(lambda each: each.requests),
-        mean(lambda each: each.brier),
-        mean(lambda each: each.base_brier),
-        mean(lambda each: each.selected),
-        mean(lambda each: each.explored),
-        {time: fmean(each.hits[time] for each in found) for time in found[0].hits},
-        mean(lambda each: each.slots),
-    )
+    return Figures(*map(mean, zip(*found, strict=True)))
 
 
 class Result(NamedTuple):
-    """One crawl: the harvest rate after 1, 2, .. pages, or requests; what its probabilities came to.
-
-    ``sites`` are the hosts of which a hit was found after as many pages; ``pages`` came for ``requests``.
-    ``came`` is when each hit did, ``slots`` the share of hosts' seconds that were used.
-    """
+    """One crawl."""
 
     predicate: str
     policy: str
     start: int
+    #: The harvest rate after 1, 2, .. pages, and requests; the hosts of which there was a hit by then.
     curve: Curve
     by_request: Curve
     sites: Sequence[int]
+    #: How many pages came, for how many requests.
     pages: int
     requests: int
     selected: Sequence[Outcome]
     explored: Sequence[Outcome]
+    #: When each hit came, and the share of hosts' seconds that were used.
     came: Sequence[float] = ()
     slots: float | None = None
 
@@ -121,11 +98,6 @@ class Result(NamedTuple):
     def auc_by_request(self) -> float:
         """The area under the curve by requests."""
         return float(self.by_request[:AREA].mean())
-
-    @property
-    def calibration(self) -> Calibration | None:
-        """The calibration over all pages that had a probability."""
-        return calibration([*self.selected, *self.explored])
 
 
 @dataclass(frozen=True)
@@ -142,7 +114,7 @@ class Results:
 
     @classmethod
     def of(cls, crawls: Iterable[Crawl], budget: int, seconds: float = 0.0) -> "Results":
-        """Work out the results of crawls."""
+        """Return the results of crawls."""
         return cls([_result(crawl, budget) for crawl in crawls], budget, seconds)
 
     @cached_property
@@ -157,7 +129,7 @@ class Results:
 
     @cached_property
     def points(self) -> tuple[int, ...]:
-        """The numbers of pages at which the harvest rate is told; where the budget is small, the budget."""
+        """The numbers of pages at which the harvest rate is given; where the budget is small, the budget."""
         return tuple(point for point in POINTS if point <= self.budget) or (self.budget,)
 
     @cached_property
@@ -167,7 +139,7 @@ class Results:
 
     @property
     def early(self) -> int:
-        """The number of pages at which a start is told to be a good one."""
+        """The number of pages at which starts are compared."""
         return min(EARLY, self.budget)
 
     @cached_property
@@ -196,7 +168,7 @@ class Results:
 
     def figures_of(self, found: Sequence[Result]) -> Figures:
         """Return the figures of one result, or of several of one policy on the mean."""
-        calibrations = [each for result in found if (each := result.calibration) is not None]
+        calibrated = [c for each in found if (c := calibration([*each.selected, *each.explored])) is not None]
         selected = calibration([pair for result in found for pair in result.selected])
         explored = calibration([pair for result in found for pair in result.explored])
         area = fmean(result.auc for result in found)
@@ -205,24 +177,25 @@ class Results:
         slots = [result.slots for result in found if result.slots is not None]
         # Without the pages of an earlier crawl the oracle, which had them, is no measure.
         comparable = best and not found[0].policy.endswith(NEW_ONLY)
+
+        def at(figure: Callable[[Result, int], float]) -> dict[int, float]:
+            return {point: fmean(figure(result, point) for result in found) for point in self.points}
+
         return Figures(
-            harvest=self._at(lambda result, point: float(result.curve[point - 1]), found),
-            harvest_by_request=self._at(lambda result, point: float(result.by_request[point - 1]), found),
-            sites=self._at(lambda result, point: result.sites[point - 1], found),
+            harvest=at(lambda result, point: float(result.curve[point - 1])),
+            harvest_by_request=at(lambda result, point: float(result.by_request[point - 1])),
+            sites=at(lambda result, point: result.sites[point - 1]),
             auc=area,
             auc_of_oracle=relative(area, fmean(best)) if comparable else None,
             auc_by_request=fmean(result.auc_by_request for result in found),
             requests=sum(result.requests for result in found) / pages if pages else None,
-            brier=fmean(each.brier for each in calibrations) if calibrations else None,
-            base_brier=fmean(each.base_brier for each in calibrations) if calibrations else None,
+            brier=fmean(each.brier for each in calibrated) if calibrated else None,
+            base_brier=fmean(each.base_brier for each in calibrated) if calibrated else None,
             selected=None if selected is None else selected.error,
             explored=None if explored is None else explored.error,
             hits={time: fmean(bisect_right(result.came, time) for result in found) for time in self.times},
             slots=fmean(slots) if slots else None,
         )
-
-    def _at(self, figure: Callable[[Result, int], float], found: Sequence[Result]) -> dict[int, float]:
-        return {point: fmean(figure(result, point) for result in found) for point in self.points}
 
     @cached_property
     def _oracle(self) -> dict[tuple[str, int], float]:
@@ -237,7 +210,7 @@ class Results:
 
 
 def relevant_sites(pages: Sequence[Request], budget: int) -> list[int]:
-    """Return how many hosts have shown a hit after 1, 2, .. ``budget`` pages.
+    """Return of how many hosts there was a hit after 1, 2, .. ``budget`` pages.
 
     >>> relevant_sites([Request("http://a/1", True, True), Request("http://a/2", True, True)], 3)
     [1, 1, 1]
@@ -260,9 +233,7 @@ def _result(crawl: Crawl, budget: int) -> Result:
     told = [] if crawl.policy == ORACLE else crawl.order
     pages = [request for request in crawl.order if request.page]
     return Result(
-        crawl.predicate,
-        crawl.policy,
-        crawl.start,
+        *crawl[:3],
         lift_curve([page.hit for page in pages], budget),
         lift_curve([request.hit for request in crawl.order], budget),
         relevant_sites(pages, budget),

@@ -16,14 +16,13 @@ from scentline.streams.configuration import ConfigurationError
 from scentline.streams.settings import ObserveSettings, Settings
 from scentline_lab.evaluate.crawls import NO_LOG, NO_USERS, Crawl, Evaluation, Job
 from scentline_lab.evaluate.results import Results
-from scentline_lab.evaluate.tables import write_order, write_seeds
-from scentline_lab.output import OutputDirectory
+from scentline_lab.evaluate.tables import write_order
+from scentline_lab.experiment import OutputDirectory, spread, write_table
 from scentline_lab.reading import LogReader, Web, load_web
 from scentline_lab.simulation.clock import Clock, Latency
 from scentline_lab.simulation.paper import UNBOUNDED
 from scentline_lab.simulation.policies import LEARNED, PRINTED, Heir, Maker, Measures
 from scentline_lab.simulation.virtual import Terms
-from scentline_lab.spread import spread
 
 #: The users' pseudonyms decide which are kept of a page that has many, so they are the same at each evaluation.
 KEY = b"scentline evaluate"
@@ -31,10 +30,7 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9+_-]+")
 
 
 class Output(OutputDirectory):
-    """The output directory of ``scentline evaluate``.
-
-    The tables are the seed pages, every crawl's figures, the means of them, policies compared, and the curves.
-    """
+    """The output directory of ``scentline evaluate``."""
 
     command = "evaluate"
     files = (
@@ -42,8 +38,6 @@ class Output(OutputDirectory):
         "lift.png", "reliability.png", "report.html",
     )  # fmt: skip
     directories = ("orders", "lift")
-    others = "files that no evaluation made"
-    earlier = "an earlier evaluation's"
 
     @property
     def orders(self) -> Path:
@@ -58,28 +52,13 @@ class Output(OutputDirectory):
         """Return the picture of a predicate's lift curves, or of the mean of all."""
         return self.picture("lift" if predicate is None else f"lift/{predicate}")
 
-    @property
-    def reliability(self) -> Path:
-        """The reliability diagram."""
-        return self.picture("reliability")
-
-    @property
-    def report(self) -> Path:
-        """The page that shows everything."""
-        return self.directory / "report.html"
-
 
 @dataclass(frozen=True)
 class Options:
-    """What an evaluation is given beside its settings.
-
-    With ``reuse`` one log is cut in two at the middle of its time, or two are the first crawl's and the
-    second's; otherwise all logs make one trace. ``processes`` changes the time it takes and nothing else.
-    ``seed_file`` has the URLs that seeds are drawn from. ``clock`` is for how many seconds each crawl goes on,
-    however many pages that brings; 0 has it end after ``budget`` pages.
-    """
+    """The options of an evaluation beside its settings; ``processes`` changes nothing but the time."""
 
     archives: tuple[Path, ...]
+    #: They make one trace. With ``reuse`` they are the first crawl's and the second's, or one is cut in two.
     logs: tuple[str, ...] = ()
     policies: tuple[str, ...] = ()
     budget: int = 1000
@@ -87,7 +66,9 @@ class Options:
     seeds: int = 10
     reuse: bool = False
     processes: int = 1
+    #: The URLs that seeds are drawn from.
     seed_file: Path | None = None
+    #: The seconds of each crawl; with 0 it ends after ``budget`` pages.
     clock: float = 0.0
 
 
@@ -106,25 +87,23 @@ def prepare(
     """
     labels = load_labels(Path(settings.judge.labels)) if settings.judge.labels else None
     web = load_web(options.archives, predicates, labels, settings, options.processes, progress)
-    seeds = tuple(web.pages) if options.seed_file is None else read_seeds(options.seed_file)
-    _check(web, predicates, seeds, options)
+    sources = tuple(web.pages) if options.seed_file is None else read_seeds(options.seed_file)
+    if len(sources) < options.seeds:
+        where = "the archive" if options.seed_file is None else str(options.seed_file)
+        raise ConfigurationError(
+            f"--seeds {options.seeds}: {where} has {len(sources)} pages, expected at least as many"
+        )
+    for name, urls in web.hits.items():
+        if not urls:
+            raise ConfigurationError(
+                f"predicate {name}: no page of the archive satisfies {predicates[name]}; expected at least one"
+            )
     first, trace, whole, less = _traces(settings, options, progress)
     return Evaluation(
-        web=web,
-        trace=trace,
-        first=first,
-        whole=whole,
-        less=less,
-        predicates=predicates,
-        policies=options.policies,
-        terms=_terms(settings, options, web),
-        starts=options.starts,
-        seeds=options.seeds,
-        sources=seeds,
-        random_seed=settings.random_seed,
-        makers=makers,
-        heirs=heirs,
-    )
+        web=web, trace=trace, first=first, whole=whole, less=less, predicates=predicates,
+        policies=options.policies, terms=_terms(settings, options, web), starts=options.starts,
+        seeds=options.seeds, sources=sources, random_seed=settings.random_seed, makers=makers, heirs=heirs,
+    )  # fmt: skip
 
 
 def _terms(settings: Settings, options: Options, web: Web) -> Terms:
@@ -132,33 +111,25 @@ def _terms(settings: Settings, options: Options, web: Web) -> Terms:
     terms = Terms(options.budget, 0, frontier.host_budget, frontier.window_share, frontier.window_max)
     if not options.clock:
         return terms
-    clock = Clock(
-        options.clock,
-        Latency(settings.random_seed, map(host, web.pages)),
-        fetch.delay_seconds,
-        fetch.delay_factor,
-        fetch.first_byte_seconds,
-        min(frontier.window_max or fetch.connections, fetch.connections),
-    )
-    return terms._replace(budget=UNLIMITED, clock=clock)
+    latency = Latency(settings.random_seed, map(host, web.pages))
+    connections = min(frontier.window_max or fetch.connections, fetch.connections)
+    paces = fetch.delay_seconds, fetch.delay_factor, fetch.first_byte_seconds
+    return terms._replace(budget=UNLIMITED, clock=Clock(options.clock, latency, *paces, connections))
 
 
 def measures_of(settings: Settings) -> Measures:
-    """Return what the settings hold the policies to."""
+    """Return the settings that the policies go by."""
     learn, frontier = settings.learn, settings.frontier
-    return Measures(
-        learn.t, learn.significance, learn.weights, frontier.parents, frontier.rescored, frontier.explore
-    )
+    bounds = frontier.parents, frontier.rescored, frontier.explore
+    return Measures(learn.t, learn.significance, learn.weights, *bounds)
 
 
 def crawl(evaluation: Evaluation, output: Output, options: Options, progress: Progress) -> Results:
     """Run all crawls and return their results, in the order of the jobs whatever was done first."""
     jobs = evaluation.jobs()
     progress.phase("crawl", len(jobs))
-    write_seeds(
-        output.table("seeds"),
-        {start: evaluation.seeds_of(start) for start in range(1, evaluation.starts + 1)},
-    )
+    seeds = ((start, url) for start in range(1, evaluation.starts + 1) for url in evaluation.seeds_of(start))
+    write_table(output.table("seeds"), ("start", "url"), seeds)
     done: dict[Job, list[Crawl]] = {}
     for job, crawls in spread(evaluation.run, jobs, options.processes):
         for found in crawls:
@@ -186,46 +157,31 @@ def read_seeds(path: Path) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _check(web: Web, predicates: Mapping[str, Predicate], sources: Sequence[str], options: Options) -> None:
-    if len(sources) < options.seeds:
-        where = "the archive" if options.seed_file is None else str(options.seed_file)
-        raise ConfigurationError(
-            f"--seeds {options.seeds}: {where} has {len(sources)} pages, expected at least as many"
-        )
-    for name, urls in web.hits.items():
-        if not urls:
-            raise ConfigurationError(
-                f"predicate {name}: no page of the archive satisfies {predicates[name]}; expected at least one"
-            )
-
-
 def _traces(
     settings: Settings, options: Options, progress: Progress
 ) -> tuple[Trace | None, Trace, Trace | None, Mapping[str, Trace]]:
-    """Return the trace of the earlier crawl, None where there is none, the trace, it without bounds, and less.
+    """Return four traces: of the earlier crawl, the one that counts, it without bounds, and those with less.
 
-    That without bounds is None where no policy asks for it, and nothing tells less than no log.
+    That without bounds is None where no policy needs it. Without a log there are none with less.
     """
     reach, window = settings.browse.reach, settings.browse.window
-    users, others = settings.frontier.visitors, settings.frontier.together
     if not options.reuse:
         earlier, steps = None, read_steps(options.logs, settings.observe, progress)
     elif len(options.logs) == 1:
         earlier, steps = halves(read_steps(options.logs, settings.observe, progress))
     else:
         earlier, steps = (read_steps([log], settings.observe, progress) for log in options.logs)
-    first, trace = (
-        None if found is None else Trace(found, reach=reach, users=users, others=others, window=window)
-        for found in (earlier, steps)
-    )
-    assert trace is not None
-    whole = None
-    if any(name.endswith(PRINTED) for name in options.policies):
-        whole = Trace(steps, reach=reach, users=UNBOUNDED, others=UNBOUNDED, window=UNBOUNDED)
-    less = {}
-    if steps and LEARNED in options.policies:
-        less = {NO_LOG: Trace(()), NO_USERS: Trace(steps, reach=reach, users=1, others=1, window=window)}
-    return first, trace, whole, less
+
+    def traced(found: Sequence[Step], users: int, others: int, window: int = window) -> Trace:
+        return Trace(found, reach=reach, users=users, others=others, window=window)
+
+    bounds = settings.frontier.visitors, settings.frontier.together
+    first = None if earlier is None else traced(earlier, *bounds)
+    printed = any(name.endswith(PRINTED) for name in options.policies)
+    whole = traced(steps, UNBOUNDED, UNBOUNDED, UNBOUNDED) if printed else None
+    learned = bool(steps) and LEARNED in options.policies
+    less = {NO_LOG: Trace(()), NO_USERS: traced(steps, 1, 1)} if learned else {}
+    return first, traced(steps, *bounds), whole, less
 
 
 def read_steps(sources: Sequence[str], settings: ObserveSettings, progress: Progress) -> list[Step]:

@@ -1,23 +1,20 @@
 """The evaluation as tables: CSV files, and the object that ``--json`` prints.
 
-Policies are set against each other run by run: is one ahead beyond chance, and what was reuse worth.
+Policies are compared run by run: is one ahead beyond chance, and what was reuse worth.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain
 from pathlib import Path
-from random import Random
 from typing import Any, NamedTuple, TypeAlias
 
 from scentline_lab.evaluate.crawls import NEW_ONLY, NO_LOG, NO_USERS, REUSE
 from scentline_lab.evaluate.results import Figures, Result, Results, mean_figures
-from scentline_lab.output import rounded, write_table
-from scentline_lab.simulation.metrics import relative
+from scentline_lab.experiment import rounded, write_table
+from scentline_lab.simulation.metrics import Comparison, Groups, interval, macro, paired_bootstrap, relative
 from scentline_lab.simulation.policies import LEARNED, LIMITS, PRINTED
-from scentline_lab.simulation.significance import Comparison, Groups, interval, macro, paired_bootstrap
 from scentline_lab.simulation.virtual import Request
 
-#: What is compared of a crawl.
+#: A figure by which crawls are compared.
 Figure: TypeAlias = Callable[[Result], float]
 
 
@@ -54,9 +51,8 @@ def against_best(webs: Sequence[Results], random_seed: int, figure: Figure = are
 def learned_against(webs: Sequence[Results], random_seed: int, figure: Figure = area) -> list[Versus]:
     """Return the learned policy against each other one; nothing where it did not run."""
     policies = plain(webs)
-    if LEARNED not in policies:
-        return []
-    return [versus(webs, LEARNED, policy, random_seed, figure) for policy in policies if policy != LEARNED]
+    others = [policy for policy in policies if policy != LEARNED] if LEARNED in policies else []
+    return [versus(webs, LEARNED, policy, random_seed, figure) for policy in others]
 
 
 def reuse(results: Results, random_seed: int) -> list[Versus]:
@@ -105,13 +101,13 @@ def versus(webs: Sequence[Results], policy: str, other: str, random_seed: int, f
 
 
 def _versus(one: Groups, two: Groups, policy: str, other: str, random_seed: int) -> Versus:
-    comparison = paired_bootstrap(one, two, Random(random_seed))
     first, second = macro(one), macro(two)
-    return Versus(policy, other, first, second, relative(first, second), comparison)
+    compared = paired_bootstrap(one, two, random_seed)
+    return Versus(policy, other, first, second, relative(first, second), compared)
 
 
 def plain(webs: Sequence[Results]) -> list[str]:
-    """Return the policies that started from nothing, on the whole of each web."""
+    """Return the policies that started without a state, on the whole of each web."""
     return [
         policy
         for policy in webs[0].policies
@@ -133,39 +129,28 @@ _SINGLE = {
 }  # fmt: skip
 #: The ends of the intervals, behind the figures of means.
 _BOUNDS = ("auc_low", "auc_high", "auc_by_request_low", "auc_by_request_high")
-#: Those that are told of a single crawl: one has too few pages for a calibration error.
+#: Those of a single crawl: one has too few pages for a calibration error.
 _OF_A_CRAWL = ("auc", "auc_of_oracle", "auc_by_request", "requests_a_page", "brier")
-#: Those at each of the points, by what the column begins with.
-_AT_POINTS = {"harvest": "harvest", "harvest_by_request": "harvest_by_request", "sites": "sites"}
+#: Those at each of the points.
+_AT_POINTS = ("harvest", "harvest_by_request", "sites")
 
 
 def write_order(path: Path, order: Sequence[Request]) -> None:
     """Write the requests of one crawl in the order of their answers, and which brought a page."""
+    columns = ["n", "url", "page", "hit", "probability", "explored", "came", "answered"]
+    if not any(request.answered for request in order):
+        del columns[-2:]
     rows = (
-        (
-            number, asked.url, int(asked.page), int(asked.hit), rounded(asked.probability), int(asked.explored),
-            rounded(asked.came), rounded(asked.answered),
-        )
-        for number, asked in enumerate(order, start=1)
-    )  # fmt: skip
-    columns = ("n", "url", "page", "hit", "probability", "explored", "came", "answered")
-    timed = any(asked.answered for asked in order)
-    write_table(path, columns if timed else columns[:-2], (row if timed else row[:-2] for row in rows))
-
-
-def write_seeds(path: Path, seeds: Mapping[int, Sequence[str]]) -> None:
-    """Write the seed pages of each start."""
-    write_table(path, ("start", "url"), ((start, url) for start, urls in seeds.items() for url in urls))
+        (number, url, int(page), int(hit), probability, int(explored), *times)
+        for number, (url, page, hit, probability, explored, *times) in enumerate(order, start=1)
+    )
+    write_table(path, columns, (row[: len(columns)] for row in rows))
 
 
 def write_results(path: Path, results: Results) -> None:
     """Write the figures of each crawl."""
     columns = ("predicate", "policy", "start", *_columns(results.points, results.times))
-    rows = (
-        (found.predicate, found.policy, found.start, *_cells(results.figures_of([found])))
-        for found in results.all
-    )
-    write_table(path, columns, rows)
+    write_table(path, columns, ((*found[:3], *_cells(results.figures_of([found]))) for found in results.all))
 
 
 def write_means(path: Path, results: Results, random_seed: int) -> None:
@@ -173,31 +158,20 @@ def write_means(path: Path, results: Results, random_seed: int) -> None:
 
     Behind the means stand the 95 % intervals of the areas over predicates.
     """
-    rows = (
-        (
-            predicate or MEAN,
-            policy,
-            *_cells(results.figures(policy, predicate)),
-            *_interval(results, policy, predicate, random_seed),
-        )
-        for predicate in (None, *results.predicates)
-        for policy in results.policies
-    )
-    write_table(path, ("predicate", "policy", *_columns(results.points, results.times), *_BOUNDS), rows)
+
+    def rows() -> Iterator[tuple[object, ...]]:
+        for policy in results.policies:
+            yield MEAN, policy, *_cells(results.figures(policy)), *_bounds([results], policy, random_seed)
+        for name in results.predicates:
+            for policy in results.policies:
+                yield name, policy, *_cells(results.figures(policy, name)), *(None for _ in _BOUNDS)
+
+    write_table(path, ("predicate", "policy", *_columns(results.points, results.times), *_BOUNDS), rows())
 
 
-def _interval(results: Results, policy: str, predicate: str | None, random_seed: int) -> Sequence[float | None]:
-    if predicate is not None:
-        return [None] * len(_BOUNDS)
-    return _bounds([results], policy, random_seed)
-
-
-def _bounds(webs: Sequence[Results], policy: str, random_seed: int) -> Sequence[float | None]:
-    found = (
-        interval([results.groups(policy, figure) for results in webs], Random(random_seed))
-        for figure in (area, area_by_request)
-    )
-    return tuple(map(rounded, chain.from_iterable(found)))
+def _bounds(webs: Sequence[Results], policy: str, random_seed: int) -> list[float | None]:
+    groups = ([results.groups(policy, figure) for results in webs] for figure in (area, area_by_request))
+    return [end for each in groups for end in interval(each, random_seed)]
 
 
 def write_webs(path: Path, webs: Mapping[str, Results], random_seed: int) -> None:
@@ -206,8 +180,8 @@ def write_webs(path: Path, webs: Mapping[str, Results], random_seed: int) -> Non
     Behind them stand the 95 % intervals of the areas over predicates.
     """
     rows = [
-        (MEAN if name is None else name, policy, figures, _bounds(found, policy, random_seed))
-        for name, found in ((None, list(webs.values())), *((name, [results]) for name, results in webs.items()))
+        (name, policy, figures, _bounds(found, policy, random_seed))
+        for name, found in ((MEAN, [*webs.values()]), *((name, [results]) for name, results in webs.items()))
         for policy, figures in figures_of_webs(found).items()
     ]
     points = list(rows[0][2].harvest)
@@ -223,14 +197,8 @@ def figures_of_webs(webs: Sequence[Results]) -> dict[str, Figures]:
 
 def write_comparisons(path: Path, comparisons: Iterable[tuple[str, Iterable[Versus]]]) -> None:
     """Write policies against each other, by the figure that is compared."""
-    columns = ("figure", "policy", "other", "mean", "other_mean", "ratio", "difference", "low", "high", "ahead",
-               "tied", "predicates", "runs")  # fmt: skip
-    rows = (
-        (figure, found.policy, found.other, *map(rounded, (found.figure, found.others, found.ratio)),
-         *map(rounded, found.comparison[:5]), *found.comparison[5:])
-        for figure, versus in comparisons
-        for found in versus
-    )  # fmt: skip
+    columns = ("figure", "policy", "other", "mean", "other_mean", "ratio", *Comparison._fields)
+    rows = ((figure, *found[:5], *found.comparison) for figure, versus in comparisons for found in versus)
     write_table(path, columns, rows)
 
 
@@ -245,48 +213,32 @@ def _curves(results: Results) -> Iterator[Sequence[object]]:
         for policy in results.policies:
             mean, deviation = results.band(policy, predicate)
             for n in pages:
-                yield (
-                    predicate or MEAN,
-                    policy,
-                    n,
-                    rounded(float(mean[n - 1])),
-                    rounded(float(deviation[n - 1])),
-                )
+                yield predicate or MEAN, policy, n, mean[n - 1], deviation[n - 1]
 
 
 def as_json(results: Results) -> dict[str, Any]:
     """Return every crawl's figures and each policy's on the mean."""
-    return {
-        "results": [
-            {
-                "predicate": found.predicate,
-                "policy": found.policy,
-                "start": found.start,
-                **_object(results.figures_of([found]), _OF_A_CRAWL),
-            }
-            for found in results.all
-        ],
-        "mean": {policy: _object(results.figures(policy), tuple(_SINGLE)) for policy in results.policies},
-    }
+    crawls = []
+    for found in results.all:
+        run = {"predicate": found.predicate, "policy": found.policy, "start": found.start}
+        crawls.append(run | _object(results.figures_of([found]), _OF_A_CRAWL))
+    means = {policy: _object(results.figures(policy), tuple(_SINGLE)) for policy in results.policies}
+    return {"results": crawls, "mean": means}
 
 
 def webs_as_json(webs: Mapping[str, Results]) -> dict[str, Any]:
     """Return what `as_json` has of each web, and the figures of each policy on their mean."""
-    mean = {
-        policy: _object(found, tuple(_SINGLE)) for policy, found in figures_of_webs(list(webs.values())).items()
-    }
+    means = figures_of_webs(list(webs.values())).items()
+    mean = {policy: _object(found, tuple(_SINGLE)) for policy, found in means}
     return {"webs": {name: as_json(results) for name, results in webs.items()}, "mean": mean}
 
 
 def _object(figures: Figures, names: Sequence[str]) -> dict[str, Any]:
-    points = {
-        column: {str(point): rounded(value) for point, value in getattr(figures, name).items()}
-        for column, name in _AT_POINTS.items()
-    }
-    clock: dict[str, Any] = {}
-    if figures.hits:
-        clock["hits"] = {str(time): rounded(hits) for time, hits in figures.hits.items()}
-        clock["slots"] = rounded(figures.slots)
+    def told(values: Mapping[int, float]) -> dict[str, float | None]:
+        return {str(point): rounded(value) for point, value in values.items()}
+
+    points = {name: told(getattr(figures, name)) for name in _AT_POINTS}
+    clock = {"hits": told(figures.hits), "slots": rounded(figures.slots)} if figures.hits else {}
     return {**points, **clock, **{column: rounded(getattr(figures, _SINGLE[column])) for column in names}}
 
 
@@ -296,6 +248,6 @@ def _columns(points: Iterable[int], times: Sequence[int]) -> tuple[str, ...]:
 
 
 def _cells(figures: Figures) -> tuple[float | None, ...]:
-    points = (value for name in _AT_POINTS.values() for value in getattr(figures, name).values())
+    points = (value for name in _AT_POINTS for value in getattr(figures, name).values())
     clock = (*figures.hits.values(), figures.slots) if figures.hits else ()
-    return tuple(map(rounded, (*points, *clock, *(getattr(figures, name) for name in _SINGLE.values()))))
+    return (*points, *clock, *(getattr(figures, name) for name in _SINGLE.values()))

@@ -1,15 +1,19 @@
-"""Daily clicks of pages, kept in memory as a log is read, within bounds (Wang 2007, section 3)."""
+"""Daily clicks of pages, within bounds (Wang 2007, section 3), and the news that they show."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from heapq import nsmallest
+from itertools import groupby
+from typing import NamedTuple
 
 from scentline.models.news.clicks import Criterion, History, Standing, day_of, standing
+from scentline.models.news.outlinks import Hub, Outlinks
+from scentline.models.news.prefixes import NewsPrefix, PrefixTree
 
 
 class DailyClicks:
     """The daily clicks of each page in the last ``window`` days; a user counts once a page and day.
 
-    The newest day is that of the latest access: who feeds it keeps times of the future away. Accesses may come
+    The newest day is that of the latest access: the caller leaves out times of the future. Accesses may come
     in any order within the last ``open_days`` days, whose visitors are remembered; later ones are ``late`` and
     not counted. So the counts equal a recount of all accesses but the late ones, whatever their order, as long
     as no bound is reached:
@@ -52,7 +56,7 @@ class DailyClicks:
         return self._histories
 
     def add(self, url: str, user: str, time: float) -> bool:
-        """Take in an access at ``time``, in seconds since the epoch, and tell whether it counts as a click."""
+        """Count an access at ``time``, in seconds since the epoch; return whether it counts as a click."""
         day = day_of(time)
         self._advance(day)
         if day not in self._visitors:
@@ -90,7 +94,7 @@ class DailyClicks:
                 del self._histories[url]
 
     def _room(self, day: int) -> bool:
-        """Close days before ``day`` until there is room for one more visitor, and tell whether there is."""
+        """Close days before ``day`` until there is room for one more visitor, and return whether there is."""
         while self._held >= self._limit and (oldest := min(self._visitors)) < day:
             self._close(oldest)
         return self._held < self._limit
@@ -126,3 +130,87 @@ def standings(histories: Mapping[str, History], last: int, criterion: Criterion)
         for url, history in histories.items()
         if history.first <= last
     }
+
+
+class News(NamedTuple):
+    """What was found: each page's standing, the URLs of the news among them, the hubs and the prefixes."""
+
+    standings: Mapping[str, Standing]
+    pages: frozenset[str]
+    hubs: list[Hub]
+    prefixes: list[NewsPrefix]
+
+
+class NewsDiscovery:
+    """Gathers accesses and links, within the bounds of its parts, and tells what is news at any time.
+
+    >>> discovery = NewsDiscovery(DailyClicks(), Outlinks())
+    >>> for day, clicks in enumerate([40, 20, 10, 5, 0, 0, 1, 1]):
+    ...     for user in range(clicks):
+    ...         for page in "http://a.org/news/1", "http://a.org/news/2":
+    ...             discovery.visit(page, f"{user}", day * 86_400.0, "http://a.org/")
+    >>> found = discovery.find(Criterion(), hubs=1)
+    >>> sorted(found.pages), found.hubs[0].url, found.prefixes[0].prefix
+    (['http://a.org/news/1', 'http://a.org/news/2'], 'http://a.org/', 'a.org/')
+    """
+
+    def __init__(self, clicks: DailyClicks, outlinks: Outlinks) -> None:
+        self.clicks = clicks
+        self.outlinks = outlinks
+
+    def visit(self, url: str, user: str, time: float, referrer: str | None) -> None:
+        """Count an access; one that is no click of its own still shows that the referrer leads to the page."""
+        counted = self.clicks.add(url, user, time)
+        if referrer is not None:
+            self.outlinks.add(referrer, url, clicks=int(counted))
+
+    def link(self, source: str, target: str) -> None:
+        """Count a link from a page that was read to another."""
+        self.outlinks.add(source, target)
+
+    def find(self, criterion: Criterion, *, hubs: int, share: float = 0.8, least: int = 1) -> News:
+        """Return what is news at the end of the newest day, the top ``hubs`` and the prefixes.
+
+        ``share`` and ``least`` are those of `PrefixTree.news_prefixes`.
+        """
+        last = self.clicks.newest
+        judged = {} if last is None else standings(self.clicks.histories, last, criterion)
+        pages = frozenset(url for url, found in judged.items() if found.kind == "news")
+        return News(judged, pages, self.outlinks.hubs(pages, hubs), prefixes(judged, share, least))
+
+
+def prefixes(judged: Mapping[str, Standing], share: float = 0.8, least: int = 1) -> list[NewsPrefix]:
+    """Return the news prefixes of the pages that could be judged."""
+    tree = PrefixTree()
+    for url, found in judged.items():
+        if found.judged:
+            tree.add(url, found.kind == "news")
+    return tree.news_prefixes(share, least)
+
+
+class Cut(NamedTuple):
+    """A threshold, and how many pages are on their right side of it: news above, the others not."""
+
+    threshold: float
+    right: int
+
+
+def best_cut(labelled: Iterable[tuple[float, bool]]) -> Cut | None:
+    """Return the lowest threshold that puts the most pages right; None without pages.
+
+    ``labelled`` are a concentration and whether the page is news. The threshold is 0 or one of the values:
+    nothing changes in between.
+
+    >>> best_cut([(1.0, False), (1.2, False), (1.5, True), (1.4, True), (3.0, False)])
+    Cut(threshold=1.2, right=4)
+    """
+    pages = sorted(labelled)
+    if not pages:
+        return None
+    right = sum(news for _, news in pages)  # all are above 0
+    best = Cut(0.0, right)
+    for value, group in groupby(pages, key=lambda page: page[0]):
+        right += sum(-1 if news else 1 for _, news in group)
+        if right > best.right:
+            best = Cut(value, right)
+    return best

@@ -1,47 +1,33 @@
-"""What the news command does: logs read, news told from them, tables and pictures of what was found."""
+"""The news command: read logs, find news in them, write tables and pictures."""
 
-import sys
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import nlargest
 from itertools import chain
 from pathlib import Path
+from typing import get_args
 
 from scentline.agents.judge.judges import Labels, LabelsError, load_labels
 from scentline.agents.observe.logfile import LogFile
 from scentline.agents.observe.site import HINT, Site, observed, site_named
-from scentline.agents.progress import Progress, progress
-from scentline.models.news.clicks import DAY, Criterion, History
+from scentline.agents.progress import Progress
+from scentline.models.news.clicks import DAY, Criterion, History, Kind
 from scentline.models.news.outlinks import Outlinks
 from scentline.streams.configuration import ConfigurationError
 from scentline.streams.crawl_settings import NewsSettings
 from scentline.streams.settings import Settings
-from scentline_lab.news.clicks import DailyClicks
-from scentline_lab.news.discovery import News, NewsDiscovery
-from scentline_lab.news.measures import (
-    Measure,
-    Reach,
-    Separation,
-    measures,
-    reach,
-    separation,
-    span,
-    write_daily,
-    write_hubs,
-    write_measures,
-    write_pages,
-    write_prefixes,
-)
+from scentline_lab.experiment import OutputDirectory, write_table
+from scentline_lab.news.clicks import DailyClicks, News, NewsDiscovery
+from scentline_lab.news.measures import Measure, Reach, Separation, day, measures, reach, separation, span
 from scentline_lab.news.pictures import draw_concentration, draw_daily
-from scentline_lab.output import OutputDirectory
 from scentline_lab.reading import LogReader
 
 #: Pages of each kind that are drawn.
 _DRAWN = 3
 #: The label of a news page; any other label is that of another page.
 _NEWS = "news"
-#: The tables, as CSV: pages, hubs, prefixes, how well news were told, and the daily clicks that are drawn.
+#: The tables, as CSV: pages, hubs, prefixes, precision and recall, and the daily clicks that are drawn.
 TABLES = ("pages", "hubs", "prefixes", "measures", "daily")
 #: The pictures.
 PICTURES = ("daily", "concentration")
@@ -56,7 +42,7 @@ class Output(OutputDirectory):
 
 @dataclass
 class Read:
-    """What became of the lines; ``untimely`` of the page ``views`` are of the future or of before 1970."""
+    """The lines read, and their page ``views``, of which ``untimely`` are of the future or before 1970."""
 
     lines: int = 0
     views: int = 0
@@ -82,14 +68,13 @@ def run(
     sources: Sequence[str],
     labels: Path | None,
     out: Path | None,
-    site: str | None = None,
+    site: str | None,
+    bars: Progress,
 ) -> Result:
-    """Read the logs in their order, tell news, and write everything into ``out`` where it is given.
+    """Read the logs in their order, find news, and write everything into ``out``.
 
-    With ``site`` only that host and those beneath it count.
-
-    Raises what is wrong with the options before a log is read, and `ConfigurationError` for logs without a page
-    view.
+    With ``site`` only that host and those beneath it count. Raises what is wrong with the options before a log
+    is read, and `ConfigurationError` for logs without a page view.
     """
     for source in sources:
         if source != "-" and not Path(source).is_fifo():
@@ -99,7 +84,11 @@ def run(
     output = Output.prepared(out)
     given = settings.news
     criterion = Criterion(given.first_days, given.threshold, given.least)
-    found, discovery = _read(settings, sources, only)
+    clicks = DailyClicks(
+        given.window, open_days=min(2, given.window), pages=given.pages, visitors=given.visitors
+    )
+    discovery = NewsDiscovery(clicks, Outlinks(pairs=given.links))
+    found = _read(discovery, settings, sources, only, bars)
     news = discovery.find(criterion, hubs=given.hubs, share=given.share, least=given.prefix_least)
     if not news.standings:
         raise ConfigurationError(
@@ -107,44 +96,23 @@ def run(
             f"{found.lines} lines; {HINT}"
         )
     known = _labelled(table, news.standings) if table is not None else None
-    result = Result(
-        found,
-        discovery,
-        news,
-        span(news.standings),
-        measures(discovery, news, known, criterion, given),
-        reach(discovery, news),
-        separation(news, known, given.threshold) if known is not None else None,
-    )
+    told = measures(discovery, news, known, criterion, given), reach(discovery, news)
+    apart = separation(news, known, given.threshold) if known is not None else None
+    result = Result(found, discovery, news, span(news.standings), *told, apart)
     if output is not None:
         _write(output, result, known, given)
     return result
 
 
-def _read(settings: Settings, sources: Sequence[str], site: Site | None) -> tuple[Read, NewsDiscovery]:
-    given = settings.news
-    clicks = DailyClicks(
-        given.window, open_days=min(2, given.window), pages=given.pages, visitors=given.visitors
-    )
-    discovery = NewsDiscovery(clicks, Outlinks(pairs=given.links))
-    with progress(sys.stderr) as bars:
-        return _taken_in(discovery, settings, sources, site, time.time(), bars), discovery
-
-
-def _taken_in(
-    discovery: NewsDiscovery,
-    settings: Settings,
-    sources: Sequence[str],
-    site: Site | None,
-    now: float,
-    bars: Progress,
+def _read(
+    discovery: NewsDiscovery, settings: Settings, sources: Sequence[str], site: Site | None, bars: Progress
 ) -> Read:
-    """Take in the page views of the logs, which must be in the order of their times; Ctrl-C ends the reading.
+    """Give the page views of the logs, oldest first, to ``discovery``; Ctrl-C ends the reading.
 
-    A line whose time is more than a day after ``now`` would move the window on and empty it: it is passed over.
+    A line whose time is more than a day in the future is skipped: it would move the window on and empty it.
     """
     reader = LogReader(observed(settings.observe, site), bars, everywhere=site is not None)
-    found = Read()
+    found, now = Read(), time.time()
     try:
         for access in chain.from_iterable(map(reader.read, sources)):
             if site is not None and not site.holds(access.url):
@@ -161,7 +129,7 @@ def _taken_in(
 
 
 def short(days: int, settings: NewsSettings) -> str | None:
-    """Return why a log of so many days is too short for any page to be news, and what to do; None if it is not.
+    """Return why a log of so many days is too short for any page to be news, and the remedy; None if it is not.
 
     >>> print(short(4, NewsSettings()))
     in 4 days no page can be more concentrated than 1.33: with --first-days 2 or less it can be 2.00
@@ -188,17 +156,42 @@ def _labelled(labels: Labels, seen: Iterable[str]) -> dict[str, bool]:
 
 
 def _write(output: Output, result: Result, labels: Mapping[str, bool] | None, settings: NewsSettings) -> None:
-    news, discovery = result.news, result.discovery
-    write_pages(output.table("pages"), news.standings, labels)
-    by_clicks = discovery.outlinks.hubs(news.pages, settings.hubs, by="clicks")
-    write_hubs(output.table("hubs"), news.hubs, by_clicks)
-    write_prefixes(output.table("prefixes"), news.prefixes)
-    write_measures(output.table("measures"), result.measures)
+    news, outlinks = result.news, result.discovery.outlinks
+    columns = ("url", "first_day", "days", "clicks", "clicks_a_day", "concentration", "kind", "label")
+    write_table(output.table("pages"), columns, _pages(news, labels))
+    by_clicks = outlinks.hubs(news.pages, settings.hubs, by="clicks")
+    hubs = (
+        (by, rank, hub.url, hub.news, hub.clicks, hub.pages)
+        for by, found in (("links", news.hubs), ("clicks", by_clicks))
+        for rank, hub in enumerate(found, start=1)
+    )
+    write_table(output.table("hubs"), ("by", "rank", "url", "news", "clicks", "pages"), hubs)
+    prefixes = ((found.prefix, found.news, found.pages, found.news / found.pages) for found in news.prefixes)
+    write_table(output.table("prefixes"), ("prefix", "news", "pages", "share"), prefixes)
+    told = ((*found, found.precision, found.recall) for found in result.measures)
+    write_table(output.table("measures"), (*Measure._fields, "precision", "recall"), told)
     ours, others = _typical(result)
-    write_daily(output.table("daily"), {**ours, **others})
+    daily = (
+        (url, day(history.first + place), clicks)
+        for url, history in {**ours, **others}.items()
+        for place, clicks in enumerate(history.clicks)
+    )
+    write_table(output.table("daily"), ("url", "day", "clicks"), daily)
     draw_daily(output.picture("daily"), result.days, ours, others)
     kinds, title = _concentrations(news, labels)
     draw_concentration(output.picture("concentration"), kinds, settings.threshold, title)
+
+
+def _pages(news: News, labels: Mapping[str, bool] | None) -> Iterator[tuple[object, ...]]:
+    """Yield a row of each page: news first, each kind by concentration."""
+    kinds, known = get_args(Kind), labels or {}
+    names = {True: "news", False: "other", None: None}
+    ranked = sorted(
+        news.standings.items(), key=lambda item: (kinds.index(item[1].kind), -item[1].concentration, item[0])
+    )
+    for url, page in ranked:
+        figures = day(page.birth), page.days, page.clicks, page.average, page.concentration
+        yield url, *figures, page.kind, names[known.get(url)]
 
 
 def _typical(result: Result) -> tuple[dict[str, History], dict[str, History]]:
@@ -214,9 +207,7 @@ def _typical(result: Result) -> tuple[dict[str, History], dict[str, History]]:
 
 
 def _concentrations(news: News, labels: Mapping[str, bool] | None) -> tuple[list[tuple[str, list[float]]], str]:
-    """Return the concentrations of the judged pages, by label where there are labels, else by what they were
-    taken for.
-    """
+    """Return the concentrations of the judged pages, by label if there are labels, else by classification."""
     judged = {url: page for url, page in news.standings.items() if page.judged}
     if labels is None:
         is_news, title = {url: url in news.pages for url in judged}, "Pages by what they are taken for"

@@ -1,23 +1,15 @@
-"""How well news were told: against labels, and as the paper compares prefixes with whole sites (section 6).
+"""How well news were found: against labels, and as the paper compares prefixes with whole sites (section 6)."""
 
-Its tables are CSV files; URLs are of the log, so that nothing in them is taken at its word.
-"""
-
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Mapping, Set
 from datetime import date, timedelta
-from functools import partial
-from pathlib import Path
 from statistics import fmean
-from typing import NamedTuple, get_args
+from typing import NamedTuple
 
-from scentline.models.news.clicks import Criterion, History, Kind, Standing
-from scentline.models.news.outlinks import Hub
-from scentline.models.news.prefixes import NewsPrefix, NewsPrefixes
+from scentline.models.news.clicks import Criterion, Standing
+from scentline.models.news.prefixes import NewsPrefixes
 from scentline.models.url import host
 from scentline.streams.crawl_settings import NewsSettings
-from scentline_lab.news.clicks import standings
-from scentline_lab.news.discovery import Cut, News, NewsDiscovery, best_cut, prefixes
-from scentline_lab.output import rounded, write_table
+from scentline_lab.news.clicks import Cut, News, NewsDiscovery, best_cut, prefixes, standings
 
 
 class Measure(NamedTuple):
@@ -146,54 +138,6 @@ def _measure(method: str, truth: str, pages: str, found: Set[str], actual: Set[s
 
 
 _EPOCH = date(1970, 1, 1)
-_cell = partial(rounded, digits=4)
-
-
-def write_pages(path: Path, found: Mapping[str, Standing], labels: Mapping[str, bool] | None) -> None:
-    """Write every page with what it was taken for: news first, each kind by concentration."""
-    kinds = get_args(Kind)
-    pages = sorted(found.items(), key=lambda item: (kinds.index(item[1].kind), -item[1].concentration, item[0]))
-    write_table(
-        path,
-        ("url", "first_day", "days", "clicks", "clicks_a_day", "concentration", "kind", "label"),
-        (
-            (url, day(page.birth), page.days, page.clicks, _cell(page.average), _cell(page.concentration),
-             page.kind, label(url, labels))
-            for url, page in pages
-        ),
-    )  # fmt: skip
-
-
-def write_hubs(path: Path, by_links: Sequence[Hub], by_clicks: Sequence[Hub]) -> None:
-    """Write the hubs twice: those that lead to the most news pages, and those by the most clicks."""
-    rows = (
-        (by, rank, hub.url, hub.news, hub.clicks, hub.pages)
-        for by, hubs in (("links", by_links), ("clicks", by_clicks))
-        for rank, hub in enumerate(hubs, start=1)
-    )
-    write_table(path, ("by", "rank", "url", "news", "clicks", "pages"), rows)
-
-
-def write_prefixes(path: Path, prefixes: Iterable[NewsPrefix]) -> None:
-    """Write the news prefixes in their order."""
-    rows = ((found.prefix, found.news, found.pages, _cell(found.news / found.pages)) for found in prefixes)
-    write_table(path, ("prefix", "news", "pages", "share"), rows)
-
-
-def write_measures(path: Path, measures: Iterable[Measure]) -> None:
-    """Write how well news were told."""
-    rows = ((*found, _cell(found.precision), _cell(found.recall)) for found in measures)
-    write_table(path, (*Measure._fields, "precision", "recall"), rows)
-
-
-def write_daily(path: Path, histories: Mapping[str, History]) -> None:
-    """Write the daily clicks of the pages that are drawn."""
-    rows = (
-        (url, day(history.first + place), clicks)
-        for url, history in histories.items()
-        for place, clicks in enumerate(history.clicks)
-    )
-    write_table(path, ("url", "day", "clicks"), rows)
 
 
 def day(number: int) -> date:
@@ -203,10 +147,3 @@ def day(number: int) -> date:
     '2024-01-08'
     """
     return _EPOCH + timedelta(days=number)
-
-
-def label(url: str, labels: Mapping[str, bool] | None) -> str | None:
-    """Return what the labels say of a page, None where they don't."""
-    if labels is None or url not in labels:
-        return None
-    return "news" if labels[url] else "other"

@@ -6,26 +6,25 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from scentline_lab.order.crawls import ANCHOR, BACKLINK, BREADTH_FIRST, COMBINED, LOCATION, PAGERANK
+from scentline_lab.experiment import OutputDirectory
 from scentline_lab.order.reading import IB, IF
-from scentline_lab.order.results import IDEAL, RANDOM, Curve, Results
+from scentline_lab.order.results import By, Curve, Results
 from scentline_lab.order.results import Panel as TopicPanel
-from scentline_lab.output import OutputDirectory
 from scentline_lab.picture import INK, Look, canvas, frame
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _COLUMNS = 3
-_LOOKS = {
-    IDEAL: Look(INK, 1.4, (0, (5, 2))),
-    PAGERANK: Look("#d81e3f", 2.4),
-    BACKLINK: Look("#0b4ea2", 2.0),
-    BREADTH_FIRST: Look("#12a5a0", 2.0),
-    LOCATION: Look("#7d45b5", 1.5, (0, (4, 2))),
-    ANCHOR: Look("#e08a00", 2.0),
-    COMBINED: Look("#e08a00", 2.0),
-    RANDOM: Look("#b4b7bc", 1.4, ":"),
+_LOOKS: dict[str, Look] = {
+    By.IDEAL: Look(INK, 1.4, (0, (5, 2))),
+    By.PAGERANK: Look("#d81e3f", 2.4),
+    By.BACKLINK: Look("#0b4ea2", 2.0),
+    By.BREADTH_FIRST: Look("#12a5a0", 2.0),
+    By.LOCATION: Look("#7d45b5", 1.5, (0, (4, 2))),
+    By.ANCHOR: Look("#e08a00", 2.0),
+    By.COMBINED: Look("#e08a00", 2.0),
+    By.RANDOM: Look("#b4b7bc", 1.4, ":"),
 }
 _SHADES = ("#8fc1ee", "#2f8fdd", "#0b4ea2", "#062d5e")
 _CRAWLED = "share of the web crawled"
@@ -128,18 +127,18 @@ def _panel(panel: "Axes", lines: Lines, points: bool) -> None:
 
 def _until_all_are_hot(curves: Mapping[str, Curve]) -> dict[str, Curve]:
     """Return P_CS as far as it tells something: where pages are equally important, all are hot in the end."""
-    told = curves[RANDOM] < 1
+    told = curves[By.RANDOM] < 1
     return {name: np.where(told, curve, np.nan) for name, curve in curves.items()}
 
 
 def _thresholds(results: Results) -> Lines:
     found = [hot for hot in results.hot if hot.importance == IB]
     curves = {
-        f"{hot.threshold:g} backlinks: {hot.pages:,} hot": results.with_threshold(hot)[BACKLINK]
+        f"{hot.threshold:g} backlinks: {hot.pages:,} hot": results.with_threshold(hot)[By.BACKLINK]
         for hot in found
     }
     looks = {name: Look(_SHADES[number % len(_SHADES)], 2.0) for number, name in enumerate(curves)}
-    curves[RANDOM] = results.shares
+    curves[By.RANDOM] = results.shares
     return Lines("importance: backlinks", _THRESHOLD, results.shares, curves, {**_LOOKS, **looks})
 
 
@@ -152,7 +151,7 @@ def _buffers(results: Results) -> list[Lines]:
         sizes = np.array(sorted({each.size for each in here}))
         curves = {
             ordering: np.array([each.performance for each in here if each.ordering == ordering])
-            for ordering in (IDEAL, *results.orders, RANDOM)
+            for ordering in (By.IDEAL, *results.orders, By.RANDOM)
         }
         across = sizes / len(results.web)
         panels.append(Lines(f"importance: {importance}", "P_BC: share of hot pages kept", across, curves))

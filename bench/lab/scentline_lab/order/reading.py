@@ -23,11 +23,10 @@ from scentline.models.url import canonical
 from scentline.models.words import words
 from scentline.streams.crawl_settings import JudgeSettings
 from scentline.streams.settings import Settings
-from scentline_lab.depth.linkgraph import GraphError
-from scentline_lab.depth.linkgraph import read_graph as read_links
+from scentline_lab.experiment import spread
 from scentline_lab.order.graph import Graph, Ints
-from scentline_lab.reading import Body, bodies, chunks, indexable
-from scentline_lab.spread import spread
+from scentline_lab.reading import Body, GraphError, bodies, chunks, indexable
+from scentline_lab.reading import read_graph as read_links
 
 #: The importance metrics that are worked out of links alone.
 IB, IR, IF = "backlinks", "PageRank", "forward links"
@@ -97,17 +96,12 @@ MAX_WORDS = 5000
 
 def _texts(settings: JudgeSettings, found: Iterable[Body]) -> list[tuple[str, Text]]:
     """Return what pages say, by URL."""
-    return [
-        (
-            page.url,
-            Text(
-                tuple(words(page.title)),
-                dict(islice(Counter(words(page.text)).items(), MAX_WORDS)),
-                {link.url: link.anchor for link in page.links},
-            ),
-        )
-        for page in indexable(found, settings)
-    ]
+    texts = []
+    for page in indexable(found, settings):
+        counts = dict(islice(Counter(words(page.text)).items(), MAX_WORDS))
+        anchors = {link.url: link.anchor for link in page.links}
+        texts.append((page.url, Text(tuple(words(page.title)), counts, anchors)))
+    return texts
 
 
 def read_archive(path: Path, settings: Settings, processes: int, progress: Progress) -> Web:
@@ -136,8 +130,8 @@ def read_archive(path: Path, settings: Settings, processes: int, progress: Progr
 def read_graph(path: Path) -> Graph:
     """Read a file of links; the pages are those that some link concerns.
 
-    Their names are their URLs where the file has them, else their numbers. Raises
-    `agents.offline.linkgraph.GraphError` for another file.
+    Their names are their URLs where the file has them, else their numbers. Raises `GraphError` for
+    another file.
     """
     found = read_links(path)
     numbers, pages = np.unique(found.links, return_inverse=True)
@@ -164,7 +158,7 @@ class Chosen:
 def read_web(path: Path, chosen: Chosen, settings: Settings, processes: int, progress: Progress) -> Web:
     """Read a file of links or an archive, and leave out what can't be reached (Cho 1998, section 6).
 
-    Raises `agents.offline.linkgraph.GraphError` or `agents.offline.warc.ArchiveError` for what is neither, or
+    Raises `GraphError` or `agents.offline.warc.ArchiveError` for what is neither, or
     has no such part.
     """
     with LogFile(str(path)) as file:

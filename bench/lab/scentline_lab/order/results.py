@@ -1,54 +1,149 @@
-"""What a comparison found: curves against the share of the web that was crawled, and the same as CSV files.
+"""What a comparison found: the paper's three measures, beside those of an ideal and of a random crawler.
 
 Similarity-based crawlers are compared on pages on a topic, as in section 7 of Cho 1998.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import cached_property
-from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from scentline.models.ordering.similarity import Idf, Similarity
-from scentline_lab.order.crawls import (
-    ANCHOR,
-    BACKLINK,
-    BACKLINK_WEIGHT,
-    BASIC,
-    BREADTH_FIRST,
-    COMBINED,
-    MODIFIED,
-    PAGERANK,
-    PLAIN,
-    Job,
-    Kept,
-)
+from scentline_lab.order.crawl import is_hot
 from scentline_lab.order.graph import Ints, Walk, walk
-from scentline_lab.order.orderings import is_hot
-from scentline_lab.order.performance import (
-    area,
-    crawl_and_stop,
-    crawl_and_stop_with_threshold,
-    ideal_limited_buffer,
-    ideal_with_threshold,
-    limited_buffer,
-    random_crawl_and_stop,
-    random_limited_buffer,
-)
 from scentline_lab.order.reading import Web
-from scentline_lab.output import OutputDirectory, write_table
 
-Curve = npt.NDArray[np.float64]
+Curve: TypeAlias = npt.NDArray[np.float64]
 
+
+def crawl_and_stop(visited: Curve, points: Ints) -> Curve:
+    """Return P_CS after each number of pages of ``points`` (Cho 1998, section 3): M / K, shape as ``points``.
+
+    ``visited`` has I(P) of all T pages of the web in the order of the crawl. M of the first K are hot: as
+    important as the K-th most important page of all, or more. An ideal crawler has 1 everywhere.
+
+    >>> crawl_and_stop(np.array([1.0, 3.0, 2.0, 0.0]), np.array([1, 2, 3])).round(2).tolist()
+    [0.0, 0.5, 1.0]
+    """
+    bars = -np.sort(-visited)[points - 1]
+    return np.array([(visited[:k] >= bar).sum() / k for k, bar in zip(points, bars, strict=True)])
+
+
+def random_crawl_and_stop(visited: Curve, points: Ints) -> Curve:
+    """Return the P_CS that a random crawler is expected to have: the share of hot pages.
+
+    Without equally important pages that is K/T, as in the paper.
+
+    >>> random_crawl_and_stop(np.array([1.0, 3.0, 2.0, 0.0]), np.array([1, 2])).tolist()
+    [0.25, 0.5]
+    """
+    ranked = np.sort(visited)
+    bars = ranked[len(ranked) - points]
+    return np.asarray((len(ranked) - np.searchsorted(ranked, bars)) / len(ranked), np.float64)
+
+
+def crawl_and_stop_with_threshold(visited: Curve, threshold: float, points: Ints) -> Curve:
+    """Return P_ST after each number of pages: the share of the hot pages that was visited (section 3).
+
+    Hot are those with I(P) >= ``threshold``; raises ValueError where there is none. A random crawler, with or
+    without coming back to pages, is expected to have K/T.
+
+    >>> crawl_and_stop_with_threshold(np.array([1.0, 3.0, 2.0, 0.0]), 2, np.array([1, 2, 3])).tolist()
+    [0.0, 0.5, 1.0]
+    """
+    hot = np.cumsum(visited >= threshold)
+    if not len(hot) or not hot[-1]:
+        raise ValueError(f"crawl and stop: no page has an importance of {threshold}, expected at least one")
+    return np.asarray(hot[points - 1] / hot[-1], np.float64)
+
+
+def ideal_with_threshold(hot: int, points: Ints) -> Curve:
+    """Return the P_ST of a crawler that visits the ``hot`` hot pages first: K/H, then 1.
+
+    >>> ideal_with_threshold(2, np.array([1, 2, 3])).tolist()
+    [0.5, 1.0, 1.0]
+    """
+    return np.minimum(1.0, points / hot)
+
+
+def limited_buffer(kept: Curve, importance: Curve, threshold: float | None = None) -> float:
+    """Return P_BC, the share of the B pages kept that are hot (section 3).
+
+    ``kept`` has I(P) of the pages in the buffer, ``importance`` that of all pages. Hot are those as important
+    as the B-th most important page or, with ``threshold``, those with I(P) >= ``threshold``.
+
+    >>> limited_buffer(np.array([3.0, 0.0]), np.array([1.0, 3.0, 2.0, 0.0]))
+    0.5
+    """
+    return float((kept >= _bar(importance, len(kept), threshold)).mean())
+
+
+def random_limited_buffer(importance: Curve, size: int, threshold: float | None = None) -> float:
+    """Return the P_BC that is expected of a buffer of pages drawn by chance: the share of hot pages.
+
+    >>> random_limited_buffer(np.array([1.0, 3.0, 2.0, 0.0]), 2)
+    0.5
+    """
+    return float((importance >= _bar(importance, size, threshold)).mean())
+
+
+def ideal_limited_buffer(importance: Curve, size: int, threshold: float | None = None) -> float:
+    """Return the P_BC of a crawler that keeps the most important pages: 1, or H/B where fewer are hot.
+
+    >>> ideal_limited_buffer(np.array([1.0, 3.0, 2.0, 0.0]), 4, threshold=2)
+    0.5
+    """
+    return min(1.0, float((importance >= _bar(importance, size, threshold)).sum()) / size)
+
+
+def _bar(importance: Curve, size: int, threshold: float | None) -> float:
+    """Return G: the threshold, or I of the page that is number ``size`` by importance."""
+    return float(np.sort(importance)[-size]) if threshold is None else threshold
+
+
+class By(StrEnum):
+    """The orderings, and the lines that are computed, not crawled."""
+
+    IDEAL = "ideal"
+    BREADTH_FIRST = "breadth-first"
+    BACKLINK = "backlink"
+    PAGERANK = "pagerank"
+    #: Those of the paper's section 4, for URLs and for anchors.
+    LOCATION = "location"
+    ANCHOR = "anchor"
+    COMBINED = "anchor+backlink"
+    RANDOM = "random"
+
+
+#: Similarity-based crawlers: none, Figure 4, Figure 5.
+PLAIN, BASIC, MODIFIED = "plain", "basic", "modified"
+#: k2 of IC(P) = IS(P, Q) + k2 IB(P).
+BACKLINK_WEIGHT = 0.001
 #: Points of a curve.
 _POINTS = 200
-#: Shares of the web at which figures are told.
+#: Shares of the web at which figures are given.
 TOLD = (0.05, 0.1, 0.2, 0.4, 0.6)
-#: The lines that are worked out, not crawled.
-IDEAL, RANDOM = "ideal", "random"
+
+
+class Job(NamedTuple):
+    """One crawl: its ordering, and for a topic the similarity-based crawler and its word."""
+
+    ordering: str
+    crawler: str = PLAIN
+    topic: str = ""
+
+
+class Kept(NamedTuple):
+    """The pages in a buffer of ``size`` after a crawl in which the page of the lowest I' was evicted."""
+
+    ordering: str
+    importance: str
+    size: int
+    pages: Ints
 
 
 class Hot(NamedTuple):
@@ -117,19 +212,20 @@ class Results:
             name: crawl_and_stop_with_threshold(values[order], hot.threshold, self.points)
             for name, order in self.orders.items()
         }
-        return {IDEAL: ideal_with_threshold(hot.pages, self.points), **curves, RANDOM: self.shares}
+        return {By.IDEAL: ideal_with_threshold(hot.pages, self.points), **curves, By.RANDOM: self.shares}
 
     def stop(self, importance: str) -> dict[str, Curve]:
         """Return P_CS by ordering, with the random crawler's; the ideal is 1."""
         values = self.web.importance[importance]
         curves = {name: crawl_and_stop(values[order], self.points) for name, order in self.orders.items()}
-        return {**curves, RANDOM: random_crawl_and_stop(values, self.points)}
+        return {**curves, By.RANDOM: random_crawl_and_stop(values, self.points)}
 
     def figures(self) -> Iterator[Figure]:
         """Yield the figures of every ordering by every definition of hot pages."""
         for hot in self.hot:
             for ordering, curve in self.with_threshold(hot).items():
-                yield Figure(hot, ordering, [told(curve, share) for share in TOLD], area(curve))
+                at = [float(curve[max(0, round(share * len(curve)) - 1)]) for share in TOLD]
+                yield Figure(hot, ordering, at, float(np.mean(curve)))
 
     def buffers(self) -> Iterator[BufferFigure]:
         """Yield P_BC of every ordering, importance and size, with the ideal and the random crawler's."""
@@ -141,9 +237,9 @@ class Results:
                     yield BufferFigure(importance, threshold, kept.ordering, kept.size, performance)
                 for size in dict.fromkeys(kept.size for kept in found):
                     ideal = ideal_limited_buffer(values, size, threshold)
-                    yield BufferFigure(importance, threshold, IDEAL, size, ideal)
+                    yield BufferFigure(importance, threshold, By.IDEAL, size, ideal)
                     by_chance = random_limited_buffer(values, size, threshold)
-                    yield BufferFigure(importance, threshold, RANDOM, size, by_chance)
+                    yield BufferFigure(importance, threshold, By.RANDOM, size, by_chance)
 
     def walks(self) -> Iterator[tuple[str, float, Walk]]:
         """Yield each ordering's walk up to each share of `TOLD`."""
@@ -154,18 +250,13 @@ class Results:
 
 
 def points(pages: int) -> Ints:
-    """Return the numbers of pages at which a web of ``pages`` pages is looked at, ascending and distinct."""
+    """Return the numbers of pages of the points of a curve, ascending and distinct."""
     return np.unique(np.maximum(1, np.arange(1, _POINTS + 1) * pages // _POINTS))
-
-
-def told(curve: Curve, share: float) -> float:
-    """Return a curve's value at a share of the web."""
-    return float(curve[max(0, round(share * len(curve)) - 1)])
 
 
 #: Backlinks of a hot page by the combined metric of the paper's Graphs 9 and 10.
 HOT_LINKS = 5
-_BY_LINKS = (BREADTH_FIRST, BACKLINK, PAGERANK)
+_BY_LINKS: tuple[str, ...] = (By.BREADTH_FIRST, By.BACKLINK, By.PAGERANK)
 
 
 class Panel(NamedTuple):
@@ -182,9 +273,9 @@ class Panel(NamedTuple):
 
 
 def topic_jobs(topic: str) -> list[Job]:
-    """Return the crawls for a topic; the plain ones that go by links alone are made without it."""
+    """Return the crawls for a topic, but the plain ones, which go by links alone."""
     crawlers = [Job(ordering, crawler, topic) for crawler in (BASIC, MODIFIED) for ordering in _BY_LINKS]
-    return [*crawlers, Job(ANCHOR, PLAIN, topic), Job(COMBINED, PLAIN, topic)]
+    return [*crawlers, Job(By.ANCHOR, PLAIN, topic), Job(By.COMBINED, PLAIN, topic)]
 
 
 @dataclass(frozen=True)
@@ -217,9 +308,9 @@ class TopicResults:
         both = f"on the topic, {HOT_LINKS} backlinks, Figure 5"
         yield from self._with_threshold("graph-9", both, self.hot & linked, MODIFIED)
         if self.similarity.any():
-            yield self._stop("similarity", "I(P) = cosine", self.similarity, ANCHOR)
+            yield self._stop("similarity", "I(P) = cosine", self.similarity, By.ANCHOR)
             combined = self.similarity + BACKLINK_WEIGHT * self.web.graph.backlinks
-            yield self._stop("combined", f"I(P) = cosine + {BACKLINK_WEIGHT} backlinks", combined, COMBINED)
+            yield self._stop("combined", f"I(P) = cosine + {BACKLINK_WEIGHT} backlinks", combined, By.COMBINED)
 
     def _with_threshold(
         self, name: str, title: str, hot: npt.NDArray[np.bool_], crawler: str
@@ -227,102 +318,17 @@ class TopicResults:
         count = int(hot.sum())
         if count:
             values, at = hot.astype(np.float64), points(len(self.web))
+            jobs = {ordering: Job(ordering, crawler, self.topic) for ordering in _BY_LINKS}
             curves = {
-                ordering: crawl_and_stop_with_threshold(
-                    values[self.orders[Job(ordering, crawler, self.topic)]], 1, at
-                )
-                for ordering in _BY_LINKS
+                name: crawl_and_stop_with_threshold(values[self.orders[job]], 1, at)
+                for name, job in jobs.items()
             }
             shares = np.asarray(at / len(self.web), np.float64)
-            curves = {IDEAL: ideal_with_threshold(count, at), **curves, RANDOM: shares}
-            yield Panel(name, title, "P_ST", count, curves)
+            ideal = ideal_with_threshold(count, at)
+            yield Panel(name, title, "P_ST", count, {By.IDEAL: ideal, **curves, By.RANDOM: shares})
 
     def _stop(self, name: str, title: str, values: Curve, own: str) -> Panel:
         jobs = {own: Job(own, PLAIN, self.topic)} | {ordering: Job(ordering) for ordering in _BY_LINKS}
         at = points(len(self.web))
         curves = {ordering: crawl_and_stop(values[self.orders[job]], at) for ordering, job in jobs.items()}
-        return Panel(name, title, "P_CS", None, {**curves, RANDOM: random_crawl_and_stop(values, at)})
-
-
-def order_name(job: Job) -> str:
-    """Return the name of a crawl in its file's name.
-
-    >>> order_name(Job("backlink")), order_name(Job("pagerank", "basic", "computer"))
-    ('backlink', 'computer.basic.pagerank')
-    """
-    return ".".join(part for part in (job.topic, job.crawler if job.topic else "", job.ordering) if part)
-
-
-def write_order(output: OutputDirectory, web: Web, job: Job, order: Ints) -> None:
-    """Write the pages of one crawl in their order."""
-    rows = ((number, web.name(page)) for number, page in enumerate(order.tolist(), 1))
-    _write(output.table(f"order.{order_name(job)}"), ("n", "page"), rows)
-
-
-def write_results(output: OutputDirectory, results: Results) -> None:
-    """Write the curves and figures of the crawls without a topic."""
-    _write(
-        output.table("figures"),
-        ("importance", "threshold", "hot", "ordering", *(f"p_st_{share}" for share in TOLD), "area"),
-        (
-            (each.hot.importance, each.hot.threshold, each.hot.pages, each.ordering, *each.at, each.area)
-            for each in results.figures()
-        ),
-    )
-    _write(
-        output.table("threshold"),
-        ("importance", "threshold", "hot", "ordering", "pages", "share", "p_st"),
-        (
-            (hot.importance, hot.threshold, hot.pages, *row)
-            for hot in results.hot
-            for row in _curves(results.web, results.with_threshold(hot))
-        ),
-    )
-    _write(
-        output.table("stop"),
-        ("importance", "ordering", "pages", "share", "p_cs"),
-        (
-            (importance, *row)
-            for importance in results.web.importance
-            for row in _curves(results.web, results.stop(importance))
-        ),
-    )
-    _write(output.table("buffer"), ("importance", "threshold", "ordering", "buffer", "p_bc"), results.buffers())
-    _write(
-        output.table("walk"),
-        ("ordering", "share", "depth", "wait"),
-        ((ordering, share, *walk) for ordering, share, walk in results.walks()),
-    )
-    counts = np.bincount(results.web.graph.backlinks)
-    _write(
-        output.table("histogram"),
-        ("backlinks", "pages"),
-        ((links, int(counts[links])) for links in np.flatnonzero(counts).tolist()),
-    )
-
-
-def write_topics(output: OutputDirectory, web: Web, panels: Mapping[str, Sequence[Panel]]) -> None:
-    """Write the curves of each topic's graphs."""
-    _write(
-        output.table("topics"),
-        ("topic", "graph", "hot", "measure", "ordering", "pages", "share", "performance"),
-        (
-            (topic, panel.name, panel.hot, panel.measure, *row)
-            for topic, found in panels.items()
-            for panel in found
-            for row in _curves(web, panel.curves)
-        ),
-    )
-
-
-def _curves(web: Web, curves: Mapping[str, Curve]) -> Iterator[tuple[str, int, float, float]]:
-    at = points(len(web)).tolist()
-    for ordering, curve in curves.items():
-        for pages, performance in zip(at, curve.tolist(), strict=True):
-            yield ordering, pages, pages / len(web), performance
-
-
-def _write(path: Path, columns: Sequence[str], rows: Iterable[Iterable[object]]) -> None:
-    # Importance has no bound: six digits, not six decimals.
-    cells = ((f"{cell:.6g}" if isinstance(cell, float) else cell for cell in row) for row in rows)
-    write_table(path, columns, cells)
+        return Panel(name, title, "P_CS", None, {**curves, By.RANDOM: random_crawl_and_stop(values, at)})

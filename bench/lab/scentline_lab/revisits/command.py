@@ -1,33 +1,17 @@
-"""What the revisits command does: webs made, crawled by every policy, and the freshness that each keeps."""
+"""The revisits command: make webs, crawl them by every policy, and write the freshness that each keeps."""
 
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from statistics import mean
 from typing import NamedTuple
 
-from scentline.agents.progress import progress
-from scentline_lab.output import OutputDirectory, rounded, write_table
+from scentline_lab.experiment import OutputDirectory, spread, working, write_table
 from scentline_lab.revisits.pictures import draw
-from scentline_lab.revisits.policies import (
-    LEARNED,
-    LEARNED_SIGNALS,
-    NUTCH,
-    OPTIMUM,
-    OPTIMUM_SIGNALS,
-    PROPORTIONAL,
-    STORMCRAWLER,
-    UNIFORM,
-    policies,
-)
-from scentline_lab.revisits.simulation import crawl
-from scentline_lab.revisits.web import DAY, make_web
-from scentline_lab.spread import spread
+from scentline_lab.revisits.policies import Name, policies
+from scentline_lab.revisits.web import DAY, crawl, make_web
 
-POLICIES = (
-    UNIFORM, PROPORTIONAL, NUTCH, STORMCRAWLER, OPTIMUM, LEARNED, OPTIMUM_SIGNALS, LEARNED_SIGNALS,
-)  # fmt: skip
 #: Visits a page, in the mean, before the freshness is measured, and while it is; parts of a curve for each.
 LEARNING, MEASURED, PARTS = 20, 10, 1
 
@@ -70,53 +54,37 @@ class Figures(NamedTuple):
     curve: tuple[float, ...]
 
 
-def run(options: Options, out: Path | None) -> list[Figures] | None:
-    """Crawl every web by every policy, and write everything into ``out``; None when interrupted."""
+def run(options: Options, out: Path | None) -> list[Figures]:
+    """Crawl every web by every policy, and write everything into ``out``."""
     output = Output.prepared(out)
-    jobs = [Job(policy, seed) for seed in range(1, options.seeds + 1) for policy in POLICIES]
+    jobs = [Job(policy, seed) for seed in range(1, options.seeds + 1) for policy in Name]
     curves: dict[Job, Sequence[float]] = {}
-    try:
-        with progress(sys.stderr) as bars:
-            bars.phase("crawl", len(jobs))
-            for job, curve in spread(_Crawler(options), jobs, options.processes):
-                curves[job] = curve
-                bars.advance()
-    except KeyboardInterrupt:
-        sys.stderr.write("\nInterrupted: nothing was written.\n")
-        return None
-    found = [_figures(policy, [curves[job] for job in jobs if job.policy == policy]) for policy in POLICIES]
+    with working(lambda: ": nothing was written") as bars:
+        bars.phase("crawl", len(jobs))
+        for job, curve in spread(partial(_crawl, options), jobs, options.processes):
+            curves[job] = curve
+            bars.advance()
+    found = [_figures(policy, [curves[job] for job in jobs if job.policy == policy]) for policy in Name]
     if output is not None:
-        _write(output, found)
+        write_table(
+            output.table("freshness"), ("policy", "freshness", "least", "most"), (each[:4] for each in found)
+        )
+        points = zip(*(each.curve for each in found), strict=True)
+        rows = (((part + 0.5) / PARTS, *point) for part, point in enumerate(points))
+        write_table(output.table("curves"), ("visits_a_page", *Name), rows)
+        draw(output.picture("freshness"), {each.policy: each.curve for each in found}, PARTS, LEARNING)
     return found
 
 
-class _Crawler:
-    """Makes the web of a job and crawls it."""
-
-    def __init__(self, options: Options) -> None:
-        self._options = options
-
-    def __call__(self, job: Job) -> tuple[Job, list[float]]:
-        options = self._options
-        visits = options.pages * (LEARNING + MEASURED)
-        a_second = options.pages * options.visits / DAY
-        web = make_web(options.pages, visits / a_second, options.recall, job.seed)
-        policy = policies(web, a_second, options.recall)[job.policy]()
-        return job, crawl(web, policy, a_second, visits, (LEARNING + MEASURED) * PARTS).tolist()
+def _crawl(options: Options, job: Job) -> tuple[Job, list[float]]:
+    """Make the web of a job and crawl it."""
+    visits = options.pages * (LEARNING + MEASURED)
+    a_second = options.pages * options.visits / DAY
+    web = make_web(options.pages, visits / a_second, options.recall, job.seed)
+    policy = policies(web, a_second, options.recall)[Name(job.policy)]()
+    return job, crawl(web, policy, a_second, visits, (LEARNING + MEASURED) * PARTS).tolist()
 
 
 def _figures(policy: str, curves: Sequence[Sequence[float]]) -> Figures:
     late = [mean(curve[LEARNING * PARTS :]) for curve in curves]
     return Figures(policy, mean(late), min(late), max(late), tuple(map(mean, zip(*curves, strict=True))))
-
-
-def _write(output: Output, found: Sequence[Figures]) -> None:
-    rows = [(each.policy, *map(rounded, (each.freshness, each.least, each.most))) for each in found]
-    write_table(output.table("freshness"), ("policy", "freshness", "least", "most"), rows)
-    points = zip(*(each.curve for each in found), strict=True)
-    write_table(
-        output.table("curves"),
-        ("visits_a_page", *(each.policy for each in found)),
-        (((part + 0.5) / PARTS, *map(rounded, point)) for part, point in enumerate(points)),
-    )
-    draw(output.picture("freshness"), {each.policy: each.curve for each in found}, PARTS, LEARNING)

@@ -4,26 +4,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from scentline_lab.picture import INK, Look, canvas, frame
-from scentline_lab.revisits.policies import (
-    LEARNED,
-    LEARNED_SIGNALS,
-    NUTCH,
-    OPTIMUM,
-    OPTIMUM_SIGNALS,
-    PROPORTIONAL,
-    STORMCRAWLER,
-    UNIFORM,
-)
+from scentline_lab.revisits.policies import Name
 
 _LOOKS = {
-    OPTIMUM_SIGNALS: Look("#d81e3f", 1.4, (0, (5, 2))),
-    LEARNED_SIGNALS: Look("#d81e3f", 2.4),
-    OPTIMUM: Look("#0b4ea2", 1.4, (0, (5, 2))),
-    LEARNED: Look("#0b4ea2", 2.4),
-    STORMCRAWLER: Look("#12a5a0", 2.0),
-    NUTCH: Look("#e08a00", 2.0),
-    UNIFORM: Look("#666b73", 1.4),
-    PROPORTIONAL: Look("#b4b7bc", 1.4, ":"),
+    Name.OPTIMUM_SIGNALS: Look("#d81e3f", 1.4, (0, (5, 2))),
+    Name.LEARNED_SIGNALS: Look("#d81e3f", 2.4),
+    Name.OPTIMUM: Look("#0b4ea2", 1.4, (0, (5, 2))),
+    Name.LEARNED: Look("#0b4ea2", 2.4),
+    Name.STORMCRAWLER: Look("#12a5a0", 2.0),
+    Name.NUTCH: Look("#e08a00", 2.0),
+    Name.UNIFORM: Look("#666b73", 1.4),
+    Name.PROPORTIONAL: Look("#b4b7bc", 1.4, ":"),
 }
 
 

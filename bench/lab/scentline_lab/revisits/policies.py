@@ -2,19 +2,28 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from enum import StrEnum
 from heapq import heapify, heapreplace
 from typing import TypeAlias
 
 from scentline.models.revisit.queue import DueQueue
 from scentline.models.revisit.rate import NOTHING, Group, History, rate
 from scentline.models.revisit.signals import Trust, steps
-from scentline_lab.revisits.simulation import Policy
-from scentline_lab.revisits.web import DAY, FALSE, NOISE, Page
+from scentline_lab.revisits.web import DAY, FALSE, NOISE, Page, Policy
 
-UNIFORM, PROPORTIONAL = "uniform", "proportional"
-NUTCH, STORMCRAWLER = "Nutch", "StormCrawler"
-OPTIMUM, LEARNED = "optimum", "learned"
-OPTIMUM_SIGNALS, LEARNED_SIGNALS = "optimum with signals", "learned with signals"
+
+class Name(StrEnum):
+    """The policies' names, in the order of the tables."""
+
+    UNIFORM = "uniform"
+    PROPORTIONAL = "proportional"
+    NUTCH = "Nutch"
+    STORMCRAWLER = "StormCrawler"
+    OPTIMUM = "optimum"
+    LEARNED = "learned"
+    OPTIMUM_SIGNALS = "optimum with signals"
+    LEARNED_SIGNALS = "learned with signals"
+
 
 Web: TypeAlias = Sequence[Page]
 
@@ -25,12 +34,14 @@ _LOOK = 8
 class Timetable:
     """Visits first what was due first; `interval` says when a page is due again.
 
-    A due date of infinity is never reached. There is always a visit to be made: where nothing is due yet, what
-    is due next is visited.
+    Pages have intervals, in seconds. A due date of infinity is never reached. Where nothing is due yet, what is
+    due next is visited.
     """
 
-    def __init__(self, due: Sequence[float]) -> None:
-        self._due = [(time, page) for page, time in enumerate(due)]
+    def __init__(self, intervals: Sequence[float]) -> None:
+        self._intervals = list(intervals)
+        pages = len(intervals)
+        self._due = [((page + 0.5) / pages * each, page) for page, each in enumerate(intervals)]
         heapify(self._due)
 
     def choose(self, now: float) -> int:
@@ -47,16 +58,11 @@ class Timetable:
         raise NotImplementedError
 
     def signal(self, page: int, now: float) -> None:
-        """Take no notice."""
+        """Ignore a signal."""
 
 
 class Evenly(Timetable):
-    """Visits each page at an interval of its own, in seconds."""
-
-    def __init__(self, intervals: Sequence[float]) -> None:
-        self._intervals = intervals
-        pages = len(intervals)
-        super().__init__([(page + 0.5) / pages * each for page, each in enumerate(intervals)])
+    """Visits each page at an interval of its own."""
 
     def again(self, page: int, due: float, now: float, changed: bool) -> float:
         """Return the page's next date."""
@@ -75,8 +81,8 @@ class Nutch(Timetable):
     LEAST, MOST = 60.0, 365 * DAY
 
     def __init__(self, pages: int, interval: float) -> None:
-        self._intervals, self._modified = [interval] * pages, [0.0] * pages
-        super().__init__([(page + 0.5) / pages * interval for page in range(pages)])
+        self._modified = [0.0] * pages
+        super().__init__([interval] * pages)
 
     def again(self, page: int, due: float, now: float, changed: bool) -> float:
         """Return when the schedule has the page again."""
@@ -98,8 +104,7 @@ class StormCrawler(Timetable):
     RATE, LEAST, MOST = 0.5, DAY / 24, 14 * DAY
 
     def __init__(self, pages: int, interval: float) -> None:
-        self._intervals = [interval] * pages
-        super().__init__([(page + 0.5) / pages * interval for page in range(pages)])
+        super().__init__([interval] * pages)
 
     def again(self, page: int, due: float, now: float, changed: bool) -> float:
         """Return when the schedule has the page again."""
@@ -112,13 +117,13 @@ class StormCrawler(Timetable):
 class Gaining:
     """Visits the page of the greatest gain; `look` says what is known of a page."""
 
-    def __init__(self, web: Web) -> None:
-        self._web = web
+    def __init__(self, web: Web, *, heeds: bool) -> None:
+        self._web, self._heeds = web, heeds
         self._queue = DueQueue(len(web))
         self._visited, self._signals = [0.0] * len(web), [0] * len(web)
 
     def begin(self) -> None:
-        """Take up all pages, which were all visited at the beginning."""
+        """Put all pages into the queue; all were visited at the beginning."""
         for page in range(len(self._web)):
             self.put(page)
 
@@ -144,38 +149,34 @@ class Gaining:
         raise NotImplementedError
 
     def signal(self, page: int, now: float) -> None:
-        """Take no notice."""
+        """Heed a signal, or not."""
+        if self._heeds:
+            self._signals[page] += 1
+            self.put(page)
 
 
 class Knowing(Gaining):
     """The optimum: it knows the rates, and how true the signals are that it heeds, not when pages change."""
 
     def __init__(self, web: Web, recall: float) -> None:
-        super().__init__(web)
+        super().__init__(web, heeds=recall > 0)
         self._recall = recall
         self.begin()
 
     def look(self, page: int) -> tuple[float, float, float]:
-        """Return what is so."""
+        """Return the true rate and signals."""
         change, recall = self._web[page].rate, self._recall
         if not recall or not change:
             return change, 0.0, 0.0
         false = FALSE * change + NOISE
         return change, recall, math.log((recall * change + false) / false) / ((1 - recall) * change)
 
-    def signal(self, page: int, now: float) -> None:
-        """Heed a signal, where that is wanted."""
-        if self._recall:
-            self._signals[page] += 1
-            self.put(page)
-
 
 class Learning(Gaining):
     """What a crawl does: rates and how true signals are follow from its visits."""
 
     def __init__(self, web: Web, *, heeds: bool) -> None:
-        super().__init__(web)
-        self._heeds = heeds
+        super().__init__(web, heeds=heeds)
         self._histories = [History() for _ in web]
         self._groups: dict[str, Group] = {}
         self._trusts: dict[str, Trust] = {}
@@ -199,7 +200,7 @@ class Learning(Gaining):
         super().visited(page, now, changed)
 
     def look(self, page: int) -> tuple[float, float, float]:
-        """Return what is learned."""
+        """Return what the visits showed."""
         known = self._web[page]
         recall, false = self._believed.get(known.host, (0.0, 1.0))
         prior = NOTHING
@@ -212,12 +213,6 @@ class Learning(Gaining):
             return change, recall, 0.0
         return change, recall, steps(self._trusts[known.host], (1 - recall) * change)
 
-    def signal(self, page: int, now: float) -> None:
-        """Heed a signal, where that is wanted."""
-        if self._heeds:
-            self._signals[page] += 1
-            self.put(page)
-
 
 def _groups(page: Page) -> tuple[str, str, str, str]:
     """Return the groups of a page, the largest first."""
@@ -229,12 +224,14 @@ def policies(web: Web, visits: float, recall: float) -> Mapping[str, Callable[[]
     interval = len(web) / visits
     changes = sum(page.rate for page in web)
     return {
-        UNIFORM: lambda: Evenly([interval] * len(web)),
-        PROPORTIONAL: lambda: Evenly([changes / visits / page.rate if page.rate else math.inf for page in web]),
-        NUTCH: lambda: Nutch(len(web), interval),
-        STORMCRAWLER: lambda: StormCrawler(len(web), interval),
-        OPTIMUM: lambda: Knowing(web, 0.0),
-        LEARNED: lambda: Learning(web, heeds=False),
-        OPTIMUM_SIGNALS: lambda: Knowing(web, recall),
-        LEARNED_SIGNALS: lambda: Learning(web, heeds=True),
+        Name.UNIFORM: lambda: Evenly([interval] * len(web)),
+        Name.PROPORTIONAL: lambda: Evenly(
+            [changes / visits / page.rate if page.rate else math.inf for page in web]
+        ),
+        Name.NUTCH: lambda: Nutch(len(web), interval),
+        Name.STORMCRAWLER: lambda: StormCrawler(len(web), interval),
+        Name.OPTIMUM: lambda: Knowing(web, 0.0),
+        Name.LEARNED: lambda: Learning(web, heeds=False),
+        Name.OPTIMUM_SIGNALS: lambda: Knowing(web, recall),
+        Name.LEARNED_SIGNALS: lambda: Learning(web, heeds=True),
     }

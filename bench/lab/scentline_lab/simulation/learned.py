@@ -14,11 +14,11 @@ from scentline.models.interest.factors import link_features, rank
 from scentline.models.interest.features import BASE, user
 from scentline.models.learner.batch import inputs_of, named_of
 from scentline.models.learner.calibration import EXPLORED, SELECTED, calibrated
-from scentline.models.learner.candidate import Candidate, CoVisits, Crowd, prefixes, url_words
+from scentline.models.learner.candidate import Candidate, CoVisits, Crowd
 from scentline.models.learner.combiner import Vector, logits, probabilities
 from scentline.models.learner.inputs import INPUTS, MOST
 from scentline.models.learner.knowledge import Knowledge
-from scentline.models.learner.lessons import IN_LINKS, LinkWords, change_of_links, link_lessons, own_lessons
+from scentline.models.learner.lessons import LinkWords, change_of_links, link_lessons, own_lessons
 from scentline.models.learner.linking import NEAR, NEAR_AT_MOST, LinkingPage, LinkTable
 from scentline.models.learner.requests import (
     a_request,
@@ -41,74 +41,15 @@ from scentline.models.ledger import Ledger
 from scentline.models.page import Page
 from scentline.models.reuse import WEIGHT, Combining, Learned, learned
 from scentline.models.semantic.table import SemanticTable
-from scentline.models.url import host, identifier
 from scentline.models.verdict import FAILED, Verdict
 from scentline_lab.simulation.crawler import Choice, Ready, Task, anywhere
 from scentline_lab.simulation.further import Further
+from scentline_lab.simulation.known import InLink, KnownUrl
 from scentline_lab.simulation.tally import NAME
 
-#: Candidates scored anew at a choice at most, and in-links kept of a page, as `frontier.rescored` and
+#: Candidates scored again at a choice at most, and in-links kept of a page, as `frontier.rescored` and
 #: `frontier.parents` have it.
 RESCORED, PARENTS = 50, 32
-
-
-class _InLink(NamedTuple):
-    """A link to a page: its rank among those (`models.interest.factors`), where it is, and its words."""
-
-    rank: int
-    source: LinkingPage
-    place: int
-    position: int
-    words: LinkWords
-
-
-class _Known:
-    """What is kept of one URL."""
-
-    __slots__ = (
-        "answer",
-        "chance",
-        "covisit_hits",
-        "covisits",
-        "depth",
-        "failing",
-        "found",
-        "host",
-        "id",
-        "inputs",
-        "links",
-        "native",
-        "near",
-        "near_hits",
-        "numbers",
-        "parents",
-        "positive",
-        "prefixes",
-        "sense",
-        "url",
-    )
-
-    def __init__(self, url: str, found: int, vocabulary: Vocabulary) -> None:
-        self.url = url
-        self.host = host(url)
-        self.id = identifier(url)
-        #: Its number in the order of discovery.
-        self.found = found
-        self.numbers = vocabulary.numbers(url_words(url))
-        self.prefixes = prefixes(url)
-        self.links: list[_InLink] = []
-        self.parents = self.positive = 0
-        #: In links from a seed; known when the first of them is; whether its own host has one.
-        self.depth: int | None = None
-        self.native = False
-        self.covisits = self.covisit_hits = 0
-        self.near = self.near_hits = 0
-        self.inputs: Vector | None = None
-        self.chance: float | None = None
-        self.failing: Vector | None = None
-        #: What came of the request: the verdict, and whether it failed.
-        self.answer: Verdict | None = None
-        self.sense: Sense | None = None
 
 
 class Experience(NamedTuple):
@@ -119,16 +60,14 @@ class Experience(NamedTuple):
 
 
 class LearnedCrawler:
-    """The policy ``learned``: see `docs/learning.md`. ``knowledge`` holds what was counted.
+    """The policy ``learned``: see `docs/learning.md`. ``knowledge`` holds the counts.
 
-    ``explore`` of the choices are left to chance. A page's inputs are those of when it was chosen, which is
-    what trains the combiner; seeds train nothing but the counts. What a label teaches the combiner and its
-    calibration is known a page later, as in a crawl, where the frontier counts a verdict itself and chooses
-    before the learner has told the new weights. What is chosen has the most hits expected of a request
-    (`models.learner.requests`).
-    With a ``table`` there are three inputs more (`models.learner.semantic`), with ``further`` those. With
-    the ``state`` of an earlier one its counts, multiplied by ``weight``, count beside those of this one, and
-    its combiners are where these start.
+    ``explore`` of the choices are left to chance; the others have the most hits expected of a request
+    (`models.learner.requests`). The combiner learns from a page's inputs at the time of its choice; seeds train
+    nothing but the counts. A label changes the combiner and its calibration a page later, as in a crawl, where
+    the frontier counts a verdict itself and chooses before the learner has published the new weights.
+    With a ``table`` there are three inputs more (`models.learner.semantic`), with ``further`` those. The counts
+    of an earlier crawl's ``state`` are multiplied by ``weight``, and its combiners are where these start.
     """
 
     def __init__(
@@ -151,10 +90,10 @@ class LearnedCrawler:
         self._failing = Learner(inputs=failing(INPUTS))
         self._requests = Knowledge(FAILED, self._vocabulary)
         self._foretells = True
-        # What an earlier crawl counted, by predicate.
+        # The counts of an earlier crawl, by predicate.
         self._earlier: dict[str, list[tuple[str, float, float]]] = {FAILED: [], NAME: []}
         if state is not None:
-            self._take_up(state, weight)
+            self._start(state, weight)
         #: None where there is no table; where the predicate names no subject its inputs are 0.
         self._meaning = Meaning(table, task.topic) if table is not None and task.names_subject else None
         self._unmeant = table is not None and not task.names_subject
@@ -166,22 +105,22 @@ class LearnedCrawler:
         #: Candidates scored since anything was learned.
         self._fresh: set[str] = set()
         self._queue = CandidateQueue(UNLIMITED, UNLIMITED)
-        self._pages: dict[str, _Known] = {}
+        self._pages: dict[str, KnownUrl] = {}
         # All that is known in the order of the sweep, where that stands, and after which answer it goes on.
-        self._by_id: list[tuple[bytes, _Known]] = []
+        self._by_id: list[tuple[bytes, KnownUrl]] = []
         self._swept = b""
         self._next_sweep = 0
         self._links = LinkTable(2)
-        self._targets: dict[LinkingPage, list[tuple[int, _Known]]] = {}
+        self._targets: dict[LinkingPage, list[tuple[int, KnownUrl]]] = {}
         self._closed: set[str] = set()
         self._seeds: dict[str, None] = {}
         self._started = False
-        #: What the learners are still to be told: inputs, what came of them, and how they were chosen.
+        #: What the learners still have to learn: inputs, what came of them, and how they were chosen.
         self._labels: list[tuple[Learner, Vector, bool, str]] = []
         #: What is in flight, and how it was chosen.
         self._chosen: dict[str, str] = {}
 
-    def _take_up(self, state: Experience, weight: float) -> None:
+    def _start(self, state: Experience, weight: float) -> None:
         self._earlier = {each.name: list(each.counts(weight)) for each in state}
         self._requests.inherit(self._earlier[FAILED])
         self.knowledge.inherit(self._earlier[NAME])
@@ -190,7 +129,7 @@ class LearnedCrawler:
                 learner.start(earlier.combining)
 
     def export_state(self) -> Experience:
-        """Return what was learned, what the crawl started with included."""
+        """Return what was learned, with the state that the crawl started with."""
         self._learn_labels()
         return Experience(
             self._exported(FAILED, self._requests, self._failing),
@@ -209,14 +148,18 @@ class LearnedCrawler:
         self._page(url).depth = 0
 
     def failed(self, url: str) -> None:
-        """Learn from a request that brought no page, and score what it touches."""
-        known = self._page(url)
-        self._close(url)
-        self._take_answer(known, {FAILED: True})
-        self._count(own_lessons(url, ()) | self._lessons_beside(known), {FAILED: True})
-        touched = self._tell_links(known)
+        """Learn from a request that brought no page, and score the candidates near it."""
+        touched = self._answered_by(self._page(url), {FAILED: True}, ())
         self._fresh.clear()
         self._score(touched)
+
+    def _answered_by(self, known: KnownUrl, answer: Verdict, words: Sequence[str]) -> dict[KnownUrl, None]:
+        """Count an answer; return some of the URLs near it on the pages that link to it."""
+        self._close(known.url)
+        self._take_answer(known, answer)
+        beside = _lessons(known).union(map(user, self._trace.visitors.get(known.url, ())))
+        self._count(own_lessons(known.url, words) | beside, answer)
+        return self._judge_links(known, answer)
 
     def _close(self, url: str) -> None:
         self._closed.add(url)
@@ -247,7 +190,7 @@ class LearnedCrawler:
     def _best(self, ready: Ready) -> str | None:
         """Return the best candidate that was scored since anything was learned.
 
-        The best few are scored anew until one of these leads, or as many as may be have been: as the frontier
+        The best few are scored again until one of these leads, or as many as may be have been: as the frontier
         does (`Candidates` in `agents/frontier/candidates.py`).
         """
         scored = 0
@@ -260,7 +203,7 @@ class LearnedCrawler:
         return None
 
     def _sweep(self) -> None:
-        """Score anew those whose turn it is, as the frontier does (`Sweep` in `agents/frontier/sweep.py`)."""
+        """Score again those whose turn it is, as the frontier does (`Sweep` in `agents/frontier/sweep.py`)."""
         answered, _ = self._answered
         if answered < self._next_sweep:
             return
@@ -270,25 +213,19 @@ class LearnedCrawler:
         self._swept = step[-1][0] if len(step) == SWEPT else b""
         self._score([known for _, known in step])
 
-    # learning
-
     def judged(self, page: Page, holds: bool) -> None:
-        """Learn from a page's verdict, and score what it touches."""
+        """Learn from a page's verdict, and score the candidates near it."""
         known = self._page(page.url)
-        answer = {FAILED: False, NAME: holds}
-        self._close(page.url)
-        self._take_answer(known, answer)
-        self._count(own_lessons(page.url, page.words) | self._lessons_beside(known), answer)
+        touched = self._answered_by(known, {FAILED: False, NAME: holds}, page.words)
         self._count_links(True, holds, known.positive)
         self._count_links(False, holds, known.parents - known.positive)
         if self._further is not None:
             self._further.judged(page.url, holds)
         if self._meaning is not None:
             self._meaning.learn(self._meaning.table.vector(page_subject(page.url, page.title)), holds)
-        touched = self._tell_links(known)
         self._fresh.clear()
         self._follow(known, page, holds, touched)
-        self._tell_crowd(known, holds)
+        self._count_crowd(known, holds)
         self._score(touched)
 
     def _learn_labels(self) -> None:
@@ -296,8 +233,7 @@ class LearnedCrawler:
             learner.learn(inputs, holds, chosen)
         self._labels.clear()
 
-    def _take_answer(self, known: _Known, answer: Verdict) -> None:
-        """Note what came of a request, and what that teaches the learners."""
+    def _take_answer(self, known: KnownUrl, answer: Verdict) -> None:
         self._learn_labels()
         known.answer = answer
         chosen = self._chosen.pop(known.url, SELECTED)
@@ -308,10 +244,6 @@ class LearnedCrawler:
         if NAME in answer:
             self._labels.append((self._learner, known.inputs, answer[NAME], chosen))
 
-    def _lessons_beside(self, known: _Known) -> frozenset[str]:
-        """Return what a URL is counted under besides what it is itself: its in-links and its visitors."""
-        return _lessons(known).union(map(user, self._trace.visitors.get(known.url, ())))
-
     def _count(self, features: Collection[str], answer: Verdict, times: int = 1) -> None:
         if not features:
             return
@@ -321,16 +253,14 @@ class LearnedCrawler:
         self._foretells = foretold(*self._answered, self._foretells)
 
     @property
-    def _answered(self) -> tuple[int, int]:
-        """The requests, and those of them that failed."""
+    def _answered(self) -> tuple[int, int]:  # the requests, and those of them that failed
         return self._vocabulary.ledger.get(BASE, FAILED)
 
-    def _tell_links(self, known: _Known) -> dict[_Known, None]:
-        """Tell the links to a URL what came of it; return some of those near it on these pages."""
-        assert known.answer is not None
-        near: dict[_Known, None] = {}
+    def _judge_links(self, known: KnownUrl, answer: Verdict) -> dict[KnownUrl, None]:
+        """Count what came of a URL for the links to it; return some of the URLs near these on their pages."""
+        near: dict[KnownUrl, None] = {}
         for link in known.links:
-            self._links.judged([link.source], [link.position], _cells(known.answer))
+            self._links.judged([link.source], [link.position], _cells(answer))
             found = [
                 target
                 for position, target in self._targets[link.source]
@@ -340,10 +270,9 @@ class LearnedCrawler:
         return near
 
     def _count_links(self, source: bool, holds: bool, times: int = 1) -> None:
-        """Count ``times`` links from pages with the verdict ``source`` to one with the verdict ``holds``."""
         self.knowledge.count(link_features({NAME: source}), holds, times)
 
-    def _follow(self, source: _Known, page: Page, holds: bool, touched: dict[_Known, None]) -> None:
+    def _follow(self, source: KnownUrl, page: Page, holds: bool, touched: dict[KnownUrl, None]) -> None:
         links = [link for link in page.links if link.url != page.url]
         words = [LinkWords.of(link) for link in links]
         numbered = self._vocabulary.words(page.words)
@@ -352,21 +281,21 @@ class LearnedCrawler:
         sizes = [len(part) for parts in words for part in parts]
         self._links.say(range(linking.first, linking.first + linking.links), said, sizes)
         targets = self._targets[linking] = []
-        #: The targets that were asked for already, with the positions of the links.
+        #: The targets that were requested already, with the positions of the links.
         late: list[tuple[int, Verdict]] = []
         for place, link, found in zip(count(linking.first), links, words, strict=False):
             target = self._page(link.url)
             targets.append((link.position, target))
-            before = target.links[:IN_LINKS]
+            before = target.in_links
             target.parents += 1
             target.positive += holds
             depth = (source.depth or 0) + 1
             target.depth = depth if target.depth is None else min(target.depth, depth)
             target.native = target.native or target.host == source.host
-            in_link = _InLink(rank(source.id, target.id), linking, place, link.position, found)
+            in_link = InLink(rank(source.id, target.id), linking, place, link.position, found)
             insort(target.links, in_link, key=attrgetter("rank"))
             del target.links[self._parents :]
-            after = target.links[:IN_LINKS]
+            after = target.in_links
             if target.answer is not None:
                 late.append((link.position, target.answer))
             else:
@@ -377,18 +306,16 @@ class LearnedCrawler:
                 if target.answer is not None:
                     self._correct(target.answer, before, after)
         if late:
-            self._tell_late(linking, holds, *zip(*late, strict=True))
+            self._count_late(linking, holds, *zip(*late, strict=True))
 
-    def _correct(self, answer: Verdict, before: Sequence[_InLink], after: Sequence[_InLink]) -> None:
-        """Count what an in-link that was found late changes for a URL that was asked for already."""
+    def _correct(self, answer: Verdict, before: Sequence[InLink], after: Sequence[InLink]) -> None:
         added, removed = change_of_links([link.words for link in before], [link.words for link in after])
         self._count(added, answer)
         self._count(removed, answer, -1)
 
-    def _tell_late(
+    def _count_late(
         self, linking: LinkingPage, source: bool, positions: Sequence[int], answers: Sequence[Verdict]
     ) -> None:
-        """Count a page's links to URLs that were asked for already, and tell the page what came of these."""
         verdicts = [answer[NAME] for answer in answers if NAME in answer]
         for holds in set(verdicts):
             self._count_links(source, holds, verdicts.count(holds))
@@ -396,7 +323,7 @@ class LearnedCrawler:
             [linking] * len(answers), positions, np.hstack([_cells(answer) for answer in answers])
         )
 
-    def _tell_crowd(self, known: _Known, holds: bool) -> None:
+    def _count_crowd(self, known: KnownUrl, holds: bool) -> None:
         for url, (times, sixths) in self._trace.keepers.get(known.url, {}).items():
             other = self._page(url)
             other.covisits += sixths
@@ -405,16 +332,14 @@ class LearnedCrawler:
                 other.covisit_hits += sixths
                 other.near_hits += times
 
-    # scoring
-
-    def _page(self, url: str) -> _Known:
+    def _page(self, url: str) -> KnownUrl:
         known = self._pages.get(url)
         if known is None:
-            known = self._pages[url] = _Known(url, len(self._pages), self._vocabulary)
+            known = self._pages[url] = KnownUrl(url, len(self._pages), self._vocabulary)
             insort(self._by_id, (known.id, known), key=itemgetter(0))
         return known
 
-    def _score(self, pages: Iterable[_Known]) -> None:
+    def _score(self, pages: Iterable[KnownUrl]) -> None:
         scored = [known for known in pages if known.url not in self._closed]
         if not scored:
             return
@@ -438,8 +363,7 @@ class LearnedCrawler:
             self._queue.put(known.url, known.host, bound, known.found)
             self._fresh.add(known.url)
 
-    def _chances_of_pages(self, scored: Sequence[_Known], fails: Vector) -> Vector:
-        """Return how probable it is that a page comes of each request; ``fails`` are the inputs for that."""
+    def _chances_of_pages(self, scored: Sequence[KnownUrl], fails: Vector) -> Vector:
         if not self._foretells:
             for known in scored:
                 known.failing = None
@@ -449,11 +373,11 @@ class LearnedCrawler:
         failed = logits(fails, self._failing.combiner.mean, self._failing.combiner.covariance)
         return chances_of_pages(*failed, self._failing.shifts[0])
 
-    def _candidate(self, known: _Known) -> Candidate:
+    def _candidate(self, known: KnownUrl) -> Candidate:
         accesses = self._trace.accesses.get(known.url, 0)
         visitors = self._trace.visitors.get(known.url, ())
         beside = CoVisits(known.covisits / SIXTHS, known.covisit_hits / SIXTHS, known.near, known.near_hits)
-        links = [link.place for link in known.links[:IN_LINKS]]
+        links = [link.place for link in known.in_links]
         parents = [(known.parents, 0), (known.parents, known.positive)]
         crowd = Crowd(accesses, visitors, [CoVisits(), beside])
         foreign = known.parents > 0 and not known.native
@@ -465,14 +389,12 @@ def _cells(answer: Verdict) -> Vector:
     return np.array([[(name in answer, answer.get(name, False))] for name in (FAILED, NAME)], float)
 
 
-def _lessons(known: _Known) -> frozenset[str]:
-    """Return what the in-links kept have a page counted under."""
-    return link_lessons(link.words for link in known.links[:IN_LINKS])
+def _lessons(known: KnownUrl) -> frozenset[str]:
+    return link_lessons(link.words for link in known.in_links)
 
 
-def _sense(known: _Known, meaning: Meaning) -> Sense:
-    """Return what a page is about, as its URL and the in-links kept say."""
+def _sense(known: KnownUrl, meaning: Meaning) -> Sense:
     if known.sense is None:
-        anchors = (" ".join(link.words[0]) for link in known.links[:IN_LINKS])
+        anchors = (" ".join(link.words[0]) for link in known.in_links)
         known.sense = Sense(meaning.table.vector(subject(known.url, anchors)))
     return known.sense

@@ -13,9 +13,8 @@ from scentline.models.page import Page
 from scentline.models.reuse import WEIGHT, Learned, learned
 from scentline.models.url import host
 from scentline_lab.simulation.crawler import Choice, Ready, Task, anywhere
-from scentline_lab.simulation.linked import EVEN, Linked, Weights
+from scentline_lab.simulation.factors import EVEN, Linked, Visited, Weights
 from scentline_lab.simulation.tally import NAME, Counted, Places
-from scentline_lab.simulation.visited import Visited
 
 PaperPolicy = Literal["linkage", "collaborative", "combined"]
 
@@ -27,7 +26,7 @@ DIGITS = 9
 
 
 class PaperCrawler:
-    """One of the paper's policies at work for one predicate; a `scentline_lab.crawler.Crawler`.
+    """One of the paper's policies at work for one predicate; a `simulation.crawler.Crawler`.
 
     The priority of a candidate is log I^L of links, weighted, log I^C of the log (14), or their sum. Candidates
     are seeds, link targets and all pages of the log; or a policy's ``own`` alone: seeds and, of the linkage
@@ -35,9 +34,10 @@ class PaperCrawler:
     hyperlinks", of the combined one these and the links of pages that satisfy (section 4). While there is no
     hit all logs are 0: candidates that are not ``own`` go by how far their URLs and links name the predicate's
     topic until then (`models.learner.named.Naming`). A candidate is scored when a judged page links to it, is a
-    near sibling, or satisfies and was visited near by; the ``rescored`` best are scored anew at each choice.
-    Ratios are taken anew when the judged pages grew by more than the share ``drift``. ``parents`` bounds the
-    in-linking pages whose words and other targets count, ``t`` and ``denominator`` make the significance test.
+    near sibling, or satisfies and was visited near by; the ``rescored`` best are scored again at each choice.
+    Ratios are computed again when the judged pages grew by more than the share ``drift``. ``parents`` bounds
+    the in-linking pages whose words and other targets count, ``t`` and ``denominator`` make the significance
+    test.
     With the ``state`` of an earlier crawl this one goes on where that ended, its counts multiplied by
     ``weight``. No probability is given.
 
@@ -99,13 +99,11 @@ class PaperCrawler:
             self._put(url, 0.0)
         self._unscored = logged if state is not None or self._naming else ()
         if state is not None:
-            self._take_up(Counted(state, weight))
-
-    def _take_up(self, counted: Counted) -> None:
-        self._base = Base(*counted.base)
-        for part in self._parts:
-            part.start(counted)
-        self._work_out()
+            counted = Counted(state, weight)
+            self._base = Base(*counted.base)
+            for part in self._parts:
+                part.start(counted)
+            self._work_out()
 
     def export_state(self) -> Learned:
         """Return what was learned, what the crawl started with included (section 4.1)."""
@@ -119,14 +117,15 @@ class PaperCrawler:
 
     def judged(self, page: Page, holds: bool) -> None:
         """Learn from a page and score the candidates near it."""
-        self._leave(page.url)
+        self.failed(page.url)
         self._base = Base(self._base.pages + 1, self._base.hits + holds)
         for part in self._parts:
             part.judged(page, holds, self._base)
         for link in page.links if holds in self._follows else ():
             if link.url not in self._queue and link.url not in self._left:
                 self._put(link.url, 0.0)
-        self._bring_up()
+        if self._base.pages > self._taken * (1 + self._drift):
+            self._work_out()
         self._fresh.clear()
         self._score(chain.from_iterable(part.touched(page.url) for part in self._parts))
         self._name(page)
@@ -143,15 +142,17 @@ class PaperCrawler:
             self._score(link.url for link in page.links)
 
     def failed(self, url: str) -> None:
-        """Take a URL that brought no page out of the candidates for good."""
-        self._leave(url)
+        """Take a URL out of the candidates for good."""
+        self._left.add(url)
+        self._seeds.pop(url, None)
+        self._queue.discard(url)
 
     def next(self, ready: Ready = anywhere) -> Choice | None:
         """Take out the candidate of highest priority on a ready host; equal ones go by order of discovery."""
         url = self._next(ready)
         if url is None:
             return None
-        self._leave(url)
+        self.failed(url)
         return Choice(url)
 
     def _next(self, ready: Ready) -> str | None:
@@ -165,28 +166,16 @@ class PaperCrawler:
         return best[0] if best else None
 
     def priority(self, url: str) -> float:
-        """Return the priority of a candidate, worked out from all that is known of it now."""
+        """Return the priority of a candidate, computed from all that is known of it now."""
         if not self._base.hits and self._naming:
             return max(self._naming.by_url(url), self._named.get(url, 0.0))
-        total = 0.0
-        for part in self._parts:
-            total += part.log(url)
-        return round(total, DIGITS)
+        return round(sum(part.log(url) for part in self._parts), DIGITS)
 
     def counts(self) -> Iterator[tuple[str, int, int]]:
         """Yield (feature, pages, hits) of all that was learned, what the crawl started with included."""
         for part in self._parts:
             yield from part.counts(NAME)
         yield BASE, self._base.pages, self._base.hits
-
-    def _leave(self, url: str) -> None:
-        self._left.add(url)
-        self._seeds.pop(url, None)
-        self._queue.discard(url)
-
-    def _bring_up(self) -> None:
-        if self._base.pages > self._taken * (1 + self._drift):
-            self._work_out()
 
     def _work_out(self) -> None:
         self._taken = self._base.pages

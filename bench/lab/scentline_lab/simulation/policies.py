@@ -1,16 +1,15 @@
 """The policies that can be compared, by name."""
 
 from collections.abc import Callable, Collection
+from functools import partial
 from typing import Any, NamedTuple, Protocol, TypeAlias, get_args, runtime_checkable
 
 from scentline.models.interest.ratio import Denominator
 from scentline.models.semantic.table import SemanticTable
-from scentline_lab.simulation.baselines.best_first import BestFirst
 from scentline_lab.simulation.baselines.informed import Hindsight, Informed
 from scentline_lab.simulation.baselines.link_classifier import LinkClassifier
-from scentline_lab.simulation.baselines.opic import Opic
-from scentline_lab.simulation.baselines.shark_search import SharkSearch
-from scentline_lab.simulation.baselines.simple import Backlink, BreadthFirst, Chance, Oracle, PageRank
+from scentline_lab.simulation.baselines.queries import BestFirst, SharkSearch
+from scentline_lab.simulation.baselines.simple import Backlink, BreadthFirst, Chance, Opic, Oracle, PageRank
 from scentline_lab.simulation.baselines.tag_paths import TagPaths
 from scentline_lab.simulation.crawler import Crawler, Task
 from scentline_lab.simulation.further import ExpectedVisits, Significance
@@ -19,7 +18,7 @@ from scentline_lab.simulation.paper import UNBOUNDED, PaperCrawler, PaperPolicy
 
 
 class Truth(NamedTuple):
-    """What no crawl knows, for the policies that mark its limits.
+    """The knowledge of the policies that mark a crawl's limits.
 
     ``hits`` are the URLs of the pages that satisfy the predicate; ``hindsight`` is on the whole archive.
     """
@@ -35,23 +34,23 @@ Heir: TypeAlias = Callable[[Task, Any], Crawler]
 
 ORACLE = "oracle"
 INFORMED = "informed"
-#: Those that know what no crawl knows; they are out of contest.
+#: Those that know more than a crawl can; they are out of contest.
 LIMITS = frozenset({INFORMED, ORACLE})
 #: The crawl's default, and the same without word meanings.
 LEARNED = "learned"
 PLAIN = "learned-plain"
 #: The learned policy with inputs that it was tried with.
 SIGNIFICANCE, VISITS = "learned+significance", "learned+visits"
-#: What is put behind the name of one of the paper's policies: as the paper has it, to the letter.
+#: The end of the names of the paper's policies as printed, to the letter.
 PRINTED = "-printed"
 
 
-#: What the names of the policies of which the crawl's window says how many pages are in flight begin with.
+#: The policies, or beginnings of their names, whose pages in flight the crawl's window limits.
 LEARNING = (LEARNED, *get_args(PaperPolicy))
 
 
 class Measures(NamedTuple):
-    """What the policies are held to, as the settings of the same names hold the crawl's."""
+    """The settings that the policies go by, by their names."""
 
     t: float = 2.0
     significance: Denominator = "binomial"
@@ -77,76 +76,57 @@ def policies(measures: Measures = USUAL, table: SemanticTable | None = None) -> 
 
     ``table`` has the word vectors of the learned one, which has no word meanings where there is none.
     """
-    found: dict[str, Maker] = {
-        "random": lambda task, truth: Chance(task),
-        "breadth-first": lambda task, truth: BreadthFirst(task),
-        "backlink": lambda task, truth: Backlink(task),
-        "pagerank": lambda task, truth: PageRank(task),
-        "opic": lambda task, truth: Opic(task),
-        "tag-paths": lambda task, truth: TagPaths(task),
-        "shark-search": lambda task, truth: SharkSearch(task),
-        "best-first": lambda task, truth: BestFirst(task),
-        "link-classifier": lambda task, truth: LinkClassifier(task),
-    }
+    alone: dict[str, Callable[[Task], Crawler]] = {
+        "random": Chance, "breadth-first": BreadthFirst, "backlink": Backlink, "pagerank": PageRank,
+        "opic": Opic, "tag-paths": TagPaths, "shark-search": SharkSearch, "best-first": BestFirst,
+        "link-classifier": LinkClassifier,
+    }  # fmt: skip
+    found = {name: _without_truth(maker) for name, maker in alone.items()}
     heirs = reusable(measures, table)
     for name in (*get_args(PaperPolicy), LEARNED):
-        found[name] = _anew(heirs[name])
+        found[name] = _without_state(heirs[name])
     found[INFORMED] = lambda task, truth: Informed(truth.hindsight.expected(truth.hits))
     found[ORACLE] = lambda task, truth: Oracle(truth.hits)
     return found
+
+
+def _without_state(heir: Heir) -> Maker:
+    return lambda task, truth: heir(task, None)
+
+
+def _without_truth(maker: Callable[[Task], Crawler]) -> Maker:
+    return lambda task, truth: maker(task)
 
 
 def named(measures: Measures = USUAL, table: SemanticTable | None = None) -> dict[str, Maker]:
     """Return all policies, those too that are compared only where they are named."""
     found = policies(measures, table)
     for name in get_args(PaperPolicy):
-        found[name + PRINTED] = _printed(name, measures)
-    found[PLAIN] = lambda task, truth: _learned(task, measures)
-    found[SIGNIFICANCE] = lambda task, truth: _learned(task, measures, table=table, further=Significance)
-    found[VISITS] = lambda task, truth: _learned(task, measures, table=table, further=ExpectedVisits)
+        printed = measures._replace(significance="paper", parents=UNBOUNDED)
+        found[name + PRINTED] = _without_truth(partial(_paper, policy=name, measures=printed, own=True))
+    found[PLAIN] = _without_truth(partial(_learned, measures=measures))
+    for name, further in ((SIGNIFICANCE, Significance), (VISITS, ExpectedVisits)):
+        found[name] = _without_truth(partial(_learned, measures=measures, table=table, further=further))
     return found
 
 
 def reusable(measures: Measures = USUAL, table: SemanticTable | None = None) -> dict[str, Heir]:
-    """Return the policies that can start with what an earlier crawl has learned, or with None."""
-    found: dict[str, Heir] = {name: _paper(name, measures) for name in get_args(PaperPolicy)}
-    found[LEARNED] = lambda task, state: _learned(task, measures, table=table, state=state)
-    return found
+    """Return the policies that can start with the state of an earlier crawl, or with None."""
+    found: dict[str, Heir] = {
+        name: partial(_paper, policy=name, measures=measures) for name in get_args(PaperPolicy)
+    }
+    return found | {LEARNED: partial(_learned, measures=measures, table=table)}
 
 
-def _anew(heir: Heir) -> Maker:
-    return lambda task, truth: heir(task, None)
+def _learned(task: Task, state: Any = None, *, measures: Measures, **given: Any) -> Crawler:
+    bounds: dict[str, Any] = {"rescored": measures.rescored, "parents": measures.parents}
+    return LearnedCrawler(task, measures.explore, state=state, **bounds, **given)
 
 
-def _learned(task: Task, measures: Measures, **given: Any) -> LearnedCrawler:
-    return LearnedCrawler(task, measures.explore, rescored=measures.rescored, parents=measures.parents, **given)
-
-
-def _paper(policy: PaperPolicy, measures: Measures) -> Heir:
-    def make(task: Task, state: Any) -> Crawler:
-        return PaperCrawler(
-            task,
-            policy,
-            measures.parents,
-            measures.t,
-            measures.significance,
-            weights=measures.weights,
-            rescored=measures.rescored,
-            state=state,
-        )
-
-    return make
-
-
-def _printed(policy: PaperPolicy, measures: Measures) -> Maker:
-    """Make a policy as printed: with the paper's denominators, candidates of its own, and no bounds."""
-    return lambda task, truth: PaperCrawler(
-        task,
-        policy,
-        UNBOUNDED,
-        measures.t,
-        "paper",
-        weights=measures.weights,
-        rescored=measures.rescored,
-        own=True,
-    )
+def _paper(
+    task: Task, state: Any = None, *, policy: PaperPolicy, measures: Measures, own: bool = False
+) -> Crawler:
+    """Make a policy of the paper; as printed it has candidates of its ``own``."""
+    of_counts = measures.parents, measures.t, measures.significance
+    settings: dict[str, Any] = {"weights": measures.weights, "rescored": measures.rescored}
+    return PaperCrawler(task, policy, *of_counts, state=state, own=own, **settings)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from heapq import heappop, heappush
 from itertools import chain, count
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from scentline.models.domain import owner
 from scentline.models.duplicates import BAND_PAGES, Sketch, bands, likeness
@@ -35,7 +35,7 @@ class Request(NamedTuple):
 
 
 class Terms(NamedTuple):
-    """What a crawl is held to, as the settings of the same names hold the real one; 0 is no limit.
+    """The limits of a crawl, as the settings of the same names; 0 is no limit.
 
     It ends after ``budget`` pages, or as many ``requests``, or when the time of ``clock`` is over. Of a host at
     most ``host_budget`` pages come. ``window_share`` of the pages so far, 1 to ``window_max``, are in flight
@@ -93,10 +93,8 @@ def virtual_crawl(
     >>> [(request.url, request.page, request.hit) for request in found]
     [('a', True, False), ('b', True, False), ('gone', False, False), ('c', True, True)]
     """
-    given = pages, hits, crawler, terms, barred, texts
-    if terms.clock is not None:
-        return _TimedCrawl(*given, terms.clock).run(seeds)
-    return _VirtualCrawl(*given).run(seeds)
+    kind = _VirtualCrawl if terms.clock is None else _TimedCrawl
+    return kind(pages, hits, crawler, terms, barred, texts).run(seeds)
 
 
 class _VirtualCrawl:
@@ -182,7 +180,7 @@ class _VirtualCrawl:
         return self._of_host[name] + flying < limit
 
     def _answer(self, url: str, came: float = 0.0, answered: float = 0.0) -> None:
-        """Tell the policy what came of a request."""
+        """Give the answer to the policy."""
         choice = self._flying.pop(url)
         page = self._pages.get(url)
         if page is not None and self._repeats(url):
@@ -199,7 +197,7 @@ class _VirtualCrawl:
         self._crawler.judged(page, hit)
 
     def _repeats(self, url: str) -> bool:
-        """Tell whether a page is a near-duplicate; one that is none is remembered.
+        """Return whether a page is a near-duplicate; one that is none is remembered.
 
         In a crawl a page like another owner's is one too, where that owner is trusted more.
         """
@@ -223,18 +221,10 @@ class _TimedCrawl(_VirtualCrawl):
     Who may be asked when, and how many pages may be in flight, the frontier's own parts say.
     """
 
-    def __init__(
-        self,
-        pages: Mapping[str, Page],
-        hits: Collection[str],
-        crawler: Crawler,
-        terms: Terms,
-        barred: Collection[str],
-        texts: Texts,
-        clock: Clock,
-    ) -> None:
-        super().__init__(pages, hits, crawler, terms, barred, texts)
-        self._clock = clock
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        assert self._terms.clock is not None
+        self._clock = clock = self._terms.clock
         self._now = 0.0
         #: What is to happen, the earliest first.
         self._due: list[tuple[float, int, Callable[[], None]]] = []
@@ -275,10 +265,10 @@ class _TimedCrawl(_VirtualCrawl):
         self._after(began - self._now + min(waits, clock.patience), came)
 
     def _came(self, url: str, began: float, answered: bool) -> None:
-        """Take in an answer, or that there is none; a page is judged when all before it are."""
+        """Handle an answer, or its absence; a page is judged when all before it are."""
         name, now = host(url), self._now
 
-        def take(state: HostState) -> None:
+        def note(state: HostState) -> None:
             state.answered(began, now - began)
             if answered:
                 state.succeeded(now)
@@ -286,7 +276,7 @@ class _TimedCrawl(_VirtualCrawl):
                 state.failed(now)
 
         self._clocks.finished(name, now)
-        self._clocks.told(name, take)
+        self._clocks.told(name, note)
         self._clocks.answered(name)
         self._after(self._clocks.wait(name, now).until - now, _nothing)
         if answered and url in self._pages:

@@ -10,6 +10,7 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+from typing import TypeAlias
 from urllib.parse import urlsplit
 
 from scentline_lab.synthetic.plan import HUB_SIZE, Plan, PlannedPage
@@ -30,6 +31,9 @@ CALENDAR = "/calendar/day/"
 #: The anchor text of a link that is a picture.
 PICTURE = ""
 _GENERIC = ("read more", "here", "this page", "more about it", "continue")
+
+
+_Draw: TypeAlias = Callable[[random.Random, PlannedPage], PlannedPage]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +73,7 @@ class Linker:
     def links(self, page: PlannedPage) -> list[Hyperlink]:
         """Return the links of ``page`` in the order in which it has them."""
         rng = random.Random(f"{self._seed}/links/{page.number}")
-        if page.kind == "home":
-            found = self._of_home(rng, page)
-        elif page.kind == "hub":
-            found = self._of_hub(rng, page)
-        else:
-            found = self._of_article(rng, page)
+        found = {"home": self._of_home, "hub": self._of_hub}.get(page.kind, self._of_article)(rng, page)
         if self._dead:
             chance = random.Random(f"{self._seed}/dead/{page.number}")
             found = [self._gone(link) if chance.random() < self._dead else link for link in found]
@@ -156,12 +155,7 @@ class Linker:
             ]
         return self._nearby[key]
 
-    def _of_the_time(
-        self,
-        rng: random.Random,
-        page: PlannedPage,
-        draw: Callable[[random.Random, PlannedPage], PlannedPage],
-    ) -> PlannedPage:
+    def _of_the_time(self, rng: random.Random, page: PlannedPage, draw: _Draw) -> PlannedPage:
         """Draw until it is a page of this era, or now and then of the next."""
         while not self._near_in_time(rng, page, found := draw(rng, page)):
             pass

@@ -9,7 +9,7 @@ import heapq
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 from urllib.parse import urlsplit
 
 from scentline.agents.offline.squidlog import squid_line
@@ -163,47 +163,22 @@ class _Proxy:
             self._log(time + 0.21, client, f"{root}/logo.png", size=310, content_type="image/png")
             self._seen.add((client, root))
         elif rng.random() < _LOGO_AGAIN:
-            self._log(
-                time + 0.2,
-                client,
-                f"{root}/logo.png",
-                size=310,
-                result="TCP_MEM_HIT",
-                content_type="image/png",
-            )
+            image: dict[str, Any] = {"result": "TCP_MEM_HIT", "content_type": "image/png"}
+            self._log(time + 0.2, client, f"{root}/logo.png", size=310, **image)
         if rng.random() < _SEARCH:
             found = rng.randint(900, 4000)
             self._log(time + 6, client, f"{root}/search", method="POST", size=found, content_type="text/html")
         if rng.random() < _TUNNEL:
             self._log(time + 1, client, "mail.example:443", method="CONNECT", size=4100, result="TCP_TUNNEL")
 
-    def _log(
-        self,
-        time: float,
-        client: str,
-        url: str,
-        *,
-        size: int,
-        status: int = 200,
-        method: str = "GET",
-        result: str = "TCP_MISS",
-        content_type: str | None = None,
-    ) -> None:
-        hit = result == "TCP_MEM_HIT"
-        host = urlsplit(url).netloc
-        line = squid_line(
-            time=time,
-            elapsed=0 if hit else self._rng.randint(4, 400),
-            client=client,
-            status=status,
-            size=size,
-            url=url,
-            method=method,
-            result=result,
-            hierarchy="HIER_NONE" if hit else "HIER_DIRECT",
-            server="-" if hit else f"192.0.2.{self._hosts.get(host, 200) % 200 + 1}",
-            content_type=content_type,
-        )
+    def _log(self, time: float, client: str, url: str, *, size: int, **fields: Any) -> None:
+        hit = fields.get("result") == "TCP_MEM_HIT"
+        place = self._hosts.get(urlsplit(url).netloc, 200) % 200 + 1
+        known: dict[str, Any] = {"status": 200, "method": "GET", "result": "TCP_MISS"}
+        known |= {"content_type": None, **fields}
+        known["elapsed"] = 0 if hit else self._rng.randint(4, 400)
+        known["server"], known["hierarchy"] = ("-", "HIER_NONE") if hit else (f"192.0.2.{place}", "HIER_DIRECT")
+        line = squid_line(time=time, client=client, size=size, url=url, **known)
         self.events.append((time, len(self.events), line))
 
 

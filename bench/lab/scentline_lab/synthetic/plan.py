@@ -6,7 +6,7 @@ A site has a host name, sections with topics, and an encoding.
 import random
 from collections import defaultdict
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from scentline_lab.synthetic.vocabulary import COMMON, TOPICS, Subtopic, Topic
 
@@ -61,15 +61,8 @@ def make_sites(
         domain = "test" if number % 3 == 2 else "example"
         if owners is not None and number >= owners:
             domain = sites[number % owners].host
-        sites.append(
-            Site(
-                host=f"{name}.{domain}",
-                sections=_numbered(chosen) if opaque else _named(rng, chosen),
-                encoding=encoding,
-                declared=declared,
-                robots=number % 4 != 3,
-            )
-        )
+        sections = _numbered(chosen) if opaque else _named(rng, chosen)
+        sites.append(Site(f"{name}.{domain}", sections, encoding, declared, robots=number % 4 != 3))
     return sites
 
 
@@ -99,6 +92,10 @@ _PRIVATE_OF_SECTION = 3
 _MISSING_OF_SITE = 5
 
 
+Kind: TypeAlias = Literal["home", "hub", "article", "private"]
+_About: TypeAlias = tuple[Topic | None, Subtopic | None]
+
+
 @dataclass(frozen=True, slots=True)
 class PlannedPage:
     """A page to be: ``section`` is its index in its site, -1 for the home page, which has no topic.
@@ -108,7 +105,7 @@ class PlannedPage:
 
     number: int
     url: str
-    kind: Literal["home", "hub", "article", "private"]
+    kind: Kind
     site: int
     section: int
     topic: Topic | None
@@ -142,13 +139,7 @@ class Plan:
 
 
 def make_plan(
-    seed: int,
-    sites: int,
-    pages_per_site: int,
-    topics: int,
-    owners: int | None = None,
-    *,
-    opaque: bool = False,
+    seed: int, sites: int, pages_per_site: int, topics: int, owners: int | None = None, *, opaque: bool = False
 ) -> Plan:
     """Return the plan that ``seed`` gives: ``sites`` hosts of about ``pages_per_site`` articles each.
 
@@ -175,15 +166,15 @@ def _plan_site(
     plan: Plan, rng: random.Random, number: int, site: Site, articles: int, topics: tuple[Topic, ...]
 ) -> None:
     root = f"http://{site.host}"
-    plan.homes.append(_add(plan, f"{root}/", "home", number, -1, None, None, f"Welcome to {site.host}"))
+    plan.homes.append(_add(plan, f"{root}/", "home", number, -1, (None, None), f"Welcome to {site.host}"))
     weights = [rng.uniform(0.6, 1.4) for _ in site.sections]
     for section, (name, topic) in enumerate(site.sections):
         size = max(1, round(articles * weights[section] / sum(weights)))
         for index in range(-(-size // HUB_SIZE)):
             path = f"{name}/" if index == 0 else f"{name}/page-{index + 1}.html"
             title = f"{name.capitalize()}, page {index + 1}"
-            about = None if plan.opaque else topic
-            hub = _add(plan, f"{root}/{path}", "hub", number, section, about, None, title)
+            about = None if plan.opaque else topic, None
+            hub = _add(plan, f"{root}/{path}", "hub", number, section, about, title)
             plan.hubs[number, section].append(hub)
         for _ in range(size):
             kept = not plan.opaque and rng.random() < _ON_TOPIC
@@ -192,7 +183,7 @@ def _plan_site(
             subtopic = _subtopic(rng, topic)
             title = _title(rng, topic, subtopic)
             url = f"{root}/private/{_name(plan, title)}"
-            page = _add(plan, url, "private", number, section, topic, subtopic, title)
+            page = _add(plan, url, "private", number, section, (topic, subtopic), title)
             plan.private[number, section].append(page)
     plan.missing[number] = [f"{root}/gone/{rng.randrange(10**6)}-{k}.html" for k in range(_MISSING_OF_SITE)]
 
@@ -203,7 +194,7 @@ def _plan_article(plan: Plan, rng: random.Random, site: int, section: int, topic
     root = f"http://{plan.sites[site].host}"
     number = len(plan.pages)
     url = f"{root}/{plan.sites[site].sections[section][0]}/{_name(plan, title)}"
-    page = _add(plan, url, "article", site, section, topic, subtopic, title)
+    page = _add(plan, url, "article", site, section, (topic, subtopic), title)
     plan.articles.append(page)
     plan.in_section[site, section].append(page)
     plan.of_category[topic.name].append(page)
@@ -220,25 +211,17 @@ def _plan_article(plan: Plan, rng: random.Random, site: int, section: int, topic
 def _add(
     plan: Plan,
     url: str,
-    kind: Literal["home", "hub", "article", "private"],
+    kind: Kind,
     site: int,
     section: int,
-    topic: Topic | None,
-    subtopic: Subtopic | None,
+    about: tuple[Topic | None, Subtopic | None],
     title: str,
 ) -> PlannedPage:
-    page = PlannedPage(
-        len(plan.pages), url, kind, site, section, topic, subtopic, title, _category(topic, subtopic)
-    )
+    category = ".".join(part.name for part in about if part is not None) or "Portal"
+    page = PlannedPage(len(plan.pages), url, kind, site, section, *about, title, category)
     plan.pages.append(page)
     plan.by_url[url] = page
     return page
-
-
-def _category(topic: Topic | None, subtopic: Subtopic | None) -> str:
-    if topic is None:
-        return "Portal"
-    return topic.name if subtopic is None else f"{topic.name}.{subtopic.name}"
 
 
 def _subtopic(rng: random.Random, topic: Topic) -> Subtopic | None:

@@ -17,8 +17,8 @@ from scipy.sparse import csr_array
 from scentline.models.page import Page
 from scentline.models.url import identifier
 from scentline.models.words import words
+from scentline_lab.simulation.baselines.queries import Texts
 from scentline_lab.simulation.baselines.simple import Ranked
-from scentline_lab.simulation.baselines.texts import Texts
 
 _Floats = npt.NDArray[np.float64]
 _Labels = npt.NDArray[np.bool_]

@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from scentline.models.page import Page
 from scentline.models.words import words
+from scentline_lab.simulation.baselines.queries import Texts
 from scentline_lab.simulation.baselines.queues import Board, grown
-from scentline_lab.simulation.baselines.texts import Texts
 from scentline_lab.simulation.crawler import Choice, Ready, Task, anywhere
 
 _Floats = npt.NDArray[np.float64]

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from scentline.models.frontier.queue import UNLIMITED, CandidateQueue
 from scentline.models.url import host
-from scentline_lab.simulation.crawler import Ready, anywhere
+from scentline_lab.simulation.crawler import Choice, Ready, anywhere
 
 # URLs that only the log knows come after all that links or seeds lead to.
 _LATE = 1 << 62
@@ -54,6 +54,26 @@ class Heap:
         return None
 
 
+class ByHeap:
+    """A crawler whose candidates are in a `Heap`."""
+
+    def __init__(self, logged: Iterable[str] = ()) -> None:
+        self._heap = Heap(logged)
+
+    def add_seed(self, url: str) -> None:
+        """Make a URL a candidate."""
+        self._heap.put(url, 0.0)
+
+    def failed(self, url: str) -> None:
+        """Take a URL that brought no page out for good."""
+        self._heap.close(url)
+
+    def next(self, ready: Ready = anywhere) -> Choice | None:
+        """Return the candidate of the highest priority."""
+        url = self._heap.take(ready)
+        return None if url is None else Choice(url)
+
+
 _ROOM = 1024
 
 
@@ -64,7 +84,7 @@ def grown(values: npt.NDArray[np.float64], size: int, new: float = 0.0) -> npt.N
 
 
 class Board:
-    """Numbers URLs in order of discovery, the rows, and says which one not closed has the highest score.
+    """Numbers URLs in order of discovery, the rows, and finds the one of the highest score that is not closed.
 
     A new row has score 0; equal scores go by row. What only the log knows has no row and comes last.
 

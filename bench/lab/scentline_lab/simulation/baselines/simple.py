@@ -1,21 +1,26 @@
-"""Crawlers that learn nothing of pages: by given scores, by the oracle, as discovered, by chance, by links."""
+"""Crawlers that learn nothing of pages: by scores, the oracle, as discovered, by chance, links or cash."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
+
+import numpy as np
 
 from scentline.models.ordering.estimate import Crawled
 from scentline.models.ordering.rank import DAMPING, EVERY, Rank
 from scentline.models.page import Page
 from scentline.models.url import host
-from scentline_lab.simulation.baselines.queues import Heap
+from scentline_lab.simulation.baselines.queues import Board, ByHeap, grown
 from scentline_lab.simulation.crawler import Choice, Ready, Task, anywhere
 
 
-class Ranked:
-    """Fetches the URL of the highest score among those that links have made known; equal ones as discovered."""
+class Ranked(ByHeap):
+    """Fetches the URL of the highest score among those that links have made known; equal ones as discovered.
 
-    def __init__(self, score: Callable[[str], float]) -> None:
+    URLs that only the log knows come last.
+    """
+
+    def __init__(self, score: Callable[[str], float], logged: Iterable[str] = ()) -> None:
+        super().__init__(logged)
         self._score = score
-        self._heap = Heap()
         self._known: set[str] = set()
 
     def add_seed(self, url: str) -> None:
@@ -25,19 +30,10 @@ class Ranked:
             self._heap.put(url, self._score(url))
 
     def judged(self, page: Page, holds: bool) -> None:
-        """Make the link targets candidates; the verdict is of no account."""
+        """Make the link targets candidates; the verdict does not count."""
         self._heap.close(page.url)
         for link in page.links:
             self.add_seed(link.url)
-
-    def failed(self, url: str) -> None:
-        """Take a URL that brought no page out for good."""
-        self._heap.close(url)
-
-    def next(self, ready: Ready = anywhere) -> Choice | None:
-        """Return the best candidate."""
-        url = self._heap.take(ready)
-        return None if url is None else Choice(url)
 
 
 class Oracle(Ranked):
@@ -52,33 +48,11 @@ class Oracle(Ranked):
         super().__init__(lambda url: float(url in hits))
 
 
-class BreadthFirst:
-    """First found, first fetched (Cho 1998, Figure 2, 1): the seeds, then their links, then those of these.
-
-    What only the log knows comes last, in the log's order.
-    """
+class BreadthFirst(Ranked):
+    """First found, first fetched (Cho 1998, Figure 2, 1): the seeds, then their links, then those of these."""
 
     def __init__(self, task: Task) -> None:
-        self._heap = Heap(task.trace.accesses)
-
-    def add_seed(self, url: str) -> None:
-        """Make a URL a candidate."""
-        self._heap.put(url, 0.0)
-
-    def judged(self, page: Page, holds: bool) -> None:
-        """Make the link targets candidates; the verdict is of no account."""
-        self._heap.close(page.url)
-        for link in page.links:
-            self._heap.put(link.url, 0.0)
-
-    def failed(self, url: str) -> None:
-        """Take a URL that brought no page out for good."""
-        self._heap.close(url)
-
-    def next(self, ready: Ready = anywhere) -> Choice | None:
-        """Return the candidate that was found first."""
-        url = self._heap.take(ready)
-        return None if url is None else Choice(url)
+        super().__init__(lambda url: 0.0, task.trace.accesses)
 
 
 class Chance:
@@ -102,16 +76,12 @@ class Chance:
             self._open.append(url)
 
     def judged(self, page: Page, holds: bool) -> None:
-        """Make the link targets candidates; the verdict is of no account."""
-        self._close(page.url)
+        """Make the link targets candidates; the verdict does not count."""
+        self.failed(page.url)
         for link in page.links:
             self.add_seed(link.url)
 
     def failed(self, url: str) -> None:
-        """Take a URL that brought no page out for good."""
-        self._close(url)
-
-    def _close(self, url: str) -> None:
         """Take a URL out for good: the last of the list takes its place, so it costs O(1)."""
         self._closed.add(url)
         place = self._places.pop(url, None)
@@ -132,18 +102,18 @@ class Chance:
             if not may:
                 return None
             url = self._random.choice(may)
-        self._close(url)
+        self.failed(url)
         return Choice(url, explored=True)
 
 
-class Backlink:
+class Backlink(ByHeap):
     """Orders candidates by the number of known in-links, IB'(P) (Cho 1998, Figure 2, 2).
 
     A page that links twice counts once; equal numbers go by order of discovery.
     """
 
     def __init__(self, task: Task) -> None:
-        self._heap = Heap(task.trace.accesses)
+        super().__init__(task.trace.accesses)
         self._counts: dict[str, int] = {}
 
     def add_seed(self, url: str) -> None:
@@ -151,57 +121,89 @@ class Backlink:
         self._heap.put(url, self._counts.get(url, 0))
 
     def judged(self, page: Page, holds: bool) -> None:
-        """Count the page's links; the verdict is of no account."""
+        """Count the page's links; the verdict does not count."""
         self._heap.close(page.url)
-        counts = self._counts
         for target in dict.fromkeys(link.url for link in page.links):
-            counts[target] = number = counts.get(target, 0) + 1
+            self._counts[target] = number = self._counts.get(target, 0) + 1
             self._heap.put(target, number)
 
-    def failed(self, url: str) -> None:
-        """Take a URL that brought no page out for good."""
-        self._heap.close(url)
 
-    def next(self, ready: Ready = anywhere) -> Choice | None:
-        """Return the candidate with the most known in-links."""
-        url = self._heap.take(ready)
-        return None if url is None else Choice(url)
-
-
-class PageRank:
+class PageRank(ByHeap):
     """Orders candidates by IR'(P), PageRank over fetched pages and their targets (Cho 1998, Figure 2, 3).
 
-    It is worked out anew every ``every`` pages and kept up between (`models.ordering.rank.Rank`).
+    It is computed every ``every`` pages and kept up between (`models.ordering.rank.Rank`).
     """
 
     def __init__(self, task: Task, every: int = EVERY, damping: float = DAMPING) -> None:
-        self._heap = Heap(task.trace.accesses)
+        super().__init__(task.trace.accesses)
         self._rank = Rank[str](damping, every)
         self._found: dict[str, None] = {}
 
     def add_seed(self, url: str) -> None:
         """Make a URL a candidate."""
-        self._put(url)
+        self._found[url] = None
+        self._heap.put(url, self._rank.value(url))
 
     def judged(self, page: Page, holds: bool) -> None:
-        """Add the page's links to the graph; the verdict is of no account."""
+        """Add the page's links to the graph; the verdict does not count."""
         self._heap.close(page.url)
         distinct = dict.fromkeys(link.url for link in page.links if link.url != page.url)
         for url in self._rank.crawled(Crawled(page.url, tuple(distinct))):
-            self._put(url)
+            self.add_seed(url)
         if self._rank.sweep():
             for url in self._found:
                 self._heap.put(url, self._rank.value(url))
 
+
+class Opic:
+    """Orders candidates by their cash (Abiteboul, Preda, Cobena, WWW 2003, sections 3 and 4: OPIC, greedy).
+
+    All seeds start with the same cash. A page that is fetched hands its own on, in equal shares to the distinct
+    pages that it links to and the virtual page, which every page links to; a URL that brought no page links to
+    nothing else. The virtual page hands on what it has, to all URLs alike, when it is the richest. As pages are
+    fetched once, the cash that comes to a page afterwards stays there, and the paper's history, the cash a page
+    ever had, is not needed.
+    """
+
+    def __init__(self, task: Task) -> None:
+        self._board = Board(task.trace.accesses)
+        self._cash = np.zeros(0)
+        self._virtual = 0.0
+
+    def add_seed(self, url: str) -> None:
+        """Make a URL a candidate."""
+        row = self._row(url)
+        self._cash[row] = 1.0
+
+    def judged(self, page: Page, holds: bool) -> None:
+        """Hand the page's cash on; the verdict does not count."""
+        targets = [self._row(url) for url in dict.fromkeys(link.url for link in page.links) if url != page.url]
+        self._hand_on(page.url, targets)
+
     def failed(self, url: str) -> None:
-        """Take a URL that brought no page out for good."""
-        self._heap.close(url)
+        """Take a URL that brought no page out for good: its cash is the virtual page's."""
+        self._hand_on(url, [])
 
     def next(self, ready: Ready = anywhere) -> Choice | None:
-        """Return the candidate of the highest rank."""
-        url = self._heap.take(ready)
+        """Return the candidate with the most cash."""
+        self._board.score(self._cash)
+        best = self._board.top()
+        if best is not None and self._virtual > best:
+            self._cash += self._virtual / len(self._cash)
+            self._virtual = 0.0
+            self._board.score(self._cash)
+        url = self._board.take(ready)
         return None if url is None else Choice(url)
 
-    def _put(self, url: str) -> None:
-        self._found[url] = None
-        self._heap.put(url, self._rank.value(url))
+    def _row(self, url: str) -> int:
+        row = self._board.row(url)
+        self._cash = grown(self._cash, len(self._board))
+        return row
+
+    def _hand_on(self, url: str, targets: list[int]) -> None:
+        self._board.close(url)
+        row = self._row(url)
+        share = self._cash[row] / (len(targets) + 1)
+        self._cash[row] = 0.0
+        self._cash[targets] += share
+        self._virtual += share

@@ -1,7 +1,4 @@
-"""The words of the links to each candidate, as they come, and what is looked for as a vector of words.
-
-Looked for are the predicate's keywords, or what the hits so far have in common.
-"""
+"""Crawlers that go by likeness to a query: the predicate's keywords, or what the hits so far have in common."""
 
 from array import array
 from collections.abc import Iterable, Sequence
@@ -10,7 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from scentline_lab.simulation.baselines.queues import grown
+from scentline.models.page import Page
+from scentline_lab.simulation.baselines.queues import Board, ByHeap, grown
+from scentline_lab.simulation.crawler import Choice, Ready, Task, anywhere
 
 
 class Occurrences(NamedTuple):
@@ -49,11 +48,8 @@ class Texts:
 
     def column(self, word: str, field: str = "") -> int:
         """Return the column of a word of a field, a new one for a new word."""
-        columns = self._columns.setdefault(field, {})
-        column = columns.get(word)
-        if column is None:
-            column = columns[word] = self.words
-            self.words += 1
+        column = self._columns.setdefault(field, {}).setdefault(word, self.words)
+        self.words += column == self.words
         return column
 
     def add(self, row: int, words: Iterable[str], field: str = "") -> None:
@@ -81,7 +77,7 @@ class Texts:
 
 _Floats = npt.NDArray[np.float64]
 
-# Weights of words are worked out anew when the fetched pages are more by this share: the order of the
+# Weights of words are computed again when the fetched pages are more by this share: the order of the
 # candidates moves with the share that a page has in what is known.
 _GROWTH = 0.1
 
@@ -96,7 +92,7 @@ def by_length(dots: npt.NDArray[Any], squares: npt.NDArray[Any]) -> _Floats:
     return dots / lengths
 
 
-class Query:
+class WordQuery:
     """The words of the predicate or, where it has none, the centroid of the fetched pages that satisfy it.
 
     Pages count by their distinct words. A word weighs its number times ln((1 + N) / (1 + n)), n of N fetched
@@ -110,12 +106,12 @@ class Query:
         self._fetched = 0
         self._due = 0.0
         # For each word the fetched pages that have it and the hits among them, its weight, and its part in a
-        # product with the query; the latter two stay as they are between two workings out.
+        # product with the query; the latter two stay as they are in between.
         self._pages, self._hits, self._idf, self._part = (np.zeros(0) for _ in range(4))
         self._length = 0.0
 
     def count(self, words: Iterable[str], holds: bool) -> bool:
-        """Take in the distinct words of a fetched page; return whether weights were worked out anew."""
+        """Count the distinct words of a fetched page; return whether the weights were computed again."""
         columns = np.array([self._texts.column(word) for word in words], np.int64)
         self._fetched += 1
         self._pages = grown(self._pages, self._texts.words)
@@ -155,3 +151,97 @@ class Query:
             query = self._hits * self._idf
         self._part = query * self._idf
         self._length = float(np.sqrt((query**2).sum()))
+
+
+class BestFirst:
+    """Orders candidates by the cosine of their text with a query (Cho 1998, section 2, IS(P); Menczer 2004).
+
+    A candidate's text is the anchor and context words of all known links to it. Without keywords and without a
+    hit all candidates are equal, so breadth-first; URLs that only the log knows have no text and come last.
+    """
+
+    def __init__(self, task: Task) -> None:
+        self._board = Board(task.trace.accesses)
+        self._texts = Texts()
+        self._query = WordQuery(task.keywords, self._texts)
+        # For each row the product with the query and the square of its length.
+        self._dots, self._squares = np.zeros(0), np.zeros(0)
+
+    def add_seed(self, url: str) -> None:
+        """Make a URL a candidate."""
+        self._board.row(url)
+
+    def judged(self, page: Page, holds: bool) -> None:
+        """Count the words of the page and of its links to URLs that were not fetched yet."""
+        self._board.close(page.url)
+        anew = self._query.count(page.words, holds)
+        start = len(self._texts)
+        for link in page.links:
+            row = self._board.row(link.url)
+            if not self._board.closed(link.url):
+                self._texts.add(row, (*link.anchor, *link.context))
+        if anew:
+            self._dots[:] = self._squares[:] = 0
+            start = 0
+        self._score(start)
+
+    def failed(self, url: str) -> None:
+        """Take a URL that brought no page out for good."""
+        self._board.close(url)
+
+    def next(self, ready: Ready = anywhere) -> Choice | None:
+        """Return the candidate of the highest cosine."""
+        url = self._board.take(ready)
+        return None if url is None else Choice(url)
+
+    def _score(self, start: int) -> None:
+        """Add the occurrences from ``start`` on: cosines but for the query's length, the same for all."""
+        rows, columns, repeats = self._texts.occurrences(start)
+        size = len(self._board)
+        weights, parts = self._query.weights()
+        self._dots = grown(self._dots, size) + np.bincount(rows, parts[columns], minlength=size)
+        squares = np.bincount(rows, weights[columns] ** 2 * (2 * repeats + 1), minlength=size)
+        self._squares = grown(self._squares, size) + squares
+        self._board.score(by_length(self._dots, self._squares))
+
+
+#: What is left of a score from a page to its child (delta), the part of the anchor beside its context (beta),
+#: and the part of what is inherited beside both (gamma).
+DECAY, ANCHOR, INHERITED = 0.5, 0.8, 0.5
+
+
+class SharkSearch(ByHeap):
+    """Orders candidates by Shark-Search's potential score (Hersovici and others, WWW7 1998, section 3).
+
+    A child inherits ``decay`` times the similarity of a page that is relevant, and else ``decay`` times what
+    this page inherited itself. Its neighborhood score is ``anchor`` times the anchor's similarity, and the rest
+    times that of the context, which is 1 where the anchor has some. The potential score is ``inherited`` times
+    the first and the rest times the second; of several links to a page the best counts.
+
+    Similarity is the cosine with the query (`WordQuery`). The paper takes a page's
+    relevance from it too; here that is the verdict, so a relevant page has similarity 1. The depth to which the
+    paper follows links from pages that are not relevant is not bounded: a crawl has its budget.
+    """
+
+    def __init__(
+        self, task: Task, decay: float = DECAY, anchor: float = ANCHOR, inherited: float = INHERITED
+    ) -> None:
+        super().__init__(task.trace.accesses)
+        self._query = WordQuery(task.keywords, Texts())
+        self._decay, self._anchor, self._inherited = decay, anchor, inherited
+        # Of each URL that a link led to: its potential score, and what it inherits by that link.
+        self._best: dict[str, tuple[float, float]] = {}
+
+    def judged(self, page: Page, holds: bool) -> None:
+        """Score the page's links."""
+        self._heap.close(page.url)
+        self._query.count(page.words, holds)
+        passed = self._decay * (1.0 if holds else self._best.get(page.url, (0.0, 0.0))[1])
+        anchors = self._query.cosines([link.anchor for link in page.links]).tolist()
+        contexts = self._query.cosines([link.context for link in page.links]).tolist()
+        for link, anchor, context in zip(page.links, anchors, contexts, strict=True):
+            near = self._anchor * anchor + (1 - self._anchor) * (1.0 if anchor else context)
+            score = self._inherited * passed + (1 - self._inherited) * near
+            if link.url not in self._best or score > self._best[link.url][0]:
+                self._best[link.url] = score, passed
+                self._heap.put(link.url, score)
