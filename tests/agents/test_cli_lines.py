@@ -52,7 +52,8 @@ SECTIONS = list(sections(TRANSCRIPT.read_text(encoding="utf-8")))
 def shown(cwd: Path, line: str) -> str:
     """Return all that a line prints."""
     run = typed(cwd, line, SCENTLINE_LOG__LEVEL="error")
-    assert run.returncode == (2 if re.search("^scentline: error: |^Usage: ", run.stderr) else 0), run.stderr
+    refused = "scentline: error: " in run.stderr or "Usage: " in run.stderr
+    assert run.returncode == (2 if refused else 0), run.stderr
     said = (run.stdout + run.stderr).replace(f"{cwd}/", "").rstrip("\n")
     return re.sub(r"^ +\d+\.\d s  ", "   0.0 s  ", said, flags=re.MULTILINE)  # of a progress display
 

@@ -1,18 +1,13 @@
 """A crawl that is steered: what may be asked, that it stays asked, and what the frontier does by it."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scentline.agents.frontier.agent import FrontierAgent
 from scentline.agents.frontier.orders import SLOW_SECONDS
-from scentline.agents.frontier.rows import FrontierRow
 from scentline.agents.frontier.steered import Steered, read_steering
 from scentline.agents.operate.control import requests
 from scentline.agents.operate.control.command import known_steering, submit
@@ -36,18 +31,15 @@ from scentline.streams.published import (
     Exclusion,
     Limit,
     Pausing,
-    PredicateDefinition,
     Slowing,
     Steering,
 )
-from scentline.streams.records import Decoder, FetchOrder, RecordError
+from scentline.streams.records import FetchOrder, RecordError
 from scentline.streams.settings import Settings
-from scentline.streams.topics import FETCHES, SIGHTINGS
-from tests.agents.scenarios import YES
-from tests.agents.shards import Disk, a_runtime, disk, write
+from tests.agents.scenarios import DAY, NOW, YES, Frontiers, Scenario
+from tests.agents.shards import a_runtime
 from tests.cases import each_case
 
-NOW = 1_000_000.0
 SHOP = "http://a.org/shop/"
 
 
@@ -172,137 +164,89 @@ def test_a_crawl_at_rest_is_steered(tmp_path: Path) -> None:
 # what the frontier does by it
 
 
-class Front:
-    """A frontier agent on one shard, on a clock that the test turns."""
-
-    def __init__(self, agent: FrontierAgent, rows: Disk, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.agent = agent
-        self.now = NOW
-        self.shard = rows.shard(FrontierRow, SIGHTINGS, 0)
-        agent.runtime.clock = lambda: self.now
-        monkeypatch.setattr(agent.inbox, "commit_soon", lambda shard: None)  # there is no event loop
-        agent.heard_predicate(PredicateDefinition(name="p", expression='"ski"'))
-        agent.inbox.shards[0] = self.shard
-        agent.opened(self.shard)
-        while agent.candidates.opening:
-            agent.candidates.take_up(self.now)
-
-    def hear(self, told: Steering) -> None:
-        self.agent.steer(told)
-        while self.agent.candidates.sweep.filling:
-            self.agent._sweep(self.now)
-
-    def sight(self, *facts: Any) -> None:
-        for fact in facts:
-            self.agent.absorb(self.shard, fact)
-        write(self.shard)
-        self.agent.committed(self.shard)
-
-    def ordered(self, after: float = 0.0) -> list[FetchOrder]:
-        """Return what is ordered now."""
-        self.now += after
-        self.agent._keep_time(self.now)
-        self.agent.selection.choose(self.now)
-        decode = Decoder[FetchOrder](FetchOrder)
-        return [decode(value or b"") for topic, _, _, value in write(self.shard) if topic == FETCHES.name]
-
-    def urls(self, after: float = 0.0) -> set[str]:
-        return {order.url for order in self.ordered(after)}
-
-
-@contextmanager
-def a_front(rows: Disk, tmp_path: Path, **frontier: Any) -> Iterator[Front]:
-    given = {"policy": "breadth-first", "explore": 0, "window_max": 4, **frontier}
-    values = {"data": tmp_path / "data", "fetch": {"delay_seconds": 1.0}, "frontier": given}
-    with a_runtime(Settings.model_validate(values), NOW) as runtime, pytest.MonkeyPatch.context() as patch:
-        yield Front(FrontierAgent(runtime), rows, patch)
-
-
 @pytest.fixture
-def rows(tmp_path: Path) -> Iterator[Disk]:
-    with disk(tmp_path / "data") as found:
-        yield found
+def front(frontier: Frontiers) -> Scenario:
+    return frontier(policy="breadth-first", window_max=4, budget=10, fetch={"delay_seconds": 1.0})
 
 
-@pytest.fixture
-def front(rows: Disk, tmp_path: Path) -> Iterator[Front]:
-    with a_front(rows, tmp_path, budget=10) as found:
-        yield found
+def steer(front: Scenario, *wanted: Steering) -> None:
+    for each in wanted:
+        front.agent.steer(each)
+        while front.agent.candidates.sweep.filling:
+            front.agent._sweep(front.now)
 
 
 def shop(on: bool = True) -> Exclusion:
     return Exclusion(name="shop", prefix=SHOP, on=on, time=NOW)
 
 
-@pytest.mark.parametrize("before", [True, False], ids=["before", "after"])
-def test_what_is_excluded_is_not_ordered_until_it_is_included(front: Front, before: bool) -> None:
-    seeds = [Seeded(f"{SHOP}tea"), Seeded("http://b.org/")]
-    if before:
-        front.hear(shop())
-    front.sight(*seeds)
-    front.hear(shop())
-    assert front.agent.candidates.priorities_of(f"{SHOP}tea") == {}
-    assert front.urls() == {"http://b.org/"}
-    assert front.agent.totals().discovered == 2
-    found = front.agent.candidates.shards.find(f"{SHOP}tea")
-    assert found is not None and found[1].state == "candidate"
-    front.hear(shop(on=False))
-    assert front.urls(after=SLOW_SECONDS) == {f"{SHOP}tea"}
+def test_what_is_excluded_is_not_ordered_until_it_is_included(frontier: Frontiers) -> None:
+    for before in ([], [shop()]):
+        front = frontier(policy="breadth-first", window_max=4, fetch={"delay_seconds": 1.0})
+        steer(front, *before)
+        front.hear(Seeded(f"{SHOP}tea"), Seeded("http://b.org/"))
+        steer(front, shop())
+        assert front.agent.candidates.priorities_of(f"{SHOP}tea") == {}
+        assert front.ordered() == ["http://b.org/"]
+        assert front.agent.totals().discovered == 2
+        assert front.state(f"{SHOP}tea") == "candidate"
+        steer(front, shop(on=False))
+        assert front.ordered(after=SLOW_SECONDS) == [f"{SHOP}tea"]
 
 
-def test_a_crawl_of_which_all_that_is_left_is_excluded_is_finished(front: Front) -> None:
-    front.hear(shop())
-    front.sight(Seeded(f"{SHOP}tea"))
+def test_a_crawl_of_which_all_that_is_left_is_excluded_is_finished(front: Scenario) -> None:
+    steer(front, shop())
+    front.hear(Seeded(f"{SHOP}tea"))
     front.agent._look_for_more()
     while front.agent.candidates.sweep.filling:
         front.agent._sweep(front.now)
     assert front.agent.finished
-    front.hear(Pausing(on=True, time=NOW))
+    steer(front, Pausing(on=True, time=NOW))
     assert not front.agent.finished
 
 
-def test_a_page_that_is_excluded_is_not_visited_again_until_it_is_included(rows: Disk, tmp_path: Path) -> None:
-    with a_front(rows, tmp_path, revisit=0.5, window_max=1) as front:
-        url = f"{SHOP}tea"
-        front.sight(Seeded(url))
-        front.ordered()
-        front.sight(Judged(url, YES, front.now, content=b"1"))
-        front.hear(shop())
-        assert [front.urls(after=90 * 86_400) for _ in range(3)] == [set()] * 3
-        front.hear(shop(on=False))
-        assert front.urls() == {url}
+def test_a_page_that_is_excluded_is_not_visited_again_until_it_is_included(frontier: Frontiers) -> None:
+    front, url = frontier(policy="breadth-first", revisit=0.5, window_max=1), f"{SHOP}tea"
+    front.hear(Seeded(url))
+    front.order()
+    front.hear(Judged(url, YES, front.now, content=b"1"))
+    steer(front, shop())
+    assert [front.ordered(after=90 * DAY) for _ in range(3)] == [[]] * 3
+    steer(front, shop(on=False))
+    assert front.ordered() == [url]
 
 
-@pytest.mark.parametrize("setting", [None, 10, 20])
+@each_case("setting", [None, 10, 20])
 def test_a_budget_holds_while_the_settings_have_the_one_that_it_took_the_place_of(
-    front: Front, setting: int | None
+    frontier: Frontiers, setting: int | None
 ) -> None:
-    front.hear(Limit(name="pages", most=0, setting=setting, time=NOW))
-    front.hear(Limit(name="requests", most=0 if setting == 20 else 1, setting=None, time=NOW))
+    front = frontier(policy="breadth-first", window_max=4, budget=10, fetch={"delay_seconds": 1.0})
+    steer(front, Limit(name="pages", most=0, setting=setting, time=NOW))
+    steer(front, Limit(name="requests", most=0 if setting == 20 else 1, setting=None, time=NOW))
     assert front.agent.budget.limited
-    front.sight(Seeded("http://a.org/"), Seeded("http://b.org/"))
-    assert len(front.urls() | front.urls(after=SLOW_SECONDS)) == (2 if setting == 20 else 1)
+    front.hear(Seeded("http://a.org/"), Seeded("http://b.org/"))
+    assert len(front.ordered() + front.ordered(after=SLOW_SECONDS)) == (2 if setting == 20 else 1)
     told = [(limit.name, limit.setting) for limit in front.agent._to_tell]
     assert told == [*([("pages", 10)] if setting is None else []), ("requests", 0)]
 
 
-def test_a_host_is_asked_as_seldom_as_is_asked_for_and_never_more_often_than_is_polite(front: Front) -> None:
-    front.sight(*(Seeded(f"http://a.org/{number}") for number in range(9)))
-    front.hear(Slowing(name="a.org", seconds=7.5, time=NOW))
+def test_a_host_is_asked_as_seldom_as_is_asked_for_and_never_more_often_than_is_polite(front: Scenario) -> None:
+    front.hear(*(Seeded(f"http://a.org/{number}") for number in range(9)))
+    steer(front, Slowing(name="a.org", seconds=7.5, time=NOW))
 
-    def lands_after(order: FetchOrder, crawl_delay: float | None = None) -> None:
-        front.sight(Judged(order.url, YES, front.now, crawl_delay=crawl_delay, elapsed=0.01))
+    def lands(order: FetchOrder, crawl_delay: float | None = None) -> None:
+        front.hear(Judged(order.url, YES, front.now, crawl_delay=crawl_delay, elapsed=0.01))
 
-    [order] = front.ordered()
+    [order] = front.order()
     assert order.delay == 7.5
-    lands_after(order)
-    assert front.ordered(after=7.0) == []
-    [order] = front.ordered(after=0.5)
+    lands(order)
+    assert front.order(after=7.0) == []
+    [order] = front.order(after=0.5)
     assert order.delay == 7.5
-    lands_after(order, crawl_delay=20.0)
-    assert front.ordered(after=19.0) == []
-    [order] = front.ordered(after=1.0)
+    lands(order, crawl_delay=20.0)
+    assert front.order(after=19.0) == []
+    [order] = front.order(after=1.0)
     assert order.delay == 20.0
-    front.hear(Slowing(name="a.org", seconds=0.0, time=NOW))
-    lands_after(order, crawl_delay=0.0)
-    assert [host(url) for url in front.urls(after=1.0)] == ["a.org"]
+    steer(front, Slowing(name="a.org", seconds=0.0, time=NOW))
+    lands(order, crawl_delay=0.0)
+    assert [host(url) for url in front.ordered(after=1.0)] == ["a.org"]
