@@ -107,13 +107,14 @@ class Visits:
     ) -> None:
         """Absorb a verdict that was told: it holds until one of a later page is, whatever was heard meanwhile.
 
-        Partitions that were not told of it, or of nothing newer, are told what holds. ``text`` says whether the
-        text is another.
+        Each partition with links must know the verdict and all the other partitions. Two visits in flight at
+        once do not know each other's partitions, so both sets are then sent the union. ``text`` says whether
+        the text is another.
         """
-        known = {*visit.partitions}
-        untold = {*page.partitions} - known
+        partitions = {*visit.partitions, *page.partitions}
+        informed = {*visit.partitions}
         if page.time > row.judged_at:
-            untold = known - {*page.partitions}
+            informed = {*page.partitions}
             before, said = row.verdict or {}, said_of(visit)
             _take(visit, page)
             row.judged_at = page.time
@@ -122,8 +123,9 @@ class Visits:
                 self._pages.close(shard, page_key(row.url), row, "judged")
             self._pages.keep(shard, page_key(row.url), row)
             self._changes.judged(shard, page, before, since, changed=text)
-        visit.partitions = tuple(sorted(known.union(page.partitions)))
-        self._tell_targets(shard, row, visit, sorted(untold))
+        visit.partitions = tuple(sorted(partitions))
+        if informed != partitions:
+            self._tell_targets(shard, row, visit, visit.partitions)
 
     def revisited(self, shard: FrontierShard, sighting: Revisited) -> Inherited | None:
         """Absorb a visit that brought no page; return who takes the place of a page that moved for good."""

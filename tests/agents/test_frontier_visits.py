@@ -248,3 +248,24 @@ def test_linking_pages_hear_of_the_verdict_as_it_stands(frontier: Frontiers) -> 
     for fact, holds in ((judged(YES, 100.0), True), (again(NO, 200.0), False)):
         front.hear(fact)
         assert front.children(OTHER) == {identifier(URL): ({"p": holds, FAILED: False}, 0)}
+
+
+@pytest.mark.parametrize("later_first", [False, True])
+def test_partitions_with_links_of_two_visits_in_flight_at_once_know_each_others_targets(
+    frontier: Frontiers, later_first: bool
+) -> None:
+    front = frontier(frontier={"policy": "learned", "revisit": 0.5}, streams={"partitions": 3})
+    front.hear(judged(YES, 100.0, partitions=()))
+    answers: list[list[Any]] = []
+    for target, time in ((TARGET, 200.0), (OTHER, 300.0)):
+        (place,) = partitions = (front.partition_of(Judged(target, NO, time)),)
+        links = linked(URL, [target], partitions=partitions, time=time, again=True)
+        answers.append([links, again(YES, time, content=str(time).encode(), partitions=partitions)])
+        assert place != front.partition_of(judged(YES, time))
+    messages = [message for facts in answers[:: -1 if later_first else 1] for message in front.hear(*facts)]
+    messages += front.hear(*(Judged(target, NO, 400.0) for target in (TARGET, OTHER)))
+    while messages := front.deliver(messages):
+        pass
+    for target in (TARGET, OTHER):
+        known = front.children(URL, at=front.partition_of(Judged(target, NO, 400.0)))
+        assert {*known} == {identifier(TARGET), identifier(OTHER)}
