@@ -1,7 +1,6 @@
 """Tables of word vectors on the command line: made of a sentence encoder, taken by evaluations and crawls."""
 
 import json
-import os
 from io import StringIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -218,10 +217,8 @@ def test_a_crawl_whose_table_can_not_be_read_is_refused_before_it_begins(
 
 #: The file of all-MiniLM-L6-v2 that is known to be right.
 WEIGHTS = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-NIGHT = os.environ.get("HYPOTHESIS_PROFILE") == "night"
 
 
-@pytest.mark.skipif(not NIGHT, reason="takes a minute and a half of CPU: make night")
 def test_the_table_that_comes_with_the_program_is_made_again_to_the_last_byte(tmp_path: Path) -> None:
     build(packaged_model(), tmp_path / "words.table", Lines(StringIO()))
     assert (tmp_path / "words.table").read_bytes() == SHIPPED.read_bytes()
