@@ -19,6 +19,7 @@ from scentline.streams.records import Decoder, Pack, encode
 from scentline.streams.transport.journal import Journal
 from scentline.streams.transport.kafka.four_steps import FourSteps, Recovered
 from scentline.streams.transport.partition import Entry
+from scentline.streams.transport.publisher import FencedError
 
 CHANGELOG = "scentline-rows-changelog"
 decode = Decoder[AccessPack](AccessPack)
@@ -196,6 +197,24 @@ def test_a_worker_that_lost_its_partition_writes_nothing(tmp_path: Path) -> None
         asyncio.run(commit(shard, world.steps(), lambda: False))
     assert world.journal.end(CHANGELOG, 0) == 0
     assert world.journal.end("told", 0) == 0
+    assert not world.acknowledged
+    world.close()
+
+
+def test_of_a_group_that_the_changelog_refuses_no_row_is_written_and_no_message_acknowledged(
+    tmp_path: Path,
+) -> None:
+    class Fenced(CrashingPublisher):
+        async def append_batch(self, topic: str, partition: int, records: Any) -> int:
+            raise FencedError("another writer")
+
+    world = World(tmp_path, packed([[1, 2]]))
+    shard = world.recover()
+    world.absorb(shard, 0)
+    steps = FourSteps(Fenced(world.journal, iter(())), "rows", lambda _: Recovered(world.db))
+    with pytest.raises(LostShardError, match="another writer"):
+        asyncio.run(commit(shard, steps, lambda: True))
+    assert list(Recovered(world.db).scan(b"")) == []
     assert not world.acknowledged
     world.close()
 
