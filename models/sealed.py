@@ -70,7 +70,7 @@ def unseal(kind: Kind, data: bytes, content: type[T]) -> tuple[T, str]:
     try:
         head = msgspec.msgpack.decode(document, type=_Head)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise SealedError(f"expected what `{kind.writer}` wrote: {error}") from error
+        raise SealedError(f"expected what `{kind.writer}` wrote: {_on_one_line(error)}") from error
     if head.name != kind.name:
         raise SealedError(f"it says it is {head.name[:40]!r}, expected {kind.name!r}")
     if head.version != kind.version:
@@ -82,7 +82,12 @@ def unseal(kind: Kind, data: bytes, content: type[T]) -> tuple[T, str]:
             raise SealedError(f"its checksum is {told[:16]}, expected {found[:16]}: the file is damaged")
         return msgspec.msgpack.decode(sealed.body, type=content), told
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise SealedError(f"reading it: {error}") from error
+        raise SealedError(f"reading it: {_on_one_line(error)}") from error
+
+
+def _on_one_line(error: Exception) -> str:
+    """Return an error's text, which may quote what a stranger's file holds, printable and bounded."""
+    return "".join(sign if sign.isprintable() else " " for sign in str(error)[:200])
 
 
 def digest(body: bytes) -> bytes:

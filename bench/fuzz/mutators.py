@@ -82,7 +82,7 @@ def by_tree(data: bytes, random: Random) -> bytes:
 def by_seal(data: bytes, random: Random) -> bytes:
     """Change what a sealed file holds, and seal it again."""
     try:
-        document = msgspec.msgpack.decode(zstandard.ZstdDecompressor().decompress(data, max_output_size=_MOST))
+        document = msgspec.msgpack.decode(zstandard.ZstdDecompressor().stream_reader(data).read(_MOST))
         document["body"] = by_tree(document["body"], random)
         document["checksum"] = digest(document["body"])
     except (zstandard.ZstdError, msgspec.MsgspecError, ValueError, RecursionError, LookupError, TypeError):

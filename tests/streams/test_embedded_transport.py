@@ -25,6 +25,7 @@ def build(directory: Path, **options: Any) -> faust.App:
     embedded.register()
     settings = {
         "broker": f"embedded://{directory}",
+        "datadir": directory / "faust",
         "web_enabled": False,
         "autodiscover": False,
         "topic_allow_declare": False,
@@ -266,10 +267,10 @@ def test_a_new_topic_is_taken_in_and_what_was_not_acknowledged_comes_again(tmp_p
 
 
 @each_case("broker", ["embedded://relative/x", "embedded://", "embedded:///"])
-def test_a_broker_url_without_an_absolute_directory_is_refused(broker: str) -> None:
+def test_a_broker_url_without_an_absolute_directory_is_refused(broker: str, tmp_path: Path) -> None:
     embedded.register()
     with pytest.raises(ValueError, match="expected embedded:///ABSOLUTE/DIRECTORY"):
-        faust.App(ID, broker=broker, autodiscover=False).transport  # noqa: B018 the transport is made on access
+        faust.App(ID, broker=broker, autodiscover=False, datadir=tmp_path).transport  # noqa: B018 the transport is made on access
 
 
 def test_faust_finds_the_transport_by_its_entry_point() -> None:
