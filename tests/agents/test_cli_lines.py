@@ -17,8 +17,7 @@ import typer
 
 from scentline.agents.cli import load_commands
 from scentline.agents.cli.app import app
-from tests.agents.commands import complaint, printed, typed
-from tests.agents.test_archive import write
+from tests.agents.commands import complaint, crawl_tea, typed
 
 TRANSCRIPT = Path(__file__).with_name("command_lines.txt")
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
@@ -62,11 +61,7 @@ def shown(cwd: Path, line: str) -> str:
 def crawled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the directory of a crawl of three pages."""
     directory = tmp_path_factory.mktemp("crawled")
-    kind = [("Content-Type", "text/html")]
-    write(directory / "pages.warc.gz", *((url, "200 OK", kind, body) for url, body in PAGES.items()))
-    printed(
-        directory, "crawl", "--archive", "pages.warc.gz", "--seed", "http://a.org/", "--predicate", 'tea="tea"',
-    )  # fmt: skip
+    crawl_tea(directory, PAGES)
     return directory
 
 

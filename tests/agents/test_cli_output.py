@@ -15,8 +15,7 @@ from warcio.archiveiterator import ArchiveIterator
 from scentline.agents.cli import load_commands
 from scentline.agents.cli.app import app
 from scentline.agents.cli.output import csv_line, json_line
-from tests.agents.commands import printed, scentline
-from tests.agents.test_archive import write
+from tests.agents.commands import crawl_tea, printed, scentline
 from tests.cases import each_case
 
 #: A title that would be a formula in a spreadsheet, and that would clear a terminal.
@@ -34,11 +33,7 @@ PAGES = {
 def crawl(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the directory of a crawl of three pages, of which two are of tea."""
     directory = tmp_path_factory.mktemp("crawl")
-    kind = [("Content-Type", "text/html; charset=utf-8")]
-    write(directory / "pages.warc.gz", *((url, "200 OK", kind, body) for url, body in PAGES.items()))
-    printed(
-        directory, "crawl", "--archive", "pages.warc.gz", "--seed", "http://a.org/", "--predicate", 'tea="tea"',
-    )  # fmt: skip
+    crawl_tea(directory, PAGES)
     return directory
 
 
