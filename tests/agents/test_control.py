@@ -1,6 +1,7 @@
 """Requests to a crawl: they wait in order, are carried out once or refused, and do no harm when repeated."""
 
 import asyncio
+import os
 import re
 import sys
 from collections.abc import Iterator
@@ -9,19 +10,34 @@ from typing import Any
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from rocksdict import Options
 
-from scentline.agents.frontier.steered import Steered
+from scentline.agents.frontier.steered import Steered, read_steering
 from scentline.agents.judge.predicates import Predicates
+from scentline.agents.operate.control import requests
 from scentline.agents.operate.control.command import known_predicates, submit
 from scentline.agents.operate.control.requests import (
+    LONGEST_DELAY,
     MOST_BYTES,
     AddPredicate,
+    Budget,
     ChangePredicate,
+    Delay,
+    Exclude,
+    Include,
+    Known,
+    Pause,
     RefusedError,
     Request,
+    Resume,
     Seeds,
+    Steer,
+    carry_out,
     checked,
+    defined,
+    steering,
 )
 from scentline.agents.operate.control.service import ControlService
 from scentline.agents.operate.control.spool import DIRECTORY, Spool
@@ -30,8 +46,8 @@ from scentline.agents.operate.inspect.record import entries
 from scentline.streams.attempts import LETTER_BYTES
 from scentline.streams.broadcast import Broadcast
 from scentline.streams.facts import Seeded, SightingPack
-from scentline.streams.published import PredicateDefinition, Watch
-from scentline.streams.records import DeadLetter, Decoder
+from scentline.streams.published import MOST_EXCLUDING, PredicateDefinition, Watch
+from scentline.streams.records import DeadLetter, Decoder, RecordError
 from scentline.streams.runtime import Runtime
 from scentline.streams.settings import Settings
 from scentline.streams.topics import DEAD_LETTERS, PREDICATES, SIGHTINGS, WATCHING
@@ -42,15 +58,124 @@ from tests.agents.shards import a_runtime, journal_of
 from tests.cases import each_case
 
 TEA = AddPredicate("tea", '"tea"', 2.0)
+SHOP = "http://a.org/shop/"
 
 
-@pytest.fixture
-def synced(monkeypatch: pytest.MonkeyPatch) -> Options:
-    """Have RocksDB count, in all journals that are opened from here on, how often it waits for the disk."""
-    options = database._options()
-    options.enable_statistics()
-    monkeypatch.setattr(database, "_options", lambda: options)
-    return options
+# what may be asked
+
+
+GONE = PredicateDefinition(name="gone", expression='"gone"', state="removed")
+KNOWN = Known({"tea": defined(TEA, None), "gone": GONE}, Steered())
+NO_PREFIX, NO_EXPRESSION, BOUND = "begins no URL", "no regular expression as RE2", "^Expected `"
+
+
+@each_case(
+    ("request_", "why"),
+    [
+        (AddPredicate("tea", '"coffee"'), 'predicate tea is already "tea" here'),
+        (AddPredicate("gone", '"gone"'), "predicate gone was removed here"),
+        (AddPredicate("new", '"tea'), "this quote is never closed"),
+        (Seeds(("ftp://a.org/",)), "no canonical URL"),
+        (Seeds(("http://a.org",)), "no canonical URL"),
+        (Exclude(), "a prefix of URLs or an expression"),
+        (Exclude(SHOP, "shop"), "and not both"),
+        (Exclude("http://A.org/"), NO_PREFIX),
+        (Exclude("ftp://a.org/"), NO_PREFIX),
+        (Exclude("http://u:p@a.org/"), NO_PREFIX),
+        (Exclude("http://a.org/é"), NO_PREFIX),
+        (Exclude(expression="(?=a)"), NO_EXPRESSION),
+        (Delay("", 1.0), "is no host"),
+        (AddPredicate("9", '"tea"'), BOUND),
+        (AddPredicate("a\n", '"tea"'), BOUND),
+        (AddPredicate("new", '"tea"', 0.0), BOUND),
+        (AddPredicate("new", '"tea"', float("nan")), BOUND),
+        (ChangePredicate("tea", share=-1.0), BOUND),
+        (Seeds(("http://a.org/",) * 10_001), BOUND),
+        (Watch(1e18), BOUND),
+        (Watch(5.0, hosts=("a.org",) * 101), BOUND),
+        (Exclude("http://a.org/" + "x" * MOST_EXCLUDING), BOUND),
+        (Exclude(expression="x" * (MOST_EXCLUDING + 1)), BOUND),
+        (Budget(pages=-1), BOUND),
+        (Delay("a.org", -1.0), BOUND),
+        (Delay("a.org", LONGEST_DELAY + 1), BOUND),
+        (Delay("a.org", float("nan")), BOUND),
+        (Delay("a" * 301, 1.0), BOUND),
+    ],
+)
+def test_what_makes_no_sense_or_is_out_of_bounds_is_refused(request_: Request, why: str) -> None:
+    with pytest.raises(RefusedError, match=why):
+        carry_out(checked(request_), KNOWN, lambda topic: 1, None, 0.0)
+
+
+def asked(*wanted: Steer) -> Steered:
+    """Return what is in force after some requests."""
+    steered = Steered()
+    for number, request in enumerate(wanted):
+        for told in steering(request, steered, float(number)):
+            steered.hear(msgspec.json.encode(told))
+    return steered
+
+
+def test_no_more_is_excluded_or_slowed_than_a_frontier_keeps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(requests, "MOST_STEERED", 2)
+    steered = asked(Exclude(SHOP), Exclude(expression="x"), Delay("a.org", 5.0), Delay("b.org", 5.0))
+    assert steering(Exclude(SHOP), steered, 9.0)
+    assert steering(Delay("a.org", 6.0), steered, 9.0)
+    for request in (Exclude(expression="y"), Delay("c.org", 5.0)):
+        with pytest.raises(RefusedError, match="expected at most 2"):
+            steering(request, steered, 9.0)
+
+
+# That none of it may be lost or come twice is for the log, whose newest record of a kind and name holds.
+prefixes = st.sampled_from(["http://a.org/", "http://a.org/b", "http://b.org/"])
+commands = st.one_of(
+    st.just(Pause()), st.just(Resume()),
+    prefixes.map(Exclude), prefixes.map(lambda text: Exclude(expression=text)),
+    st.builds(Budget, st.integers(0, 9), st.integers(0, 9)),
+    st.builds(Delay, st.sampled_from(["a.org", "B.org:8080"]), st.floats(0, 9)),
+)  # fmt: skip
+
+
+@given(st.lists(commands, max_size=12))
+def test_what_is_asked_twice_is_in_force_once_and_the_newest_word_holds(wanted: list[Steer]) -> None:
+    once, twice = asked(*wanted), asked(*(each for each in wanted for _ in range(2)))
+    plain = [[msgspec.structs.replace(each, time=0.0) for each in found.in_force] for found in (once, twice)]
+    assert plain[0] == plain[1]
+    pauses = [isinstance(each, Pause) for each in wanted if isinstance(each, Pause | Resume)]
+    assert once.paused == (pauses[-1] if pauses else False)
+    for each in once.exclusions:
+        over = steering(Include(each.name), once, 99.0)
+        assert over == steering(Include(each.name), twice, 99.0)
+        once.hear(msgspec.json.encode(over[0]))
+    assert once.exclusions == []
+
+
+def a_definition(**changed: Any) -> bytes:
+    """Return a definition of tea with fields that are ``changed``."""
+    return msgspec.json.encode(
+        msgspec.structs.replace(PredicateDefinition(name="tea", expression='"tea"'), **changed)
+    )
+
+
+@each_case(
+    "value",
+    [
+        None, b"", b"\xff", b"{}", b'{"what":"sunk","time":1}', b'{"what":"paused","on":1,"time":1}',
+        b'{"what":"excluded","name":"x","expression":"(","time":1}',
+        b'{"what":"delay","name":"a","seconds":-1,"time":1}', a_definition(expression='"tea'),
+        a_definition(state="asleep"), a_definition(share=-1.0), a_definition(version=2),
+    ],
+)  # fmt: skip
+def test_what_can_t_be_read_neither_steers_nor_defines_anything(value: bytes | None) -> None:
+    steered, found = Steered(), Predicates()
+    assert steered.hear(value) is None and steered.in_force == []
+    assert found.hear(b"tea", value) is None
+    assert (found.active, found.definitions) == ({}, {})
+    with pytest.raises(RecordError):
+        read_steering(value or b"")
+
+
+# without a crawl
 
 
 @pytest.fixture
@@ -60,73 +185,6 @@ def crawled(tmp_path: Path) -> Settings:
     with a_runtime(found):
         pass
     return found
-
-
-@pytest.fixture
-def runtime(tmp_path: Path) -> Iterator[Runtime]:
-    with a_runtime(Settings(data=tmp_path)) as opened:
-        yield opened
-
-
-def states(found: Settings) -> dict[str, tuple[str, float, str]]:
-    known = known_predicates(found)
-    return {name: (each.expression, each.share, each.state) for name, each in known.items()}
-
-
-# without a crawl
-
-
-def test_predicates_are_added_changed_and_removed_where_no_crawl_runs(crawled: Settings) -> None:
-    for request in (TEA, AddPredicate("ski", '"ski"'), ChangePredicate("tea", share=5.0)):
-        assert submit(crawled, request)
-    assert states(crawled) == {"tea": ('"tea"', 5.0, "active"), "ski": ('"ski"', 1.0, "active")}
-    for state in ("paused", "active", "removed"):
-        submit(crawled, ChangePredicate("tea", state=state))
-        assert states(crawled)["tea"] == ('"tea"', 5.0, state)
-    assert Spool(crawled.data).names() == []
-
-
-@each_case(
-    ("request_", "why"),
-    [
-        (ChangePredicate("ski", share=2.0), "there is no predicate ski here"),
-        (AddPredicate("tea", '"coffee"'), 'predicate tea is already "tea" here'),
-        (AddPredicate("gone", '"gone"'), "predicate gone was removed here"),
-        (ChangePredicate("gone", state="active"), "predicate gone was removed here"),
-        (AddPredicate("new", '"tea'), "this quote is never closed"),
-        (Seeds(("ftp://a.org/",)), "no canonical URL"),
-        (Seeds(("http://a.org",)), "no canonical URL"),
-    ],
-)
-def test_a_request_that_makes_no_sense_is_refused_and_changes_nothing(
-    crawled: Settings, request_: Request, why: str
-) -> None:
-    if not states(crawled):
-        for known in (TEA, AddPredicate("gone", '"gone"'), ChangePredicate("gone", state="removed")):
-            submit(crawled, known)
-    before = states(crawled)
-    with pytest.raises(RefusedError, match=why):
-        submit(crawled, request_)
-    assert states(crawled) == before
-    assert list((crawled.data / DIRECTORY).iterdir()) == []
-
-
-@each_case(
-    "request_",
-    [
-        AddPredicate("9", '"tea"'),
-        AddPredicate("a\n", '"tea"'),
-        AddPredicate("tea", '"tea"', 0.0),
-        AddPredicate("tea", '"tea"', float("nan")),
-        ChangePredicate("tea", share=-1.0),
-        Seeds(("http://a.org/",) * 10_001),
-        Watch(1e18),
-        Watch(5.0, hosts=("a.org",) * 101),
-    ],
-)
-def test_a_request_out_of_bounds_is_refused(request_: Request) -> None:
-    with pytest.raises(RefusedError):
-        checked(request_)
 
 
 def test_where_no_crawl_ever_was_nothing_is_made(tmp_path: Path) -> None:
@@ -145,11 +203,9 @@ def test_seeds_reach_the_frontier(crawled: Settings) -> None:
 
 
 def test_requests_are_carried_out_in_their_order_and_a_second_time_without_harm(crawled: Settings) -> None:
-    spool = Spool(crawled.data)
-    spool.put(TEA)
+    Spool(crawled.data).put(TEA)
     submit(crawled, ChangePredicate("tea", share=7.0))
-    assert states(crawled)["tea"] == ('"tea"', 7.0, "active")
-    assert not known_predicates(crawled)["tea"].kept
+    assert known_predicates(crawled) == {"tea": PredicateDefinition(name="tea", expression='"tea"', share=7.0)}
     # That kept pages are of concern is part of the definition, and stays so.
     for request in (msgspec.structs.replace(TEA, kept=True), TEA, ChangePredicate("tea", share=3.0)):
         submit(crawled, request)
@@ -157,6 +213,10 @@ def test_requests_are_carried_out_in_their_order_and_a_second_time_without_harm(
         submit(crawled, request)
         assert known_predicates(crawled) == once
         assert once["tea"].kept
+    with pytest.raises(RefusedError, match="there is no predicate ski here"):
+        submit(crawled, ChangePredicate("ski", share=2.0))
+    assert known_predicates(crawled) == once
+    assert {path.suffix for path in (crawled.data / DIRECTORY).iterdir()} <= {".done"}
 
 
 def test_a_request_is_seen_whole_or_not_at_all(tmp_path: Path) -> None:
@@ -167,12 +227,31 @@ def test_a_request_is_seen_whole_or_not_at_all(tmp_path: Path) -> None:
     assert spool.wait(name, 0.1) is None
     spool.tidy()
     assert [path.name for path in (tmp_path / DIRECTORY).iterdir()] == [f"{name}.json"]
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / DIRECTORY).write_text("a file")
+    with pytest.raises(RefusedError, match=r"can't be put into .*requests: "):
+        Spool(tmp_path / "other").put(TEA)
 
 
 # in a running crawl
 
 
-def looked(runtime: Runtime) -> Predicates:
+@pytest.fixture
+def synced(monkeypatch: pytest.MonkeyPatch) -> Options:
+    """Have RocksDB count, in all journals that are opened from here on, how often it waits for the disk."""
+    options = database._options()
+    options.enable_statistics()
+    monkeypatch.setattr(database, "_options", lambda: options)
+    return options
+
+
+@pytest.fixture
+def runtime(tmp_path: Path) -> Iterator[Runtime]:
+    with a_runtime(Settings(data=tmp_path)) as opened:
+        yield opened
+
+
+def looked(runtime: Runtime, looks: int = 1) -> Predicates:
     """Have a crawl's control look at the spool; return the predicates as the other agents hear of them."""
     found = Predicates()
     journal = journal_of(runtime)
@@ -183,7 +262,9 @@ def looked(runtime: Runtime) -> Predicates:
     async def look() -> None:
         broadcast = Broadcast(journal, PREDICATES.name, hear, runtime.fail)
         await broadcast.start()
-        await ControlService(runtime, found, Steered(), journal.sync, dict).look()
+        service = ControlService(runtime, found, Steered(), journal.sync, dict)
+        for _ in range(looks):
+            await service.look()
         await broadcast.stop()
 
     asyncio.run(look())
@@ -240,15 +321,31 @@ def test_of_those_who_look_the_newest_is_heard_and_no_disk_is_waited_for(
     assert "rocksdb.wal.synced COUNT : 0" in (synced.get_statistics() or "")
 
 
-def test_a_file_that_is_no_request_is_refused_and_the_rest_goes_on(runtime: Runtime) -> None:
+def hostile(directory: Path) -> Iterator[str]:
+    """Put into the spool what is no file, under names of requests and of leftovers; yield the requests'."""
+    for ending in (".json", ".refused", ".part", ".json.partial"):
+        (directory / f"0-directory{ending}").mkdir()
+        os.mkfifo(directory / f"1-pipe{ending}")
+        (directory / f"2-link{ending}").symlink_to("/dev/zero")
+        (directory / f"3-nothing{ending}").symlink_to("nowhere")
+    yield from ("0-directory", "1-pipe", "2-link", "3-nothing")
+
+
+@pytest.mark.timeout(60)
+def test_what_is_no_request_is_refused_or_passed_over_and_the_rest_goes_on(runtime: Runtime) -> None:
     rubbish = [
         b"", b"{}", b"\xff\xfe", b"[1]", b'{"type":"add","name":"a b","expression":"x"}',
         b"x" * (MOST_BYTES + 1), b'{"a":' + b"[" * 20_000,
     ]  # fmt: skip
-    spool = Spool(runtime.settings.data)
-    spool.put(TEA)
+    spool, directory = Spool(runtime.settings.data), runtime.settings.data / DIRECTORY
+    name = spool.put(TEA)
+    for odd in hostile(directory):
+        with pytest.raises(RefusedError, match="can't be read"):
+            spool.read(odd)
+    spool.tidy()
+    assert spool.names() == [name]
     for number, data in enumerate(rubbish):
-        (runtime.settings.data / DIRECTORY / f"0000{number}.json").write_bytes(data)
+        (directory / f"0000{number}.json").write_bytes(data)
     assert list(looked(runtime).active) == ["tea"]
     assert spool.names() == []
     entries = journal_of(runtime).read(DEAD_LETTERS.name, 0, 0, 10)
@@ -260,22 +357,13 @@ def test_a_file_that_is_no_request_is_refused_and_the_rest_goes_on(runtime: Runt
         assert letter.reason.startswith(f"0000{number}: the request can't be read: ")
 
 
-# definitions on the topic
+def test_a_request_that_can_not_be_removed_is_carried_out_once(
+    runtime: Runtime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def done(self: Spool, name: str, said: str = "") -> None:
+        raise PermissionError(13, "Permission denied")
 
-
-@each_case(
-    "value",
-    [
-        None,
-        b"",
-        b"\xff",
-        msgspec.json.encode(PredicateDefinition(name="tea", expression='"tea')),
-        msgspec.json.encode(PredicateDefinition(name="tea", expression='"tea"', state="asleep")),
-        msgspec.json.encode(PredicateDefinition(name="tea", expression='"tea"', share=-1.0)),
-        msgspec.json.encode(PredicateDefinition(name="tea", expression='"tea"', version=2)),
-    ],
-)
-def test_a_definition_that_can_t_be_read_is_passed_over(value: bytes | None) -> None:
-    found = Predicates()
-    assert found.hear(b"tea", value) is None
-    assert (found.active, found.definitions) == ({}, {})
+    monkeypatch.setattr(Spool, "done", done)
+    Spool(runtime.settings.data).put(TEA)
+    assert list(looked(runtime, looks=3).active) == ["tea"]
+    assert journal_of(runtime).end(PREDICATES.name, 0) == 1

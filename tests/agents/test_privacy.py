@@ -1,13 +1,15 @@
-"""Users' identities and secrets: none is written anywhere; a user can be forgotten without harm to a count."""
+"""Users' identities and secrets: none is written anywhere, others may read nothing, and a user can be forgotten."""
 
 import hashlib
 import hmac
 import json
+import logging
+import os
 import shutil
+import stat
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
@@ -15,14 +17,27 @@ import zstandard
 from rocksdict import Options, Rdict
 
 from scentline.agents.crawl.connect import open_journal
+from scentline.agents.crawl.directory import make_directory
+from scentline.agents.observe.positions import Positions
+from scentline.agents.observe.pseudonym import KEY_FILE, kept_key, user_key
 from scentline.agents.operate.audit.audit import audit
+from scentline.agents.operate.control.spool import DIRECTORY
 from scentline.agents.operate.inspect.record import accesses
 from scentline.agents.operate.privacy import forget as forgetting
 from scentline.agents.operate.privacy.forget import Forgotten, forget_user
-from scentline.agents.operate.privacy.plan import PLAN_FILE, Bounds, Replacement, begin, choose, pending
+from scentline.agents.operate.privacy.plan import (
+    PLAN_FILE,
+    Bounds,
+    Replacement,
+    begin,
+    choose,
+    key_of,
+    pending,
+)
+from scentline.agents.stored import write_stored
 from scentline.streams.configuration import ConfigurationError
-from scentline.streams.records import FetchedPage
-from scentline.streams.settings import Settings
+from scentline.streams.records import FetchedPage, LogPosition, encode
+from scentline.streams.settings import ObserveSettings, Settings
 from scentline.streams.topics import (
     ACCESSES,
     DEAD_LETTERS,
@@ -33,18 +48,19 @@ from scentline.streams.topics import (
     SIGHTINGS,
     partition_of,
 )
-from scentline.streams.transport.database import JournalFormatError, JournalMissingError, open_writer
+from scentline.streams.transport.database import JournalFormatError, open_writer
 from scentline.streams.transport.journal import Journal
-from scentline_lab.synthetic.serve import synthetic_server
 from scentline_lab.synthetic.web import SyntheticWeb
-from tests.agents.commands import complaint, last_line, printed, scentline
+from tests.agents.commands import complaint, printed, scentline
+from tests.cases import each_case
+from tests.e2e.crawls import options, synthetic, write_labels
 
-SIZE = (7, 6, 40, 4)  # seed, sites, pages a site, topics
+WEB = SyntheticWeb(7, 6, 40, 4)
 KEY = "key"
 BUDGET = 50
-PARTITIONS = 2
 #: Few visitors are kept of a page, so that most users are left out at some.
-BOUNDS = {"streams.partitions": PARTITIONS, "frontier.visitors": 2, "frontier.explore": 0.2}
+GIVEN = {"streams.partitions": 2, "frontier.visitors": 2, "frontier.explore": 0.2}
+LOUD = {"SCENTLINE_LOG__LEVEL": "debug"}
 
 ADDRESSES = ("203.0.113.77", "2001:db8::dead:77")
 NAMES = ("Zebedee.Quill", "quill@corp.example")
@@ -64,99 +80,79 @@ def planted_lines(urls: list[str]) -> list[str]:
         asked = (f"{url};jsessionid=Sess10nZxQ?{query}", f"{url}?cookie=a&sid=C00kieZxQ", url)[number % 3]
         lines.append(f'{who} {at} "GET {asked} HTTP/1.1" 200 5 "{referrer}" "Mozilla/5.0 (X11)"')
     site = urls[0].split("/", 3)[2]
-    lines += [
+    return [
+        *lines,
         f'{ADDRESSES[0]} - {NAMES[0]} [nonsense] "GET /?token=Tok3nZxQ HTTP/1.1" 200 5 "-" "-"',
         f'{ADDRESSES[0]} - - [09/Jan/2024:05:00:00 +0000] "GET http://me:L0g1nZxQ@{site}/ HTTP/1.1" 200 5',
         f'{ADDRESSES[0]} - - [09/Jan/2024:05:00:01 +0000] "GET http://{site}/u/{MAILS[0]} HTTP/1.1" 200 5',
         "\\x00" + "".join(PLANTED),
     ]
-    return lines
 
 
 @pytest.fixture(scope="module")
 def proxy() -> Iterator[str]:
-    with synthetic_server(*SIZE) as server:
-        yield server.url
+    with synthetic(WEB) as served:
+        yield served.origin
 
 
-class Crawl:
-    """A finished crawl, in a directory that also has its log."""
+def crawl(cwd: Path, proxy: str, budget: int = BUDGET) -> str:
+    """Crawl with the log of a directory; return all that was printed."""
+    given = {**GIVEN, "fetch.proxy": proxy, "fetch.delay_seconds": 0}
+    run = scentline(
+        cwd, "crawl", "--log", "access.log", "--labels", "labels.tsv", "--budget", f"{budget}", "--json",
+        "--predicate", 'sports=category("Sports")', *options(given), **LOUD,
+    )  # fmt: skip
+    assert run.returncode == 0, run.stderr
+    return run.stdout + run.stderr
 
-    def __init__(self, cwd: Path, proxy: str) -> None:
-        self.cwd = cwd
-        self.data = cwd / "data"
-        self.variables = {
-            **{"SCENTLINE_FETCH__PROXY": proxy, "SCENTLINE_FETCH__DELAY_SECONDS": "0"},
-            **{"SCENTLINE_LOG__LEVEL": "debug", "SCENTLINE_OBSERVE__USER_KEY": KEY},
-        }
-        options = [part for name, value in BOUNDS.items() for part in ("--set", f"{name}={value}")]
-        self.options = ("--data", "data", *options)
-        sections: dict[str, Any] = {"data": self.data, "observe": {"user_key": KEY}}
-        for name, value in BOUNDS.items():
-            section, _, key = name.partition(".")
-            sections.setdefault(section, {})[key] = value
-        self.settings = Settings.model_validate(sections)
 
-    def run(self, budget: int) -> str:
-        """Crawl; return all that was printed."""
-        run = scentline(
-            self.cwd,
-            *("crawl", "--log", "access.log", "--labels", "labels.tsv", "--budget", str(budget)),
-            *("--predicate", 'sports=category("Sports")', *self.options, "--json"),
-            **self.variables,
-        )
-        assert run.returncode == 0, run.stderr
-        return run.stdout + run.stderr
+@pytest.fixture(scope="module")
+def crawled(proxy: str, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
+    """Return what a crawl printed, and its directory, which also has the log."""
+    cwd = tmp_path_factory.mktemp("crawl")
+    log = [*planted_lines([url for url, _ in WEB.labels()][:60]), *WEB.access_log(users=12, accesses=400)]
+    (cwd / "access.log").write_text("".join(f"{line}\n" for line in log))
+    write_labels(cwd / "labels.tsv", WEB)
+    return crawl(cwd, proxy), cwd
 
-    def copy(self, to: Path, proxy: str) -> "Crawl":
-        shutil.copytree(self.cwd, to, dirs_exist_ok=True)
-        return Crawl(to, proxy)
 
-    def users(self) -> list[str]:
-        """Return the users of the accesses, those with most first."""
-        with Journal.open(self.data / "journal", read_only=True) as journal:
-            found = [access.user for access in accesses(journal)]
-        return sorted(set(found), key=lambda user: (-found.count(user), user))
+def settings_of(cwd: Path) -> Settings:
+    given = {"streams": {"partitions": 2}, "frontier": {"visitors": 2}, "observe": {"user_key": KEY}}
+    return Settings.model_validate({"data": cwd / "scentline-data", **given})
 
-    def check(self) -> None:
-        report = audit(self.settings)
-        assert (report.differences, report.lost, report.judged_twice, report.behind) == (0, 0, 0, 0)
-        assert report.judged
 
-    def holding(self, text: str) -> list[str]:
-        """Return the tables and files that hold a text, decoded and as raw bytes."""
-        sought = text.encode()
-        with closing(open_writer(self.data / "journal")) as db:
-            parts = {"the log": db.log, **db.columns}
-            found = [
-                name
-                for name, part in parts.items()
-                for key, value in part.scan(b"")
-                if sought in key or sought in value
-            ]
-        files = [path for path in self.data.rglob("*") if path.is_file()]
-        return found + [str(path) for path in files if sought in path.read_bytes()]
+@pytest.fixture
+def settings(crawled: tuple[str, Path], tmp_path: Path) -> Settings:
+    """Return the settings of a copy of the crawl."""
+    shutil.copytree(crawled[1], tmp_path, dirs_exist_ok=True)
+    return settings_of(tmp_path)
 
 
 def pseudonym(identity: str) -> str:
     return hmac.new(KEY.encode(), identity.encode(), hashlib.sha256).hexdigest()[:16]
 
 
-@pytest.fixture(scope="module")
-def printed_and_crawl(proxy: str, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Crawl]:
-    cwd = tmp_path_factory.mktemp("crawl")
-    web = SyntheticWeb(*SIZE)
-    urls = [url for url, _ in web.labels()][:60]
-    log = [*planted_lines(urls), *web.access_log(users=12, accesses=400)]
-    (cwd / "access.log").write_text("".join(f"{line}\n" for line in log))
-    (cwd / "labels.tsv").write_text("".join(f"{url}\t{name}\n" for url, name in web.labels()))
-    crawl = Crawl(cwd, proxy)
-    return crawl.run(BUDGET), crawl
+def users(settings: Settings) -> list[str]:
+    """Return the users of the accesses, those with most first."""
+    with Journal.open(settings.data / "journal", read_only=True) as journal:
+        found = [access.user for access in accesses(journal)]
+    return sorted(set(found), key=lambda user: (-found.count(user), user))
 
 
-@pytest.fixture
-def crawl(printed_and_crawl: tuple[str, Crawl], tmp_path: Path, proxy: str) -> Crawl:
-    return printed_and_crawl[1].copy(tmp_path, proxy)
+def check(settings: Settings) -> None:
+    report = audit(settings)
+    assert report.clean and report.judged, report.examples
+
+
+def holding(settings: Settings, text: str) -> list[str]:
+    """Return the tables and files that hold a text, decoded and as raw bytes."""
+    sought = text.encode()
+    with closing(open_writer(settings.data / "journal")) as db:
+        parts = {"the log": db.log, **db.columns}
+        rows = ((name, row) for name, part in parts.items() for row in part.scan(b""))
+        found = [name for name, (key, value) in rows if sought in key or sought in value]
+    files = [path for path in settings.data.rglob("*") if path.is_file()]
+    return found + [str(path) for path in files if sought in path.read_bytes()]
 
 
 def records(journal: Journal) -> Iterator[tuple[str, bytes]]:
@@ -172,95 +168,87 @@ def records(journal: Journal) -> Iterator[tuple[str, bytes]]:
 
 
 def test_no_planted_identity_or_secret_is_in_a_topic_a_table_a_file_or_a_log_line(
-    printed_and_crawl: tuple[str, Crawl],
+    crawled: tuple[str, Path],
 ) -> None:
-    text, crawl = printed_and_crawl
-    crawl.check()
-    with Journal.open(crawl.data / "journal", read_only=True) as journal:
+    text, cwd = crawled
+    settings = settings_of(cwd)
+    check(settings)
+    with Journal.open(settings.data / "journal", read_only=True) as journal:
         written = list(records(journal))
-        pages = {
-            access.url for access in accesses(journal) if access.user in map(pseudonym, (*ADDRESSES, *NAMES))
-        }
-    topics = {topic for topic, _ in written}
-    assert {
-        ACCESSES.name,
-        SIGHTINGS.name,
-        PAGES.name,
-        OUTCOMES.name,
-        EVIDENCE.name,
-        DEAD_LETTERS.name,
-    } <= topics
+        them = {*map(pseudonym, (*ADDRESSES, *NAMES))}
+        pages = {access.url for access in accesses(journal) if access.user in them}
+    topics = (ACCESSES, SIGHTINGS, PAGES, OUTCOMES, EVIDENCE, DEAD_LETTERS)
+    assert {topic.name for topic in topics} <= {topic for topic, _ in written}
     assert len(pages) >= 60, "the planted lines were not taken in"
     assert any(url.endswith("?page=2") for url in pages)
-    log = (crawl.cwd / "access.log").read_text()
+    shown = (scentline(cwd, name, *options(GIVEN), **LOUD) for name in ("audit", "dead-letters", "harvest"))
+    text += "".join(run.stdout + run.stderr for run in shown)
+    log = (cwd / "access.log").read_text()
     for planted in PLANTED:
         assert planted in log
         assert [topic for topic, record in written if planted.encode() in record] == []
-        assert crawl.holding(planted) == []
+        assert holding(settings, planted) == []
         assert planted not in text
-    for name in ("audit", "dead-letters", "harvest"):
-        shown = scentline(crawl.cwd, name, *crawl.options, **crawl.variables)
-        assert [planted for planted in PLANTED if planted in shown.stdout + shown.stderr] == []
+
+
+# forgetting
 
 
 @pytest.mark.parametrize("place", [0, -1])
-def test_a_forgotten_user_is_nowhere_and_every_count_stays_exact(crawl: Crawl, place: int) -> None:
-    users = crawl.users()
-    user = users[place]
-    assert crawl.holding(user)
-    forgotten = forget_user(crawl.settings, user, is_name=False)
-    assert forgotten.entries > 0
-    assert crawl.holding(user) == []
-    assert not (crawl.data / PLAN_FILE).exists()
-    left = crawl.users()
-    assert len(left) == len(users)
-    assert set(users) - set(left) == {user}
-    crawl.check()
-    crawl.run(2 * BUDGET)
-    crawl.check()
-    assert crawl.holding(user) == []
-
-
-def test_the_command_knows_a_user_by_the_name_in_the_log(crawl: Crawl) -> None:
-    command = ("forget-user", NAMES[0], *crawl.options)
-    assert crawl.holding(pseudonym(NAMES[0]))
-    first = json.loads(printed(crawl.cwd, *command, "--json", **crawl.variables))
-    assert first["entries"] > 0
-    assert crawl.holding(pseudonym(NAMES[0])) == []
-    again = printed(crawl.cwd, *command, **crawl.variables)
-    assert again.startswith("nothing was found")
-    by_pseudonym = ("forget-user", "--pseudonym", pseudonym(ADDRESSES[0]), *crawl.options)
-    assert printed(crawl.cwd, *by_pseudonym, **crawl.variables).startswith("forgotten: ")
-    report = last_line(printed(crawl.cwd, "audit", *crawl.options, "--json", **crawl.variables))
-    assert (report["differences"], report["lost"]) == (0, 0)
-
-
-@pytest.mark.parametrize("step", ["rewrite", "purge", "end"])
-def test_forgetting_that_is_interrupted_is_completed_before_anything_else(
-    crawl: Crawl, step: str, monkeypatch: pytest.MonkeyPatch
+def test_a_forgotten_user_is_nowhere_and_every_count_stays_exact(
+    settings: Settings, proxy: str, place: int
 ) -> None:
-    user = crawl.users()[0]
+    before = users(settings)
+    user = before[place]
+    assert holding(settings, user)
+    assert forget_user(settings, user, is_name=False).entries > 0
+    assert holding(settings, user) == []
+    assert not (settings.data / PLAN_FILE).exists()
+    left = users(settings)
+    assert len(left) == len(before)
+    assert {*before} - {*left} == {user}
+    check(settings)
+    crawl(settings.data.parent, proxy, 2 * BUDGET)
+    check(settings)
+    assert holding(settings, user) == []
+
+
+def test_the_command_knows_a_user_by_the_name_in_the_log(settings: Settings) -> None:
+    def forget(*who: str) -> str:
+        return printed(settings.data.parent, "forget-user", *who, *options(GIVEN))
+
+    assert holding(settings, pseudonym(NAMES[0]))
+    assert json.loads(forget(NAMES[0], "--json"))["entries"] > 0
+    assert holding(settings, pseudonym(NAMES[0])) == []
+    assert forget(NAMES[0]).startswith("nothing was found")
+    assert forget("--pseudonym", pseudonym(ADDRESSES[0])).startswith("forgotten: ")
+    check(settings)
+
+
+#: The log is done and the tables are not, and the other steps.
+@pytest.mark.parametrize("step", ["tables", "rewrite", "purge", "end"])
+def test_forgetting_that_is_interrupted_is_completed_before_anything_else(
+    settings: Settings, step: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    user = users(settings)[0]
 
     def killed(*_: object) -> None:
         raise KeyboardInterrupt
 
-    if step == "rewrite":  # the log is done, the tables are not
-        monkeypatch.setattr("scentline.agents.operate.privacy.forget.tables", killed)
-    else:
-        monkeypatch.setattr(forgetting, step, killed)
+    monkeypatch.setattr(forgetting, step, killed)
     with pytest.raises(KeyboardInterrupt):
-        forget_user(crawl.settings, user, is_name=False)
+        forget_user(settings, user, is_name=False)
     monkeypatch.undo()
-    replacement = pending(crawl.data)
+    replacement = pending(settings.data)
     assert replacement is not None
-    assert (crawl.data / PLAN_FILE).stat().st_mode & 0o777 == 0o600
+    assert (settings.data / PLAN_FILE).stat().st_mode & 0o777 == 0o600
     assert replacement.old == user
     with pytest.raises(ConfigurationError, match="forget-user was interrupted here"):
-        open_journal(crawl.settings)
-    forget_user(crawl.settings, user, is_name=False)
-    assert crawl.holding(user) == []
-    assert replacement.new in crawl.users()
-    crawl.check()
+        open_journal(settings)
+    forget_user(settings, user, is_name=False)
+    assert holding(settings, user) == []
+    assert replacement.new in users(settings)
+    check(settings)
 
 
 def test_raw_lines_of_the_user_are_deleted_and_those_of_others_stay(tmp_path: Path) -> None:
@@ -271,17 +259,15 @@ def test_raw_lines_of_the_user_are_deleted_and_those_of_others_stay(tmp_path: Pa
     with open_journal(settings) as journal:
         for text in lines:
             journal.append(PROXY_LOG.name, 0, None, text.encode(), 1.0)
-
-    def left() -> list[int]:
+    steps = (
+        ("alice", True, 2, [1, 3, 4, 5]),
+        (pseudonym("192.0.2.7"), False, 1, [1, 3, 4]),
+        ("192.0.2.7", True, 1, [1, 3]),
+    )
+    for user, is_name, deleted, left in steps:
+        assert forget_user(settings, user, is_name=is_name) == Forgotten(0, deleted)
         with open_journal(settings) as journal:
-            return [entry.offset for entry in journal.read(PROXY_LOG.name, 0, 0, 100)]
-
-    assert forget_user(settings, "alice", is_name=True) == Forgotten(0, 2)
-    assert left() == [1, 3, 4, 5]
-    assert forget_user(settings, pseudonym("192.0.2.7"), is_name=False) == Forgotten(0, 1)
-    assert left() == [1, 3, 4]
-    assert forget_user(settings, "192.0.2.7", is_name=True) == Forgotten(0, 1)
-    assert left() == [1, 3]
+            assert [entry.offset for entry in journal.read(PROXY_LOG.name, 0, 0, 100)] == left
     raw = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
     assert b"alice" not in raw
     assert b"bob" in raw
@@ -297,19 +283,11 @@ def test_of_another_versions_data_nothing_is_replaced(tmp_path: Path) -> None:
     assert pending(tmp_path) is not None
 
 
-def test_what_can_not_be_forgotten_is_told(tmp_path: Path) -> None:
-    settings = Settings.model_validate({"data": tmp_path / "data"})
-    with pytest.raises(JournalMissingError, match="nothing there"):
-        forget_user(settings, "alice", is_name=True)
-    with open_journal(settings):
+def test_without_the_key_no_name_is_forgotten_nor_told(tmp_path: Path) -> None:
+    with open_journal(Settings(data=tmp_path)):
         pass
-    with pytest.raises(ConfigurationError, match="no key of the pseudonyms"):
-        forget_user(settings, "alice", is_name=True)
-    with pytest.raises(ConfigurationError, match="16 hexadecimal digits"):
-        forget_user(settings, "alice", is_name=False)
-    assert "alice" not in complaint(
-        tmp_path, "forget-user", "alice", "--data", "data", SCENTLINE_OBSERVE__USER_KEY=""
-    )
+    said = complaint(tmp_path, "forget-user", "alice", "--data", ".", SCENTLINE_OBSERVE__USER_KEY="")
+    assert "no key of the pseudonyms" in said and "alice" not in said
 
 
 def test_a_replacement_stays_in_its_partitions_and_bounds() -> None:
@@ -323,3 +301,91 @@ def test_a_replacement_stays_in_its_partitions_and_bounds() -> None:
             assert partition_of(prefix + new, 5) == partition_of(prefix + old, 5)
     with pytest.raises(ConfigurationError, match="found no pseudonym"):
         choose(old, Bounds(int(old, 16) - 1, int(old, 16) + 1), 1)
+
+
+# files of a data directory: their owner's alone, written whole, and none that waits or leads elsewhere
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.lstat().st_mode)
+
+
+@pytest.fixture
+def usual_umask() -> Iterator[None]:
+    before = os.umask(0o022)
+    yield
+    os.umask(before)
+
+
+@pytest.mark.usefixtures("usual_umask")
+def test_what_commands_write_is_their_owners_alone(tmp_path: Path) -> None:
+    data = tmp_path / "scentline-data"
+    (tmp_path / "access.log").write_text("".join(WEB.access_log(1, 1)))
+    printed(tmp_path, "feed", "access.log", SCENTLINE_OBSERVE__USER_KEY="")
+    printed(tmp_path, "predicate", "add", "tea", '"tea"')
+    assert [path for path in (data, *data.rglob("*")) if mode(path) & 0o077] == []
+    assert (data / KEY_FILE).is_file()
+    for content in (bytes(32), b"\n", b""):
+        (data / KEY_FILE).write_bytes(content)
+        with pytest.raises(ConfigurationError, match="the file is empty, expected the key"):
+            key_of(Settings(data=data))
+    said = complaint(tmp_path, "feed", "access.log", SCENTLINE_OBSERVE__USER_KEY="")
+    assert "the file is empty, expected the key" in said and "\n" not in said
+
+
+@pytest.mark.usefixtures("usual_umask")
+def test_a_directory_of_an_earlier_version_is_closed_to_others_but_for_what_is_not_ours(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    for name in ("journal", "kept", DIRECTORY):
+        (data / name).mkdir(parents=True)
+    (data / "policy").write_text("learned\n")
+    make_directory(data)
+    assert [mode(path) for path in (data, data / "journal", data / "kept", data / DIRECTORY)] == [0o700] * 4
+    assert mode(data / "policy") == 0o600
+    (tmp_path / "journal").mkdir()
+    (tmp_path / "notes").write_text("mine")
+    (tmp_path / "kept").symlink_to("notes")
+    make_directory(tmp_path)
+    assert [mode(tmp_path / name) for name in ("journal", "notes")] == [0o700, 0o644]
+
+
+@each_case(("given", "why"), [(0o644, "read"), (0o660, "write"), (0o606, "write")])
+def test_a_key_that_others_may_read_or_write_is_closed_with_a_warning(
+    tmp_path: Path, given: int, why: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    kept = tmp_path / KEY_FILE
+    kept.write_bytes(b"k" * 32)
+    kept.chmod(given)
+    caplog.clear()
+    with caplog.at_level(logging.WARNING):
+        assert kept_key(kept) == b"k" * 32
+    assert mode(kept) == 0o600
+    assert f"others could {why} the key" in caplog.text and "kkkk" not in caplog.text
+
+
+@pytest.mark.timeout(60)
+def test_a_key_follows_no_link_and_is_a_plain_file(tmp_path: Path) -> None:
+    (tmp_path / "theirs").write_text("theirs")
+    for name in (f"{KEY_FILE}.new", f"{KEY_FILE}.partial"):
+        (tmp_path / name).symlink_to("theirs")
+    key = user_key(ObserveSettings(), tmp_path / KEY_FILE)
+    assert (tmp_path / "theirs").read_text() == "theirs"
+    assert (tmp_path / KEY_FILE).read_bytes() == key and not (tmp_path / KEY_FILE).is_symlink()
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "directory").mkdir()
+    for name in ("pipe", "directory"):
+        with pytest.raises(ConfigurationError, match="can't be read: not a plain file"):
+            kept_key(tmp_path / name)
+    write_stored(tmp_path / "file", b"first")
+    (tmp_path / "file.partial").mkdir()
+    with pytest.raises(OSError, match="directory"):
+        write_stored(tmp_path / "file", b"second")
+    assert (tmp_path / "file").read_bytes() == b"first"
+
+
+def test_a_position_that_is_no_record_is_passed_over() -> None:
+    positions = Positions("a reading")
+    positions.hear(b"log", encode(LogPosition(line=7, reading="a reading")))
+    for key, value in ((b"log", b"garbage"), (b"\xff", b"\x81" * 100_000), (b"log", b"")):
+        positions.hear(key, value)
+    assert positions.line("log") == 7
