@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from multiprocessing import get_context
 from multiprocessing.process import BaseProcess
@@ -18,7 +18,6 @@ from typing import Any, NamedTuple
 import pytest
 
 from scentline.agents.cli import main
-from tests.agents.test_archive import write
 from tests.patience import PATIENCE
 
 ROOT = Path(__file__).parents[2]
@@ -168,12 +167,3 @@ def wait_until(condition: Callable[[], bool], process: subprocess.Popen[str]) ->
         assert process.poll() is None, f"it ended before the condition came about: {process.communicate()}"
         assert time.monotonic() < end, "the condition never came about"
         time.sleep(0.05)
-
-
-def crawl_tea(directory: Path, pages: Mapping[str, bytes]) -> None:
-    """Crawl an archive of some pages, from http://a.org/, for those of tea."""
-    kind = [("Content-Type", "text/html; charset=utf-8")]
-    write(directory / "pages.warc.gz", *((url, "200 OK", kind, body) for url, body in pages.items()))
-    printed(
-        directory, "crawl", "--archive", "pages.warc.gz", "--seed", "http://a.org/", "--predicate", 'tea="tea"',
-    )  # fmt: skip

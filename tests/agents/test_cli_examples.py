@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 import typer
 from typer.testing import CliRunner
@@ -21,7 +22,7 @@ from scentline.agents.operate.control.command import submit
 from scentline.agents.operate.control.requests import Exclude
 from scentline.streams.settings import Settings
 from scentline_lab.synthetic.web import SyntheticWeb
-from tests.agents.commands import printed, running, typed
+from tests.agents.commands import TOLD_TO_END, printed, running, typed
 from tests.agents.encoders import packaged_model, write_encoder
 from tests.agents.test_archive import write
 from tests.agents.test_changes import a_change, tell
@@ -147,6 +148,23 @@ def test_the_window_of_the_examples_opens_until_it_is_stopped(cwd: Path, line: s
         assert "http://127.0.0.1:" in process.stdout.readline()
         process.send_signal(signal.SIGINT)
         assert process.wait(PATIENCE) == 0
+
+
+@TOLD_TO_END
+def test_the_archive_of_the_examples_is_served_until_it_is_told_to_end(
+    cwd: Path, program: tuple[str, ...], number: int
+) -> None:
+    (line,) = EXAMPLES["serve-archive"]
+    with running(cwd, *shlex.split(line)[1:], program=program) as process:
+        assert process.stdout is not None
+        url = process.stdout.readline().strip().rpartition(" ")[2]
+        with httpx.Client(proxy=url, trust_env=False) as client:
+            assert client.get("http://example.org/").content == HOME
+            assert client.get("http://example.org/absent").status_code == 404
+        process.send_signal(number)
+        _, errors = process.communicate(timeout=PATIENCE)
+        assert (process.returncode, errors) == (0, "")
+    assert "GET http://example.org/absent" in (cwd / "served.log").read_text()
 
 
 def test_the_table_of_the_examples_is_begun_and_nothing_is_left_of_it_when_it_is_stopped(cwd: Path) -> None:

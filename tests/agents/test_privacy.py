@@ -1,4 +1,4 @@
-"""Users' identities and secrets: none is written anywhere, others may read nothing, and a user can be forgotten."""
+"""Users' identities and secrets: none is written, nothing is for others to read, a user is forgotten."""
 
 import hashlib
 import hmac

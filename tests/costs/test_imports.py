@@ -40,6 +40,11 @@ def test_a_crawl_of_one_page_imports_nothing_that_it_does_not_use(tmp_path: Path
         assert within(imported(code), UNUSED | UNUSED_BESIDE_READER) == []
 
 
+def test_help_imports_nothing_slow() -> None:
+    names = imported(f"from scentline.agents.cli import main\ntry: main(['--help'])\nfinally: {_PRINTED}")
+    assert within(names, {"faust", "matplotlib", "pydantic", "lxml", "httpx"}) == []
+
+
 def test_the_contexts_that_aiohttp_makes_hold_no_certificates_and_one_trusts_nobody() -> None:
     made = "import_aiohttp(); from aiohttp import connector; made = connector._SSL_CONTEXT_VERIFIED"
     held = "for one in (made, connector._SSL_CONTEXT_UNVERIFIED): print(*one.cert_store_stats().values())"
