@@ -27,7 +27,7 @@ from tests.agents.shards import rows_of
 from tests.agents.test_cli_crawl import pages_of
 from tests.e2e.crawls import SIZE, each, exact, options, synthetic, write_labels, write_log
 from tests.patience import PATIENCE
-from tests.streams.test_one_batch import cut
+from tests.streams.test_commits import cut
 
 #: Between two looks at what a crawl has written: each takes time of the crawl's own.
 LOOK_SECONDS = 0.05

@@ -17,7 +17,7 @@ from scentline.agents.crawl.engine import Engine
 from scentline.streams.outbox import Message
 from scentline.streams.topics import TOPICS
 from tests.patience import PATIENCE
-from tests.streams.wire import RECORDS
+from tests.streams.test_wire import RECORDS
 
 #: Messages that a crawl gets, and the seconds that it has to end; `make fuzz` has 100,000.
 NUMBER = int(os.environ.get("STRANGERS", "6000"))

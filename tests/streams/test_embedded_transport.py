@@ -2,21 +2,35 @@
 
 import asyncio
 import logging
+import signal
+import subprocess
+import sys
+import textwrap
+import time
 import tomllib
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import faust
 import pytest
 from faust.types import TP
 
+from scentline.agents.crawl.connect import EmbeddedLog, open_journal
+from scentline.streams.inbox import MARK, Codec
+from scentline.streams.runtime import Runtime
+from scentline.streams.settings import Settings
+from scentline.streams.stateful import Stateful
+from scentline.streams.topics import ACCESSES, APP_ID, SIGHTINGS, TABLES, changelog_of
 from scentline.streams.transport import embedded
 from scentline.streams.transport.journal import Journal
 from tests.cases import each_case
 from tests.patience import PATIENCE
+from tests.streams.test_commits import USERS, Counting, decode, packed, told
 
 ID = "app"
 
@@ -24,22 +38,12 @@ ID = "app"
 def build(directory: Path, **options: Any) -> faust.App:
     embedded.register()
     settings = {
-        "broker": f"embedded://{directory}",
-        "datadir": directory / "faust",
-        "web_enabled": False,
-        "autodiscover": False,
-        "topic_allow_declare": False,
-        "topic_disable_leader": True,
-        "broker_commit_interval": 0.1,
-        "stream_wait_empty": False,
-        "key_serializer": "raw",
+        "broker": f"embedded://{directory}", "datadir": directory / "faust", "web_enabled": False,
+        "autodiscover": False, "topic_allow_declare": False, "topic_disable_leader": True,
+        "broker_commit_interval": 0.1, "stream_wait_empty": False, "key_serializer": "raw",
         "value_serializer": "raw",
-    }
+    }  # fmt: skip
     return faust.App(ID, **(settings | options))
-
-
-def source(app: faust.App, name: str = "events", partitions: int = 2) -> Any:
-    return app.topic(name, key_type=bytes, value_type=bytes, partitions=partitions)
 
 
 @asynccontextmanager
@@ -58,177 +62,137 @@ async def until(condition: Callable[[], bool]) -> None:
             await asyncio.sleep(0.01)
 
 
-def run(work: Callable[[Journal], Awaitable[None]], directory: Path) -> None:
-    async def with_journal() -> None:
-        with Journal.open(directory / "journal") as journal:
-            for topic in ("events", "others"):
-                journal.create_topic(topic, 2, retention=None, compacted=False)
-            await work(journal)
+def on_a_journal(work: Callable[[Journal, Path], Awaitable[None]]) -> Callable[[Path], None]:
+    """Make a test of what is to be done on a journal with two topics."""
 
-    asyncio.run(with_journal())
+    def test(tmp_path: Path) -> None:
+        async def with_journal() -> None:
+            with Journal.open(tmp_path / "journal") as journal:
+                for topic in ("events", "others"):
+                    journal.create_topic(topic, 2, retention=None, compacted=False)
+                await work(journal, tmp_path)
+
+        asyncio.run(with_journal())
+
+    test.__name__, test.__module__ = work.__name__, work.__module__
+    return test
 
 
 def put(journal: Journal, *values: str, partition: int = 0, topic: str = "events") -> None:
     journal.append_batch(topic, partition, [(value.encode(), value.encode()) for value in values], 1.0)
 
 
-def committed(journal: Journal, partition: int = 0) -> int | None:
-    return journal.committed(ID, "events", partition)
+def committed(journal: Journal) -> list[int | None]:
+    return [journal.committed(ID, "events", partition) for partition in range(2)]
 
 
-def collect(app: faust.App, name: str = "events") -> list[str]:
-    """Declare an agent that gathers what it reads."""
-    seen: list[str] = []
+def collect(
+    app: faust.App,
+    name: str = "events",
+    acks: Callable[[list[str]], bool] = lambda seen: True,
+    released: asyncio.Event | None = None,
+    event_of: Callable[[Any], Any] = lambda event: event.value.decode(),
+) -> list[Any]:
+    """Declare an agent that gathers what it reads, once it is released, and acknowledges some of it."""
+    seen: list[Any] = []
 
     async def gather(stream: Any) -> None:
-        async for value in stream:
-            note(value.decode())
+        async for event in stream.noack().events():
+            if released is not None:
+                await released.wait()
+            seen.append(event_of(event))
+            if acks(seen):
+                event.ack()
 
-    note = seen.append
-    app.agent(source(app, name), name=f"collect-{name}")(gather)
+    app.agent(app.topic(name, key_type=bytes, value_type=bytes, partitions=2), name=f"of-{name}")(gather)
     return seen
 
 
-def test_an_agent_reads_what_is_there_and_what_comes_and_a_restart_goes_on(tmp_path: Path) -> None:
-    async def work(journal: Journal) -> None:
-        put(journal, "a", "b")
-        app = build(tmp_path)
-        seen = collect(app)
-        async with running(app):
-            put(journal, "c", partition=1)
-            await until(lambda: len(seen) == 3)
-        assert sorted(seen) == ["a", "b", "c"]
-        assert (committed(journal, 0), committed(journal, 1)) == (2, 1)
-        put(journal, "d")
-        app = build(tmp_path)
-        again = collect(app)
-        async with running(app):
-            await until(lambda: len(again) == 1)
-        assert again == ["d"]
-
-    run(work, tmp_path)
-
-
-def test_only_what_is_acknowledged_is_committed(tmp_path: Path) -> None:
-    async def work(journal: Journal) -> None:
-        put(journal, *"abcdef")
-        app = build(tmp_path)
-        seen: list[str] = []
-
-        async def some(stream: Any) -> None:
-            async for event in stream.noack().events():
-                seen.append(event.value.decode())
-                if event.value in (b"a", b"b", b"e"):
-                    event.ack()
-
-        app.agent(source(app), name="some")(some)
-
-        async with running(app):
-            await until(lambda: len(seen) == 6 and committed(journal) == 2)
-        assert committed(journal) == 2
-        app = build(tmp_path)
-        again = collect(app)
-        async with running(app):
-            await until(lambda: len(again) == 4)
-        assert again == list("cdef")
-
-    run(work, tmp_path)
-
-
-def test_what_retention_took_before_it_was_read_is_passed_over(tmp_path: Path) -> None:
-    async def work(journal: Journal) -> None:
-        journal.create_topic("events", 2, retention=10.0, compacted=False)
-        put(journal, *"abc")
-        journal.drop_expired(100.0)
-        journal.append("events", 0, None, b"d", 100.0)
-        app = build(tmp_path)
-        seen = collect(app)
-        async with running(app):
-            await until(lambda: committed(journal) == 4)
-        assert seen == ["d"]
-
-    run(work, tmp_path)
-
-
-def test_a_full_partition_does_not_hold_up_the_others_and_nothing_of_it_is_lost(tmp_path: Path) -> None:
-    async def work(journal: Journal) -> None:
-        app = build(tmp_path, stream_buffer_maxsize=16)
-        others = collect(app, "others")
-        seen: list[str] = []
-        released = asyncio.Event()
-
-        async def slow(stream: Any) -> None:
-            async for value in stream:
-                await released.wait()
-                seen.append(value.decode())
-
-        app.agent(source(app), name="slow")(slow)
-
-        numbers = [str(number) for number in range(300)]
-        async with running(app):
-            put(journal, *numbers[:100])
-            await until(lambda: TP("events", 0) in app.consumer._buffered_partitions)
-            put(journal, *numbers[100:])
-            put(journal, "x", topic="others")
-            await until(lambda: others == ["x"])
-            assert seen == []
-            released.set()
-            await until(lambda: len(seen) == 300)
-        assert seen == numbers
-
-    run(work, tmp_path)
-
-
-def test_a_long_backlog_of_one_partition_leaves_room_for_another(tmp_path: Path) -> None:
-    async def work(journal: Journal) -> None:
-        put(journal, *map(str, range(5000)))
+@on_a_journal
+async def test_what_is_there_and_what_comes_is_read_and_a_restart_goes_on_at_what_was_not_acknowledged(
+    journal: Journal, directory: Path
+) -> None:
+    put(journal, *"abcdef")
+    app = build(directory)
+    seen = collect(app, acks=lambda seen: seen[-1] in "abex")
+    async with running(app):
         put(journal, "x", partition=1)
-        app = build(tmp_path)
-        seen = collect(app)
-        async with running(app):
-            await until(lambda: len(seen) == 5001)
-        assert seen.index("x") < 10
+        await until(lambda: len(seen) == 7 and committed(journal) == [2, 1])
+    assert sorted(seen) == list("abcdefx")
+    assert committed(journal) == [2, 1]
+    put(journal, "g")
+    app = build(directory)
+    again = collect(app)
+    async with running(app):
+        await until(lambda: len(again) == 5)
+    assert again == list("cdefg")
 
-    run(work, tmp_path)
+
+@on_a_journal
+async def test_what_retention_took_before_it_was_read_is_passed_over(journal: Journal, directory: Path) -> None:
+    journal.create_topic("events", 2, retention=10.0, compacted=False)
+    put(journal, *"abc")
+    journal.drop_expired(100.0)
+    journal.append("events", 0, None, b"d", 100.0)
+    app = build(directory)
+    seen = collect(app)
+    async with running(app):
+        await until(lambda: committed(journal)[0] == 4)
+    assert seen == ["d"]
 
 
-def test_an_idle_app_waits_and_does_not_poll(tmp_path: Path) -> None:
-    async def work(journal: Journal) -> None:
-        app = build(tmp_path)
-        seen = collect(app)
-        async with running(app):
-            consumer, polls = app.consumer, 0
-            ready = consumer._ready
+@on_a_journal
+async def test_a_full_partition_does_not_hold_up_the_others_and_nothing_of_it_is_lost(
+    journal: Journal, directory: Path
+) -> None:
+    app, released = build(directory, stream_buffer_maxsize=16), asyncio.Event()
+    others, seen = collect(app, "others"), collect(app, released=released)
+    numbers = [str(number) for number in range(300)]
+    async with running(app):
+        put(journal, *numbers[:100])
+        await until(lambda: TP("events", 0) in app.consumer._buffered_partitions)
+        put(journal, *numbers[100:])
+        put(journal, "x", topic="others")
+        await until(lambda: others == ["x"])
+        assert seen == []
+        released.set()
+        await until(lambda: len(seen) == 300)
+    assert seen == numbers
 
-            def counted(active: Any) -> Any:
-                nonlocal polls
-                polls += 1
-                return ready(active)
 
-            consumer._ready = counted
-            put(journal, "a")
-            await until(lambda: seen == ["a"])
-            await asyncio.sleep(0.2)
-            assert polls < 10
+@on_a_journal
+async def test_a_long_backlog_of_one_partition_leaves_room_for_another(
+    journal: Journal, directory: Path
+) -> None:
+    put(journal, *map(str, range(5000)))
+    put(journal, "x", partition=1)
+    app = build(directory)
+    seen = collect(app)
+    async with running(app):
+        await until(lambda: len(seen) == 5001)
+    assert seen.index("x") < 10
 
-    run(work, tmp_path)
+
+@on_a_journal
+async def test_an_idle_app_waits_and_does_not_poll(journal: Journal, directory: Path) -> None:
+    app = build(directory)
+    seen = collect(app)
+    async with running(app):
+        polls = app.consumer._ready = Mock(wraps=app.consumer._ready)
+        put(journal, "a")
+        await until(lambda: seen == ["a"])
+        await asyncio.sleep(0.2)
+        assert 0 < polls.call_count < 10
 
 
 def test_an_app_comes_up_with_all_partitions_in_one_announced_rebalance(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def work(journal: Journal) -> None:
+    @on_a_journal
+    async def work(journal: Journal, directory: Path) -> None:
         put(journal, "a")
-        app = build(tmp_path)
-        generations: list[int] = []
-        keep = generations.append
-
-        async def note(stream: Any) -> None:
-            async for event in stream.events():
-                keep(event.message.generation_id)
-
-        app.agent(source(app), name="generations")(note)
-
+        app = build(directory)
+        generations = collect(app, event_of=lambda event: event.message.generation_id)
         async with running(app):  # it never came up
             await until(lambda: len(generations) == 1)  # events of another generation are dropped in silence
             assert app.consumer.assignment() == {TP("events", 0), TP("events", 1)}
@@ -236,34 +200,25 @@ def test_an_app_comes_up_with_all_partitions_in_one_announced_rebalance(
             assert not app.rebalancing
 
     with caplog.at_level(logging.WARNING):
-        run(work, tmp_path)
+        work(tmp_path)
     assert [r.getMessage() for r in caplog.records if r.name.startswith(("faust", "scentline", "mode"))] == []
 
 
-def test_a_new_topic_is_taken_in_and_what_was_not_acknowledged_comes_again(tmp_path: Path) -> None:
-    async def work(journal: Journal) -> None:
-        put(journal, *"abc")
-        app = build(tmp_path)
-        seen: list[str] = []
-
-        async def first(stream: Any) -> None:
-            async for event in stream.noack().events():
-                seen.append(event.value.decode())
-                if len(seen) != 2:
-                    event.ack()
-
-        app.agent(source(app), name="first")(first)
-
-        async with running(app):
-            await until(lambda: len(seen) == 3 and committed(journal) == 1)
-            names = {tp.topic for tp in app.consumer.assignment()}
-            await app.consumer.subscribe(names | {"others"})
-            await until(lambda: committed(journal) == 3)
-            assert seen == list("abcbc")
-            assert app.consumer_generation_id == 2
-            assert TP("others", 1) in app.consumer.assignment()
-
-    run(work, tmp_path)
+@on_a_journal
+async def test_a_new_topic_is_taken_in_and_what_was_not_acknowledged_comes_again(
+    journal: Journal, directory: Path
+) -> None:
+    put(journal, *"abc")
+    app = build(directory)
+    seen = collect(app, acks=lambda seen: len(seen) != 2)
+    async with running(app):
+        await until(lambda: len(seen) == 3 and committed(journal)[0] == 1)
+        names = {tp.topic for tp in app.consumer.assignment()}
+        await app.consumer.subscribe(names | {"others"})
+        await until(lambda: committed(journal)[0] == 3)
+        assert seen == list("abcbc")
+        assert app.consumer_generation_id == 2
+        assert TP("others", 1) in app.consumer.assignment()
 
 
 @each_case("broker", ["embedded://relative/x", "embedded://", "embedded:///"])
@@ -277,3 +232,84 @@ def test_faust_finds_the_transport_by_its_entry_point() -> None:
     project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())
     declared = project["project"]["entry-points"]["faust.transports"]["embedded"]
     assert EntryPoint("embedded", declared, "faust.transports").load() is embedded.Transport
+
+
+# tables
+
+
+@asynccontextmanager
+async def counting(data: Path) -> AsyncIterator[tuple[Journal, Any]]:
+    """Run a counting agent; gives the journal and the agent's Faust table."""
+
+    def fail(error: BaseException) -> None:
+        raise error
+
+    here = Settings(data=data)
+    with open_journal(here) as journal:
+        log = EmbeddedLog(here, journal)
+        app = log.app("browse")
+        runtime = Runtime(app, here, log.publisher, fail)
+        Stateful(runtime, ACCESSES, "users", int, decode, Counting(), 0.001)
+        async with running(app):
+            yield journal, app.tables["users"]
+
+
+async def caught_up(journal: Journal) -> None:
+    await until(lambda: journal.committed(APP_ID, ACCESSES.name, 0) == journal.end(ACCESSES.name, 0))
+
+
+def test_a_table_goes_on_after_a_restart_and_has_no_changelog(tmp_path: Path) -> None:
+    async def run() -> None:
+        for number in range(2):
+            async with counting(tmp_path) as (journal, table):
+                [value] = packed([["ann", "bob", "ann"]], first=number)
+                journal.append(ACCESSES.name, 0, None, value, time.time())
+                await caught_up(journal)
+                assert table[b"ann"] == bytes([2 * (number + 1)])
+                assert b"bob" in table
+                assert set(table) == {b"ann", b"bob", MARK}
+                with pytest.raises(TypeError, match="rows are written in groups"):
+                    table.data[b"ann"] = b"7"
+                assert set(journal.topics()) & {changelog_of(APP_ID, name) for name in TABLES} == set()
+
+    asyncio.run(run())
+
+
+COUNTER = """
+    import asyncio, sys
+    from pathlib import Path
+    from tests.streams.test_embedded_transport import counting
+
+    async def main():
+        async with counting(Path(sys.argv[1])):
+            print("ready", flush=True)
+            await asyncio.Event().wait()
+
+    asyncio.run(main())
+"""
+
+
+def test_killed_at_any_time_it_counts_each_access_once(tmp_path: Path) -> None:
+    names = [[USERS[number % 3]] for number in range(6000)]
+    for kill in range(3):
+        with open_journal(Settings(data=tmp_path)) as journal:
+            accesses = [(None, value) for value in packed(names, first=6000 * kill)]
+            journal.append_batch(ACCESSES.name, 0, accesses, time.time())
+        command = [sys.executable, "-c", textwrap.dedent(COUNTER), str(tmp_path)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
+            assert child.stdout is not None
+            assert child.stdout.readline() == "ready\n"
+            with Journal.open(tmp_path / "journal", read_only=True) as journal:
+                while journal.end(SIGHTINGS.name, 0) < 3 * (kill + 1):
+                    journal.refresh()
+            child.kill()
+        assert child.returncode == -signal.SIGKILL
+
+    async def rest() -> None:
+        async with counting(tmp_path) as (journal, table):
+            await caught_up(journal)
+            assert Counter(access.user for access in told(journal)) == dict.fromkeys(USERS, 6000)
+            codec = Codec[int](int)
+            assert {name: codec.decode(table[name.encode()]) for name in USERS} == dict.fromkeys(USERS, 6000)
+
+    asyncio.run(rest())
