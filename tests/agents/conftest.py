@@ -1,4 +1,4 @@
-"""What starts scenarios of the frontier: one for the tests of a file."""
+"""What starts scenarios of the frontier, and where pipelines run: one for the tests of a file."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
+    from tests.agents.pipeline import Place
     from tests.agents.scenarios import Frontiers
 
 
@@ -16,3 +17,12 @@ def frontier(tmp_path_factory: pytest.TempPathFactory) -> Iterator["Frontiers"]:
 
     with frontiers(tmp_path_factory.mktemp("frontier")) as start:
         yield start
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator["Place"]:
+    """Give disks that pipelines run on."""
+    from tests.agents.pipeline import a_place
+
+    with a_place(tmp_path_factory.mktemp("place")) as opened:
+        yield opened

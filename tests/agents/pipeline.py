@@ -1,4 +1,7 @@
-"""Browse and frontier shards that talk to each other as in a crawl; what they tell the learner is added up."""
+"""Browse and frontier shards that talk to each other as in a crawl; what they tell the learner is added up.
+
+What one tells another comes in its order, as do the judge's words on a page; what comes from several is mixed.
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -7,22 +10,24 @@ from random import Random
 from typing import Any, NamedTuple
 
 import msgspec
+from hypothesis import strategies as st
 
 from scentline.agents.browse.agent import BrowseAgent, UserRow
-from scentline.agents.frontier.book import Book
+from scentline.agents.frontier.book import book_of
 from scentline.agents.frontier.keys import PAGE_PREFIX, page_key
 from scentline.agents.frontier.rows import FrontierRow, FrontierShard, PageRow
 from scentline.models.crowd.trace import Step, Trace
 from scentline.models.page import Link
 from scentline.models.recount import FailedRequests, JudgedPage
 from scentline.models.url import host, identifier
-from scentline.models.verdict import Verdict
-from scentline.streams.facts import Access, Count, Failed, Judged, Label, Linked, Rejudged, Relinked, Seeded
+from scentline.streams.facts import Access, Count, Failed, Judged, Linked, Seeded
 from scentline.streams.inbox import Shard
+from scentline.streams.outbox import Message
 from scentline.streams.settings import Settings
 from scentline.streams.topics import ACCESSES, EVIDENCE, SIGHTINGS, partition_of
 from tests.agents.cells import add
 from tests.agents.shards import Disk, a_runtime, disk, emitted, take_in, write
+from tests.models.webs import STEPS
 from tests.reference.counts import Counts
 
 EVIDENCE_PARTITIONS = 2
@@ -39,16 +44,6 @@ class Bounds(NamedTuple):
     window: int = 64
     reach: int = 5
 
-    def settings(self, data: Path, policy: str, partitions: int) -> Settings:
-        """Return the settings of a crawl with these bounds."""
-        kept = {"parents": self.parents, "visitors": self.visitors, "together": self.together}
-        return Settings.model_validate({
-            "data": data,
-            "streams": {"partitions": partitions},
-            "browse": {"window": self.window, "reach": self.reach},
-            "frontier": {"policy": policy, **kept},
-        })  # fmt: skip
-
     def trace(self, steps: Iterable[Step]) -> Trace:
         """Return a log that is bounded so."""
         return Trace(steps, reach=self.reach, users=self.visitors, others=self.together, window=self.window)
@@ -63,16 +58,45 @@ class Crawl(NamedTuple):
     policy: str
     partitions: int = 1
     bounds: Bounds = WIDE
+    revisit: float = 0.0
+
+    def settings(self, data: Path) -> Settings:
+        bounds = self.bounds._asdict()
+        browse = {name: bounds.pop(name) for name in ("window", "reach")}
+        frontier = {"policy": self.policy, "revisit": self.revisit, **bounds}
+        streams = {"partitions": self.partitions}
+        given = {"data": data, "streams": streams, "browse": browse, "frontier": frontier}
+        return Settings.model_validate(given)
+
+
+class Told(NamedTuple):
+    """Pages and accesses, in an order that chance makes, and how many partitions keep how much of them."""
+
+    pages: list[JudgedPage]
+    steps: list[Step]
+    partitions: int
+    bounds: Bounds
+    seed: int
+
+    def crawl(self, policy: str, revisit: float = 0.0) -> Crawl:
+        return Crawl(policy, self.partitions, self.bounds, revisit)
+
+
+def told(pages: st.SearchStrategy[list[JudgedPage]], *bounds: Bounds) -> st.SearchStrategy[Told]:
+    return st.builds(
+        Told, pages, STEPS, st.integers(1, 3), st.sampled_from(bounds or (WIDE, TIGHT)), st.integers(0, 10_000)
+    )
 
 
 class Place:
     """Disks and browse agents that many pipelines use, one after the other: opening them takes long."""
 
     def __init__(self, directory: Path, resources: ExitStack) -> None:
-        self.pages = resources.enter_context(disk(directory / "pages"))
-        self.users = resources.enter_context(disk(directory / "users"))
-        #: What nothing is written to: shards that only tell what they have had.
-        self.nothing = resources.enter_context(disk(directory / "nothing"))
+        # Nothing is written to the last: its shards only tell what they have had.
+        names = ("pages", "users", "nothing")
+        self.pages, self.users, self.nothing = (
+            resources.enter_context(disk(directory / name)) for name in names
+        )
         self._directory = directory
         self._resources = resources
         self._agents: dict[Crawl, tuple[Settings, BrowseAgent]] = {}
@@ -80,8 +104,7 @@ class Place:
     def agent(self, crawl: Crawl) -> tuple[Settings, BrowseAgent]:
         """Return a crawl's settings and browse agent."""
         if crawl not in self._agents:
-            data = self._directory / f"crawl-{len(self._agents)}"
-            settings = crawl.bounds.settings(data, crawl.policy, crawl.partitions)
+            settings = crawl.settings(self._directory / f"crawl-{len(self._agents)}")
             runtime = self._resources.enter_context(a_runtime(settings))
             self._agents[crawl] = settings, BrowseAgent(runtime)
         return self._agents[crawl]
@@ -101,13 +124,14 @@ class Pipeline:
         for rows in (place.pages, place.users):
             rows.clear()
         settings, self.browse = place.agent(crawl)
-        self.book = Book(settings.frontier, EVIDENCE_PARTITIONS, crawl.partitions, settings.fetch.redirects)
-        partitions = range(crawl.partitions)
+        topics = {EVIDENCE.name: EVIDENCE_PARTITIONS, SIGHTINGS.name: crawl.partitions}
+        self.book = book_of(settings, lambda topic: topics.get(topic, 1))
+        self.place, partitions = place, range(crawl.partitions)
         self.shards: list[FrontierShard] = [a_shard(place.pages, partition) for partition in partitions]
         self.users: list[Shard[UserRow]] = [place.users.shard(UserRow, ACCESSES, n) for n in partitions]
         self.counts = Counts()
-        self.labels: list[Label] = []
-        self.waiting: list[tuple[int, Any]] = []
+        #: By who told them, and the partition that is told: sightings that were not heard yet.
+        self.channels: dict[tuple[str, int], list[Any]] = {}
 
     def run(
         self,
@@ -123,12 +147,11 @@ class Pipeline:
         before = {failed.url: failed for failed in failures}
         queues: list[list[Any]] = [[*filter(None, [before.pop(page.url, None)]), page] for page in pages]
         queues += [[failed] for failed in before.values()]
-        queues += [
-            [step for step in steps if step.user == user] for user in {step.user: None for step in steps}
-        ]
-        while queues or self.waiting:
-            if self.waiting and (not queues or random.random() < 0.7):
-                self.absorb(*self.waiting.pop(random.randrange(len(self.waiting))), ends=random.random() < 0.2)
+        users = dict.fromkeys(step.user for step in steps)
+        queues += [[step for step in steps if step.user == user] for user in users]
+        while queues or self.channels:
+            if self.channels and (not queues or random.random() < 0.7):
+                self.hear(*random.choice([*self.channels]), ends=random.random() < 0.2)
                 continue
             queue = random.choice(queues)
             self.report(queue.pop(0))
@@ -139,42 +162,59 @@ class Pipeline:
         if isinstance(fact, FailedRequests):
             self.fail(fact)
         elif isinstance(fact, JudgedPage):
-            self.waiting += sightings_of(fact, len(self.shards))
+            self.tell(fact.url, sightings_of(fact, len(self.shards)))
         else:
-            shard = self.users[partition_of(fact.user, len(self.users))]
-            self.waiting += emitted(take_in(shard, self.browse, access_of(fact)), SIGHTINGS)
+            partition = partition_of(fact.user, len(self.users))
+            messages = take_in(self.users[partition], self.browse, access_of(fact))
+            self.tell(f"browse/{partition}", emitted(messages, SIGHTINGS))
+
+    def tell(self, source: str, sightings: Iterable[tuple[int, Any]]) -> None:
+        """Have what one says of pages wait to be heard."""
+        for partition, fact in sightings:
+            self.channels.setdefault((source, partition), []).append(fact)
+
+    def hear(self, source: str, partition: int, *, ends: bool = False) -> list[Message]:
+        """Absorb the next of what one told a partition."""
+        channel = self.channels[source, partition]
+        fact = channel.pop(0)
+        if not channel:
+            del self.channels[source, partition]
+        return self.absorb(partition, fact, ends=ends)
 
     def fail(self, failed: FailedRequests) -> None:
         """Order a page as often as its requests failed, and take in that they did."""
-        partition = partition_of(host(failed.url), len(self.shards))
-        shard = self.shards[partition]
+        partition = self.partition(failed.url)
         self.absorb(partition, Seeded(failed.url))
         for number in range(1, failed.requests + 1):
-            key = page_key(failed.url)
-            row = shard.get(key)
-            assert isinstance(row, PageRow)
+            row = self.page(failed.url)
+            assert row is not None
             row.state, row.attempts = "leased", number
-            shard.put(key, row)
+            self.shards[partition].put(page_key(failed.url), row)
             kind = "gone" if failed.ended and number == failed.requests else "retry"
             answer = Failed(failed.url, number, kind, "status", TIME, elapsed=0.1, silent=failed.silent)
             self.absorb(partition, answer)
 
-    def absorb(self, partition: int, fact: Any, *, ends: bool = False) -> None:
-        """Absorb a sighting; its shard's group ``ends`` with it."""
+    def absorb(self, partition: int, fact: Any, *, ends: bool = False) -> list[Message]:
+        """Absorb a sighting; its shard's group ``ends`` with it. Return what it gives rise to."""
         shard = self.shards[partition]
         messages = take_in(shard, self.book, fact)
-        self.waiting += emitted(messages, SIGHTINGS)
-        for _, evidence in emitted(messages, EVIDENCE):
-            self.learn(evidence)
+        self.tell(f"frontier/{partition}", emitted(messages, SIGHTINGS))
+        for _, count in emitted(messages, EVIDENCE):
+            if isinstance(count, Count):
+                add(self.counts, count)
         if ends:
             write(shard)
+        return messages
 
-    def learn(self, evidence: Count | Label) -> None:
-        """Add up what the learner is told."""
-        if isinstance(evidence, Label):
-            self.labels.append(evidence)
-        else:
-            add(self.counts, evidence)
+    def partition(self, url: str) -> int:
+        """Return the partition of a URL's host."""
+        return partition_of(host(url), len(self.shards))
+
+    def page(self, url: str) -> PageRow | None:
+        """Return the row of a URL."""
+        row: Any = self.shards[self.partition(url)].get(page_key(url))
+        assert row is None or isinstance(row, PageRow)
+        return row
 
     def candidates(self) -> Iterator[tuple[FrontierShard, PageRow]]:
         """Yield the pages that are known and not judged."""
@@ -215,15 +255,3 @@ def sightings_of(page: JudgedPage, partitions: int) -> list[tuple[int, Linked | 
     ]
     judged = Judged(page.url, page.verdict, TIME, None, page.words, subject=page.subject, silent=page.silent)
     return [*found, (partition_of(host(page.url), partitions), judged)]
-
-
-def later_sightings_of(
-    page: JudgedPage, verdict: Verdict, partitions: int, time: float = TIME
-) -> list[tuple[int, Relinked | Rejudged]]:
-    """Return what is said of a page that was judged when predicates that came later judge it."""
-    places = {partition_of(host(link.url), partitions) for link in page.links}
-    found: list[tuple[int, Relinked | Rejudged]] = [
-        (place, Relinked(identifier(page.url), verdict, time)) for place in sorted(places)
-    ]
-    rejudged = Rejudged(page.url, verdict, time, page.words, page.subject)
-    return [*found, (partition_of(host(page.url), partitions), rejudged)]

@@ -22,7 +22,7 @@ from scentline.streams.transport.publisher import JournalPublisher
 
 Row = TypeVar("Row")
 
-_DECODERS: dict[str, Decoder[Pack[Any]]] = {
+DECODERS: dict[str, Decoder[Pack[Any]]] = {
     SIGHTINGS.name: Decoder[Pack[Any]](SightingPack),
     ACCESSES.name: Decoder[Pack[Any]](AccessPack),
     EVIDENCE.name: Decoder[Pack[Any]](EvidencePack),
@@ -103,7 +103,7 @@ def take_in(shard: Shard[Any], handler: Any, *facts: Any) -> list[Message]:
 
 def emitted(messages: Iterable[Message], topic: Topic) -> list[tuple[int, Any]]:
     """Return the facts of a topic's messages, each with its partition."""
-    decode = _DECODERS[topic.name]
+    decode = DECODERS[topic.name]
     return [
         (partition, fact)
         for name, partition, _, value in messages

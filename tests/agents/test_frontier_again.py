@@ -1,12 +1,11 @@
 """Pages that are visited again: whatever comes of it, in whatever order, all that is counted is as they stand.
 
 A world is fetched, judged and told of as in a crawl. An order of a revisit says what was known when it was
-given, and is answered later, perhaps when another one was given and answered meanwhile. What one partition
-tells another comes in its order; what comes from several is mixed.
+given, and is answered later, perhaps when another one was given and answered meanwhile.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import pairwise
 from random import Random
 from typing import Any, NamedTuple
@@ -14,55 +13,31 @@ from typing import Any, NamedTuple
 import msgspec
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from scentline.agents.browse.agent import UserRow
-from scentline.agents.frontier.book import Book
-from scentline.agents.frontier.changes import Changes
-from scentline.agents.frontier.groups import Groups
-from scentline.agents.frontier.keys import beside_of, page_key, parent_of, visit_key, visit_of
-from scentline.agents.frontier.rows import OPEN, FrontierShard, PageRow
+from scentline.agents.frontier.keys import beside_of, parent_of, visit_key, visit_of
+from scentline.agents.frontier.rows import OPEN
 from scentline.agents.harvest.agent import read_outcome
 from scentline.agents.operate.inspect.record import judged_of, read_change
 from scentline.models.crowd.trace import Step
 from scentline.models.recount import JudgedPage, recount
-from scentline.models.url import host, identifier
+from scentline.models.url import identifier
 from scentline.models.verdict import FAILED, Verdict
-from scentline.streams.facts import Count, Judged, Linked, Rejudged, Relinked, Revisited
+from scentline.streams.facts import Judged, Linked, Rejudged, Relinked, Revisited
 from scentline.streams.outbox import Message
 from scentline.streams.published import Change, Outcome
 from scentline.streams.records import Revisit
-from scentline.streams.settings import RevisitSettings
-from scentline.streams.topics import ACCESSES, CHANGES, EVIDENCE, OUTCOMES, SIGHTINGS, partition_of
-from tests.agents.cells import add
-from tests.agents.pipeline import (
-    EVIDENCE_PARTITIONS,
-    TIGHT,
-    WIDE,
-    Bounds,
-    Crawl,
-    Place,
-    a_place,
-    a_shard,
-    access_of,
-    links_of,
-)
+from scentline.streams.topics import CHANGES, OUTCOMES
+from tests.agents.pipeline import Pipeline, Place, Told, links_of, told
 from tests.agents.scenarios import judged_of as children_of
-from tests.agents.shards import emitted, take_in, write
-from tests.models.webs import STEPS, URLS, VISITS
-from tests.reference.counts import Counts, plain
+from tests.agents.shards import write
+from tests.models.webs import URLS, VISITS
+from tests.reference.counts import plain
 
-POLICIES = ["linkage", "collaborative", "combined", "learned", "breadth-first"]
-PARTITIONS, SEEDS = st.integers(1, 3), st.integers(0, 10_000)
 #: Words of a moment, as dates are, and a target of navigation: they make no change.
 PASSING, ASIDE = {"g", "h"}, URLS[0]
-
-
-@pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
-    with a_place(tmp_path_factory.mktemp("place")) as opened:
-        yield opened
+#: What a revisit comes to that brings no page, and with what reason; one that is gone is looked at twice.
+NO_PAGE = ("unchanged", "gone", "refused", "moved", "retry")
 
 
 class Order(NamedTuple):
@@ -82,45 +57,30 @@ class Fetched(NamedTuple):
     time: float
 
 
-#: What a revisit comes to that brings no page, and with what reason; one that is gone is looked at twice.
-NO_PAGE = ("unchanged", "gone", "refused", "moved", "retry")
+class World(Pipeline):
+    """Fetchers, a judge, browse and frontier shards; ``outcomes`` and ``changes`` are what they wrote.
 
+    Pages are fetched and visited again, as long as there is a version of one to be found.
+    """
 
-class World:
-    """Fetchers, a judge, browse and frontier shards; ``outcomes`` and ``changes`` are what they wrote."""
-
-    def __init__(self, place: Place, crawl: Crawl, random: Random) -> None:
-        for rows in (place.pages, place.users):
-            rows.clear()
-        settings, self._browse = place.agent(crawl)
-        revisit = Changes(1, 1), Groups(RevisitSettings())
-        self._book = Book(
-            settings.frontier, EVIDENCE_PARTITIONS, crawl.partitions, settings.fetch.redirects, revisit=revisit
-        )
-        partitions = range(crawl.partitions)
-        self.shards: list[FrontierShard] = [a_shard(place.pages, partition) for partition in partitions]
-        self._users = [place.users.shard(UserRow, ACCESSES, partition) for partition in partitions]
-        self._random = random
-        self._channels: dict[tuple[str, int], list[Any]] = defaultdict(list)
+    def __init__(self, place: Place, policy: str, given: Told) -> None:
+        super().__init__(place, given.crawl(policy, revisit=0.5))
+        self._random = Random(given.seed)
         self._versions: dict[str, list[JudgedPage]] = defaultdict(list)
+        self._steps: dict[str, list[Step]] = defaultdict(list)
+        for page in given.pages:
+            self._versions[page.url].append(page)
+        for step in given.steps:
+            self._steps[step.user].append(step)
         self._first: dict[str, Order] = {}
         self._orders: list[Order] = []
-        self._fetched: list[Fetched | tuple[int, Revisited]] = []
-        self._steps: dict[str, list[Step]] = defaultdict(list)
+        self._fetched: list[Fetched | Revisited] = []
         self._known = {"p"}
         self._judged: list[Fetched] = []
         self._kept: list[Fetched] = []
         self._time = 0.0
-        self.counts = Counts()
         self.outcomes: list[Outcome] = []
         self.changes: list[Change] = []
-
-    def run(self, visits: Iterable[JudgedPage], steps: Iterable[Step]) -> None:
-        """Have pages fetched and visited again, as long as there is a version of one to be found."""
-        for page in visits:
-            self._versions[page.url].append(page)
-        for step in steps:
-            self._steps[step.user].append(step)
         while acts := list(self._acts()):
             self._random.choice(acts)()
         for shard in self.shards:
@@ -140,13 +100,18 @@ class World:
             yield self._add_predicate
         if self._kept:
             yield self._rejudge
-        for channel, facts in self._channels.items():
-            if facts:
-                yield lambda channel=channel: self._hear(*channel)
+        for channel in self.channels:
+            yield lambda channel=channel: self._write(self.hear(*channel, ends=self._random.random() < 0.2))
 
-    def partition(self, url: str) -> int:
-        """Return the partition of a URL's host."""
-        return partition_of(host(url), len(self.shards))
+    def _visit(self) -> None:
+        self.report(self._random.choice([steps for steps in self._steps.values() if steps]).pop(0))
+
+    def _write(self, messages: list[Message]) -> None:
+        for topic, _, _, value in messages:
+            if topic == OUTCOMES.name:
+                self.outcomes += [outcome for _, _, outcome in read_outcome(value or b"").facts]
+            elif topic == CHANGES.name:
+                self.changes.append(read_change(value or b""))
 
     # orders and answers
 
@@ -164,10 +129,8 @@ class World:
         elif page.state == "judged":
             visit.orders, visit.lease = visit.orders + 1, self._time + 100.0
             shard.put(visit_key(url), visit)
-            revisit = Revisit(
-                visit.version, visit.visited, True, page.verdict or {},
-                visit.content, visit.links, visit.partitions,
-            )  # fmt: skip
+            known = visit.content, visit.links, visit.partitions
+            revisit = Revisit(visit.version, visit.visited, True, page.verdict or {}, *known)
             self._orders.append(Order(url, visit.orders, page.silent, revisit))
         elif page.state not in OPEN:
             self._versions[url].clear()
@@ -176,59 +139,52 @@ class World:
         """Answer an order; what comes of it may lie about for a while."""
         order = self._orders.pop(self._random.randrange(len(self._orders)))
         self._time += 1.0
-        if order.revisit is not None and (not self._versions[order.url] or self._random.random() < 0.3):
-            self._bring_none(order)
-            return
         left = self._versions[order.url]
+        if order.revisit is not None and (not left or self._random.random() < 0.3):
+            outcome = self._random.choice(NO_PAGE)
+            target = self._random.choice(URLS) if outcome == "moved" else ""
+            reason = f"it is {outcome}" if outcome in ("gone", "refused") else ""
+            said = {"target": target, "reason": reason, "again": True}
+            self._fetched.append(Revisited(order.url, order.number, outcome, self._time, **said))  # type: ignore[arg-type]
+            if self._random.random() < 0.5:
+                self._orders.append(order)  # another fetcher has it too
+            return
         version = left.pop(0) if left else JudgedPage(order.url, {"p": False, "q": False})
         self._fetched.append(Fetched(order, version, self._time))
-
-    def _bring_none(self, order: Order) -> None:
-        outcome = self._random.choice(NO_PAGE)
-        target = self._random.choice(URLS) if outcome == "moved" else ""
-        reason = f"it is {outcome}" if outcome in ("gone", "refused") else ""
-        answer = Revisited(
-            order.url, order.number, outcome, self._time, target=target, again=True, reason=reason
-        )
-        self._fetched.append((self.partition(order.url), answer))
-        if self._random.random() < 0.5:
-            self._orders.append(order)  # another fetcher has it too
 
     # the judge
 
     def _judge(self) -> None:
         found = self._fetched.pop(self._random.randrange(len(self._fetched)))
-        if not isinstance(found, Fetched):
-            self._channels["fetch", found[0]].append(found[1])
-            return
-        self._judged.append(found)
-        verdict = {name: holds for name, holds in found.page.verdict.items() if name in self._known}
-        self._tell(found, verdict)
+        if isinstance(found, Revisited):
+            self.tell("fetch", [(self.partition(found.url), found)])
+        else:
+            self._judged.append(found)
+            self._say(found, {name: holds for name, holds in found.page.verdict.items() if name in self._known})
 
-    def _tell(self, found: Fetched, verdict: Verdict) -> None:
+    def _say(self, found: Fetched, verdict: Verdict) -> None:
         order, page, time = found
-        base = order.revisit
-        content, links = content_of(page), digest_of(page)
+        base, again = order.revisit, order.revisit is not None
+        # What makes no change is no part of the digests of content and links.
+        content = " ".join(sorted({"", *page.words} - PASSING)).encode() + b"."
+        links = " ".join(sorted({link.url for link in page.links} - {ASIDE})).encode() + b"."
         partitions = sorted({self.partition(link.url) for link in page.links})
-        told = True
+        news = True
         if base is not None:
-            told = (base.content, base.links, base.verdict) != (content, links, verdict)
-            partitions = sorted({*partitions, *base.partitions}) if told else list(base.partitions)
-        again = base is not None
-        if told:
+            news = (base.content, base.links, base.verdict) != (content, links, verdict)
+            partitions = sorted({*partitions, *base.partitions}) if news else list(base.partitions)
+        if news:
             self.outcomes.append(an_outcome(found, verdict, again=again))
             for partition in partitions:
                 here = tuple(link for link in links_of(page) if self.partition(link.url) == partition)
-                linked = Linked(
-                    identifier(page.url), page.url, 0, verdict, page.words, here, tuple(partitions), time, True
-                )
-                self._channels["judge", partition].append(linked)
+                said = verdict, page.words, here, tuple(partitions), time, True
+                self.tell("judge", [(partition, Linked(identifier(page.url), page.url, 0, *said))])
         judged = Judged(
-            page.url, verdict, time, None, page.words, subject=page.subject,
-            silent=order.silent, again=order.number if again else 0, changed=told and again, content=content,
-            links=links, partitions=tuple(partitions), title=page.subject,
+            page.url, verdict, time, None, page.words, subject=page.subject, silent=order.silent,
+            again=order.number if again else 0, changed=news and again, content=content, links=links,
+            partitions=tuple(partitions), title=page.subject,
         )  # fmt: skip
-        self._channels["judge", self.partition(page.url)].append(judged)
+        self.tell("judge", [(self.partition(page.url), judged)])
 
     def _add_predicate(self) -> None:
         """Have the judge know another predicate from now on, and judge by it what is kept, in its order."""
@@ -241,61 +197,20 @@ class World:
         if not verdict:
             return
         self.outcomes.append(replace(an_outcome(found, verdict), later=True, words=(), links=()))
-        rejudged = Rejudged(page.url, verdict, time, page.words, page.subject)
-        self._channels["judge", self.partition(page.url)].append(rejudged)
         known = order.revisit.partitions if order.revisit is not None else ()
-        for partition in {*known, *(self.partition(link.url) for link in page.links)}:
-            self._channels["judge", partition].append(Relinked(identifier(page.url), verdict, time))
+        relinked = Relinked(identifier(page.url), verdict, time)
+        rejudged = Rejudged(page.url, verdict, time, page.words, page.subject)
+        linking = {*known, *(self.partition(link.url) for link in page.links)}
+        self.tell("judge", [(self.partition(page.url), rejudged), *((n, relinked) for n in linking)])
 
-    # users and the frontier
-
-    def _visit(self) -> None:
-        user = self._random.choice([user for user, steps in self._steps.items() if steps])
-        number = partition_of(user, len(self._users))
-        messages = take_in(self._users[number], self._browse, access_of(self._steps[user].pop(0)))
-        self._gather(f"browse {number}", messages)
-
-    def _hear(self, source: str, partition: int) -> None:
-        shard = self.shards[partition]
-        messages = take_in(shard, self._book, self._channels[source, partition].pop(0))
-        self._gather(f"frontier {partition}", messages)
-        if self._random.random() < 0.2:
-            write(shard)
-
-    def _gather(self, source: str, messages: list[Message]) -> None:
-        for partition, fact in emitted(messages, SIGHTINGS):
-            self._channels[source, partition].append(fact)
-        for _, fact in emitted(messages, EVIDENCE):
-            if isinstance(fact, Count):
-                add(self.counts, fact)
-        for topic, _, _, value in messages:
-            if topic == OUTCOMES.name:
-                self.outcomes += [outcome for _, _, outcome in read_outcome(value or b"").facts]
-            elif topic == CHANGES.name:
-                self.changes.append(read_change(value or b""))
-
-    # what there is in the end
-
-    def page(self, url: str) -> PageRow | None:
-        """Return the row of a URL."""
-        row: Any = self.shards[self.partition(url)].get(page_key(url))
-        assert row is None or isinstance(row, PageRow)
-        return row
-
-    def standing(self) -> list[JudgedPage]:
+    def standing(self) -> dict[str, JudgedPage]:
         """Return the pages as they stand by what was written of them."""
-        return [
-            JudgedPage(page.url, page.verdict, page.words, page.links, page.title, page.silent is True)
+        return {
+            page.url: JudgedPage(
+                page.url, page.verdict, page.words, page.links, page.title, page.silent is True
+            )
             for page in judged_of(self.outcomes).values()
-        ]
-
-
-def content_of(page: JudgedPage) -> bytes:
-    return " ".join(sorted({"", *page.words} - PASSING)).encode() + b"."
-
-
-def digest_of(page: JudgedPage) -> bytes:
-    return " ".join(sorted({link.url for link in page.links} - {ASIDE})).encode() + b"."
+        }
 
 
 def an_outcome(found: Fetched, verdict: Verdict, *, again: bool = False) -> Outcome:
@@ -303,88 +218,66 @@ def an_outcome(found: Fetched, verdict: Verdict, *, again: bool = False) -> Outc
     return Outcome(
         url=page.url, time=time, title=page.subject, verdict=verdict, predicate="p", policy="", explored=False,
         probability=1.0, priority=0.0, expected=None, depth=0, words=page.words, links=tuple(links_of(page)),
-        origin="pages/0@0", silent=order.silent or msgspec.UNSET,
-        again=again,
+        origin="pages/0@0", silent=order.silent or msgspec.UNSET, again=again,
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("policy", POLICIES)
-@given(VISITS, STEPS, PARTITIONS, st.sampled_from([WIDE, TIGHT]), SEEDS)
+@pytest.mark.parametrize("policy", ["linkage", "collaborative", "combined", "learned", "breadth-first"])
+@given(told(VISITS))
 def test_pages_that_are_visited_again_count_and_are_published_as_they_stand(
-    place: Place,
-    policy: str,
-    visits: list[JudgedPage],
-    steps: list[Step],
-    partitions: int,
-    bounds: Bounds,
-    seed: int,
+    place: Place, policy: str, given: Told
 ) -> None:
-    world = World(place, Crawl(policy, partitions, bounds), Random(seed))
-    world.run(visits, steps)
-    expected = recount(world.standing(), policy, bounds.trace(steps), bounds.parents)
-    assert world.counts == plain(expected)
-    for url in judged_of(world.outcomes):
-        told = [outcome for outcome in world.outcomes if outcome.url == url and not outcome.later]
-        times = sorted({(outcome.time, outcome.left is not msgspec.UNSET) for outcome in told})
-        reasons = [left for _, left in times]
-        assert not any(earlier and later for earlier, later in pairwise(reasons)), "it leaves once"
+    world = World(place, policy, given)
+    trace, parents = given.bounds.trace(given.steps), given.bounds.parents
+    assert world.counts == plain(recount(world.standing().values(), policy, trace, parents))
+    for url in world.standing():
+        said = [outcome for outcome in world.outcomes if outcome.url == url and not outcome.later]
+        left = [left for _, left in sorted({(one.time, one.left is not msgspec.UNSET) for one in said})]
+        assert not any(earlier and later for earlier, later in pairwise(left)), "it leaves once"
         row = world.page(url)
         assert row is not None
-        assert (row.state == "judged") == (not reasons[-1])
+        assert (row.state == "judged") == (not left[-1])
 
 
-@given(VISITS, STEPS, PARTITIONS, SEEDS)
-def test_every_row_is_that_of_the_pages_as_they_stand(
-    place: Place, visits: list[JudgedPage], steps: list[Step], partitions: int, seed: int
-) -> None:
-    world = World(place, Crawl("combined", partitions), Random(seed))
-    world.run(visits, steps)
-    pages = {page.url: page for page in world.standing()}
+@given(told(VISITS))
+def test_every_row_is_that_of_the_pages_as_they_stand(place: Place, given: Told) -> None:
+    world = World(place, "combined", given)
+    pages = world.standing()
+    names = {identifier(url): page.verdict for url, page in pages.items()}
     for url in URLS:
         row = world.page(url)
         linking = [page for page in pages.values() if url in {link.url for link in page.links} - {page.url}]
-        verdicts = [list(page.verdict.items()) for page in linking]
-        links = {name: [0, 0] for found in verdicts for name, _ in found}
-        for name, holds in [each for found in verdicts for each in found]:
-            links[name][0] += 1
-            links[name][1] += holds
+        links: dict[str, list[int]] = {}
+        for name, holds in (each for page in linking for each in page.verdict.items()):
+            pages_of, hits = links.get(name, (0, 0))
+            links[name] = [pages_of + 1, hits + holds]
         assert (row.verdict if row else None) == (pages[url].verdict if url in pages else None)
-        assert {name: cell for name, cell in row.links.items() if cell[0]} == links if row else not links
+        assert {name: cell for name, cell in row.links.items() if cell[0]} == links if row else not linking
+        for other in row.together if row else ():
+            assert beside_of(world.shards[world.partition(url)], other).verdict == names.get(other)
+        if row is not None:
+            assert len(row.parents) == min(given.bounds.parents, len(linking))
     for page in pages.values():
-        check_linking(world, page, pages)
-    for shard in world.shards:
-        for url in URLS:
-            page_row = shard.get(page_key(url))
-            for other in page_row.together if isinstance(page_row, PageRow) else ():
-                named = next((page for page in pages.values() if identifier(page.url) == other), None)
-                assert beside_of(shard, other).verdict == (named.verdict if named else None)
+        targets = {link.url for link in page.links} - {page.url}
+        children = {identifier(url): pages[url].verdict | {FAILED: False} for url in targets if url in pages}
+        for shard in (world.shards[partition] for partition in {world.partition(url) for url in targets}):
+            found = parent_of(shard, identifier(page.url))
+            assert (found.verdict, found.words) == (page.verdict, frozenset(page.words))
+            assert {
+                target: verdict for target, (verdict, _) in children_of(shard, page.url).items()
+            } == children
 
 
-def check_linking(world: World, page: JudgedPage, pages: dict[str, JudgedPage]) -> None:
-    """Assert that each partition with links of a page knows its verdict and words, and those of its targets."""
-    targets = [link.url for link in links_of(page) if link.url != page.url]
-    for shard in world.shards:
-        if any(world.partition(url) == shard.partition for url in targets):
-            row = parent_of(shard, identifier(page.url))
-            assert (row.verdict, row.words) == (page.verdict, frozenset(page.words))
-            found = {target: verdict for target, (verdict, _) in children_of(shard, page.url).items()}
-            assert found == {
-                identifier(url): pages[url].verdict | {FAILED: False} for url in targets if url in pages
-            }
-
-
-@given(VISITS, STEPS, PARTITIONS, SEEDS)
-def test_the_changes_that_are_published_come_to_what_holds_in_the_end(
-    place: Place, visits: list[JudgedPage], steps: list[Step], partitions: int, seed: int
-) -> None:
-    world = World(place, Crawl("linkage", partitions), Random(seed))
-    world.run([replace(page, verdict={"p": False, "q": False} | page.verdict) for page in visits], steps)
+@given(told(VISITS))
+def test_the_changes_that_are_published_come_to_what_holds_in_the_end(place: Place, given: Told) -> None:
+    every = [replace(page, verdict={"p": False, "q": False} | page.verdict) for page in given.pages]
+    world = World(place, "linkage", given._replace(pages=every))
     told: dict[tuple[str, str], str] = {}
     for change in world.changes:
         held = told.get((change.url, change.predicate), "left") in ("appeared", "changed")
         assert held == (change.kind != "appeared"), "what appears did not hold, and what changes or goes did"
         told[change.url, change.predicate] = change.kind
     assert {key for key, kind in told.items() if kind in ("appeared", "changed")} == {
-        (page.url, name) for page in world.standing() for name, holds in page.verdict.items() if holds
+        (page.url, name) for page in world.standing().values() for name, holds in page.verdict.items() if holds
     }
     assert len({(change.origin, change.predicate) for change in world.changes}) == len(world.changes)
