@@ -1,46 +1,27 @@
-"""The queue of candidates against a plain dictionary sorted anew at each choice."""
+"""The queue of candidates, and what is excluded from it, against what plain dictionaries say."""
 
 import itertools
 import math
 import random
+import re
 import tracemalloc
 from collections import Counter
-from collections.abc import Callable
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
+from scentline.models.frontier.exclusions import Exclusions
 from scentline.models.frontier.queue import CandidateQueue
 from tests.cases import each_case
 
 LIMIT = 40
 HOSTS = [f"h{number}.org" for number in range(6)]
 hosts = st.sampled_from(HOSTS)
-numbers = st.integers(0, 14)
+urls = st.integers(0, 89).map("http://x.org/{}".format)
 priorities = st.sampled_from([-1.5, 0.0, 0.25, 1.0, 2.0, 7.0]) | st.floats(-10, 10)
 ready_hosts = st.frozensets(hosts)
-
-
-def anyone(_host: str) -> bool:
-    return True
-
-
-def without(*closed: str) -> Callable[[str], bool]:
-    return lambda host: host not in closed
-
-
-class Recorder:
-    """Every host but the closed ones is ready; remembers which were asked."""
-
-    def __init__(self, *closed: str) -> None:
-        self.closed = closed
-        self.asked: list[str] = []
-
-    def __call__(self, host: str) -> bool:
-        self.asked.append(host)
-        return host not in self.closed
 
 
 class QueueAgainstDictionary(RuleBasedStateMachine):
@@ -55,8 +36,7 @@ class QueueAgainstDictionary(RuleBasedStateMachine):
         self.cut: tuple[float, int, str, str] | None = None
         self.refused = 0
 
-    def put(self, host: str, number: int, priority: float, order: int) -> None:
-        url = f"http://{host}/{number}"
+    def put(self, url: str, host: str, priority: float, order: int) -> None:
         self.queue.put(url, host, priority, order)
         item = (-priority, order, url, host)
         known = url in self.model
@@ -71,16 +51,13 @@ class QueueAgainstDictionary(RuleBasedStateMachine):
                 del self.model[item[2]]
                 self.evicted.append(-item[0])
 
-    @rule(host=hosts, number=numbers, priority=priorities)
-    def discovered(self, host: str, number: int, priority: float) -> None:
-        known = self.model.get(f"http://{host}/{number}")
-        self.put(host, number, priority, known[1] if known else self.order)
-        self.order += not known
-
-    @rule(batch=st.lists(st.tuples(hosts, numbers, priorities), min_size=20, max_size=60))
-    def many_discovered(self, batch: list[tuple[str, int, float]]) -> None:
-        for host, number, priority in batch:
-            self.discovered(host, number, priority)
+    @rule(batch=st.lists(st.tuples(urls, hosts, priorities, st.booleans()), max_size=60))
+    def discovered(self, batch: list[tuple[str, str, float, bool]]) -> None:
+        """Some that are known change their hosts, and some their orders."""
+        for url, host, priority, later in batch:
+            known = None if later else self.model.get(url)
+            self.put(url, host, priority, known[1] if known else self.order)
+            self.order += 1
 
     @rule(last=ready_hosts, count=st.integers(1, 8))
     def heads(self, last: frozenset[str], count: int) -> None:
@@ -93,21 +70,26 @@ class QueueAgainstDictionary(RuleBasedStateMachine):
             if host in last:
                 break
         assert self.queue.heads(count) == list(best.values())[:count]
-        asked = Recorder(*last)
-        assert self.queue.heads(meets=lambda host: not asked(host)) == expected
-        assert len(asked.asked) == len(set(asked.asked))
+        asked: list[str] = []
+
+        def meets(host: str) -> bool:
+            asked.append(host)
+            return host in last
+
+        assert self.queue.heads(meets=meets) == expected
+        assert len(asked) == len(set(asked))
 
     @rule(seed=st.integers(0, 1000), rounds=st.integers(1, 8))
     def rescored(self, seed: int, rounds: int) -> None:
         rng = random.Random(seed)
         for _ in range(rounds):
             for url, (_, order, _, host) in list(self.model.items()):
-                self.put(host, int(url.rpartition("/")[2]), rng.choice([-3.0, 0.5, 4.0]), order)
+                self.put(url, host, rng.choice([-3.0, 0.5, 4.0]), order)
 
-    @rule(host=hosts, number=numbers)
-    def discarded(self, host: str, number: int) -> None:
-        self.queue.discard(f"http://{host}/{number}")
-        self.model.pop(f"http://{host}/{number}", None)
+    @rule(url=urls)
+    def discarded(self, url: str) -> None:
+        self.queue.discard(url)
+        self.model.pop(url, None)
 
     @rule(count=st.integers(1, 60), ready=ready_hosts)
     def best_taken(self, count: int, ready: frozenset[str]) -> None:
@@ -115,10 +97,31 @@ class QueueAgainstDictionary(RuleBasedStateMachine):
             self.queue.discard(url)
             del self.model[url]
 
-    @rule(count=st.integers(0, 60), ready=ready_hosts)
-    def best_is_the_sorted_dictionary(self, count: int, ready: frozenset[str]) -> None:
-        expected = [item[2] for item in sorted(self.model.values()) if item[3] in ready]
-        assert self.queue.best(count, ready.__contains__) == expected[:count]
+    @rule(count=st.integers(0, 60), closed=ready_hosts, failing=ready_hosts)
+    def best_is_the_sorted_dictionary(
+        self, count: int, closed: frozenset[str], failing: frozenset[str]
+    ) -> None:
+        """Hosts are asked once, best first and none behind the last candidate; one that fails loses none."""
+        expected: list[str] = []
+        to_ask: dict[str, None] = {}
+        for _, _, url, host in sorted(self.model.values()):
+            if len(expected) < count:
+                to_ask[host] = None
+                expected += [url] if host not in closed else []
+        asked: list[str] = []
+
+        def ready(host: str) -> bool:
+            asked.append(host)
+            if host in failing:
+                raise LookupError(host)
+            return host not in closed
+
+        if failing & to_ask.keys():
+            with pytest.raises(LookupError):
+                self.queue.best(count, ready)
+        failing, asked = frozenset(), []
+        assert self.queue.best(count, ready) == expected
+        assert asked == list(to_ask)
 
     @rule(seed=st.integers(0, 1000), ready=ready_hosts)
     def sample_is_of_a_ready_host(self, seed: int, ready: frozenset[str]) -> None:
@@ -164,51 +167,6 @@ def filled(sizes: dict[str, int], limit: int = 10_000) -> CandidateQueue:
     return queue
 
 
-def test_best_asks_each_host_at_most_once_and_leaves_worse_hosts_alone() -> None:
-    queue = filled({"a.org": 5, "b.org": 50, "c.org": 70})
-    ready = Recorder("c.org")
-    assert queue.best(3, ready) == ["http://b.org/49", "http://b.org/48", "http://b.org/47"]
-    assert ready.asked == ["c.org", "b.org"]
-
-
-def test_a_host_that_lost_its_best_is_not_asked_before_better_ones() -> None:
-    queue = filled({"a.org": 5, "b.org": 50})
-    for number in range(3, 50):
-        queue.discard(f"http://b.org/{number}")
-    ready = Recorder()
-    assert queue.best(1, ready) == ["http://a.org/4"]
-    assert ready.asked == ["a.org"]
-
-
-def test_a_changed_order_changes_the_rank_among_equals() -> None:
-    queue = CandidateQueue(10)
-    queue.put("http://a.org/1", "a.org", 1.0, 1)
-    queue.put("http://a.org/2", "a.org", 1.0, 2)
-    queue.put("http://a.org/1", "a.org", 1.0, 3)
-    assert queue.best(2, anyone) == ["http://a.org/2", "http://a.org/1"]
-
-
-def test_a_failing_ready_loses_no_candidate() -> None:
-    queue = filled({"a.org": 5, "b.org": 5})
-    before = queue.best(10, anyone)
-
-    def ready(host: str) -> bool:
-        if host == "b.org":
-            raise LookupError(host)
-        return True
-
-    with pytest.raises(LookupError):
-        queue.best(10, ready)
-    assert queue.best(10, anyone) == before
-
-
-def test_the_host_of_a_candidate_can_change() -> None:
-    queue = filled({"a.org": 1})
-    queue.put("http://a.org/0", "b.org", 1.0, 0)
-    assert queue.best(5, without("b.org")) == []
-    assert queue.best(5, without("a.org")) == ["http://a.org/0"]
-
-
 def test_sample_is_uniform_over_the_candidates_of_ready_hosts() -> None:
     queue = filled({"a.org": 2, "b.org": 6, "c.org": 40})
     for url in ("http://b.org/4", "http://b.org/5"):
@@ -216,7 +174,7 @@ def test_sample_is_uniform_over_the_candidates_of_ready_hosts() -> None:
     for number in range(30):
         queue.put("http://a.org/0", "a.org", 10.0 + number, 0)
     rng = random.Random(7)
-    drawn = Counter(queue.sample(rng, without("c.org")) for _ in range(6000))
+    drawn = Counter(queue.sample(rng, lambda host: host != "c.org") for _ in range(6000))
     assert set(drawn) == {f"http://a.org/{n}" for n in range(2)} | {f"http://b.org/{n}" for n in range(4)}
     # A binomial of 6,000 at 1/6 has a standard deviation of 29: five of them.
     assert all(abs(count - 1000) < 145 for count in drawn.values())
@@ -235,7 +193,7 @@ def test_sample_ends_when_most_of_a_heap_is_stale() -> None:
     queue = filled({"a.org": 1})
     for priority in (3.0, 2.0):
         queue.put("http://a.org/0", "a.org", priority, 0)
-    assert queue.sample(Last(), anyone) == "http://a.org/0"
+    assert queue.sample(Last(), lambda host: True) == "http://a.org/0"
 
 
 @each_case("rising", [0, 1])
@@ -291,3 +249,41 @@ def test_an_owner_has_no_more_hosts_than_allowed_and_others_lose_nothing(
             kept.discard(url)
         assert set(queue) == kept
     assert sorted(queue.best(1000, lambda host: True)) == sorted(kept)
+
+
+# Few signs, so that prefixes begin with each other and URLs with them.
+texts = st.text("ab/", max_size=5).map("http://a.org/{}".format)
+names = st.sampled_from("stuvwxyz")
+prefixes = texts.map(lambda text: (text, ""))
+expressions = st.sampled_from(["a+b", "/$", "(?i)B", "b/b"]).map(lambda text: ("", text))
+changes = st.lists(st.tuples(names, prefixes | expressions | st.none()), max_size=20)
+
+
+@given(changes, st.lists(texts, min_size=1, max_size=10))
+def test_exclusions_hold_for_the_urls_that_each_says_by_itself(
+    told: list[tuple[str, tuple[str, str] | None]], urls: list[str]
+) -> None:
+    excluded, known = Exclusions(), dict[str, tuple[str, str]]()
+    for name, what in told:
+        if what is None:
+            assert excluded.discard(name) == (known.pop(name, None) is not None)
+        else:
+            excluded.put(name, *what)
+            known[name] = what
+        assert len(excluded) == len(known)
+        for url in urls:
+            holding = {
+                each
+                for each, (prefix, expression) in known.items()
+                if (url.startswith(prefix) if prefix else re.search(expression, url))
+            }
+            assert excluded.has(url) == bool(holding)
+            assert excluded.of(url) in (holding or {""})
+
+
+@each_case("expression", ["(", "a{1001}", r"(?=a)", "(" * 2000, "[" * 10])
+def test_what_is_no_expression_of_re2_is_an_error_and_excludes_nothing(expression: str) -> None:
+    excluded = Exclusions()
+    with pytest.raises(ValueError, match=r"."):
+        excluded.put("x", "", expression)
+    assert not excluded

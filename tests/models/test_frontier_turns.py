@@ -1,18 +1,102 @@
-"""Proportionally fair turns: nobody starves, the frequent gives way, a page may count for several."""
+"""Whose turn it is, and how many pages are in flight: nobody starves, and nobody catches up."""
 
+import math
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from itertools import product
 from math import log
 from random import Random
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from scentline.models.frontier.turns import PRIOR_HITS, ProportionalTurns, Prospects
+from scentline.models.frontier.turns import PRIOR_HITS, FairShare, ProportionalTurns, Prospects
+from scentline.models.frontier.window import BACKLOG, Pace, window
 from tests.cases import each_case
+
+shares = st.floats(0.01, 100)
+
+
+@each_case("share", [0.0, -1.0, math.inf, math.nan])
+def test_a_share_that_is_not_positive_and_finite_is_refused(share: float) -> None:
+    for name, turns in (("new", FairShare({})), ("new", turns_of({})), ("old", turns_of({"old": 1.0}))):
+        with pytest.raises(ValueError, match=f"share of {name} is {share}, expected a positive number"):
+            turns.set_share(name, share)
+
+
+# by share
+
+
+def run(fair: FairShare, eligible: Collection[str], charges: int) -> Counter[str]:
+    got: Counter[str] = Counter()
+    for _ in range(charges):
+        name = fair.next(eligible)
+        assert name is not None
+        fair.charge(name)
+        got[name] += 1
+    return got
+
+
+@example([100.0] + [1.0] * 100, 300, 0, False)
+@given(st.lists(shares, min_size=2, max_size=12), st.integers(1, 200), st.integers(0, 200), st.booleans())
+def test_at_every_moment_each_is_within_one_fetch_of_its_share_and_nearly_so_when_others_come_and_go(
+    weights: list[float], charges: int, before: int, known: bool
+) -> None:
+    names = {f"p{number}": weight for number, weight in enumerate(weights)}
+    others = dict(list(names.items())[:-1])
+    fair = FairShare(names if known else others)  # the last is late, or has no candidates at first
+    run(fair, others, before)
+    if not known:
+        fair.set_share(*list(names.items())[-1])
+    for eligible, gone in ((names, None), (dict(list(names.items())[1:]), "p0")):
+        got = Counter[str]()
+        if gone:
+            fair.remove(gone)
+            fair.remove(gone)
+            assert fair.next({gone}) is None
+        for done in range(1, charges + 1):
+            got += run(fair, names, 1)
+            for name, weight in eligible.items():
+                within = 3 if gone else 2 if before else 1
+                assert abs(got[name] - done * weight / sum(eligible.values())) < within + 1e-6
+
+
+@given(st.lists(st.frozensets(st.sampled_from("abcde"), min_size=1), min_size=1, max_size=60))
+def test_whoever_stays_eligible_is_served_whatever_the_others_do(others: list[frozenset[str]]) -> None:
+    fair = FairShare(dict.fromkeys("abcdez", 1.0))
+    waited = 0
+    for eligible in others:
+        name = fair.next(eligible | {"z"})
+        assert name is not None
+        assert name in eligible | {"z"}
+        fair.charge(name)
+        waited = 0 if name == "z" else waited + 1
+        assert waited <= 12
+
+
+def test_what_a_removed_name_was_owed_goes_to_those_that_stay() -> None:
+    fair = FairShare({"a": 1.0, "b": 1.0, "c": 1.0})
+    assert run(fair, "abc", 1) == {"a": 1}
+    fair.remove("b")
+    fair.remove("c")
+    fair.set_share("d", 1.0)
+    assert fair.next("ad") == "a"
+
+
+def test_a_charge_out_of_turn_is_paid_back() -> None:
+    fair = FairShare({"a": 1.0, "b": 1.0})
+    for _ in range(10):
+        fair.charge("a")
+    assert run(fair, "ab", 10) == {"b": 10}
+
+
+def test_a_charge_of_an_unknown_name_is_refused() -> None:
+    with pytest.raises(KeyError, match="charge of x, expected one of a, b"):
+        FairShare({"a": 1.0, "b": 1.0}).charge("x")
+
+
+# by worth
 
 
 @dataclass
@@ -168,8 +252,29 @@ def test_without_candidates_nobody_has_the_turn_and_one_alone_has_every_one() ->
     assert turns.next({"music"}, Heads({})) is None
 
 
-@each_case(("share", "kind"), list(product((0.0, -1.0, float("inf"), float("nan")), ("new", "old"))))
-def test_a_share_that_is_not_positive_is_refused(share: float, kind: str) -> None:
-    turns = turns_of({"old": 1.0})
-    with pytest.raises(ValueError, match=f"share of {kind} is {share}"):
-        turns.set_share(kind, share)
+# pages in flight
+
+
+@given(st.integers(0, 10**9), st.integers(0, 10**6), st.floats(0, 1), st.integers(1, 1000))
+def test_it_never_shrinks_nor_leaves_its_bounds(judged: int, more: int, share: float, at_most: int) -> None:
+    pages = window(judged, share, at_most)
+    assert 1 <= pages <= window(judged + more, share, at_most) <= at_most
+
+
+@given(st.integers(1, 300), st.lists(st.tuples(st.floats(0, 5), st.floats(-1, 60)), max_size=300))
+def test_a_pace_stays_within_its_bounds_whatever_the_clocks_say(
+    most: int, verdicts: list[tuple[float, float]]
+) -> None:
+    pace, now = Pace(most), 0.0
+    for passed, lag in verdicts:
+        now += passed
+        pace.judged(now, lag)
+        assert min(BACKLOG, most) <= pace.window <= most
+
+
+@each_case(("rate", "lag", "grows"), [(40, 0.1, True), (100, 0.1, True), (100, 0.5, False), (4, 2.0, True)])
+def test_a_pace_grows_while_few_pages_wait_for_their_verdicts(rate: int, lag: float, grows: bool) -> None:
+    pace = Pace(64)
+    for number in range(400):
+        pace.judged(number / rate, lag)
+    assert pace.window == (64 if grows else BACKLOG)
