@@ -1,21 +1,34 @@
-"""The browse agent: each access becomes one sighting, however late or often its line comes."""
+"""The browse agent: each access becomes one sighting, however late or often its line comes.
 
-from collections.abc import Iterator
-from pathlib import Path
+Sessions go on after a start, and what the lines of a log tell of a page's changes is a function of the lines.
+"""
 
-import msgspec
+from collections.abc import Iterator, Sequence
+from random import Random
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from scentline.agents.browse.agent import USER_PREFIX, BrowseAgent, UserRow
+from scentline.agents.frontier.rows import DepthRow
+from scentline.agents.observe.observer import Observer
+from scentline.agents.operate.audit.report import RecountedDepths
+from scentline.agents.operate.inspect.record import users
 from scentline.models.crowd.trace import Visit
-from scentline.models.url import identifier
-from scentline.streams.facts import Access, Beside, Together, Visited
+from scentline.models.revisit.sizes import SLACK
+from scentline.models.url import host, identifier
+from scentline.streams.facts import Access, Beside, Browsed, Judged, Together, Visited
 from scentline.streams.inbox import Shard
-from scentline.streams.settings import Settings
+from scentline.streams.settings import ObserveSettings, Settings
 from scentline.streams.topics import ACCESSES, SIGHTINGS, partition_of
+from tests.agents.log_lines import squid
+from tests.agents.scenarios import YES, Frontiers, Scenario
 from tests.agents.shards import Disk, a_runtime, disk, emitted, take_in, write
+
+Users = Shard[UserRow]
 
 
 @pytest.fixture(scope="module")
@@ -24,67 +37,77 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Disk]:
         yield opened
 
 
-@pytest.fixture(scope="module")
-def agent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrowseAgent]:
-    data = tmp_path_factory.mktemp("data")
-    settings = Settings.model_validate({"data": data, "browse": {"window": 3}, "streams": {"partitions": 3}})
-    with a_runtime(settings) as runtime:
+def an_agent(tmp_path_factory: pytest.TempPathFactory, **given: Any) -> Iterator[BrowseAgent]:
+    settings = {"data": tmp_path_factory.mktemp("data"), "streams": {"partitions": 3}} | given
+    with a_runtime(Settings.model_validate(settings)) as runtime:
         yield BrowseAgent(runtime)
 
 
+@pytest.fixture(scope="module")
+def agent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrowseAgent]:
+    yield from an_agent(tmp_path_factory, browse={"window": 3})
+
+
+@pytest.fixture(scope="module")
+def following(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrowseAgent]:
+    """Give an agent that follows sessions."""
+    yield from an_agent(tmp_path_factory, frontier={"depth": "auto"})
+
+
+@pytest.fixture(scope="module")
+def revisiting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrowseAgent]:
+    """Give an agent whose window forgets what it had: lines that come again are then told again."""
+    yield from an_agent(tmp_path_factory, browse={"window": 2}, frontier={"revisit": 0.5})
+
+
+def empty(rows: Disk) -> Users:
+    rows.clear()
+    return rows.shard(UserRow, ACCESSES)
+
+
 @pytest.fixture
-def shard(rows: Disk) -> Shard[UserRow]:
+def shard(rows: Disk) -> Users:
     return empty(rows)
 
 
-def empty(rows: Disk) -> Shard[UserRow]:
-    shard: Shard[UserRow] = rows.shard(UserRow, ACCESSES)
-    for key, _ in shard.store.scan(b""):
-        shard.delete(key)
-    write(shard)
-    return shard
+def access(time: float, page: int = 0, user: str = "u", referrer: str | None = None) -> Access:
+    return Access(user, f"http://h{page}.org/{page}", time, referrer)
 
 
-def access(time: float, page: int = 0, user: str = "u") -> Access:
-    return Access(user, f"http://h{page}.org/{page}", time)
+def told(shard: Users, agent: BrowseAgent, kind: type, *accesses: Access) -> list[tuple[int, Any]]:
+    """Return what an agent tells of accesses, each with its partition."""
+    found = emitted(take_in(shard, agent, *accesses), SIGHTINGS)
+    return [(partition, fact) for partition, fact in found if isinstance(fact, kind)]
 
 
-def row(shard: Shard[UserRow], user: str = "u") -> UserRow:
-    found = shard.get(USER_PREFIX + user.encode())
-    assert found is not None
-    return found
+# accesses
 
 
-def test_an_access_is_told_to_the_partition_of_its_host(shard: Shard[UserRow], agent: BrowseAgent) -> None:
-    messages = take_in(shard, agent, *(access(float(page), page) for page in range(6)))
-    told = [entry for entry in emitted(messages, SIGHTINGS) if isinstance(entry[1], Visited)]
-    expected = [Visited(f"http://h{page}.org/{page}", "u", float(page)) for page in range(6)]
-    assert sorted((fact for _, fact in told), key=lambda fact: fact.time) == expected
-    assert all(partition == partition_of(f"h{fact.time:.0f}.org", 3) for partition, fact in told)
+def test_an_access_is_told_to_the_partition_of_its_host(shard: Users, agent: BrowseAgent) -> None:
+    found = told(shard, agent, Visited, *(access(float(page), page) for page in range(6)))
+    assert sorted(found, key=lambda each: each[1].time) == [
+        (partition_of(f"h{page}.org", 3), Visited(f"http://h{page}.org/{page}", "u", float(page)))
+        for page in range(6)
+    ]
 
 
-@pytest.mark.parametrize(("revisit", "size"), [(0.0, 0), (0.5, 5000)])
 def test_the_size_of_an_answer_is_told_where_pages_are_visited_again(
-    rows: Disk, tmp_path: Path, revisit: float, size: int
+    rows: Disk, agent: BrowseAgent, revisiting: BrowseAgent
 ) -> None:
-    settings = Settings.model_validate({"data": tmp_path, "frontier": {"revisit": revisit}})
-    line = msgspec.structs.replace(access(1.0), size=5000)
-    with a_runtime(settings) as runtime:
-        messages = take_in(empty(rows), BrowseAgent(runtime), line, line)
-    (told,) = [fact for _, fact in emitted(messages, SIGHTINGS)]
-    assert told == Visited(line.url, "u", 1.0, None, size)
+    line = replace(access(1.0), size=5000)
+    for teller, size in ((agent, 0), (revisiting, 5000)):
+        ((_, fact),) = told(empty(rows), teller, Visited, line, line)
+        assert fact == Visited(line.url, "u", 1.0, None, size)
 
 
-def test_a_late_line_takes_its_place_in_the_users_window(shard: Shard[UserRow], agent: BrowseAgent) -> None:
-    messages = take_in(shard, agent, access(3.0), access(1.0), access(2.0))
-    assert len(emitted(messages, SIGHTINGS)) == 3
-    assert [visit.time for visit in row(shard).window] == [1.0, 2.0, 3.0]
-
-
-def test_the_window_is_bounded_and_all_accesses_are_counted(shard: Shard[UserRow], agent: BrowseAgent) -> None:
-    take_in(shard, agent, *(access(float(time)) for time in range(10)))
-    assert row(shard).accesses == 10
-    assert row(shard).window == [Visit(float(time), "http://h0.org/0") for time in (7, 8, 9)]
+def test_a_late_line_takes_its_place_in_the_users_window_which_is_bounded(
+    shard: Users, agent: BrowseAgent
+) -> None:
+    times = [3.0, 1.0, 2.0, *map(float, range(4, 10)), 8.5]
+    assert len(told(shard, agent, Visited, *map(access, times))) == 10
+    row = shard.get(USER_PREFIX + b"u")
+    assert row is not None and row.accesses == 10
+    assert row.window == [Visit(time, "http://h0.org/0") for time in (8.0, 8.5, 9.0)]
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 1)), max_size=12))
@@ -93,29 +116,141 @@ def test_the_lines_of_a_short_time_count_once_in_any_order_and_across_restarts(
 ) -> None:
     # Three instants and one page for each user: the window holds all that is distinct.
     empty(rows)
-    told: list[tuple[float, str]] = []
+    found: list[tuple[float, str]] = []
     for time, user in lines:
-        shard: Shard[UserRow] = rows.shard(UserRow, ACCESSES)
-        messages = take_in(shard, agent, access(float(time), user=f"u{user}"))
-        told += [(fact.time, fact.user) for _, fact in emitted(messages, SIGHTINGS)]
+        shard: Users = rows.shard(UserRow, ACCESSES)
+        facts = told(shard, agent, Visited, access(float(time), user=f"u{user}"))
+        found += [(fact.time, fact.user) for _, fact in facts]
         write(shard)
-    assert sorted(told) == sorted({(float(time), f"u{user}") for time, user in lines})
+    assert sorted(found) == sorted({(float(time), f"u{user}") for time, user in lines})
 
 
-def test_pages_of_one_user_are_told_what_lies_beside_them(shard: Shard[UserRow], agent: BrowseAgent) -> None:
-    told = emitted(take_in(shard, agent, access(1.0, 1), access(2.0, 2)), SIGHTINGS)
-    together = {fact.url: (partition, fact.pages) for partition, fact in told if isinstance(fact, Together)}
-    one, two = ("http://h1.org/1", partition_of("h1.org", 3)), ("http://h2.org/2", partition_of("h2.org", 3))
-    assert together == {
-        one[0]: (one[1], (Beside(identifier(two[0]), two[1], 1, 6),)),
-        two[0]: (two[1], (Beside(identifier(one[0]), one[1], 1, 6),)),
-    }
+def test_pages_of_one_user_and_a_referrer_are_told_what_lies_beside_them(
+    shard: Users, agent: BrowseAgent
+) -> None:
+    one, two = ((f"http://h{n}.org/{n}", partition_of(f"h{n}.org", 3)) for n in (1, 2))
+    for times, accesses in (
+        (1, [access(1.0, 1), access(2.0, 2)]),
+        (0, [access(1.0, 1, "other", referrer=two[0])]),  # wherever the user was
+    ):
+        found = told(shard, agent, Together, *accesses)
+        assert {fact.url: (partition, fact.pages) for partition, fact in found} == {
+            here[0]: (here[1], (Beside(identifier(there[0]), there[1], times, 6),))
+            for here, there in ((one, two), (two, one))
+        }
 
 
-def test_a_referrer_is_a_covisit_wherever_the_user_was(shard: Shard[UserRow], agent: BrowseAgent) -> None:
-    came = msgspec.structs.replace(access(1.0, 1), referrer="http://h2.org/2")
-    told = [fact for _, fact in emitted(take_in(shard, agent, came), SIGHTINGS) if isinstance(fact, Together)]
-    assert {fact.url: [(beside.times, beside.sixths) for beside in fact.pages] for fact in told} == {
-        "http://h1.org/1": [(0, 6)],
-        "http://h2.org/2": [(0, 6)],
-    }
+# sessions
+
+SITE = "http://a.org"
+
+
+def opened(agent: BrowseAgent, rows: Disk) -> Users:
+    """Return a partition that the agent took up, as the disk has it."""
+    shard: Users = rows.shard(UserRow, ACCESSES)
+    agent.closed(shard)
+    agent.opened(shard)
+    return shard
+
+
+def view(time: float, page: str, referrer: str | None = None, user: str = "u") -> Access:
+    return Access(user, SITE + page, time, None if referrer is None else SITE + referrer)
+
+
+def test_each_view_tells_its_level_to_the_partition_of_its_host(shard: Users, following: BrowseAgent) -> None:
+    pages = [f"{SITE}/", f"{SITE}/b", "http://b.org/", f"{SITE}/c"]
+    views = [Access("u", page, 60.0 * place) for place, page in enumerate(pages)]
+    found = told(shard, following, Browsed, *views, *views)  # a line that comes again is no view
+    expected = [
+        (partition_of(host(page), 3), Browsed(identifier(page), level, begun, [(level, 1)]))
+        for page, level, begun in zip(pages, (0, 1, 0, 2), (True, False, True, False), strict=True)
+    ]
+    assert sorted(found, key=str) == sorted(expected, key=str)
+
+
+def test_what_is_no_browsing_is_no_view(shard: Users, following: BrowseAgent) -> None:
+    assert told(shard, following, Browsed, view(1.0, "/wp-login.php")) == []
+    [(_, fact)] = told(shard, following, Browsed, view(2.0, "/a", "/wp-login.php"))
+    assert (fact.level, fact.begun) == (0, True)
+
+
+def test_sessions_go_on_after_a_start_and_a_log_with_referrers_is_known_for_one(
+    rows: Disk, following: BrowseAgent
+) -> None:
+    empty(rows)
+    shard = opened(following, rows)
+    take_in(shard, following, view(1.0, "/", user="other"), view(2.0, "/a", "/"))
+    write(shard)
+    found = told(opened(following, rows), following, Browsed, view(60.0, "/b", "/a"), view(90.0, "/c"))
+    assert [(fact.level, fact.begun) for _, fact in found] == [(2, False), (0, True)]
+    [(_, fact)] = told(opened(following, rows), following, Browsed, view(120.0, "/x", user="other"))
+    assert fact.begun, "without a referrer, in a log that has some, another session begins"
+
+
+def test_a_recount_of_the_accesses_has_the_same_rows_and_sites(shard: Users, following: BrowseAgent) -> None:
+    accesses = [
+        view(60.0 * n, f"/{n % 5}", f"/{n % 3}" if n % 4 else None, user=f"u{n % 3}") for n in range(60)
+    ]
+    facts = told(shard, following, Browsed, *accesses)
+    depths, site = RecountedDepths(1), DepthRow()
+    known, _ = users(accesses, 64, depths.view)
+    assert known == {f"u{number}": shard.get(USER_PREFIX + f"u{number}".encode()) for number in range(3)}
+    for _, fact in facts:
+        site.sessions += fact.begun
+        for level, change in fact.views:
+            site.view(level, change)
+    assert depths.sites == {"a.org": site}
+    assert sum(site.views) >= 60
+
+
+# sizes in a log
+
+URL = "http://a.org/"
+VISITED = 1_700_000_010.0
+#: The user, the second in which it asked, the size of the answer. Of a user one line a second counts.
+LINES = st.lists(
+    st.tuples(st.sampled_from("abc"), st.integers(0, 20), st.sampled_from([5000, 5010, 6000])),
+    max_size=10,
+    unique_by=lambda line: line[:2],
+)
+
+
+def crashing(frontier: Frontiers, facts: Sequence[object], random: Random) -> Scenario:
+    """Have a frontier absorb facts, one a message, whose open groups are lost now and then."""
+    front, crashes = frontier(frontier={"revisit": 0.5}), 0
+    begun = front.shards[0].mark.offset
+    while (done := front.shards[0].mark.offset - begun) < len(facts):
+        front.absorb(facts[done])
+        match random.randrange(4):
+            case 0:
+                front.commit()
+            case 1 if crashes < 4:  # starting takes long
+                front, crashes = front.restart(), crashes + 1
+    return front
+
+
+@given(LINES, st.data(), st.randoms(use_true_random=False))
+def test_what_a_log_tells_of_changes_depends_on_its_lines_alone(
+    frontier: Frontiers,
+    rows: Disk,
+    revisiting: BrowseAgent,
+    lines: list[tuple[str, int, int]],
+    data: st.DataObject,
+    random: Random,
+) -> None:
+    observer = Observer(ObserveSettings(robots=False), b"key")
+    accesses = [
+        observer.observe(squid(URL, VISITED - 10 + second, user=user, size=size))
+        for user, second, size in data.draw(st.permutations([*lines, *lines]))
+    ]
+    facts = [fact for _, fact in told(empty(rows), revisiting, Visited, *accesses)]  # type: ignore[arg-type]
+    front = crashing(frontier, [Judged(URL, YES, VISITED), *facts, *facts], random)
+    # The twin looks at all lines at once; of those of one second it takes the largest answer.
+    answers = sorted((VISITED - 10 + second, size) for _, second, size in lines)
+    before, after = ([one for one in answers if (one[0] <= VISITED) == past] for past in (True, False))
+    at = before[-1] if before else after[0] if after else (0.0, 0)
+    last = after[-1] if after else (0.0, 0)
+    sizes = front.page(URL).sizes
+    assert (((0.0, 0), (0.0, 0)) if sizes is None else (sizes.at, sizes.last)) == (at, last)
+    assert front.visit(URL).signs == ({"log": 1} if after and abs(at[1] - last[1]) > SLACK else {})
+    assert all(user not in repr(sizes) for user in front.page(URL).visitors)

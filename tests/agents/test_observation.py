@@ -1,33 +1,35 @@
+"""Lines become accesses; what is none is counted, and what can't be read leaves its place, not its content."""
+
 import hashlib
 import hmac
 import logging
+from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from pydantic import SecretStr
 
+from scentline.agents.observe.agent import ObserveAgent
 from scentline.agents.observe.observer import Filtered, Malformed, Observer
 from scentline.agents.observe.pseudonym import Pseudonyms, user_key
 from scentline.models.accesslog.recognise import LogFormatError
 from scentline.streams.facts import Access
-from scentline.streams.settings import ObserveSettings
+from scentline.streams.outbox import Message, Outbox
+from scentline.streams.records import DeadLetter, Decoder
+from scentline.streams.settings import ObserveSettings, Settings
+from scentline.streams.topics import ACCESSES, DEAD_LETTERS, partition_of
+from tests.agents.log_lines import combined, squid
+from tests.agents.shards import a_runtime, emitted
 from tests.cases import each_case
 
 KEY = b"key"
-SQUID = b"1431857103.586 921 192.0.2.7 TCP_MISS/200 507 GET %s - HIER_DIRECT/192.0.2.1 text/html\n"
+UNKNOWN = "of no known format (squid, combined, common, w3c, json)"
 
 
-def combined(
-    url: str = "/a", method: str = "GET", status: int = 200, referrer: str = "-", user: str = "-"
-) -> bytes:
-    head = f"192.0.2.7 - {user} [17/May/2015:10:05:03 +0000]"
-    return f'{head} "{method} {url} HTTP/1.1" {status} 5 "{referrer}" "agent"\n'.encode()
-
-
-def observer(
-    base_url: str | None = "https://example.org", keep_query: bool = True, key: bytes = KEY
-) -> Observer:
-    return Observer(ObserveSettings(base_url=base_url, keep_query=keep_query), key)
+def observer(**given: Any) -> Observer:
+    return Observer(ObserveSettings.model_validate({"base_url": "https://example.org"} | given), KEY)
 
 
 def access(line: bytes, reader: Observer | None = None) -> Access:
@@ -40,39 +42,40 @@ def pseudonym(identity: str) -> str:
     return hmac.new(KEY, identity.encode(), hashlib.sha256).hexdigest()[:16]
 
 
+# what a line becomes
+
+
 def test_a_page_view_becomes_an_access() -> None:
     line = combined("/a/../b?q=1#top", referrer="HTTP://Example.ORG/from")
     expected = (pseudonym("192.0.2.7"), "https://example.org/b?q=1", 1431857103.0, "http://example.org/from")
     assert access(line) == Access(*expected, 200, None, 5)
     # The authenticated user is the identity before the address.
     assert access(combined(user="alice")).user == pseudonym("alice")
-
-
-def test_the_query_is_dropped_by_setting_from_url_and_referrer() -> None:
-    reader = observer(keep_query=False)
-    found = access(combined("/a?token=1", referrer="http://example.org/s?q=illness"), reader)
-    assert (found.url, found.referrer) == ("https://example.org/a", "http://example.org/s")
-
-
-def test_the_size_of_a_whole_page_is_told_and_of_nothing_else() -> None:
-    page = SQUID % b"http://example.org/b"
-    found = access(page, observer(base_url=None))
-    assert (found.url, found.content_type, found.size) == ("http://example.org/b", "text/html", 507)
-    assert access(page.replace(b" 507 ", b" 99999999999 ")).size == 2**31
-    for changed in (b"TCP_MISS_ABORTED/200", b"TCP_HIT_TIMEDOUT/200", b"TCP_INM_HIT/304", b"TCP_MISS/206"):
-        assert access(page.replace(b"TCP_MISS/200", changed)).size == 0
-    assert access(combined("/b?q=1")).size == 5
-    assert access(combined("/b?q=1"), observer(keep_query=False)).size == 0
-    assert access(combined("/b?q=1&sid=12345678")).size == 0
-
-
-@each_case("path", ["//evil.example/b", "/\\evil.example/b", "/http://evil.example/b", "/@evil.example"])
-def test_a_path_never_leaves_its_site(path: str) -> None:
-    assert access(combined(path)).url.startswith("https://example.org/")
     below = observer(base_url="https://example.org:8443/shop/index.html?a")
     assert access(combined("/a"), below).url == "https://example.org:8443/a"
     with pytest.raises(ValueError, match=r"observe\.base_url is 'example\.org'"):
         observer(base_url="example.org")
+
+
+def test_queries_and_secrets_leave_url_and_referrer() -> None:
+    line = combined("/a?token=1", referrer="http://example.org/s?q=illness")
+    found = access(line, observer(keep_query=False))
+    assert (found.url, found.referrer) == ("https://example.org/a", "http://example.org/s")
+    url = "/a;jsessionid=1F?page=2&token=x&who=me%40example.org&ref_code=7"
+    found = access(combined(url, referrer=f"http://example.org{url}"), observer(secrets=("ref-code",)))
+    assert (found.url, found.referrer) == ("https://example.org/a?page=2", "http://example.org/a?page=2")
+
+
+def test_the_size_of_a_whole_page_is_told_and_of_nothing_else() -> None:
+    page, anywhere = "http://example.org/b", observer(base_url=None)
+    found = access(squid(page), anywhere)
+    assert (found.url, found.content_type, found.size) == (page, "text/html", 507)
+    assert access(squid(page, size=99999999999), anywhere).size == 2**31
+    for result in ("TCP_MISS_ABORTED/200", "TCP_HIT_TIMEDOUT/200", "TCP_INM_HIT/304", "TCP_MISS/206"):
+        assert access(squid(page, result=result), anywhere).size == 0
+    assert access(combined("/b?q=1")).size == 5
+    assert access(combined("/b?q=1"), observer(keep_query=False)).size == 0
+    assert access(combined("/b?q=1&sid=12345678")).size == 0
 
 
 @each_case(
@@ -82,9 +85,7 @@ def test_a_path_never_leaves_its_site(path: str) -> None:
         (b'192.0.2.7 - - [17/May/2015:10:05:03 +0000] "-" 408 - "-" "-"', "method"),
         (combined(status=404), "status"),
         (combined("/a.png"), "media"),
-        (combined("http://user:password@example.org/"), "url"),
-        (combined("ftp://example.org/"), "url"),
-        (combined("*"), "url"),
+        *((combined(url), "url") for url in ("http://user:password@example.org/", "ftp://example.org/", "*")),
         (combined("http://example.org/" + "a" * 2000), "url"),
     ],
 )
@@ -97,133 +98,56 @@ def test_what_is_no_page_view_is_filtered_and_counted(line: bytes, reason: str) 
 def test_a_path_without_a_site_is_filtered_and_said_once(caplog: pytest.LogCaptureFixture) -> None:
     reader = observer(base_url=None)
     with caplog.at_level(logging.WARNING):
-        for _ in range(3):
-            assert reader.observe(combined("/private")) == Filtered("site")
+        assert [reader.observe(combined("/private")) for _ in range(3)] == [Filtered("site")] * 3
     assert reader.filtered == {"site": 3}
     assert len(caplog.records) == 1
     assert "observe.base_url" in caplog.text and "private" not in caplog.text
 
 
-def test_malformed_lines_are_counted_and_not_quoted() -> None:
+ACTS = ("/logout", "/unsubscribe?u=7", "/reset/x9Kq27Lmw0", "/a?action=logout", "/unsubscribe/me@example.org")
+
+
+@each_case("url", [*ACTS, "/u/me@example.org"])
+def test_a_link_that_acts_or_works_once_becomes_no_candidate(url: str) -> None:
     reader = observer()
-    for line in (b"alice was here", b"", b"\n", b"a" * 9000, b"\xff\xfe", combined()[:-2]):
-        found = reader.observe(line)
-        assert isinstance(found, Malformed) and "alice" not in found.reason
-    assert (reader.accepted, reader.filtered, reader.malformed, reader.lines) == (0, {}, 6, 6)
+    assert reader.observe(combined(url)) == Filtered("secret")
+    for referrer in (f"http://example.org{url}", "-", "", "android-app://x", "nonsense", "http://me@a.org/"):
+        assert access(combined(referrer=referrer), reader).referrer is None
+
+
+def test_robots_are_left_out_and_counted_by_reason() -> None:
+    reader = observer(robot_rate=5)
+    lines = [combined(user="alice"), combined(user="alice", agent="Googlebot/2.1")]
+    lines += [combined("/robots.txt", user="bob"), combined(user="bob")]
+    lines += [*(combined(f"/{number}", user="carol") for number in range(7)), combined(user="alice")]
+    found = [reader.observe(line) for line in lines]
+    assert reader.filtered == {"robot by agent": 1, "robot by robots.txt": 2, "robot by rate": 2}
+    assert isinstance(found[-1], Access), "the robot's agent says nothing of the next line"
+    kept = observer(robots=False)
+    assert [type(kept.observe(line)) for line in lines] == [Access] * len(lines)
+
+
+# formats
 
 
 def test_a_format_is_recognised_or_set_and_an_unknown_one_is_an_error() -> None:
     reader = observer()
     handshake = combined().replace(b"GET /a HTTP/1.1", rb"\x16\x03")
-    assert reader.observe(handshake) == Malformed("of no known format (squid, combined, common, w3c, json)")
+    assert reader.observe(handshake) == Malformed(UNKNOWN)
     reader.recognise([combined()])
     assert reader.observe(handshake) == Malformed("request is not a method and a URL")
-    given = Observer(ObserveSettings(format="squid"), KEY)
+    given = observer(format="squid")
     given.recognise([combined()])
-    assert isinstance(given.observe(SQUID % b"http://example.org/"), Access)
+    assert isinstance(given.observe(squid("http://example.org/")), Access)
     assert isinstance(given.observe(combined()), Malformed)
     with pytest.raises(LogFormatError, match="squid, combined, common, w3c, json"):
         observer().recognise([b"hello"])
     observer().recognise([])
 
 
-@each_case("length", [0, 1, 63, 64, 65, 200])
-def test_a_pseudonym_is_that_of_hmac_whatever_the_length_of_the_key(length: int) -> None:
-    key = bytes(range(length))
-    for identity in ("", "192.0.2.7", "x" * 1000):
-        assert Pseudonyms(key).of(identity) == hmac.digest(key, identity.encode(), "sha256").hex()[:16]
-
-
-@each_case(
-    ("address", "client"),
-    [("192.0.2.7", "192.0.2.7"), ("192.0.2.7:80", "192.0.2.7"), ("2001:db8::7", "2001:db8::/64"), ("-", None)],
-)
-def test_an_address_has_a_pseudonym_and_its_client_another(address: str, client: str | None) -> None:
-    told = pseudonym(address), client and pseudonym(client)
-    assert Pseudonyms(KEY).of_client(address) == told
-
-
-def test_the_users_key_is_given_or_random_and_kept_with_a_warning(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    given = ObserveSettings(user_key=SecretStr("secret"))
-    assert user_key(given, tmp_path / "key") == b"secret"
-    assert not caplog.records and not (tmp_path / "key").exists()
-    for number, configured in enumerate((None, SecretStr(""))):
-        settings, places = (
-            ObserveSettings(user_key=configured),
-            [tmp_path / f"{number}{name}" for name in "aba"],
-        )
-        with caplog.at_level(logging.WARNING):
-            first, second, again = (user_key(settings, place) for place in places)
-        assert len(first) == 32 and first != second
-        assert again == first, "a crawl that goes on must call its users by the same names"
-        assert places[0].stat().st_mode & 0o777 == 0o600
-        assert "observe.user_key" in caplog.text and first.hex() not in caplog.text
-
-
-def seen_by(user: str, agent: str = "Mozilla/5.0 (X11; Linux x86_64)", url: str = "/a") -> bytes:
-    head = f"192.0.2.7 - {user} [17/May/2015:10:05:03 +0000]"
-    return f'{head} "GET {url} HTTP/1.1" 200 5 "-" "{agent}"\n'.encode()
-
-
-def test_robots_are_left_out_and_counted_by_reason() -> None:
-    reader = Observer(ObserveSettings(base_url="https://example.org", robot_rate=5), KEY)
-    lines = [
-        seen_by("alice"),
-        seen_by("alice", "Googlebot/2.1"),
-        seen_by("bob", url="/robots.txt"),
-        seen_by("bob"),
-    ]
-    lines += [*(seen_by("carol", url=f"/{number}") for number in range(7)), seen_by("alice")]
-    found = [reader.observe(line) for line in lines]
-    assert reader.filtered == {"robot by agent": 1, "robot by robots.txt": 2, "robot by rate": 2}
-    assert isinstance(found[-1], Access), "the robot's agent says nothing of the next line"
-    kept = Observer(ObserveSettings(base_url="https://example.org", robots=False), KEY)
-    assert [type(kept.observe(line)) for line in lines] == [Access] * len(lines)
-
-
-def test_logs_are_observed_apart_and_counted_together() -> None:
-    reader = observer()
-    first, second = reader.another(), reader.another()
-    first.observe(seen_by("bob", url="/robots.txt"))
-    assert first.observe(seen_by("bob")) == Filtered("robot by robots.txt")
-    assert isinstance(second.observe(seen_by("bob")), Access)
-    for each in (reader, second):
-        assert (each.accepted, each.filtered) == (1, {"robot by robots.txt": 2})
-
-
-def test_secrets_leave_url_and_referrer() -> None:
-    url = "/a;jsessionid=1F?page=2&token=x&who=me%40example.org&ref_code=7"
-    settings = ObserveSettings(base_url="https://example.org", secrets=("ref-code",))
-    found = access(combined(url, referrer=f"http://example.org{url}"), Observer(settings, KEY))
-    assert (found.url, found.referrer) == ("https://example.org/a?page=2", "http://example.org/a?page=2")
-
-
-@each_case(
-    "url",
-    [
-        "/logout", "/unsubscribe?u=7", "/reset/x9Kq27Lmw0", "/a?action=logout", "/unsubscribe/me@example.org",
-        "/u/me@example.org",
-    ],
-)  # fmt: skip
-def test_a_link_that_acts_or_works_once_becomes_no_candidate(url: str) -> None:
-    reader = observer()
-    assert reader.observe(combined(url)) == Filtered("secret")
-    for referrer in (
-        f"http://example.org{url}",
-        "-",
-        "",
-        "android-app://x",
-        "nonsense",
-        "http://me@example.org/",
-    ):
-        assert access(combined(referrer=referrer), reader).referrer is None
-
-
 @each_case("form", ["auto", "w3c"])
 def test_head_lines_are_filtered_and_their_fields_hold_from_then_on(form: str) -> None:
-    reader = Observer(ObserveSettings(format=form), KEY)
+    reader = observer(format=form, base_url=None)
     line = b"2015-05-17 10:05:03 192.0.2.7 GET example.org /a 200\r\n"
     assert isinstance(reader.observe(line), Malformed)
     fields = b"#Fields: date time c-ip cs-method cs-host cs-uri-stem sc-status\r\n"
@@ -234,13 +158,13 @@ def test_head_lines_are_filtered_and_their_fields_hold_from_then_on(form: str) -
 
 
 def test_a_format_that_is_described_is_the_only_one() -> None:
-    reader = Observer(ObserveSettings(format="apache:%t|%u|%m|%U%q|%s|%V"), KEY)
+    reader = observer(format="apache:%t|%u|%m|%U%q|%s|%V", base_url=None)
     found = access(b"[17/May/2015:10:05:03 +0000]|alice|GET|/a?b=1|200|example.org\n", reader)
     assert (found.user, found.url) == (pseudonym("alice"), "http://example.org/a?b=1")
     assert isinstance(reader.observe(combined()), Malformed)
     reader.recognise([combined()])
     line = b'{"peer": "192.0.2.7", "time": 1, "method": "GET", "url": "http://e.org/\\u00e9\\n", "status": 200}'
-    named = Observer(ObserveSettings(format="json", json_fields=("client=peer",)), KEY)
+    named = observer(format="json", json_fields=("client=peer",), base_url=None)
     assert access(line, named).url == "http://e.org/%C3%A9"
 
 
@@ -250,6 +174,34 @@ def test_other_settings_are_another_reading_and_another_key_is_not() -> None:
     assert known != Observer(ObserveSettings(keep_query=False), KEY).reading
 
 
+# users
+
+
+def test_a_pseudonym_is_that_of_hmac_whatever_the_length_of_the_key_and_a_client_has_another() -> None:
+    for key in map(bytes, map(range, (0, 1, 63, 64, 65, 200))):
+        for identity in ("", "192.0.2.7", "x" * 1000):
+            assert Pseudonyms(key).of(identity) == hmac.digest(key, identity.encode(), "sha256").hex()[:16]
+    for address, client in (("192.0.2.7:80", "192.0.2.7"), ("2001:db8::7", "2001:db8::/64")):
+        assert Pseudonyms(KEY).of_client(address) == (pseudonym(address), pseudonym(client))
+    assert Pseudonyms(KEY).of_client("192.0.2.7") == (pseudonym("192.0.2.7"),) * 2
+    assert Pseudonyms(KEY).of_client("-") == (pseudonym("-"), None)
+
+
+def test_the_users_key_is_given_or_random_and_kept_with_a_warning(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert user_key(ObserveSettings(user_key=SecretStr("secret")), tmp_path / "key") == b"secret"
+    assert not caplog.records and not (tmp_path / "key").exists()
+    for number, configured in enumerate((None, SecretStr(""))):
+        places = [tmp_path / f"{number}{name}" for name in "aba"]
+        with caplog.at_level(logging.WARNING):
+            first, second, again = (user_key(ObserveSettings(user_key=configured), place) for place in places)
+        assert len(first) == 32 and first != second
+        assert again == first, "a crawl that goes on must call its users by the same names"
+        assert places[0].stat().st_mode & 0o777 == 0o600
+        assert "observe.user_key" in caplog.text and first.hex() not in caplog.text
+
+
 def test_whom_a_line_names_is_told_for_those_who_are_to_be_forgotten() -> None:
     reader = observer()
     assert reader.identities(combined(user="alice")) == ("alice", "192.0.2.7")
@@ -257,9 +209,66 @@ def test_whom_a_line_names_is_told_for_those_who_are_to_be_forgotten() -> None:
     assert reader.identities(b"alice was here") == ()
     assert reader.pseudonym("alice") == pseudonym("alice")
     # An address with too many users is one user.
-    reader = Observer(ObserveSettings(base_url="https://example.org", client_users=1), KEY)
+    reader = observer(client_users=1)
     assert reader.identities(combined(user="alice")) == ("alice", "192.0.2.7")
     assert reader.identities(combined("/a.png", user="bob")) == ("bob", "192.0.2.7")
     assert reader.identities(combined(user="bob")) == ("192.0.2.7", "192.0.2.7", "bob")
     assert access(combined(user="bob"), reader).user == pseudonym("192.0.2.7")
     assert access(combined(user="alice"), reader).user == pseudonym("alice")
+
+
+# the agent
+
+
+@pytest.fixture
+def agent(tmp_path: Path) -> Iterator[ObserveAgent]:
+    with a_runtime(Settings.model_validate({"data": tmp_path, "streams": {"partitions": 3}})) as runtime:
+        yield ObserveAgent(runtime, observer(base_url=None))
+
+
+def observed(agent: ObserveAgent, line: bytes | None, partition: int = 2) -> list[Message]:
+    outbox = Outbox(f"proxy-log/{partition}")
+    outbox.begin(9)
+    agent.handle(outbox, SimpleNamespace(value=line, partition=partition, offset=9))
+    return outbox.take()
+
+
+def test_raw_lines_of_every_format_become_accesses_in_the_partition_of_their_user(agent: ObserveAgent) -> None:
+    page, user = "http://a.org/page?q=1", pseudonym("alice")
+    assert observed(agent, b"#Fields: date time c-ip cs-username cs-method cs-uri sc-status") == []
+    json = b'{"ip": "10.0.0.7", "user": "alice", "ts": 1431857103, "method": "GET", "url": "%s", "status": 200}'
+    for line in (
+        squid(page, user="alice"),
+        combined(page, user="alice"),
+        combined(page, user="alice").replace(b' "-" "agent"', b""),
+        json % page.encode(),
+        b"2015-05-17 10:05:03 10.0.0.7 alice GET %s 200" % page.encode(),
+    ):
+        ((partition, found),) = emitted(observed(agent, line), ACCESSES)
+        assert (found.url, found.time, found.user) == (page, 1431857103.0, user), line
+        assert partition == partition_of(user, 3)
+
+
+WORDS = b"alice secret http://a.org/?token=secret"
+MALFORMED = [WORDS, b"", b"\n", None, b"\xff\xfe\x00secret", b"secret " * 10_000, combined(user="alice")[:-2]]
+
+
+def test_a_malformed_line_is_buried_with_its_place_and_reason_and_without_its_content(
+    agent: ObserveAgent,
+) -> None:
+    for line in MALFORMED:
+        ((topic, _, _, value),) = observed(agent, line)
+        assert topic == DEAD_LETTERS.name
+        found = Decoder[DeadLetter](DeadLetter)(value or b"")
+        assert (found.topic, found.partition, found.offset, found.time) == ("proxy-log", 2, 9, 1000.0)
+        assert found.reason and "secret" not in found.reason and "alice" not in found.reason
+        assert found.value == b""
+    reader = agent.observer
+    assert (reader.accepted, reader.filtered, reader.malformed, reader.lines) == (0, {}, 7, 7)
+
+
+def test_a_partition_is_a_log_of_its_own_and_all_are_counted_together(agent: ObserveAgent) -> None:
+    assert observed(agent, squid("http://a.org/robots.txt"), 0) == []
+    assert observed(agent, squid("http://a.org/a"), 0) == []
+    assert len(observed(agent, squid("http://a.org/a"), 1)) == 1
+    assert (agent.observer.accepted, agent.observer.filtered) == (1, {"robot by robots.txt": 2})

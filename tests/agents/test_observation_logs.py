@@ -1,23 +1,39 @@
+"""Logs are read line by line, packed or not, live or whole; each line becomes part of a pack or is counted."""
+
+import asyncio
 import gzip
 import os
+import queue
 import sys
 import tracemalloc
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import zstandard
 
 from scentline.agents.crawl.feeder import Batch, packs
+from scentline.agents.observe.live import WAITING, Tail, live_lines
 from scentline.agents.observe.logfile import LogFile, LogFileError, fingerprint
 from scentline.agents.observe.observer import Observer
 from scentline.streams.facts import Access
 from scentline.streams.records import DeadLetter, Decoder, Pack, encode
 from scentline.streams.settings import ObserveSettings
 from scentline.streams.topics import partition_of
+from tests.agents.log_lines import combined
 from tests.cases import each_case
 from tests.shared import shared
 
-LINE = b'192.0.2.%d - - [17/May/2015:10:05:03 +0000] "GET http://example.org/%d HTTP/1.1" 200 5 "-" "-"\n'
-LINES = [LINE % (number % 7, number) for number in range(100)]
+Line = tuple[int, bytes]
+Compress = Callable[[bytes], bytes]
+
+
+def line(number: int) -> bytes:
+    return combined(f"http://example.org/{number}", client=f"192.0.2.{number % 7}")
+
+
+LINES = [line(number) for number in range(100)]
+WHOLE = b"".join(LINES)
 
 
 def written(tmp_path: Path, data: bytes, name: str = "access.log") -> str:
@@ -26,7 +42,7 @@ def written(tmp_path: Path, data: bytes, name: str = "access.log") -> str:
     return str(path)
 
 
-def read(source: str) -> list[tuple[int, bytes]]:
+def read(source: str) -> list[Line]:
     with LogFile(source) as log:
         return list(log)
 
@@ -35,17 +51,20 @@ def observer() -> Observer:
     return Observer(ObserveSettings(), b"key")
 
 
+# files
+
+
 def test_compressed_logs_of_any_number_of_members_are_seen_by_themselves(tmp_path: Path) -> None:
-    members = gzip.compress(b"".join(LINES[:50])) + gzip.compress(b"".join(LINES[50:]))
-    assert [line for _, line in read(written(tmp_path, members))] == LINES
-    with LogFile(written(tmp_path, members)) as log:
-        assert log.size == len(members)
-        list(log)
-        assert log.consumed == log.size
+    for compress in (gzip.compress, zstandard.compress):
+        members = compress(b"".join(LINES[:50])) + compress(b"".join(LINES[50:]))
+        with LogFile(written(tmp_path, members)) as log:
+            assert log.size == len(members)
+            assert [line for _, line in log] == LINES
+            assert log.consumed == log.size
 
 
 def test_standard_input_is_read_and_stays_open(monkeypatch: pytest.MonkeyPatch) -> None:
-    for data in (b"".join(LINES), gzip.compress(b"".join(LINES))):
+    for data in (WHOLE, gzip.compress(WHOLE)):
         out, into = os.pipe()
         with os.fdopen(out) as stdin:
             monkeypatch.setattr(sys, "stdin", stdin)
@@ -59,47 +78,62 @@ def test_standard_input_is_read_and_stays_open(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_the_sample_is_the_first_lines_and_is_read_again(tmp_path: Path) -> None:
-    with LogFile(written(tmp_path, b"".join(LINES))) as log:
-        assert log.sample == [line.rstrip() for line in LINES[:20]]
-        assert len(list(log)) == 100
-    with LogFile(written(tmp_path, b"one without end")) as log:
-        assert log.sample == [b"one without end"]
-    with LogFile(written(tmp_path, b"")) as log:
-        assert log.sample == []
-        assert list(log) == []
+    for data, sample, count in (
+        (WHOLE, [line.rstrip() for line in LINES[:20]], 100),
+        (b"one without end", [b"one without end"], 1),
+        (b"", [], 0),
+    ):
+        with LogFile(written(tmp_path, data)) as log:
+            assert (log.sample, len(list(log))) == (sample, count)
 
 
-def test_a_line_of_a_hundred_megabytes_is_never_held(tmp_path: Path) -> None:
-    huge = gzip.compress(b"a" * 100_000_000 + b"\n", compresslevel=1)
-    source = written(tmp_path, gzip.compress(LINES[0]) + huge + gzip.compress(LINES[1]))
+@each_case(
+    ("compress", "most"),
+    [(lambda data: gzip.compress(data, compresslevel=1), 2_000_000), (zstandard.compress, 40_000_000)],
+)
+def test_a_line_of_a_hundred_megabytes_is_never_held(tmp_path: Path, compress: Compress, most: int) -> None:
+    data = compress(LINES[0]) + compress(b"a" * 100_000_000 + b"\n") + compress(LINES[1])
+    source = written(tmp_path, data)
     tracemalloc.start()
     try:
         lines = read(source)
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert [(number, len(line)) for number, line in lines] == [
-        *((1, len(LINES[0])), (2, 8193), (3, len(LINES[1])))
-    ]
-    assert peak < 2_000_000
+    assert lines == [(1, LINES[0]), (2, b"a" * 8193), (3, LINES[1])]
+    assert peak < most
     reader = observer()
     (batch,) = packs(reader, lines, 1, "s")
     assert (reader.accepted, reader.malformed) == (2, 1)
     assert [(letter.offset, letter.reason) for letter in batch.letters] == [(2, "more than 8192 bytes")]
 
 
-def test_a_truncated_log_gives_its_whole_lines_and_then_an_error(tmp_path: Path) -> None:
-    lines = [LINE % (number % 7, number * 7919) for number in range(20_000)]
-    data = gzip.compress(b"".join(lines))
-    seen = []
+MANY = [line(number * 7919) for number in range(20_000)]
+FIRST, REST = zstandard.compress(b"".join(MANY[:3])), zstandard.compress(b"".join(MANY[3:]))
+GZIP = gzip.compress(b"".join(MANY))
+
+
+@each_case(
+    ("data", "least", "why"),
+    [
+        (GZIP[: len(GZIP) // 2], 5_000, "Compressed file ended"),
+        (FIRST + REST[: len(REST) // 2], 5_000, "Compressed file ended"),
+        *((FIRST + REST[:cut], 3, "") for cut in (1, 5, 30, -1)),
+        (FIRST + b"something else", 3, "Not a Zstandard file"),
+    ],
+)
+def test_a_damaged_log_gives_its_whole_lines_and_then_an_error(
+    tmp_path: Path, data: bytes, least: int, why: str
+) -> None:
+    seen: list[bytes] = []
     with (
-        LogFile(written(tmp_path, data[: len(data) // 2])) as log,
-        pytest.raises(LogFileError, match=r"access\.log is broken after line \d+: Compressed file ended"),
+        LogFile(written(tmp_path, data)) as log,
+        pytest.raises(LogFileError, match=rf"access\.log is broken after line \d+: {why}") as error,
     ):
-        for _, line in log:
-            seen.append(line)
-    assert len(seen) > 5_000
-    assert seen == lines[: len(seen)]
+        seen.extend(line for _, line in log)
+    assert f"after line {len(seen)}:" in str(error.value)
+    assert len(seen) >= least
+    assert seen == MANY[: len(seen)]
 
 
 def test_the_fingerprint_is_the_first_lines_whatever_its_line_end() -> None:
@@ -108,18 +142,15 @@ def test_the_fingerprint_is_the_first_lines_whatever_its_line_end() -> None:
     assert len(fingerprint(b"")) == 24
 
 
-@each_case(
-    ("source", "why"),
-    [
-        ("absent.log", r"absent\.log can't be opened: No such file or directory"),
-        (".", "can't be opened: Is a directory"),
-        ("short.log", "can't be read: Compressed file ended"),
-    ],
-)
-def test_a_log_that_can_t_be_read_is_named(tmp_path: Path, source: str, why: str) -> None:
-    written(tmp_path, gzip.compress(b"a")[:5], "short.log")
-    with pytest.raises(LogFileError, match=why):
-        LogFile(str(tmp_path / source))
+def test_a_log_that_can_t_be_read_is_named(tmp_path: Path) -> None:
+    short = written(tmp_path, gzip.compress(b"a")[:5], "short.log")
+    with pytest.raises(LogFileError, match=r"short\.log can't be read: Compressed file ended"):
+        LogFile(short)
+    with pytest.raises(LogFileError, match="can't be opened: Is a directory"):
+        LogFile(str(tmp_path))
+
+
+# packs
 
 
 def test_the_longest_line_is_read_whole_and_a_letter_tells_nothing_of_a_line(tmp_path: Path) -> None:
@@ -142,21 +173,17 @@ def test_packs_hold_each_users_accesses_in_its_partition_with_ascending_origins(
     mixed = [*LINES[:40], b"malformed\n", LINES[40].replace(b"GET", b"PUT"), *LINES[41:]]
     batches = list(packs(observer(), enumerate(mixed, start=1), 3, "s", size=30))
     origins: dict[int, list[int]] = {}
-    for batch in batches:
-        for partition, pack in batch.packs.items():
-            assert pack.source == "s"
-            for offset, index, access in pack.facts:
-                assert index == 0
-                assert partition_of(access.user, 3) == partition
-                assert access.url == f"http://example.org/{offset - 1 - (offset > 41)}"
-                origins.setdefault(partition, []).append(offset)
+    for partition, pack in [each for batch in batches for each in batch.packs.items()]:
+        assert pack.source == "s"
+        for offset, index, access in pack.facts:
+            assert (index, partition_of(access.user, 3)) == (0, partition)
+            assert access.url == f"http://example.org/{offset - 1 - (offset > 41)}"
+            origins.setdefault(partition, []).append(offset)
     assert all(offsets == sorted(set(offsets)) for offsets in origins.values())
     assert sum(map(len, origins.values())) == 99
     assert [sum(len(pack.facts) for pack in batch.packs.values()) for batch in batches] == [30, 29, 30, 10]
     assert batches[-1].line == len(mixed)
-    assert (
-        Decoder[Pack[Access]](Pack[Access])(encode(batches[0].packs[partition])) == batches[0].packs[partition]
-    )
+    assert Decoder[Pack[Access]](Pack[Access])(encode(pack)) == pack
 
 
 def test_a_log_of_rubbish_leaves_few_letters_and_every_line_is_counted() -> None:
@@ -164,19 +191,16 @@ def test_a_log_of_rubbish_leaves_few_letters_and_every_line_is_counted() -> None
     lines = [(number, b"rubbish\n") for number in range(1, 35_001)]
     parts = (lines[:900], lines[900:2_000], lines[2_000:])
     letters = [letter for part in parts for batch in packs(reader, part, 1, "s") for letter in batch.letters]
-    assert (len(letters), reader.malformed) == (1_000, 35_000)
+    assert reader.malformed == 35_000
     assert [letter.offset for letter in letters] == list(range(1, 1_001))
     assert "further ones are only counted" in letters[-1].reason
     again = [letter for batch in packs(reader.another(), lines, 1, "s", after=500) for letter in batch.letters]
-    assert [letter.offset for letter in again] == list(range(501, 1_001)), (
-        "what is told depends on the log alone"
-    )
+    assert [letter.offset for letter in again] == list(range(501, 1_001)), "the log alone says what is told"
 
 
 def test_what_was_read_before_a_break_is_packed_before_the_error(tmp_path: Path) -> None:
-    source = written(tmp_path, gzip.compress(b"".join(LINES)) + b"damage")
     reader = observer()
-    with LogFile(source) as log:
+    with LogFile(written(tmp_path, gzip.compress(WHOLE) + b"damage")) as log:
         batches = packs(reader, log, 1, "s", size=80)
         assert [next(batches).line, next(batches).line] == [80, 100]
         with pytest.raises(LogFileError, match="after line 100"):
@@ -185,27 +209,17 @@ def test_what_was_read_before_a_break_is_packed_before_the_error(tmp_path: Path)
 
 
 SUNDOG = {"method": 41_100, "status": 9_466, "media": 24_808}
+SUNDOG |= {"robot by agent": 19_640, "robot by robots.txt": 182}
 SEMICOMPLETE = {"method": 48, "status": 371, "media": 5_400}
+SEMICOMPLETE |= {"robot by agent": 2_272, "robot by robots.txt": 122}
 
 
 @each_case(
     ("log_name", "base_url", "accepted", "filtered", "malformed"),
     [
-        (
-            *("logs/sundog.log.gz", "http://sundog-soft.com", 7_773),
-            *({**SUNDOG, "robot by agent": 19_640, "robot by robots.txt": 182}, [19_223, 19_224, 19_225]),
-        ),
-        (
-            *("logs/sundog.log.gz", None, 0),
-            *(
-                {**SUNDOG, "robot by agent": 19_640, "robot by robots.txt": 182, "site": 7_773},
-                [19_223, 19_224, 19_225],
-            ),
-        ),
-        (
-            *("logs/semicomplete.log.gz", "http://semicomplete.com", 1_786),
-            *({**SEMICOMPLETE, "robot by agent": 2_272, "robot by robots.txt": 122}, [8_899]),
-        ),
+        ("logs/sundog.log.gz", "http://sundog-soft.com", 7_773, SUNDOG, [19_223, 19_224, 19_225]),
+        ("logs/sundog.log.gz", None, 0, SUNDOG | {"site": 7_773}, [19_223, 19_224, 19_225]),
+        ("logs/semicomplete.log.gz", "http://semicomplete.com", 1_786, SEMICOMPLETE, [8_899]),
         ("wikispeedia/access.log.gz", None, 116_388, {}, []),
     ],
 )
@@ -213,15 +227,67 @@ def test_every_line_of_a_real_log_is_accounted_for(
     log_name: str, base_url: str | None, accepted: int, filtered: dict[str, int], malformed: list[int]
 ) -> None:
     reader = Observer(ObserveSettings(base_url=base_url), b"key")
-    letters: list[int] = []
-    facts = last = 0
     with LogFile(str(shared(log_name))) as log:
         reader.recognise(log.sample)
-        for batch in packs(reader, log, 4, fingerprint(log.sample[0]), name=log.name):
-            letters += [letter.offset for letter in batch.letters]
-            facts += sum(len(pack.facts) for pack in batch.packs.values())
-            last = batch.line
+        batches = list(packs(reader, log, 4, fingerprint(log.sample[0]), name=log.name))
     assert (reader.accepted, reader.filtered, reader.malformed) == (accepted, filtered, len(malformed))
-    assert reader.lines == last
-    assert (facts, letters) == (accepted, malformed)
-    assert last in (102_972, 10_000, 116_388)
+    assert sum(len(pack.facts) for batch in batches for pack in batch.packs.values()) == accepted
+    assert [letter.offset for batch in batches for letter in batch.letters] == malformed
+    assert reader.lines == batches[-1].line in (102_972, 10_000, 116_388)
+
+
+# what is still written to
+
+
+def all_of(tail: Tail) -> list[Line]:
+    found: list[Line] = []
+    while got := tail.read():
+        found += got
+    assert got == []
+    tail.close()
+    return found
+
+
+def test_the_lines_of_a_tail_are_those_of_the_file(tmp_path: Path) -> None:
+    data = b"a\n\n" + b"b" * 8191 + b"\r\n" + b"c" * 8193 + b"\n" + b"d" * 3_000_000 + b"\r\ne\r\n"
+    tail = Tail(Path(written(tmp_path, data)))
+    found, whole = all_of(tail), read(str(tail.path))
+    assert [(number, text.rstrip()) for number, text in found] == [(n, text.rstrip()) for n, text in whole]
+    assert tail.first == b"a\n"
+
+
+def test_a_log_is_known_by_its_first_line_though_a_head_line_before_it_is_endless(tmp_path: Path) -> None:
+    tail = Tail(Path(written(tmp_path, b"#" * 100_000 + b"\n\n" + b"".join(LINES[:3]))))
+    assert [number for number, _ in all_of(tail)] == [1, 2, 3, 4, 5]
+    assert tail.first == LINES[0]
+
+
+def test_a_line_is_there_before_the_next_one_is_written() -> None:
+    source: queue.Queue[Line | None] = queue.Queue()
+
+    async def follow() -> None:
+        chunks = live_lines(iter(source.get, None))
+        for number in (1, 2):
+            source.put((number, b"line"))
+            assert await anext(chunks) == [(number, b"line")]
+        source.put(None)
+        assert [chunk async for chunk in chunks] == []
+
+    asyncio.run(follow())
+
+
+def test_every_line_comes_once_and_in_order_and_an_error_of_the_log_after_them() -> None:
+    many = [(number, b"x") for number in range(3 * WAITING + 7)]
+    seen: list[Line] = []
+
+    def broken() -> Iterator[Line]:
+        yield from many
+        raise OSError("gone")
+
+    async def follow() -> None:
+        async for chunk in live_lines(broken()):
+            seen.extend(chunk)
+
+    with pytest.raises(OSError, match="gone"):
+        asyncio.run(follow())
+    assert seen == many
