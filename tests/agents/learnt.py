@@ -1,5 +1,6 @@
-"""A data directory with what learners have counted, and no crawl: written group by group, as they do."""
+"""Learners without a crawl: what they have counted, written group by group, as they do, and what they tell."""
 
+import asyncio
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -8,18 +9,19 @@ from random import Random
 import msgspec
 
 from scentline.agents.crawl.connect import open_journal
+from scentline.agents.learn.agent import LearnAgent
 from scentline.agents.learn.rows import LearnRow, ModelRow, PriorRow
 from scentline.agents.learn.store import FeatureStore, LearnShard
 from scentline.models.interest.features import BASE
 from scentline.models.verdict import FAILED, Verdict
 from scentline.streams.inbox import Codec, Shard
 from scentline.streams.published import PredicateDefinition
-from scentline.streams.records import Pack
+from scentline.streams.records import Decoder, Interests, Pack
 from scentline.streams.settings import Settings
-from scentline.streams.topics import EVIDENCE, PREDICATES, partition_of
+from scentline.streams.topics import EVIDENCE, INTERESTS, PREDICATES, partition_of
 from scentline.streams.transport.journal import Journal
 from tests.agents.cells import a_count, add
-from tests.agents.shards import put, write
+from tests.agents.shards import Disk, a_runtime, journal_of, put, write
 from tests.reference.counts import Counts
 
 EXPRESSIONS = {"ski": '"ice skiing" or category("Sports.Alpine")', "tea": '"tea"'}
@@ -76,3 +78,27 @@ def a_crawl(data: Path, **frontier: str) -> Iterator[tuple[Settings, Journal, Le
     )
     with open_journal(settings) as journal:
         yield settings, journal, Learnt(journal)
+
+
+@contextmanager
+def an_agent(data: Path, *predicates: str, semantic: str | None = None) -> Iterator[LearnAgent]:
+    """Give a learn agent that knows of predicates."""
+    with a_runtime(Settings.model_validate({"data": data, "learn": {"semantic": semantic}})) as runtime:
+        agent = LearnAgent(runtime)
+        for name in predicates:
+            agent.heard_predicate(name)
+        yield agent
+
+
+def a_shard(rows: Disk) -> LearnShard:
+    """Return the partition of a learn agent as a disk has it."""
+    return rows.shard(LearnRow, EVIDENCE)
+
+
+def told(agent: LearnAgent) -> list[Interests]:
+    """Have the agent tell what there is to tell; return that."""
+    journal = journal_of(agent.runtime)
+    start = journal.end(INTERESTS.name, 0)
+    asyncio.run(agent.publish())
+    decode = Decoder[Interests](Interests)
+    return [decode(entry.value or b"") for entry in journal.read(INTERESTS.name, 0, start, 10_000)]
