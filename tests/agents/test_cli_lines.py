@@ -56,12 +56,14 @@ def crawl(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
-    """Return a directory with files that commands can't use, settings, and a crawl by another policy."""
+    """Return a directory with files that commands can't use, settings, and a log and another crawl."""
     for name in ("empty.warc", "empty.log"):
         (tmp_path / name).touch()
     for name in ("linkage", "settings"):
         (tmp_path / name).mkdir()
     (tmp_path / "hello.warc").write_text("hello")
+    asked = "1700000000.123 10 10.0.0.7 TCP_MISS/200 512 {} http://a.org/ - DIRECT/- text/html\n".format
+    (tmp_path / "mixed.log").write_text(asked("GET") + asked("POST") + "damaged\n\0\1 not a line either\n")
     (tmp_path / "urls.tsv").write_text("http://a.test/\tSports\nhttp://b.test/\tArts\n")
     (tmp_path / "kafka.toml").write_text('broker = "kafka://127.0.0.1:9"\n')
     (tmp_path / "settings" / "scentline.toml").write_text(

@@ -19,7 +19,7 @@ from tests.agents.commands import (
     wait_until,
 )
 from tests.agents.test_archive import page, write
-from tests.agents.test_cli_crawl import judged_so_far
+from tests.e2e.crawls import judged_so_far
 from tests.patience import PATIENCE
 
 WEB = (5, 2, 20, 2)  # seed, sites, pages a site, topics

@@ -5,8 +5,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
+from scentline.agents.frontier.keys import PAGE_PREFIX
+from scentline.agents.frontier.rows import FrontierRow, PageRow
+from scentline.agents.operate.inspect.record import outcomes
+from scentline.streams.published import Outcome
+from scentline.streams.transport.database import JournalMissingError
+from scentline.streams.transport.journal import Journal, UnknownTopicError
 from scentline_lab.synthetic.web import SyntheticWeb
 from tests.agents.commands import last_line, printed
+from tests.agents.shards import rows_of
 from tests.webs.serving import Exchange, Served, serving
 
 #: The synthetic web of most crawls: seed, sites, pages a site, topics.
@@ -56,3 +65,24 @@ def exact(cwd: Path, *arguments: str, **expected: int) -> dict[str, Any]:
     assert {name: report[name] for name in expected} == expected, report
     assert report["rows"]
     return report
+
+
+def outcomes_of(data: Path) -> list[Outcome]:
+    """Return the outcomes of a data directory."""
+    with Journal.open(data / "journal", read_only=True) as journal:
+        return list(outcomes(journal))
+
+
+def pages_of(data: Path) -> list[PageRow]:
+    """Return the frontier's rows of pages."""
+    decode = msgspec.msgpack.Decoder(FrontierRow).decode
+    rows = (decode(raw) for _, raw in rows_of(data, "frontier", PAGE_PREFIX))
+    return [row for row in rows if isinstance(row, PageRow)]
+
+
+def judged_so_far(data: Path) -> int:
+    """Return how many pages were judged, also of a crawl that has just begun."""
+    try:
+        return len(outcomes_of(data))
+    except (JournalMissingError, UnknownTopicError):
+        return 0

@@ -8,8 +8,7 @@ from bench.hostile.crawl import crawl
 from scentline.models.domain import owner
 from scentline.models.url import host
 from tests.agents.commands import printed
-from tests.agents.test_cli_crawl import outcomes_of, pages_of
-from tests.e2e.crawls import exact
+from tests.e2e.crawls import exact, outcomes_of, pages_of
 from tests.webs.rivals import KINDS, Rivals
 
 pytestmark = pytest.mark.slow

@@ -24,8 +24,7 @@ from scentline.streams.transport.journal import Journal, UnknownTopicError
 from scentline_lab.synthetic.web import SyntheticWeb
 from tests.agents.commands import Forked, forked, last_line, printed
 from tests.agents.shards import rows_of
-from tests.agents.test_cli_crawl import pages_of
-from tests.e2e.crawls import SIZE, each, exact, options, synthetic, write_labels, write_log
+from tests.e2e.crawls import SIZE, each, exact, options, pages_of, synthetic, write_labels, write_log
 from tests.patience import PATIENCE
 from tests.streams.test_commits import cut
 

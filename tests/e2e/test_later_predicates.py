@@ -17,8 +17,8 @@ from scentline.streams.transport.database import JournalMissingError
 from scentline.streams.transport.journal import Journal, UnknownTopicError
 from scentline_lab.synthetic.web import SyntheticWeb
 from tests.agents.commands import complaint, last_line, printed, running, wait_until
-from tests.agents.test_cli_crawl import pages_of as rows_of
 from tests.e2e.crawls import exact, options, write_labels
+from tests.e2e.crawls import pages_of as rows_of
 from tests.patience import PATIENCE
 
 SPORTS, MUSIC = 'category("Sports")', 'category("Music")'

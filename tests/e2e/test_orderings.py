@@ -9,8 +9,7 @@ import pytest
 
 from tests.agents.commands import complaint, last_line, printed
 from tests.agents.test_archive import page, write
-from tests.agents.test_cli_crawl import outcomes_of, pages_of
-from tests.e2e.crawls import exact, options
+from tests.e2e.crawls import exact, options, outcomes_of, pages_of
 
 #: Figure 3 of Cho 1998: the start leads to two pages of a large cluster, whose pages all link to each other,
 #: and to pages that share a target, which is more important than the cluster's pages are.

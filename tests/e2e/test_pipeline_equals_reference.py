@@ -7,22 +7,19 @@ from pathlib import Path
 from typing import Any, cast
 
 import msgspec
-import numpy as np
 import pytest
 
 from scentline.agents.crawl.command import seeds_of_log
 from scentline.agents.crawl.run import run_crawl
-from scentline.agents.frontier.keys import page_key
 from scentline.agents.frontier.ledger import FrontierLedger
-from scentline.agents.learn.rows import BLOCK_PREFIX, SEGMENT_PREFIX, CountsRow, LearnRow
 from scentline.agents.observe.logfile import LogFile
 from scentline.agents.observe.observer import Observer
 from scentline.agents.offline.process import ServerProcess
 from scentline.agents.operate.audit.audit import audit, failed_requests, judged_page
 from scentline.agents.operate.inspect.record import accesses, entries, read_ledger
 from scentline.models.crowd.trace import Step, Trace
-from scentline.models.interest.features import BASE, split
-from scentline.models.ledger import INT32, Ledger, Slots
+from scentline.models.interest.features import split
+from scentline.models.ledger import Ledger, Slots
 from scentline.models.recount import recount
 from scentline.streams.published import Outcome
 from scentline.streams.records import Decoder, Interests
@@ -32,9 +29,8 @@ from scentline.streams.transport.journal import Journal
 from scentline_lab.synthetic.web import SyntheticWeb
 from tests.agents.cells import cells_of
 from tests.agents.encoders import write_words
-from tests.agents.shards import put, table
-from tests.agents.test_cli_crawl import outcomes_of
-from tests.e2e.crawls import write_labels, write_log
+from tests.agents.shards import table
+from tests.e2e.crawls import outcomes_of, write_labels, write_log
 from tests.patience import PATIENCE
 from tests.reference.counts import Counts, plain
 from tests.shared import shared
@@ -173,29 +169,6 @@ def test_the_learners_counts_are_those_of_the_reference(
         settings = settings.model_copy(update={"learn": learn})
     assert crawl(settings, web.seeds(2), [str(log)]) == BUDGET
     check(settings, BUDGET)
-
-
-def test_the_audit_finds_what_was_changed_in_a_table_and_only_that(
-    tmp_path: Path, web: SyntheticWeb, proxy: str
-) -> None:
-    labels = write_labels(tmp_path / "labels.tsv", web)
-    settings = settings_of(tmp_path / "data", proxy, labels, {"menu": 'title("*")'}, partitions=1)
-    crawl(settings, web.seeds(1), [])
-    assert audit(settings).clean
-    with table(settings.data, "interests", read_only=False) as [part]:
-        raws = [each for prefix in (BLOCK_PREFIX, SEGMENT_PREFIX) for each in part.scan(prefix)]
-        rows = [(key, msgspec.msgpack.decode(raw, type=LearnRow)) for key, raw in raws]
-        counts = [(key, row) for key, row in rows if isinstance(row, CountsRow)]
-        key, row = next((key, row) for key, row in reversed(counts) if BASE in row.names)
-        one_more = row.cells.pages + np.array([[name == BASE for name in row.names]], INT32)
-        put(part, {key: msgspec.msgpack.encode(msgspec.structs.replace(row, pages=one_more.tobytes()))})
-    report = audit(settings)
-    assert (report.judged_twice, report.lost, report.differences) == (1, 0, 1)
-    key = page_key(judged_pages(settings)[0].url)
-    with table(settings.data, "frontier", read_only=False) as [part]:
-        put(part, {key: None})
-    assert audit(settings).lost == 1
-    assert not audit(settings).clean
 
 
 @pytest.mark.slow

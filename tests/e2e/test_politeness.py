@@ -8,8 +8,7 @@ from random import Random
 import pytest
 
 from tests.agents.commands import printed
-from tests.agents.test_cli_crawl import outcomes_of
-from tests.e2e.crawls import each, options
+from tests.e2e.crawls import each, options, outcomes_of
 from tests.webs.serving import Exchange, serving
 from tests.webs.watched import check, crawled
 

@@ -11,8 +11,7 @@ from scentline.streams.records import Decoder
 from scentline.streams.topics import SIGHTINGS
 from scentline.streams.transport.journal import Journal
 from tests.agents.commands import COMMAND, printed, running, wait_until
-from tests.agents.test_cli_crawl import judged_so_far
-from tests.e2e.crawls import options
+from tests.e2e.crawls import judged_so_far, options
 from tests.webs.serving import Exchange, Served, serving
 
 TEA = "Green leaves of tea in a pot of water."
