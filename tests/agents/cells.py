@@ -54,10 +54,10 @@ def a_change(count: Count) -> Change:
     return Change.of_bytes(count.features, count.verdict, count.times)
 
 
-def counts_of(names: Sequence[str], times: SearchStrategy[int], *, least: int = 0) -> SearchStrategy[Count]:
-    """Return counts of some of ``names``, ``least`` of them at least, under some of the predicates p and q."""
+def counts_of(names: Sequence[str], times: SearchStrategy[int]) -> SearchStrategy[Count]:
+    """Return counts of some of ``names`` under some of the predicates p and q."""
     verdicts = st.dictionaries(st.sampled_from("pq"), st.booleans(), min_size=1)
-    features = st.dictionaries(st.sampled_from(names), times, min_size=least, max_size=4)
+    features = st.dictionaries(st.sampled_from(names), times, max_size=4)
     return st.builds(lambda found, verdict: a_count(found, verdict, list(found.values())), features, verdicts)
 
 

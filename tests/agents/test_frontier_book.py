@@ -1,11 +1,20 @@
-"""What each sighting changes in the rows of pages and links, and what it gives rise to."""
+"""What each sighting changes in the rows of pages and links, and what it gives rise to.
+
+That all that is counted is exact, `test_frontier_evidence` and `test_frontier_again` say.
+"""
 
 from typing import Any
 
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from scentline.agents.frontier.keys import page_key
+from scentline.agents.frontier.linking import ChildrenRow, ParentRow, identifiers_in, place_in
 from scentline.models.interest.features import BASE
-from scentline.models.url import host, identifier
-from scentline.models.verdict import FAILED
+from scentline.models.learner.lessons import LinkWords
+from scentline.models.url import IDENTIFIER_BYTES, host, identifier
+from scentline.models.verdict import FAILED, Verdict
 from scentline.streams.facts import (
     Failed,
     Inherited,
@@ -18,18 +27,7 @@ from scentline.streams.facts import (
     Visited,
 )
 from scentline.streams.topics import SIGHTINGS
-from tests.agents.scenarios import (
-    CAME,
-    GONE,
-    NO,
-    YES,
-    Frontiers,
-    Scenario,
-    counted,
-    linked,
-    links_of,
-    sent,
-)
+from tests.agents.scenarios import CAME, GONE, NO, YES, Frontiers, Scenario, counted, linked, links_of, sent
 from tests.agents.shards import emitted
 from tests.cases import each_case
 
@@ -72,49 +70,10 @@ def test_the_shortest_way_to_a_page_is_its_depth(frontier: Frontiers, facts: lis
     front = frontier()
     front.hear(*facts)
     assert front.page(url(1)).depth == depth
+    assert front.touched == {page_key(url(1))}, "it is scored again"
 
 
-def test_visits_are_all_counted_and_visitors_kept_within_a_bound_that_forgets_none_first(
-    frontier: Frontiers,
-) -> None:
-    front = frontier(visitors=3)
-    users = ["u5", "u1", "u4", "u1", "u2", "u3"]
-    front.hear(*(Visited(url(1), user, float(time)) for time, user in enumerate(users)))
-    assert (front.page(url(1)).visits, front.page(url(1)).visitors) == (6, ["u1", "u2", "u3"])
-
-
-# links
-
-
-def test_linked_pages_are_candidates_with_their_in_links_by_verdict(frontier: Frontiers) -> None:
-    front = frontier()
-    front.hear(linked(url(1), [url(3)], {"p": True, "q": False}), linked(url(2), [url(3)], NO))
-    row = front.page(url(3))
-    assert (row.state, row.links) == ("candidate", {"p": [2, 1], "q": [1, 0]})
-    assert sorted(row.parents) == sorted([identifier(url(1)), identifier(url(2))])
-    assert front.touched == {page_key(url(3))}
-
-
-def test_a_page_says_nothing_of_itself_and_its_links_count_once(frontier: Frontiers) -> None:
-    front = frontier()
-    first = front.hear(linked(url(1), [url(1), url(2)], YES, ["w"]), Judged(url(2), YES, 1.0))
-    assert not front.known(url(1))
-    assert links_of(front.parent(url(1))) == {identifier(url(2)): (1, "anchor to1\t\t")}
-    assert counted(first).get("w:w", "p") == (1, 1)
-    assert not front.hear(linked(url(1), [url(2), url(3)], NO, ["v"]))
-    assert front.page(url(2)).links == {"p": [1, 1]}
-    assert not front.known(url(3))
-
-
-def test_the_in_links_kept_are_bounded_and_those_counted_are_not(frontier: Frontiers) -> None:
-    front = frontier(parents=2)
-    front.hear(*(linked(url(n), [url(99)]) for n in range(10)))
-    assert (len(front.page(url(99)).parents), front.page(url(99)).links) == (2, {"p": [10, 10]})
-
-
-def test_a_policy_that_goes_by_no_links_keeps_neither_their_words_nor_their_siblings(
-    frontier: Frontiers,
-) -> None:
+def test_a_policy_that_goes_by_no_links_keeps_neither_words_nor_siblings(frontier: Frontiers) -> None:
     front = frontier(policy="breadth-first")
     fact = linked(url(1), [url(2), url(3)], YES, words=("snow",), partitions=(0, 1))
     assert not sent(front.hear(fact, Judged(url(3), NO, 1.0), linked(url(2), [url(3)], NO)))
@@ -127,29 +86,15 @@ def test_a_policy_that_goes_by_no_links_keeps_neither_their_words_nor_their_sibl
 # verdicts
 
 
-def test_a_page_judged_twice_counts_once_whether_or_not_it_was_ordered_in_between(frontier: Frontiers) -> None:
-    front = frontier()
-    messages = front.hear(Seeded(url(1)), Judged(url(1), YES, 1.0), Judged(url(1), NO, 2.0))
-    front.lease(url(1))
-    messages += front.hear(Judged(url(1), NO, 3.0))
-    assert counted(messages).get("", "p") == (1, 1)
-    assert front.page(url(1)).verdict == YES
-    assert (front.totals().judged, front.host(host(url(1))).judged) == (1, 1)
-
-
-def test_a_page_judged_after_it_was_given_up_leaves_the_totals_adding_up(frontier: Frontiers) -> None:
+def test_totals_add_up_of_a_page_judged_again_or_after_it_was_given_up(frontier: Frontiers) -> None:
     front = leased(frontier(attempts=1), 1)
     front.hear(Failed(url(1), 1, "retry", "timeout", 1.0))
-    front.hear(Judged(url(1), YES, 2.0))
+    front.hear(Judged(url(1), YES, 2.0), Judged(url(1), NO, 3.0))
+    front.lease(url(1))
+    front.hear(Judged(url(1), NO, 4.0))
     totals = front.totals()
     assert (totals.discovered, totals.judged, totals.failed) == (1, 1, 0)
-
-
-def test_a_judged_page_is_registered_with_each_page_that_links_to_it(frontier: Frontiers) -> None:
-    front = frontier()
-    front.hear(linked(url(1), [url(3)]), Judged(url(3), NO, 1.0))
-    front.hear(linked(url(2), [url(3)]))
-    assert front.children(url(1)) == front.children(url(2)) == {identifier(url(3)): (NO | CAME, 0)}
+    assert (front.page(url(1)).verdict, front.host(host(url(1))).judged) == (YES, 1)
 
 
 def test_other_partitions_hear_of_a_judged_sibling_once_before_or_after_the_links(frontier: Frontiers) -> None:
@@ -158,7 +103,7 @@ def test_other_partitions_hear_of_a_judged_sibling_once_before_or_after_the_link
     messages = front.hear(linked(url(1), [url(3)], partitions=(0, 2)), judged, judged, at=0)
     near = Near(identifier(url(1)), identifier(url(3)), NO | CAME, 0)
     assert emitted(messages, SIGHTINGS) == [(2, near)]
-    front.hear(near, near, linked(url(1), [url(4)]), at=2)
+    front.hear(near, linked(url(1), [url(4)]), at=2)
     assert front.children(url(1), at=2) == {identifier(url(3)): (NO | CAME, 0)}
     assert front.parent(url(1), at=2).linked
 
@@ -176,15 +121,19 @@ def test_candidates_linked_near_a_judged_page_of_any_partition_are_scored_again(
 # fetches that brought no page
 
 
-def test_a_failed_fetch_is_tried_again_later_and_later_and_then_given_up(frontier: Frontiers) -> None:
+def test_a_failed_fetch_is_tried_again_later_and_later_and_one_put_off_is_none(frontier: Frontiers) -> None:
     front = leased(frontier(attempts=3, retry_seconds=10.0), 1)
-    waits = []
-    for attempt in (1, 2, 3):
-        front.lease(url(1), attempt)
-        front.hear(Failed(url(1), attempt, "retry", "timeout", 1000.0))
-        waits.append((front.state(url(1)), front.page(url(1)).not_before))
-    assert waits[:2] == [("candidate", 1010.0), ("candidate", 1020.0)]
-    assert (waits[2][0], front.page(url(1)).reason) == ("given up", "timeout")
+    ends: list[tuple[Failed | Postponed, str, float]] = [
+        (Failed(url(1), 1, "retry", "timeout", 100.0), "candidate", 110.0),
+        (Postponed(url(1), 2, 200.0, 9.0), "candidate", 209.0),
+        (Failed(url(1), 3, "retry", "timeout", 300.0), "candidate", 320.0),
+        (Failed(url(1), 4, "retry", "timeout", 400.0), "given up", 320.0),
+    ]
+    for end, state, not_before in ends:
+        front.lease(url(1), end.order)
+        front.hear(end)
+        assert (front.state(url(1)), front.page(url(1)).not_before) == (state, not_before)
+    assert (front.page(url(1)).reason, front.page(url(1)).postponed) == ("timeout", 1)
     assert (front.totals().given_up, front.totals().failed) == (1, 1)
 
 
@@ -210,39 +159,14 @@ def test_an_answer_to_an_order_that_was_taken_back_changes_nothing(frontier: Fro
     assert not front.agent.book.ended, "the second attempt is still waited for"
 
 
-def test_a_postponed_order_is_a_candidate_again_and_no_attempt(frontier: Frontiers) -> None:
-    front = leased(frontier(attempts=2, retry_seconds=10.0), 1)
-    front.hear(Postponed(url(1), 1, 50.0, 9.0))
-    row = front.page(url(1))
-    assert (row.state, row.not_before, row.postponed) == ("candidate", 59.0, 1)
-    for attempt, state in ((2, "candidate"), (3, "given up")):
-        front.lease(url(1), attempt)
-        front.hear(Failed(url(1), attempt, "retry", "timeout", 100.0))
-        assert front.state(url(1)) == state
-    assert front.page(url(1)).not_before == 110.0
-
-
-def test_a_request_that_failed_counts_under_its_url_and_links_until_a_page_comes(frontier: Frontiers) -> None:
+def test_that_no_page_came_is_known_beside_its_links_until_one_does(frontier: Frontiers) -> None:
     front = frontier(policy="learned")
     front.hear(linked(url(1), [url(2)]))
     front.lease(url(2))
-    gone = counted(front.hear(Failed(url(2), 1, "gone", "status 404", 2.0, elapsed=0.1)))
-    under = {BASE, "k:2", "x:h2.org", "a:anchor", "a:to0", "l:p:1"}
-    assert {(feature, name, *cell) for feature, name, *cell in gone.items()} == {
-        (feature, FAILED, 1, 1) for feature in under
-    }
-    assert front.children(url(1)) == {identifier(url(2)): (GONE, 0)}
-    late = counted(front.hear(linked(url(3), [url(2)], NO)))
-    assert late.get("l:p:0", FAILED) == (1, 1)
-
-    came = counted(front.hear(Judged(url(2), YES, 3.0)))
-    gone.merge(late)
-    gone.merge(came)
-    assert gone.get(BASE, FAILED) == (2, 1)  # the request that failed was one
-    for feature in (under - {BASE}) | {"l:p:0"}:
-        assert (gone.get(feature, FAILED), gone.get(feature, "p")) == ((1, 0), (1, 1))
+    front.hear(Failed(url(2), 1, "gone", "status 404", 2.0, elapsed=0.1), linked(url(3), [url(2)], NO))
+    assert front.children(url(1)) == front.children(url(3)) == {identifier(url(2)): (GONE, 0)}
+    front.hear(Judged(url(2), YES, 3.0))
     assert front.children(url(1)) == front.children(url(3)) == {identifier(url(2)): (YES | CAME, 0)}
-    assert (front.page(url(2)).requests, front.totals().requests) == (2, 2)
 
 
 @each_case(
@@ -268,9 +192,7 @@ def test_which_ends_of_fetches_teach_that_requests_fail(
 # redirects
 
 
-def test_a_redirect_is_a_failed_request_and_hands_depth_priorities_seed_and_inputs_on(
-    frontier: Frontiers,
-) -> None:
+def test_a_redirect_is_a_failed_request_and_hands_on_what_was_known(frontier: Frontiers) -> None:
     front = frontier(policy="learned")
     front.hear(Seeded(url(1)), linked(url(9), [url(2)], depth=2))
     for number in (1, 2):
@@ -286,19 +208,13 @@ def test_a_redirect_is_a_failed_request_and_hands_depth_priorities_seed_and_inpu
     assert [(heir.seed, heir.depth) for heir in heirs] == [(True, 0), (False, 3)]
     assert [heir.inherited for heir in heirs] == [{"p": 4.0}, {"p": 8.0, "q": 1.0}]
     assert [heir.inputs for heir in heirs] == [{"p": (1.0,)}, {"p": (2.0,)}]
+    front.lease(url(12))
+    front.hear(Inherited(url(12), 0, {"p": 9.0}, False, {"p": (9.0,)}))
+    assert front.page(url(12)).inherited["p"] == 9.0
+    assert front.page(url(12)).inputs == {"p": (2.0,)}, "in flight it keeps the inputs it was chosen by"
 
 
-def test_a_page_in_flight_keeps_the_inputs_it_was_chosen_by(frontier: Frontiers) -> None:
-    front = frontier()
-    front.hear(linked(url(9), [url(1)]))
-    front.lease(url(1), inputs={"p": (1.0,)})
-    front.hear(Inherited(url(1), 0, {"p": 9.0}, False, {"p": (9.0,)}))
-    assert (front.page(url(1)).inputs, front.page(url(1)).inherited) == ({"p": (1.0,)}, {"p": 9.0})
-
-
-def test_redirects_in_a_row_are_followed_up_to_the_setting_and_the_shortest_way_counts(
-    frontier: Frontiers,
-) -> None:
+def test_redirects_in_a_row_are_followed_up_to_the_setting_by_the_shortest_way(frontier: Frontiers) -> None:
     front = frontier()
     front.hear(Seeded(url(0)))
     for hop in range(6):
@@ -309,3 +225,52 @@ def test_redirects_in_a_row_are_followed_up_to_the_setting_and_the_shortest_way_
     heirs = [Inherited(url(7), 1, {}, hops=hops) for hops in (5, 1, 4)]
     front.hear(*heirs, Inherited(url(8), 1, {}, hops=5))
     assert (front.page(url(7)).hops, front.page(url(8)).hops) == (1, 5)
+
+
+# rows of linking pages are packed: beside plain dictionaries of what they say
+
+#: Of few bytes, so that one is often found across the border of two others.
+PAGES = st.integers(0, 2**IDENTIFIER_BYTES - 1).map(
+    lambda bits: bytes(bits >> place & 1 for place in range(IDENTIFIER_BYTES))
+)
+WORDS = st.lists(st.sampled_from(["ski", "alpen", "é"]), max_size=3)
+
+
+@given(st.lists(PAGES), PAGES)
+def test_an_identifier_is_found_where_it_lies(pages: list[bytes], page: bytes) -> None:
+    packed = b"".join(pages)
+    assert identifiers_in(packed) == pages
+    for asked in (page, *pages):
+        assert place_in(packed, asked) == (pages.index(asked) if asked in pages else None)
+
+
+@given(st.lists(st.tuples(PAGES, st.integers(0, 3000), st.tuples(WORDS, WORDS, WORDS))), PAGES)
+def test_the_newest_link_to_each_target_is_kept(links: list[tuple[bytes, int, Any]], other: bytes) -> None:
+    row, plain = ParentRow(), {}
+    for target, position, words in links:
+        row.add(target, position, "\t".join(map(" ".join, words)))
+        plain[target] = position, LinkWords(*words)
+    assert identifiers_in(row.targets) == [*plain]
+    places = {target: row.place(target) for target in plain}
+    assert {target: (row.positions[n], row.words_at(n)) for target, n in places.items()} == plain
+    if other not in plain:
+        with pytest.raises(KeyError):
+            row.place(other)
+
+
+@given(st.lists(st.tuples(PAGES, st.dictionaries(st.sampled_from("pq"), st.booleans()), st.integers(0, 3000))))
+def test_the_last_verdict_on_a_target_stands(told: list[tuple[bytes, Verdict, int]]) -> None:
+    row, noted = ChildrenRow(), 0
+    plain: dict[bytes, Verdict] = {}
+    for target, verdict, position in told:
+        new = plain.get(target) != verdict
+        plain[target] = verdict
+        assert row.note(target, verdict, position) is new
+        noted += new
+        assert (row.judged, row.noted) == (plain, noted)
+    assert len(row.verdicts) <= 3**2 * 2
+
+
+def test_what_is_no_identifier_is_refused() -> None:
+    with pytest.raises(ValueError, match="an identifier of 3 bytes, expected 12"):
+        ChildrenRow().note(b"abc", {}, 0)

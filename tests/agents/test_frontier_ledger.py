@@ -6,8 +6,6 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from scentline.agents.frontier.ledger import MOST_OWN, FrontierLedger, OwnCount
 from scentline.agents.learn.rows import BLOCK, LearnRow
@@ -19,12 +17,11 @@ from scentline.streams.facts import Count
 from scentline.streams.outbox import Message
 from scentline.streams.records import Decoder, Interests, Pack
 from scentline.streams.topics import EVIDENCE
-from tests.agents.cells import a_change, a_count, add, cells_of, counts_of
+from tests.agents.cells import a_change, a_count, add, cells_of
 from tests.agents.shards import Disk, disk, write
 from tests.reference.counts import Counts
 
 WORKERS = 3
-FACTS = counts_of(["", "w:a", "w:b", "t:a", "l:p:1"], st.sampled_from([1, 1, 2, -1]), least=1)
 
 
 class Learns:
@@ -37,11 +34,8 @@ class Learns:
     def learn(self, slots: Slots) -> None:
         cells = self.ledger.take(slots)
         for place, name in enumerate(cells.names):
-            if name is not None:
-                counts = zip(cells.predicates, cells.pages[:, place], cells.hits[:, place], strict=True)
-                self.cells[name] = {
-                    predicate: (int(pages), int(hits)) for predicate, pages, hits in counts if pages or hits
-                }
+            counts = zip(cells.predicates, cells.pages[:, place], cells.hits[:, place], strict=True)
+            self.cells[str(name)] = {name: (int(pages), int(hits)) for name, pages, hits in counts if pages}
 
     def forget(self, slots: Slots, names: Sequence[str]) -> None:
         assert len(slots) == len(names)
@@ -81,15 +75,14 @@ class Crawl:
     def judge(self, worker: int, facts: Sequence[Count], *, told_first: bool) -> None:
         """Have a frontier count facts: they are in ``evidence`` before its group is safe."""
         self.offsets[worker] += 1
-        origins = [(self.offsets[worker], place) for place in range(len(facts))]
-        own = [OwnCount(0, origin, a_change(fact)) for origin, fact in zip(origins, facts, strict=True)]
-        self.evidence += [(f"sightings/{worker}", *each) for each in zip(origins, facts, strict=True)]
+        source, counts = f"sightings/{worker}", own(self.offsets[worker], *facts)
+        self.evidence += [(source, count.origin, fact) for count, fact in zip(counts, facts, strict=True)]
         if told_first:
             self.learn(len(self.evidence))
             self.commit()
             self.tell()
             self.hear(worker)
-        self.frontiers[worker][0].count(f"sightings/{worker}", own)
+        self.frontiers[worker][0].count(source, counts)
 
     def learn(self, most: int) -> None:
         """Have the learner take in some evidence, a message a fact."""
@@ -117,7 +110,7 @@ class Crawl:
         """Have a frontier read some of what was told."""
         found = self.topic[self.read[worker] : self.read[worker] + most]
         self.read[worker] += len(found)
-        hear(self.frontiers[worker][0], found)
+        hear(self.frontiers[worker], found)
 
     def expected(self) -> dict[str, dict[str, tuple[int, int]]]:
         """Return all that was judged."""
@@ -138,9 +131,16 @@ def messages_of(topic: Sequence[Message]) -> list[Interests]:
     return [decode(value) for _, _, _, value in topic if value is not None]
 
 
-def hear(ledger: FrontierLedger, messages: Sequence[Message]) -> None:
+def hear(reading: tuple[FrontierLedger, Learns], messages: Sequence[Message]) -> Learns:
+    """Have a frontier read what was told; return what it knows then."""
     for told in messages_of(messages):
-        ledger.hear(told)
+        reading[0].hear(told)
+    return reading[1]
+
+
+def own(number: int, *facts: Count) -> list[OwnCount]:
+    """Return what a message with these facts counts."""
+    return [OwnCount(0, (number, place), a_change(fact)) for place, fact in enumerate(facts)]
 
 
 @pytest.fixture
@@ -178,49 +178,16 @@ def test_each_frontier_knows_every_count_once_whatever_is_lost_on_the_way(rows: 
     crawl.learn(10_000)
     crawl.commit()
     crawl.tell()
-    starting = a_ledger()
-    hear(starting[0], compacted(crawl.topic))
-    for worker in range(WORKERS):
+    assert hear(a_ledger(), compacted(crawl.topic)).known() == crawl.expected()
+    for worker, (_, learns) in enumerate(crawl.frontiers):
         crawl.hear(worker)
-    for _, learns in (*crawl.frontiers, starting):
         assert learns.known() == crawl.expected()
-
-
-def test_one_worker_alone_knows_every_count_at_once_and_needs_no_answer() -> None:
-    ledger, learns = a_ledger()
-    expected = Counts()
-    for number in range(50):
-        fact = a_count((BASE, f"w:{number % 7}"), {"p": number % 3 == 0})
-        expected.add(fact.features, fact.verdict)
-        ledger.count("sightings/0", [OwnCount(number % 2, (number, 0), a_change(fact))])
-        assert learns.known() == cells_of(expected)
-
-
-@given(facts=st.lists(FACTS, min_size=1, max_size=12), told=st.integers(0, 12))
-def test_what_the_learner_tells_of_a_frontiers_own_verdicts_is_not_counted_again(
-    facts: list[Count], told: int
-) -> None:
-    ledger, learns = a_ledger()
-    ledger.count("sightings/0", [OwnCount(0, (number, 0), a_change(fact)) for number, fact in enumerate(facts)])
-    before = learns.known()
-    counted = Ledger()
-    cells = counted.take(counted.count(map(a_change, facts[:told])))
-    pages, hits = cells.as_bytes()
-    names = tuple(name for name in cells.names if name is not None)
-    origins = {"sightings/0": (told - 1, 0)} if told else {}
-    ledger.hear(
-        Interests(
-            offset=told, origins=origins, names=names, predicates=cells.predicates, pages=pages, hits=hits
-        )
-    )
-    assert learns.known() == before
 
 
 def test_beyond_the_limit_the_rarest_are_forgotten_and_the_few_are_kept() -> None:
     ledger, learns = a_ledger(limit=10)
     for number in range(30):
-        fact = a_count((BASE, "w:often", f"w:{number}"), {"p": True})
-        ledger.count("sightings/0", [OwnCount(0, (number, 0), a_change(fact))])
+        ledger.count("sightings/0", own(number, a_count((BASE, "w:often", f"w:{number}"), {"p": True})))
     assert {BASE, "w:often"} < learns.known().keys()
     assert len(learns.known()) <= 10
 
@@ -229,8 +196,7 @@ def test_of_a_learner_that_tells_nothing_no_more_than_so_many_counts_wait() -> N
     ledger, _ = a_ledger()
     fact = a_count(("w:a",), {"p": True})
     for number in range(3):
-        own = [OwnCount(0, (number, place), a_change(fact)) for place in range(MOST_OWN // 2)]
-        ledger.count("sightings/0", own)
+        ledger.count("sightings/0", own(number, *[fact] * (MOST_OWN // 2)))
     assert len(ledger._own[0]) == MOST_OWN
 
 
@@ -249,11 +215,10 @@ def test_a_learner_that_begins_tells_all_it_has_in_rounds_and_how_many_pages_wer
     names = [f"w:{number}" for number in range(5 * BLOCK)]
     crawl = Crawl(rows)
     crawl.judge(0, [a_count((BASE, *names), {"p": True})], told_first=True)
-    before = list(crawl.topic)
+    reading, topic = a_ledger(), crawl.topic
+    hear(reading, topic)
     crawl.start_learner()
-    topic, crawl.topic = crawl.topic, []
-    rounds, reading = 0, a_ledger()
-    hear(reading[0], before)
+    crawl.topic, rounds = [], 0
     while crawl.telling.waiting or not rounds:
         # What is judged while it tells what it has takes nothing out of the topic that was not told again.
         crawl.judge(1, [a_count((BASE, "w:0", f"w:new{rounds}"), {"p": False})], told_first=False)
@@ -263,17 +228,13 @@ def test_a_learner_that_begins_tells_all_it_has_in_rounds_and_how_many_pages_wer
         crawl.topic += messages
         assert told <= 2 * BLOCK
         rounds += 1
-        hear(reading[0], messages)
-        assert reading[1].cells[BASE] == crawl.expected()[BASE]
+        assert hear(reading, messages).cells[BASE] == crawl.expected()[BASE]
         if rounds in (1, 3):
-            starting = a_ledger()
-            hear(starting[0], compacted([*topic, *crawl.topic]))
-            known = starting[1].known()
+            known = hear(a_ledger(), compacted([*topic, *crawl.topic])).known()
             assert all(known[name] == {"p": (1, 1)} for name in names[1:])
     assert rounds > 4
-    starting = a_ledger()
-    hear(starting[0], compacted([*topic, *crawl.topic]))
-    assert reading[1].known() == starting[1].known() == crawl.expected()
+    starting = hear(a_ledger(), compacted([*topic, *crawl.topic]))
+    assert reading[1].known() == starting.known() == crawl.expected()
 
 
 @pytest.mark.parametrize("most", [3, 50])
