@@ -8,17 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
-from scentline.agents.frontier.keys import DUE_PREFIX, due_key, parent_of
+from scentline.agents.frontier.keys import DUE_PREFIX, due_key
 from scentline.agents.frontier.rows import DueRow
-from scentline.models.page import Link
-from scentline.models.recount import JudgedPage, recount
 from scentline.models.url import identifier
-from scentline.models.verdict import FAILED, Verdict
-from scentline.streams.facts import Hinted, Inherited, Judged, Linked, Revisited, Visited
+from scentline.models.verdict import Verdict
+from scentline.streams.facts import Hinted, Inherited, Judged, Revisited, Visited
 from scentline.streams.outbox import Message
 from scentline.streams.records import Version
-from tests.agents.scenarios import NO, YES, Frontiers, Scenario, changes, counted, linked, outcomes, sent
-from tests.reference.counts import plain
+from tests.agents.scenarios import NO, YES, Frontiers, Scenario, changes, linked, outcomes, sent
+from tests.cases import each_case
 
 URL, OTHER, TARGET = "http://a.org/", "http://b.org/", "http://c.org/x/1"
 
@@ -55,9 +53,7 @@ def kinds(messages: Iterable[Message]) -> list[tuple[str, str]]:
 # changes
 
 
-def test_a_match_that_appears_changes_leaves_and_comes_back_is_published_each_time(
-    frontier: Frontiers,
-) -> None:
+def test_a_match_that_appears_changes_leaves_and_comes_back_is_told_each_time(frontier: Frontiers) -> None:
     front = a_front(frontier)
     first = front.hear(judged(YES, 100.0, excerpts={"p": "what it says"}))
     assert [(c.kind, c.before, c.title, c.excerpt) for c in changes(first)] == [
@@ -129,20 +125,13 @@ def test_where_a_page_moved_to_takes_its_place(front: Scenario) -> None:
     assert (front.state(URL), front.page(URL).reason) == ("moved", f"redirects to {OTHER}")
 
 
-def test_a_failure_says_nothing_of_the_page_and_has_it_wait_ever_longer(front: Scenario) -> None:
-    waits = []
-    for time in (200.0, 300.0, 500.0):
-        assert front.hear(revisited("retry", time)) == []
-        waits.append(front.visit(URL).not_before - time)
-    assert waits == [20.0, 40.0, 80.0]
-    assert (front.state(URL), front.visit(URL).visited) == ("judged", 100.0)
-
-
-def test_a_visit_that_came_too_early_is_no_visit_and_ends_the_lease(front: Scenario) -> None:
+def test_a_failure_has_a_page_wait_ever_longer_and_one_that_came_too_early_is_no_visit(front: Scenario) -> None:
     front.lease_visit(URL)
-    front.hear(revisited("early", 200.0, wait=5.0))
-    visit = front.visit(URL)
-    assert (visit.lease, visit.not_before, front.totals().revisits) == (0.0, 205.0, 0)
+    for outcome, time, wait in (("early", 150.0, 5.0), ("retry", 200.0, 20.0), ("retry", 300.0, 40.0)):
+        assert front.hear(revisited(outcome, time, wait=5.0)) == []
+        assert (front.visit(URL).lease, front.visit(URL).not_before) == (0.0, time + wait)
+        assert (front.totals().revisits == 0) == (outcome == "early")
+    assert (front.state(URL), front.visit(URL).visited) == ("judged", 100.0)
 
 
 # signs of changes
@@ -213,45 +202,8 @@ def test_rows_have_in_order_of_time_when_each_judged_page_is_due(
     assert {row.url for _, row in found if isinstance(row, DueRow)} == {url for _, url in waiting}
 
 
-# what is counted
-
-
-@pytest.mark.parametrize("policy", ["learned", "linkage", "combined", "collaborative", "breadth-first"])
-def test_what_an_old_verdict_was_counted_under_is_taken_back(frontier: Frontiers, policy: str) -> None:
-    front = a_front(frontier, policy)
-    first = linked(URL, [TARGET, OTHER], YES, ["old"])
-    later = [Link(url, ("later",), (), n) for n, url in enumerate((OTHER, TARGET, "http://d.org/"))]
-    messages = front.hear(
-        first, judged(YES, 100.0), Judged(TARGET, NO, 110.0, words=("target",)),
-        linked(URL, (), NO, ["new"], links=tuple(later), time=200.0, again=True), again(NO, 200.0),
-    )  # fmt: skip
-    pages = [
-        JudgedPage(URL, NO, ("new",), (*first.links, later[2])), JudgedPage(TARGET, NO, ("target",)),
-    ]  # fmt: skip
-    assert counted(messages) == plain(recount(pages, policy, None, 32))
-
-
-def test_a_page_that_left_counts_for_nothing_but_that_it_came(frontier: Frontiers) -> None:
-    front = a_front(frontier)
-    messages = front.hear(linked(URL, [TARGET], YES, ["old"]), judged(YES, 100.0))
-    messages += front.hear(Judged(TARGET, YES, 110.0, words=("target",)))
-    left = front.hear(revisited("refused", 200.0, reason="noindex"))
-    assert any(isinstance(fact, Linked) for fact in sent(left))
-    counts = counted(messages + left + front.deliver(left))
-    assert (counts.get("", "p"), counts.get("", FAILED)) == ((1, 1), (2, 0))
-    assert (parent_of(front.shards[0], identifier(URL)).verdict, front.page(TARGET).links) == ({}, {})
-
-
-def test_linking_pages_hear_of_the_verdict_as_it_stands(frontier: Frontiers) -> None:
-    front = a_front(frontier)
-    front.hear(linked(OTHER, [URL], NO, depth=1))
-    for fact, holds in ((judged(YES, 100.0), True), (again(NO, 200.0), False)):
-        front.hear(fact)
-        assert front.children(OTHER) == {identifier(URL): ({"p": holds, FAILED: False}, 0)}
-
-
-@pytest.mark.parametrize("later_first", [False, True])
-def test_partitions_with_links_of_two_visits_in_flight_at_once_know_each_others_targets(
+@each_case("later_first", [False, True])
+def test_partitions_linked_by_two_visits_at_once_know_each_others_targets(
     frontier: Frontiers, later_first: bool
 ) -> None:
     front = frontier(frontier={"policy": "learned", "revisit": 0.5}, streams={"partitions": 3})
