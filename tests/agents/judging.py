@@ -1,7 +1,9 @@
-"""Pages that a judge agent takes in, examined in this process."""
+"""What tests of fetching and judging share: an order, and a judge agent that examines pages here."""
 
 from collections.abc import Coroutine, Sequence
 from typing import Any
+
+import msgspec
 
 from scentline.agents.judge.agent import JudgeAgent
 from scentline.agents.judge.examiner import Examiner
@@ -10,8 +12,28 @@ from scentline.agents.judge.keep.store import KeptPages
 from scentline.agents.judge.predicates import Predicates
 from scentline.agents.judge.question import Work
 from scentline.streams.inbox import Shard
+from scentline.streams.published import PredicateDefinition
+from scentline.streams.records import FetchOrder
 from scentline.streams.runtime import Runtime
 from scentline.streams.settings import KeepSettings
+
+
+def an_order(url: str, **changed: Any) -> FetchOrder:
+    """Return an order whose lease does not run out, but for what is ``changed``."""
+    usual: dict[str, Any] = {
+        "order": 2, "predicate": "tea", "policy": "linkage", "explored": False, "probability": 1.0,
+        "priority": 1.5, "depth": 3, "lease": 9e9,
+    }  # fmt: skip
+    return FetchOrder(url=url, **usual | changed)
+
+
+def hearing(*definitions: PredicateDefinition, **expressions: str) -> Predicates:
+    """Return the predicates that somebody has heard of."""
+    predicates = Predicates()
+    named = (PredicateDefinition(name=name, expression=text) for name, text in expressions.items())
+    for each in (*definitions, *named):
+        predicates.hear(each.name.encode(), msgspec.json.encode(each))
+    return predicates
 
 
 def examiner_of(runtime: Runtime, judges: Sequence[CategoryJudge] = (), keep: str = "none") -> Examiner:

@@ -1,15 +1,16 @@
 """A real HTTP server on 127.0.0.1 whose every byte a test decides."""
 
 import asyncio
+import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import wraps
-from typing import Any, ParamSpec
+from typing import Any, ParamSpec, TypeVar
 
 import msgspec
+from aiohttp.abc import AbstractResolver, ResolveResult
 
-from scentline.agents.fetch.result import Result
 from scentline.streams.crawl_settings import FetchSettings
 
 #: Names a contact, so that any host may be asked.
@@ -17,6 +18,7 @@ USER_AGENT = "Scentline/0.2 (+mailto:tests@crawler.internal)"
 
 Answer = Callable[["Request", asyncio.StreamWriter], Awaitable[None]]
 P = ParamSpec("P")
+R = TypeVar("R", bound=msgspec.Struct)
 
 
 def awaited(test: Callable[P, Coroutine[Any, Any, None]]) -> Callable[P, None]:
@@ -86,6 +88,41 @@ async def serving(answer: Answer, address: str = "127.0.0.1", port: int = 0) -> 
         await server.wait_closed()
 
 
+class Names(AbstractResolver):
+    """A name service that knows the addresses of some names, in their order, and fails on all others."""
+
+    def __init__(self, known: dict[str, list[str]]) -> None:
+        self.known = known
+        self.asked: list[str] = []
+        self.closed = False
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
+    ) -> list[ResolveResult]:
+        self.asked.append(host)
+        await asyncio.sleep(0)
+        if host not in self.known:
+            raise OSError(None, "not found")
+        kinds = {address: socket.AF_INET6 if ":" in address else socket.AF_INET for address in self.known[host]}
+        return [
+            ResolveResult(hostname=host, host=address, port=port, family=kinds[address], proto=0, flags=0)
+            for address in self.known[host]
+        ]
+
+    async def close(self) -> None:
+        self.closed = True
+
+
+async def hanging(request: Request, writer: asyncio.StreamWriter) -> None:
+    """Never answer."""
+    await asyncio.sleep(3600)
+
+
+async def closing(request: Request, writer: asyncio.StreamWriter) -> None:
+    """Close the connection instead of an answer."""
+    writer.close()
+
+
 def fixed(body: bytes, status: str = "200 OK", **headers: str) -> Answer:
     """Answer every request alike; a header's underscores stand for hyphens."""
     message = response(body, status, **headers)
@@ -109,8 +146,8 @@ def settings(**changes: object) -> FetchSettings:
     return FetchSettings.model_validate(given | changes)
 
 
-def untimed(result: Result) -> Result:
-    """Return a result without the time that it took."""
+def untimed(result: R) -> R:
+    """Return a result, or a fact of one, without the time that it took."""
     return msgspec.structs.replace(result, elapsed=0.0)
 
 

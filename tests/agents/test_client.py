@@ -11,14 +11,12 @@ from itertools import product
 from random import Random
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from scentline.agents.fetch.client import Client
 from scentline.agents.fetch.pool import FRAMING_BYTES
-from scentline.agents.fetch.result import Failure, Fetched, Moved, Result
+from scentline.agents.fetch.result import Failure, Fetched, Moved, Result, Unchanged, Validators
 from scentline.models.url import canonical
-from tests.agents.loopback import Answer, Request, Server, awaited, fixed, response, serving, settings, untimed
+from tests.agents.loopback import Answer, Request, awaited, closing, fixed, hanging, serving, settings, untimed
 from tests.cases import each_case
 from tests.patience import PATIENCE
 
@@ -29,16 +27,16 @@ def clock() -> float:
     return NOW
 
 
-def fetch(answer: Answer, path: str = "/", **changes: object) -> tuple[Result, Server]:
-    async def run() -> tuple[Result, Server]:
+def fetch(answer: Answer, **changes: object) -> Result:
+    async def run() -> Result:
         async with serving(answer) as server, Client(settings(**changes), clock) as client:
-            return untimed(await client.fetch(server.origin + path)), server
+            return untimed(await client.fetch(server.origin + "/"))
 
     return asyncio.run(run())
 
 
 def page(answer: Answer, **changes: object) -> Fetched:
-    result, _ = fetch(answer, "/", **changes)
+    result = fetch(answer, **changes)
     assert isinstance(result, Fetched), result
     return result
 
@@ -67,16 +65,12 @@ def slowly(head: bytes, pause: float, rest: bytes = b"", times: int = 10**9) -> 
     return answer
 
 
-def close(writer: asyncio.StreamWriter) -> None:
-    writer.close()
-
-
 def reset(writer: asyncio.StreamWriter) -> None:
     writer.get_extra_info("socket").setsockopt(1, 13, struct.pack("ii", 1, 0))  # SO_LINGER of no time
     writer.transport.abort()
 
 
-OK = b"HTTP/1.1 200 OK\r\n"
+OK, END = b"HTTP/1.1 200 OK\r\n", asyncio.StreamWriter.close
 CHUNKED = OK + b"Content-Type: text/html\r\nTransfer-Encoding: chunked\r\n\r\n"
 THREE_KB = CHUNKED + b"bb8\r\n" + b"x" * 3000 + b"\r\n0\r\n\r\n"
 GONE, RETRY = (206, 304, 400, 401, 403, 404, 410, 451), (407, 408, 425, 429, 500, 502, 503, 599)
@@ -111,26 +105,24 @@ FAILURES: list[tuple[Answer, dict[str, object], Failure]] = [
     (fixed(b"x", x_robots_tag="Scentline: noindex"), {}, Failure("refused", "X-Robots-Tag noindex")),
     (writing(OK + b"Content-Length: 1\r\nX-Robots-Tag: bot: noarchive\r\nX-Robots-Tag: none\r\n\r\nx"), {},
      Failure("refused", "X-Robots-Tag noindex")),
-    (writing(OK + b"X: " + b"y" * 100_000 + b"\r\n\r\n", then=close), {}, Failure("retry", "broken response")),
-    (writing(OK + b"X: y\r\n" * 500 + b"\r\n", then=close), {}, Failure("retry", "broken response")),
-    (writing(then=close), {}, Failure("retry", "connection", unanswered=True)),
+    (writing(OK + b"X: " + b"y" * 100_000 + b"\r\n\r\n", then=END), {}, Failure("retry", "broken response")),
+    (writing(OK + b"X: y\r\n" * 500 + b"\r\n", then=END), {}, Failure("retry", "broken response")),
+    (closing, {}, Failure("retry", "connection", unanswered=True)),
     (writing(then=reset), {}, Failure("retry", "connection", unanswered=True)),
-    (writing(OK + b"Content-Length: 100\r\n\r\nhalf", then=close), {}, Failure("retry", "body cut short")),
-    (fixed(gzip.compress(b"text" * 1000)[:-4], content_encoding="gzip"), {},
-     Failure("retry", "body cut short")),
+    (writing(OK + b"Content-Length: 100\r\n\r\nhalf", then=END), {}, Failure("retry", "body cut short")),
+    (fixed(gzip.compress(b"text" * 99)[:-4], content_encoding="gzip"), {}, Failure("retry", "body cut short")),
     (fixed(b"text", content_encoding="gzip"), {}, Failure("retry", "broken compression")),
 ]  # fmt: skip
 
 
 @each_case(("answer", "changes", "expected"), FAILURES)
-def test_an_answer_that_is_no_page_is_a_failure_of_a_kind(
+def test_what_is_no_page_is_a_failure_of_a_kind(
     answer: Answer, changes: dict[str, object], expected: Failure
 ) -> None:
-    assert fetch(answer, "/", **changes)[0] == expected
+    assert fetch(answer, **changes) == expected
 
 
 TEXT = b"<p>some text</p>" * 1000
-RAW = zlib.compressobj(wbits=-15)
 HINTS = b"HTTP/1.1 103 Early Hints\r\nLink: </a>; rel=preload\r\n\r\n" * 10
 LONG_HEAD = b"".join(b"X-%d: %s\r\n" % (n, b"y" * 3000) for n in range(100))
 SHORT_CHUNKS = b"20\r\n" + TEXT[:32] + b"\r\n"
@@ -139,10 +131,7 @@ PAGES: list[tuple[Answer, dict[str, object], bytes]] = [
         (fixed(b"x", content_type=kind), {}, b"x")
         for kind in ("text/html;charset=utf-8", "Text/Plain", "application/xhtml+xml", "", "x", "a/b,text/html")
     ),
-    (fixed(gzip.compress(TEXT[:5000]) + gzip.compress(TEXT[5000:]), content_encoding="x-gzip"), {}, TEXT),
-    (fixed(zlib.compress(TEXT), content_encoding="deflate"), {}, TEXT),
-    (fixed(RAW.compress(TEXT) + RAW.flush(), content_encoding="deflate"), {}, TEXT),
-    (fixed(TEXT, content_encoding="identity"), {}, TEXT),
+    (fixed(gzip.compress(TEXT), content_encoding="x-gzip"), {}, TEXT),
     (fixed(b"x" * 3000), {"max_bytes": 3000}, b"x" * 3000),
     (writing(THREE_KB), {"max_bytes": 3000}, b"x" * 3000),
     (slowly(OK + b"Content-Length: 2\r\n\r\n", 0.4, b"ok", 1), {"first_byte_seconds": 0.2}, b"ok"),
@@ -167,25 +156,31 @@ def test_a_page_brings_the_headers_that_are_read_later() -> None:
 
 
 @awaited
-async def test_requests_name_the_crawler_and_carry_no_cookies() -> None:
-    async with (
-        serving(fixed(b"x", set_cookie="a=b; Path=/")) as server,
-        Client(settings(user_agent="Test/1 (+mailto:me@example.org)"), clock) as client,
-    ):
-        for path in ("/a", "/b"):
-            assert isinstance(await client.fetch(server.origin + path), Fetched)
+async def test_requests_name_the_crawler_and_the_known_version_and_carry_no_cookies() -> None:
+    name, known = "Test/1 (+mailto:me@example.org)", Validators('"7"', "Thu, 01 Jan 1970 00:01:40 GMT")
+    async with serving(fixed(b"x", set_cookie="a=b; Path=/")) as server:
+        async with Client(settings(user_agent=name), clock) as client:
+            for version in (Validators(), known):
+                assert isinstance(await client.fetch(server.origin + "/", version), Fetched)
         assert server.connections == 1
-    for request in server.requests:
-        assert request.headers["user-agent"] == "Test/1 (+mailto:me@example.org)"
-        assert request.headers["accept-encoding"] == "gzip, deflate"
-        assert request.headers["accept"].startswith("text/html")
-        assert "cookie" not in request.headers
+    plain, asked = (request.headers for request in server.requests)
+    for headers in (plain, asked):
+        assert (headers["user-agent"], headers["accept-encoding"]) == (name, "gzip, deflate")
+        assert headers["accept"].startswith("text/html")
+        assert "cookie" not in headers
+    assert (asked["if-none-match"], asked["if-modified-since"]) == (known.etag, known.last_modified)
+    assert {"if-none-match", "if-modified-since"}.isdisjoint(plain)
+
+
+@awaited
+async def test_a_known_version_is_as_it_was() -> None:
+    async with serving(fixed(b"", "304 X")) as server, Client(settings(), clock) as client:
+        assert isinstance(await client.fetch(f"{server.origin}/", Validators('"7"')), Unchanged)
 
 
 SEGMENTS = [
-    "",
-    *["a", ".", "..", ".x", "%2e", "%2E.", "..a", "b^", ";jsessionid=0A1B2C3D4E5F", "a%2f..", "é", "\\", "'("],
-]
+    "", "a", ".", "..", ".x", "%2e", "%2E.", "..a", "b^", ";jsessionid=0A1B2C3D4E5F", "a%2f..", "é", "\\", "'(",
+]  # fmt: skip
 QUERIES = ["", "?", "?q=../x", "?sid=0123456789abcdef0123456789abcdef"]
 
 
@@ -211,8 +206,11 @@ async def test_what_goes_out_for_any_link_is_what_robots_txt_and_exclusions_saw(
     assert len(seen) > 1000
 
 
-def test_a_redirect_is_not_followed_but_brings_its_target() -> None:
-    result, server = fetch(fixed(b"", "301 Moved", location="../%7eb?x=1#top"), "/a/c")
+@awaited
+async def test_a_redirect_is_not_followed_but_brings_its_target() -> None:
+    moved = fixed(b"", "301 Moved", location="../%7eb?x=1#top")
+    async with serving(moved) as server, Client(settings(), clock) as client:
+        result = untimed(await client.fetch(f"{server.origin}/a/c"))
     assert result == Moved(f"{server.origin}/a/c", f"{server.origin}/~b?x=1", 301)
     assert server.targets() == ["/a/c"]
 
@@ -222,27 +220,27 @@ def test_a_bomb_of_2_gb_is_refused_in_little_memory() -> None:
     megabyte = deflate.compress(bytes(1 << 20)) + deflate.flush(zlib.Z_FULL_FLUSH)
     answer = fixed(b"\x1f\x8b\x08\0\0\0\0\0\0\xff" + megabyte * 2000, content_encoding="gzip")
     limit = 10_000_000
-    assert fetch(answer, max_bytes=limit)[0] == Failure("refused", "compressed over 200 to 1")
+    assert fetch(answer, max_bytes=limit) == Failure("refused", "compressed over 200 to 1")
     tracemalloc.start()
-    result, _ = fetch(answer, max_bytes=limit, max_ratio=10_000)
+    result = fetch(answer, max_bytes=limit, max_ratio=10_000)
     assert result == Failure("refused", f"body over {limit} bytes")
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 4 * limit  # a growing buffer is copied
 
 
-ENDLESS = [
-    (b"", b"HTTP/1.1 103 Early Hints\r\nLink: </a>; rel=preload\r\n\r\n" * 100),
-    (b"", b"HTTP/1.1 100 \r\n\r\n" * 100),
-    (CHUNKED, b"1;" + b"a" * 15_000 + b"\r\nx\r\n"),
-    (CHUNKED + b"1;", b"a" * 60_000),
-    (CHUNKED, b"1\r\nx\r\n" * 1000),
-    (CHUNKED, b"00000000001\r\nx\r\n" * 1000),
-    (CHUNKED + b"1\r\nx\r\n0\r\n", b"X-Trailer: y\r\n" * 100),
-]
-
-
-@each_case(("head", "endless"), ENDLESS)
+@each_case(
+    ("head", "endless"),
+    [
+        (b"", HINTS * 10),
+        (b"", b"HTTP/1.1 100 \r\n\r\n" * 100),
+        (CHUNKED, b"1;" + b"a" * 15_000 + b"\r\nx\r\n"),
+        (CHUNKED + b"1;", b"a" * 60_000),
+        (CHUNKED, b"1\r\nx\r\n" * 1000),
+        (CHUNKED, b"00000000001\r\nx\r\n" * 1000),
+        (CHUNKED + b"1\r\nx\r\n0\r\n", b"X-Trailer: y\r\n" * 100),
+    ],
+)
 def test_what_is_no_body_and_has_no_end_is_a_broken_response(head: bytes, endless: bytes) -> None:
     sent = 0
 
@@ -254,7 +252,7 @@ def test_what_is_no_body_and_has_no_end_is_a_broken_response(head: bytes, endles
             await writer.drain()
             sent += len(endless)
 
-    result, _ = fetch(answer, first_byte_seconds=PATIENCE, timeout_seconds=PATIENCE)
+    result = fetch(answer, first_byte_seconds=PATIENCE, timeout_seconds=PATIENCE)
     assert result == Failure("retry", "broken response")
     # What the system's buffers hold is sent as well.
     assert sent < FRAMING_BYTES + 20_000_000
@@ -272,10 +270,7 @@ async def test_each_answer_of_a_kept_connection_is_measured_by_itself() -> None:
 @awaited
 async def test_a_kept_connection_that_breaks_is_not_tried_again_at_once() -> None:
     async def answer(request: Request, writer: asyncio.StreamWriter) -> None:
-        if request.target == "/":
-            writer.write(response(b"x"))
-        else:
-            writer.close()
+        await (fixed(b"x") if request.target == "/" else closing)(request, writer)
 
     async with serving(answer) as server, Client(settings(), clock) as client:
         assert isinstance(await client.fetch(server.origin + "/"), Fetched)
@@ -287,7 +282,7 @@ async def test_a_kept_connection_that_breaks_is_not_tried_again_at_once() -> Non
 @awaited
 async def test_a_host_that_can_not_be_reached_is_tried_again_later() -> None:
     def greet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        writer.write(response(b"no TLS here"))
+        writer.write(b"no TLS here")
         writer.close()
 
     async with serving(fixed(b"")) as server:
@@ -314,29 +309,15 @@ async def test_connections_are_reused_and_bounded() -> None:
     assert len(server.requests) == 40
 
 
+@each_case("given_up", [True, False])
 @awaited
-async def test_a_fetch_that_is_given_up_leaves_nothing_behind() -> None:
-    asked = asyncio.Event()
-
-    async def answer(request: Request, writer: asyncio.StreamWriter) -> None:
-        asked.set()
-        await asyncio.sleep(3600)
-
-    async with serving(answer) as server, Client(settings(robots=True), clock) as client:
-        task = asyncio.create_task(client.fetch(server.origin + "/"))
-        await asked.wait()
-        task.cancel()
+async def test_a_fetch_that_is_given_up_or_whose_client_closes_leaves_nothing_behind(given_up: bool) -> None:
+    async with serving(hanging) as server:
+        async with Client(settings(robots=True), clock) as client:
+            task = asyncio.create_task(client.fetch(server.origin + "/"))
+            while not server.requests:
+                await asyncio.sleep(0.001)
+            if given_up:
+                task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-
-
-FRAGMENTS = (
-    *(b"HTTP/1.1 200 OK", b"HTTP/1.1 302 Found", b"\r\n", b"Content-Length: 5", b"Content-Encoding: gzip"),
-    *(b"Transfer-Encoding: chunked", b"Location: //", b"3\r\nabc"),
-)
-
-
-@given(st.lists(st.sampled_from(FRAGMENTS) | st.binary(max_size=20), max_size=12))
-def test_whatever_a_server_sends_there_is_a_result(parts: list[bytes]) -> None:
-    result, _ = fetch(writing(*parts, then=close), "/", timeout_seconds=5)
-    assert isinstance(result, Fetched | Moved | Failure)

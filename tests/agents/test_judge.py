@@ -1,103 +1,97 @@
-"""The judge: what it says of a page, to whom, and what it does with what is no page."""
+"""The judge: what it says of a page, new or visited again, to whom, and what it does with what is no page."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
-import msgspec
 import pytest
 import zstandard
+from msgspec.structs import replace
+from warcio.archiveiterator import ArchiveIterator
 
-from scentline.agents.judge.agent import JudgeAgent
 from scentline.agents.judge.duplicates import DuplicateRow
-from scentline.agents.judge.predicates import Predicates
-from scentline.agents.judge.question import Examined, PageError, Question
+from scentline.agents.judge.examiner import Examiner
+from scentline.agents.judge.judges import CategoryJudge
+from scentline.agents.judge.keep.records import date_of
+from scentline.agents.judge.keep.store import files
+from scentline.agents.judge.question import Examined, Examines, PageError, Question, Work
 from scentline.models.page import Page
+from scentline.models.revisit.content import changed
 from scentline.models.url import host, identifier
-from scentline.streams.facts import Failed, Judged, Linked, SightingPack
-from scentline.streams.inbox import Shard
+from scentline.streams.facts import Failed, Judged, Linked, Relisted, Revisited, SightingPack
 from scentline.streams.outbox import Message
-from scentline.streams.published import Outcome, PredicateDefinition
-from scentline.streams.records import DeadLetter, Decoder, FetchedPage, FetchOrder, RecordError, encode
-from scentline.streams.runtime import Runtime
+from scentline.streams.records import DeadLetter, Decoder, FetchedPage, RecordError, Revisit, Version, encode
 from scentline.streams.settings import Settings
-from scentline.streams.topics import DEAD_LETTERS, OUTCOMES, PAGES, SIGHTINGS, partition_of
-from tests.agents.judging import judge_of, take_in
-from tests.agents.shards import Disk, a_runtime, disk, emitted, write
+from scentline.streams.topics import DEAD_LETTERS, OUTCOMES, PAGES, RENEWED, SIGHTINGS, partition_of
+from tests.agents.judging import an_order, hearing, judge_of, take_in
+from tests.agents.scenarios import outcomes, sent
+from tests.agents.shards import a_runtime, disk, emitted, write
+from tests.cases import each_case
 
-URL = "http://a.org/skiing"
+URL, NOW = "http://a.org/skiing", 1000.0
 HTML = b"""<html><head><title>Skiing in the Alps</title></head><body>Snow and
 <a href="/snow">more snow</a> <a href="http://b.org/">b</a> <a href="http://c.org/">c</a> <a href="http://d.org/">d</a>
 <a href="http://a.org/skiing">here</a> <a href="http://b.org/#top">b again</a></body></html>"""
+LONG = (
+    b"<title>Snow</title><body>" + b" ".join(b"snow%d lies" % n for n in range(100)) + b"<a href=/more>more</a>"
+)
+ALPS = {"alps": '"alps"'}
+BOTH = ALPS | {"sea": '"sea"'}
+pack = zstandard.ZstdCompressor().compress
 
 
-@pytest.fixture
-def runtime(tmp_path: Path) -> Iterator[Runtime]:
-    settings = Settings.model_validate(
-        {"data": tmp_path, "streams": {"partitions": 3}, "fetch": {"max_bytes": 100_000}}
-    )
-    with a_runtime(settings) as opened:
-        yield opened
-
-
-@pytest.fixture
-def judge(runtime: Runtime) -> JudgeAgent:
-    return a_judge(runtime)
-
-
-def a_judge(runtime: Runtime) -> JudgeAgent:
-    predicates = Predicates()
-    for name, expression in (("alps", '"alps"'), ("sea", '"sea"')):
-        definition = PredicateDefinition(name=name, expression=expression)
-        predicates.hear(name.encode(), msgspec.json.encode(definition))
-    return judge_of(runtime, predicates)
-
-
-def a_page(body: bytes = HTML, content_type: str = "text/html", raw: bytes | None = None) -> FetchedPage:
-    order = FetchOrder(
-        url=URL, order=2, predicate="alps", policy="linkage", explored=True, probability=0.25, priority=1.5,
-        depth=3, lease=9e9,
+def a_page(
+    html: bytes = HTML, kind: str = "text/html", url: str = URL, ordered: Mapping[str, Any] = {}, **said: Any
+) -> FetchedPage:
+    given: dict[str, Any] = {"predicate": "alps", "explored": True, "probability": 0.25, **ordered}
+    page = FetchedPage(
+        order=an_order(url, **given), status=200, headers={"content-type": kind, "etag": '"8"'},
+        body=pack(html), time=NOW, elapsed=0.1, crawl_delay=2.0,
     )  # fmt: skip
-    compressed = zstandard.ZstdCompressor().compress(body) if raw is None else raw
-    return FetchedPage(
-        order=order, status=200, headers={"content-type": content_type}, body=compressed, time=50.0,
-        elapsed=0.1, crawl_delay=2.0,
-    )  # fmt: skip
+    return replace(page, **said)
 
 
-@pytest.fixture
-def rows(tmp_path: Path) -> Iterator[Disk]:
-    (tmp_path / "duplicates").mkdir()
-    with disk(tmp_path / "duplicates") as opened:
-        yield opened
+def a_copy(url: str = "http://b.org/copy", **ordered: Any) -> FetchedPage:
+    return a_page(LONG, url=url, ordered=ordered)
 
 
-def judged(judge: JudgeAgent, rows: Disk, page: FetchedPage | bytes) -> list[Message]:
-    """Return what comes of a page that is the seventh message of its partition, and the first ever judged."""
-    shard = rows.shard(DuplicateRow, PAGES, 1)
-    return arrived(judge, shard, page, 7)
+def told(
+    *pages: FetchedPage | bytes, data: Path | None = None, asked: Mapping[str, str] = BOTH, keep: str = "none",
+    judges: Sequence[CategoryJudge] = (), examiner: Examines | None = None, **given: object,
+) -> list[list[Message]]:  # fmt: skip
+    """Return what a judge tells of each page, the first of which is message 7 of its partition."""
+    with TemporaryDirectory() as directory:
+        data = data or Path(directory)
+        usual = {"data": data, "streams": {"partitions": 3}, "fetch": {"max_bytes": 100_000}}
+        with a_runtime(Settings.model_validate(usual | given)) as runtime, disk(data) as rows:
+            judge = judge_of(runtime, hearing(**asked), judges, keep)
+            judge._examiner = examiner or judge._examiner
+            shard, messages = rows.shard(DuplicateRow, PAGES, 1), []
+            for offset, page in enumerate(pages, 7):
+                take_in(judge, shard, offset, encode(page) if isinstance(page, FetchedPage) else page)
+                messages.append(shard.outbox.take())
+            return messages
 
 
-def arrived(
-    judge: JudgeAgent, shard: Shard[DuplicateRow], page: FetchedPage | bytes, offset: int
-) -> list[Message]:
-    value = encode(page) if isinstance(page, FetchedPage) else page
-    take_in(judge, shard, offset, value)
-    return shard.outbox.take()
+def buried(messages: list[Message]) -> DeadLetter:
+    (value,) = [value for topic, _, _, value in messages if topic == DEAD_LETTERS.name]
+    return Decoder[DeadLetter](DeadLetter)(value or b"")
 
 
-def the_outcome(messages: list[Message]) -> Message:
-    (message,) = [message for message in messages if message[0] == OUTCOMES.name]
-    return message
+@pytest.fixture(scope="module")
+def messages() -> list[Message]:
+    """Return what is told of a page."""
+    return told(a_page())[0]
 
 
-def test_an_outcome_says_what_was_found_and_why_the_page_was_fetched(judge: JudgeAgent, rows: Disk) -> None:
-    topic, partition, key, value = the_outcome(judged(judge, rows, a_page()))
-    assert (topic, partition, key) == ("outcomes", partition_of(URL, 3), URL.encode())
-    read: dict[str, Any] = json.loads(value or b"")
+def test_an_outcome_says_what_was_found_and_why_the_page_was_fetched(messages: list[Message]) -> None:
+    (outcome,) = [message for message in messages if message[0] == OUTCOMES.name]
+    assert outcome[:3] == ("outcomes", partition_of(URL, 3), URL.encode())
+    read: dict[str, Any] = json.loads(outcome[3] or b"")
     expected = {
-        "version": 1, "url": URL, "time": 50.0, "title": "Skiing in the Alps", "predicate": "alps",
+        "version": 1, "url": URL, "time": NOW, "title": "Skiing in the Alps", "predicate": "alps",
         "verdict": {"alps": True, "sea": False}, "policy": "linkage", "explored": True, "probability": 0.25,
         "priority": 1.5, "expected": None, "depth": 3, "origin": "pages/1@7", "later": False, "pattern": "",
         "requests": 0,
@@ -109,9 +103,8 @@ def test_an_outcome_says_what_was_found_and_why_the_page_was_fetched(judge: Judg
     assert [link[0] for link in read["links"]] == links
 
 
-def test_each_partition_hears_of_its_own_links_and_of_who_else_has_some(judge: JudgeAgent, rows: Disk) -> None:
-    messages = judged(judge, rows, a_page())
-    outcome = msgspec.json.decode(the_outcome(messages)[3] or b"", type=Outcome)
+def test_each_partition_hears_of_its_own_links_and_of_who_else_has_some(messages: list[Message]) -> None:
+    (outcome,) = outcomes(messages)
     linked = [(partition, fact) for partition, fact in emitted(messages, SIGHTINGS) if isinstance(fact, Linked)]
     assert len(linked) > 1
     partitions = tuple(sorted(partition for partition, _ in linked))
@@ -119,195 +112,263 @@ def test_each_partition_hears_of_its_own_links_and_of_who_else_has_some(judge: J
         assert {partition_of(host(link.url), 3) for link in fact.links} == {partition}
         assert (fact.page, fact.url, fact.depth) == (identifier(URL), URL, 3)
         assert (fact.verdict, fact.words, fact.partitions) == (outcome.verdict, outcome.words, partitions)
-    told = sorted((link for _, fact in linked for link in fact.links), key=lambda link: link.position)
-    assert tuple(told) == outcome.links
+    heard = sorted((link for _, fact in linked for link in fact.links), key=lambda link: link.position)
+    assert tuple(heard) == outcome.links
 
 
-def test_the_verdict_goes_to_the_partition_of_the_pages_host(judge: JudgeAgent, rows: Disk) -> None:
-    messages = judged(judge, rows, a_page())
-    outcome = msgspec.json.decode(the_outcome(messages)[3] or b"", type=Outcome)
+def test_the_verdict_goes_to_the_partition_of_the_pages_host(messages: list[Message]) -> None:
     verdicts = [found for found in emitted(messages, SIGHTINGS) if isinstance(found[1], Judged)]
-    subject = "skiing skiing in the alps"
-    expected = Judged(URL, {"alps": True, "sea": False}, 50.0, 2.0, outcome.words, 0.1, subject=subject)
+    verdict, words = {"alps": True, "sea": False}, outcomes(messages)[0].words
+    expected = Judged(URL, verdict, NOW, 2.0, words, 0.1, subject="skiing skiing in the alps")
     assert verdicts == [(partition_of("a.org", 3), expected)]
 
 
-@pytest.mark.parametrize("changed", [{"frontier": {"policy": "combined"}}, {"learn": {"semantic": ""}}])
-def test_without_word_meanings_the_frontier_does_not_hear_what_the_page_is_about(
-    tmp_path: Path, rows: Disk, changed: dict[str, Any]
-) -> None:
-    with a_runtime(Settings.model_validate({"data": tmp_path / "data", **changed})) as runtime:
-        facts = emitted(judged(a_judge(runtime), rows, a_page()), SIGHTINGS)
-    (fact,) = [fact for _, fact in facts if isinstance(fact, Judged)]
+@each_case("changed", [{"frontier": {"policy": "combined"}}, {"learn": {"semantic": ""}}])
+def test_without_word_meanings_nobody_hears_what_the_page_is_about(changed: dict[str, Any]) -> None:
+    (fact,) = [fact for fact in sent(told(a_page(), **changed)[0]) if isinstance(fact, Judged)]
     assert fact.subject == ""
 
 
-def test_a_judge_of_categories_that_fails_is_a_dead_letter_and_the_other_predicates_judge(
-    runtime: Runtime, rows: Disk
-) -> None:
-    def fails(page: Page) -> list[str]:
-        raise OSError("no model")
-
-    predicates = Predicates()
-    for name, expression in (("alps", '"alps"'), ("sport", 'category("Sport")')):
-        definition = PredicateDefinition(name=name, expression=expression)
-        predicates.hear(name.encode(), msgspec.json.encode(definition))
-    messages = judged(judge_of(runtime, predicates, [fails]), rows, a_page())
-    outcome = msgspec.json.decode(the_outcome(messages)[3] or b"", type=Outcome)
-    assert outcome.verdict == {"alps": True}
-    (letter,) = [message for message in messages if message[0] == DEAD_LETTERS.name]
-    read = Decoder[DeadLetter](DeadLetter)(letter[3] or b"")
-    assert (read.topic, read.partition, read.offset) == (PAGES.name, 1, 7)
-    assert read.reason == "the judge of categories failed: OSError: no model"
+def failing(page: Page) -> list[str]:
+    raise OSError("no model")
 
 
-LONG = (
-    b"<title>Snow</title><body>" + b" ".join(b"snow%d lies" % n for n in range(100)) + b"<a href=/more>more</a>"
-)
+def test_a_judge_of_categories_that_fails_is_a_dead_letter_and_the_other_predicates_judge() -> None:
+    (messages,) = told(a_page(), asked=ALPS | {"sport": 'category("Sport")'}, judges=[failing])
+    assert [outcome.verdict for outcome in outcomes(messages)] == [{"alps": True}]
+    letter = buried(messages)
+    assert (letter.topic, letter.partition, letter.offset) == (PAGES.name, 1, 7)
+    assert letter.reason == "the judge of categories failed: OSError: no model"
 
 
-def a_copy(url: str = "http://b.org/copy", body: bytes = LONG) -> FetchedPage:
-    page = a_page(body)
-    return msgspec.structs.replace(page, order=msgspec.structs.replace(page.order, url=url))
-
-
-def test_a_near_duplicate_is_refused_by_the_name_of_its_original_and_teaches_nothing(
-    judge: JudgeAgent, rows: Disk
-) -> None:
-    shard = rows.shard(DuplicateRow, PAGES, 1)
-    assert any(message[0] == OUTCOMES.name for message in arrived(judge, shard, a_page(LONG), 7))
-    messages = arrived(judge, shard, a_copy(), 8)
-    ((partition, fact),) = emitted(messages, SIGHTINGS)
+def test_a_near_duplicate_is_refused_by_the_name_of_its_original_and_teaches_nothing() -> None:
+    original, messages = told(a_page(LONG), a_copy())
+    assert outcomes(original)
     assert {message[0] for message in messages} == {SIGHTINGS.name}
-    assert partition == partition_of("b.org", 3)
-    assert isinstance(fact, Failed)
-    assert (fact.url, fact.order, fact.kind) == ("http://b.org/copy", 2, "refused")
-    assert (fact.reason, fact.barren) == (f"near-duplicate of {URL}", True)
-    assert (fact.crawl_delay, fact.elapsed) == (2.0, 0.1)
+    reason = f"near-duplicate of {URL}"
+    refusal = Failed("http://b.org/copy", 2, "refused", reason, NOW, crawl_delay=2.0, elapsed=0.1, barren=True)
+    assert emitted(messages, SIGHTINGS) == [(partition_of("b.org", 3), refusal)]
 
 
-@pytest.mark.parametrize(("vouched", "refused"), [((0.01, 0.2), False), ((0.2, 0.01), True)])
+@each_case(("first", "second", "refused"), [(0.01, 0.2, False), (0.2, 0.01, True)])
 def test_a_mirror_is_the_copy_however_early_it_came_and_ends_no_space(
-    judge: JudgeAgent, rows: Disk, vouched: tuple[float, float], refused: bool
+    first: float, second: float, refused: bool
 ) -> None:
-    shard = rows.shard(DuplicateRow, PAGES, 1)
-    first, second = (
-        msgspec.structs.replace(page, order=msgspec.structs.replace(page.order, vouched=part))
-        for page, part in zip((a_page(LONG), a_copy()), vouched, strict=True)
-    )
-    arrived(judge, shard, first, 7)
-    facts = [fact for _, fact in emitted(arrived(judge, shard, second, 8), SIGHTINGS)]
-    failed = [fact for fact in facts if isinstance(fact, Failed)]
-    assert [(fact.reason, fact.barren) for fact in failed] == [(f"near-duplicate of {URL}", False)] * refused
+    _, messages = told(a_page(LONG, ordered={"vouched": first}), a_copy(vouched=second))
+    failed = [(fact.reason, fact.barren) for fact in sent(messages) if isinstance(fact, Failed)]
+    assert failed == [(f"near-duplicate of {URL}", False)] * refused
 
 
-def test_pages_that_come_again_after_a_crash_give_the_same_messages(judge: JudgeAgent, rows: Disk) -> None:
+def test_pages_that_come_again_after_a_crash_give_the_same_messages(tmp_path: Path) -> None:
     pages = (a_page(LONG), a_copy(), a_page(LONG), a_copy("http://c.org/other"))
+    with a_runtime(Settings(data=tmp_path)) as runtime, disk(tmp_path) as rows:
+        judge = judge_of(runtime, hearing(**ALPS))
 
-    def run(numbers: range, *, written: bool) -> list[list[Message]]:
-        shard = rows.shard(DuplicateRow, PAGES, 1)
-        messages = [arrived(judge, shard, pages[n], n) for n in numbers]
-        if written:
-            write(shard)
-        return messages
+        def run(numbers: range, *, written: bool) -> list[list[Message]]:
+            shard, messages = rows.shard(DuplicateRow, PAGES, 1), []
+            for number in numbers:
+                take_in(judge, shard, number, encode(pages[number]))
+                messages.append(shard.outbox.take())
+            if written:
+                write(shard)
+            return messages
 
-    told = run(range(4), written=False)
-    assert run(range(2), written=True) == told[:2]
-    assert not rows.shard(DuplicateRow, PAGES, 1).fresh(1)
-    assert run(range(2, 4), written=True) == told[2:]
-    assert [len(emitted(messages, SIGHTINGS)) for messages in told] == [2, 1, 2, 1]
+        once = run(range(4), written=False)
+        assert run(range(2), written=True) == once[:2]
+        assert not rows.shard(DuplicateRow, PAGES, 1).fresh(1)
+        assert run(range(2, 4), written=True) == once[2:]
+    assert [len(sent(messages)) for messages in once] == [2, 1, 2, 1]
 
 
-@pytest.mark.parametrize(
-    ("body", "content_type", "kind", "reason"),
+AGAIN = Revisit(Version('"7"'), 900.0, again=True, verdict={"alps": True})
+
+
+@each_case(
+    ("body", "kind", "said", "barren", "again", "reason"),
     [
-        (b"%PDF-1.4\n...", "text/html", "refused", "not HTML or text: PDF, served as text/html"),
-        (b"GIF89a\1\0\1", "", "refused", "not HTML or text: GIF image"),
-        (b"<title>404 Not Found</title>Sorry.", "", "gone", "soft 404: the page says that there is none"),
-        (
-            b"<meta name=scentline content=none>x <a href=/x>x</a>",
-            "",
-            "refused",
-            "the page asks not to be indexed",
-        ),
+        (b"%PDF-1.4\n...", "text/html", "refused", False, "gone", "not HTML or text: PDF, served as text/html"),
+        (b"GIF89a\1\0\1", "", "refused", False, "gone", "not HTML or text: GIF image"),
+        (b"<title>404 Not Found</title>Sorry.", "", "gone", True, "gone",
+         "soft 404: the page says that there is none"),
+        (b"<meta name=scentline content=none>x <a href=/x>x</a>", "", "refused", False, "refused",
+         "the page asks not to be indexed"),
     ],
-)
-def test_what_is_no_page_to_be_judged_is_refused_with_the_reason(
-    judge: JudgeAgent, rows: Disk, body: bytes, content_type: str, kind: str, reason: str
+)  # fmt: skip
+def test_what_is_no_page_to_be_judged_any_more_is_refused_with_the_reason(
+    body: bytes, kind: str, said: str, barren: bool, again: str, reason: str
 ) -> None:
-    messages = judged(judge, rows, a_page(body, content_type))
-    assert {message[0] for message in messages} == {SIGHTINGS.name}
-    ((partition, fact),) = emitted(messages, SIGHTINGS)
-    assert isinstance(fact, Failed)
-    assert (partition, fact.url, fact.order, fact.time) == (partition_of("a.org", 3), URL, 2, 50.0)
-    assert (fact.kind, fact.reason, fact.barren) == (kind, reason, kind == "gone")
+    page, visited = a_page(body, kind), a_page(body, kind, ordered={"revisit": AGAIN})
+    facts = (
+        Failed(URL, 2, said, reason, NOW, crawl_delay=2.0, elapsed=0.1, barren=barren),
+        Revisited(URL, 2, again, NOW, again=True, reason=reason, crawl_delay=2.0, elapsed=0.1),
+    )
+    for messages, fact in zip(told(page, visited), facts, strict=True):
+        assert {message[0] for message in messages} == {SIGHTINGS.name}
+        assert emitted(messages, SIGHTINGS) == [(partition_of("a.org", 3), fact)]
 
 
-def test_links_are_not_followed_where_the_head_of_the_response_says_so(judge: JudgeAgent, rows: Disk) -> None:
-    messages = judged(judge, rows, msgspec.structs.replace(a_page(), nofollow=True))
-    assert [type(fact) for _, fact in emitted(messages, SIGHTINGS)] == [Judged]
+def test_links_are_not_followed_where_the_head_of_the_response_says_so() -> None:
+    assert [type(fact) for fact in sent(told(a_page(nofollow=True))[0])] == [Judged]
 
 
-@pytest.mark.parametrize(
+#: A body of a few kilobytes that grows to 64 MB: the size stated, and not.
+STATED, _STREAM = pack(b"<p>snow " * 8_000_000), zstandard.ZstdCompressor().compressobj()
+UNSTATED = _STREAM.compress(b"<p>snow " * 8_000_000) + _STREAM.flush()
+
+
+@each_case(
     ("page", "why"),
     [
         (b"not a record", "not a FetchedPage"),
         (b"", "not a FetchedPage"),
         (encode(a_page()).replace(b"\x01", b"\x09", 1), "unknown version 9, expected 1"),
-        (a_page(raw=b"not compressed"), "can't be decompressed"),
-        (a_page(raw=zstandard.ZstdCompressor().compress(b"x" * 5000)[:-3]), "can't be decompressed"),
+        (a_page(body=b"not compressed"), "can't be decompressed"),
+        (a_page(body=pack(b"x" * 5000)[:-3]), "can't be decompressed"),
+        (a_page(body=STATED), "its body has more than 100000 bytes"),
+        (a_page(body=UNSTATED), "body"),
     ],
 )
-def test_what_can_t_be_read_is_no_page_and_the_reason_says_why(
-    judge: JudgeAgent, rows: Disk, page: FetchedPage | bytes, why: str
-) -> None:
+def test_what_can_t_be_read_is_no_page_and_the_reason_says_why(page: FetchedPage | bytes, why: str) -> None:
     with pytest.raises(RecordError, match=why):
-        judged(judge, rows, page)
+        told(page)
 
 
-def bombs() -> Iterator[bytes]:
-    """Bodies of a few kilobytes that grow to 64 MB: the size stated, and not."""
-    body = b"<p>snow " * 8_000_000
-    yield zstandard.ZstdCompressor().compress(body)
-    stream = zstandard.ZstdCompressor().compressobj()
-    yield stream.compress(body) + stream.flush()
+def test_a_page_that_takes_too_long_is_buried_and_refused_in_a_way_that_lets_a_later_verdict_count() -> None:
+    class Fails:
+        async def examine(self, question: Question) -> Examined:
+            raise PageError("too long")
 
-
-@pytest.mark.parametrize("bomb", list(bombs()), ids=["stated", "unstated"])
-def test_a_body_that_grows_beyond_the_limit_is_refused(judge: JudgeAgent, rows: Disk, bomb: bytes) -> None:
-    assert len(bomb) < 100_000
-    with pytest.raises(RecordError, match="body"):
-        judged(judge, rows, a_page(raw=bomb))
-
-
-class Fails:
-    """Examines no page: each takes too long."""
-
-    async def examine(self, question: Question) -> Examined:
-        raise PageError("too long")
-
-
-def test_a_page_that_takes_too_long_is_refused_buried_and_counted(runtime: Runtime, rows: Disk) -> None:
-    judge = a_judge(runtime)
-    judge._examiner = Fails()
-    messages = judged(judge, rows, a_page())
-    (letter,) = [message for message in messages if message[0] == DEAD_LETTERS.name]
-    assert Decoder[DeadLetter](DeadLetter)(letter[3] or b"").reason == "too long"
-    ((partition, fact),) = emitted(messages, SIGHTINGS)
-    assert partition == partition_of("a.org", 3)
-    assert isinstance(fact, Failed)
-    assert (fact.url, fact.order, fact.kind, fact.barren) == (URL, 2, "refused", False)
-    assert fact.reason == "too long"
-
-
-def test_a_page_that_took_too_long_before_a_crash_is_told_of_whole_when_it_comes_again(
-    runtime: Runtime, rows: Disk
-) -> None:
-    judge = a_judge(runtime)
-    whole = judged(judge, rows, a_page())
-    examiner, judge._examiner = judge._examiner, Fails()
-    (refused,) = [message for message in judged(judge, rows, a_page()) if message[0] == SIGHTINGS.name]
+    (messages,) = told(a_page(), examiner=Fails())
+    assert buried(messages).reason == "too long"
+    refusal = Failed(URL, 2, "refused", "too long", NOW, crawl_delay=2.0, elapsed=0.1)
+    assert emitted(messages, SIGHTINGS) == [(partition_of("a.org", 3), refusal)]
+    (told_of,) = [value for topic, _, _, value in messages if topic == SIGHTINGS.name]
     # Without a source: who has taken it in has seen no origin of this page, and passes nothing over.
-    assert Decoder[SightingPack](SightingPack)(refused[3] or b"").source == ""
-    judge._examiner = examiner
-    assert judged(judge, rows, a_page()) == whole
+    assert Decoder[SightingPack](SightingPack)(told_of or b"").source == ""
+
+
+# visited again
+
+NEWS = b"""<html><head><title>News of the alps</title></head><body>
+<a href="/news/1">one</a> <a href="http://b.org/">two</a></body></html>"""
+A, B = partition_of("a.org", 3), partition_of("b.org", 3)
+
+
+def test_a_page_visited_for_its_links_tells_these_and_teaches_nothing(tmp_path: Path) -> None:
+    page = a_page(NEWS, ordered={"revisit": Revisit(Version('"7"'), 900.0)})
+    (messages,) = told(page, data=tmp_path, keep="all", frontier={"mode": "instant"})
+    assert {message[0] for message in messages} == {SIGHTINGS.name}
+    *relisted, last = sent(messages)
+    assert all(isinstance(fact, Relisted) for fact in relisted)
+    assert {url for fact in relisted for url in fact.links} == {"http://a.org/news/1", "http://b.org/"}
+    assert {(fact.url, fact.depth, fact.time, fact.since) for fact in relisted} == {(URL, 3, NOW, 900.0)}
+    assert last == Revisited(URL, 2, "changed", NOW, version=Version('"8"'), crawl_delay=2.0, elapsed=0.1)
+    assert not (tmp_path / "kept").exists()
+
+
+def visited(data: Path, page: FetchedPage) -> tuple[list[Message], dict[int, Linked], Any]:
+    """Return what is told of a page by a judge that keeps pages, the links by partition, and the last fact."""
+    data.mkdir()
+    (messages,) = told(page, data=data, asked=ALPS, keep="all", frontier={"revisit": 0.5})
+    *linked, (partition, own) = emitted(messages, SIGHTINGS)
+    assert partition == A
+    return messages, dict(linked), own
+
+
+def again(data: Path, body: bytes, known: Revisit) -> tuple[list[Message], dict[int, Linked], Any]:
+    return visited(data, a_page(body, ordered={"revisit": known}))
+
+
+@pytest.fixture
+def known(tmp_path: Path) -> Revisit:
+    """Return what is known of a page once it was judged."""
+    _, _, own = visited(tmp_path / "first", a_page(NEWS))
+    assert (own.again, own.changed, own.version, own.title) == (0, False, Version('"8"'), "News of the alps")
+    assert own.partitions == tuple(sorted({A, B}))
+    told = own.verdict, own.content, own.links, own.partitions
+    return Revisit(own.version, own.time, True, *told, judged=own.time)
+
+
+def test_of_a_page_that_is_as_it_was_its_own_partition_hears_alone(tmp_path: Path, known: Revisit) -> None:
+    known.verdict["removed"] = True  # by a predicate that judges no more
+    messages, linked, own = again(tmp_path / "again", NEWS.replace(b"<body>", b"<body>22 November "), known)
+    assert (outcomes(messages), linked) == ([], {})
+    assert (own.again, own.changed, own.verdict, own.partitions) == (2, False, {"alps": True}, known.partitions)
+    assert not changed(known.content, own.content)
+    assert (own.links, own.time) == (known.links, NOW)
+    assert not (tmp_path / "again" / "kept").exists()
+
+
+@pytest.mark.parametrize(
+    ("body", "change"),
+    [
+        pytest.param(NEWS.replace(b"two", b"three"), {}, id="text"),
+        pytest.param(NEWS.replace(b"/news/1", b"/news/2"), {}, id="links"),
+        pytest.param(NEWS, {"verdict": {"alps": False}}, id="verdict"),
+        pytest.param(NEWS, {"verdict": {}}, id="another predicate"),
+        pytest.param(NEWS, {"links": b""}, id="judged before pages were visited again"),
+        pytest.param(NEWS, {"judged": NOW - RENEWED}, id="long ago"),
+    ],
+)
+def test_a_page_with_another_text_other_links_or_another_verdict_is_told_of_to_all_who_knew_it(
+    tmp_path: Path, known: Revisit, body: bytes, change: dict[str, Any]
+) -> None:
+    messages, linked, own = again(tmp_path / "again", body, replace(known, **change, partitions=(0,)))
+    (outcome,) = outcomes(messages)
+    assert (outcome.again, outcome.verdict, outcome.time, outcome.later) == (True, {"alps": True}, NOW, False)
+    expected = tuple(sorted({0, A, B}))
+    assert len(expected) > len(known.partitions)
+    assert tuple(linked) == own.partitions == expected
+    for partition, fact in linked.items():
+        assert (fact.again, fact.verdict, fact.partitions, fact.time) == (True, {"alps": True}, expected, NOW)
+        assert {partition_of(host(link.url), 3) for link in fact.links} <= {partition}
+    assert {link for fact in linked.values() for link in fact.links} == set(outcome.links)
+    assert (own.again, own.changed, own.words) == (2, True, outcome.words)
+    assert (tmp_path / "again" / "kept").exists()
+
+
+def kept_records(data: Path) -> list[tuple[str, str, str, str]]:
+    """Return type, date, and of revisits profile and the date referred to, of each kept record."""
+    names = ("WARC-Date", "WARC-Profile", "WARC-Refers-To-Date")
+    found = []
+    for path in files(data / "kept"):
+        with path.open("rb") as file:
+            for record in ArchiveIterator(file, check_digests="raise"):
+                date, profile, refers = (record.rec_headers.get_header(name) or "" for name in names)
+                found.append((record.rec_type, date, profile.rpartition("/")[2], refers))
+                record.content_stream().read()
+    return found
+
+
+def test_of_a_kept_page_that_is_as_it_was_a_revisit_is_kept(tmp_path: Path, known: Revisit) -> None:
+    known = replace(known, judged=900.0)
+    date, before = date_of(NOW), date_of(900.0)
+    again(tmp_path / "same", NEWS, known)
+    assert kept_records(tmp_path / "same") == [("revisit", date, "identical-payload-digest", before)]
+    again(tmp_path / "alike", NEWS + b" 22 November", known)
+    assert kept_records(tmp_path / "alike") == []
+    unmodified = a_page(ordered={"revisit": known}, status=304, body=b"")
+    (tmp_path / "unmodified").mkdir()
+    assert told(unmodified, data=tmp_path / "unmodified", keep="all", frontier={"revisit": 0.5}) == [[]]
+    assert kept_records(tmp_path / "unmodified") == [("revisit", date, "server-not-modified", before)]
+
+
+def test_what_a_judge_that_failed_could_not_tell_is_as_it_was(tmp_path: Path) -> None:
+    known = replace(AGAIN, verdict={"sport": True, "alps": False, "removed": True})
+    asked = {"sport": 'category("Sport")', "alps": '"alps"', "new": 'category("New")'}
+    settings = Settings.model_validate({"data": tmp_path, "frontier": {"revisit": 0.5}})
+    question = Question(encode(a_page(ordered={"revisit": known})), asked)
+    examined = Examiner(Work.of(settings), [failing]).examined(question)
+    assert examined.failure is not None
+    assert examined.verdict == {"sport": True, "alps": True}
+
+
+def test_a_page_is_no_near_duplicate_of_what_it_was_and_copies_are_of_what_it_is() -> None:
+    before, now = (
+        b"<body><p>" + " ".join(f"{word}{chr(97 + n % 26)}{n}" for n in range(200)).encode()
+        for word in ("snow", "rain")
+    )
+    visit = a_page(now, ordered={"revisit": replace(AGAIN, content=b"another")})
+    copies = a_page(before, url=f"{URL}/before"), a_page(now, url=f"{URL}/now")
+    _, _, *messages = told(a_page(before), visit, *copies, frontier={"revisit": 0.5})
+    assert [type(sent(each)[-1]) for each in messages] == [Judged, Failed]
