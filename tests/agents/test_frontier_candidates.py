@@ -57,9 +57,7 @@ def test_breadth_first_takes_the_least_depth_and_then_the_first_discovered(front
     assert front.choices() == [f"http://a.org/{path}" for path in ("2", "1", "moved", "good")]
 
 
-def test_candidates_below_the_threshold_are_set_aside_until_more_is_known_and_seeds_are_not(
-    frontier: Frontiers,
-) -> None:
+def test_candidates_below_the_threshold_are_set_aside_until_more_is_known(frontier: Frontiers) -> None:
     front = frontier(threshold=0.5)
     front.like(good=60)
     front.hear(Seeded("http://a.org/seed"), *visited("http://a.org/good", "http://a.org/x"))
@@ -70,9 +68,7 @@ def test_candidates_below_the_threshold_are_set_aside_until_more_is_known_and_se
     assert front.choices() == ["http://a.org/x"]
 
 
-def test_a_host_gets_no_more_pages_than_its_budget_and_failed_requests_do_not_count(
-    frontier: Frontiers,
-) -> None:
+def test_a_host_gets_no_more_pages_than_its_budget_failed_requests_apart(frontier: Frontiers) -> None:
     front = frontier(host_budget=3)
     front.shards[0].put(host_key("h0.org"), HostRow(1))
     front.hear(*map(Seeded, urls(20, hosts=2)))
@@ -86,9 +82,7 @@ def test_a_host_gets_no_more_pages_than_its_budget_and_failed_requests_do_not_co
     assert len(front.choices()) == 1
 
 
-def test_a_page_deeper_than_the_limit_is_no_candidate_until_a_shorter_way_is_found(
-    frontier: Frontiers,
-) -> None:
+def test_a_page_is_too_deep_until_a_shorter_way_is_found(frontier: Frontiers) -> None:
     front = frontier(max_depth=1)
     front.hear(linked("http://b.org/", ["http://a.org/"], depth=1))
     assert front.choices() == []
@@ -113,18 +107,6 @@ def test_a_url_waits_once_for_its_retry_and_is_then_chosen_again(frontier: Front
     assert front.agent.candidates.retries.next is None
 
 
-def test_a_host_with_a_delay_is_asked_for_one_page_at_a_time(frontier: Frontiers) -> None:
-    front = frontier(fetch={"delay_seconds": 1.0})
-    front.hear(*map(Seeded, urls(4, hosts=2)))
-    chosen = front.choices()
-    assert sorted(map(host, chosen)) == ["h0.org", "h1.org"]
-    front.now += 0.5
-    front.hear(*(Judged(url, YES, front.now) for url in chosen))
-    assert front.choices() == []
-    front.now += 0.5
-    assert len(front.choices()) == 2
-
-
 def test_a_page_whose_verdict_came_while_it_was_queued_is_not_chosen(frontier: Frontiers) -> None:
     front = frontier()
     front.hear(*map(Seeded, urls(2)))
@@ -132,9 +114,7 @@ def test_a_page_whose_verdict_came_while_it_was_queued_is_not_chosen(frontier: F
     assert front.choices() == [urls(2)[1]]
 
 
-def test_an_unanswered_order_is_taken_back_and_a_late_answer_leaves_the_next_one_in_flight(
-    frontier: Frontiers,
-) -> None:
+def test_an_unanswered_order_is_taken_back_and_a_late_answer_leaves_the_next(frontier: Frontiers) -> None:
     front = frontier(lease_seconds=60.0, attempts=4)
     (url,) = urls(1)
     front.hear(Seeded(url))
@@ -323,9 +303,7 @@ def test_by_the_papers_letter_seeds_come_first_and_candidates_are_those_of_the_p
     assert (first, set(others)) == (seed, rest)
 
 
-def test_by_the_papers_letter_a_page_that_comes_to_satisfy_opens_its_links_until_it_does_not(
-    frontier: Frontiers,
-) -> None:
+def test_by_the_papers_letter_a_page_opens_its_links_while_it_satisfies(frontier: Frontiers) -> None:
     page, target = "http://a.org/", "http://a.org/target"
     front = frontier(policy="combined", candidates="paper")
     for time, holds in ((1.0, False), (2.0, True), (3.0, False), (4.0, True)):

@@ -1,7 +1,8 @@
-"""Depths in the frontier: levels and counts in whatever order pages come, and what is not fetched for them."""
+"""How far sites are crawled: levels and counts in any order of pages, traps, and spaces of nothing new."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from random import Random
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -9,14 +10,15 @@ from hypothesis import strategies as st
 
 from scentline.agents.frontier.depth import why_beyond
 from scentline.agents.frontier.keys import DEPTH_PREFIX, PAGE_PREFIX, depth_key, depth_of
-from scentline.agents.frontier.rows import DepthRow, PageRow
+from scentline.agents.frontier.pages import why_spent
+from scentline.agents.frontier.rows import DepthRow, PageRow, SpaceRow
 from scentline.agents.operate.audit.report import AuditReport, RecountedDepths
-from scentline.models.depth.growth import Growth
 from scentline.models.depth.site import ENOUGH
 from scentline.models.page import Link
+from scentline.models.traps import Barren, space
 from scentline.models.url import host, identifier
 from scentline.streams.crawl_settings import FrontierSettings
-from scentline.streams.facts import Browsed, Failed, Judged, Redirected, Seeded, Visited
+from scentline.streams.facts import Browsed, Failed, Inherited, Judged, Redirected, Seeded, Visited
 from scentline.streams.published import Outcome
 from scentline_lab.depth.reading import breadth_first
 from tests.agents.scenarios import NO, Frontiers, Scenario, linked
@@ -29,12 +31,12 @@ def at(number: int) -> str:
     return f"{SITE}/{number}"
 
 
+def visited(*urls: str) -> list[Visited]:
+    return [Visited(url, "u", 1.0) for url in urls]
+
+
 def viewed(url: str, level: int, *, begun: bool = False) -> tuple[Visited, Browsed]:
     return Visited(url, "u", 1.0), Browsed(identifier(url), level, begun, [(level, 1)])
-
-
-def growth(front: Scenario, site: str = "a.org") -> Growth:
-    return depth_of(front.shards[0], site).growth
 
 
 def level(front: Scenario, url: str) -> int:
@@ -63,7 +65,7 @@ def fetch(front: Scenario, url: str, targets: Sequence[str]) -> None:
 # levels and counts
 
 
-def test_levels_count_links_from_where_a_site_is_entered_and_a_short_cut_brings_all_behind_it_nearer(
+def test_levels_count_links_from_where_a_site_is_entered_and_a_short_cut_brings_all_nearer(
     front: Scenario,
 ) -> None:
     for number in range(6):
@@ -73,10 +75,10 @@ def test_levels_count_links_from_where_a_site_is_entered_and_a_short_cut_brings_
     assert (level(front, "http://b.org/"), level(front, "http://b.org/x")) == (0, 1)
     fetch(front, at(9), [at(4)])
     assert [level(front, at(number)) for number in range(7)] == [0, 1, 2, 3, 2, 3, 4]
-    assert growth(front).pages == [1, 2, 2, 2]
+    assert depth_of(front.shards[0], "a.org").growth.pages == [1, 2, 2, 2]
 
 
-def recounted(front: Scenario, links: Mapping[str, Sequence[str]]) -> None:
+def recounted(front: Scenario, links: dict[str, list[str]]) -> None:
     """Hold the rows to what the audit makes of the judged pages."""
     shard, report, depths = front.shards[0], AuditReport(), RecountedDepths(1)
     pages = {row.url: row for _, row in shard.scan(PAGE_PREFIX) if isinstance(row, PageRow)}
@@ -93,33 +95,32 @@ def outcome(url: str, targets: Sequence[str]) -> Outcome:
     )  # fmt: skip
 
 
-graphs = st.lists(st.lists(st.integers(0, 8), max_size=4, unique=True), min_size=9, max_size=9)
+GRAPHS = st.lists(st.lists(st.integers(0, 8), max_size=4, unique=True), min_size=9, max_size=9)
 
 
-@given(graphs, st.randoms(use_true_random=False))
+@given(GRAPHS, st.randoms(use_true_random=False))
 def test_in_any_order_of_fetching_links_count_as_in_a_breadth_first_crawl(
     frontier: Frontiers, graph: list[list[int]], random: Random
 ) -> None:
     links = {at(number): [at(n) for n in found if n != number] for number, found in enumerate(graph)}
     front = a_front(frontier)
     front.hear(Seeded(at(0)))
-    known, fetched = [at(0)], []
+    known, fetched = [at(0)], dict[str, list[str]]()
     while known:
         url = known.pop(random.randrange(len(known)))
-        fetched.append(url)
+        fetched[url] = links[url]
         fetch(front, url, links[url])
         known += [target for target in links[url] if target not in known and target not in fetched]
-    assert growth(front) == breadth_first(at(0), links.get).growth
-    recounted(front, {url: links[url] for url in fetched})
+    assert depth_of(front.shards[0], "a.org").growth == breadth_first(at(0), links.get).growth
+    recounted(front, fetched)
 
 
 @given(st.data())
-def test_whatever_way_pages_are_found_the_counts_are_those_of_a_recount(
+def test_whatever_way_pages_are_found_and_end_the_counts_are_those_of_a_recount(
     frontier: Frontiers, data: st.DataObject
 ) -> None:
     urls = [f"http://{name}.org/{number}" for name in "ab" for number in range(5)]
-    one = st.sampled_from(urls)
-    front = a_front(frontier)
+    front, one = a_front(frontier), st.sampled_from(urls)
     links: dict[str, list[str]] = {}
     views: dict[str, list[int]] = {"a.org": [], "b.org": []}
     for _ in range(data.draw(st.integers(1, 20))):
@@ -149,6 +150,14 @@ def test_whatever_way_pages_are_found_the_counts_are_those_of_a_recount(
     recounted(front, links)
 
 
+def test_the_target_of_a_redirect_is_on_the_level_of_what_led_there(front: Scenario) -> None:
+    fetch(front, at(0), [at(1), at(2)])
+    for number, target in ((1, at(9)), (2, "http://b.org/")):
+        front.lease(at(number))
+        front.deliver(front.hear(Redirected(at(number), 1, target, 1.0)))
+    assert (level(front, at(9)), level(front, "http://b.org/")) == (1, 0)
+
+
 # where a site is stopped
 
 
@@ -168,12 +177,9 @@ def test_a_calendar_is_stopped_where_its_links_advise_once_enough_is_known_of_it
     frontier: Frontiers, months: int, share: float, chosen: list[str]
 ) -> None:
     front = calendar(a_front(frontier, share), months)
-    assert front.choices() == chosen
+    again = front.restart()
+    assert front.choices() == again.choices() == chosen
     assert front.state(at(months)) == ("leased" if chosen else "candidate")
-
-
-def test_a_shard_that_is_taken_up_again_is_stopped_where_it_was(frontier: Frontiers) -> None:
-    assert calendar(a_front(frontier)).restart().choices() == []
 
 
 def test_what_lies_too_deep_is_taken_up_when_users_go_deeper(frontier: Frontiers) -> None:
@@ -210,28 +216,114 @@ def test_why_a_page_lies_too_deep_is_explained(frontier: Frontiers) -> None:
     assert why_beyond(front.page(at(2)), row, settings) == ""
 
 
-def test_without_the_setting_nothing_is_kept(frontier: Frontiers) -> None:
+# traps, and spaces of which nothing comes
+
+DEEP = f"{SITE}/a/b/a/b/a/b"
+
+
+def test_a_url_that_looks_like_a_trap_is_no_candidate_however_it_is_found(frontier: Frontiers) -> None:
     front = frontier()
-    front.hear(Seeded(at(0)), *viewed(at(0), 0, begun=True))
+    others = f"{SITE}/c/c/c", f"{SITE}/d/d/d"
+    front.hear(*visited(DEEP, f"{SITE}/a"), linked(f"{SITE}/", others[:1]), Inherited(others[1], 1, {"p": 1.0}))
+    assert [front.state(url) for url in (DEEP, *others)] == ["trapped"] * 3
+    assert front.page(DEEP).reason == "3 times in a row the path segments a/b"
+    assert (front.totals().discovered, front.totals().trapped) == (4, 3)
+    assert front.choices() == [f"{SITE}/a"]
+    front.sweep()
+    assert front.choices() == []
+
+
+@each_case("facts", [[Seeded(DEEP)], [Inherited(DEEP, 0, {}, seed=True)]])
+def test_a_seed_and_where_one_leads_is_no_trap_whenever_it_is_seen(
+    frontier: Frontiers, facts: list[Any]
+) -> None:
+    for order in ([*facts, *visited(DEEP)], [*visited(DEEP), *facts]):
+        front = frontier()
+        front.hear(*order)
+        assert (front.state(DEEP), front.page(DEEP).reason, front.totals().trapped) == ("candidate", "", 0)
+        assert front.choices() == [DEEP]
+
+
+def test_without_the_settings_nothing_is_kept_and_everything_a_candidate(frontier: Frontiers) -> None:
+    front = frontier(traps=False, barren_misses=1)
+    front.hear(*visited(DEEP), judged(1), *viewed(at(0), 0, begun=True))
     fetch(front, at(0), [at(1)])
+    assert (front.state(DEEP), front.agent.book.spaces.spent) == ("candidate", set())
     assert (front.page(at(1)).place, front.shards[0].get(depth_key("a.org"))) == (None, None)
 
 
-# how fetches end
+def item(number: int) -> str:
+    return f"{SITE}/item?id={number}"
 
 
-def test_a_url_that_is_no_page_counts_as_one_that_was_seen(front: Scenario) -> None:
-    fetch(front, at(0), [at(1), at(2), at(3)])
-    assert (growth(front).new, growth(front).seen) == ([3], [0])
-    for number in (1, 2):
-        front.lease(at(number))
-    front.hear(Failed(at(1), 1, "gone", "status 404", 1.0), Redirected(at(2), 1, at(3), 1.0))
-    assert (growth(front).new, growth(front).seen) == ([1], [2])
+def judged(number: int, holds: bool = False, **said: Any) -> Judged:
+    return Judged(item(number), {"p": holds}, 1.0, **said)
 
 
-def test_the_target_of_a_redirect_is_on_the_level_of_what_led_there(front: Scenario) -> None:
-    fetch(front, at(0), [at(1), at(2)])
-    for number, target in ((1, at(9)), (2, "http://b.org/")):
-        front.lease(at(number))
-        front.deliver(front.hear(Redirected(at(number), 1, target, 1.0)))
-    assert (level(front, at(9)), level(front, "http://b.org/")) == (1, 0)
+def test_pages_that_differ_in_numbers_only_are_left_alone_after_so_many_misses_until_one_hits(
+    frontier: Frontiers,
+) -> None:
+    front = frontier(barren_misses=3)
+    front.hear(*visited(*map(item, range(6)), f"{SITE}/about"))
+    front.hear(judged(0), judged(1))
+    assert (chosen := front.choose()) in {item(n) for n in range(6)}
+    front.hear(judged(2))
+    assert front.choices() == [f"{SITE}/about"]
+    front.hear(*visited(item(21)), Seeded(item(22)))
+    assert front.choices() == [item(22)]
+    front.commit()
+    again = front.restart()
+    assert (again.choices(), again.agent.book.spaces.spent) == ([], {space(item(0))})
+    assert {item(3), item(4)} - {chosen} < {*front.restart(barren_misses=4).choices()}
+    front.hear(judged(5, holds=True))
+    front.sweep()
+    assert set(front.choices()) == {item(n) for n in (3, 4, 21)} - {chosen}
+
+
+def test_days_of_a_calendar_are_left_alone_sooner(frontier: Frontiers) -> None:
+    front = frontier(barren_dates=2)
+    days = [f"{SITE}/day/2031/05/{number}" for number in range(1, 9)]
+    front.hear(*visited(*days), *(Judged(day, NO, 1.0) for day in days[:2]))
+    assert front.choices() == []
+
+
+def refused(number: int, *, barren: bool = True) -> Failed:
+    return Failed(item(number), 1, "refused", f"near-duplicate of {SITE}/", 1.0, barren=barren)
+
+
+OTHERS = [refused(number, barren=False) for number in (3, 4, 5)]
+
+
+@each_case(
+    ("copies", "before", "last"),
+    [
+        # Near-duplicates and soft 404s end a space, and refusals of other kinds do not, nor an answer twice.
+        (3, [*map(refused, (0, 1)), judged(2), *OTHERS, *map(refused, (6, 7, 7))], refused(8)),
+        # Pages that repeat each other but for numbers do so even if they hit.
+        (2, [judged(n, True, repeated=n % 2 > 0) for n in range(4)], judged(4, True, repeated=True)),
+    ],
+)
+def test_so_many_copies_in_a_row_end_a_space(
+    frontier: Frontiers, copies: int, before: list[Failed | Judged], last: Failed | Judged
+) -> None:
+    front = frontier(barren_copies=copies)
+    front.hear(*visited(*map(item, range(9))))
+    for number in range(9):
+        front.lease(item(number))
+    front.hear(*before)
+    assert front.agent.book.spaces.spent == set()
+    front.hear(last)
+    assert front.agent.book.spaces.spent == {space(item(0))}
+
+
+@each_case(
+    ("example", "barren", "why"),
+    [
+        (item(0), Barren(copies=20, misses=20), f"20 pages like {item(0)} were copies of others or soft 404s"),
+        (f"{SITE}/cal/0/0", Barren(misses=51), f"51 pages like {SITE}/cal/0/0 satisfied no predicate"),
+        (item(0), Barren(misses=51), ""),
+    ],
+)
+def test_why_a_space_is_spent_is_explained(example: str, barren: Barren, why: str) -> None:
+    found = why_spent(SpaceRow(example, barren), FrontierSettings(barren_copies=20, barren_dates=50))
+    assert found == (f"the last {why}" if why else "")
