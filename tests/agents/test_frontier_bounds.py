@@ -76,6 +76,9 @@ def test_levels_count_links_from_where_a_site_is_entered_and_a_short_cut_brings_
     fetch(front, at(9), [at(4)])
     assert [level(front, at(number)) for number in range(7)] == [0, 1, 2, 3, 2, 3, 4]
     assert depth_of(front.shards[0], "a.org").growth.pages == [1, 2, 2, 2]
+    front.hear(*viewed("http://b.org/y", 2))
+    fetch(front, at(20), ["http://b.org/y"])
+    assert level(front, "http://b.org/y") == 0
 
 
 def recounted(front: Scenario, links: dict[str, list[str]]) -> None:
@@ -116,7 +119,7 @@ def test_in_any_order_of_fetching_links_count_as_in_a_breadth_first_crawl(
 
 
 @given(st.data())
-def test_whatever_way_pages_are_found_and_end_the_counts_are_those_of_a_recount(
+def test_whatever_way_pages_are_found_the_counts_are_those_of_a_recount(
     frontier: Frontiers, data: st.DataObject
 ) -> None:
     urls = [f"http://{name}.org/{number}" for name in "ab" for number in range(5)]
@@ -148,6 +151,15 @@ def test_whatever_way_pages_are_found_and_end_the_counts_are_those_of_a_recount(
         front.shards[0].put(key, row)
     front.commit()
     recounted(front, links)
+
+
+def test_a_url_that_is_no_page_counts_as_one_that_was_seen(front: Scenario) -> None:
+    fetch(front, at(0), [at(1), at(2), at(3)])
+    for end, new in (Failed(at(1), 1, "gone", "status 404", 1.0), 2), (Redirected(at(2), 1, at(3), 1.0), 1):
+        front.lease(end.url)
+        front.hear(end)
+        growth = depth_of(front.shards[0], "a.org").growth
+        assert (growth.new, growth.seen) == ([new], [3 - new])
 
 
 def test_the_target_of_a_redirect_is_on_the_level_of_what_led_there(front: Scenario) -> None:
