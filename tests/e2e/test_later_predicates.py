@@ -1,6 +1,5 @@
 """Predicates that are added, paused and removed between and during crawls: what is counted stays exact."""
 
-import json
 import signal
 from pathlib import Path
 from typing import Any
@@ -80,26 +79,17 @@ def test_a_running_crawl_takes_up_what_it_is_asked_on_the_command_line(
     def of(name: str) -> int:
         return sum(name in page.verdict for page in pages_of(tmp_path))
 
-    def listed() -> dict[str, tuple[str, float]]:
-        found: list[dict[str, Any]] = json.loads(printed(tmp_path, "predicate", "list", "--json"))
-        return {each["name"]: (each["state"], each["share"]) for each in found}
-
-    given = command(tmp_path, web, proxy, **{"fetch.delay_seconds": 0.5})
-    with running(tmp_path, *given) as process:
+    with running(tmp_path, *command(tmp_path, web, proxy, **{"fetch.delay_seconds": 0.5})) as process:
         wait_until(lambda: of("sports") > 3, process)
         assert printed(tmp_path, "predicate", "add", "music", MUSIC, "--kept") == "music is active\n"
-        assert printed(tmp_path, "predicate", "share", "music", "4") == "music is active, with the share 4\n"
         assert printed(tmp_path, "predicate", "pause", "sports") == "sports is paused\n"
         wait_until(lambda: of("music") == of("sports") > 8, process)
-        assert listed() == {"music": ("active", 4.0), "sports": ("paused", 1.0)}
         assert printed(tmp_path, "predicate", "remove", "sports") == "sports is removed\n"
         assert printed(tmp_path, "seed", urls[-1]) == "1 seed added\n"
-        assert "predicate" in complaint(tmp_path, "predicate", "add", "sports", MUSIC)
-        assert "predicate" in complaint(tmp_path, "predicate", "pause", "missing")
+        assert "predicate sports was removed here" in complaint(tmp_path, "predicate", "pause", "sports")
         wait_until(lambda: of("music") > of("sports"), process)
         process.send_signal(signal.SIGINT)
         process.wait(PATIENCE)
-    assert listed() == {"music": ("active", 4.0), "sports": ("removed", 1.0)}
     assert Spool(tmp_path / "scentline-data").names() == []
     assert {urls[0], urls[-1]} == {row.url for row in rows_of(tmp_path / "scentline-data") if row.seed}
     assert of("music") == len(pages_of(tmp_path)) > of("sports")
