@@ -1,4 +1,4 @@
-"""What the agents count and tell of themselves, one by one."""
+"""What the agents count and tell of themselves: one by one, and in a crawl, which says the same of itself."""
 
 import asyncio
 import re
@@ -8,45 +8,41 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
 import scentline.agents.fetch
-from scentline.agents.fetch.agent import FetchAgent
+from scentline.agents.crawl.engine import Engine
+from scentline.agents.crawl.run import Meter, _ready
+from scentline.agents.fetch.agent import FetchMetrics
 from scentline.agents.fetch.client import Client
 from scentline.agents.fetch.pool import _REASONS
 from scentline.agents.fetch.result import OUTCOMES, Early, Failure, Fetched, Moved, outcome_of
 from scentline.agents.frontier.metrics import KINDS, TELLING, Kept, RevisitMetrics
 from scentline.agents.harvest.agent import HarvestMetrics
+from scentline.agents.observe.observer import Observer
+from scentline.agents.operate.inspect.record import entries, outcomes
 from scentline.models.harvest import Harvest
-from scentline.streams.metrics.catalogue import (
-    CHANGES,
-    DEAD_LETTERS,
-    EXPECTED_UNCHANGED,
-    FETCHED,
-    FETCHED_BYTES,
-    HARVEST_LIFT,
-    HARVEST_PAGES,
-    HARVEST_RATE,
-    MATCHES,
-    MATCHES_AGE,
-    MATCHES_CURRENT,
-    REVISITS,
-    TAKEN,
-    WAIT_SECONDS,
-    WAITS,
-    Metric,
-)
+from scentline.streams.metrics import catalogue
+from scentline.streams.metrics.catalogue import CATALOGUE, Metric
+from scentline.streams.metrics.endpoint import serving
 from scentline.streams.metrics.registry import MOST_PREDICATES, OTHER, Reading
-from scentline.streams.records import FetchOrder, encode
+from scentline.streams.records import Decoder, FetchedPage, FetchOrder, encode
 from scentline.streams.runtime import Runtime
 from scentline.streams.settings import Settings
-from tests.agents.loopback import fixed, serving
-from tests.agents.loopback import settings as fetch_settings
-from tests.agents.shards import a_runtime, journal_of
+from scentline.streams.topics import ACCESSES, DEAD_LETTERS, FETCHES, PAGES, SIGHTINGS, TABLES
+from scentline.streams.transport.journal import Journal
+from scentline_lab.synthetic.web import SyntheticWeb
+from tests.agents import loopback
+from tests.agents.shards import a_runtime
+from tests.e2e.crawls import synthetic, write_labels, write_log
+from tests.metrics_page import values
+from tests.patience import PATIENCE
+from tests.streams.scraping import HOST, PATIENT, Scrape, get, idle
 
 NOW = 1000.0
-WEB = Path(scentline.agents.fetch.__file__).parent
+FETCHING = Path(scentline.agents.fetch.__file__).parent
 URL = "http://example.org/"
 
 
@@ -81,7 +77,7 @@ def test_what_came_of_a_fetch_is_of_one_class() -> None:
 
 
 def test_every_reason_that_a_fetch_may_fail_for_has_its_class() -> None:
-    sources = "".join(path.read_text(encoding="utf-8") for path in WEB.glob("*.py"))
+    sources = "".join(path.read_text(encoding="utf-8") for path in FETCHING.glob("*.py"))
     reasons = set(re.findall(r'FetchError\(\s*"\w+",\s*f?"([^"]+)"', sources))
     reasons = {re.sub("{.+}", "404", reason) for reason in reasons} | {reason for _, reason in _REASONS}
     assert len(reasons) > 15
@@ -96,7 +92,7 @@ def test_no_reason_makes_a_new_class(reason: str) -> None:
 
 @pytest.fixture
 def runtime(tmp_path: Path) -> Iterator[Runtime]:
-    with a_runtime(Settings.model_validate({"data": tmp_path / "data"}), NOW) as made:
+    with a_runtime(Settings(data=tmp_path / "data"), NOW) as made:
         yield made
 
 
@@ -106,64 +102,24 @@ def counted(runtime: Runtime, metric: Metric, *labels: str) -> float:
     return runtime.metrics.registry.get_sample_value(metric.name, given) or 0.0
 
 
-def told(reading: Reading) -> dict[tuple[str, tuple[str, ...]], float]:
-    return {
-        (sample.name, tuple(sample.labels.values())): sample.value
-        for family in reading.families()
-        for sample in family.samples
-    }
+def measured(teller: Any) -> dict[tuple[str, tuple[str, ...]], float]:
+    """Return what somebody tells when it is asked."""
+    teller.measure(reading := Reading())
+    samples = (sample for family in reading.families() for sample in family.samples)
+    return {(sample.name, tuple(sample.labels.values())): sample.value for sample in samples}
 
 
-def an_order(url: str, lease: float = NOW + 60) -> FetchOrder:
-    return FetchOrder(
-        url=url, order=1, predicate="p", policy="linkage", explored=False, probability=0.99, priority=1.5,
-        depth=0, lease=lease,
-    )  # fmt: skip
+def test_how_often_and_how_long_fetches_waited_is_told(runtime: Runtime) -> None:
+    async def run() -> dict[tuple[str, tuple[str, ...]], float]:
+        delayed = loopback.settings(delay_seconds=0.05)
+        async with loopback.serving(loopback.fixed(b"hello")) as server, Client(delayed, lambda: NOW) as client:
+            for _ in range(2):
+                await client.fetch(f"{server.origin}/")
+            return measured(FetchMetrics(runtime, client, 1))
 
-
-class Event:
-    """A message of the topic of orders, as the agent's stream hands it over."""
-
-    message = SimpleNamespace(partition=0, offset=7)
-
-    def __init__(self, value: bytes) -> None:
-        self.value = value
-
-    def ack(self) -> None:
-        pass
-
-
-def test_fetches_are_counted_by_what_came_of_them(runtime: Runtime) -> None:
-    body = b"<p>hello"
-
-    async def run() -> Reading:
-        delayed = fetch_settings(delay_seconds=0.05)
-        async with serving(fixed(body)) as server, Client(delayed, lambda: NOW) as client:
-            agent: Any = FetchAgent(runtime, client, journal_of(runtime))
-            page, closed = f"{server.origin}/", "http://127.0.0.1:2/"
-            for value in (encode(an_order(page)), encode(an_order(page, NOW - 1)), encode(an_order(closed))):
-                await answer(agent, value)
-            await answer(agent, b"rubbish")
-            await client.fetch(page)
-            reading = Reading()
-            agent._metrics.measure(reading)
-            return reading
-
-    async def answer(agent: Any, value: bytes) -> None:
-        await agent._slots.acquire()
-        event = Event(value)
-        await agent._answer(event, agent._given(event))
-
-    found = told(asyncio.run(run()))
-    assert found[WAITS.name, ()] >= 1
-    assert 0 < found[WAIT_SECONDS.name, ()] <= 0.05 * found[WAITS.name, ()]
-    outcomes = {outcome: counted(runtime, FETCHED, outcome) for outcome in (*OUTCOMES, "expired")}
-    assert {outcome: number for outcome, number in outcomes.items() if number} == {
-        "2xx": 1, "expired": 1, "connection": 1,
-    }  # fmt: skip
-    assert counted(runtime, FETCHED_BYTES) == len(body)
-    assert counted(runtime, TAKEN, "fetches") == 4
-    assert counted(runtime, DEAD_LETTERS, "fetches", "unreadable") == 1
+    found = asyncio.run(run())
+    assert found[catalogue.WAITS.name, ()] >= 1
+    assert 0 < found[catalogue.WAIT_SECONDS.name, ()] <= 0.05 * found[catalogue.WAITS.name, ()]
 
 
 def a_harvest(pages: int, hits: int) -> Harvest:
@@ -178,23 +134,19 @@ def test_the_figures_of_partitions_add_up_before_their_rate_is_taken(runtime: Ru
     for number in range(80):
         explored.add(number < 40, NOW, "linkage", explored=number >= 40)
     states = [("p", a_harvest(30, 20)), ("p", a_harvest(10, 0)), ("q", a_harvest(0, 0)), ("r", explored)]
-    reading = Reading()
-    HarvestMetrics(runtime, lambda: states).measure(reading)
-    found = told(reading)
-    assert found[HARVEST_LIFT.name, ("r",)] == pytest.approx(0.5 / (0.5 / 41))
-    assert (HARVEST_LIFT.name, ("p",)) not in found  # two explored pages say nothing yet
-    assert found[HARVEST_PAGES.name, ("p",)] == 40
-    assert found[HARVEST_RATE.name, ("p",)] == 0.5
-    assert found[HARVEST_RATE.name, ("q",)] == 0.0
-    assert (HARVEST_LIFT.name, ("q",)) not in found
+    found = measured(HarvestMetrics(runtime, lambda: states))
+    lifts = {labels: value for (name, labels), value in found.items() if name == catalogue.HARVEST_LIFT.name}
+    assert lifts == {("r",): pytest.approx(0.5 / (0.5 / 41))}, "two explored pages say nothing yet"
+    assert found[catalogue.HARVEST_PAGES.name, ("p",)] == 40
+    assert found[catalogue.HARVEST_RATE.name, ("p",)] == 0.5
+    assert found[catalogue.HARVEST_RATE.name, ("q",)] == 0.0
 
 
 def test_predicates_beyond_the_bound_have_sums_and_no_rate(runtime: Runtime) -> None:
     states = [(f"p{number}", a_harvest(2, 1)) for number in range(MOST_PREDICATES + 3)]
-    reading = Reading()
-    HarvestMetrics(runtime, lambda: states).measure(reading)
-    found = told(reading)
-    assert found[HARVEST_PAGES.name, (OTHER,)] == 6 and (HARVEST_RATE.name, (OTHER,)) not in found
+    found = measured(HarvestMetrics(runtime, lambda: states))
+    assert found[catalogue.HARVEST_PAGES.name, (OTHER,)] == 6
+    assert (catalogue.HARVEST_RATE.name, (OTHER,)) not in found
 
 
 def test_revisits_are_held_against_what_was_expected_and_matches_told_of_each_predicate(
@@ -203,20 +155,205 @@ def test_revisits_are_held_against_what_was_expected_and_matches_told_of_each_pr
     metrics = RevisitMetrics(runtime)
     for outcome in ("unchanged", "changed", "retry", "lost", "gone"):
         metrics.ended(outcome, 0.75)
-    assert counted(runtime, REVISITS, "unchanged") == counted(runtime, REVISITS, "retry") == 1
-    assert counted(runtime, EXPECTED_UNCHANGED) == 0.75 * 3
+    assert [counted(runtime, catalogue.REVISITS, outcome) for outcome in ("unchanged", "retry")] == [1, 1]
+    assert counted(runtime, catalogue.EXPECTED_UNCHANGED) == 0.75 * 3
     assert metrics.visits == len({"unchanged", "changed", "gone"} & TELLING) == 3
     with pytest.raises(KeyError):
         metrics.ended("eaten", 0.75)
     for name in ("tea", "none"):
         metrics.known(name)
     metrics.changed("tea", "appeared")
-    assert [counted(runtime, CHANGES, "tea", kind) for kind in KINDS] == [
-        float(kind == "appeared") for kind in KINDS
-    ]
+    changes = {kind: counted(runtime, catalogue.CHANGES, "tea", kind) for kind in KINDS}
+    assert changes == {kind: float(kind == "appeared") for kind in KINDS}
     metrics.figures = lambda: {"tea": Kept(10, 7.5, 600.0), "late": Kept(1, 1.0, 3.0)}
-    reading = Reading()
-    metrics.measure(reading)
-    found = told(reading)
+    found = measured(metrics)
+    told = (catalogue.MATCHES, catalogue.MATCHES_CURRENT, catalogue.MATCHES_AGE)
     for name, figures in {"tea": [10, 7.5, 600], "late": [1, 1, 3], "none": [0, 0, 0]}.items():
-        assert [found[metric.name, (name,)] for metric in (MATCHES, MATCHES_CURRENT, MATCHES_AGE)] == figures
+        assert [found[metric.name, (name,)] for metric in told] == figures
+
+
+# of a crawl
+
+
+WEB = SyntheticWeb(3, 4, 60, 4)
+BUDGET = 120
+PARTITIONS = 2
+#: Labels whose values are on the page.
+DECLARED = ("outcome", "reason", "state", "chosen", "kind", "role", "table", "topic")
+#: What nobody sent: rubbish, a record of the next schema version, its first field, and an order that came late.
+LATE = FetchOrder(
+    url="http://late.test/", order=1, predicate="menu", policy="learned", explored=False, probability=0.99,
+    priority=1.5, depth=0, lease=1.0,
+)  # fmt: skip
+STRANGE = [
+    (ACCESSES.name, 0, None, b"rubbish"), (SIGHTINGS.name, 1, None, b"\x92\x63\x90"),
+    (FETCHES.name, 0, None, b"rubbish"), (FETCHES.name, 1, None, encode(LATE)),
+]  # fmt: skip
+
+
+async def crawl(settings: Settings, log: Path) -> SimpleNamespace:
+    """Crawl among strange messages; return what the crawl says of itself, and what was scraped."""
+    found, observer = SimpleNamespace(settings=settings), Observer(settings.observe, b"key")
+    async with asyncio.timeout(PATIENCE), Engine(settings, observer) as engine:
+        metrics = engine.runtime.metrics
+        async with serving(HOST, 0, PATIENT, metrics) as url:
+            found.early = await get(f"{url}/readyz")
+            await _ready(engine)
+            meter = Meter(engine)
+            await engine.runtime.publisher.send_all(STRANGE)
+            await engine.seed(WEB.seeds(2))
+            await engine.start_feeding([str(log)])
+            while not await engine.finished() and engine.failure is None:
+                await asyncio.sleep(0.05)
+            await engine.settle()
+            found.late, found.scrape = await get(f"{url}/readyz"), await idle(url)
+            found.features = engine.learn.totals().features
+            found.candidates = len(engine.frontier.candidates.queues["menu"])
+            found.status = meter.status()
+    if engine.failure is not None:
+        raise engine.failure
+    found.accepted, found.malformed = observer.accepted, observer.malformed
+    return found
+
+
+@pytest.fixture(scope="module")
+def crawled(tmp_path_factory: pytest.TempPathFactory) -> SimpleNamespace:
+    place = tmp_path_factory.mktemp("metrics")
+    log = write_log(place / "access.log", WEB, users=10, accesses=100)
+    with synthetic(WEB) as served:
+        settings = Settings.model_validate({
+            "data": place / "data",
+            "predicates": {"first": f'category("{min(WEB.facts().pages)}")', "menu": 'title("*")'},
+            "streams": {"partitions": PARTITIONS},
+            "fetch": {"proxy": served.origin, "delay_seconds": 0.0},
+            "judge": {"labels": str(write_labels(place / "labels.tsv", WEB))},
+            "frontier": {"budget": BUDGET, "explore": 0.2},
+        })  # fmt: skip
+        return asyncio.run(crawl(settings, log))
+
+
+@pytest.fixture
+def scrape(crawled: SimpleNamespace) -> Scrape:
+    found: Scrape = crawled.scrape
+    return found
+
+
+@pytest.fixture
+def journal(crawled: SimpleNamespace) -> Iterator[Journal]:
+    with Journal.open(crawled.settings.data / "journal", read_only=True) as opened:
+        yield opened
+
+
+def length(journal: Journal, topic: str) -> int:
+    return sum(journal.end(topic, partition) for partition in range(journal.partitions(topic)))
+
+
+def test_a_crawl_is_ready_once_its_tables_are_recovered(crawled: SimpleNamespace, scrape: Scrape) -> None:
+    status, text = crawled.early
+    assert (status, text) == (200, "ok\n") or (status == 503 and text.startswith("all: partitions are being"))
+    assert crawled.late == (200, "ok\n")
+    assert scrape.of(catalogue.READY, role="all") == 1
+    assert scrape.of(catalogue.RECOVERY, role="all") > 0
+
+
+def test_metrics_and_their_labels_are_those_that_are_declared(scrape: Scrape) -> None:
+    own = {name: kind for name, kind in scrape.kinds.items() if not name.startswith("process_")}
+    assert own == {metric.name: metric.kind for metric in CATALOGUE}
+    seen = {name: {label for label, _ in labels if label != "le"} for name, labels in scrape.samples}
+    for metric in CATALOGUE:
+        for suffix in ("_sum", "_count") if metric.kind == "histogram" else ("",):
+            assert seen[metric.name + suffix] == set(metric.labels)
+
+
+def test_every_value_of_a_label_is_one_of_the_few(crawled: SimpleNamespace, scrape: Scrape) -> None:
+    for name, labels in scrape.samples:
+        metric = next((m.name for m in CATALOGUE if name.startswith(m.name)), "")
+        for label, value in labels:
+            if label == "predicate":
+                assert value in crawled.settings.predicates
+            elif label in DECLARED:
+                of = metric if label in ("outcome", "reason", "state", "chosen", "kind") else "all"
+                assert value in values(label, of), (name, label, value)
+            else:
+                assert label in ("le", "version", "python")
+
+
+def test_predicates_figures_are_those_of_the_crawl(crawled: SimpleNamespace, scrape: Scrape) -> None:
+    for name, figures in crawled.status.predicates.items():
+        for pages in (catalogue.HARVEST_PAGES, catalogue.JUDGED):
+            assert scrape.of(pages, predicate=name) == figures.judged
+        for hits in (catalogue.HARVEST_HITS, catalogue.HITS):
+            assert scrape.of(hits, predicate=name) == figures.hits
+        assert scrape.of(catalogue.HARVEST_RATE, predicate=name) == pytest.approx(figures.harvest_rate)
+        lift = scrape.sum(catalogue.HARVEST_LIFT, predicate=name)
+        assert lift == pytest.approx(figures.lift.lift if figures.lift is not None else 0)
+        of = scrape.of(catalogue.WINDOW_PAGES, predicate=name)
+        assert scrape.of(catalogue.WINDOW_HITS, predicate=name) / of == pytest.approx(figures.recent_rate)
+    assert crawled.status.predicates["menu"].hits == crawled.status.predicates["menu"].judged == BUDGET
+
+
+def test_the_frontiers_figures_are_those_of_the_crawl(crawled: SimpleNamespace, scrape: Scrape) -> None:
+    status = crawled.status
+    found = {state: scrape.of(catalogue.FOUND, state=state) for state in values("state", catalogue.FOUND.name)}
+    assert found["judged"] == status.fetched == BUDGET
+    assert found["gone"] + found["given_up"] == status.failed
+    assert found["refused"] == status.refused
+    assert found["open"] == status.candidates
+    assert scrape.sum(catalogue.IN_FLIGHT) == status.in_flight
+    assert scrape.of(catalogue.QUEUED, predicate="menu") == crawled.candidates
+    assert scrape.of(catalogue.QUEUE_LIMIT) == crawled.settings.frontier.queue
+
+
+def test_what_was_ordered_fetched_and_judged_is_what_the_log_holds(
+    scrape: Scrape, journal: Journal, crawled: SimpleNamespace
+) -> None:
+    orders = length(journal, FETCHES.name) - 1  # that can be read
+    assert scrape.sum(catalogue.ORDERS) + 1 == scrape.sum(catalogue.FETCHED) == orders
+    assert scrape.of(catalogue.FETCHED, outcome="expired") == 1
+    assert scrape.sum(catalogue.ORDERS, chosen="chance") > 0
+    assert scrape.of(catalogue.TAKEN, topic=FETCHES.name) == orders + 1
+    assert scrape.of(catalogue.FETCHED, outcome="2xx") == length(journal, PAGES.name)
+    assert scrape.sum(catalogue.PAGES_READ) == length(journal, PAGES.name)
+    assert scrape.of(catalogue.PAGES_READ, outcome="judged") == len(list(outcomes(journal)))
+    decode, decompress = Decoder[FetchedPage](FetchedPage), zstandard.ZstdDecompressor().decompress
+    pages = (entry for n in range(PARTITIONS) for entry in entries(journal, PAGES.name, n))
+    sizes = [len(decompress(decode(entry.value or b"").body)) for entry in pages]
+    assert scrape.of(catalogue.FETCHED_BYTES) == sum(sizes)
+    assert scrape.of(catalogue.FETCH_SECONDS, "_count") >= len(sizes)
+    assert scrape.of(catalogue.FETCHING) == 0
+    assert scrape.of(catalogue.FETCH_SLOTS) == crawled.settings.fetch.connections
+
+
+def test_everything_sent_to_an_inbox_was_taken_in_and_committed_in_groups(
+    scrape: Scrape, journal: Journal
+) -> None:
+    for table, topic in TABLES.items():
+        sent = length(journal, topic.name)
+        assert scrape.of(catalogue.TAKEN, topic=topic.name) == sent
+        assert scrape.of(catalogue.GROUP_MESSAGES, "_sum", table=table) == sent
+        groups = scrape.of(catalogue.GROUP_MESSAGES, "_count", table=table)
+        assert groups == scrape.of(catalogue.GROUP_SECONDS, "_count", table=table) > 0
+        rows = sum(len(list(part.scan(b""))) for part in journal.table(table).values())
+        assert scrape.of(catalogue.GROUP_ROWS, "_sum", table=table) >= rows > 0
+        assert scrape.of(catalogue.GROUPS_LOST, table=table) == 0
+        assert scrape.of(catalogue.TABLE_ROWS, table=table) > 0
+        assert scrape.of(catalogue.TABLE_BYTES, table=table) > 0
+        assert scrape.of(catalogue.PARTITIONS, topic=topic.name) == PARTITIONS
+        assert scrape.of(catalogue.LAG, topic=topic.name) == 0
+
+
+def test_what_could_not_be_read_is_counted_once(
+    scrape: Scrape, journal: Journal, crawled: SimpleNamespace
+) -> None:
+    for topic, why in ((ACCESSES, "unreadable"), (SIGHTINGS, "version"), (FETCHES, "unreadable")):
+        assert scrape.of(catalogue.DEAD_LETTERS, topic=topic.name, reason=why) == 1
+    assert scrape.sum(catalogue.DEAD_LETTERS) == 3
+    assert scrape.of(catalogue.LINES, outcome="malformed") == crawled.malformed > 0
+    assert length(journal, DEAD_LETTERS.name) == 3 + crawled.malformed
+    assert scrape.of(catalogue.LINES, outcome="accepted") == crawled.accepted > 0
+
+
+def test_the_learners_size_is_the_crawls(scrape: Scrape, crawled: SimpleNamespace) -> None:
+    assert scrape.of(catalogue.FEATURES) == crawled.features > 0
+    assert scrape.of(catalogue.FORGOTTEN) == 0
+    assert scrape.sum(catalogue.LABELS) > 0 and scrape.of(catalogue.PUBLISHED) > 0
