@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,12 @@ def write_log(path: Path, web: SyntheticWeb, users: int, accesses: int) -> Path:
     """Write a log of visits to a web's pages."""
     path.write_text("".join(f"{line}\n" for line in web.access_log(users=users, accesses=accesses)))
     return path
+
+
+def view(time: float, client: str, url: str, referrer: str = "-") -> str:
+    """Return the line of a server's log that says that somebody saw a page."""
+    at = f"{datetime.fromtimestamp(time, UTC):%d/%b/%Y:%H:%M:%S} +0000"
+    return f'{client} - - [{at}] "GET {url} HTTP/1.1" 200 5120 "{referrer}" "Mozilla/5.0"\n'
 
 
 def write_labels(path: Path, web: SyntheticWeb) -> Path:

@@ -11,11 +11,16 @@ import pytest
 
 from tests.agents.commands import COMMAND, last_line, printed, running, wait_until
 from tests.agents.test_changes import items
-from tests.e2e.crawls import exact, options
+from tests.e2e.crawls import exact, options, view
 from tests.patience import PATIENCE
-from tests.webs.changing import LAST, WORDS, Changing, changing, script
+from tests.webs.changing import LAST, START, WORDS, Changing, changing, script
 
 POLICY = ("--set", "frontier.policy=combined")
+
+
+def lines(cwd: Path, *arguments: str) -> list[dict[str, str]]:
+    """Return what a command prints as lines of JSON."""
+    return list(map(json.loads, printed(cwd, *arguments, "--format", "jsonl").splitlines()))
 
 
 class Keeping:
@@ -32,37 +37,26 @@ class Keeping:
         self._words = ["snow"]
 
     def words(self, *ends: str) -> list[str]:
-        """Return the words of the command."""
+        """Return the words of the command, which has a log of users who went through some of the pages."""
+        random, names = Random(1), sorted(name for name, looks in self.web.script.items() if 0 in looks)
+        views = (
+            view(START + 60 * user + number, f"10.0.0.{user}", self.web.url(name))
+            for user in range(1, 9)
+            for number, name in enumerate(random.sample(names, 6))
+        )
+        (self.directory / "access.log").write_text("".join(views))
         given = {
             "fetch.allow": "127.0.0.1,localhost,a.localhost", "fetch.delay_seconds": 0, "fetch.delay_factor": 0,
             "streams.partitions": 3, "frontier.retry_seconds": 0.3, "frontier.lease_seconds": 10,
             "judge.duplicates": "false", "revisit.shortest_seconds": 0.2, "revisit.longest_seconds": 0.6,
             "revisit.tell_seconds": 0.5,
         }  # fmt: skip
-        (self.directory / "access.log").write_text("".join(self._lines()))
-        return [
-            "crawl", *ends, "--seed", self.web.url("0/"), "--log", "access.log", "--json",
-            "--predicate", f"snow={WORDS['snow']}", *options(given), *POLICY,
-        ]  # fmt: skip
-
-    def _lines(self) -> list[str]:
-        """Return the log of users each of whom goes through some of the pages."""
-        random, names = Random(1), sorted(name for name, looks in self.web.script.items() if 0 in looks)
-        return [
-            f"10.0.0.{user} - - [14/Nov/2023:22:{user:02}:{number:02} +0000] "
-            f'"GET {self.web.url(name)} HTTP/1.1" 200 512 "-" "Mozilla/5.0"\n'
-            for user in range(1, 9)
-            for number, name in enumerate(random.sample(names, 6))
-        ]
-
-    def lines(self, *arguments: str) -> list[dict[str, str]]:
-        """Return what a command prints as lines of JSON."""
-        lines = printed(self.directory, *arguments, "--format", "jsonl").splitlines()
-        return [json.loads(line) for line in lines]
+        where = ("--seed", self.web.url("0/"), "--log", "access.log", "--predicate", f"snow={WORDS['snow']}")
+        return ["crawl", *ends, *where, "--json", *options(given), *POLICY]
 
     def told(self) -> Counter[tuple[str, str, str]]:
         """Return the changes that were told, as the truth names them."""
-        return Counter(map(self.web.told, self.lines("changes", "--set", "frontier.revisit=0.5")))
+        return Counter(map(self.web.told, lines(self.directory, "changes", "--set", "frontier.revisit=0.5")))
 
     def add_sea(self) -> None:
         """Add the other predicate, which judges the pages that were judged before too."""
@@ -78,7 +72,10 @@ class Keeping:
 
     def current(self) -> bool:
         """Return whether the newest point of the harvest has all matches, and says how fresh they are."""
-        newest: Any = [point for point in self.lines("harvest") if point["predicate"] == "snow"][-1]
+        points: list[Any] = [
+            point for point in lines(self.directory, "harvest") if point["predicate"] == "snow"
+        ]
+        newest = points[-1]
         assert newest["matches"] == 0 or 0 < newest["freshness"] <= 1
         assert 0 <= newest["revisit_share"] < 1
         told = newest["revisits"] and newest["revisit_share"]
@@ -143,7 +140,7 @@ def test_what_is_known_is_asked_for_another_version_only_and_explain_says_what_v
 
 
 def test_matches_and_a_feed_show_what_holds_and_what_was_told(keeping: Keeping) -> None:
-    matches = {keeping.web.name(line["url"]) for line in keeping.lines("matches", "snow")}
+    matches = {keeping.web.name(line["url"]) for line in lines(keeping.directory, "matches", "snow")}
     assert matches == {*keeping.web.matches("snow", LAST)}
     feed = items(printed(keeping.directory, "changes", "--predicate", "snow", "--format", "rss"))
     shown = {(item["title"].partition(":")[0].lower(), keeping.web.name(item["link"])) for item in feed}

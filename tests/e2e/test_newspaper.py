@@ -2,14 +2,13 @@
 
 import json
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.agents.commands import last_line, printed, running, wait_until
-from tests.e2e.crawls import ANY, exact, options
+from tests.e2e.crawls import ANY, exact, options, view
 from tests.e2e.pace import keeps
 from tests.webs.newspaper import Newspaper, Site, newspaper
 
@@ -87,29 +86,27 @@ def test_explain_says_why_a_page_was_fetched_at_once(crawled: Crawled) -> None:
 # what is news is learned from a log
 
 #: Clicks on the days after its birth of a news page, and of an old page.
-BREAKING, LASTING = (20, 9, 4, 2, 1, 1, 1, 1), (4,) * 12
+BREAKING: tuple[int, ...] = (20, 9, 4, 2, 1, 1, 1, 1)
+LASTING = (4,) * 12
 #: 2024-01-08, 00:00 UTC.
 START = 1_704_672_000
 
 
 def access_log(root: str) -> str:
     """Return the log of twelve days: the first articles came one a day, and people came from the front page."""
-    lines: list[tuple[int, str, str, str]] = []
-    clicks: list[tuple[str, str, int, tuple[int, ...]]]
     clicks = [(f"{root}news/{number}", root, number, BREAKING) for number in range(SITE.first)]
     clicks += [(f"{root}old/{number}", f"{root}archive/0", 0, LASTING) for number in range(5)]
-    for url, referrer, born, daily in clicks:
-        for day, number in enumerate(daily, born):
-            for user in range(number):
-                time = START + day * 86_400 + 600 * user + len(lines)
-                lines.append((time, f"10.0.{len(lines) // 250}.{len(lines) % 250}", url, referrer))
-    return "".join(line(*clicked) for clicked in sorted(lines))
-
-
-def line(time: int, client: str, url: str, referrer: str) -> str:
-    moment = datetime.fromtimestamp(time, UTC)
-    request = f'[{moment:%d/%b/%Y:%H:%M:%S} +0000] "GET {url} HTTP/1.1"'
-    return f'{client} - - {request} 200 5120 "{referrer}" "Mozilla/5.0"\n'
+    times = [
+        (START + day * 86_400 + 600 * user, url, referrer)
+        for url, referrer, born, daily in clicks
+        for day, number in enumerate(daily, born)
+        for user in range(number)
+    ]
+    views = (
+        (time + number, f"10.0.{number // 250}.{number % 250}", *way)
+        for number, (time, *way) in enumerate(times)
+    )
+    return "".join(view(*each) for each in sorted(views))
 
 
 def test_news_are_fetched_as_they_break_where_the_log_tells_what_is_news(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from random import Random
 
 from tests.agents.commands import last_line, printed
 from tests.agents.test_archive import page, write
-from tests.e2e.crawls import exact, options, outcomes_of, pages_of
+from tests.e2e.crawls import exact, options, outcomes_of, pages_of, view
 
 #: One page at a time, and none by chance.
 IN_ORDER: dict[str, object] = {"frontier.explore": 0, "frontier.window_max": 1}
@@ -67,7 +67,6 @@ def test_pagerank_finds_the_important_page_before_the_cluster_and_goes_on(tmp_pa
 FORUM = "http://forum.test"
 LISTS = [f"{FORUM}/list/{name}" for name in ("cars", "boats", "bikes", "trains", "planes", "trams")]
 TOPICS = {name: [f"{name.replace('list', 'topic')}-{number}" for number in range(10)] for name in LISTS}
-AGENT = "Mozilla/5.0 (X11; Linux x86_64) Firefox/99.0"
 
 
 def of(kind: str, topic: str) -> str:
@@ -85,8 +84,7 @@ def log(random: Random) -> Iterator[str]:
             ways.append((of("user", topic), topic))
         for url, referrer in ways:
             second += 7
-            time = f"21/Nov/2026:{10 + second // 3600}:{second // 60 % 60:02}:{second % 60:02} +0000"
-            yield f'10.0.0.{number} - - [{time}] "GET {url} HTTP/1.1" 200 900 "{referrer}" "{AGENT}"\n'
+            yield view(1_795_000_000 + second, f"10.0.0.{number}", url, referrer)
 
 
 def test_behaviour_fetch_takes_what_is_read_old_or_new_first_and_what_matches_no_visits_never(
