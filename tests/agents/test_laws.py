@@ -1,13 +1,14 @@
 """The laws that hold of whatever counts verdicts, and of whatever policies make of the counts.
 
-The order in which verdicts come is of no account, what is taken back leaves no trace, two that counted apart
-add up, and who starts again from what was kept goes on as if nothing had been. Dictionaries are the yardstick.
+Counts are those of plain dictionaries: so the order in which verdicts come is of no account, what is taken back
+leaves no trace, and two that counted apart add up. Who starts again from what was kept goes on as if nothing
+had been.
 """
 
 import math
 from collections.abc import Callable, Iterable
 from random import Random
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import pytest
@@ -39,6 +40,7 @@ from tests.reference.counts import Counts
 
 SOURCE = f"{SIGHTINGS.name}/0"
 
+ScorerT = TypeVar("ScorerT", bound=Scorer)
 #: Pages and hits by feature and predicate.
 State = dict[tuple[str, str], tuple[int, int]]
 #: Weights by feature and predicate.
@@ -48,37 +50,16 @@ Weighed = dict[tuple[str, str], float]
 # counters
 
 
-class Counter(Protocol):
-    """Whatever counts verdicts under features."""
-
-    def add(self, fact: Fact) -> None: ...
-
-    def state(self) -> State: ...
-
-    def again(self) -> "Counter":
-        """Return what is read again from what it keeps."""
-
-
 def state_of(ledger: Ledger) -> State:
     return {(name, predicate): (pages, hits) for name, predicate, pages, hits in ledger.items()}
 
 
-class Plain:
-    """The twin: dictionaries."""
-
-    def __init__(self, counts: Counts | None = None) -> None:
-        self.counts = counts or Counts()
-
-    def add(self, fact: Fact) -> None:
-        self.counts.add(*fact)
-
-    def state(self) -> State:
-        return {(name, predicate): (pages, hits) for name, predicate, pages, hits in self.counts.items()}
-
-    def again(self) -> "Plain":
-        copy = Counts()
-        copy.merge(self.counts)
-        return Plain(copy)
+def plain(facts: Iterable[Fact]) -> Counts:
+    """Count in dictionaries: the twin of all."""
+    counts = Counts()
+    for fact in facts:
+        counts.add(*fact)
+    return counts
 
 
 class InArrays:
@@ -193,84 +174,50 @@ class Heard:
         return Heard(self.learner.again(), self.waiting)
 
 
-COUNTERS: list[Callable[[], Counter]] = [Plain, InArrays, Tallied, Stored, Heard]
+COUNTERS = [InArrays, Tallied, Stored, Heard]
 
 
-def counted(make: Callable[[], Counter], facts: Iterable[Fact]) -> Counter:
-    counter = make()
+def counted(counter: Any, facts: Iterable[Fact]) -> Any:
     for fact in facts:
         counter.add(fact)
     return counter
 
 
-@pytest.mark.parametrize("make", COUNTERS)
-@LAWS
-@given(facts=LISTS, order=st.randoms(use_true_random=False))
-def test_the_order_in_which_verdicts_come_is_of_no_account(
-    make: Callable[[], Counter], facts: list[Fact], order: Random
-) -> None:
-    other = list(facts)
-    order.shuffle(other)
-    assert counted(make, facts).state() == counted(make, other).state()
+def state(facts: Iterable[Fact]) -> State:
+    return {(name, predicate): (pages, hits) for name, predicate, pages, hits in plain(facts).items()}
 
 
 @pytest.mark.parametrize("make", COUNTERS)
 @LAWS
-@given(facts=LISTS, back=LISTS)
-def test_what_is_taken_back_leaves_no_trace(
-    make: Callable[[], Counter], facts: list[Fact], back: list[Fact]
+@given(facts=LISTS, back=LISTS, order=st.randoms(use_true_random=False))
+def test_counts_in_any_order_are_those_of_plain_dictionaries_and_what_is_taken_back_leaves_no_trace(
+    make: Callable[[], Any], facts: list[Fact], back: list[Fact], order: Random
 ) -> None:
-    assert counted(make, [*facts, *back, *(fact.back for fact in back)]).state() == counted(make, facts).state()
-
-
-@pytest.mark.parametrize("make", COUNTERS)
-@LAWS
-@given(facts=LISTS, more=LISTS)
-def test_two_that_counted_apart_add_up(
-    make: Callable[[], Counter], facts: list[Fact], more: list[Fact]
-) -> None:
-    one, other = counted(make, facts).state(), counted(make, more).state()
-    both = {
-        key: tuple(map(sum, zip(one.get(key, (0, 0)), other.get(key, (0, 0)), strict=True)))
-        for key in one.keys() | other.keys()
-    }
-    assert counted(make, [*facts, *more]).state() == both
+    mixed = [*facts, *back]
+    order.shuffle(mixed)
+    assert counted(make(), [*mixed, *(fact.back for fact in back)]).state() == state(facts)
 
 
 @pytest.mark.parametrize("make", COUNTERS)
 @LAWS
 @given(facts=LISTS, more=LISTS)
 def test_whoever_starts_again_from_what_was_kept_goes_on_as_if_nothing_had_been(
-    make: Callable[[], Counter], facts: list[Fact], more: list[Fact]
+    make: Callable[[], Any], facts: list[Fact], more: list[Fact]
 ) -> None:
-    again = counted(make, facts).again()
-    for fact in more:
-        again.add(fact)
-    assert again.state() == counted(make, [*facts, *more]).state()
-
-
-@pytest.mark.parametrize("make", COUNTERS)
-@LAWS
-@given(facts=LISTS)
-def test_counts_are_those_of_plain_dictionaries(make: Callable[[], Counter], facts: list[Fact]) -> None:
-    assert counted(make, facts).state() == counted(Plain, facts).state()
+    assert counted(counted(make(), facts).again(), more).state() == state([*facts, *more])
 
 
 # policies: what they make of counts is a function of the counts
 
 
+def with_predicates(scorer: ScorerT) -> ScorerT:
+    for predicate in PREDICATES:
+        scorer.add_predicate(predicate)
+    return scorer
+
+
 def a_paper_scorer() -> PaperScorer:
-    scorer = PaperScorer(LearnSettings(t=0.5), lessons("combined"), drift=0.0)
-    for predicate in PREDICATES:
-        scorer.add_predicate(predicate)
-    return scorer
-
-
-def a_learned_scorer() -> LearnedScorer:
-    scorer = LearnedScorer()
-    for predicate in PREDICATES:
-        scorer.add_predicate(predicate)
-    return scorer
+    return with_predicates(PaperScorer(LearnSettings(t=0.5), lessons("combined"), drift=0.0))
 
 
 def weighed_by_paper(scorer: PaperScorer) -> Weighed:
@@ -324,16 +271,21 @@ class Policy(NamedTuple):
 
 POLICIES = [
     Policy(a_paper_scorer, weighed_by_paper, logs_of),
-    Policy(a_learned_scorer, weighed_by_learned, lifts_of),
+    Policy(lambda: with_predicates(LearnedScorer()), weighed_by_learned, lifts_of),
 ]
 
 
-def weights(policy: Policy, facts: Iterable[Fact], limit: int = 1_000) -> Weighed:
+def told(policy: Policy, facts: Iterable[Fact], limit: int = 1_000) -> Any:
+    """Return a scorer whose frontier has counted, and known so many features at most."""
     scorer = policy.scorer()
     ledger = FrontierLedger(limit, scorer)
     for number, fact in enumerate(facts):
         ledger.count(SOURCE, [OwnCount(0, (number, 0), fact.change)])
-    return policy.weighed(scorer)
+    return scorer
+
+
+def weights(policy: Policy, facts: Iterable[Fact]) -> Weighed:
+    return policy.weighed(told(policy, facts))
 
 
 @pytest.mark.parametrize("policy", POLICIES)
@@ -342,14 +294,10 @@ def weights(policy: Policy, facts: Iterable[Fact], limit: int = 1_000) -> Weighe
 def test_what_a_policy_makes_of_counts_is_what_the_formula_makes_of_each(
     policy: Policy, facts: list[Fact], back: list[Fact], order: Random
 ) -> None:
-    counts = Counts()
-    for fact in facts:
-        counts.add(*fact)
-    other = [*facts, *back]
-    order.shuffle(other)
-    assert weights(policy, [*other, *(fact.back for fact in back)]) == pytest.approx(
-        policy.plain(counts), abs=1e-12
-    )
+    mixed = [*facts, *back]
+    order.shuffle(mixed)
+    expected = pytest.approx(policy.plain(plain(facts)), abs=1e-12)
+    assert weights(policy, [*mixed, *(fact.back for fact in back)]) == expected
 
 
 @pytest.mark.parametrize("policy", POLICIES)
@@ -358,11 +306,7 @@ def test_what_a_policy_makes_of_counts_is_what_the_formula_makes_of_each(
 def test_what_is_forgotten_weighs_nothing_and_what_takes_its_slot_its_own(
     policy: Policy, facts: list[Fact], more: list[Fact]
 ) -> None:
-    scorer = policy.scorer()
-    ledger = FrontierLedger(2, scorer)
-    for number, fact in enumerate([*facts, *more]):
-        ledger.count(SOURCE, [OwnCount(0, (number, 0), fact.change)])
-    left = Counts()
+    scorer, left = told(policy, [*facts, *more], limit=2), Counts()
     for name, predicate, pages, hits in scorer.ledger.items():
         left.add([name], {predicate: True}, hits)
         left.add([name], {predicate: False}, pages - hits)
@@ -386,9 +330,8 @@ def test_whatever_is_taken_back_of_what_was_forgotten_each_weight_is_a_number(
 def test_a_policy_that_starts_with_the_counts_weighs_them_as_one_that_saw_them_come(
     policy: Policy, facts: list[Fact]
 ) -> None:
-    heard = counted(Heard, facts)
-    scorer = policy.scorer()
-    cells = heard.scorer.ledger.take(slots := heard.scorer.ledger.slots_of(heard.scorer.ledger))  # type: ignore[attr-defined]
+    heard, scorer = counted(Heard(), facts).scorer.ledger, policy.scorer()
+    cells = heard.take(slots := heard.slots_of(heard))
     scorer.ledger.put(scorer.ledger.slots_of(map(str, cells.names)), cells)
     scorer.learn(np.arange(len(slots)))
     assert policy.weighed(scorer) == pytest.approx(weights(policy, facts), abs=1e-12)
