@@ -1,7 +1,9 @@
-"""What hosts' rows count of the ends of fetches: requests, and why they brought no page, within a bound."""
+"""What the frontier learns of hosts and servers from how fetches end, and what it then orders.
+
+Hosts' rows count requests, and why they brought no page, within a bound.
+"""
 
 from collections import Counter
-from collections.abc import Sequence
 from random import Random
 from typing import Any
 
@@ -9,16 +11,18 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scentline.agents.frontier.hosts import NO_PAGE, Ended, state_of
-from scentline.agents.frontier.rows import HostRow
+from scentline.agents.frontier.hosts import NO_PAGE, Ended
+from scentline.agents.frontier.orders import SLOW_SECONDS
 from scentline.models.frontier.causes import MOST_CAUSES, REST, Cause, cause_of
-from scentline.models.frontier.politeness import HostState
 from scentline.models.frontier.waits import Waits
-from scentline.models.url import identifier
+from scentline.models.url import host, identifier
 from scentline.streams.facts import Failed, Judged, Postponed, Redirected, Revisited, Seeded
-from tests.agents.scenarios import YES, Frontiers, Scenario
+from scentline.streams.published import Limit
+from scentline.streams.records import RobotsTxt, Version
+from tests.agents.scenarios import NOW, YES, Frontiers, Scenario
+from tests.cases import each_case
 
-HOST = "a.test"
+SERVER, HOST, URL = "192.0.2.1", "a.test", "http://a.org/"
 #: Bytes that a host's row takes at most, its server's address apart.
 MOST_BYTES = 1_000
 #: Reasons as they come, and what a stranger may have written.
@@ -61,7 +65,7 @@ def ends(draw: st.DrawFn) -> list[Ended]:
     return found
 
 
-def a_front(frontier: Frontiers, found: Sequence[Ended] = ()) -> Scenario:
+def ordered(frontier: Frontiers, found: list[Ended]) -> Scenario:
     """Return a frontier that has ordered the fetches that end."""
     front = frontier(frontier={"revisit": 0.5})
     wanted = dict.fromkeys(one.url for one in found)
@@ -71,18 +75,10 @@ def a_front(frontier: Frontiers, found: Sequence[Ended] = ()) -> Scenario:
     return front
 
 
-def end(frontier: Frontiers, *found: Ended) -> HostRow:
-    """Have fetches end; return the row of their host."""
-    front = a_front(frontier, found)
-    for one in found:
-        front.hear(one)
-    return front.host(HOST)
-
-
 def test_a_host_knows_what_came_of_its_requests(frontier: Frontiers) -> None:
-    row = end(
-        frontier,
+    found = [
         Judged(url(1), YES, 101.0, elapsed=0.25),
+        Judged(url(1), YES, 101.5, elapsed=0.25),  # of an order that was taken back
         failed(2, "status 404", elapsed=0.5),
         failed(3, "status 404", elapsed=0.75),
         failed(4, "robots.txt"),
@@ -93,9 +89,13 @@ def test_a_host_knows_what_came_of_its_requests(frontier: Frontiers) -> None:
         revisited("unchanged", 110.0, elapsed=0.25),
         revisited("early", 120.0, 2, wait=5.0),
         revisited("retry", 130.0, 2, elapsed=4.0, reason="status 503"),
-    )
-    assert (row.judged, row.requests, row.again, row.moved) == (1, 5, 2, 1)
-    assert row.waits == Waits(7.375, [0, 0, 1, 3, 1, 1, 1, 0, 0, 0])
+    ]
+    front = ordered(frontier, found)
+    for one in found:
+        front.hear(one)
+    row = front.host(HOST)
+    assert (row.judged, row.requests, row.again, row.moved) == (1, 5, 3, 1)
+    assert row.waits == Waits(7.625, [0, 0, 1, 4, 1, 1, 1, 0, 0, 0])
     assert row.causes == {
         "HTTP 404": Cause(2, 103.0, identifier(url(3))),
         "robots.txt forbids": Cause(1, 104.0, identifier(url(4))),
@@ -105,29 +105,19 @@ def test_a_host_knows_what_came_of_its_requests(frontier: Frontiers) -> None:
     }
 
 
-def test_an_answer_to_an_order_that_was_taken_back_counts_nothing(frontier: Frontiers) -> None:
-    front = a_front(frontier)
-    front.hear(Seeded(url(1)), failed(1, "status 404", elapsed=0.5))
-    assert front.host(HOST) == HostRow()
-
-
-def test_a_page_that_was_judged_twice_is_one_request_for_it(frontier: Frontiers) -> None:
-    row = end(frontier, *(Judged(url(1), YES, time, elapsed=0.5) for time in (101.0, 102.0)))
-    assert (row.judged, row.requests, row.again) == (1, 1, 1)
-
-
-def test_that_no_answer_came_says_nothing_of_how_a_host_wants_to_be_asked(frontier: Frontiers) -> None:
-    front = a_front(frontier, [failed(1, "dns")])
-    front.hear(failed(1, "dns", unanswered=True, elapsed=0.5))
-    row = front.host(HOST)
-    assert (row.state, row.waits, row.requests) == (HostState(), Waits(), 1)
-    assert state_of(front.shards[0], HOST) is None
-
-
-@given(ends())
-def test_causes_are_bounded_and_no_count_is_lost(frontier: Frontiers, found: list[Ended]) -> None:
-    front = a_front(frontier, found)
-    front.hear(*found)
+@given(ends(), st.randoms(use_true_random=False))
+def test_whatever_crashes_causes_are_bounded_and_no_count_is_lost(
+    frontier: Frontiers, found: list[Ended], random: Random
+) -> None:
+    front, begun = ordered(frontier, found), 1
+    offset = front.shards[0].mark.offset
+    while (done := front.shards[0].mark.offset - offset) < len(found):
+        front.absorb(found[done])
+        what = random.choice(["go on", "write", "crash"])
+        if what == "write":
+            front.commit()
+        elif what == "crash" and begun < 4:  # starting takes long
+            front, begun = front.restart(), begun + 1
     row = front.host(HOST)
     without = [
         one
@@ -157,17 +147,174 @@ def test_a_cause_is_short_and_of_our_own_words(reason: str) -> None:
     assert not {"jane", "secret", "http:"} & {*cause.split()}
 
 
-@given(ends(), st.randoms(use_true_random=False))
-def test_a_host_knows_the_same_whatever_crashes(
-    frontier: Frontiers, found: list[Ended], random: Random
+# what is then ordered
+
+
+def a_front(frontier: Frontiers, **fetch: Any) -> Scenario:
+    section = {"policy": "learned", "budget": 1000, "lease_seconds": 60.0}
+    return frontier(frontier=section, fetch={"delay_seconds": 1.0} | fetch)
+
+
+def many(name: str, count: int = 20) -> list[Seeded]:
+    return [Seeded(f"http://{name}/{number}") for number in range(count)]
+
+
+def in_flight(front: Scenario) -> Scenario:
+    front.hear(Seeded(URL))
+    assert front.ordered() == [URL]
+    return front
+
+
+def ready(front: Scenario, after: float, name: str = "a.org") -> bool:
+    return front.agent.candidates.clocks.ready(name, NOW + after)
+
+
+def test_hosts_that_turn_out_to_share_a_server_are_asked_as_one(frontier: Frontiers) -> None:
+    front = a_front(frontier)
+    front.hear(*many("a.org"), *many("b.org"))
+    for name in ("a.org", "b.org"):
+        front.agent.candidates.clocks.serves(SERVER, name)
+    (url,) = front.ordered()
+    assert front.ordered(after=SLOW_SECONDS) == [], "there is room, but the server is being asked"
+    front.hear(Judged(url, YES, front.now, elapsed=0.1, server=SERVER))
+    assert len(front.ordered()) == 1
+
+
+def test_a_page_that_was_put_off_keeps_its_place_in_the_budget(frontier: Frontiers) -> None:
+    front = a_front(frontier)
+    front.agent.steer(Limit(name="pages", most=1, time=NOW))
+    front.hear(Seeded(URL))
+    (order,) = front.order()
+    front.hear(Seeded("http://b.org/"), Postponed(URL, 1, front.now, 7.0, server=SERVER))
+    front.agent.expect(order)
+    assert not front.flying, "it was put off since"
+    assert front.ordered(after=6.0) == [], "the page may be in the log: its order came again"
+    assert front.ordered(after=1.0) == [URL]
+    front.hear(Postponed(URL, 2, front.now, 7.0, server=SERVER))
+    front.hear(Judged(URL, YES, front.now))
+    assert front.ordered(after=60.0) == []
+    assert front.agent.spent
+
+
+def test_an_order_that_was_postponed_says_which_server_it_is_and_the_crawl_delay(frontier: Frontiers) -> None:
+    front = in_flight(a_front(frontier))
+    clocks = front.agent.candidates.clocks
+    clocks.serves(SERVER, "b.org")
+    front.hear(Postponed(URL, 1, NOW, 1.0, crawl_delay=30.0, server=SERVER))
+    clocks.started("b.org", NOW + 2)
+    assert not ready(front, 1000)
+    clocks.finished("b.org", NOW + 3)
+    assert (ready(front, 31), ready(front, 32)) == (False, True)
+
+
+@each_case(
+    ("end", "seconds"),
+    [
+        (Failed(URL, 1, "gone", "status 404", NOW, crawl_delay=30.0, elapsed=0.1), 30),
+        (Failed(URL, 1, "refused", "robots.txt", NOW, crawl_delay=30.0), 30),
+        (Redirected(URL, 1, "http://c.org/", NOW, crawl_delay=30.0, elapsed=0.1), 30),
+        (Judged(URL, YES, NOW, crawl_delay=30.0), 30),
+        (Judged(URL, YES, NOW, elapsed=2.0), 4),  # a slow answer
+    ],
+)
+def test_a_crawl_delay_is_heard_however_the_fetch_ended_and_a_slow_answer_slows_its_host_down(
+    frontier: Frontiers, end: Any, seconds: float
 ) -> None:
-    front, begun = a_front(frontier, found), 1
-    offset = front.shards[0].mark.offset
-    while (done := front.shards[0].mark.offset - offset) < len(found):
-        front.absorb(found[done])
-        what = random.choice(["go on", "write", "crash"])
-        if what == "write":
-            front.commit()
-        elif what == "crash" and begun < 4:  # starting takes long
-            front, begun = front.restart(), begun + 1
-    assert front.host(HOST) == end(frontier, *found)
+    front = in_flight(a_front(frontier))
+    front.hear(end)
+    assert (ready(front, seconds - 1), ready(front, seconds)) == (False, True)
+
+
+@each_case(
+    ("reason", "kind", "elapsed", "forgiven"),
+    [("status 404", "gone", 0.1, True), ("robots.txt", "refused", 0.0, False), ("dns", "retry", 0.0, False)],
+)
+def test_any_answer_of_a_host_forgives_its_failures(
+    frontier: Frontiers, reason: str, kind: str, elapsed: float, forgiven: bool
+) -> None:
+    front = in_flight(a_front(frontier))
+    for _ in range(2):
+        front.host_fails("a.org", NOW)
+    front.hear(Failed(URL, 1, kind, reason, NOW, elapsed=elapsed))
+    front.host_fails("a.org", NOW + 10)
+    assert ready(front, 20) is forgiven
+
+
+def test_hosts_that_do_not_answer_keep_no_other_from_being_asked(frontier: Frontiers) -> None:
+    front = a_front(frontier)
+    front.hear(*(Seeded(f"http://dead{number}.org/") for number in range(40)))
+    asked = [front.ordered(after=SLOW_SECONDS) for _ in range(6)]
+    assert all(asked)
+    assert len({url for urls in asked for url in urls}) == sum(map(len, asked))
+
+
+def test_no_more_is_in_flight_than_there_are_connections(frontier: Frontiers) -> None:
+    front = a_front(frontier, connections=3, delay_seconds=0.0)
+    front.hear(*many("a.org"))
+    front.exhaust()
+    assert len(front.flying) == 3
+
+
+def test_whoever_takes_over_a_partition_asks_no_host_before_its_time(frontier: Frontiers) -> None:
+    ends = (
+        Judged("http://plain.org/0", YES, NOW, elapsed=0.1),
+        Judged("http://slow.org/0", YES, NOW, crawl_delay=30.0, elapsed=0.1),
+        Failed("http://busy.org/0", 1, "retry", "status 429", NOW, 90.0, overloaded=True, elapsed=0.1),
+        Redirected("http://moved.org/0", 1, "http://moved.org/1", NOW, elapsed=0.5),
+    )
+    front = a_front(frontier, delay_seconds=5.0, delay_factor=20.0)
+    for end in ends:
+        front.hear(Seeded(end.url))
+        assert front.ordered() == [end.url]
+        front.hear(end)
+    clocks = front.restart().agent.candidates.clocks
+    due = {host(end.url): clocks.next_ready([host(end.url)], NOW) for end in ends}
+    # From when the request began: the delay, the Crawl-delay, twenty times the half second of an answer.
+    assert due == {
+        "plain.org": NOW + 4.9, "slow.org": NOW + 29.9, "busy.org": NOW + 90, "moved.org": NOW + 9.5,
+    }  # fmt: skip
+    assert [clocks.apart(host(end.url)) for end in ends] == [5.0, 30.0, 5.0, 10.0]
+
+
+def test_a_host_that_did_not_answer_is_left_alone_by_who_tried_alone(frontier: Frontiers) -> None:
+    front = a_front(frontier)
+    for number, reason in enumerate(("connection", "timeout", "robots.txt dns")):
+        front.hear(Seeded(f"{URL}{number}"))
+        assert front.ordered(after=5.0) == [f"{URL}{number}"]
+        end = Failed(f"{URL}{number}", 1, "retry", reason, front.now, elapsed=0.1, unanswered=True)
+        front.hear(end)
+    assert front.agent.candidates.clocks.next_ready(["a.org"], front.now) == front.now + 60.0
+    assert ready(front.restart(), 15.0)
+
+
+def robots(front: Scenario) -> dict[str, RobotsTxt | float]:
+    """Return what the orders that are given say of robots.txt, by URL, until none is given."""
+    before = len(front.orders)
+    front.exhaust()
+    return {order.url: order.robots for order in front.orders[before:]}
+
+
+def test_who_takes_over_a_partition_hands_robots_txt_to_who_asks_for_it(frontier: Frontiers) -> None:
+    known = RobotsTxt("http://a.org/robots.txt", NOW + 100, b"text", NOW, Version('"1"'))
+    front = a_front(frontier, delay_seconds=0.0)
+    front.hear(*many("a.org", 3), Seeded("https://a.org/"))
+    front.hear(known)
+    heir = front.restart()
+    pages = [f"http://a.org/{number}" for number in range(3)]
+    assert robots(heir) == dict.fromkeys(pages, known.until) | {"https://a.org/": 0.0}
+    for asking in pages[:2]:
+        heir.hear(Postponed(asking, 1, heir.now, 0.0, robots=True))
+    handed = robots(heir)
+    assert handed.keys() == set(pages[:2])
+    assert sorted(handed.values(), key=str) == [known.until, known], "once is enough"
+    # A clock that was wrong said this.
+    heir.hear(msgspec.structs.replace(known, until=NOW + 10 * 86_400))
+    heir.hear(Postponed(pages[2], 1, heir.now, 0.0, robots=True))
+    assert robots(heir) == {pages[2]: 0.0}
+
+
+def test_a_crawl_delay_that_robots_txt_no_longer_asks_for_is_forgotten(frontier: Frontiers) -> None:
+    front = a_front(frontier)
+    for number, asked in enumerate((30.0, None)):
+        front.hear(Judged(f"{URL}{number}", YES, NOW, crawl_delay=asked, elapsed=0.01))
+        assert front.agent.candidates.clocks.apart("a.org") == (asked or 1.0)
