@@ -1,25 +1,28 @@
-"""The rows of hubs: what revisits bring, and that they teach nothing."""
+"""The mode "instant": what revisits of hubs bring, which fetches come first, how many, and how often hubs."""
 
 from email.utils import formatdate
+from itertools import pairwise
 from math import inf
 from typing import Any
 
 import pytest
 
-from scentline.agents.frontier.hubs import DAY, published
-from scentline.agents.frontier.keys import news_of
-from scentline.agents.frontier.rows import Found
+from scentline.agents.frontier.hubs import published
+from scentline.agents.frontier.keys import hub_of, news_of
+from scentline.agents.frontier.rows import INSTANT, Found
 from scentline.models.url import host
-from scentline.streams.facts import Brought, Hub, Judged, Redirected, Relisted, Revisited
-from scentline.streams.records import Version
+from scentline.streams.facts import Brought, Hub, Judged, Redirected, Relisted, Revisited, Seeded
+from scentline.streams.records import FetchOrder, Revisit, Version
 from scentline.streams.topics import EVIDENCE, SIGHTINGS, partition_of
-from tests.agents.scenarios import YES, Frontiers, Scenario, linked, sent
+from tests.agents.scenarios import DAY, NO, NOW, YES, Frontiers, Scenario, linked, sent
 from tests.agents.shards import emitted
 from tests.cases import each_case
 
 HUB, OTHER = "http://h0.org/", "http://h1.org/news/1"
-NEWS = [f"{HUB}news/{number}" for number in range(3)]
+NEWS = [f"{HUB}news/{number}" for number in range(10)]
+ARCHIVE = f"{HUB}archive/"
 RATE = 1 / 3600
+VERSION = Version('"1"')
 
 
 def a_front(frontier: Frontiers, **changed: Any) -> Scenario:
@@ -31,7 +34,7 @@ def a_front(frontier: Frontiers, **changed: Any) -> Scenario:
 def front(frontier: Frontiers) -> Scenario:
     """Return a frontier with a hub that was judged at 100."""
     found = a_front(frontier)
-    found.hear(Hub(HUB, RATE, inf), Judged(HUB, YES, 100.0, version=Version('"1"')))
+    found.hear(Hub(HUB, RATE, inf), Judged(HUB, YES, 100.0, version=VERSION))
     return found
 
 
@@ -39,32 +42,35 @@ def visit(front: Scenario, time: float, outcome: str = "changed", **said: Any) -
     return sent(front.hear(Revisited(HUB, front.lease_visit(HUB), outcome, time, **said)))
 
 
-def test_a_hub_is_a_seed_and_its_first_verdict_is_a_visit_whichever_comes_first(
+# the rows of hubs
+
+
+def test_a_hub_is_a_seed_and_its_first_verdict_a_visit_whichever_comes_first(
     front: Scenario, frontier: Frontiers
 ) -> None:
     row = front.hub(HUB)
     assert (front.page(HUB).depth, front.state(HUB)) == (0, "judged")
-    assert (row.visited, row.visits, row.version, row.rate.seen_seconds) == (100.0, 1, Version('"1"'), 0.0)
+    assert (row.visited, row.visits, row.version, row.rate.seen_seconds) == (100.0, 1, VERSION, 0.0)
     other = a_front(frontier)
     other.hear(Judged(HUB, YES, 100.0), Hub(HUB, RATE, inf))
     assert (other.hub(HUB).visited, other.hub(HUB).visits) == (100.0, 1)
+    without = frontier()
+    without.hear(Hub(HUB, RATE, inf), Judged(HUB, YES, 100.0))
+    assert without.hub(HUB).visited == 0.0, "without the mode a verdict looks for no hub"
 
 
 def test_links_of_a_revisit_are_new_once_and_teach_nothing(front: Scenario) -> None:
     front.hear(linked("http://h0.org/about", [NEWS[0]]))
     links = dict(front.page(NEWS[0]).links)
-    messages = front.hear(Relisted(HUB, 0, tuple(NEWS), 200.0, 100.0))
-    messages += front.hear(Relisted(HUB, 0, tuple(NEWS), 300.0, 200.0))
+    messages = front.hear(Relisted(HUB, 0, tuple(NEWS[:3]), 200.0, 100.0))
+    messages += front.hear(Relisted(HUB, 0, tuple(NEWS[:3]), 300.0, 200.0))
     assert front.hub(HUB).brought == front.hub(HUB).links == 2
     assert emitted(messages, EVIDENCE) == []
     assert (front.page(NEWS[0]).links, front.page(NEWS[0]).found) == (links, None)
     new = front.page(NEWS[1])
     assert (new.links, new.parents, new.depth, new.found) == ({}, [], 1, Found(HUB, 200.0, 100.0))
-
-
-def test_at_the_first_visit_of_all_no_link_is_new_since_another(front: Scenario) -> None:
-    front.hear(Relisted(HUB, 0, tuple(NEWS), 200.0, 0.0))
-    assert front.page(NEWS[0]).found is None
+    front.hear(Relisted(HUB, 0, (NEWS[3],), 200.0, 0.0))
+    assert front.page(NEWS[3]).found is None, "at the first visit of all no link is new since another"
 
 
 def test_hubs_hear_of_new_links_in_another_partition(frontier: Frontiers) -> None:
@@ -79,7 +85,7 @@ def test_hubs_hear_of_new_links_in_another_partition(frontier: Frontiers) -> Non
 
 
 def test_the_rate_is_learned_from_visits_and_kept_by_one_that_is_a_hub_once_more(front: Scenario) -> None:
-    front.hear(Relisted(HUB, 0, tuple(NEWS), 200.0, 100.0))
+    front.hear(Relisted(HUB, 0, tuple(NEWS[:3]), 200.0, 100.0))
     visit(front, 200.0, version=Version('"2"'))
     row = front.hub(HUB)
     assert (row.visited, row.brought, row.lease, row.version) == (200.0, 0, 0.0, Version('"2"'))
@@ -155,8 +161,154 @@ def test_a_page_was_published_when_it_says_or_else_when_the_hub_had_it_not(
     assert published(Found(HUB, 200.0, 100.0), Version('"1"', modified)) == time
 
 
-def test_without_the_mode_a_verdict_looks_for_no_hub(frontier: Frontiers) -> None:
-    front = frontier()
-    front.hear(Hub(HUB, RATE, inf), Judged(HUB, YES, 100.0))
-    assert front.hub(HUB).visited == 0.0
-    assert front.known(HUB)
+# which fetches come first, and how many
+
+
+def given(frontier: Frontiers, news: dict[str, Any] | None = None, **changed: Any) -> Scenario:
+    """Return a frontier with a hub that is given by hand."""
+    usual = {"hubs_given": [HUB], "visits_a_minute": 60, "shortest_seconds": 1}
+    section = {"mode": "instant", "window_max": 1, "policy": "breadth-first"} | changed
+    all_news = {"prefixes_given": [f"{HUB}news/"], **usual, **(news or {})}
+    return frontier(frontier=section, fetch={"delay_seconds": 1.0}, news=all_news)
+
+
+@pytest.fixture
+def fetched(frontier: Frontiers) -> Scenario:
+    """Return a frontier with a hub that is given, and was fetched once."""
+    found = given(frontier)
+    (first,) = found.order()
+    assert (first.url, first.revisit, first.policy) == (HUB, None, INSTANT)
+    found.answer(first, version=VERSION)
+    return found
+
+
+def list_news(front: Scenario, *links: str, since: float = 10.0) -> None:
+    front.hear(Relisted(HUB, 0, links, front.now, front.now - since))
+
+
+def test_a_hub_given_by_hand_is_fetched_first_and_then_revisited_at_its_hosts_pace(fetched: Scenario) -> None:
+    assert fetched.order() == []
+    (second,) = fetched.order(after=2.0)
+    assert second.revisit is not None
+    assert (second.url, second.revisit.version, second.revisit.since) == (HUB, VERSION, NOW)
+    fetched.answer(second)
+    assert (fetched.page(HUB).attempts, fetched.hub(HUB).visits) == (1, 2)
+
+
+def test_a_new_link_to_news_comes_before_what_has_waited_longer(fetched: Scenario) -> None:
+    fetched.hear(*(Seeded(f"{ARCHIVE}{number}") for number in range(5)))
+    list_news(fetched, NEWS[1], f"{HUB}about")
+    (order,) = fetched.order(after=2.0)
+    assert (order.url, order.policy, order.predicate) == (NEWS[1], INSTANT, "p")
+
+
+def test_instant_fetches_take_their_share_while_others_wait(frontier: Frontiers) -> None:
+    front = given(frontier, instant_share=0.25)
+    front.hear(*(Seeded(f"{ARCHIVE}{number}") for number in range(300)))
+    for step in range(200):
+        list_news(front, f"{HUB}news/{step}", since=1.0)
+        front.crawl(1, 1.0)
+    assert len(front.orders) == 200
+    assert sum(order.policy == INSTANT for order in front.orders) == pytest.approx(50, abs=3)
+
+
+def test_what_nothing_else_could_use_is_free(frontier: Frontiers) -> None:
+    front = given(frontier, instant_share=0.1)
+    front.crawl(25, 1.0)
+    assert [order.url for order in front.orders] == 25 * [HUB]
+
+
+def test_a_hub_that_brings_nothing_is_visited_less_and_less_often(frontier: Frontiers) -> None:
+    busy = "http://h1.org/"
+    front = given(frontier, {"hubs_given": [HUB, busy], "shortest_seconds": 60, "visits_a_minute": 0.2})
+    times: dict[str, list[float]] = {HUB: [], busy: []}
+    while front.now < NOW + DAY:
+        for order in front.order(after=120.0):
+            times[order.url].append(front.now)
+            if order.url == busy and order.revisit is not None:
+                links = tuple(f"{busy}{int(front.now)}/{number}" for number in range(4))
+                front.hear(Relisted(busy, 0, links, front.now, order.revisit.since))
+                front.hear(*(Judged(url, NO, front.now) for url in links))
+            front.answer(order, "changed" if order.url == busy else "unchanged")
+    gaps = [later - earlier for earlier, later in pairwise(times[HUB])]
+    assert gaps[-1] > 4 * gaps[1]
+    assert len(times[busy]) > 4 * len(times[HUB])
+
+
+def test_an_unanswered_revisit_is_taken_back_and_tried_later(fetched: Scenario) -> None:
+    (order,) = fetched.order(after=2.0)
+    assert fetched.order(after=fetched.agent.settings.lease_seconds + 1) == []
+    row = fetched.hub(HUB)
+    assert (row.lease, row.failures) == (0.0, 1)
+    fetched.answer(order)  # too late
+    assert fetched.hub(HUB).visits == 1
+    (again,) = fetched.order(after=row.not_before - fetched.now)
+    assert again.order == order.order + 1
+
+
+def test_a_host_that_demands_patience_at_a_revisit_gets_it(fetched: Scenario) -> None:
+    fetched.answer(fetched.order(after=2.0)[0], "retry", wait=500.0, overloaded=True)
+    fetched.hear(Seeded(f"{ARCHIVE}1"))
+    assert fetched.order(after=499.0) == []
+    assert fetched.order(after=2.0) != []
+
+
+def test_revisits_do_not_spend_the_budget(frontier: Frontiers) -> None:
+    front = given(frontier, budget=2)
+    front.crawl(10, 2.0)
+    assert not front.agent.finished
+    front.hear(Seeded(f"{ARCHIVE}1"))
+    while not front.agent.spent:
+        front.crawl(1, 2.0)
+    assert front.order(after=1000.0) == []
+    assert front.agent.finished
+
+
+def test_what_was_known_before_a_crash_is_known_after(fetched: Scenario) -> None:
+    list_news(fetched, NEWS[1])
+    (order,) = fetched.order(after=2.0)
+    assert order.url == NEWS[1]
+    fetched.answer(order, version=VERSION)
+    (revisit,) = fetched.order(after=2.0)
+    assert revisit.revisit is not None
+    list_news(fetched, NEWS[2])
+    again = fetched.restart()
+    assert again.flying == {HUB}
+    assert again.order() == []  # the revisit goes on, and its host has a delay
+    again.answer(revisit)
+    assert again.hub(HUB).visits == 2
+    (order,) = again.order(after=1.0)
+    assert (order.url, order.policy) == (NEWS[2], INSTANT)
+
+
+def test_a_revisit_that_a_crash_kept_out_of_its_row_is_waited_for(fetched: Scenario) -> None:
+    fetched.now += 2
+    order = FetchOrder(
+        url=HUB, order=1, predicate="", policy=INSTANT, explored=False, probability=1.0, priority=0.0, depth=0,
+        lease=fetched.now + 60, revisit=Revisit(None, NOW),
+    )  # fmt: skip
+    fetched.agent.expect(order)
+    assert fetched.order() == []
+    fetched.answer(order)
+    assert fetched.hub(HUB).visits == 2
+
+
+def test_a_hub_that_is_given_stays_one_and_one_no_more_given_is_one_for_a_day(fetched: Scenario) -> None:
+    fetched.crawl(10, DAY / 2)
+    assert fetched.hub(HUB).visits == 11
+    again = fetched.restart(news={"hubs_given": []})
+    assert again.agent.instant is not None
+    (order,) = again.order(after=DAY - 1)
+    again.answer(order)
+    assert again.order(after=2.0) == []
+    assert (again.agent.instant.hubs, hub_of(again.shards[0], HUB)) == (0, None)
+
+
+def test_news_of_a_space_of_which_nothing_is_wanted_is_fetched_all_the_same(frontier: Frontiers) -> None:
+    front = given(frontier, barren_misses=3)
+    front.hear(*(Judged(url, NO, NOW) for url in NEWS[:3]))
+    front.hear(Seeded(HUB))
+    list_news(front, NEWS[7], since=1.0)
+    front.hear(linked("http://h1.org/", [NEWS[8]]))
+    assert front.ordered() == [NEWS[7]]
+    assert NEWS[8] not in {url for _ in range(10) for url in front.ordered(after=100.0)}
