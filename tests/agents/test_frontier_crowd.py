@@ -104,6 +104,7 @@ def test_a_verdict_is_told_once_to_each_partition_with_pages_beside_where_the_po
 def test_candidates_beside_a_judged_page_are_scored_again_nearest_first(frontier: Frontiers) -> None:
     front = frontier(policy="learned")
     front.hear(*(together(url(number), url(1), times=number) for number in range(10, 60)))
+    assert front.touched == {page_key(url(number)) for number in range(10, 60)}, "they are candidates"
     front.hear(Judged(url(1), YES, 1.0))
     assert front.touched == {page_key(url(number)) for number in range(30, 60)}
 

@@ -1,6 +1,9 @@
 """What orders candidates in the place of a policy: what is kept in memory is what the rows say."""
 
 import asyncio
+from collections import Counter
+from collections.abc import Iterable
+from operator import mul
 from random import Random
 
 import networkx as nx
@@ -41,16 +44,15 @@ class Telling:
         self.informed = informed
 
     def absorb(self, shard: FrontierShard, fact: object) -> None:
-        for each in self.informed:
+        for each in (*self.informed, self.front.agent.book):
             each.absorb(shard, fact)
-        self.front.agent.book.absorb(shard, fact)
 
     def hear(self, *facts: object) -> None:
         take_in(self.shard, self, *facts)
         write(self.shard)
 
-    def value(self, found: Ordering, url: str, words: tuple[str, ...] = ()) -> float:
-        return found.value(self.shard, self.front.page(url), words)
+    def values(self, found: Ordering, urls: Iterable[str], words: tuple[str, ...] = ()) -> list[float]:
+        return [found.value(self.shard, self.front.page(url), words) for url in urls]
 
 
 def an_ordering(patterns: SitePatterns | None = None, **settings: object) -> Ordering:
@@ -81,14 +83,13 @@ def test_backlinks_and_ranks_are_those_of_the_links_known(
     random.shuffle(order)
     for number in order:
         teller.hear(linked(url(number), map(url, sorted(web[number])), YES if number % 2 else NO))
-    links = [(one, other) for one, targets in web.items() for other in targets if one != other]
+    links = Counter(other for one, targets in web.items() for other in targets if one != other)
     told: Rank[int] = Rank(every=EVERY, growth=GROWTH, tolerance=TOLERANCE)
     for number in dict.fromkeys(order):
         list(told.crawled(Crawled(number, sorted(web[number] - {number}))))
-    for number in {other for _, other in links}:
-        assert teller.value(backlink, url(number)) == sum(to == number for _, to in links)
-        found = ranks.value(teller.shard, teller.front.page(url(number)))
-        assert found == pytest.approx(told.value(number))
+    assert teller.values(backlink, map(url, links)) == [*links.values()]
+    expected = [told.value(number) for number in links]
+    assert teller.values(ranks, map(url, links)) == pytest.approx(expected)
 
 
 def test_ranks_of_a_partition_that_was_taken_up_are_pageranks(frontier: Frontiers) -> None:
@@ -97,29 +98,26 @@ def test_ranks_of_a_partition_that_was_taken_up_are_pageranks(frontier: Frontier
     teller.hear(*(linked(url(number), map(url, sorted(targets))) for number, targets in web.items()))
     ranks.open(teller.shard)
     expected = nx.pagerank(nx.DiGraph(web), alpha=0.9, tol=1e-9)
-    for number in web:
-        found = ranks.value(teller.shard, teller.front.page(url(number)))
-        assert found == pytest.approx(len(web) * expected[number], abs=0.01)
+    ranked = [len(web) * expected[number] for number in web]
+    assert teller.values(ranks, map(url, web)) == pytest.approx(ranked, abs=0.01)
     ranks.close(teller.shard)
     with pytest.raises(KeyError):
-        ranks.value(teller.shard, teller.front.page(url(0)))
+        teller.values(ranks, [url(0)])
 
 
 def test_similarity_goes_by_the_words_of_url_and_links_and_by_how_rare_they_are(frontier: Frontiers) -> None:
     similar = an_ordering(ordering="similarity", query="Ski alps")
     teller = Telling(frontier, similar)
     similar.open(teller.shard)
-    names = ("ski", "alps", "ski-alps", "other")
-    targets = [f"http://h.test/{name}" for name in names]
+    targets = [f"http://h.test/{name}" for name in ("ski", "alps", "ski-alps", "other")]
     for number in range(3):  # all have the word "alps", one has "ski"
         words = ("alps", "ski") if number == 0 else ("alps",)
         teller.hear(linked(url(number), targets if number == 0 else (), YES, words))
-    values = [teller.value(similar, target, ("passed", "over")) for target in targets]
-    ski, alps, both, other = values
+    ski, alps, both, other = values = teller.values(similar, targets, ("passed", "over"))
     assert both > ski > alps > other == 0
     again = an_ordering(ordering="similarity")
     again.open(teller.shard)
-    assert [teller.value(again, target, ("ski", "alps")) for target in targets] == values
+    assert teller.values(again, targets, ("ski", "alps")) == values
 
 
 def test_location_prefers_few_slashes_and_what_is_wanted(frontier: Frontiers) -> None:
@@ -127,7 +125,7 @@ def test_location_prefers_few_slashes_and_what_is_wanted(frontier: Frontiers) ->
     teller = Telling(frontier)
     teller.hear(linked(url(1), addresses))
     found = an_ordering(ordering="location", wanted=(".com", "home"))
-    assert [teller.value(found, address) for address in addresses] == [1, 0, -1, -2]
+    assert teller.values(found, addresses) == [1, 0, -1, -2]
 
 
 @given(WEBS, st.tuples(*[st.sampled_from((0.0, 0.001, 1.0, -2.0))] * 4))
@@ -142,9 +140,10 @@ def test_the_weighted_ordering_is_the_weighted_sum_of_the_others(
         each.open(teller.shard)
     for number, targets in web.items():
         teller.hear(linked(url(number), map(url, sorted(targets)), YES, ("ski",) if number % 2 else ("sea",)))
-    for target in {target for number, targets in web.items() for target in targets if target != number}:
-        values = [weight * teller.value(part, url(target)) for weight, part in zip(weights, parts, strict=True)]
-        assert teller.value(weighted, url(target)) == pytest.approx(sum(values))
+    targets = {url(target) for number, found in web.items() for target in found if target != number}
+    columns = zip(*(teller.values(part, targets) for part in parts), strict=True)
+    sums = [sum(map(mul, weights, column)) for column in columns]
+    assert teller.values(weighted, targets) == pytest.approx(sums)
 
 
 def test_hot_candidates_come_before_all_others_and_in_order(frontier: Frontiers) -> None:
@@ -154,13 +153,12 @@ def test_hot_candidates_come_before_all_others_and_in_order(frontier: Frontiers)
     teller = Telling(frontier, hot)
     teller.hear(*(linked(url(number), [cold, named], NO) for number in range(3)))
     teller.hear(linked(url(8), [], NO, links=(Link(said, anchor=("to", "ski")),)), linked(url(9), [near]))
-    value = {address: teller.value(hot, address) for address in (named, said, near, cold)}
-    assert value == {named: HOT + 3, said: HOT + 1, near: HOT + 1, cold: 3}
-    assert teller.value(plain, named) == 3
+    assert teller.values(hot, (named, said, near, cold)) == [HOT + 3, HOT + 1, HOT + 1, 3]
+    assert teller.values(plain, [named]) == [3]
     # A predicate's own words count where there is no query; that every page satisfies makes none hot.
-    assert (teller.value(topical, said, ("ski",)), teller.value(topical, said)) == (HOT + 1, 1)
     teller.hear(linked(url(7), ["http://h.test/every"], {EVERY_PAGE: True}))
-    assert teller.value(topical, "http://h.test/every") == 1
+    assert teller.values(topical, [said], ("ski",)) == [HOT + 1]
+    assert teller.values(topical, [said, "http://h.test/every"]) == [1, 1]
 
 
 VISITS = [
@@ -210,44 +208,33 @@ def test_patterns_are_mined_of_the_rows_beside_the_stream(frontier: Frontiers) -
 
 def test_patterns_order_by_each_ranking_and_unknown_sites_come_last(frontier: Frontiers) -> None:
     patterns = SitePatterns()
+    known = [f"http://h.test/{kind}/1" for kind in ("topic", "list", "user")]
     fresh = ["http://h.test/topic/new", "http://h.test/else", "http://other.test/a"]
+    within = [*known, *fresh[:2]]
     teller = Telling(frontier, patterns)
     teller.hear(*VISITS, linked(url(1), fresh))
     patterns.mine_now(teller.shard, "h.test")
     mined = mine(told(BehaviourCounts()).snapshot())
-
-    def values(name: str) -> dict[str, float]:
-        found = an_ordering(patterns, ordering=name)
-        known = [f"http://h.test/{kind}/1" for kind in ("topic", "list", "user")]
-        return {address: teller.value(found, address) for address in [*known, *fresh]}
-
     for name, ranking in RANKINGS.items():
-        found = values(name)
-        assert found.pop("http://other.test/a") == -1.0
-        assert found == {address: pytest.approx(score(ranking, mined.pattern_of(address))) for address in found}
-    found = values("visits")
-    assert found.pop("http://other.test/a") == 0
+        *found, other = teller.values(an_ordering(patterns, ordering=name), [*known, *fresh])
+        assert found == pytest.approx([score(ranking, mined.pattern_of(address)) for address in within])
+        assert other == -1.0
+    *found, other = teller.values(an_ordering(patterns, ordering="visits"), [*known, *fresh])
     visits = told(BehaviourCounts()).snapshot().visits
-    for address, value in found.items():
-        assert value == pytest.approx(mined.expected_visits(address, visits.get(address, 0)))
-    assert found["http://h.test/topic/1"] > found["http://h.test/list/1"] > found["http://h.test/user/1"]
+    expected = [mined.expected_visits(address, visits.get(address, 0)) for address in within]
+    assert (found, other) == (pytest.approx(expected), 0)
+    assert found[0] > found[1] > found[2]
 
 
-@each_case(
-    ("section", "behaviour"),
-    [
-        ({}, False),
-        ({"ordering": "pagerank"}, False),
-        ({"ordering": "behaviour-fetch"}, True),
-        ({"ordering": "average-referral"}, True),
-        ({"ordering": "visits"}, True),
-        ({"visited_patterns_only": True}, True),
-    ],
-)
+BEHAVIOUR = [{"ordering": name} for name in ("behaviour-fetch", "average-referral", "visits")]
+
+
+@each_case("section", [{}, {"ordering": "pagerank"}, *BEHAVIOUR, {"visited_patterns_only": True}])
 def test_users_ways_are_kept_only_where_something_goes_by_them(
-    frontier: Frontiers, section: dict[str, object], behaviour: bool
+    frontier: Frontiers, section: dict[str, object]
 ) -> None:
-    assert (frontier(**section).agent.patterns is not None) is behaviour
+    kept = frontier(**section).agent.patterns is not None
+    assert kept == (section in BEHAVIOUR or "visited_patterns_only" in section)
 
 
 @each_case("rule", ["learned", "random", "breadth-first", "pagerank", "behaviour-discovery"])
