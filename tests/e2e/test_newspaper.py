@@ -1,6 +1,5 @@
 """A news site is crawled while it publishes, through kill -9: news are fetched as they break."""
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,66 +23,6 @@ class Crawled:
     directory: Path
     summary: dict[str, Any]
 
-
-def instant(url: str, *, told: bool = True) -> list[str]:
-    """Return the command of a crawl that is instant, and is ``told`` or not what is news and where."""
-    where: dict[str, object] = {"news.hubs_given": f"{url},{url}quiet", "news.prefixes_given": f"{url}news/"}
-    given = (where if told else {"news.refresh_seconds": 0.2}) | {
-        "frontier.mode": "instant", "news.visits_a_minute": 240,
-        "news.shortest_seconds": 0.3, "fetch.allow": "127.0.0.1",
-        "fetch.delay_seconds": DELAY, "fetch.delay_factor": 0, "judge.duplicates": "false",
-        "frontier.policy": "linkage",
-    }  # fmt: skip
-    return ["crawl", "--predicate", ANY, "--budget", str(SITE.pages), "--json", *options(given)]
-
-
-@pytest.fixture(scope="module")
-def crawled(tmp_path_factory: pytest.TempPathFactory) -> Crawled:
-    """Crawl in instant mode, killed when the site has half of its articles."""
-    directory = tmp_path_factory.mktemp("instant")
-    with newspaper(SITE) as paper:
-        with running(directory, *instant(paper.url)) as process:
-            wait_until(lambda: len(paper.asked) >= 25, process)
-        return Crawled(paper, directory, last_line(printed(directory, *instant(paper.url))))
-
-
-def test_new_articles_are_fetched_as_they_break_and_hubs_asked_for_another_version_only(
-    crawled: Crawled,
-) -> None:
-    paper = crawled.paper
-    assert {article: 1 <= paper.looks(article) <= 3 for article in SITE.new} == dict.fromkeys(SITE.new, True)
-    for path in ("/", "/quiet"):
-        first, *later = paper.of(path)
-        assert (first.status, first.conditional) == (200, False)
-        assert later and all(asked.conditional for asked in later)
-    assert {asked.status for asked in paper.of("/quiet")[1:]} == {304}
-    assert not any(asked.conditional for asked in paper.asked if asked.path not in ("/", "/quiet"))
-    assert len(paper.of("/quiet")) < len(paper.of("/")), "a hub that never changes is asked less often"
-    assert keeps([asked.time for asked in paper.asked], DELAY)
-
-
-def test_the_archive_is_fetched_between_the_news(crawled: Crawled) -> None:
-    first, *_, last = (crawled.paper.of(path)[0].before for path in SITE.new.values())
-    old = [asked for asked in crawled.paper.asked[first:last] if asked.path.startswith("/old/")]
-    assert len(old) >= SITE.articles
-
-
-def test_every_page_is_judged_once_and_new_articles_are_counted_with_their_delay(crawled: Crawled) -> None:
-    exact(crawled.directory, judged=SITE.pages)
-    news, asked = crawled.summary["news"], crawled.paper.asked
-    assert crawled.summary["fetched"] == SITE.pages
-    assert (news["hubs"], news["pages"]) == (2, SITE.articles)
-    assert 0 < news["delay"] < asked[-1].time - asked[0].time
-
-
-def test_explain_says_why_a_page_was_fetched_at_once(crawled: Crawled) -> None:
-    url = crawled.paper.url
-    told = printed(crawled.directory, "explain", f"{url}news/{SITE.first}")
-    assert f"fetched at once (frontier.mode): it is under a news prefix, and new on {url}" in told
-    assert "a hub: visited" in printed(crawled.directory, "explain", url)
-
-
-# what is news is learned from a log
 
 #: Clicks on the days after its birth of a news page, and of an old page.
 BREAKING: tuple[int, ...] = (20, 9, 4, 2, 1, 1, 1, 1)
@@ -109,14 +48,60 @@ def access_log(root: str) -> str:
     return "".join(view(*each) for each in sorted(views))
 
 
-def test_news_are_fetched_as_they_break_where_the_log_tells_what_is_news(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def crawled(tmp_path_factory: pytest.TempPathFactory) -> Crawled:
+    """Crawl in instant mode, killed when the site has half of its articles.
+
+    That /news/ is news, and the front page a hub, is learned from a log; a quiet hub is given.
+    """
+    directory = tmp_path_factory.mktemp("instant")
     with newspaper(SITE) as paper:
-        (tmp_path / "access.log").write_text(access_log(paper.url))
-        more = ("--seed", paper.url, "--log", "access.log", "--set", "streams.partitions=3")
-        summary = last_line(printed(tmp_path, *instant(paper.url, told=False), *more))
-    assert summary["fetched"] == SITE.pages
-    assert (summary["news"]["hubs"], summary["news"]["pages"]) == (1, SITE.articles)
-    assert len(paper.of("/")) > SITE.articles
-    told = json.loads(printed(tmp_path, "explain", f"{paper.url}news/{SITE.first}", "--json"))
-    assert (told["choice"]["policy"], told["found"]["hub"]) == ("instant", paper.url)
-    exact(tmp_path)
+        (directory / "access.log").write_text(access_log(paper.url))
+        given = {
+            "frontier.mode": "instant", "news.visits_a_minute": 240, "news.hubs_given": f"{paper.url}quiet",
+            "news.refresh_seconds": 0.2, "news.shortest_seconds": 0.3, "fetch.allow": "127.0.0.1",
+            "fetch.delay_seconds": DELAY, "fetch.delay_factor": 0, "judge.duplicates": "false",
+            "frontier.policy": "linkage", "streams.partitions": 3,
+        }  # fmt: skip
+        command = (
+            "crawl", "--seed", paper.url, "--log", "access.log", "--predicate", ANY, "--json",
+            "--budget", f"{SITE.pages}", *options(given),
+        )  # fmt: skip
+        with running(directory, *command) as process:
+            wait_until(lambda: len(paper.asked) >= 25, process)
+        return Crawled(paper, directory, last_line(printed(directory, *command)))
+
+
+def test_new_articles_are_fetched_as_they_break_and_hubs_asked_for_another_version_only(
+    crawled: Crawled,
+) -> None:
+    paper = crawled.paper
+    assert {article: 1 <= paper.looks(article) <= 3 for article in SITE.new} == dict.fromkeys(SITE.new, True)
+    for path in ("/", "/quiet"):
+        first, *later = paper.of(path)
+        assert (first.status, first.conditional) == (200, False)
+        assert later and all(asked.conditional for asked in later)
+    assert {asked.status for asked in paper.of("/quiet")[1:]} == {304}
+    assert not any(asked.conditional for asked in paper.asked if asked.path not in ("/", "/quiet"))
+    assert keeps([asked.time for asked in paper.asked], DELAY)
+
+
+def test_the_archive_is_fetched_between_the_news(crawled: Crawled) -> None:
+    first, *_, last = (crawled.paper.of(path)[0].before for path in SITE.new.values())
+    old = [asked for asked in crawled.paper.asked[first:last] if asked.path.startswith("/old/")]
+    assert len(old) >= SITE.articles
+
+
+def test_every_page_is_judged_once_and_new_articles_are_counted_with_their_delay(crawled: Crawled) -> None:
+    exact(crawled.directory, judged=SITE.pages)
+    news, asked = crawled.summary["news"], crawled.paper.asked
+    assert crawled.summary["fetched"] == SITE.pages
+    assert (news["hubs"], news["pages"]) == (2, SITE.articles)
+    assert 0 < news["delay"] < asked[-1].time - asked[0].time
+
+
+def test_explain_says_why_a_page_was_fetched_at_once(crawled: Crawled) -> None:
+    url = crawled.paper.url
+    told = printed(crawled.directory, "explain", f"{url}news/{SITE.first}")
+    assert f"fetched at once (frontier.mode): it is under a news prefix, and new on {url}" in told
+    assert "a hub: visited" in printed(crawled.directory, "explain", url)
