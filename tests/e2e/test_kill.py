@@ -12,8 +12,18 @@ import pytest
 
 from scentline.agents.frontier.keys import DEPTH_PREFIX
 from scentline.agents.frontier.rows import DepthRow, FrontierRow
-from scentline.agents.operate.control.command import known_steering, submit
-from scentline.agents.operate.control.requests import Budget, Delay, Exclude, Include, Pause, Request, Resume
+from scentline.agents.operate.control.command import known_predicates, known_steering, submit
+from scentline.agents.operate.control.requests import (
+    Budget,
+    ChangePredicate,
+    Delay,
+    Exclude,
+    Include,
+    Pause,
+    Request,
+    Resume,
+    Seeds,
+)
 from scentline.models.url import host
 from scentline.streams.published import Limit
 from scentline.streams.records import Decoder, FetchOrder, encode
@@ -121,14 +131,11 @@ def test_a_crawl_that_is_killed_again_and_again_counts_every_page_and_access_onc
     assert crawl.finish()["fetched"] == budget
     crawl.check(budget)
     if "frontier.depth" in given:
-        found = (msgspec.msgpack.decode(raw, type=FrontierRow) for _, raw in depth_rows(crawl.data))
+        raws = rows_of(crawl.data, "frontier", DEPTH_PREFIX)
+        found = (msgspec.msgpack.decode(raw, type=FrontierRow) for _, raw in raws)
         depths = [row for row in found if isinstance(row, DepthRow)]
         assert sum(sum(row.growth.pages) for row in depths) == budget
         assert sum(row.sessions for row in depths) > len(depths) > 1
-
-
-def depth_rows(data: Path) -> list[tuple[bytes, bytes]]:
-    return rows_of(data, "frontier", DEPTH_PREFIX)
 
 
 def test_a_crawl_among_dead_links_whose_machine_loses_power_again_and_again_counts_each_request_once(
@@ -174,6 +181,7 @@ def test_what_was_asked_of_a_crawl_holds_after_it_was_killed(
     tmp_path: Path, web: SyntheticWeb, proxy: str
 ) -> None:
     site, setting, steered, more = host(web.seeds(1)[0]), 400, 60, 75
+    topic, seed = min(web.facts().pages), list(web.labels())[-1][0]
     crawl = Crawl(tmp_path, web, proxy, {"fetch.delay_seconds": 0.02}, "--budget", str(setting))
     settings = Settings(data=crawl.data)
 
@@ -185,6 +193,7 @@ def test_what_was_asked_of_a_crawl_holds_after_it_was_killed(
 
     with forked(tmp_path, *crawl.words) as run:
         crawl.wait(run, OUTCOMES, 10)
+        ask(ChangePredicate(topic, share=4.0), Seeds((seed,)))
         paused = ask(Budget(pages=steered), Exclude(f"http://{site}/"), Pause(), Resume(), Pause())
         assert ask(Delay("a.test", 2.0)) == paused
     with forked(tmp_path, *crawl.words) as run:
@@ -197,6 +206,8 @@ def test_what_was_asked_of_a_crawl_holds_after_it_was_killed(
         ask(Resume())
         run.process.join(PATIENCE)
     crawl.check(steered)
+    assert known_predicates(settings)[topic].share == 4.0
+    assert seed in {row.url for row in pages_of(crawl.data) if row.seed}
     assert site not in hosts_ordered(crawl.data, paused)
     [exclusion, limit] = sorted(known_steering(settings).in_force, key=lambda each: isinstance(each, Limit))
     assert isinstance(limit, Limit)
