@@ -122,12 +122,8 @@ def test_people_are_told_how_long_ago_it_was(cwd: Path) -> None:
 
 def test_only_what_is_asked_for_is_told(cwd: Path) -> None:
     now = datetime.now(UTC).timestamp()
-    tell(
-        cwd / "scentline-data",
-        a_change(1),
-        a_change(2, predicate="coffee", time=now - 3_600),
-        a_change(3, time=now - 60),
-    )
+    hour_ago = a_change(2, predicate="coffee", time=now - 3_600)
+    tell(cwd / "scentline-data", a_change(1), hour_ago, a_change(3, time=now - 60))
 
     def times(*arguments: str) -> list[str]:
         return [found["url"][-1] for found in lines(cwd, *arguments)]
@@ -145,24 +141,8 @@ def test_a_crawl_that_visits_no_page_again_is_said_to_be_one(cwd: Path) -> None:
     assert "only a crawl that visits pages again" in said
     assert not (cwd / "feed.xml").exists()
     assert lines(cwd, "--set", "frontier.revisit=0.5") == []
-
-
-@pytest.mark.parametrize(
-    ("arguments", "why"),
-    [
-        (("--predicate", "milk"), "no predicate 'milk'; expected one of coffee, tea"),
-        (("--since", "yesteryear"), "expected a time, such as 2026-05-01T12:00, or a duration: 90m, 12h, 1d"),
-        (("--since", "0001-01-01"), "expected a time"),
-        (("--follow", "--format", "rss"), "a feed with --format rss --out FILE"),
-        (("--follow", "--out", "x"), "a feed with --format rss --out FILE"),
-        (("--out", "missing/x"), "can't be written"),
-        (("--format", "rss", "--out", "."), "can't be written"),
-        (("--data", "nowhere"), "nowhere"),
-    ],
-)
-def test_what_can_t_be_done_is_said(cwd: Path, arguments: tuple[str, ...], why: str) -> None:
     tell(cwd / "scentline-data", a_change(1))
-    assert why in complaint(cwd, "changes", *arguments)
+    assert "can't be written" in complaint(cwd, "changes", "--format", "rss", "--out", ".")
     assert not list(cwd.glob("*.partial"))
 
 
@@ -190,18 +170,11 @@ class _Text(HTMLParser):
 TEXTS = st.text(max_size=60) | st.just(HOSTILE)
 TIMES = st.integers(-62_135_596_800, 253_402_300_799).map(float)
 CHANGED = st.builds(
-    Change,
-    predicate=TEXTS,
-    kind=st.sampled_from(["appeared", "changed", "left", "moved"]),
-    url=st.sampled_from(["http://a.org/?a=1&b=%3C%22", "http://b.org/'"]),
-    time=TIMES,
-    before=st.none() | TIMES,
-    title=TEXTS,
-    excerpt=TEXTS,
-    reason=TEXTS,
-    target=st.sampled_from(["", "http://c.org/?x&y"]),
+    Change, predicate=TEXTS, kind=st.sampled_from(["appeared", "changed", "left", "moved"]), time=TIMES,
+    url=st.sampled_from(["http://a.org/?a=1&b=%3C%22", "http://b.org/'"]), before=st.none() | TIMES,
+    title=TEXTS, excerpt=TEXTS, reason=TEXTS, target=st.sampled_from(["", "http://c.org/?x&y"]),
     origin=st.sampled_from(["sightings/0@1", "sightings/1@7"]),
-)
+)  # fmt: skip
 
 
 @given(TEXTS, st.lists(CHANGED, max_size=3))

@@ -1,6 +1,8 @@
 """A worker plays the roles it is given, on the embedded log too, and ends with what it runs on."""
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +17,21 @@ from scentline.streams.configuration import ConfigurationError
 from scentline.streams.metrics.registry import Metrics
 from scentline.streams.settings import Settings
 from scentline.streams.topics import INBOXES
+from tests.agents.loopback import awaited
 from tests.patience import PATIENCE
 
 
-def settings(directory: Path) -> Settings:
-    return Settings.model_validate({"data": directory / "data"})
+@asynccontextmanager
+async def working(directory: Path, *roles: str) -> AsyncIterator[Worker]:
+    """Give a worker of these roles, on an embedded log of its own."""
+    here = Settings(data=directory / "data")
+    observer = Observer(here.observe, b"key")
+    async with (
+        asyncio.timeout(PATIENCE),
+        connect(here) as log,
+        Worker(here, roles, log, observer, Metrics()) as worker,
+    ):
+        yield worker
 
 
 def test_roles_are_played_in_the_order_of_the_flow() -> None:
@@ -30,36 +42,20 @@ def test_roles_are_played_in_the_order_of_the_flow() -> None:
         played(["learner"])
 
 
-def test_a_worker_has_the_agents_of_its_roles_only(tmp_path: Path) -> None:
-    async def run() -> None:
-        here = settings(tmp_path)
-        observer = Observer(here.observe, b"key")
-        async with (
-            asyncio.timeout(PATIENCE),
-            connect(here) as log,
-            Worker(here, ("learn", "browse"), log, observer, Metrics()) as worker,
-        ):
-            worker.begin()
-            assert list(worker.parts) == ["browse", "learn"]
-            while not all(inbox.shards for inbox in worker.inboxes):
-                await asyncio.sleep(0.01)
-        assert worker.failure is None
-
-    asyncio.run(run())
+@awaited
+async def test_a_worker_has_the_agents_of_its_roles_only(tmp_path: Path) -> None:
+    async with working(tmp_path, "learn", "browse") as worker:
+        worker.begin()
+        assert list(worker.parts) == ["browse", "learn"]
+        while not all(inbox.shards for inbox in worker.inboxes):
+            await asyncio.sleep(0.01)
+    assert worker.failure is None
 
 
-def test_a_worker_fails_with_the_app_that_it_runs_on(tmp_path: Path) -> None:
-    async def run() -> None:
-        here = settings(tmp_path)
-        observer = Observer(here.observe, b"key")
-        async with (
-            asyncio.timeout(PATIENCE),
-            connect(here) as log,
-            Worker(here, ("browse",), log, observer, Metrics()) as worker,
-        ):
-            app: Any = worker.runtimes["browse"].app
-            await app.consumer.crash(OSError("the broker is gone"))
-            await worker.stopped.wait()
-        assert isinstance(worker.failure, OSError)
-
-    asyncio.run(run())
+@awaited
+async def test_a_worker_fails_with_the_app_that_it_runs_on(tmp_path: Path) -> None:
+    async with working(tmp_path, "browse") as worker:
+        app: Any = worker.runtimes["browse"].app
+        await app.consumer.crash(OSError("the broker is gone"))
+        await worker.stopped.wait()
+    assert isinstance(worker.failure, OSError)
