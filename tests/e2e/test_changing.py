@@ -13,7 +13,7 @@ from tests.agents.commands import COMMAND, last_line, printed, running, wait_unt
 from tests.agents.test_changes import items
 from tests.e2e.crawls import exact, options, view
 from tests.patience import PATIENCE
-from tests.webs.changing import LAST, START, WORDS, Changing, changing, script
+from tests.webs.changing import LAST, START, WORDS, Changing, script
 
 POLICY = ("--set", "frontier.policy=combined")
 
@@ -107,7 +107,7 @@ class Keeping:
 def keeping(tmp_path_factory: pytest.TempPathFactory) -> Keeping:
     """Keep up with all that the web becomes, killed at each time."""
     keeping, random = Keeping(tmp_path_factory.mktemp("changing")), Random(3)
-    with changing(keeping.web):
+    with keeping.web.served():
         for at in range(LAST + 1):
             keeping.go_on(at)
             keeping.kill(random.randint(1, 60))

@@ -8,13 +8,11 @@ forbidden paths, odd encodings).
 import datetime
 import itertools
 import zlib
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from functools import cache
 from typing import NamedTuple
 
-from tests.webs.serving import Answering, Asked, Exchange, Served, serving
-from tests.webs.text import document, prose
+from tests.webs.serving import Answering, Asked, Exchange, Served, document, prose, serving
 
 #: The network that a crawl has to allow; the hosts' addresses are within it.
 NETWORK = "127.0.1.0/24"
@@ -29,6 +27,7 @@ _PLAIN_PAGES = tuple(f"/page-{number}" for number in range(8))
 #: What stands on each page of a calendar, as it does on most of them.
 _FRAME = " ".join(prose(f"a calendar, part {part}") for part in range(4))
 _PRIVATE = ("/private/ledger", "/private/letters")
+_RULES = f"User-agent: *\nCrawl-delay: {CRAWL_DELAY}\nDisallow: /private/\nDisallow: /*?print=\n"
 #: Pages whose encoding is odd: by path, what the header says, the codec, and what the page itself says.
 _ENCODINGS: dict[str, tuple[str, str, str]] = {
     "/shift-jis": ("text/html", "shift_jis", "shift_jis"),
@@ -37,7 +36,7 @@ _ENCODINGS: dict[str, tuple[str, str, str]] = {
     "/wrong-header": ("text/html; charset=klingon", "utf-8", "utf-8"),
     "/wrong-meta": ("text/html; charset=windows-1252", "windows-1252", "utf-8"),
 }
-_BROKEN = ("/invalid-utf-8", "/nul-bytes")
+_ODD = (*_ENCODINGS, "/invalid-utf-8", "/nul-bytes")
 
 
 def reached(path: str) -> str:
@@ -50,32 +49,23 @@ def reached(path: str) -> str:
 
 async def calendar(exchange: Exchange) -> None:
     """A page for each day and month, for ever, each with links to the next and the one before."""
-    if exchange.path == "/calendar":
-        first = datetime.date.fromisoformat(f"{exchange.query.get('month', '2024-01')}-01")
-        later, earlier = first + datetime.timedelta(days=31), first - datetime.timedelta(days=1)
-        days = [f"/day/{first:%Y/%m}/{day:02}" for day in range(1, 29)]
-        months = [f"/calendar?month={day:%Y-%m}" for day in (later, earlier)]
-        text = f"There are no events in this month. {_FRAME}"
-        exchange.page(f"Events of {first:%B %Y}", [*months, *days], text)
-    elif exchange.path.startswith("/day/"):
+    if exchange.path.startswith("/day/"):
         exchange.page(f"Events of {exchange.path[5:]}", ["/"], f"There are no events on this day. {_FRAME}")
-    elif exchange.path == "/about":
-        exchange.page("About our events", ["/"])
-    else:
-        exchange.send(404)
+        return
+    first = datetime.date.fromisoformat(f"{exchange.query.get('month', '2024-01')}-01")
+    later, earlier = first + datetime.timedelta(days=31), first - datetime.timedelta(days=1)
+    days = [f"/day/{first:%Y/%m}/{day:02}" for day in range(1, 29)]
+    months = [f"/calendar?month={day:%Y-%m}" for day in (later, earlier)]
+    exchange.page(f"Events of {first:%B %Y}", [*months, *days], f"There are no events in this month. {_FRAME}")
 
 
 async def paths(exchange: Exchange) -> None:
     """A link that is relative by mistake, so that it leads deeper each time; a query that grows."""
-    if exchange.path.endswith("/shelf/"):
-        exchange.page("A shelf", ["shelf/", "box/shelf/", "/"], "Nothing lies on this shelf.")
-    elif exchange.path == "/list":
+    if exchange.path == "/list":
         more = [f"{exchange.target}&colour={number}" for number in range(3)]
         exchange.page("A list", more, "This list is empty.")
-    elif exchange.path == "/opening-hours":
-        exchange.page("Opening hours", ["/"])
     else:
-        exchange.send(404)
+        exchange.page("A shelf", ["shelf/", "box/shelf/", "/"], "Nothing lies on this shelf.")
 
 
 _SESSIONS = itertools.count(1)
@@ -95,26 +85,19 @@ async def sessions(exchange: Exchange) -> None:
 
 async def soft_404(exchange: Exchange) -> None:
     """Answer every path with 200 and an excuse, which links to more that is not there."""
-    if exchange.path == "/offers":
-        exchange.page("Offers of the shop", ["/"])
-    else:
-        links = ["/", f"{exchange.path.rstrip('/')}-old", f"{exchange.path.rstrip('/')}-new"]
-        exchange.page("Page not found", links, "Sorry, the page you are looking for does not exist.")
+    links = ["/", f"{exchange.path.rstrip('/')}-old", f"{exchange.path.rstrip('/')}-new"]
+    exchange.page("Page not found", links, "Sorry, the page you are looking for does not exist.")
 
 
-_SAME = [f"/copy-{number}" for number in range(COPIES)]
-_NEAR = [f"/near-{number}" for number in range(NEAR_COPIES)]
+_SAME = tuple(f"/copy-{number}" for number in range(COPIES))
+_NEAR = tuple(f"/near-{number}" for number in range(NEAR_COPIES))
 
 
 async def copies(exchange: Exchange) -> None:
     """Answer one page under many URLs: exact copies, and copies with another word or two."""
     text = " ".join(prose(f"an article, part {part}") for part in range(3))
-    if exchange.path in ("/original", *_SAME):
-        exchange.page("An article", ["/"], text)
-    elif exchange.path in _NEAR:
-        exchange.page("An article", ["/"], f"{text} Printed in {exchange.path[6:]} copies.")
-    else:
-        exchange.send(404)
+    near = f" Printed in {exchange.path[6:]} copies." if exchange.path in _NEAR else ""
+    exchange.page("An article", ["/"], text + near)
 
 
 # unwell
@@ -154,11 +137,10 @@ async def breaking(exchange: Exchange) -> None:
 
 async def ailing(exchange: Exchange) -> None:
     """Answer the first request for /busy with 429, for /down with 503, and all later ones in peace."""
-    if exchange.path in ("/busy", "/down") and exchange.attempt == 1:
+    if exchange.attempt == 1:
         exchange.send(429 if exchange.path == "/busy" else 503, Retry_After=str(RETRY_AFTER))
     else:
-        after = [] if exchange.path.startswith("/after") else [reached(exchange.path)]
-        exchange.page(f"In order: {exchange.path}", after)
+        exchange.page(f"In order: {exchange.path}", [reached(exchange.path)])
 
 
 async def oversized(exchange: Exchange) -> None:
@@ -170,10 +152,8 @@ async def oversized(exchange: Exchange) -> None:
             await exchange.write(bomb[position : position + _STREAMED])
     elif exchange.path == "/long-header":
         exchange.send(200, document("Too long a header"), X_Long="x" * _MEGABYTE)
-    elif exchange.path == "/many-headers":
-        exchange.send(200, document("Too many headers"), **{f"X_{number}": "x" for number in range(5000)})
     else:
-        exchange.page(f"Small enough: {exchange.path}")
+        exchange.send(200, document("Too many headers"), **{f"X_{number}": "x" for number in range(5000)})
 
 
 @cache
@@ -188,21 +168,19 @@ def _bomb() -> bytes:
 
 # leading astray
 
+_SIGNS = {
+    "/circle/a": "/circle/b", "/circle/b": "/circle/a", "/self": "/self", "/to/file": "file:///etc/passwd",
+    "/to/metadata": "http://169.254.169.254/latest/meta-data/", "/to/itself": "javascript:alert(1)",
+    **{f"/chain/{step}": f"/chain/{step + 1}" for step in range(_CHAIN)}, f"/chain/{_CHAIN}": reached("/chain"),
+    **{f"/long/{step}": f"/long/{step + 1}" for step in range(_LONG_CHAIN)}, f"/long/{_LONG_CHAIN}": "/too-far",
+}  # fmt: skip
+
 
 async def redirects(exchange: Exchange) -> None:
     """Redirect: to a page in a few steps, in too many, in circles, and to where no page may be."""
-    head, _, last = exchange.path.rpartition("/")
-    if head == "/chain" and last.isdigit():
-        exchange.send(302, Location=f"/chain/{int(last) + 1}" if int(last) < _CHAIN else reached("/chain"))
-    elif head == "/long" and last.isdigit():
-        exchange.send(301, Location=f"/long/{int(last) + 1}" if int(last) < _LONG_CHAIN else "/too-far")
-    elif head == "/circle":
-        exchange.send(302, Location="/circle/b" if last == "a" else "/circle/a")
-    elif exchange.path == "/self":
-        exchange.send(301, Location="/self")
-    elif head == "/to":
-        targets = {"file": "file:///etc/passwd", "metadata": "http://169.254.169.254/latest/meta-data/"}
-        exchange.send(302, Location=targets.get(last, "javascript:alert(1)"))
+    if exchange.path in _SIGNS:
+        permanent = exchange.path.startswith(("/long", "/self"))
+        exchange.send(301 if permanent else 302, Location=_SIGNS[exchange.path])
     else:
         exchange.page("Where the signpost led")
 
@@ -219,21 +197,10 @@ async def inward(exchange: Exchange) -> None:
         "file:///etc/passwd", "ftp://127.0.0.1/", f"http://127.0.0.1:{port}/{'a' * LONG_URL}",
         f"/{'long/' * (LONG_URL // 5)}", "/away", reached("/inside"),
     ]  # fmt: skip
-    if exchange.path == "/":
-        exchange.page("Inside", links)
-    elif exchange.path == "/away":
+    if exchange.path == "/away":
         exchange.send(302, Location=f"http://localhost:{port}/secret")
     else:
-        exchange.page("Nothing happened")
-
-
-async def private(exchange: Exchange) -> None:
-    """Forbid paths and ask for a delay, in robots.txt."""
-    if exchange.path == "/robots.txt":
-        rules = f"User-agent: *\nCrawl-delay: {CRAWL_DELAY}\nDisallow: /private/\nDisallow: /*?print=\n"
-        exchange.send(200, rules.encode(), "text/plain")
-    else:
-        exchange.page(f"The house: {exchange.path}")
+        exchange.page("Inside", links)
 
 
 async def encodings(exchange: Exchange) -> None:
@@ -248,21 +215,25 @@ async def encodings(exchange: Exchange) -> None:
         exchange.send(200, text.encode(codec, "xmlcharrefreplace"), kind)
     elif exchange.path == "/invalid-utf-8":
         exchange.send(200, b"<p>\xc3\x28\xff\xfa\x80</p>" + document("Broken", after) + b"\xc3\x28\xf0")
-    elif exchange.path == "/nul-bytes":
-        exchange.send(200, b"\0" + document("No\0thing", after))
     else:
-        exchange.page("Understood")
+        exchange.send(200, b"\0" + document("No\0thing", after))
+
+
+async def nowhere(exchange: Exchange) -> None:
+    """Answer a page that may be asked for by nobody."""
+    exchange.page(f"Not for you: {exchange.target}")
 
 
 # all of them
 
 
 class Host(NamedTuple):
-    """A host: links of its front page (none: it answers that too), and what a crawl has to ask for."""
+    """A host: links of its front page (none: it answers that too), plain pages, and others to be asked for."""
 
     answering: Answering
     links: tuple[str, ...] = ()
-    good: tuple[str, ...] = ()
+    plain: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
 
 
 HOSTS = {
@@ -270,13 +241,13 @@ HOSTS = {
     "paths": Host(paths, ("shelf/", "/list?page=1", "/opening-hours"), ("/opening-hours",)),
     "sessions": Host(sessions),
     "soft-404": Host(soft_404, ("/offers", *(f"/sold/{number}" for number in range(12))), ("/offers",)),
-    "copies": Host(copies, ("/original", *_SAME, *_NEAR), ("/original",)),
+    "copies": Host(copies, ("/original", *_SAME, *_NEAR), (), ("/original",)),
     "slow": Host(slow, ("/slow",)),
     "silent": Host(silent, ("/silent",)),
     "unending": Host(unending, ("/unending",)),
     "breaking": Host(breaking, ("/in-the-middle", "/at-once")),
-    "overloaded": Host(ailing, ("/busy",), ("/busy", reached("/busy"))),
-    "unavailable": Host(ailing, ("/down",), ("/down", reached("/down"))),
+    "overloaded": Host(ailing, ("/busy",), (reached("/busy"),), ("/busy",)),
+    "unavailable": Host(ailing, ("/down",), (reached("/down"),), ("/down",)),
     # One page of each fails twice: with more, the host may be left alone before its good page is asked for.
     "oversized": Host(oversized, ("/bomb", "/long-header", "/small"), ("/small",)),
     "wordy": Host(oversized, ("/many-headers", "/terse"), ("/terse",)),
@@ -286,40 +257,43 @@ HOSTS = {
         (reached("/chain"),),
     ),
     "inward": Host(inward, (), (reached("/inside"),)),
-    "private": Host(private, (*_PRIVATE, "/garden?print=1", "/garden", "/hall"), ("/garden", "/hall")),
-    "encodings": Host(encodings, (*_ENCODINGS, *_BROKEN), tuple(map(reached, (*_ENCODINGS, *_BROKEN)))),
+    "private": Host(nowhere, (*_PRIVATE, "/garden?print=1", "/garden", "/hall"), ("/garden", "/hall")),
+    "encodings": Host(encodings, _ODD, tuple(map(reached, _ODD))),
 }
 #: The address of each host; a crawl starts at home.
 ADDRESSES = {name: f"127.0.1.{number}" for number, name in enumerate(("home", *HOSTS), start=1)}
 #: What is true of this web: the targets that a crawl has to ask each host for, and those that it must not.
-GOOD = {"home": {"/", *_PLAIN_PAGES}} | {name: {"/", *host.good} for name, host in HOSTS.items()}
+GOOD = {"home": {"/", *_PLAIN_PAGES}} | {name: {"/", *of.plain, *of.others} for name, of in HOSTS.items()}
 FORBIDDEN = {*_PRIVATE, "/garden?print=1"}
+_NAMES = {address: name for name, address in ADDRESSES.items()}
 
 
 async def _answer(exchange: Exchange) -> None:
-    name = next((name for name, address in ADDRESSES.items() if address == exchange.address), None)
+    name = _NAMES.get(exchange.address)
     host = HOSTS.get(name or "")
     if name is None:
         exchange.page("A secret that nobody may read")
-    elif exchange.path == "/robots.txt" and name != "private":
-        exchange.send(404)
+    elif exchange.path == "/robots.txt":
+        exchange.send(200 if name == "private" else 404, _RULES.encode(), "text/plain")
     elif host is None:
         roots = [f"http://{ADDRESSES[name]}:{exchange.port}/" for name in HOSTS]
         exchange.page(f"Home {exchange.path}", [*roots, *_PLAIN_PAGES])
     elif exchange.path == "/" and host.links:
         exchange.page(f"The front page of {name}", host.links)
+    elif exchange.target in host.plain:
+        exchange.page(f"In order: {exchange.path}", ["/"])
     else:
         await host.answering(exchange)
 
 
-@contextmanager
-def dangers() -> Iterator[Served]:
+def dangers() -> AbstractContextManager[Served]:
     """Serve the dangerous web."""
-    with serving(_answer, *ADDRESSES.values(), INSIDE) as served:
-        yield served
+    return serving(_answer, *ADDRESSES.values(), INSIDE)
 
 
-def by_host(served: Served) -> Mapping[str, list[Asked]]:
-    """Return the requests to each host in their order; those to what lies `INSIDE` under that."""
-    names = {address: name for name, address in ADDRESSES.items()}
-    return {names.get(address, address): asked for address, asked in served.by_address().items()}
+def by_host(served: Served) -> dict[str, list[Asked]]:
+    """Return the requests to each host in the order in which they began; to what lies `INSIDE` under that."""
+    found: dict[str, list[Asked]] = {}
+    for asked in sorted(served.asked, key=lambda asked: asked.began):
+        found.setdefault(_NAMES.get(asked.address, asked.address), []).append(asked)
+    return found

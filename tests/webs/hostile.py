@@ -5,12 +5,10 @@ Every payload sets ``globalThis.hit`` where it is run, so that a page can be ask
 
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import ExitStack
 from html import escape
-from typing import Self
 from urllib.parse import quote
 
-from tests.webs.serving import Exchange, serving
+from tests.webs.serving import Exchange
 
 SCRIPT = "<script>globalThis.hit=1</script>"
 IMAGE = '"><img src=x onerror="globalThis.hit=2">'
@@ -36,23 +34,18 @@ def address(host: int, page: int) -> str:
     return f"http://{HOSTS[host % len(HOSTS)]}/page-{page}?q={quote(PAYLOADS[page % len(PAYLOADS)])}"
 
 
-def document(host: int, page: int) -> bytes:
+def _page(host: int, page: int) -> bytes:
     """Return a page: every third is about hockey, each links to later ones of its host and another one."""
-    title = f"{PAYLOADS[page % len(PAYLOADS)]} page {page}"
+    title = escape(f"{PAYLOADS[page % len(PAYLOADS)]} page {page}")
     links = [
-        *(address(host, page * 2 + step) for step in (1, 2)),
-        address(host + 1, page + 1),
+        *(address(host, page * 2 + step) for step in (1, 2)), address(host + 1, page + 1),
         f"http://{HOSTS[host]}/gone-{page}",
         f"http://{HOSTS[0]}/broken-{page % 3}",  # a host whose server fails is left alone for minutes
         *LINKS,
-    ]
-    anchors = "".join(
-        f'<li><a href="{escape(link)}">{escape(title)} to {escape(link)}</a></li>' for link in links
-    )
+    ]  # fmt: skip
+    anchors = "".join(f'<li><a href="{escape(link)}">{title} to {escape(link)}</a></li>' for link in links)
     text = "ice hockey " * 20 if page % 3 == 0 else "of gardens and trees " * 20
-    return (
-        f"<!doctype html><title>{escape(title)}</title><p>{escape(title)} {text}</p><ul>{anchors}</ul>".encode()
-    )
+    return f"<!doctype html><title>{title}</title><p>{title} {text}</p><ul>{anchors}</ul>".encode()
 
 
 def log_lines(now: float) -> Sequence[str]:
@@ -70,17 +63,9 @@ class HostileWeb:
 
     def __init__(self) -> None:
         self.asked: Counter[str] = Counter()
-        self.url = ""
-        self._resources = ExitStack()
 
-    def __enter__(self) -> Self:
-        self.url = self._resources.enter_context(serving(self._answer)).origin
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._resources.close()
-
-    async def _answer(self, exchange: Exchange) -> None:
+    async def answer(self, exchange: Exchange) -> None:
+        """Answer, and count."""
         self.asked[exchange.host] += 1
         kind, _, number = exchange.path.strip("/").partition("-")
         if exchange.host not in HOSTS or kind in ("gone", "robots.txt"):
@@ -88,5 +73,4 @@ class HostileWeb:
         elif kind == "broken":
             exchange.send(503, IMAGE.encode(), reason=SCRIPT)
         else:
-            page = document(HOSTS.index(exchange.host), min(int(number or 0), PAGES))
-            exchange.send(200, page, reason=SCRIPT)
+            exchange.send(200, _page(HOSTS.index(exchange.host), min(int(number or 0), PAGES)), reason=SCRIPT)

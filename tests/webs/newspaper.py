@@ -6,20 +6,16 @@ Its time is counted in requests, so that a crawl sees the same whatever it runs 
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from email.utils import format_datetime
+from email.utils import formatdate
 from typing import NamedTuple
 
 from tests.webs.serving import Exchange, serving
-from tests.webs.text import document
 
 #: Articles on the front page, the newest first; and old pages that one page of the archive lists.
 FRONT, LISTED = 5, 10
 
 
-@dataclass(frozen=True)
-class Site:
+class Site(NamedTuple):
     """A front page, an archive of ``old`` pages, and a quiet page that never changes.
 
     It has ``first`` articles when it opens; another ``articles`` appear, each ``every`` requests after the one
@@ -45,35 +41,21 @@ class Site:
         """Return before which request an article is published; those that were there at the opening at 0."""
         return max(0, (article - self.first + 1) * self.every)
 
-    def there(self, requests: int) -> int:
-        """Return how many articles there are."""
-        return sum(self.published(article) <= requests for article in range(self.first + self.articles))
-
-    def changed(self, path: str, requests: int) -> int | None:
-        """Return before which request a page was last changed, None where there is none."""
-        if path == "/":
-            return self.published(self.there(requests) - 1)
-        folder, number = _parts(path)
-        if folder == "news":
-            return self.published(number) if number < self.there(requests) else None
-        known = path == "/quiet" or number < {"archive": self.old // LISTED, "old": self.old}.get(folder, 0)
-        return 0 if known else None
-
-    def links(self, path: str, requests: int) -> list[str]:
-        """Return the links of a page."""
-        folder, page = _parts(path)
-        if path == "/":
-            newest = range(self.there(requests) - 1, -1, -1)
-            return [*(f"/news/{article}" for article in newest[:FRONT]), "/archive/0", "/quiet"]
-        if folder != "archive":
-            return ["/"]
-        further = [f"/archive/{page + 1}"] if (page + 1) * LISTED < self.old else []
-        return [*(f"/old/{number}" for number in range(page * LISTED, (page + 1) * LISTED)), *further]
-
-
-def _parts(path: str) -> tuple[str, int]:
-    _, folder, number = (*path.split("/"), "")[:3]
-    return folder, int(number) if number.isdecimal() else 10**9
+    def at(self, requests: int) -> dict[str, tuple[int, list[str]]]:
+        """Return the pages at that time: before which request each was last changed, and its links."""
+        published = [self.published(article) for article in range(self.first + self.articles)]
+        there = [at for at in published if at <= requests]
+        front = [f"/news/{article}" for article in range(len(there))][: -FRONT - 1 : -1]
+        archive = [range(start, start + LISTED) for start in range(0, self.old, LISTED)]
+        lists = {f"/archive/{page}": [f"/old/{number}" for number in of] for page, of in enumerate(archive)}
+        for page, of in enumerate([*lists.values()][:-1]):
+            of.append(f"/archive/{page + 1}")
+        others = {path: (0, ["/"]) for path in ("/quiet", *(f"/old/{number}" for number in range(self.old)))}
+        return {
+            "/": (there[-1], [*front, "/archive/0", "/quiet"]), **others,
+            **{f"/news/{article}": (at, ["/"]) for article, at in enumerate(there)},
+            **{path: (0, links) for path, links in lists.items()},
+        }  # fmt: skip
 
 
 class Asked(NamedTuple):
@@ -86,22 +68,16 @@ class Asked(NamedTuple):
     conditional: bool
 
 
-@dataclass
 class Newspaper:
     """A site that is served, and what it was asked; there is no robots.txt.
 
     A page's version is said by its ETag and Last-Modified.
     """
 
-    site: Site
-    port: int = 0
-    asked: list[Asked] = field(default_factory=list)
-    _times: list[float] = field(default_factory=lambda: [time.time()])
-
-    @property
-    def url(self) -> str:
-        """The front page."""
-        return f"http://127.0.0.1:{self.port}/"
+    def __init__(self, site: Site) -> None:
+        self.site, self.url = site, ""
+        self.asked: list[Asked] = []
+        self._times = [time.time()]
 
     def of(self, path: str) -> list[Asked]:
         """Return the requests for a page."""
@@ -119,20 +95,17 @@ class Newspaper:
             return
         before = len(self.asked)
         self._times.append(time.time())
-        self._answer(exchange, self.site.changed(exchange.path, before), before)
-        self.asked.append(Asked(exchange.path, before, self._times[-1], exchange.status, exchange.conditional))
-
-    def _answer(self, exchange: Exchange, changed: int | None, before: int) -> None:
+        changed, links = self.site.at(before).get(exchange.path, (None, []))
         if changed is None:
             exchange.send(404)
-            return
-        tag, modified = f'"{changed}"', datetime.fromtimestamp(int(self._times[changed]), UTC)
-        versions = {"ETag": tag, "Last_Modified": format_datetime(modified, usegmt=True)}
-        if exchange.headers.get("if-none-match") == tag:
-            exchange.send(304, b"", **versions)
         else:
-            page = document(f"Page {exchange.path}", self.site.links(exchange.path, before))
-            exchange.send(200, page, **versions)
+            tag, modified = f'"{changed}"', formatdate(int(self._times[changed]), usegmt=True)
+            if exchange.headers.get("if-none-match") == tag:
+                exchange.send(304, b"", ETag=tag, Last_Modified=modified)
+            else:
+                exchange.page(f"Page {exchange.path}", links, ETag=tag, Last_Modified=modified)
+        conditional = not {"if-none-match", "if-modified-since"}.isdisjoint(exchange.headers)
+        self.asked.append(Asked(exchange.path, before, self._times[-1], exchange.status, conditional))
 
 
 @contextmanager
@@ -140,5 +113,5 @@ def newspaper(site: Site) -> Iterator[Newspaper]:
     """Serve a newspaper."""
     found = Newspaper(site)
     with serving(found.answer) as served:
-        found.port = served.port
+        found.url = f"{served.origin}/"
         yield found

@@ -7,9 +7,9 @@ hostile ones are found.
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import cycle
 from random import Random
+from typing import NamedTuple
 
 from scentline_lab.synthetic.vocabulary import COMMON, TOPICS, Subtopic
 from tests.webs.serving import Answering, Exchange, Served, serving
@@ -33,21 +33,19 @@ _BAIT, _CLOAKED_PAGES = 20, 400
 
 #: A link as it is written: its URL and its text.
 Link = tuple[str, str]
-Links = Sequence[Link]
 
 
-@dataclass(frozen=True)
-class Article:
+class Article(NamedTuple):
     """A page: its path, what it is about, its title, and its links."""
 
     path: str
     about: Subtopic
     title: str
-    links: Links
+    links: Sequence[Link] = ()
 
-    def html(self, extra: Links = ()) -> bytes:
-        """Return the page, with ``extra`` links behind its own."""
-        listed = "".join(f'<p>See <a href="{url}">{text}</a>.</p>\n' for url, text in (*self.links, *extra))
+    def html(self) -> bytes:
+        """Return the page."""
+        listed = "".join(f'<p>See <a href="{url}">{text}</a>.</p>\n' for url, text in self.links)
         return (
             f"<!DOCTYPE html><html><head><title>{self.title}</title></head><body><h1>{self.title}</h1>\n"
             f"<p>{text(self.path + self.title, self.about)}</p>\n{listed}</body></html>\n"
@@ -74,106 +72,62 @@ def articles(seed: int, roots: Sequence[str]) -> list[dict[str, Article]]:
     """
     rng = Random(f"{seed}/honest")
 
-    def planned(number: int) -> tuple[str, Subtopic, str]:
+    def planned(number: int) -> Article:
         about = SOUGHT if number and number <= SHARE * PAGES else rng.choice(_OTHERS)
         name = title(rng, about, number)
-        return ("/" if not number else f"/{name.lower().replace(' ', '-')}.html", about, name)
+        return Article("/" if not number else f"/{name.lower().replace(' ', '-')}.html", about, name)
 
     plans = [[planned(number) for number in range(PAGES)] for _ in roots]
 
-    def links(site: int, path: str, about: Subtopic) -> Iterator[Link]:
+    def links(site: int, of: Article) -> Iterator[Link]:
         others = [number for number in range(len(roots)) if number != site]
-        near = [site] * (2 * _LINKS if path == "/" else _LINKS)
+        near = [site] * (2 * _LINKS if of.path == "/" else _LINKS)
         for place in near + rng.sample(others, _ABROAD):
-            alike = [entry for entry in plans[place] if entry[1] is about]
+            alike = [each for each in plans[place] if each.about is of.about]
             target = rng.choice(alike if alike and rng.random() < _FAITHFUL else plans[place])
-            yield f"{roots[place]}{target[0]}", target[2]
+            yield f"{roots[place]}{target.path}", target.title
 
-    return [
-        {path: Article(path, about, name, tuple(links(site, path, about))) for path, about, name in plan}
-        for site, plan in enumerate(plans)
-    ]
+    return [{of.path: of._replace(links=[*links(site, of)]) for of in plan} for site, plan in enumerate(plans)]
 
 
-def honest(pages: Mapping[str, Article], comments: Mapping[str, Links]) -> Answering:
-    """Return what answers for one site; ``comments`` are links that strangers left under its pages, by path."""
+def hostile(kind: str, roots: Sequence[str], sites: Sequence[Mapping[str, Article]], seed: int) -> Answering:
+    """Return what answers at all the addresses of a hostile kind, always with words of the topic.
 
-    async def answer(exchange: Exchange) -> None:
-        found = pages.get(exchange.path)
-        if found is None:
-            exchange.send(404)
-        else:
-            exchange.send(200, found.html(comments.get(exchange.path, ())))
-
-    return answer
-
-
-# hostile ones, at their addresses
-
-
-def made(roots: Sequence[str], seed: int) -> Answering:
-    """Answer with pages without end, made of the topic's words, with links to more at all the addresses."""
+    ``endless`` and ``farm`` make pages without end, ``mirrored`` copies the honest page of that path behind the
+    site's number, linked to copies only, ``cloaked`` shows whoever looks like a browser something else, and of
+    ``redirects`` all links redirect to others like them, never to a page.
+    """
+    copies = {f"/{site}{path}": page for site, of in enumerate(sites) for path, page in of.items()}
+    wanted = [(f"{roots[0]}{at}", one.title) for at, one in copies.items() if one.about is SOUGHT]
 
     async def answer(exchange: Exchange) -> None:
-        rng, links = Random(f"{seed}{exchange.target}"), []
-        for _ in range(_BAIT):
-            name = title(rng, SOUGHT, rng.randrange(10**6))
-            links.append((f"{rng.choice(roots)}/{name.lower().replace(' ', '/')}", name))
-        name = title(rng, SOUGHT, rng.randrange(10**6))
-        exchange.send(200, Article(exchange.target, SOUGHT, name, links).html())
-
-    return answer
-
-
-def mirror(sites: Sequence[Mapping[str, Article]], root: str) -> Answering:
-    """Answer with the copy of the honest page of that path behind the site's number, linked to copies only."""
-    pages = {f"/{site}{path}": page for site, of in enumerate(sites) for path, page in of.items()}
-    wanted = [(f"{root}{at}", one.title) for at, one in pages.items() if one.about is SOUGHT]
-
-    async def answer(exchange: Exchange) -> None:
-        path = "/0/" if exchange.path == "/" else exchange.path
-        page = pages.get(path)
-        if page is None:
-            exchange.send(404)
-        else:
-            links = Random(path).sample(wanted, _BAIT)
-            exchange.send(200, Article(page.path, page.about, page.title, links).html())
-
-    return answer
-
-
-def cloak(root: str) -> Answering:
-    """Show a crawler the topic's words on many pages, and whoever looks like a browser something else."""
-
-    async def answer(exchange: Exchange) -> None:
-        rng = Random(exchange.path)
-        if "Mozilla" in exchange.headers.get("user-agent", ""):
-            exchange.page("Buy now", [], text("shop", SOUGHT).replace(SOUGHT.keyword, "cheap"))
-            return
-        numbers = rng.sample(range(_CLOAKED_PAGES), _BAIT)
-        links = [(f"{root}/{number}.html", title(rng, SOUGHT, number)) for number in numbers]
-        exchange.send(200, Article(exchange.path, SOUGHT, title(rng, SOUGHT, 0), links).html())
-
-    return answer
-
-
-def signposts(roots: Sequence[str]) -> Answering:
-    """Answer a home page with promising links, all of which redirect to others like them, never to a page."""
-
-    async def answer(exchange: Exchange) -> None:
-        rng = Random(exchange.target)
+        rng, path = Random(f"{seed}{exchange.target}"), exchange.path
         names = [title(rng, SOUGHT, rng.randrange(10**6)) for _ in range(_BAIT)]
-        links = [(f"{rng.choice(roots)}/to/{name.lower().replace(' ', '-')}", name) for name in names]
-        if exchange.path == "/":
-            exchange.send(200, Article(exchange.path, SOUGHT, names[0], links).html())
-        else:
+        folder, dash = ("to/", "-") if kind == "redirects" else ("", "/")
+        links = [(f"{rng.choice(roots)}/{folder}{name.lower().replace(' ', dash)}", name) for name in names]
+        page = Article(exchange.target, SOUGHT, names[0], links)
+        if kind == "redirects" and path != "/":
             exchange.send(302, Location=links[0][0])
+            return
+        if kind == "cloaked":
+            if "Mozilla" in exchange.headers.get("user-agent", ""):
+                exchange.page("Buy now", [], text("shop", SOUGHT).replace(SOUGHT.keyword, "cheap"))
+                return
+            numbers = rng.sample(range(_CLOAKED_PAGES), _BAIT)
+            links = [(f"{roots[0]}/{number}.html", name) for number, name in zip(numbers, names, strict=True)]
+            page = page._replace(links=links)
+        if kind == "mirrored":
+            copied = copies.get("/0/" if path == "/" else path)
+            if copied is None:
+                exchange.send(404)
+                return
+            page = copied._replace(links=rng.sample(wanted, _BAIT))
+        exchange.send(200, page.html())
 
     return answer
 
 
-@dataclass(frozen=True)
-class Rivals:
+class Rivals(NamedTuple):
     """Which hostile kinds stand beside the honest sites; ``seed`` gives the texts and links of all.
 
     ``commented`` is the part of the honest pages that bear a link to each kind.
@@ -193,52 +147,45 @@ class Rivals:
                 found.update({f"{kind}-{number}": f"127.20.{place}.{number + 1}" for number in range(count)})
         return found
 
-    def hosts(self, port: int) -> Mapping[str, Answering]:
-        """Return what answers at each host, by its name; the servers listen on ``port``."""
-        roots = {name: f"http://{address}:{port}" for name, address in self.addresses.items()}
-        sites = articles(self.seed, list(roots.values())[:SITES])
-        own = {kind: [root for name, root in roots.items() if name.startswith(f"{kind}-")] for kind in KINDS}
-        comments = self._comments(sites, own)
-        found = {f"honest-{number}": honest(pages, comments[number]) for number, pages in enumerate(sites)}
-        for kind in self.kinds:
-            hostile = {
-                "mirrored": lambda roots: mirror(sites, roots[0]),
-                "cloaked": lambda roots: cloak(roots[0]),
-                "redirects": signposts,
-            }.get(kind, lambda roots: made(roots, self.seed))(own[kind])
-            found |= {name: hostile for name in roots if name.startswith(f"{kind}-")}
-        return found
-
     def seeds(self, port: int) -> list[str]:
         """Return where a crawl starts: at each honest site's home page."""
         return [f"http://{self.addresses[f'honest-{number}']}:{port}/" for number in range(SITES)]
 
-    def _comments(
-        self, sites: Sequence[Mapping[str, Article]], own: Mapping[str, Sequence[str]]
-    ) -> list[dict[str, list[Link]]]:
-        rng = Random(f"{self.seed}/comments")
-        found: list[dict[str, list[Link]]] = [{} for _ in sites]
+    def hosts(self, port: int) -> tuple[list[dict[str, Article]], dict[str, Answering]]:
+        """Return the pages of each honest site, and what answers for each hostile kind, on ``port``."""
+        roots = {name: f"http://{address}:{port}" for name, address in self.addresses.items()}
+        sites, rng = articles(self.seed, list(roots.values())[:SITES]), Random(f"{self.seed}/comments")
         pages = [(site, path) for site, of in enumerate(sites) for path in of]
-        for roots in own.values():
+        hosts: dict[str, Answering] = {}
+        for kind in KINDS:
             chosen = rng.sample(pages, round(self.commented * len(pages)))
-            for (site, path), root in zip(chosen, cycle(roots), strict=False):
-                link = (f"{root}/", title(rng, SOUGHT, rng.randrange(1000)))
-                found[site].setdefault(path, []).append(link)
-        return found
+            if own := [root for name, root in roots.items() if name.startswith(f"{kind}-")]:
+                hosts[kind] = hostile(kind, own, sites, self.seed)
+                for (site, path), root in zip(chosen, cycle(own), strict=False):
+                    page, link = sites[site][path], (f"{root}/", title(rng, SOUGHT, rng.randrange(1000)))
+                    sites[site][path] = page._replace(links=[*page.links, link])
+        return sites, hosts
 
 
 @contextmanager
 def served_rivals(rivals: Rivals) -> Iterator[Served]:
     """Serve honest and hostile sites."""
     names = {address: name for name, address in rivals.addresses.items()}
-    answering: dict[str, Answering] = {}
+    sites: list[dict[str, Article]] = []
+    hosts: dict[str, Answering] = {}
 
     async def answer(exchange: Exchange) -> None:
-        if exchange.path == "/robots.txt":
+        kind, _, number = names[exchange.address].partition("-")
+        page = sites[int(number)].get(exchange.path) if kind == "honest" else None
+        if kind != "honest" and exchange.path != "/robots.txt":
+            await hosts[kind](exchange)
+        elif page is None:
             exchange.send(404)
         else:
-            await answering[names[exchange.address]](exchange)
+            exchange.send(200, page.html())
 
     with serving(answer, *names) as served:
-        answering.update(rivals.hosts(served.port))
+        found, answering = rivals.hosts(served.port)
+        sites.extend(found)
+        hosts.update(answering)
         yield served

@@ -1,25 +1,41 @@
 """A server in a thread, whose every answer a test decides, and the record of what it was asked."""
 
 import asyncio
+import random
 import socket
 import struct
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from concurrent.futures import Future
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from html import escape
 from threading import Thread
-from typing import Any, TypeAlias
+from typing import NamedTuple, TypeAlias
 from urllib.parse import parse_qs, urlsplit
 
-from tests.webs.text import document
+from scentline_lab.synthetic.vocabulary import COMMON, TOPICS
 
 HTML = "text/html; charset=utf-8"
 _HEAD_BYTES = 300_000
 
 
-@dataclass(frozen=True)
-class Asked:
+def prose(title: str) -> str:
+    """Return the text of the page of that title; equal titles give equal texts."""
+    return " ".join(random.Random(title).choices([*TOPICS[0].words, *COMMON], k=120))
+
+
+def document(title: str, links: Sequence[str] = (), text: str | None = None) -> bytes:
+    """Return an HTML page: ``text`` (or prose), and ``links`` as they are written."""
+    listed = "".join(f'<li><a href="{escape(link)}">{escape(link[:60])}</a></li>\n' for link in links)
+    return (
+        f"<!DOCTYPE html>\n<html><head><title>{escape(title)}</title></head><body>\n<h1>{escape(title)}</h1>\n"
+        f"<p>{escape(prose(title) if text is None else text)}</p>\n<ul>\n{listed}</ul></body></html>\n"
+    ).encode()
+
+
+class Asked(NamedTuple):
     """A request as the server at ``address`` saw it, in seconds since the epoch; a status of 0 is no answer."""
 
     address: str
@@ -54,14 +70,9 @@ class Exchange:
         self._reader = reader
         self._writer = writer
 
-    @property
-    def conditional(self) -> bool:
-        """Whether only another version is asked for."""
-        return not {"if-none-match", "if-modified-since"}.isdisjoint(self.headers)
-
-    def page(self, title: str, links: Sequence[str] = (), text: str | None = None) -> None:
+    def page(self, title: str, links: Sequence[str] = (), text: str | None = None, **headers: str) -> None:
         """Answer with an HTML page about ``title`` that has ``links``, as written."""
-        self.send(200, document(title, links, text))
+        self.send(200, document(title, links, text), **headers)
 
     def send(self, status: int, body: bytes = b"", kind: str = HTML, reason: str = "-", **headers: str) -> None:
         """Answer with a whole body; underscores in the names of ``headers`` stand for hyphens."""
@@ -124,78 +135,54 @@ class Served:
         """Return what was asked for."""
         return [asked.target for asked in self.asked]
 
-    def by_address(self) -> dict[str, list[Asked]]:
-        """Return the requests to each address, in the order in which they began."""
-        found: dict[str, list[Asked]] = {}
-        for asked in sorted(self.asked, key=lambda asked: asked.began):
-            found.setdefault(asked.address, []).append(asked)
-        return found
-
 
 @contextmanager
-def serving(answer: Answering, *addresses: str, served: Served | None = None) -> Iterator[Served]:
+def serving(answer: Answering, *addresses: str) -> Iterator[Served]:
     """Serve at addresses of the loopback interface, all on one port, while the block runs."""
-    served = served or Served()
-    loop = asyncio.new_event_loop()
-    thread = Thread(target=loop.run_forever)
-    thread.start()
-    server = _Server(answer, served)
+    served, attempts = Served(), Counter[tuple[str, str]]()
+    started: Future[Callable[[], object]] = Future()
 
-    def have(work: Any) -> None:
-        asyncio.run_coroutine_threadsafe(work, loop).result()
+    async def answered(exchange: Exchange) -> None:
+        began, place = time.time(), (exchange.address, exchange.target)
+        attempts[place] += 1
+        exchange.attempt = attempts[place]
+        try:
+            await answer(exchange)
+        finally:
+            served.asked.append(Asked(*place, exchange.status, began, time.time()))
 
-    with ExitStack() as ends:
-        ends.callback(loop.close)
-        ends.callback(thread.join)
-        ends.callback(loop.call_soon_threadsafe, loop.stop)
-        ends.callback(lambda: have(server.close()))
-        have(server.listen(addresses or ("127.0.0.1",)))
-        yield served
-
-
-class _Server:
-    def __init__(self, answer: Answering, served: Served) -> None:
-        self._answering = answer
-        self._served = served
-        self._attempts: Counter[tuple[str, str]] = Counter()
-        self._servers: list[asyncio.Server] = []
-        self._connections: set[asyncio.Task[None]] = set()
-
-    async def listen(self, addresses: Sequence[str]) -> None:
-        for address in addresses:
-            server = await asyncio.start_server(self._connected, address, self._served.port, limit=_HEAD_BYTES)
-            self._servers.append(server)
-            self._served.port = server.sockets[0].getsockname()[1]
-
-    async def close(self) -> None:
-        for server in self._servers:
-            server.close()
-        for task in self._connections:
-            task.cancel()
-        await asyncio.gather(*self._connections, return_exceptions=True)
-
-    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._connections.add(task)
-        task.add_done_callback(self._connections.discard)
+    async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         address = writer.get_extra_info("sockname")[0]
         try:
             while not writer.is_closing():
                 head = await reader.readuntil(b"\r\n\r\n")
-                await self._answer(Exchange(head.decode("latin-1"), address, reader, writer))
+                await answered(Exchange(head.decode("latin-1"), address, reader, writer))
                 await writer.drain()
         except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, ConnectionError, IndexError):
             pass
         finally:
             writer.close()
 
-    async def _answer(self, exchange: Exchange) -> None:
-        began = time.time()
-        self._attempts[exchange.address, exchange.target] += 1
-        exchange.attempt = self._attempts[exchange.address, exchange.target]
+    async def serve() -> None:
+        stop, loop = asyncio.Event(), asyncio.get_running_loop()
+        servers: list[asyncio.Server] = []
         try:
-            await self._answering(exchange)
+            for address in addresses or ("127.0.0.1",):
+                servers.append(await asyncio.start_server(connected, address, served.port, limit=_HEAD_BYTES))
+                served.port = servers[0].sockets[0].getsockname()[1]
+            started.set_result(lambda: loop.call_soon_threadsafe(stop.set))
+            await stop.wait()
+        except OSError as error:
+            started.set_exception(error)
         finally:
-            asked = Asked(exchange.address, exchange.target, exchange.status, began, time.time())
-            self._served.asked.append(asked)
+            for server in servers:
+                server.close()
+
+    thread = Thread(target=asyncio.run, args=(serve(),))
+    thread.start()
+    end = started.result()
+    try:
+        yield served
+    finally:
+        end()
+        thread.join()

@@ -4,13 +4,14 @@ Hosts lie on addresses of their own in 127.0.0.0/8, but for two that share one.
 """
 
 import time
+from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from random import Random
 
 from tests.agents.commands import forked
+from tests.e2e.crawls import each
 from tests.webs.serving import Exchange, serving
 
 #: Seconds between two requests to a server, what one host's robots.txt asks for, and what another says for how
@@ -27,53 +28,45 @@ LOGGED = 3.0
 KILLS = 4
 
 
-@dataclass
 class Watched:
     """When each server was asked and for what, and since when one of them is to be left alone.
 
     ``told`` is whether the last answer was one that is to be heard of after a death.
     """
 
-    asked: dict[str, list[float]] = field(default_factory=dict)
-    targets: dict[str, list[str]] = field(default_factory=dict)
-    refused: float = 0.0
-    told: bool = False
-    heard: float = 0.0
+    def __init__(self) -> None:
+        self.asked: defaultdict[str, list[float]] = defaultdict(list)
+        self.targets: defaultdict[str, list[str]] = defaultdict(list)
+        self.refused = self.heard = 0.0
+        self.told = False
 
     async def answer(self, exchange: Exchange) -> None:
         now = time.monotonic()
-        self.asked.setdefault(exchange.address, []).append(now)
-        self.targets.setdefault(exchange.host, []).append(exchange.target)
-        self.told = exchange.target == "/robots.txt"
+        self.asked[exchange.address].append(now)
+        self.targets[exchange.host].append(exchange.target)
+        refused = exchange.host == BUSY and exchange.target != "/robots.txt" and not self.refused
+        self.told = refused or exchange.target == "/robots.txt"
         self.heard = now if self.told else self.heard
         if exchange.host == CLOSED:
             exchange.send(503, Retry_After="3600")
+        elif refused:
+            self.refused = now
+            exchange.send(429, Retry_After=str(RETRY_AFTER))
         elif exchange.target == "/robots.txt":
             exchange.send(200, RULES.encode() if exchange.host == SLOW else b"", "text/plain")
-        elif exchange.host == BUSY and not self.refused:
-            self.refused, self.heard, self.told = now, now, True
-            exchange.send(429, Retry_After=str(RETRY_AFTER))
         else:
-            links = "".join(f"<a href='/{number}'>page {number}</a>" for number in range(200))
-            exchange.send(200, f"<title>Page {exchange.target}</title>{links}".encode())
+            exchange.page(f"Page {exchange.target}", [f"/{number}" for number in range(200)])
 
-    @property
     def telling(self) -> bool:
-        """Whether the newest answer that is to be heard of may not be in the log yet."""
+        """Tell whether the newest answer that is to be heard of may not be in the log yet."""
         return self.told or time.monotonic() < self.heard + LOGGED
 
-    @property
     def requests(self) -> int:
-        """How many there were."""
+        """Return how many there were."""
         return sum(map(len, self.asked.values()))
 
-    def gaps(self, address: str) -> list[float]:
-        """Return the seconds between the requests to an address."""
-        return [later - earlier for earlier, later in pairwise(self.asked[address])]
-
-    @property
     def left_alone(self) -> float:
-        """For how many seconds the host was left alone that asked for it; infinite if it still is."""
+        """Return for how many seconds the host was left alone that asked for it; infinite if it still is."""
         return min((at for at in self.asked[BUSY] if at > self.refused), default=float("inf")) - self.refused
 
 
@@ -83,16 +76,16 @@ def crawled(directory: Path, options: Iterable[str], random: Random) -> Watched:
     given = ["crawl", "--predicate", 'p="page"', "--policy", "breadth-first", *options]
     given += ["--set", "fetch.allow=127.0.0.0/8,localhost,a.localhost", "--set", f"fetch.delay_seconds={DELAY}"]
     with serving(watched.answer, "127.0.0.1", SLOW, BUSY, CLOSED) as served:
-        given += [word for name in HOSTS for word in ("--seed", f"http://{name}:{served.port}/")]
+        given += each("--seed", (f"http://{name}:{served.port}/" for name in HOSTS))
         for kill in range(KILLS):
-            enough = watched.requests + random.randint(2, 4)
+            enough = watched.requests() + random.randint(2, 4)
             with forked(directory, *given) as crawl:
                 # What a robots.txt or a refusal says is in the log when others were asked since, a while later;
                 # the last run goes on until the host that is to be left alone was asked again.
                 while (
-                    watched.requests < enough
-                    or watched.telling
-                    or (kill == KILLS - 1 and (not watched.refused or watched.left_alone == float("inf")))
+                    watched.requests() < enough
+                    or watched.telling()
+                    or (kill == KILLS - 1 and (not watched.refused or watched.left_alone() == float("inf")))
                 ):
                     assert crawl.process.is_alive(), crawl.err.read_text()
                     time.sleep(0.05)
@@ -101,10 +94,10 @@ def crawled(directory: Path, options: Iterable[str], random: Random) -> Watched:
 
 def check(watched: Watched) -> None:
     """Assert that no server was asked before its time."""
-    for address in ("127.0.0.1", BUSY, SLOW):
-        assert min(watched.gaps(address)) > DELAY - LEEWAY, (address, watched.gaps(address))
-    assert min(watched.gaps(SLOW)) > CRAWL_DELAY - LEEWAY, watched.gaps(SLOW)
-    assert watched.left_alone > RETRY_AFTER - LEEWAY
+    for address, delay in (("127.0.0.1", DELAY), (BUSY, DELAY), (SLOW, CRAWL_DELAY)):
+        gaps = [later - earlier for earlier, later in pairwise(watched.asked[address])]
+        assert min(gaps) > delay - LEEWAY, (address, gaps)
+    assert watched.left_alone() > RETRY_AFTER - LEEWAY
     asked = {name: targets.count("/robots.txt") for name, targets in watched.targets.items()}
     assert asked == dict.fromkeys(HOSTS, 1)
     assert watched.targets[CLOSED] == ["/robots.txt"]

@@ -4,8 +4,6 @@ import json
 import os
 import shutil
 from base64 import b64decode
-from collections.abc import Iterator
-from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -126,20 +124,14 @@ class Browser:
         keys = ActionChains(self.driver).key_down(Keys.CONTROL).send_keys("a").key_up(Keys.CONTROL)
         keys.send_keys(text).perform()
 
-    def _log(self, name: str) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = self.driver.get_log(name)  # type: ignore[no-untyped-call]
-        return found
-
     def gather(self) -> None:
         """Take in what the browser and the page have logged since."""
-        self._errors += [
-            entry["message"] for entry in self._log("browser") if entry["level"] in ("SEVERE", "WARNING")
-        ]
+        logged, sent = (self.driver.get_log(name) for name in ("browser", "performance"))  # type: ignore[no-untyped-call]
+        self._errors += [entry["message"] for entry in logged if entry["level"] in ("SEVERE", "WARNING")]
         self._errors += self.run("(globalThis.stopped ?? []).splice(0)")
-        for entry in self._log("performance"):
-            message = json.loads(entry["message"])["message"]
-            if message["method"] == "Network.requestWillBeSent":
-                self._asked.append(message["params"]["request"]["url"])
+        messages = (json.loads(entry["message"])["message"] for entry in sent)
+        asked = [each["params"] for each in messages if each["method"] == "Network.requestWillBeSent"]
+        self._asked += [each["request"]["url"] for each in asked]
 
     def complaints(self) -> list[str]:
         """Return, and forget, the errors of the console and what the policies of contents stopped."""
@@ -160,29 +152,14 @@ class Browser:
     def barriers(self) -> list[str]:
         """Return what keeps somebody from reading or using the page, as axe finds it: rule, element and why."""
         if not self.run("Boolean(globalThis.axe)"):
-            self.run(f"{_axe()};0")
+            self.run((files("selenium_axe_python") / "axe-core" / "axe.min.js").read_text("utf-8") + ";0")
         only = json.dumps({"runOnly": {"type": "tag", "values": _RULES}, "resultTypes": ["violations"]})
-        return list(_told(self.run(f"axe.run(document, {only}).then((found) => found.violations)")))
+        return [
+            f"{violation['id']}: {node['html'][:200]}: {' '.join(node['failureSummary'].split())}"
+            for violation in self.run(f"axe.run(document, {only}).then((found) => found.violations)")
+            for node in violation["nodes"]
+        ]
 
-    def picture(self, path: Path, whole: bool = False) -> None:
-        """Write a PNG of the window, or of the whole page."""
-        clip = self._clip(whole)
-        taken = self._tell("Page.captureScreenshot", format="png", captureBeyondViewport=whole, **clip)
-        path.write_bytes(b64decode(taken["data"]))
-
-    def _clip(self, whole: bool) -> dict[str, Any]:
-        if not whole:
-            return {}
-        size = self._tell("Page.getLayoutMetrics")["cssContentSize"]
-        return {"clip": {**size, "x": 0, "y": 0, "scale": 1}}
-
-
-@cache
-def _axe() -> str:
-    return (files("selenium_axe_python") / "axe-core" / "axe.min.js").read_text(encoding="utf-8")
-
-
-def _told(violations: list[dict[str, Any]]) -> Iterator[str]:
-    for violation in violations:
-        for node in violation["nodes"]:
-            yield f"{violation['id']}: {node['html'][:200]}: {' '.join(node['failureSummary'].split())}"
+    def picture(self, path: Path) -> None:
+        """Write a PNG of the window."""
+        path.write_bytes(b64decode(self._tell("Page.captureScreenshot", format="png")["data"]))

@@ -1,13 +1,12 @@
 """Crawls that are looked at: written by hand, and running ones that are killed and started again."""
 
-import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Self
+from typing import Any
 
 import msgspec
 
@@ -17,6 +16,7 @@ from scentline.agents.window.index.index import Index
 from scentline.agents.window.reading import Reading
 from scentline.models.verdict import Verdict
 from scentline.streams.published import Change, Outcome
+from scentline.streams.records import DeadLetter, encode
 from scentline.streams.settings import Settings
 from scentline.streams.topics import (
     CHANGES,
@@ -28,10 +28,10 @@ from scentline.streams.topics import (
     partition_of,
 )
 from scentline.streams.transport.journal import Journal
-from tests.agents.commands import COMMAND, environment, printed
+from tests.agents.commands import Forked, forked, printed
 from tests.agents.shards import put
-from tests.patience import PATIENCE, wait_for
-from tests.webs.hostile import SCRIPT, HostileWeb, address, log_lines
+from tests.patience import wait_for
+from tests.webs.hostile import SCRIPT, address, log_lines
 
 PARTITIONS = 3
 #: The time of a view, unless a test says another.
@@ -43,6 +43,7 @@ HOSTILE_PREDICATES = {
     "hockey": '"ice hockey"',
     "hostile": f'url("{SCRIPT}") or url("<img src=x onerror=\'globalThis.hit=2\'>") or "gardens"',
 }
+Record = Outcome | Change | DeadLetter
 
 
 def an_outcome(
@@ -63,41 +64,48 @@ def an_outcome(
     )  # fmt: skip
 
 
+def a_letter(at: int, topic: str = "pages", why: str = "", reason: str = "", value: bytes = b"") -> DeadLetter:
+    return DeadLetter(topic=topic, partition=0, offset=at, reason=reason, value=value, time=float(at), why=why)
+
+
+@contextmanager
+def _a_journal(
+    data: Path, tables: Sequence[str], records: Sequence[Record], hosts: Mapping[str, HostRow] | None
+) -> Iterator[Journal]:
+    with Journal.open(data / "journal") as journal:
+        for topic in (SIGHTINGS, OUTCOMES, CHANGES, PREDICATES, DEAD_LETTERS):
+            parts = PARTITIONS if topic.shards or topic is SIGHTINGS else 1
+            journal.create_topic(topic.name, parts, retention=100.0, compacted=topic.compacted)
+        for name in tables:
+            journal.create_table(name, PARTITIONS)
+        write_hosts(journal, hosts or {})
+        tell(journal, *records)
+        yield journal
+
+
 @contextmanager
 def a_crawl(
-    *records: Outcome | Change, hosts: Mapping[str, HostRow] | None = None, now: float = NOW, **settings: Any
+    *records: Record, hosts: Mapping[str, HostRow] | None = None, **settings: Any
 ) -> Iterator[tuple[Journal, Reading]]:
     """Give the journal of a crawl that has these records, and what reads it."""
     with tempfile.TemporaryDirectory() as directory:
         given = Settings.model_validate({"data": Path(directory), **settings})
-        with Journal.open(given.data / "journal") as journal, closing(Reading(given, lambda: now)) as reading:
-            for topic in (SIGHTINGS, OUTCOMES, CHANGES, PREDICATES, DEAD_LETTERS):
-                parts = PARTITIONS if topic.shards or topic is SIGHTINGS else 1
-                journal.create_topic(topic.name, parts, retention=100.0, compacted=topic.compacted)
-            for name in TABLES:
-                journal.create_table(name, PARTITIONS)
-            write_hosts(journal, hosts or {})
-            tell(journal, *records)
+        with (
+            _a_journal(given.data, TABLES, records, hosts) as journal,
+            closing(Reading(given, lambda: NOW)) as reading,
+        ):
             settle(reading)
             yield journal, reading
 
 
 @contextmanager
-def an_index(
-    *records: Outcome | Change, hosts: Mapping[str, HostRow] | None = None
-) -> Iterator[tuple[Journal, Index]]:
+def an_index(*records: Record, hosts: Mapping[str, HostRow] | None = None) -> Iterator[tuple[Journal, Index]]:
     """Give the journal of a crawl that has these records, with only what its index reads."""
     with (
         tempfile.TemporaryDirectory() as directory,
-        Journal.open(Path(directory) / "journal") as journal,
+        _a_journal(Path(directory), ["frontier"], records, hosts) as journal,
         closing(Index(journal)) as index,
     ):
-        for topic in (OUTCOMES, CHANGES):
-            journal.create_topic(topic.name, PARTITIONS, retention=100.0, compacted=False)
-        journal.create_topic(DEAD_LETTERS.name, 1, retention=100.0, compacted=False)
-        journal.create_table("frontier", PARTITIONS)
-        write_hosts(journal, hosts or {})
-        tell(journal, *records)
         read(index)
         yield journal, index
 
@@ -111,8 +119,8 @@ def read(index: Index) -> None:
 
 def write_rows(journal: Journal, host: str, rows: Mapping[bytes, FrontierRow]) -> None:
     """Write rows of a host, as the frontier does."""
-    encoded = {key: msgspec.msgpack.encode(row) for key, row in rows.items()}
-    put(journal.table("frontier")[partition_of(host, PARTITIONS)], encoded)
+    parts = journal.table("frontier")
+    put(parts[partition_of(host, len(parts))], {key: msgspec.msgpack.encode(row) for key, row in rows.items()})
 
 
 def write_hosts(journal: Journal, hosts: Mapping[str, HostRow]) -> None:
@@ -120,10 +128,13 @@ def write_hosts(journal: Journal, hosts: Mapping[str, HostRow]) -> None:
         write_rows(journal, name, {host_key(name): row})
 
 
-def tell(journal: Journal, *records: Outcome | Change, at: float = 0.0) -> None:
+def tell(journal: Journal, *records: Record, at: float = 0.0) -> None:
     for each in records:
-        topic = OUTCOMES.name if isinstance(each, Outcome) else CHANGES.name
-        journal.append(topic, partition_of(each.url, PARTITIONS), None, msgspec.json.encode(each), at)
+        if isinstance(each, DeadLetter):
+            journal.append(DEAD_LETTERS.name, 0, None, encode(each), at)
+        else:
+            topic = OUTCOMES.name if isinstance(each, Outcome) else CHANGES.name
+            journal.append(topic, partition_of(each.url, PARTITIONS), None, msgspec.json.encode(each), at)
 
 
 def settle(reading: Reading) -> None:
@@ -144,31 +155,18 @@ def seen(reading: Reading, screen: ModuleType, **query: object) -> dict[str, Any
 
 
 class RunningCrawl:
-    """``scentline crawl`` in a process of its own; ``requests`` counts what its web was asked."""
+    """``scentline crawl`` in a process of its own; ``requests`` tells how many its web has had."""
 
     def __init__(self, data: Path, arguments: Sequence[str], requests: Callable[[], int]) -> None:
-        self.data = data
-        self.requests = requests
-        self._arguments = arguments
-        self._errors = data.with_suffix(".errors")
-        self._process: subprocess.Popen[bytes] | None = None
-
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.kill()
+        self.data, self.requests = data, requests
+        self._arguments = ("crawl", "--data", str(data), *arguments)
+        self._run: Forked | None = None
+        self._runs = ExitStack()
 
     def start(self) -> None:
         """Start it, or go on after it was killed; it has asked for something when this returns."""
         before = self.requests()
-        with self._errors.open("ab") as errors:
-            self._process = subprocess.Popen(
-                [*COMMAND, "crawl", "--data", str(self.data), *self._arguments],
-                cwd=self.data.parent, env=environment(), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                stderr=errors,
-            )  # fmt: skip
+        self._run = self._runs.enter_context(forked(self.data.parent, *self._arguments))
         self.wait_for(before + 1)
 
     def wait_for(self, requests: int) -> None:
@@ -186,40 +184,39 @@ class RunningCrawl:
         wait_for("silence", silent, pause=2.0)
 
     def _alive(self) -> bool:
-        assert self._process is not None
-        assert self._process.poll() is None, self._errors.read_text()
+        assert self._run is not None
+        assert self._run.process.is_alive(), self._run.err.read_text()
         return True
 
     def kill(self) -> None:
         """End it as a failing machine would."""
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait(PATIENCE)
-            self._process = None
+        self._runs.close()
 
     def told(self, *arguments: str) -> str:
         """Run a command on its directory, and return what it prints."""
         return printed(self.data.parent, *arguments, "--data", str(self.data))
 
 
-class HostileCrawl(RunningCrawl):
-    """A crawl of a hostile ``web``."""
+@contextmanager
+def running_crawl(data: Path, arguments: Sequence[str], requests: Callable[[], int]) -> Iterator[RunningCrawl]:
+    """Start a crawl, and kill it at the end."""
+    crawl = RunningCrawl(data, arguments, requests)
+    try:
+        crawl.start()
+        yield crawl
+    finally:
+        crawl.kill()
 
-    def __init__(self, data: Path, arguments: Sequence[str], web: HostileWeb) -> None:
-        super().__init__(data, arguments, web.asked.total)
-        self.web = web
 
-
-def of_hostile_web(directory: Path, web: HostileWeb) -> HostileCrawl:
-    """Return a crawl of a hostile web, with a log that is no better; it has no end."""
+def of_hostile_web(directory: Path, proxy: str) -> list[str]:
+    """Return the arguments of a crawl of a hostile web, with a log that is no better; it has no end."""
     log = directory / "access.log"
     log.write_text("".join(f"{line}\n" for line in log_lines(time.time())), encoding="utf-8")
-    arguments = [
+    return [
         "--log", str(log), "--follow", "--seed", address(0, 0), *of_predicates(HOSTILE_PREDICATES),
-        "--budget", "100000", "--set", f"fetch.proxy={web.url}", "--set", "fetch.delay_seconds=0.5",
+        "--budget", "100000", "--set", f"fetch.proxy={proxy}", "--set", "fetch.delay_seconds=0.5",
         "--set", "frontier.retry_seconds=5",
     ]  # fmt: skip
-    return HostileCrawl(directory / "data", arguments, web)
 
 
 def of_predicates(predicates: dict[str, str]) -> list[str]:

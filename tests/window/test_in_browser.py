@@ -8,8 +8,9 @@ from selenium.webdriver.common.keys import Keys
 
 from tests.patience import wait_for
 from tests.webs.hostile import HOSTS, SCRIPT, HostileWeb
+from tests.webs.serving import serving
 from tests.window.browser import WIDTHS, Browser
-from tests.window.crawls import HOSTILE_PREDICATES, HostileCrawl, of_hostile_web
+from tests.window.crawls import HOSTILE_PREDICATES, RunningCrawl, of_hostile_web, running_crawl
 from tests.window.windows import SHOWN, base_of, printed_address
 
 #: What a screen makes no element of, as markup; its links, and how they relate to it.
@@ -21,13 +22,21 @@ HITS = 'Number(document.querySelector(".pages .lead").innerText.replaceAll(",", 
 
 
 @pytest.fixture(scope="module")
-def crawl(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HostileCrawl]:
-    with HostileWeb() as web, of_hostile_web(tmp_path_factory.mktemp("hostile"), web) as crawl:
-        yield crawl
+def web() -> HostileWeb:
+    return HostileWeb()
 
 
 @pytest.fixture(scope="module")
-def base(crawl: HostileCrawl, browser: Browser) -> Iterator[str]:
+def crawl(tmp_path_factory: pytest.TempPathFactory, web: HostileWeb) -> Iterator[RunningCrawl]:
+    directory = tmp_path_factory.mktemp("hostile")
+    with serving(web.answer) as served:
+        arguments = of_hostile_web(directory, served.origin)
+        with running_crawl(directory / "data", arguments, web.asked.total) as crawl:
+            yield crawl
+
+
+@pytest.fixture(scope="module")
+def base(crawl: RunningCrawl, browser: Browser) -> Iterator[str]:
     """Return the address of a window that the browser has entered."""
     with printed_address(crawl.data) as address:
         browser.asked()
@@ -166,7 +175,7 @@ def test_every_screen_is_reached_by_keyboard_alone(page: Browser, base: str) -> 
 # what is steered, by keyboard
 
 
-def test_a_crawl_is_paused_and_goes_on(page: Browser, base: str, crawl: HostileCrawl) -> None:
+def test_a_crawl_is_paused_and_goes_on(page: Browser, base: str, crawl: RunningCrawl) -> None:
     show(page, base, "steer")
     press(page, "Pause the crawl")
     said(page, "The crawl is paused")
@@ -179,7 +188,7 @@ def test_a_crawl_is_paused_and_goes_on(page: Browser, base: str, crawl: HostileC
 
 
 def test_what_is_excluded_is_not_asked_for_until_it_is_included(
-    page: Browser, base: str, crawl: HostileCrawl
+    page: Browser, base: str, crawl: RunningCrawl, web: HostileWeb
 ) -> None:
     host = HOSTS[-1]
     show(page, base, "steer")
@@ -189,15 +198,15 @@ def test_what_is_excluded_is_not_asked_for_until_it_is_included(
     said(page, f"Include http://{host}/")
     assert f"http://{host}/" in crawl.told("steer", "list")
     crawl.wait_for(crawl.requests() + 10)  # what was ordered before has come
-    before = crawl.web.asked[host]
+    before = web.asked[host]
     crawl.wait_for(crawl.requests() + 20)
-    assert crawl.web.asked[host] == before
+    assert web.asked[host] == before
     press(page, f"Include http://{host}/")
-    wait_for("a request to an included host", lambda: crawl.web.asked[host] > before)
+    wait_for("a request to an included host", lambda: web.asked[host] > before)
 
 
 def test_a_predicate_is_checked_while_it_is_typed_and_looked_for_when_it_is_added(
-    page: Browser, base: str, crawl: HostileCrawl
+    page: Browser, base: str, crawl: RunningCrawl
 ) -> None:
     show(page, base, "steer")
     write(page, "name", "gardens")
@@ -225,7 +234,7 @@ def test_what_is_refused_is_said(page: Browser, base: str) -> None:
 
 
 def test_a_window_that_only_shows_offers_nothing_to_change(
-    page: Browser, base: str, crawl: HostileCrawl
+    page: Browser, base: str, crawl: RunningCrawl
 ) -> None:
     with printed_address(crawl.data, "--read-only") as address:
         page.open(address)
@@ -243,7 +252,7 @@ def test_a_window_that_only_shows_offers_nothing_to_change(
 
 
 def test_a_crawl_that_is_killed_and_started_again_is_picked_up(
-    page: Browser, base: str, crawl: HostileCrawl
+    page: Browser, base: str, crawl: RunningCrawl
 ) -> None:
     show(page, base, "pages")
     crawl.kill()

@@ -23,7 +23,7 @@ from scentline.agents.window.screens import now
 from scentline.agents.window.screens.now import Query
 from scentline.agents.window.top import shown, sparkline
 from scentline.streams.settings import Settings
-from tests.agents.commands import COMMAND, complaint, environment, printed, running, wait_until
+from tests.agents.commands import COMMAND, environment, printed, running, wait_until
 from tests.patience import PATIENCE, wait_for
 
 PREDICATES = ("sports", "music")
@@ -45,71 +45,74 @@ def a_crawl(directory: Path, budget: int) -> list[str]:
     ]  # fmt: skip
 
 
-class Screen:
-    """The view of a directory, as the window makes it."""
+def seen(reading: Reading, until: Callable[[dict[str, Any]], bool] = bool, **asked: Any) -> dict[str, Any]:
+    """Return the view of a directory, as the window makes it, as soon as a condition holds."""
+    found: dict[str, Any] = {}
 
-    def __init__(self, data: Path) -> None:
-        self.reading = Reading(Settings(data=data))
+    def view() -> bool:
+        reading.refresh()
+        reading.watching.begin(reading.now)
+        found.update(msgspec.to_builtins(now.view(reading, Query(**asked))))
+        if reading.begun:
+            reading.watching.end()
+        return until(found)
 
-    def view(self, **asked: Any) -> dict[str, Any]:
-        self.reading.refresh()
-        self.reading.watching.begin(self.reading.now)
-        found: dict[str, Any] = msgspec.to_builtins(now.view(self.reading, Query(**asked)))
-        if self.reading.begun:
-            self.reading.watching.end()
-        return found
-
-    def wait_for(self, what: str, condition: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
-        wait_for(what, lambda: condition(self.view()))
-        return self.view()
+    wait_for("a view", view)
+    return found
 
 
 def test_a_crawl_is_seen_as_it_runs_is_stopped_is_killed_and_ends(directory: Path) -> None:
-    data = directory / "data"
-    screen = Screen(data)
-    view = screen.view()
+    reading = Reading(Settings(data=directory / "data"))
+    view = seen(reading)
     assert (view["begun"], view["state"]["mood"]) == (False, "rest")
     with running(directory, *a_crawl(directory, 200)) as crawl:
-        found = screen.wait_for("pages", lambda view: view.get("figures", {}).get("judged", 0) >= 12)
+        found = seen(reading, lambda view: view.get("figures", {}).get("judged", 0) >= 12)
         assert found["running"]
         assert found["state"]["mood"] in ("good", "waits")
-        found = screen.wait_for("a rate", lambda view: bool(view["figures"]["pages_a_second"]))
+        found = seen(reading, lambda view: bool(view["figures"]["pages_a_second"]))
         figures = found["figures"]
         assert figures["queued"] > 0
         assert figures["ready"] + sum(figures["waiting"].values()) == figures["hosts"] > 0
         assert (figures["budget"], figures["left"]) == (200, 200 - figures["judged"])
         assert [each["name"] for each in found["predicates"]] == sorted(PREDICATES)
-        assert [each["name"] for each in screen.view(search="SPO")["predicates"]] == ["sports"]
-        assert screen.view(offset=1)["predicates"][0]["name"] == "sports"
+        assert [each["name"] for each in seen(reading, search="SPO")["predicates"]] == ["sports"]
+        assert seen(reading, offset=1)["predicates"][0]["name"] == "sports"
         assert re.search(r"[\d.]+ pages/s.*\d+ pages, \d+ left", printed(directory, "top", "--data", "data"))
         crawl.send_signal(signal.SIGTERM)
         crawl.wait(PATIENCE)
-    found = screen.wait_for("the end", lambda view: view["state"]["mood"] == "rest")
+    found = seen(reading, lambda view: view["state"]["mood"] == "rest")
     assert "it was stopped" in found["state"]["text"]
-    kept = totals(screen.reading.journal)
+    kept, figures = totals(reading.journal), found["figures"]
     assert isinstance(kept, TotalsRow)
-    figures = found["figures"]
     assert (figures["judged"], figures["requests"]) == (kept.judged, kept.requests)
     assert {each["pages"] for each in found["predicates"]} == {kept.judged}
     for name in PREDICATES:
-        [last] = screen.reading.best(name)
+        [last] = reading.best(name)
         assert (last.state, last.final, last.judged) == ("ended", True, kept.judged)
         assert [each.url for each in last.best]
 
     with running(directory, *a_crawl(directory, 200)) as crawl:
-        wait_until(lambda: screen.view()["running"], crawl)
-        wait_until(lambda: screen.view()["figures"]["judged"] > kept.judged, crawl)
+        wait_until(lambda: seen(reading)["running"], crawl)
+        wait_until(lambda: seen(reading)["figures"]["judged"] > kept.judged, crawl)
         crawl.kill()
         crawl.wait(PATIENCE)
-    found = screen.wait_for("the kill", lambda view: view["state"]["mood"] == "bad")
+    found = seen(reading, lambda view: view["state"]["mood"] == "bad")
     assert not found["running"]
     judged = found["figures"]["judged"]
     assert judged > kept.judged
 
     printed(directory, *a_crawl(directory, judged + 3))
-    found = screen.view()
+    found = seen(reading)
     assert f"the budget of {judged + 3} pages is spent" in found["state"]["text"]
     assert found["figures"]["left"] == 0
+
+
+def read_until(terminal: int, text: str) -> None:
+    read, end = "", time.monotonic() + PATIENCE
+    while text not in read:
+        assert time.monotonic() < end, read
+        if select.select([terminal], [], [], 1)[0]:
+            read += os.read(terminal, 65_536).decode(errors="replace")
 
 
 def test_in_a_terminal_it_goes_on_until_it_is_told_to_end(directory: Path) -> None:
@@ -132,18 +135,6 @@ def test_in_a_terminal_it_goes_on_until_it_is_told_to_end(directory: Path) -> No
                 process.kill()
                 os.close(ours)
                 os.close(theirs)
-
-
-def test_a_crawl_on_kafka_is_shown_by_the_window(directory: Path) -> None:
-    assert "scentline window" in complaint(directory, "top", "--set", "broker=kafka://127.0.0.1:1")
-
-
-def read_until(terminal: int, text: str) -> None:
-    read, end = "", time.monotonic() + PATIENCE
-    while text not in read:
-        assert time.monotonic() < end, read
-        if select.select([terminal], [], [], 1)[0]:
-            read += os.read(terminal, 65_536).decode(errors="replace")
 
 
 def test_what_a_crawl_is_called_moves_no_cursor_and_widths_are_kept() -> None:

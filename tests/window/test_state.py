@@ -1,14 +1,19 @@
-"""The state of a crawl in words: every state has its sentence, and no crawl is without one."""
+"""What a window reads of a crawl: its state in words, harvest curves, and what it asks of frontiers."""
 
 from collections import Counter
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
+import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scentline.agents.window.reading import Points
 from scentline.agents.window.screens.now import together
 from scentline.agents.window.state import REASONS, Facts, said
-from scentline.streams.published import Standing
+from scentline.agents.window.watching import HOLDS, RENEWED, SHORTEST, Watching
+from scentline.streams.published import MOST_HOSTS, HarvestPoint, Standing, Watch
 from tests.cases import each_case
 
 NOW = 1_000_000.0
@@ -151,3 +156,72 @@ def test_workers_stand_together_as_one_would(reported: list[Standing]) -> None:
     assert found.time == max(each.time for each in reported)
     assert 0 <= found.taken_up <= 1
     assert together([]) is None
+
+
+# harvest curves
+
+MOST = 20
+
+
+def a_point(predicate: str, pages: int) -> bytes:
+    point = HarvestPoint(
+        predicate=predicate, time=float(pages), pages=pages, hits=pages // 2, harvest_rate=0.5,
+        rate_by_pages=0.5, rate_by_time=0.5, lift=None, policies={},
+    )  # fmt: skip
+    return msgspec.json.encode(point)
+
+
+@given(st.lists(st.tuples(st.sampled_from(["tea", "ski"]), st.integers(0, 40)), max_size=200))
+def test_a_curve_is_thinned_and_ends_with_the_newest_point(steps: list[tuple[str, int]]) -> None:
+    points, newest = Points(MOST), dict[str, int]()
+    for predicate, more in steps:
+        newest[predicate] = newest.get(predicate, 0) + more
+        points.add([b"no point", a_point(predicate, newest[predicate])])
+    assert {name: curve[-1].pages for name, curve in points.curves.items()} == newest
+    for curve in points.curves.values():
+        assert len(curve) <= MOST
+        pages = [point.pages for point in curve]
+        assert pages == sorted(pages)
+
+
+def test_a_long_curve_keeps_points_from_all_of_it() -> None:
+    points = Points(MOST)
+    points.add(a_point("tea", pages) for pages in range(10_000))
+    pages = [point.pages for point in points.curves["tea"]]
+    assert len(pages) >= MOST // 2
+    assert max(later - earlier for earlier, later in pairwise(pages)) <= 4 * 10_000 / MOST
+
+
+# what is asked of frontiers while there are viewers
+
+
+def watched(*views: tuple[float, str, Sequence[str]]) -> list[Watch]:
+    """Return what views ask for, made at their times with what each wants: a predicate, and hosts."""
+    watches: list[Watch] = []
+    watching = Watching(watches.append)
+    for now, predicate, hosts in views:
+        watching.begin(now)
+        watching.want(predicate, hosts)
+        watching.end()
+    return watches
+
+
+def test_a_request_to_tell_is_renewed_before_it_ends() -> None:
+    for seconds in range(1, 60):
+        watches = watched(*((float(second), "", ()) for second in range(seconds)))
+        assert watches[-1].until > seconds - 1 + SHORTEST
+    assert len(watched(*((float(second), "", ()) for second in range(60)))) == 60 / RENEWED
+
+
+def test_what_is_wanted_is_asked_for_at_once_and_forgotten_when_nobody_wants_it_any_more() -> None:
+    views = [(0.0, "", ()), (1.0, "tea", ("b.example", "a.example")), (1.1, "ski", ()), (2.0, "", ())]
+    assert [(each.until, each.predicate, each.hosts) for each in watched(*views, (3.0 + HOLDS, "", ()))] == [
+        (HOLDS, "", ()), (1.0 + HOLDS, "tea", ("a.example", "b.example")),
+        (2.0 + HOLDS, "ski", ("a.example", "b.example")),  # not twice within the shortest time
+        (3.0 + 2 * HOLDS, "", ()),
+    ]  # fmt: skip
+
+
+def test_of_many_hosts_those_that_were_wanted_last_are_asked_for() -> None:
+    old, new = ([f"{age}-{number}.example" for number in range(MOST_HOSTS)] for age in ("old", "new"))
+    assert watched((0.0, "", old), (1.0, "", new))[-1].hosts == tuple(sorted(new))
