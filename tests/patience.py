@@ -2,14 +2,23 @@
 
 import time
 from collections.abc import Callable
+from typing import TypeVar
 
 #: Seconds, many more than it takes: a wait says that something came, and nothing of how fast a busy machine is.
 PATIENCE = 240.0
 
+T = TypeVar("T")
+
 
 def wait_for(what: str, condition: Callable[[], bool], pause: float = 0.25) -> None:
     """Look every ``pause`` seconds until a condition holds; ``what`` names it where it never does."""
+    come(what, lambda: condition() or None, pause)
+
+
+def come(what: str, look: Callable[[], T | None], pause: float = 0.01) -> T:
+    """Return what comes, as soon as it is there."""
     end = time.monotonic() + PATIENCE
-    while not condition():
+    while (found := look()) is None:
         assert time.monotonic() < end, f"in vain: {what}"
         time.sleep(pause)
+    return found

@@ -145,30 +145,17 @@ def test_every_module_has_a_docstring_and_belongs_to_a_typed_package_of_this_che
     assert resolved == [(ROOT / package / "__init__.py").resolve() for package in PACKAGES]
 
 
-def locked() -> dict[str, list[Version]]:
-    versions: dict[str, list[Version]] = {}
-    lock = (ROOT / "requirements.lock").read_text(encoding="utf-8")
-    for name, version in re.findall(r"^([A-Za-z0-9._-]+)==([^ ;\\]+)", lock, re.MULTILINE):
-        versions.setdefault(canonicalize_name(name), []).append(Version(version))
-    return versions
-
-
 def test_the_lock_holds_what_the_project_asks_for_names_no_host_and_hashes_everything() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    asked = [
-        *project["build-system"]["requires"],
-        *project["project"]["dependencies"],
-        *project["project"]["optional-dependencies"]["dev"],
-    ]
-    versions = locked()
-    missing = [
-        str(requirement)
-        for requirement in map(Requirement, asked)
-        if not (found := versions.get(canonicalize_name(requirement.name), []))
-        or not all(version in requirement.specifier for version in found)
-    ]
-    assert missing == [], "run `make lock`"
+    of = project["project"]
+    asked = (*project["build-system"]["requires"], *of["dependencies"], *of["optional-dependencies"]["dev"])
     lock = (ROOT / "requirements.lock").read_text(encoding="utf-8")
+    locked: dict[str, list[Version]] = {}
+    for name, version in re.findall(r"^([A-Za-z0-9._-]+)==([^ ;\\]+)", lock, re.MULTILINE):
+        locked.setdefault(canonicalize_name(name), []).append(Version(version))
+    for requirement in map(Requirement, asked):
+        found = locked[canonicalize_name(requirement.name)]
+        assert all(version in requirement.specifier for version in found), f"{requirement}: run `make lock`"
     assert "://" not in lock
     assert "-index" not in lock
     requirements = [block for block in re.split(r"\n(?=[A-Za-z0-9])", lock) if not block.startswith("#")]

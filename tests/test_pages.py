@@ -1,12 +1,23 @@
-"""The pages say what the code does: formats, metrics, numbers, examples; their commands run as they stand."""
+"""The pages say what the code does: files, links, commands, settings, metrics, numbers and examples."""
 
+import doctest
+import importlib
+import pkgutil
 import re
+import shlex
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
+import typer
+import typer.core
 
+import scentline
+import scentline_lab
+from scentline.agents.cli import load_commands
+from scentline.agents.cli.app import app
 from scentline.agents.fetch import guard, listings, pool, resolver, robots, servers, sitemaps
 from scentline.agents.fetch.agent import EXPIRED
 from scentline.agents.fetch.guard import names_contact
@@ -25,30 +36,119 @@ from scentline.models.secrets import Secrets
 from scentline.models.url import MAX_LENGTH
 from scentline.streams import topics
 from scentline.streams.attempts import Why
-from scentline.streams.configuration import keys, load
+from scentline.streams.configuration import OPEN, assignment, keys, load
 from scentline.streams.crawl_settings import FetchSettings, FrontierSettings
 from scentline.streams.metrics import catalogue, endpoint, registry
 from scentline.streams.metrics.catalogue import CATALOGUE
 from scentline.streams.settings import RevisitSettings
-from tests.agents.commands import printed, typed
+from scentline.streams.settings_docs import markdown, meanings
+from tests.agents.commands import ROOT, printed, typed
 from tests.agents.test_archive import write
 from tests.agents.test_changes import a_change, tell
 from tests.cases import each_case
-from tests.metrics_page import CODE, rows, values
-from tests.metrics_page import TEXT as METRICS
 
-DOCS = Path(__file__).parents[1] / "docs"
+README, DOCS = ROOT / "README.md", ROOT / "docs"
+PAGES = [README, ROOT / "CONTRIBUTING.md", *sorted(DOCS.rglob("*.md"))]
+#: Pages whose commands are whole, within sentences too.
+SHOWING = "architecture judges kafka logs metrics output pages predicates privacy reuse semantic upgrades"
+COMMANDS = [README, *(DOCS / f"{name}.md" for name in SHOWING.split()), *sorted((DOCS / "papers").glob("*.md"))]
+METRICS = (DOCS / "metrics.md").read_text(encoding="utf-8")
 PACKAGE = DOCS / "examples" / "judge-by-length"
 FETCH = FetchSettings()
+
+CODE = re.compile(r"`([^`]+)`")
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+_PATH = re.compile(r"(?:models|streams|agents|tests|docs|bench|deploy|\.ci)/[\w./-]*[\w/]")
+_LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+_ROW = re.compile(r"^`.+ \| .+$", re.MULTILINE)
 
 
 def page(name: str) -> str:
     return (DOCS / f"{name}.md").read_text(encoding="utf-8")
 
 
-def blocks(name: str, language: str) -> list[str]:
-    return [block for kind, block in _FENCE.findall(page(name)) if kind == language]
+def blocks(name: str | Path, language: str) -> list[str]:
+    text = page(name) if isinstance(name, str) else name.read_text(encoding="utf-8")
+    return [block for kind, block in _FENCE.findall(text) if kind == language]
+
+
+def prose(path: Path) -> str:
+    """Return a page without its blocks of code."""
+    return _FENCE.sub("", path.read_text(encoding="utf-8"))
+
+
+def names(path: Path) -> list[str]:
+    """Return what stands in a page between backquotes, on one line each."""
+    return [" ".join(name.split()) for name in CODE.findall(prose(path))]
+
+
+# files, links, commands
+
+
+def test_every_file_that_a_page_names_is_there() -> None:
+    found = {(path.name, name) for path in PAGES for code in names(path) for name in _PATH.findall(code)}
+    assert {each for each in found if not (ROOT / each[1]).exists()} == set()
+
+
+def test_every_link_of_a_page_leads_somewhere() -> None:
+    pages = [*PAGES, ROOT / "SECURITY.md", ROOT / "CHANGELOG.md"]
+    targets = {(path, target) for path in pages for target in _LINK.findall(prose(path)) if "://" not in target}
+    lead = {(path, target): path.parent / target.partition("#")[0] for path, target in targets}
+    assert [each for each, place in lead.items() if not place.exists()] == []
+
+
+def commands() -> Iterator[str]:
+    """Yield every command line of the pages: those in their blocks, and those within a sentence."""
+    for path in COMMANDS:
+        for block in blocks(path, "sh"):
+            lines = block.replace("\\\n", " ").splitlines()
+            yield from (shlex.join(shlex.split(line, comments=True)) for line in lines)
+        yield from names(path)
+
+
+def parsed(line: str) -> dict[str, Any]:
+    """Return the options that a command line gives; raises for a command or an option that is none."""
+    load_commands()
+    command = typer.main.get_command(app)
+    context: typer.Context | None = None
+    arguments = shlex.split(line)[1:]
+    while isinstance(command, typer.core.TyperGroup):
+        context = typer.Context(command, info_name=command.name, parent=context)
+        _, found, arguments = command.resolve_command(context, arguments)
+        assert found is not None, line
+        command = found
+    return dict(command.make_context(command.name, arguments, parent=context).params)
+
+
+@each_case("line", sorted({line for line in commands() if line.startswith("scentline ")}))
+def test_every_command_that_a_page_shows_is_one(line: str) -> None:
+    options = parsed(line)
+    load(dict(assignment(text) for text in options.get("assignments") or ()), environ={}, cwd=ROOT)
+    for text in options.get("predicates") or ():
+        assert parse(text.partition("=")[2])
+
+
+def test_a_command_or_an_option_that_does_not_exist_is_found_out() -> None:
+    for line in ("scentline crowl", "scentline crawl --sed http://example.org/", "scentline config list"):
+        with pytest.raises(Exception, match=r"No such (command|option)"):
+            parsed(line)
+
+
+# settings, examples in docstrings
+
+
+def test_the_page_of_settings_is_what_the_class_says_and_has_a_meaning_of_each() -> None:
+    assert page("settings") == markdown(), "run `make docs`"
+    assert meanings().keys() == keys().keys() | {OPEN}
+
+
+def test_examples_in_docstrings_print_what_they_claim() -> None:
+    packages = (scentline, scentline_lab)
+    walked = [each for of in packages for each in pkgutil.walk_packages(of.__path__, f"{of.__name__}.")]
+    runnable = [importlib.import_module(each.name) for each in walked if not each.name.endswith("__main__")]
+    results = {module.__name__: doctest.testmod(module) for module in runnable}
+    assert {name: result.failed for name, result in results.items() if result.failed} == {}
+    assert sum(result.attempted for result in results.values()) > 300  # they were found
 
 
 # logs, privacy
@@ -71,6 +171,18 @@ def test_every_format_field_and_secret_is_named_and_the_retention_is_that_of_the
 
 
 # metrics
+
+
+def rows(heading: str) -> list[list[str]]:
+    """Return the cells of all tables below a heading, up to the next of its kind, without heads."""
+    below = METRICS.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+    return [[cell.strip() for cell in line.split(" | ")] for line in _ROW.findall(below)]
+
+
+def values(label: str, metric: str) -> list[str]:
+    """Return the values that a label may have; ``metric`` is "all" for a label that is the same everywhere."""
+    (found,) = [cells for name, of, cells in rows("Label values") if name == f"`{label}`" and metric in of]
+    return CODE.findall(found)
 
 
 def test_every_metric_and_label_is_on_the_page_as_it_is_declared_and_no_other() -> None:
@@ -184,7 +296,7 @@ def test_an_example_holds_or_is_refused_as_the_page_says() -> None:
 # commands, of judges, output and predicates
 
 HOCKEY = b'<title>Hockey</title><a href="/boats">boats</a> The goalkeeper and the puck, ice and skates.'
-PAGES = {
+ARCHIVED = {
     "http://example.org/": HOCKEY,
     "http://example.org/boats": b"<title>Rowers</title><p>Eight rowers in a boat on the river, and science.",
 }
@@ -195,7 +307,7 @@ CRAWL = ("crawl", "--archive", "pages.warc.gz", "--seed", "http://example.org/",
 def cwd(tmp_path: Path) -> Path:
     """Return a directory with an archive of two pages."""
     kind = [("Content-Type", "text/html")]
-    write(tmp_path / "pages.warc.gz", *((url, "200 OK", kind, body) for url, body in PAGES.items()))
+    write(tmp_path / "pages.warc.gz", *((url, "200 OK", kind, body) for url, body in ARCHIVED.items()))
     return tmp_path
 
 

@@ -9,24 +9,23 @@ import pytest
 import bench.live.squid
 from bench.live.squid import Squid, SquidError
 
+ENDS = "#!/bin/sh\necho no such port\nexit 1\n"
+
 
 @pytest.mark.parametrize(
-    ("program", "error"),
-    [(None, SquidError), ("#!/bin/sh\necho no such port\nexit 1\n", SquidError), ("no program", OSError)],
-    ids=["is missing", "ends", "is no program"],
+    ("program", "error"), [(None, SquidError), (ENDS, SquidError), ("no program", OSError)]
 )
 def test_one_that_does_not_start_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str | None, error: type[Exception]
 ) -> None:
-    programs, scratch = tmp_path / "bin", tmp_path / "scratch"
-    programs.mkdir()
+    scratch = tmp_path / "scratch"
     scratch.mkdir()
-    monkeypatch.setenv("PATH", str(programs))
-    monkeypatch.setattr(bench.live.squid, "SBIN", str(programs))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(bench.live.squid, "SBIN", str(tmp_path))
     monkeypatch.setattr(tempfile, "tempdir", str(scratch))
     if program is not None:
-        (programs / "squid").write_text(program)
-        (programs / "squid").chmod(0o755)
+        (tmp_path / "squid").write_text(program)
+        (tmp_path / "squid").chmod(0o755)
     with pytest.raises(error):
         Squid("http://127.0.0.1:9")
     gc.collect()  # a directory that was left would be removed now, with a warning

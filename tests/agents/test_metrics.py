@@ -37,9 +37,9 @@ from scentline_lab.synthetic.web import SyntheticWeb
 from tests.agents import loopback
 from tests.agents.shards import a_runtime
 from tests.e2e.crawls import synthetic, write_labels, write_log
-from tests.metrics_page import values
 from tests.patience import PATIENCE
 from tests.streams.scraping import HOST, PATIENT, Scrape, get, idle
+from tests.test_pages import values
 
 NOW = 1000.0
 FETCHING = Path(scentline.agents.fetch.__file__).parent
