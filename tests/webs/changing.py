@@ -149,19 +149,20 @@ _PLAIN = tuple(f"{number % 3}/plain/{number}" for number in range(12))
 def script() -> Script:
     """Return pages of every kind of becoming, and some that stay as they are."""
 
-    def snow(says: str, *links: str, **more: str | int) -> Look:
-        return Look(f"Deep snow lies on the hills. {says}", links)._replace(**more)
+    def snow(says: str, *links: str, versioned: str = "", missing: int = 0, noindex: bool = False) -> Look:
+        says = f"Deep snow lies on the hills. {says}"
+        return Look(says, links, versioned=versioned, missing=missing, noindex=noindex)
 
-    dated, tagged = {"versioned": "last-modified"}, {"versioned": "etag"}
+    dated, etag = "last-modified", "etag"
     moment = "For all but a moment."
     named: dict[str, dict[float, Look]] = {
-        "0/still": {0: snow("Always.", **tagged)},
+        "0/still": {0: snow("Always.", versioned=etag)},
         "1/dated": {0: snow("Told with its date.")},
         "2/edited": {0: snow("At first."), 1: snow("And then more."), 3: Look("The snow has gone nearly.")},
-        "0/versioned": {0: snow("One.", **dated), 2: snow("Two.", **dated)},
+        "0/versioned": {0: snow("One.", versioned=dated), 2: snow("Two.", versioned=dated)},
         "1/turning": {
-            0: Look("Grass grows on hills.", **tagged), 1: snow("It fell.", **tagged),
-            2: Look("The sea is near.", **tagged), 3: snow("It fell once more.", **tagged),
+            0: Look("Grass grows on hills.", versioned=etag), 1: snow("It fell.", versioned=etag),
+            2: Look("The sea is near.", versioned=etag), 3: snow("It fell once more.", versioned=etag),
         },
         "2/moment": {0: snow(moment), 2: snow(moment, missing=1)},
         "0/gone": {0: snow("Until it melts.", "1/kept", "2/plain/2"), 2: Look(status=410)},

@@ -8,7 +8,7 @@ reloads, and a few users who ask for one page hundreds of times a day.
 import random
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from itertools import accumulate
+from itertools import accumulate, count, takewhile
 from typing import NamedTuple
 
 #: Of a news page's clicks, the shares of the days after its birth, in per cent.
@@ -47,6 +47,10 @@ class Made(NamedTuple):
     clicks: tuple[float, ...]
 
 
+#: A click: its time, its client, the page and the referrer.
+Click = tuple[int, str, str, str]
+
+
 class NewsWeb:
     """``sites`` sites over ``days`` days; equal parameters give equal pages and logs.
 
@@ -62,20 +66,25 @@ class NewsWeb:
 
     def labels(self) -> Iterator[tuple[str, str]]:
         """Return the URL of each page, and "news" or "other"."""
-        for page in self.pages:
-            yield page.url, "news" if page.news else "other"
+        return ((page.url, "news" if page.news else "other") for page in self.pages)
 
     def access_log(self) -> Iterator[str]:
         """Return the lines of a proxy's log in the combined format, in the order of their times."""
         rng = random.Random(f"{self._seed}/news/log")
         for day in range(self._days):
-            asked: list[tuple[int, str, str, str]] = []
+            asked: list[Click] = []
             for page in self.pages:
                 if page.born <= day < page.born + len(page.clicks):
                     asked += _asked(rng, page, day)
             if day % 7 == 3:
-                asked += _reloaders(rng, self.pages, day)
-            yield from (_line(*request) for request in sorted(asked))
+                old = [page for page in self.pages if not page.born]
+                for number in range(_RELOADERS):
+                    page = rng.choice(old)
+                    for time in accumulate(rng.randrange(60, 200) for _ in range(_RELOADS)):
+                        asked.append((START + day * _DAY + time, _address(_USERS + number), page.url, "-"))
+            for at, client, url, referrer in sorted(asked):
+                request = f'[{datetime.fromtimestamp(at, UTC):%d/%b/%Y:%H:%M:%S} +0000] "GET {url} HTTP/1.1"'
+                yield f'{client} - - {request} 200 5120 "{referrer}" "Mozilla/5.0"'
 
 
 def _site(rng: random.Random, number: int, days: int) -> list[Made]:
@@ -86,13 +95,12 @@ def _site(rng: random.Random, number: int, days: int) -> list[Made]:
         born = 0 if rng.random() < _OLD else rng.randrange(days)
         clicks = _flat(rng, rng.lognormvariate(0.7, 0.6), born, days, launched=rng.random() < _LAUNCHED)
         if number % 3 == 2 or rng.random() < _MISPLACED:
-            url = _news_url(root, number, born, 10_000 + index)
-            made.append(Made(url, hub, False, False, born, clicks))
+            made.append(Made(_news_url(root, number, born, 10_000 + index), hub, False, False, born, clicks))
         else:
             made.append(Made(f"{guide}{index}.html", guide, False, False, born, clicks))
     news_a_day = rng.uniform(*_NEWS_A_DAY)
     for day in range(days):
-        for index in range(poisson(rng, news_a_day)):
+        for index in range(_poisson(rng, news_a_day)):
             url = _news_url(root, number, day, 100 * day + index)
             if rng.random() < _MISPLACED:
                 url = f"{guide}{100 * day + index}-today.html"
@@ -110,13 +118,11 @@ def _flat(
     rng: random.Random, mean: float, born: int, days: int, *, launched: bool = False
 ) -> tuple[float, ...]:
     """Return even clicks, fewer at weekends; more or less of them on a day, by a third or so, by chance."""
-    return tuple(
-        mean
-        * rng.gammavariate(10, 0.1)
-        * (_WEEKEND if day % 7 > 4 else 1.0)
-        * (_LAUNCH if launched and day < born + 3 else 1.0)
-        for day in range(born, days)
-    )
+    found = []
+    for day in range(born, days):
+        clicks = mean * rng.gammavariate(10, 0.1) * (_WEEKEND if day % 7 > 4 else 1.0)
+        found.append(clicks * (_LAUNCH if launched and day < born + 3 else 1.0))
+    return tuple(found)
 
 
 def _decaying(rng: random.Random) -> tuple[float, ...]:
@@ -125,54 +131,25 @@ def _decaying(rng: random.Random) -> tuple[float, ...]:
     return tuple(total * share / sum(DECAY) / stretch for share in DECAY for _ in range(stretch))
 
 
-def _asked(rng: random.Random, page: Made, day: int) -> Iterator[tuple[int, str, str, str]]:
-    for _ in range(poisson(rng, page.clicks[day - page.born])):
+def _asked(rng: random.Random, page: Made, day: int) -> Iterator[Click]:
+    for _ in range(_poisson(rng, page.clicks[day - page.born])):
         user = _address(rng.randrange(_USERS))
         time = START + day * _DAY + rng.randrange(_DAY)
-        referrer = _referrer(rng, page)
+        point, referrer = rng.random(), "-"
+        if point < _FROM_HUB:
+            referrer = page.hub
+        elif page.shown and point < _FROM_HUB + _FROM_HOME:
+            referrer = "/".join(page.url.split("/", 3)[:3]) + "/"
         yield time, user, page.url, referrer
         if rng.random() < _RELOADED:
-            end = START + (day + 1) * _DAY - 1
-            yield min(end, time + rng.randrange(5, 3_000)), user, page.url, referrer
+            yield min(START + (day + 1) * _DAY - 1, time + rng.randrange(5, 3_000)), user, page.url, referrer
 
 
-def _referrer(rng: random.Random, page: Made) -> str:
-    point = rng.random()
-    if point < _FROM_HUB:
-        return page.hub
-    shown = page.shown and point < _FROM_HUB + _FROM_HOME
-    return "/".join(page.url.split("/", 3)[:3]) + "/" if shown else "-"
-
-
-def _reloaders(rng: random.Random, pages: list[Made], day: int) -> Iterator[tuple[int, str, str, str]]:
-    old = [page for page in pages if not page.born]
-    for number in range(_RELOADERS):
-        page = rng.choice(old)
-        for time in accumulate(rng.randrange(60, 200) for _ in range(_RELOADS)):
-            yield START + day * _DAY + time, _address(_USERS + number), page.url, "-"
-
-
-def poisson(rng: random.Random, mean: float) -> int:
-    """Return a number of events from the Poisson distribution: arrivals in a time of ``mean``, one by one.
-
-    >>> poisson(random.Random(1), 4.0)
-    4
-    """
-    return sum(1 for _ in _until(rng, mean))
-
-
-def _until(rng: random.Random, end: float) -> Iterator[float]:
-    time = rng.expovariate(1.0)
-    while time < end:
-        yield time
-        time += rng.expovariate(1.0)
+def _poisson(rng: random.Random, mean: float) -> int:
+    """Return a number of events from the Poisson distribution: arrivals in a time of ``mean``, one by one."""
+    arrivals = accumulate(rng.expovariate(1.0) for _ in count())
+    return sum(1 for _ in takewhile(lambda time: time < mean, arrivals))
 
 
 def _address(number: int) -> str:
     return f"10.30.{number // 250}.{number % 250 + 1}"
-
-
-def _line(time: int, client: str, url: str, referrer: str) -> str:
-    moment = datetime.fromtimestamp(time, UTC)
-    request = f'[{moment:%d/%b/%Y:%H:%M:%S} +0000] "GET {url} HTTP/1.1"'
-    return f'{client} - - {request} 200 5120 "{referrer}" "Mozilla/5.0"'

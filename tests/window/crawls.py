@@ -2,7 +2,7 @@
 
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from types import ModuleType
@@ -70,7 +70,7 @@ def a_letter(at: int, topic: str = "pages", why: str = "", reason: str = "", val
 
 @contextmanager
 def _a_journal(
-    data: Path, tables: Sequence[str], records: Sequence[Record], hosts: Mapping[str, HostRow] | None
+    data: Path, tables: Iterable[str], records: Sequence[Record], hosts: Mapping[str, HostRow] | None
 ) -> Iterator[Journal]:
     with Journal.open(data / "journal") as journal:
         for topic in (SIGHTINGS, OUTCOMES, CHANGES, PREDICATES, DEAD_LETTERS):

@@ -25,9 +25,8 @@ from scentline.models.page import Page
 from scentline.streams.published import PredicateDefinition
 from scentline.streams.settings import KeepSettings
 from scentline.streams.topics import PREDICATES
-from scentline.streams.transport.journal import Journal
 from tests.agents.test_keep import fetched
-from tests.patience import wait_for
+from tests.patience import come, wait_for
 from tests.window.crawls import a_crawl, an_outcome, seen
 
 URL = "http://a.org/1?q=a%20b"
@@ -126,37 +125,26 @@ def reader() -> Iterator[CopyReader]:
         yield found
 
 
-def answered(reader: CopyReader, copy: CopyRequest) -> Answer:
-    found: list[Answer] = []
-
-    def came() -> bool:
-        found.extend(each for each in [reader.answer(copy)] if each is not None)
-        return bool(found)
-
-    wait_for("an answer", came, 0.01)
-    return found[0]
+def answer(reader: CopyReader, copy: CopyRequest) -> Answer:
+    return come("an answer", lambda: reader.answer(copy))
 
 
-def child_of(reader: CopyReader) -> int:
+def killed(reader: CopyReader, number: int = signal.SIGKILL) -> None:
     assert reader._child is not None
-    return reader._child.pid
+    os.kill(reader._child.pid, number)
 
 
 def test_a_process_that_ends_costs_the_copy_that_it_reads_alone(tmp_path: Path, reader: CopyReader) -> None:
-    copy = kept(tmp_path, MARKUP)
-    assert answered(reader, copy) == text_of(copy)
-    child = child_of(reader)
-    os.kill(child, signal.SIGSTOP)
-    other = requested(tmp_path, "rink")
-    assert reader.answer(other) is None
-    os.kill(child, signal.SIGKILL)
-    assert isinstance(answered(reader, other), Unreadable)
-    last = requested(tmp_path, "cell")
-    assert answered(reader, last) == text_of(last)
-    os.kill(child_of(reader), signal.SIGKILL)  # with nothing in hand
+    copy, *others = (kept(tmp_path, MARKUP), *(requested(tmp_path, word) for word in ("rink", "cell", "ice")))
+    assert answer(reader, copy) == text_of(copy)
+    killed(reader, signal.SIGSTOP)
+    assert reader.answer(others[0]) is None
+    killed(reader)
+    assert isinstance(answer(reader, others[0]), Unreadable)
+    assert answer(reader, others[1]) == text_of(others[1])
+    killed(reader)  # with nothing in hand
     wait_for("its end", lambda: reader._child is None or reader._child.poll() is not None, 0.01)
-    again = requested(tmp_path, "ice")
-    assert answered(reader, again) == text_of(again)
+    assert answer(reader, others[2]) == text_of(others[2])
 
 
 def test_of_many_requests_at_once_the_last_are_read(tmp_path: Path, reader: CopyReader) -> None:
@@ -165,32 +153,25 @@ def test_of_many_requests_at_once_the_last_are_read(tmp_path: Path, reader: Copy
     for copy in requests:
         reader.answer(copy)
     for copy in requests[-5:]:
-        assert answered(reader, copy) == text_of(copy)
+        assert answer(reader, copy) == text_of(copy)
 
 
 # the screens
 
 
 def shown_page(reading: Reading, **query: str) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    def look() -> dict[str, Any] | None:
+        found = seen(reading, page, **{"url": URL, **query})
+        return None if found["state"] == "reading" else found
 
-    def came() -> bool:
-        found.update(seen(reading, page, **{"url": URL, **query}))
-        return bool(found["state"] != "reading")
-
-    wait_for("the copy", came, 0.01)
-    return found
-
-
-def define(journal: Journal, name: str, expression: str) -> None:
-    definition = PredicateDefinition(name=name, expression=expression)
-    journal.append(PREDICATES.name, 0, name.encode(), msgspec.json.encode(definition), 0.0)
+    return come("the copy", look)
 
 
 def test_a_page_is_shown_with_why_it_came_and_the_words_of_its_predicates_marked() -> None:
     with a_crawl(an_outcome(5.5, {"p": True, "q": False}, URL)) as (journal, reading):
-        define(journal, "p", '"ice hockey"')
-        define(journal, "q", 'title("rink*") or "rink"')
+        for name, expression in {"p": '"ice hockey"', "q": 'title("rink*") or "rink"'}.items():
+            definition = PredicateDefinition(name=name, expression=expression)
+            journal.append(PREDICATES.name, 0, name.encode(), msgspec.json.encode(definition), 0.0)
         view = shown_page(reading)
         assert view["state"] == "none"
         assert "keep.pages" in view["reason"]
@@ -209,14 +190,12 @@ def test_a_page_is_shown_with_why_it_came_and_the_words_of_its_predicates_marked
 
 def found_texts(reading: Reading, search: str, **query: str) -> dict[str, Any]:
     """Return the list of a search in texts when all copies were looked at."""
-    found: dict[str, Any] = {}
 
-    def came() -> bool:
-        found.update(seen(reading, pages, show="texts", search=search, **query))
-        return bool(found["read"] == found["of"])
+    def look() -> dict[str, Any] | None:
+        found = seen(reading, pages, show="texts", search=search, **query)
+        return found if found["read"] == found["of"] else None
 
-    wait_for("the search", came, 0.01)
-    return found
+    return come("the search", look)
 
 
 def test_a_search_looks_at_the_newest_copies_and_at_the_newest_of_a_page(
@@ -224,19 +203,16 @@ def test_a_search_looks_at_the_newest_copies_and_at_the_newest_of_a_page(
 ) -> None:
     monkeypatch.setattr(module, "LOOKED_AT", 4)
     urls = [fetched(number).order.url for number in range(4)]
-    with a_crawl(*(an_outcome(1.0, {"p": number != 2}, url) for number, url in enumerate(urls))) as (
-        _,
-        reading,
-    ):
+    outcomes = [an_outcome(1.0, {"p": number != 2}, url) for number, url in enumerate(urls)]
+    with a_crawl(*outcomes) as (_, reading):
         data = reading.data
         kept(data, b"<p>ice hockey", 1.0, number=0)  # not among the newest
         kept(data, b"<p>ice hockey", 2.0, number=1)  # an older copy
         kept(data, b"<title>hockey</title><p>Ice cream<p>and Hockeypuck", 3.0, number=2)
         damaged = kept(data, b"<p>ice hockey", 4.0, number=3)
-        path = Path(os.fsdecode(damaged.path))
-        whole = path.read_bytes()
-        end = damaged.offset + damaged.length
-        path.write_bytes(whole[: damaged.offset] + bytes(damaged.length) + whole[end:])
+        with Path(os.fsdecode(damaged.path)).open("r+b") as file:
+            file.seek(damaged.offset)
+            file.write(bytes(damaged.length))
         kept(data, b"<p>no more", 5.0, number=1)
         for search, expected in {
             "ice hock*": [urls[2]], '"ice cream"': [urls[2]], "cream hockey": [], "more": [urls[1]], "ic": [],

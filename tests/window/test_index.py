@@ -31,16 +31,16 @@ from tests.window.crawls import PARTITIONS, a_letter, an_index, an_outcome, read
 PREDICATES = ("p", "q", "r s")
 
 
-def gone_through(more: Callable[[Any], list[Any]]) -> list[Any]:
-    """Return all of a list, page by page; ``more`` returns what comes behind its last entry."""
+def gone_through(more: Callable[[Any, Any], list[Any]], of: Any) -> list[Any]:
+    """Return all of a list ``of`` something, page by page: ``more`` returns what is behind an entry."""
     found: list[Any] = []
-    while page := more(found[-1] if found else None):
+    while page := more(of, found[-1] if found else None):
         found += page
     return found
 
 
 def all_of(newest: Callable[[str, Place | None, int], list[IndexedPage]], predicate: str) -> list[IndexedPage]:
-    return gone_through(lambda last: newest(predicate, last and last.place, 2))
+    return gone_through(lambda of, last: newest(of, last and last.place, 2), predicate)
 
 
 # pages
@@ -155,9 +155,8 @@ def test_a_search_finds_what_a_plain_scan_finds(titles: list[str], queries: list
             expected = {page.url for page in known if scanned(search, page)}
             hits = {page.url for page in known if "p" in page.holds}
             for predicate, among in ((None, expected), ("p", expected & hits), ("unknown", set[str]())):
-                found = gone_through(
-                    lambda last, of=predicate: index.pages.search(search, of, last and last.id, 2)  # noqa: B023
-                )
+                asked = (search, predicate)
+                found = gone_through(lambda of, last: index.pages.search(*of, last and last.id, 2), asked)
                 assert {page.url for page in found} == among
 
 
@@ -218,7 +217,7 @@ def test_changes_are_listed_once_each_the_newest_first(changes: list[Change], dr
         for kept in (changes, changes[dropped:]):
             once = {(each.origin, each.predicate, each.kind): each for each in kept}.values()
             for predicate in ("", "p", "q"):
-                found = gone_through(lambda last, of=predicate: index.changes.newest(of, last and last[0], 2))
+                found = gone_through(lambda of, last: index.changes.newest(of, last and last[0], 2), predicate)
                 expected = [each for each in once if predicate in ("", each.predicate)]
                 assert sorted(map(str, expected)) == sorted(str(change) for _, change in found)
                 assert [place for place, _ in found] == sorted((place for place, _ in found), reverse=True)
@@ -328,7 +327,7 @@ def check_causes(index: HostIndex, hosts: dict[str, HostRow]) -> None:
         causes = {host: row.causes[name] for host, row in hosts.items() if name in row.causes}
         assert (total.fetches, total.hosts) == (sum(each.count for each in causes.values()), len(causes))
         assert total.time == max(each.time for each in causes.values()) == causes[total.host].time
-        listed = gone_through(lambda last, of=name: index.hosts_of(of, last, most=2))
+        listed = gone_through(lambda of, last: index.hosts_of(of, last, most=2), name)
         counts = [causes[host].count for host in listed]
         assert counts == sorted((each.count for each in causes.values()), reverse=True)
         assert {*listed} == causes.keys()

@@ -24,7 +24,7 @@ from scentline.agents.window.screens.now import Query
 from scentline.agents.window.top import shown, sparkline
 from scentline.streams.settings import Settings
 from tests.agents.commands import COMMAND, environment, printed, running, wait_until
-from tests.patience import PATIENCE, wait_for
+from tests.patience import PATIENCE, come
 
 PREDICATES = ("sports", "music")
 
@@ -47,18 +47,16 @@ def a_crawl(directory: Path, budget: int) -> list[str]:
 
 def seen(reading: Reading, until: Callable[[dict[str, Any]], bool] = bool, **asked: Any) -> dict[str, Any]:
     """Return the view of a directory, as the window makes it, as soon as a condition holds."""
-    found: dict[str, Any] = {}
 
-    def view() -> bool:
+    def view() -> dict[str, Any] | None:
         reading.refresh()
         reading.watching.begin(reading.now)
-        found.update(msgspec.to_builtins(now.view(reading, Query(**asked))))
+        found: dict[str, Any] = msgspec.to_builtins(now.view(reading, Query(**asked)))
         if reading.begun:
             reading.watching.end()
-        return until(found)
+        return found if until(found) else None
 
-    wait_for("a view", view)
-    return found
+    return come("a view", view, 0.25)
 
 
 def test_a_crawl_is_seen_as_it_runs_is_stopped_is_killed_and_ends(directory: Path) -> None:

@@ -21,7 +21,7 @@ from scentline.agents.window.server import MOST_VIEWERS, SCREENS
 from tests.agents.commands import ROOT, TOLD_TO_END, complaint, printed, running
 from tests.cases import each_case
 from tests.patience import PATIENCE, wait_for
-from tests.window.windows import base_of, entered, printed_address
+from tests.window.windows import base_of, entered, printed_address, started
 
 PREDICATE = 'sports=category("Sports")'
 STATIC = ROOT / "agents" / "window" / "static"
@@ -194,15 +194,13 @@ def test_the_token_stays_the_same_for_a_directory_and_is_its_owners_alone(data: 
 
 def test_a_token_that_was_set_is_not_printed(data: Path) -> None:
     token = 'a "token"; that was set=\u00e9'
-    with running(
-        data.parent, "window", "--data", "data", "--port", "0", SCENTLINE_WINDOW__TOKEN=token
-    ) as process:
-        assert process.stdout is not None
-        url = process.stdout.readline().split()[-1]
+    with (
+        printed_address(data, SCENTLINE_WINDOW__TOKEN=token) as url,
+        httpx.Client(base_url=url, timeout=PATIENCE) as client,
+    ):
         assert "token" not in url
-        with httpx.Client(base_url=url, timeout=PATIENCE) as client:
-            assert client.get("/enter", params={"token": token}).status_code == 200
-            assert client.get("/api/crawl").status_code == 200
+        assert client.get("/enter", params={"token": token}).status_code == 200
+        assert client.get("/api/crawl").status_code == 200
 
 
 def test_a_taken_port_is_an_error_where_it_was_named(data: Path) -> None:
@@ -213,17 +211,14 @@ def test_a_taken_port_is_an_error_where_it_was_named(data: Path) -> None:
 
 @TOLD_TO_END
 def test_a_window_ends_at_once_with_viewers(data: Path, program: tuple[str, ...], number: int) -> None:
-    with running(data.parent, "window", "--data", "data", "--port", "0", program=program) as process:
-        assert process.stdout is not None
-        url = process.stdout.readline().split()[-1]
+    with started(data, program=program) as (process, url):
         with httpx.Client(base_url=base_of(url), timeout=PATIENCE) as client:
             client.get(url)
             with client.stream("GET", "/events/now") as stream:
                 next(stream.iter_lines())
                 process.send_signal(number)
                 assert process.wait(PATIENCE) == 0
-        assert process.stderr is not None
-        said = process.stderr.read()
+        _, said = process.communicate()
     assert "Traceback" not in said
     assert url.partition("token=")[2] not in said
 
