@@ -1,13 +1,23 @@
-"""A whole crawl among rubbish: it ends by itself, with every good page judged and every count exact."""
+"""A whole crawl among rubbish: it ends by itself, with every good page judged and every count exact.
+
+``python -m tests.rubbish.crawling SECONDS`` crawls webs at random for so long, and says which went wrong.
+"""
 
 import json
+import sys
+import time
+import traceback
 from collections.abc import Mapping
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from tests.agents.commands import printed
 from tests.e2e.crawls import ANY, exact, options
 from tests.rubbish.measured import LONGEST, MEMORY, TELLS_STALLS, longest_turn, run
 from tests.rubbish.web import NETWORK, Web
+
+#: The seeds of webs that the tests crawl.
+SEEDS = 2
 
 
 def matches(directory: Path, predicate: str = "any") -> set[str]:
@@ -41,3 +51,23 @@ def crawl_at_random(seed: int, directory: Path) -> None:
             **({"fetch.proxy": f"http://127.0.0.1:{web.port}"} if web.proxied else {"fetch.allow": NETWORK}),
         }  # fmt: skip
         assert set(web.good) <= crawl(directory, web.good[0], given)
+
+
+def main() -> None:
+    """Crawl; the seeds begin where the tests' end."""
+    seed, wrong, end = SEEDS, 0, time.monotonic() + float(sys.argv[1])
+    while time.monotonic() < end:
+        with TemporaryDirectory() as directory:
+            try:
+                crawl_at_random(seed, Path(directory))
+            except Exception:
+                traceback.print_exc()
+                print(f"fuzz: crawl: seed {seed} went wrong; give it to test_crawls.py to see it again")
+                wrong += 1
+        seed += 1
+    print(f"fuzz: crawl: {seed - SEEDS} webs crawled, {wrong} of them wrong")
+    raise SystemExit(bool(wrong))
+
+
+if __name__ == "__main__":
+    main()

@@ -3,9 +3,9 @@
 import re
 import subprocess
 import sys
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
-from typing import IO
+from typing import IO, NamedTuple
 
 from tests.agents.commands import environment
 from tests.patience import PATIENCE
@@ -41,8 +41,7 @@ atexit.register(lambda: print("longest turn:", *longest, file=sys.stderr))
 _MAIN = "from scentline.agents.cli import main; main()"
 
 
-@dataclass(frozen=True)
-class Ended:
+class Ended(NamedTuple):
     """A command that has ended: its status, what it wrote, and its peak memory in bytes."""
 
     status: int
@@ -55,7 +54,7 @@ def run(
     cwd: Path,
     *arguments: str,
     first: str = "",
-    prefix: tuple[str, ...] = (),
+    prefix: Sequence[str] = (),
     stdin: IO[bytes] | int = subprocess.DEVNULL,
     seconds: float = PATIENCE,
 ) -> Ended:

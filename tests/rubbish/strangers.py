@@ -44,10 +44,6 @@ def messages(seed: int, partitions: Callable[[str], int]) -> Iterator[Message]:
             yield (*place, key, random.choice(_MAKERS)(topic.name, random))
 
 
-def _noise(topic: str, random: Random) -> bytes:
-    return random.randbytes(random.randrange(300))
-
-
 def _tree(topic: str, random: Random) -> bytes:
     """Return what is MessagePack or JSON, and no record."""
     tree = [random.choice(_VALUES) for _ in range(random.randrange(6))]
@@ -62,10 +58,8 @@ def _cut(topic: str, random: Random) -> bytes:
 
 def _later(topic: str, random: Random) -> bytes:
     """Return a record of a version of a later day."""
-    tree = _record(topic, random)
-    if isinstance(tree, dict):
-        return msgspec.json.encode(tree | {"version": random.randrange(2, 2**31)})
-    return msgspec.msgpack.encode([random.randrange(2, 2**31), *tree[1:]])
+    tree, version = _record(topic, random), random.randrange(2, 2**31)
+    return _encoded(tree | {"version": version} if isinstance(tree, dict) else [version, *tree[1:]])
 
 
 def _deep(topic: str, random: Random) -> bytes:
@@ -80,7 +74,10 @@ def _deep(topic: str, random: Random) -> bytes:
 
 def _spoilt(topic: str, random: Random) -> bytes:
     """Return a record whose URLs, times and texts are such as no agent writes."""
-    tree = _changed(_record(topic, random), random)
+    return _encoded(_changed(_record(topic, random), random))
+
+
+def _encoded(tree: Any) -> bytes:
     return msgspec.json.encode(tree) if isinstance(tree, dict) else msgspec.msgpack.encode(tree)
 
 
@@ -110,7 +107,10 @@ def _whole(topic: str, random: Random) -> bytes:
     return random.choice(RECORDS[topic]) if topic in RECORDS else b""
 
 
-_MAKERS = (_noise, _tree, _cut, _later, _deep, _spoilt, _spoilt, _spoilt)
+_MAKERS: tuple[Callable[[str, Random], bytes], ...] = (
+    lambda _, random: random.randbytes(random.randrange(300)), _tree, _cut, _later, _deep,
+    _spoilt, _spoilt, _spoilt,
+)  # fmt: skip
 
 
 def write_during_crawls(number: int) -> None:

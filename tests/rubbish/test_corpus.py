@@ -5,10 +5,15 @@ import subprocess
 import sys
 from typing import Any
 
-from bench.fuzz.corpus import CORPUS, inputs
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bench.fuzz.corpus import CORPUS, inputs, small
+from bench.fuzz.messages import message
 from bench.fuzz.targets import TARGETS
 from tests.agents.commands import ROOT
 from tests.patience import PATIENCE
+from tests.rubbish.measured import LONGEST, TELLS_STALLS, longest_turn
 
 #: One planted reader each: it raises, leaves a file open, hangs in C, takes memory.
 PLANTED = """\
@@ -23,41 +28,67 @@ limited.CPU_SECONDS = 1
 limited.TARGETS = {f.__name__: f for f in (leaks, raises, hangs, hoards, well)}
 print(json.dumps({name: limited.failures(name, [b"a", b"b"]) for name in limited.TARGETS}))
 """
+#: A task that takes long by its own work, or by sleep only.
+STALLING = """
+import asyncio, time, unicodedata
+async def sleeps(): time.sleep(0.7)
+async def works():
+    end = time.thread_time() + 0.6
+    while time.thread_time() < end:
+        unicodedata.normalize("NFC", "a" * 100)
+async def main():
+    await asyncio.gather(sleeps(), *[works() for _ in range({workers})])
+asyncio.run(main())
+"""
+GOOD = [data for name, data in small("record", 10_000) if name.startswith("good-")]
 
 
-def read() -> dict[tuple[str, str], str]:
-    """Have a process read every corpus; return what went wrong, by the reader and the input's name."""
-    return {(line["reader"], line["input"]): line["failure"] for line in _told("-m", "bench.fuzz", "corpus")}
-
-
-def _told(*arguments: str) -> list[Any]:
-    ended = subprocess.run(
-        [sys.executable, *arguments], cwd=ROOT, capture_output=True, check=False, timeout=2 * PATIENCE
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run Python to a good end."""
+    return subprocess.run(
+        [sys.executable, *arguments], cwd=ROOT, capture_output=True, text=True, check=True, timeout=2 * PATIENCE
     )
-    assert not ended.stderr, ended.stderr.decode(errors="replace")
+
+
+def told(*arguments: str) -> list[Any]:
+    """Return the lines of JSON that Python writes, and nothing else."""
+    ended = run(*arguments)
+    assert not ended.stderr, ended.stderr
     return [json.loads(line) for line in ended.stdout.splitlines()]
 
 
 def test_the_corpus_of_each_reader_and_mutations_of_it_are_read_or_refused() -> None:
-    found = read()
-    assert {key: failure for key, failure in found.items() if failure} == {}
+    found = told("-m", "bench.fuzz", "corpus")
+    assert [line for line in found if line["failure"]] == []
     for reader in TARGETS:
         names = {path.name for path in inputs(reader)}
-        assert names < {name for of, name in found if of == reader}
-
-
-def test_every_reader_has_a_corpus_and_every_corpus_a_reader() -> None:
+        assert names < {line["input"] for line in found if line["reader"] == reader}
     assert {path.name for path in CORPUS.iterdir()} == set(TARGETS)
 
 
+PLACES = st.lists(st.tuples(st.integers(0, 9_999), st.integers(0, 255)))
+
+
+@given(st.sampled_from(GOOD), PLACES, st.integers(0, 10_000))
+def test_damaged_records_are_records_or_errors(whole: bytes, changed: list[tuple[int, int]], end: int) -> None:
+    found = bytearray(whole)
+    for place, byte in changed:
+        found[place % len(found)] = byte
+    message(bytes(found[:end]))
+
+
 def test_planted_readers_that_raise_leak_hang_or_hoard_are_found() -> None:
-    found = _told("-c", PLANTED)[0]
+    found = told("-c", PLANTED)[0]
     assert found["well"] == ["", ""]
     for name, said in {
-        "raises": "ValueError: b'a'",
-        "leaks": "ResourceWarning",
-        "hangs": "over 1 s of CPU",
+        "raises": "ValueError: b'a'", "leaks": "ResourceWarning", "hangs": "over 1 s of CPU",
         "hoards": "bytes of memory",
-    }.items():
+    }.items():  # fmt: skip
         assert said in found[name][0]
         assert found[name][1]
+
+
+def test_a_task_that_works_long_is_named_and_time_that_others_took_is_not_counted() -> None:
+    for workers in (0, 1):
+        seconds, what = longest_turn(run("-c", TELLS_STALLS + STALLING.format(workers=workers)).stderr)
+        assert (seconds > LONGEST) == ("works" in what) == bool(workers)

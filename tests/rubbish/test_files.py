@@ -1,11 +1,18 @@
-"""Files that are damaged or can't be written: one line that names them, and what is whole is used."""
+"""Files that are damaged, huge or can't be written: one line that names them, and what is whole is used."""
 
+import gzip
+import subprocess
+from collections.abc import Iterable
+from itertools import chain, repeat
 from pathlib import Path
+
+import pytest
 
 from tests.agents.commands import complaint, last_line, printed, scentline
 from tests.agents.test_archive import page, write
 from tests.cases import each_case
 from tests.e2e.crawls import ANY
+from tests.rubbish.measured import MEMORY, Ended, run
 
 ROOT = "http://example.org/"
 CRAWL = ("crawl", "--seed", "http://127.0.0.1:9/", "--set", "fetch.allow=127.0.0.1", "--predicate", ANY)
@@ -17,9 +24,8 @@ def test_a_crawl_of_an_archive_that_is_cut_short_crawls_what_is_whole(tmp_path: 
     archive = write(tmp_path / "pages.warc.gz", page(ROOT, links.encode()), *pages)
     whole = archive.read_bytes()
     archive.write_bytes(whole[: len(whole) - len(whole) // 4])
-    ended = scentline(
-        tmp_path, "crawl", "--seed", ROOT, "--predicate", ANY, "--archive", "pages.warc.gz", "--json"
-    )
+    given = ("--seed", ROOT, "--predicate", ANY, "--archive", "pages.warc.gz", "--json")
+    ended = scentline(tmp_path, "crawl", *given)
     assert ended.returncode == 0, ended.stderr
     assert "cut short" in ended.stderr
     assert "Traceback" not in ended.stderr
@@ -53,3 +59,39 @@ def test_a_log_directory_that_is_damaged_is_named(tmp_path: Path) -> None:
     for damage in (b"", b"\0" * 10_000, b"\xff\xfe damaged"):
         (tmp_path / "scentline-data" / "journal" / "CURRENT").write_bytes(damage)
         assert "journal" in complaint(tmp_path, "feed", "access.log")
+
+
+# logs that are far bigger than they look are read in bounded memory, and the rest of them counts
+
+GOOD = b'10.0.0.%d - - [01/Feb/2024:10:00:%02d +0000] "GET http://a.test/%d HTTP/1.1" 200 9 "-" "Mozilla/5.0"\n'
+LINES = [GOOD % (number, number, number) for number in range(20)]
+MEGABYTE = 1_000_000
+
+
+def pieces(huge: bytes, times: int) -> Iterable[bytes]:
+    """Return good lines, one huge line, and good lines again."""
+    return chain(LINES[:10], repeat(huge, times), (b"\n", *LINES[10:]))
+
+
+def check(ended: Ended) -> None:
+    """Assert that only the huge line was lost, and in little memory."""
+    assert ended.status == 0, ended.err
+    assert ended.memory < MEMORY
+    found = last_line(ended.out)
+    assert (found["accepted"], found["malformed"]) == (20, 1)
+
+
+@pytest.mark.slow
+def test_a_compressed_log_of_a_gigabyte_in_one_line_costs_that_line(tmp_path: Path) -> None:
+    bomb = tmp_path / "bomb.log.gz"
+    with gzip.open(bomb, "wb", compresslevel=1) as file:
+        file.writelines(pieces(bytes(MEGABYTE), 1000))
+    assert bomb.stat().st_size < 10 * MEGABYTE
+    check(run(tmp_path, "feed", str(bomb), "--json"))
+
+
+def test_a_line_of_a_hundred_megabytes_on_standard_input_costs_that_line(tmp_path: Path) -> None:
+    log = tmp_path / "access.log"
+    log.write_bytes(b"".join(pieces(b"a" * MEGABYTE, 100)))
+    with log.open("rb") as file, subprocess.Popen(["cat"], stdin=file, stdout=subprocess.PIPE) as cat:
+        check(run(tmp_path, "feed", "-", "--json", stdin=cat.stdout or subprocess.DEVNULL))

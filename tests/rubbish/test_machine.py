@@ -5,8 +5,8 @@ import shutil
 import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -27,7 +27,7 @@ time.time = lambda: real() + ({seconds} if next(asked) > {calls} else 0)
 """
 
 
-def limited(which: str) -> Sequence[str]:
+def limited(which: str) -> tuple[str, ...]:
     """Return what runs a command under a limit."""
     return ("sh", "-c", f'ulimit {which}; exec "$@"', "sh")
 
@@ -37,8 +37,7 @@ def limited(which: str) -> Sequence[str]:
 FULL = limited("-f 300")
 
 
-@dataclass(frozen=True)
-class Machine:
+class Machine(NamedTuple):
     """A crawl by the same command each time, of a web and a log."""
 
     cwd: Path
@@ -46,7 +45,7 @@ class Machine:
     log: Path
 
     def crawl(self, data: str = "data", first: str = "", prefix: Sequence[str] = ()) -> Ended:
-        return run(self.cwd, *self.command, "--data", data, first=first, prefix=tuple(prefix))
+        return run(self.cwd, *self.command, "--data", data, first=first, prefix=prefix)
 
     def goes_on(self, data: str = "data", first: str = "", prefix: Sequence[str] = ()) -> None:
         """Crawl to the end: nothing is lost or counted otherwise."""
@@ -56,24 +55,12 @@ class Machine:
         exact(self.cwd, "--data", data, judged=BUDGET)
 
 
-def a_machine(cwd: Path, web: SyntheticWeb, proxy: str) -> Machine:
-    log = write_log(cwd / "access.log", web, users=50, accesses=4_000)
-    command = ("crawl", *each("--seed", web.seeds(2)), "--log", str(log), "--predicate", ANY, "--json")
-    given = {"frontier.budget": BUDGET, "fetch.proxy": proxy, "fetch.delay_seconds": 0}
-    return Machine(cwd, (*command, *options(given)), log)
-
-
 @pytest.fixture
 def machine(tmp_path: Path, web: SyntheticWeb, proxy: str) -> Machine:
-    return a_machine(tmp_path, web, proxy)
-
-
-@pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory, web: SyntheticWeb, proxy: str) -> Machine:
-    """Return the machine of a finished crawl."""
-    found = a_machine(tmp_path_factory.mktemp("finished"), web, proxy)
-    found.goes_on()
-    return found
+    log = write_log(tmp_path / "access.log", web, users=50, accesses=4_000)
+    command = ("crawl", *each("--seed", web.seeds(2)), "--log", str(log), "--predicate", ANY, "--json")
+    given = {"frontier.budget": BUDGET, "fetch.proxy": proxy, "fetch.delay_seconds": 0}
+    return Machine(tmp_path, (*command, *options(given)), log)
 
 
 def mount(*arguments: str) -> None:
@@ -108,7 +95,7 @@ def test_a_crawl_on_a_full_disk_says_so_and_loses_nothing(machine: Machine) -> N
 def test_a_log_that_is_fed_onto_a_full_disk_is_read_again_from_where_it_was(machine: Machine) -> None:
     feed = ("feed", str(machine.log), "--json", "--data")
     whole = printed(machine.cwd, *feed, "elsewhere")
-    assert "data" in complaint(run(machine.cwd, *feed, "data", prefix=tuple(FULL)))
+    assert "data" in complaint(run(machine.cwd, *feed, "data", prefix=FULL))
     assert printed(machine.cwd, *feed, "data") == whole
 
 
@@ -121,42 +108,36 @@ def test_a_crawl_whose_disk_is_full_at_any_moment_goes_on_when_there_is_room(mac
         machine.goes_on("disk/data")
 
 
-@pytest.mark.parametrize("command", ["harvest --json", "audit", "topics list"])
-def test_output_that_can_not_be_written_is_told_in_one_line(finished: Machine, command: str) -> None:
-    data = () if command == "topics list" else ("--data", "data")
-    full = ("sh", "-c", 'exec "$@" >/dev/full', "sh")
-    ended = run(finished.cwd, *command.split(), *data, prefix=full)
-    assert complaint(ended) == "writing output: No space left on device"
-
-
-# a directory that can't be written to
+# output, or a directory, that can't be written to
 
 
 def test_where_nothing_can_be_written_each_command_says_so_in_one_line(
-    tmp_path: Path, finished: Machine
+    machine: Machine, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    place = tmp_path / "fixed"
-    with mounted(place, "--bind", str(finished.cwd)):
+    machine.goes_on()
+    full = ("sh", "-c", 'exec "$@" >/dev/full', "sh")
+    for words in (("harvest", "--json", "--data", "data"), ("audit", "--data", "data"), ("topics", "list")):
+        assert complaint(run(machine.cwd, *words, prefix=full)) == "writing output: No space left on device"
+    cwd = tmp_path_factory.mktemp("beside")
+    place = cwd / "fixed"
+    with mounted(place, "--bind", str(machine.cwd)):
         mount("-o", "remount,bind,ro", str(place))
         for command in (
-            finished.command, ("feed", str(finished.log)), ("predicate", "add", "tea", '"tea"'),
+            machine.command, ("feed", str(machine.log)), ("predicate", "add", "tea", '"tea"'),
             ("forget-user", "10.20.113.74"), ("seed", "http://a.test/"), ("explain", "http://a.test/"),
             ("harvest",), ("audit",), ("matches", "any"),
         ):  # fmt: skip
-            said = said_by(tmp_path, *command, "--data", str(place / "data"))
-            assert "Read-only file system" in said, command
-        assert "Read-only file system" in complaint(run(tmp_path, "demo", "--out", str(place / "demo")))
+            assert "Read-only file system" in said_by(cwd, *command, "--data", str(place / "data")), command
+        assert "Read-only file system" in complaint(run(cwd, "demo", "--out", str(place / "demo")))
         new = ("--data", str(place / "new"), "--broker", "kafka://127.0.0.1:1")
-        assert "Read-only file system" in said_by(tmp_path, "snapshot", *new)
-    exact(finished.cwd, "--data", "data")
+        assert "Read-only file system" in said_by(cwd, "snapshot", *new)
+    exact(machine.cwd, "--data", "data")
 
 
 # few descriptors, a clock that jumps, no network
 
 
-def test_a_crawl_with_too_few_descriptors_says_so_and_goes_on_with_64(
-    machine: Machine,
-) -> None:
+def test_a_crawl_with_too_few_descriptors_says_so_and_goes_on_with_64(machine: Machine) -> None:
     assert "Too many open files" in complaint(machine.crawl(prefix=limited("-n 24")))
     machine.goes_on(prefix=limited("-n 64"))
 

@@ -38,6 +38,10 @@ _HEADERS = (
     "Set-Cookie: a=b\r\n", "Last-Modified: gestern;um=☃\r\n", "Content-Language: ü=ö;\r\n",
 )  # fmt: skip
 _REASONS = (b"200 OK", b"200", b"200 N\xe3o", b"200 \xcf\xea\xfc")
+_STATUSES = (
+    b"404 N\xe3o", b"503 Busy", b"429 Slow", b"999 Much", b"204 No", b"206 Part", b"304 Same", b"101 Up",
+)  # fmt: skip
+_CODINGS = ("gzip", "deflate", "br", "x, gzip")
 _MISSING = b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 #: How long the crawl is asked to wait: obeyed, it would only make the test long.
 _DELAYS = re.compile(rb"delay|retry-after", re.IGNORECASE)
@@ -80,13 +84,13 @@ class Web:
     def answer(self, host: str, path: str) -> bytes:
         """Return the bytes that answer a request for a path of a host."""
         random = Random(f"{self._seed} {host} {path}")
-        number = self._numbers.get(host)
-        if number is None or (number < GOOD_HOSTS and path not in self._paths):
-            return _MISSING
+        number = self._numbers.get(host, 0)
         if number < GOOD_HOSTS:
-            return self._good(random, path)
+            return self._good(random, path) if host in self._numbers and path in self._paths else _MISSING
         if path == "/robots.txt":
-            return self._robots(random, number)
+            text = self._mutated("robots", random) + f"\nSitemap: {self._origin(number)}/map".encode()
+            ways = (_MISSING, _response(b"200 OK", text), self._mutated("http", random), self._bad(random))
+            return random.choice(ways)
         if path == "/map":
             return _response(b"200 OK", self._mutated("sitemap", random))
         return self._bad(random) if path == "/" else _MISSING
@@ -108,41 +112,28 @@ class Web:
         anchors = "".join(f'<a href="{link}">{random.choice(_WORDS)}</a> ' for link in links)
         text = " ".join(random.choices(_WORDS, k=120))
         body = f"<title>{path}</title><p>{text}</p>{anchors}".encode() + random.choice(_TAILS)
-        head = random.choice(_HEADERS)
-        match random.randrange(4):
-            case 0:
-                chunks = b"".join(_chunk(body[start : start + 700]) for start in range(0, len(body), 700))
-                whole = _head(random.choice(_REASONS), f"{head}Transfer-Encoding: chunked\r\n") + chunks
-                return whole + b"0\r\nTrailer: x\r\n\r\n"
-            case 1:
-                packed = zlib.compress(body[:4000], wbits=31)
-                return _response(random.choice(_REASONS), packed, f"{head}Content-Encoding: gzip\r\n")
-            case 2:
-                return _head(random.choice(_REASONS), head) + body  # to the end of the connection
-            case _:
-                return _response(random.choice(_REASONS), body, head)
-
-    def _robots(self, random: Random, number: int) -> bytes:
-        text = self._mutated("robots", random) + f"\nSitemap: {self._origin(number)}/map".encode()
-        answers = (_MISSING, _response(b"200 OK", text), self._mutated("http", random), self._bad(random))
-        return random.choice(answers)
+        reason, head = random.choice(_REASONS), random.choice(_HEADERS)
+        pieces = (body[start : start + 700] for start in range(0, len(body), 700))
+        chunks = b"".join(f"{len(piece):x};a=b\r\n".encode() + piece + b"\r\n" for piece in pieces)
+        packed = zlib.compress(body[:4000], wbits=31)
+        return random.choice((
+            _head(reason, f"{head}Transfer-Encoding: chunked\r\n") + chunks + b"0\r\nTrailer: x\r\n\r\n",
+            _response(reason, packed, f"{head}Content-Encoding: gzip\r\n"),
+            _head(reason, head) + body,  # to the end of the connection
+            _response(reason, body, head),
+        ))  # fmt: skip
 
     def _bad(self, random: Random) -> bytes:
         """Answer with anything."""
         body = self._mutated("page", random)
         whole = _response(b"200 OK", body)
         leads = random.choice([*self.good, *_ODD, self._rubbish(random)]).replace("\0", "")
-        statuses = (
-            b"404 N\xe3o", b"503 Busy", b"429 Slow", b"999 Much", b"204 No", b"206 Part", b"304 Same",
-            b"101 Up",
-        )  # fmt: skip
-        codings = ("gzip", "deflate", "br", "x, gzip")
         return random.choice((
             self._mutated("http", random), self._mutated("http", random), whole,
             whole[: random.randrange(len(whole))], random.randbytes(random.randrange(3000)), b"",
-            _response(random.choice(statuses), body),
+            _response(random.choice(_STATUSES), body),
             _response(b"302 Found", b"", f"Location: {leads}\r\n"),
-            _response(b"200 OK", body, f"Content-Encoding: {random.choice(codings)}\r\n"),
+            _response(b"200 OK", body, f"Content-Encoding: {random.choice(_CODINGS)}\r\n"),
         ))  # fmt: skip
 
     def _mutated(self, reader: str, random: Random) -> bytes:
@@ -156,7 +147,3 @@ def _head(status: bytes, headers: str) -> bytes:
 
 def _response(status: bytes, body: bytes, headers: str = "") -> bytes:
     return _head(status, f"{headers}Content-Length: {len(body)}\r\n") + body
-
-
-def _chunk(piece: bytes) -> bytes:
-    return f"{len(piece):x};a=b\r\n".encode() + piece + b"\r\n"

@@ -1,22 +1,101 @@
-"""A page that hangs, eats memory or crashes where it is read costs that page alone."""
+"""A page that hangs, eats memory or crashes where it is read costs that page alone, here and in a crawl."""
 
 import asyncio
+import json
 import os
 import signal
+import urllib.request
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
 from zstandard import ZstdCompressor
 
+from bench.fuzz.corpus import CORPUS, content
+from deploy.ports import free_port
 from scentline.agents.judge.apart.process import ExaminerProcess
 from scentline.agents.judge.question import Examined, PageError, Question, Work
 from scentline.streams.configuration import ConfigurationError
 from scentline.streams.records import RecordError, encode
 from scentline.streams.settings import Settings
+from tests.agents.commands import printed, running, scentline
 from tests.agents.test_keep import fetched
+from tests.e2e.crawls import exact, options
 from tests.patience import PATIENCE, wait_for
+from tests.rubbish.crawling import matches
 from tests.rubbish.deadly import installed
+from tests.webs.serving import Exchange, serving
+
+# a crawl
+
+#: Seconds for an answer and for the end of a crawl, many more than either takes.
+PROMPT = 30.0
+#: What is said of each page that ends its process.
+DEADLY = {
+    "abort": "it ended the process that read it: SIGABRT",
+    "kill": "it ended the process that read it: SIGKILL",
+    "segfault": "it ended the process that read it: SIGSEGV",
+    "exit": "it ended the process that read it: status 0",
+    "loop": "over 3 seconds of CPU (judge.cpu_seconds)",
+    "hold": "over 3 seconds of CPU (judge.cpu_seconds)",
+}
+FINE = ["fine", "print", "last"]
+HOSTILE = [
+    "combining-marks-out-of-order", "end-tags-of-another", "blocks-in-open-tags",
+    "short-links-under-a-long-base", "parameters-of-sessions",
+]  # fmt: skip
+
+
+async def answer(exchange: Exchange) -> None:
+    """Answer with a page of that title, or with one of the corpus; the front page links to all."""
+    name = exchange.target[1:]
+    if name in HOSTILE:
+        exchange.send(200, content(CORPUS / "page" / f"{name}.xz"))
+    elif name in ("", *DEADLY, *FINE):
+        links = "" if name else "".join(f"<a href='/{each}'>page</a> " for each in (*DEADLY, *HOSTILE, *FINE))
+        exchange.send(200, f"<title>{name}</title><p>{links or 'A page.'}".encode())
+    else:
+        exchange.send(404)
+
+
+def command(seed: str, **changed: object) -> list[str]:
+    given = {"fetch.allow": "127.0.0.1", "fetch.delay_seconds": 0, "judge.python": "deadly", **changed}
+    return ["crawl", "--seed", seed, "--predicate", 'told=category("Told")', *options(given)]
+
+
+def test_deadly_and_hostile_pages_cost_themselves_alone(tmp_path: Path) -> None:
+    path = installed(tmp_path)
+    with serving(answer) as served:
+        origin = f"{served.origin}/"
+        ended = scentline(tmp_path, *command(origin, **{"judge.cpu_seconds": 3}), PYTHONPATH=path)
+    assert ended.returncode == 0, ended.stderr
+    judged = {url.removeprefix(origin) for url in matches(tmp_path, "told")}
+    assert judged == {"", *FINE, *HOSTILE}
+    letters = [json.loads(line) for line in printed(tmp_path, "dead-letters", "--json").splitlines()]
+    assert sorted(letter["reason"] for letter in letters) == sorted(DEADLY.values())
+    for name in DEADLY:
+        assert "refused" in printed(tmp_path, "explain", f"{origin}{name}")
+    exact(tmp_path, judged=len(judged))
+    assert ended.stderr.count("a page could not be judged") == len(DEADLY)
+
+
+def test_a_crawl_answers_and_ends_while_a_page_is_read_without_end(tmp_path: Path) -> None:
+    port = free_port()
+    endless = {"judge.cpu_seconds": 100_000, "judge.seconds": 100_000, "metrics.port": port}
+    with serving(answer) as served:
+        given = command(f"{served.origin}/hold", **endless)
+        with running(tmp_path, *given, PYTHONPATH=installed(tmp_path)) as process:
+            wait_for("the page without end", lambda: "/hold" in served.targets())
+            for _ in range(10):
+                with urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz", timeout=PROMPT) as found:
+                    assert found.status == 200
+            process.send_signal(signal.SIGTERM)
+            _, said = process.communicate(timeout=PROMPT)
+    assert "Traceback" not in said
+    assert process.returncode in (0, -signal.SIGTERM, 130, 143), said
+
+
+# the process that reads pages
 
 ASKED = {"told": 'category("Told")', "any": '"deadly"'}
 Use = Callable[[ExaminerProcess], Awaitable[None]]
@@ -52,36 +131,13 @@ def use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 
 
 async def told(examiner: ExaminerProcess, title: str) -> Examined:
-    """Have a page examined while the event loop turns."""
-    task = asyncio.create_task(examiner.examine(question(title)))
-    turns = 0
-    while not task.done():
-        await asyncio.sleep(0.01)
-        turns += 1
-    return await task
+    return await examiner.examine(question(title))
 
 
 async def fine(examiner: ExaminerProcess) -> None:
     """See that the next page is examined as if nothing had been."""
     found = await told(examiner, "fine")
     assert (found.page.title, found.verdict) == ("fine", {"told": True, "any": True})
-
-
-def test_a_page_that_ends_its_process_is_refused_and_the_next_one_judged(use: Callable[..., None]) -> None:
-    over = "over 1 seconds of CPU (judge.cpu_seconds)"
-    ends = {"abort": "SIGABRT", "segfault": "SIGSEGV", "kill": "SIGKILL", "exit": "status 0"}
-    reasons = {title: f"it ended the process that read it: {end}" for title, end in ends.items()}
-
-    async def work(examiner: ExaminerProcess) -> None:
-        found: dict[str, str] = {}
-        for title in (*reasons, "loop", "hold"):
-            with pytest.raises(PageError) as caught:
-                await told(examiner, title)
-            found[title] = str(caught.value)
-            await fine(examiner)
-        assert found == {**reasons, "loop": over, "hold": over}
-
-    use(work)
 
 
 @pytest.mark.parametrize("title", ["fork", "leave"])
@@ -102,10 +158,10 @@ def test_what_a_judge_leaves_behind_holds_up_nobody(
     if title == "leave":
         os.kill(child, signal.SIGKILL)  # it left the session: nobody knows of it
     else:
-        wait_for("the end of what was forked", lambda: not running(child))
+        wait_for("the end of what was forked", lambda: not runs(child))
 
 
-def running(process: int) -> bool:
+def runs(process: int) -> bool:
     """Return whether a process is there that is not only waiting to be reaped."""
     try:
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
@@ -113,10 +169,11 @@ def running(process: int) -> bool:
         return False
 
 
-def test_a_judge_that_waits_for_ever_is_cut_off(use: Callable[..., None]) -> None:
+def test_a_judge_that_waits_for_ever_is_cut_off_and_the_next_page_judged(use: Callable[..., None]) -> None:
     async def work(examiner: ExaminerProcess) -> None:
         with pytest.raises(PageError, match=r"over 1 seconds \(judge.seconds\)"):
             await told(examiner, "sleep")
+        await fine(examiner)
 
     use(work, seconds=1.0)
 
@@ -152,7 +209,7 @@ def test_what_is_no_page_costs_no_process_and_one_that_is_given_up_or_killed_by_
             await examiner.examine(Question(b"no page", ASKED))
         await fine(examiner)
         assert child is not None and examiner._child is child
-        task = asyncio.create_task(examiner.examine(question("sleep")))
+        task = asyncio.create_task(told(examiner, "sleep"))
         while not examiner._lock.locked():
             await asyncio.sleep(0.01)
         await asyncio.sleep(0.1)
@@ -168,11 +225,8 @@ def test_what_is_no_page_costs_no_process_and_one_that_is_given_up_or_killed_by_
 
 
 def test_a_judge_that_is_not_there_is_said_at_the_start(use: Callable[..., None]) -> None:
-    async def work(examiner: ExaminerProcess) -> None:
-        raise AssertionError("it started")
-
     with pytest.raises(ConfigurationError, match=r"offers the judge 'missing'; there are: .*deadly"):
-        use(work, python="missing")
+        use(fine, python="missing")
 
 
 def test_the_process_dies_with_the_one_that_started_it(use: Callable[..., None]) -> None:
@@ -191,4 +245,4 @@ def test_the_process_dies_with_the_one_that_started_it(use: Callable[..., None])
     child = int(os.read(reading, 20))
     for end in (reading, writing):
         os.close(end)
-    wait_for("the end of the process", lambda: not running(child))
+    wait_for("the end of the process", lambda: not runs(child))

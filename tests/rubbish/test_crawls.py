@@ -1,10 +1,17 @@
-"""A site that sets every trap at once, and webs at random: crawls go on past all of it, and end."""
+"""Whole crawls of a site that sets every trap at once, of webs at random, and among messages of strangers."""
 
+import json
 from pathlib import Path
 
 import pytest
 
-from tests.rubbish.crawling import crawl, crawl_at_random
+from scentline.streams.topics import DEAD_LETTERS
+from scentline_lab.synthetic.web import SyntheticWeb
+from tests.agents.commands import printed
+from tests.e2e.crawls import synthetic
+from tests.kafka.test_crawl import WEB, arguments, counts
+from tests.rubbish.crawling import SEEDS, crawl, crawl_at_random
+from tests.rubbish.strangers import NUMBER, SECONDS, during
 from tests.webs.serving import Exchange, serving
 
 LINKS = [
@@ -48,8 +55,21 @@ def test_of_a_site_that_sets_every_trap_the_good_pages_are_judged_and_each_page_
     assert max(map(len, targets)) < 3_000
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", range(SEEDS))
 def test_a_crawl_among_rubbish_at_random_ends_with_every_good_page_and_exact_counts(
     tmp_path: Path, seed: int
 ) -> None:
     crawl_at_random(seed, tmp_path)
+
+
+def test_a_crawl_that_strangers_write_to_counts_as_one_alone(tmp_path: Path) -> None:
+    with synthetic(SyntheticWeb(*WEB)) as served:
+        options = arguments(tmp_path, served.origin)
+        alone = counts(tmp_path, *options, "--data", "alone")
+        among = counts(tmp_path, *options, "--data", "among", first=during(NUMBER), seconds=SECONDS)
+    assert among == alone
+    audit = json.loads(printed(tmp_path, "audit", "--data", "among", "--json"))
+    assert audit | {"quarantined": 0} == json.loads(printed(tmp_path, "audit", "--data", "alone", "--json"))
+    letters = printed(tmp_path, "dead-letters", "--data", "among", "--json").splitlines()
+    assert DEAD_LETTERS.most is not None
+    assert min(NUMBER, DEAD_LETTERS.most) / 4 < len(letters) <= DEAD_LETTERS.most
