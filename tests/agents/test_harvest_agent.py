@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec.structs import replace
+from msgspec.structs import fields, replace
 
 from scentline.agents.crawl.connect import open_journal
 from scentline.agents.harvest.agent import Counted, HarvestAgent, HarvestTableRow, read_counted, read_outcome
@@ -20,33 +21,16 @@ from scentline.models.harvest import Harvest
 from scentline.streams.inbox import Shard
 from scentline.streams.published import FreshnessPart, HarvestPart, HarvestPoint, Outcome
 from scentline.streams.records import RecordError, encode
-from scentline.streams.runtime import Runtime
 from scentline.streams.settings import Settings, StreamSettings
 from scentline.streams.topics import HARVEST, OUTCOMES
-from scentline.streams.transport.publisher import JournalPublisher
-from tests.agents.commands import printed, scentline
-from tests.agents.shards import Disk, a_runtime, disk, take_in, write
+from tests.agents.commands import scentline
+from tests.agents.shards import Disk, a_runtime, disk, journal_of, take_in, write
 from tests.cases import each_case
-
-Table = Shard[HarvestTableRow]
 
 
 @pytest.fixture
 def rows(tmp_path: Path) -> Iterator[Disk]:
     with disk(tmp_path) as opened:
-        yield opened
-
-
-@pytest.fixture
-def runtime(tmp_path: Path) -> Iterator[Runtime]:
-    with a_runtime(Settings(data=tmp_path)) as opened:
-        yield opened
-
-
-@pytest.fixture
-def restarted(tmp_path: Path) -> Iterator[Runtime]:
-    """Give what a next worker on the same directory is given."""
-    with a_runtime(Settings(data=tmp_path)) as opened:
         yield opened
 
 
@@ -58,75 +42,69 @@ def an_outcome(number: int, *, hit: bool = False, explored: bool = False, origin
     )  # fmt: skip
 
 
-def an_agent(runtime: Runtime) -> HarvestAgent:
-    assert isinstance(runtime.publisher, JournalPublisher)
-    return HarvestAgent(runtime, runtime.publisher._journal)
+@contextmanager
+def an_agent(data: Path) -> Iterator[HarvestAgent]:
+    with a_runtime(Settings(data=data)) as runtime:
+        yield HarvestAgent(runtime, journal_of(runtime))
 
 
-def a_shard(rows: Disk, agent: HarvestAgent) -> Table:
+@pytest.fixture
+def agent(tmp_path: Path) -> Iterator[HarvestAgent]:
+    with an_agent(tmp_path) as opened:
+        yield opened
+
+
+def opened(rows: Disk, agent: HarvestAgent) -> Shard[HarvestTableRow]:
     """Open the agent's only partition, as Faust's recovery does."""
-    shard: Table = rows.shard(HarvestTableRow, OUTCOMES)
+    shard: Shard[HarvestTableRow] = rows.shard(HarvestTableRow, OUTCOMES)
     agent.inbox.shards[0] = shard
     agent.inbox._generation = agent.inbox.runtime.app.consumer_generation_id
     agent.opened(shard)
     return shard
 
 
-def points(runtime: Runtime) -> list[HarvestPoint]:
-    assert isinstance(runtime.publisher, JournalPublisher)
-    entries = runtime.publisher._journal.read(HARVEST.name, 0, 0, 100)
-    return [msgspec.json.decode(entry.value or b"", type=HarvestPoint) for entry in entries]
+def counted(agent: HarvestAgent, *predicates: str) -> list[tuple[int, int]]:
+    return [(agent.whole(name).pages, agent.whole(name).hits) for name in predicates]
 
 
-def tell(agent: HarvestAgent) -> None:
-    asyncio.run(agent.stream.tell())
-
-
-def test_pages_and_hits_are_counted_for_each_predicate_and_policy(rows: Disk, runtime: Runtime) -> None:
-    agent = an_agent(runtime)
-    shard = a_shard(rows, agent)
+def test_pages_and_hits_are_counted_for_each_predicate_and_policy(rows: Disk, agent: HarvestAgent) -> None:
+    shard = opened(rows, agent)
     take_in(shard, agent, an_outcome(1, hit=True), an_outcome(2, explored=True), an_outcome(3, hit=True))
-    assert (agent.whole("p").pages, agent.whole("p").hits) == (3, 2)
-    assert (agent.whole("q").pages, agent.whole("q").hits) == (3, 0)
+    assert counted(agent, "p", "q") == [(3, 2), (3, 0)]
     assert agent.whole("p").policies == {"linkage": (2, 2), "random": (1, 0)}
     assert agent.matches == [("p", "http://a.org/1", "title 1"), ("p", "http://a.org/3", "title 3")]
     take_in(shard, agent, *(an_outcome(number, hit=True) for number in range(10, 50)))
     assert [url for _, url, _ in agent.matches] == [f"http://a.org/{number}" for number in range(30, 50)]
 
 
-def test_a_page_counts_once_however_often_its_outcome_comes_and_after_a_restart(
-    rows: Disk, runtime: Runtime, restarted: Runtime
+def test_a_page_counts_once_as_it_was_judged_first_whatever_becomes_of_it_and_after_a_restart(
+    rows: Disk, agent: HarvestAgent, tmp_path: Path
 ) -> None:
-    agent = an_agent(runtime)
-    shard = a_shard(rows, agent)
-    take_in(shard, agent, an_outcome(1, hit=True), an_outcome(1, hit=True, origin="pages/0@2"))
+    shard, first = opened(rows, agent), an_outcome(1, hit=True)
+    revisit = replace(an_outcome(2), again=True, origin="pages/0@3")
+    take_in(shard, agent, first, replace(first, origin="pages/0@2"), revisit)
     write(shard)
-    again = an_agent(restarted)
-    take_in(a_shard(rows, again), again, an_outcome(1, hit=False, origin="pages/0@3"), an_outcome(2))
-    assert (again.whole("p").pages, again.whole("p").hits) == (2, 1)
-
-
-def test_a_page_counts_as_it_was_judged_first_whatever_becomes_of_it(rows: Disk, runtime: Runtime) -> None:
-    agent = an_agent(runtime)
-    first, revisit = an_outcome(1, hit=True), an_outcome(2)
-    again = replace(first, verdict={"p": False}, time=950.0, again=True, origin="pages/0@2")
+    assert counted(agent, "p") == [(1, 1)]
+    again = replace(first, verdict={"p": False}, time=950.0, again=True, origin="pages/0@4")
     gone = replace(first, verdict={}, time=960.0, again=True, left="status 410", origin="sightings/0@7")
-    take_in(a_shard(rows, agent), agent, first, again, gone, replace(revisit, again=True, origin="pages/0@3"))
-    assert (agent.whole("p").pages, agent.whole("p").hits) == (1, 1)
+    with an_agent(tmp_path / "again") as restarted:
+        shard = opened(rows, restarted)
+        take_in(shard, restarted, an_outcome(1, origin="pages/0@5"), again, gone, an_outcome(2))
+        assert counted(restarted, "p") == [(2, 1)]
 
 
-def test_a_point_is_told_of_what_changed_only(rows: Disk, runtime: Runtime) -> None:
-    agent = an_agent(runtime)
-    shard = a_shard(rows, agent)
-    tell(agent)
-    assert points(runtime) == []
+def test_a_point_is_told_of_what_changed_only(rows: Disk, agent: HarvestAgent) -> None:
+    def told() -> list[HarvestPoint]:
+        asyncio.run(agent.stream.tell())
+        return list(harvest_points(journal_of(agent.inbox.runtime)))
+
+    shard = opened(rows, agent)
+    assert told() == []
     take_in(shard, agent, an_outcome(1, hit=True), an_outcome(2))
-    tell(agent)
-    assert points(runtime) == [], "what is not safe is not told"
+    assert told() == [], "what is not safe is not told"
     write(shard)
-    tell(agent)
-    tell(agent)
-    found = points(runtime)
+    found = told()
+    assert found == told()
     assert [(point.predicate, point.pages, point.hits, point.time) for point in found] == [
         ("p", 2, 1, 902.0),
         ("q", 2, 0, 902.0),
@@ -137,122 +115,85 @@ def test_a_point_is_told_of_what_changed_only(rows: Disk, runtime: Runtime) -> N
 
 def test_what_is_counted_of_an_outcome_is_what_it_says() -> None:
     outcome = an_outcome(1, hit=True, origin="pages/3@17")
-    whole = read_outcome(msgspec.json.encode(outcome))
+    whole, told = (read(msgspec.json.encode(outcome)) for read in (read_outcome, read_counted))
     assert (whole.source, whole.facts) == ("pages/3", [(17, 0, outcome)])
-    pack = read_counted(msgspec.json.encode(outcome))
-    assert pack.source == "pages/3"
-    [(offset, number, counted)] = pack.facts
-    assert (offset, number) == (17, 0)
-    for field in msgspec.structs.fields(Counted):
-        assert getattr(counted, field.name) == getattr(outcome, field.name)
+    [(offset, number, found)] = told.facts
+    assert (told.source, offset, number) == ("pages/3", 17, 0)
+    known = {field.name: (field.type, field.default) for field in fields(Outcome)}
+    for field in fields(Counted):
+        assert getattr(found, field.name) == getattr(outcome, field.name)
+        assert (field.type, field.default) == known[field.name]
 
 
-def test_what_is_counted_has_the_types_that_an_outcome_has() -> None:
-    whole = {field.name: (field.type, field.default) for field in msgspec.structs.fields(Outcome)}
-    told = {field.name: (field.type, field.default) for field in msgspec.structs.fields(Counted)}
-    assert told.items() <= whole.items()
-
-
-@each_case(
-    ("value", "why"),
-    [
-        (b"not JSON", "malformed"),
-        (b"\xff\xfe", "not an Outcome"),
-        (b"{}", "missing required field"),
-        (msgspec.json.encode(an_outcome(1, origin="nowhere")), "not an Outcome"),
-        (msgspec.json.encode(an_outcome(1, origin="pages/1@x")), "not an Outcome"),
-        (msgspec.json.encode(an_outcome(1)).replace(b'"version":1', b'"version":2'), "unknown version 2"),
-    ],
-)
-def test_what_is_no_outcome_is_refused_with_the_reason(value: bytes, why: str) -> None:
-    for read in (read_outcome, read_counted):
-        with pytest.raises(RecordError, match=why):
-            read(value)
-
-
-# the stream, read
-
-
+#: A point as topics hold it: of a partition, as an earlier release wrote it, or of all.
 def a_point(version: int, pages: int, **more: Any) -> bytes:
     known = {"version": version, "predicate": "news", "time": 1.0, "pages": pages, "hits": 1, "lift": None}
     rates = dict.fromkeys(("harvest_rate", "rate_by_pages", "rate_by_time"), 0.5)
     return json.dumps(known | rates | {"policies": {}} | more).encode()
 
 
-#: What a crawl of an earlier release wrote, and what one of this release does.
-OLD = [a_point(1, 4, partition=0), a_point(1, 6, partition=1)]
-NEW = [a_point(2, 10, partition=None, covers={"0": 3, "1": 5})]
+OUTCOME = msgspec.json.encode(an_outcome(1))
 
 
-def a_crawl(directory: Path, partitions: int) -> Settings:
-    return Settings(data=directory, streams=StreamSettings(partitions=partitions))
+@each_case(
+    ("value", "read", "why"),
+    [
+        *((b"not JSON", read, "malformed") for read in (read_outcome, read_counted)),
+        *((b"\xff\xfe", read, "not an Outcome") for read in (read_outcome, read_counted)),
+        *((b"{}", read, "missing required field") for read in (read_outcome, read_counted, read_point)),
+        *(
+            (OUTCOME.replace(b"/0@1", place), read_counted, "its origin is no place")
+            for place in (b"", b"/1@x")
+        ),
+        (b"", read_point, "not a HarvestPoint"),
+        (a_point(3, 7), read_point, "version 3, expected 2 or 1"),
+    ],
+)
+def test_what_is_no_outcome_and_no_point_is_refused_with_the_reason(value: bytes, read: Any, why: str) -> None:
+    with pytest.raises(RecordError, match=why):
+        read(value)
 
 
-def a_directory(directory: Path, partitions: int, points: list[bytes]) -> Path:
-    with open_journal(a_crawl(directory, partitions)) as journal:
+# the stream, read
+
+
+def a_crawl(directory: Path, partitions: int, *points: bytes) -> list[tuple[int, int]]:
+    """Have a data directory hold points; return their pages and requests as they are read."""
+    settings = Settings(data=directory, streams=StreamSettings(partitions=partitions))
+    with open_journal(settings) as journal:
         journal.append_all([(HARVEST.name, 0, b"news", point) for point in points], 0.0)
-    return directory
+        return [(point.pages, point.hits) for point in harvest_points(journal)]
 
 
-def pages(directory: Path, partitions: int) -> list[int]:
-    with open_journal(a_crawl(directory, partitions)) as journal:
-        return [point.pages for point in harvest_points(journal)]
-
-
-def test_the_command_says_that_points_of_single_partitions_are_left_out(tmp_path: Path) -> None:
-    a_directory(tmp_path / "data", 2, [*OLD, *NEW])
+def test_what_is_no_point_is_left_out_and_one_of_a_single_partition_with_a_word(tmp_path: Path) -> None:
+    one, other = a_point(1, 4, partition=0), a_point(1, 6, partition=1)
+    new = a_point(
+        2, 10, partition=None, covers={"0": 3, "1": 5}, matches=4, freshness=0.75, age=7_300.0, revisits=9,
+        revisit_share=0.25,
+    )  # fmt: skip
+    # The only partition of an earlier release is the whole crawl.
+    assert a_crawl(tmp_path / "old", 1, one, new) == [(4, 1), (10, 1)]
+    assert a_crawl(tmp_path / "data", 2, one, other, b"{}", b"\xff", a_point(3, 7), new) == [(10, 1)]
     ended = scentline(tmp_path, "harvest", "--data", "data")
-    assert [line.split("\t")[:2] for line in ended.stdout.splitlines()[1:]] == [["news", "10"]]
+    (row,) = [line.split("\t") for line in ended.stdout.splitlines()[1:]]
+    assert row[:2] == ["news", "10"]
+    assert row[-3:] == ["75% of 4", "2 hours", "9 (25%)"]
     assert "left out points of an earlier release: each covers only one partition" in ended.stderr
 
 
-def test_what_is_no_point_is_left_out(tmp_path: Path) -> None:
-    one = [*OLD[:1], *NEW]  # the only partition of an earlier release is the whole crawl
-    assert pages(a_directory(tmp_path / "old", 1, one), 1) == [4, 10]
-    assert pages(a_directory(tmp_path, 1, [b"{}", b"\xff", a_point(3, 7), *NEW]), 1) == [10]
-
-
-@each_case(
-    ("value", "why"),
-    [
-        (b"", "not a HarvestPoint"),
-        (b"{}", "missing required field"),
-        (a_point(3, 7), "version 3, expected 2 or 1"),
-    ],
-)
-def test_what_is_no_point_is_refused_with_the_reason(value: bytes, why: str) -> None:
-    with pytest.raises(RecordError, match=why):
-        read_point(value)
-
-
-def a_part(partition: int, offset: int, pages: int = 1, hits: int = 1) -> HarvestPart:
+def a_part(partition: int, pages: int = 1, hits: int = 1) -> bytes:
     state = Harvest(500, 60.0)
     state.pages, state.hits = pages, hits
-    return HarvestPart(predicate="news", partition=partition, offset=offset, time=1.0, state=state)
+    return encode(HarvestPart(predicate="news", partition=partition, offset=1, time=1.0, state=state))
 
 
-def test_parts_come_twice_late_and_in_any_order() -> None:
-    parts = HarvestParts(2)
-    for part in (a_part(0, 7, 3), a_part(0, 5, 2), a_part(1, 4, 1), a_part(0, 7, 3)):
-        parts.hear(b"", encode(part))
-    assert {partition: part.offset for partition, part in parts.of("news").items()} == {0: 7, 1: 4}
-
-
-@each_case(
-    "value",
-    [
-        None,
-        b"\xc1",
-        encode(a_part(0, 1))[:-3],
-        encode(a_part(0, 1, pages=1, hits=2)),
-        encode(a_part(0, 1, pages=-1, hits=-1)),
-        encode(a_part(2, 1)),
-    ],
-)
+@each_case("value", [None, b"\xc1", a_part(0)[:-3], a_part(0, 1, 2), a_part(0, -1, -1), a_part(2)])
 def test_a_part_that_no_worker_tells_is_passed_over(value: bytes | None) -> None:
     parts = HarvestParts(2)
     parts.hear(b"", value)
     assert list(parts) == []
+    parts.hear(b"", a_part(1))
+    assert list(parts) == ["news"]
 
 
 def fresh(partition: int, time: float, matches: int, current: float) -> FreshnessPart:
@@ -270,20 +211,13 @@ def fresh(partition: int, time: float, matches: int, current: float) -> Freshnes
 def test_a_point_tells_how_current_the_matches_of_all_partitions_are_as_told_last(
     parts: list[FreshnessPart],
 ) -> None:
-    known = FreshnessParts()
+    known, plain = FreshnessParts(), read_point(a_point(2, 10))
     for value in (None, b"\xc1", encode(fresh(0, 1.0, 1, 1.0))[:-2]):
         known.hear(b"", value)
-    assert known.told_in(read_point(NEW[0])) == read_point(NEW[0])
+    assert known.told_in(plain) == plain
     for part in parts:
         known.hear(b"", encode(part))
-    point = known.told_in(read_point(NEW[0]))
+    point = known.told_in(plain)
     assert (point.time, point.matches, point.freshness, point.age) == (7.0, 5, 0.7, 60.0)
     assert (point.revisits, point.revisit_share) == (15, 0.15)
     assert known.newest("news") == 7.0
-
-
-def test_the_command_tells_people_how_current_the_matches_are(tmp_path: Path) -> None:
-    told = a_point(2, 10, matches=4, freshness=0.75, age=7_300.0, revisits=9, revisit_share=0.25)
-    a_directory(tmp_path / "data", 1, [told])
-    (row,) = [line.split("\t") for line in printed(tmp_path, "harvest", "--data", "data").splitlines()[1:]]
-    assert row[-3:] == ["75% of 4", "2 hours", "9 (25%)"]

@@ -1,7 +1,7 @@
 """One stream a predicate: no point counts a page twice or goes back, whoever holds, loses or takes what."""
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from random import Random
 from typing import Any, NamedTuple, TypeAlias
 
@@ -11,11 +11,12 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
+from bench.listening import Memory
 from scentline.agents.harvest.agent import PREDICATE_PREFIX, HarvestRow, HarvestTableRow, committed_parts
 from scentline.agents.harvest.stream import HarvestStream
 from scentline.models.harvest import Harvest, merged
 from scentline.streams.app import create_app
-from scentline.streams.inbox import Codec, Committer, Shard
+from scentline.streams.inbox import Codec, Shard
 from scentline.streams.outbox import Message
 from scentline.streams.published import HarvestPoint
 from scentline.streams.runtime import Runtime
@@ -28,13 +29,13 @@ from scentline.streams.transport.publisher import FencedError
 PARTITIONS, WORKERS = 3, 3
 #: Named so that each partition has one at least.
 PREDICATES = ("a", "b", "g", "i")
-WINDOW, SECONDS = 5, 60.0
-NOW = 110.0
+WINDOW, SECONDS, NOW = 5, 60.0, 110.0
 #: What a worker that stands still is about to do.
 APPEND = "append"
 SETTINGS = Settings(harvest=HarvestSettings(interval_seconds=1e6))
 
 Table: TypeAlias = Shard[HarvestTableRow]
+Gate: TypeAlias = asyncio.Future[None]
 
 
 class Page(NamedTuple):
@@ -43,34 +44,16 @@ class Page(NamedTuple):
     explored: bool
 
 
-class Rows:
-    def __init__(self, rows: Mapping[bytes, bytes]) -> None:
-        self.rows = dict(rows)
-
-    def get(self, key: bytes) -> bytes | None:
-        return self.rows.get(key)
-
-    def write(self, rows: Mapping[bytes, bytes | None]) -> None:
-        self.rows.update({key: value for key, value in rows.items() if value is not None})
-
-    def size(self) -> tuple[int, int]:
-        return len(self.rows), 0
-
-    def scan(self, prefix: bytes, after: bytes | None = None) -> Iterator[tuple[bytes, bytes]]:
-        yield from sorted((key, value) for key, value in self.rows.items() if key.startswith(prefix))
-
-
 class Broker:
     """Topics in memory, with a broker's fence: who writes to a partition last took it over."""
 
     def __init__(self) -> None:
         self.parts: list[Entry] = []
         self.points: dict[int, list[HarvestPoint]] = {n: [] for n in range(PARTITIONS)}
-        self.epochs: dict[int, int] = dict.fromkeys(range(PARTITIONS), 0)
-        self.fences: dict[int, int] = dict.fromkeys(range(PARTITIONS), 0)
+        self.epochs, self.fences = [0] * PARTITIONS, [0] * PARTITIONS
         self.holders: dict[int, Table] = {}
-        self.tables: dict[int, Rows] = {n: Rows({}) for n in range(PARTITIONS)}
-        self.gates: dict[asyncio.Future[None], str] = {}
+        self.tables = [Memory() for _ in range(PARTITIONS)]
+        self.gates: dict[Gate, str] = {}
         self.failures: list[BaseException] = []
         self._open = False
         self._more = asyncio.Event()
@@ -78,14 +61,14 @@ class Broker:
     async def pause(self, before: str = "") -> None:
         """Come to where a worker may be frozen: it goes on when the scheduler says so."""
         if not self._open:
-            gate: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            gate: Gate = asyncio.get_running_loop().create_future()
             self.gates[gate] = before
             try:
                 await gate
             finally:
                 del self.gates[gate]
 
-    def let_go(self, but: "asyncio.Future[None] | None" = None) -> None:
+    def let_go(self, but: Gate | None = None) -> None:
         for gate in self.gates:
             if gate is not but and not gate.done():
                 gate.set_result(None)
@@ -123,6 +106,8 @@ class Broker:
 
 
 class Way:
+    """A worker's publisher."""
+
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
         self._epochs: dict[int, int] = {}
@@ -143,9 +128,6 @@ class Way:
     def release(self, topic: str, partition: int) -> None:
         self._epochs.pop(partition, None)
 
-    def committer(self, app: faust.App, table: str, topic: str) -> Committer:
-        raise NotImplementedError
-
     async def append_batch(self, topic: str, partition: int, records: Sequence[Record]) -> int:
         broker, epoch = self._broker, self._epochs.get(partition)
         await broker.pause(APPEND)
@@ -158,49 +140,50 @@ class Way:
         return len(broker.points[partition]) - len(points)
 
 
-class Inbox:
-    def __init__(self, broker: Broker) -> None:
+class Worker:
+    """A worker with its stream; it is the stream's inbox too."""
+
+    def __init__(self, app: faust.App, broker: Broker) -> None:
         self._broker = broker
         self.topic = OUTCOMES
         self.shards: dict[int, Table] = {}
+        way: Any = Way(broker)
+        reader: Any = broker
+        inbox: Any = self
+        runtime = Runtime(app, SETTINGS, way, broker.failures.append, lambda: NOW)
+        self.stream = HarvestStream[HarvestTableRow](runtime, reader, inbox, committed_parts)
+        self._tasks = [asyncio.create_task(self.stream.run())]
 
     def owns(self, shard: Table) -> bool:
         return self._broker.holders.get(shard.partition) is shard
 
-
-class Worker:
-    def __init__(self, app: faust.App, broker: Broker) -> None:
-        self._broker = broker
-        self.inbox = Inbox(broker)
-        runtime = Runtime(app, SETTINGS, Way(broker), broker.failures.append, lambda: NOW)
-        reader: Any = broker
-        inbox: Any = self.inbox
-        self.stream = HarvestStream[HarvestTableRow](runtime, reader, inbox, committed_parts)
-        self._running = asyncio.create_task(self.stream.run())
-        self._telling: asyncio.Task[None] | None = None
-
     def take(self, partition: int) -> None:
         self.lose(partition)
-        store = Rows(self._broker.tables[partition].rows)
+        store = Memory()
+        store.put(dict(self._broker.tables[partition].scan(b"")))
         shard: Table = Shard(partition, f"{OUTCOMES.name}/{partition}", store, Codec(HarvestTableRow), 100)
-        self.inbox.shards[partition] = self._broker.holders[partition] = shard
+        self.shards[partition] = self._broker.holders[partition] = shard
 
     def lose(self, partition: int) -> None:
-        if self.inbox.shards.pop(partition, None) is not None:
+        if self.shards.pop(partition, None) is not None:
             self.stream.lost(partition)
 
     def tell(self) -> None:
-        if self._telling is None or self._telling.done():
-            self._telling = asyncio.create_task(self.stream.tell())
+        if len(self._tasks) == 1 or self._tasks[-1].done():
+            self._tasks[1:] = [asyncio.create_task(self.stream.tell())]
 
     async def told(self) -> None:
-        if self._telling is not None:
-            await self._telling
+        await asyncio.gather(*self._tasks[1:])
 
     async def die(self) -> None:
-        for task in filter(None, (self._running, self._telling)):
+        for task in self._tasks:
             task.cancel()
-        await asyncio.gather(*filter(None, (self._running, self._telling)), return_exceptions=True)
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+
+def add(row: HarvestRow, predicate: str, page: Page) -> None:
+    row.state.add(page.verdict[predicate], page.time, "learned", page.explored)
+    row.time = max(row.time, page.time)
 
 
 class World:
@@ -227,17 +210,17 @@ class World:
         if more:
             shard.begin(offset)
             page = self.logs[partition][offset]
-            for predicate, hit in page.verdict.items():
-                row = shard.get(PREDICATE_PREFIX + predicate.encode()) or HarvestRow(Harvest(WINDOW, SECONDS))
+            for predicate in page.verdict:
+                key = PREDICATE_PREFIX + predicate.encode()
+                row = shard.get(key) or HarvestRow(Harvest(WINDOW, SECONDS))
                 assert isinstance(row, HarvestRow)
-                row.state.add(hit, page.time, "learned", page.explored)
-                row.time = max(row.time, page.time)
-                shard.put(PREDICATE_PREFIX + predicate.encode(), row)
+                add(row, predicate, page)
+                shard.put(key, row)
         if commit:
             group = shard.close_group()
             stores: tuple[Any, ...] = (self.broker.tables[partition], shard.store)
             for store in stores:
-                store.write(group.rows)
+                store.put(group.rows)
             shard.landed()
         return more
 
@@ -249,12 +232,12 @@ class World:
 
     def move(self) -> None:
         partition = self._random.randrange(PARTITIONS)
-        self._unaware += [(worker, partition) for worker in self.workers if partition in worker.inbox.shards]
+        self._unaware += [(worker, partition) for worker in self.workers if partition in worker.shards]
         self._give(partition)
 
     def _give(self, partition: int) -> None:
         to = self._random.choice(self.workers)
-        self._unaware = [(worker, lost) for worker, lost in self._unaware if (worker, lost) != (to, partition)]
+        self._unaware = [each for each in self._unaware if each != (to, partition)]
         to.take(partition)
 
     def hear(self) -> None:
@@ -268,7 +251,7 @@ class World:
         await dead.die()
         self._unaware = [(worker, partition) for worker, partition in self._unaware if worker is not dead]
         for partition, shard in list(self.broker.holders.items()):
-            if dead.inbox.shards.get(partition) is shard:
+            if dead.shards.get(partition) is shard:
                 self._give(partition)
 
     async def run(self, steps: int) -> None:
@@ -291,26 +274,23 @@ class World:
         for partition in range(PARTITIONS):
             while self.count(partition, commit=True):
                 pass
-        for _ in range(3):
-            for worker in self.workers:
-                await worker.told()
-                worker.tell()
-                await worker.told()
-                await breath()
+        for worker in self.workers * 3:
+            await worker.told()
+            worker.tell()
+            await worker.told()
+            await breath()
         for worker in self.workers:
             await worker.die()
 
     # what should be
 
     def recount(self, predicate: str, covers: Mapping[int, int]) -> Harvest:
-        states = []
-        for partition, offset in sorted(covers.items()):
-            state = Harvest(WINDOW, SECONDS)
+        rows = [HarvestRow(Harvest(WINDOW, SECONDS)) for _ in covers]
+        for row, (partition, offset) in zip(rows, sorted(covers.items()), strict=True):
             for page in self.logs[partition][: offset + 1]:
                 if predicate in page.verdict:
-                    state.add(page.verdict[predicate], page.time, "learned", page.explored)
-            states.append(state)
-        return merged(states)
+                    add(row, predicate, page)
+        return merged([row.state for row in rows])
 
 
 async def breath() -> None:

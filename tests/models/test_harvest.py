@@ -14,6 +14,7 @@ PAGES = st.lists(
     ),
     max_size=40,
 )
+PLACES = st.lists(st.integers(0, 2), min_size=40, max_size=40)
 Pages = list[tuple[bool, float, str, bool]]
 
 
@@ -30,34 +31,24 @@ def counted(pages: Pages, window_pages: int, window_seconds: float) -> Harvest:
     return harvest
 
 
-@given(PAGES, st.integers(1, 20))
-def test_rates_equal_those_of_the_whole_list(pages: Pages, window: int) -> None:
-    harvest = counted(pages, window, 60.0)
+@given(PAGES, st.integers(1, 20), st.sampled_from([7.0, 60.0, 240.0]), st.floats(0, 600))
+def test_rates_and_policies_are_those_of_the_whole_list(
+    pages: Pages, window: int, seconds: float, now: float
+) -> None:
+    harvest = counted(pages, window, seconds)
     hits = [hit for hit, *_ in pages]
     assert (harvest.pages, harvest.hits) == (len(pages), sum(hits))
-    assert harvest.rate == rate(hits)
-    assert harvest.rate_by_pages == rate(hits[-window:])
-    assert len(harvest.ring) <= math.ceil(window / 8)
-
-
-@given(PAGES, st.sampled_from([7.0, 60.0, 240.0]), st.floats(0, 600))
-def test_rate_by_time_equals_that_of_the_pages_in_the_window(pages: Pages, window: float, now: float) -> None:
-    harvest = counted(pages, 10, window)
-    part = window / 60
+    assert (harvest.rate, harvest.rate_by_pages) == (rate(hits), rate(hits[-window:]))
+    part = seconds / 60
     end = max(math.floor(time / part) for time in [now, *(time for _, time, *_ in pages)])
     recent = [hit for hit, time, *_ in pages if math.floor(time / part) > end - 60]
     assert harvest.rate_by_time(now) == rate(recent)
-    assert len(harvest.parts) <= 60
-
-
-@given(PAGES)
-def test_pages_are_split_by_policy_and_explored_ones_count_as_random(pages: Pages) -> None:
-    harvest = counted(pages, 10, 60.0)
+    assert len(harvest.ring) <= math.ceil(window / 8) and len(harvest.parts) <= 60
     expected: dict[str, tuple[int, int]] = {}
     for hit, _, policy, explored in pages:
         name = "random" if explored else policy
-        seen, hits = expected.get(name, (0, 0))
-        expected[name] = (seen + 1, hits + hit)
+        seen, found = expected.get(name, (0, 0))
+        expected[name] = (seen + 1, found + hit)
     assert harvest.policies == expected
 
 
@@ -97,12 +88,14 @@ def in_turn(shards: list[Pages]) -> list[bool]:
     return [hit for *_, hit in sorted(found, key=lambda page: page[:2])]
 
 
-@given(PAGES, st.lists(st.integers(0, 2), min_size=40, max_size=40), st.integers(1, 20), st.floats(0, 600))
-def test_shards_together_have_the_totals_and_windows_of_all_their_pages(
+@given(PAGES, PLACES, st.integers(1, 20), st.floats(0, 600))
+def test_shards_together_have_the_totals_and_windows_of_all_their_pages_whichever_are_put_together_first(
     pages: Pages, places: list[int], window: int, now: float
 ) -> None:
     shards = dealt(pages, places)
-    whole = merged([counted(shard, window, 60.0) for shard in shards])
+    one, two, three = (counted(shard, window, 60.0) for shard in shards)
+    whole = merged([one, two, three])
+    assert merged([merged([one, two]), three]) == merged([one, merged([two, three])]) == whole
     straight = counted(pages, window, 60.0)
     assert (whole.pages, whole.hits, whole.policies) == (straight.pages, straight.hits, straight.policies)
     assert (whole.parts, whole.latest) == (straight.parts, straight.latest)
@@ -111,7 +104,7 @@ def test_shards_together_have_the_totals_and_windows_of_all_their_pages(
     assert whole.rate_by_pages == rate(in_turn(shards)[-window:])
 
 
-@given(PAGES, st.lists(st.integers(0, 2), min_size=40, max_size=40), st.integers(1, 20))
+@given(PAGES, PLACES, st.integers(1, 20))
 def test_shards_whose_pages_come_in_their_order_are_together_what_one_shard_is(
     pages: Pages, places: list[int], window: int
 ) -> None:
@@ -122,15 +115,6 @@ def test_shards_whose_pages_come_in_their_order_are_together_what_one_shard_is(
     # How long before the oldest page another one came is not needed.
     assert whole.gaps == straight.gaps[len(straight.gaps) - len(whole.gaps) :]
     assert len(whole.gaps) >= len(straight.gaps) - 1
-
-
-@given(PAGES, st.lists(st.integers(0, 2), min_size=40, max_size=40), st.integers(1, 20))
-def test_it_does_not_matter_which_shards_are_put_together_first(
-    pages: Pages, places: list[int], window: int
-) -> None:
-    one, two, three = (counted(shard, window, 60.0) for shard in dealt(pages, places))
-    whole = merged([one, two, three])
-    assert merged([merged([one, two]), three]) == merged([one, merged([two, three])]) == whole
 
 
 def test_pages_whose_times_an_earlier_release_did_not_keep_are_the_oldest() -> None:
@@ -153,14 +137,8 @@ def test_windows_of_several_lengths_are_cut_to_the_shortest() -> None:
 @each_case(
     "figures",
     [
-        (0, 60.0),
-        (10, 0.0),
-        (10, math.nan),
-        (10, math.inf),
-        (10, 60.0, 1, 2),
-        (10, 60.0, -1, -1),
-        (10, 60.0, 1, 1, {"random": (-1, 0)}),
-        (10, 60.0, 1, 1, {}, b"", 0, {3: (1, 2)}),
+        *((0, 60.0), (10, 0.0), (10, math.nan), (10, math.inf), (10, 60.0, 1, 2), (10, 60.0, -1, -1)),
+        *((10, 60.0, 1, 1, {"random": (-1, 0)}), (10, 60.0, 1, 1, {}, b"", 0, {3: (1, 2)})),
     ],
 )
 def test_figures_that_no_pages_have_are_refused(figures: tuple[object, ...]) -> None:
