@@ -1,14 +1,98 @@
-"""News told by their clicks, hubs and prefixes (Wang 2007, sections 4 to 6): by hand, and by brute force."""
+"""News told by their clicks, hubs and prefixes (Wang 2007, sections 3 to 6): by hand, and by brute force."""
+
+from collections import defaultdict
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scentline.models.news.clicks import Criterion, History, Kind, concentration, standing
+from scentline.models.news.clicks import DAY, Criterion, History, Kind, concentration, standing
 from scentline.models.news.outlinks import Hub, Outlinks
 from scentline.models.news.prefixes import DEPTH, NewsPrefix, NewsPrefixes, PrefixTree, news_prefix, nodes
 from scentline_lab.news.clicks import Cut, DailyClicks, NewsDiscovery, best_cut, prefixes, standings
 from tests.cases import each_case
+
+# daily clicks, kept as accesses come
+
+URLS = [f"http://a.org/{number}" for number in range(4)]
+#: (page, user, day)
+Accesses = Sequence[tuple[str, str, int]]
+ACCESSES = st.lists(st.tuples(st.sampled_from(URLS), st.sampled_from("abc"), st.integers(0, 12)), max_size=60)
+
+
+def fed(clicks: DailyClicks, accesses: Accesses) -> list[bool]:
+    return [clicks.add(url, user, day * DAY + len(user)) for url, user, day in accesses]
+
+
+def recount(accesses: Accesses, window: int, open_days: int) -> tuple[dict[str, History], int]:
+    """Return what the counts have to be, distinct users a page and day in the window, and those late."""
+    newest, late = -1, 0
+    seen: dict[tuple[str, int], set[str]] = defaultdict(set)
+    for url, user, day in accesses:
+        newest = max(newest, day)
+        late += day <= newest - open_days
+        if day > newest - open_days:
+            seen[url, day].add(user)
+    days: dict[str, dict[int, int]] = defaultdict(dict)
+    for (url, day), users in seen.items():
+        if day > newest - window:
+            days[url][day] = len(users)
+    return {
+        url: History(min(found), [found.get(day, 0) for day in range(min(found), max(found) + 1)])
+        for url, found in days.items()
+    }, late
+
+
+@given(ACCESSES, st.integers(1, 14), st.integers(1, 14))
+def test_the_incremental_counts_equal_a_recount(accesses: Accesses, window: int, open_days: int) -> None:
+    clicks = DailyClicks(window, open_days=min(open_days, window))
+    fed(clicks, accesses)
+    assert (clicks.histories, clicks.late) == recount(accesses, window, min(open_days, window))
+
+
+@given(ACCESSES, st.integers(1, 3), st.integers(1, 6))
+def test_the_bounds_hold_and_what_is_left_out_is_counted(accesses: Accesses, pages: int, visitors: int) -> None:
+    clicks, free = DailyClicks(14, pages=pages, visitors=visitors), DailyClicks(14, visitors=visitors)
+    counted = fed(clicks, accesses)
+    assert len(clicks.histories) <= pages
+    assert sum(history.total for history in clicks.histories.values()) <= sum(counted)
+    assert sum(fed(free, accesses)) == sum(history.total for history in free.histories.values())
+
+
+def test_without_room_the_pages_with_the_fewest_clicks_a_day_are_forgotten() -> None:
+    clicks = DailyClicks(pages=2)
+    fed(clicks, [(URLS[0], "a", 0), (URLS[1], "a", 9), (URLS[1], "b", 9), (URLS[2], "a", 9)])
+    assert (set(clicks.histories), clicks.forgotten) == ({URLS[1], URLS[2]}, 1)
+    flooded = DailyClicks(pages=50)  # pages of one click do not push out one of many
+    fed(flooded, [(URLS[0], user, 0) for user in "abcdef"])
+    fed(flooded, [(f"http://b.org/{number}", "x", 0) for number in range(5_000)])
+    assert flooded.histories[URLS[0]] == History(0, [6])
+    assert len(flooded.histories) <= 50
+
+
+def test_without_room_for_visitors_the_older_day_is_closed_and_then_no_more_is_counted() -> None:
+    clicks = DailyClicks(visitors=2)
+    assert fed(clicks, [(URLS[0], "a", 0), (URLS[0], "a", 1), (URLS[0], "b", 1), (URLS[0], "b", 0)]) == [
+        1,
+        1,
+        1,
+        0,
+    ]
+    assert (clicks.late, clicks.uncounted) == (1, 0)
+    assert fed(clicks, [(URLS[0], "c", 1), (URLS[0], "c", 3)]) == [0, 1]
+    assert clicks.uncounted == 1
+
+
+def test_a_day_that_was_closed_early_stays_closed_when_the_next_one_begins() -> None:
+    clicks = DailyClicks(open_days=3, visitors=2)
+    given = (URLS[0], "a", 4), (URLS[0], "a", 5), (URLS[0], "b", 5), (URLS[0], "a", 6), (URLS[0], "a", 4)
+    assert fed(clicks, given) == [1, 1, 1, 1, 0]
+    assert clicks.histories[URLS[0]] == History(4, [1, 2, 1])
+    assert (clicks.late, clicks.uncounted) == (1, 0)
+
+
+# what clicks tell
 
 #: Clicks of a news page, in per cent, on the days after its birth.
 DECAY = [53, 22, 8, 7, 4, 2, 2, 3]
@@ -17,17 +101,6 @@ HISTORIES = st.builds(
     st.integers(0, 5),
     st.integers(1, 9),
     st.lists(st.integers(0, 9), max_size=9),
-)
-PARTS = st.sampled_from(["a", "b", "news", "x.asp", ""])
-PAGES = st.dictionaries(
-    st.builds(
-        lambda host, parts, query: f"http://{host}.org/{'/'.join(parts)}{query}",
-        st.sampled_from("hk"),
-        st.lists(PARTS, max_size=4),
-        st.sampled_from(["", "", "?p=1", "?p=2", "?q=a/b"]),
-    ),
-    st.booleans(),
-    max_size=25,
 )
 
 
@@ -96,14 +169,26 @@ def test_the_best_threshold_is_that_of_brute_force(pages: list[tuple[float, bool
     assert best_cut(pages) == Cut(min(cut for cut, found in right.items() if found == most), most)
 
 
+# prefixes
+
+PARTS = st.sampled_from(["a", "b", "news", "x.asp", ""])
+PAGES = st.dictionaries(
+    st.builds(
+        lambda host, parts, query: f"http://{host}.org/{'/'.join(parts)}{query}",
+        st.sampled_from("hk"),
+        st.lists(PARTS, max_size=4),
+        st.sampled_from(["", "", "?p=1", "?p=2", "?q=a/b"]),
+    ),
+    st.booleans(),
+    max_size=25,
+)
+
+
 def test_the_example_of_figure_3() -> None:
     urls = ["index.html", "folder/page.htm", "news.jsp?p=1", "news.jsp?p=2"]
-    assert [nodes(f"http://website.com/{url}") for url in urls] == [
-        ["website.com/"],
-        ["website.com/", "folder/"],
-        ["website.com/", "news.jsp?"],
-        ["website.com/", "news.jsp?"],
-    ]
+    site = ["website.com/"]
+    expected = [site, [*site, "folder/"], [*site, "news.jsp?"], [*site, "news.jsp?"]]
+    assert [nodes(f"http://website.com/{url}") for url in urls] == expected
     tree = PrefixTree()
     for url in urls:
         tree.add(f"http://website.com/{url}", news="news.jsp" in url)
@@ -121,32 +206,26 @@ def by_brute_force(pages: dict[str, bool], threshold: float, least: int) -> list
         for end in range(scheme, len(url))
         if url[end] == "?" or (url[end] == "/" and "?" not in url[:end])
     }
-    found = []
+    found = {}
     for prefix in tried:
         under = [news for url, news in pages.items() if url[scheme:].startswith(prefix)]
         if sum(under) >= least and sum(under) > threshold * len(under):
-            found.append(NewsPrefix(prefix, sum(under), len(under)))
-    names = {prefix.prefix for prefix in found}
+            found[prefix] = NewsPrefix(prefix, sum(under), len(under))
     return sorted(
-        prefix
-        for prefix in found
-        if not any(prefix.prefix != name and prefix.prefix.startswith(name) for name in names)
+        found[one] for one in found if not any(one != name and one.startswith(name) for name in found)
     )
 
 
-@given(PAGES, st.sampled_from([0.0, 0.5, 0.8, 0.99]), st.integers(1, 3))
-def test_the_news_prefixes_are_those_of_brute_force(
-    pages: dict[str, bool], threshold: float, least: int
+@given(PAGES, st.sampled_from([0.0, 0.5, 0.8, 0.99]), st.integers(1, 3), PAGES)
+def test_the_news_prefixes_are_those_of_brute_force_and_match_the_urls_that_begin_with_them(
+    pages: dict[str, bool], threshold: float, least: int, asked: dict[str, bool]
 ) -> None:
     tree = PrefixTree()
     for url, news in pages.items():
         tree.add(url, news)
-    assert tree.news_prefixes(threshold, least) == by_brute_force(pages, threshold, least)
-
-
-@given(PAGES, PAGES)
-def test_a_url_matches_the_prefix_that_it_begins_with(known: dict[str, bool], asked: dict[str, bool]) -> None:
-    names = [prefix.prefix for prefix in by_brute_force(known, 0.5, 1)]
+    found = by_brute_force(pages, threshold, least)
+    assert tree.news_prefixes(threshold, least) == found
+    names = [prefix.prefix for prefix in found]
     matcher = NewsPrefixes(names)
     for url in asked:
         begun = [name for name in names if url.removeprefix("http://").startswith(name)]
@@ -167,6 +246,9 @@ def test_folders_without_end_are_cut_off() -> None:
     tree.add(url, news=True)
     tree.add("http://a.org/", news=False)
     assert tree.news_prefixes() == [NewsPrefix("a.org/x/", 1, 1)]
+
+
+# hubs
 
 
 def test_hubs_are_ranked_by_distinct_news_pages_or_by_clicks() -> None:
