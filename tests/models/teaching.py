@@ -7,16 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from hypothesis import strategies as st
 
-from scentline.models.interest.features import (
-    ANCHOR,
-    CONTEXT,
-    HEADING,
-    PAGE_WORD,
-    PREFIX,
-    URL_WORD,
-    USER,
-    link,
-)
+from scentline.models.interest.features import ANCHOR, CONTEXT, HEADING, PAGE_WORD, PREFIX, URL_WORD, USER, link
 from scentline.models.interest.weights import Weights
 from scentline.models.learner.candidate import CoVisits, Crowd
 from scentline.models.learner.knowledge import TOPIC_PAGES, Knowledge

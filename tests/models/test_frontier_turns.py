@@ -156,10 +156,7 @@ def test_where_there_is_nothing_to_find_few_turns_go_to_looking() -> None:
     assert got["music"] < 300
 
 
-@given(
-    chances=st.lists(st.floats(1e-9, 1), min_size=2, max_size=5),
-    even=st.floats(0.1, 1),
-)
+@given(chances=st.lists(st.floats(1e-9, 1), min_size=2, max_size=5), even=st.floats(0.1, 1))
 def test_nobody_gets_less_than_the_even_part_of_its_share(chances: list[float], even: float) -> None:
     heads = alone(**{f"p{number}": chance for number, chance in enumerate(chances)})
     got = play(turns_of(dict.fromkeys(heads.chances, 1.0), even), heads, 400)

@@ -9,16 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scentline.models.interest.features import (
-    ANCHOR,
-    BASE,
-    CONTEXT,
-    HEADING,
-    PAGE_WORD,
-    PREFIX,
-    USER,
-    link,
-)
+from scentline.models.interest.features import ANCHOR, BASE, CONTEXT, HEADING, PAGE_WORD, PREFIX, USER, link
 from scentline.models.learner.batch import inputs_of
 from scentline.models.learner.candidate import Candidate, CoVisits, Crowd
 from scentline.models.learner.inputs import NAMES
