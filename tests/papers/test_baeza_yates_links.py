@@ -13,7 +13,7 @@ from scentline.models.depth.site import ENOUGH, Advice, by_model, stop, why
 from scentline.models.depth.trail import unbrowsed
 from scentline.models.depth.visits import Visits
 from scentline_lab.depth.reading import breadth_first, ranks_by_level
-from scentline_lab.depth.site import Directories, Site
+from scentline_lab.depth.site import Site
 from tests.cases import each_case
 
 #: Days of a calendar that is fetched to some depth only.
@@ -46,16 +46,13 @@ def grown(links: Callable[[int], list[int] | None]) -> Growth:
     return growth
 
 
-def test_a_calendar_without_end_gets_a_depth() -> None:
+def test_a_calendar_without_end_and_a_trap_whose_links_never_lead_back_get_a_depth() -> None:
     growth = grown(calendar)
     # The first day links to one new day and to itself; each later one to one new day of three, but the second,
     # whose last day is the first.
     expected = [FOLLOWED * ratio for ratio in (1 / 2, 1 / 2, 1 / 3, 1 / 3)]
     assert [growth.deeper(level) for level in range(4)] == pytest.approx(expected)
     assert growth.depth(0.9) == 2
-
-
-def test_a_trap_whose_links_never_lead_back_gets_a_depth_too() -> None:
     # Every link is new, so that the surfer goes on with probability .85: 1 - .85^(k + 1) >= .9 for k = 14.
     assert grown(tree).depth(0.9) == 14
 
@@ -73,18 +70,14 @@ def test_the_surfer_is_the_stationary_distribution_of_his_chain(links: Callable[
     assert growth.surfer(50) == pytest.approx(solved[:50], abs=1e-9)
 
 
-def test_a_duplicate_and_a_missing_page_lead_back() -> None:
+def test_a_duplicate_and_a_missing_page_lead_back_and_a_missing_start_page_leaves_nothing() -> None:
     web = {"/": ["/a", "/b", "/gone"], "/a": ["/c"], "/b": ["/d"]}
     growth, levels = breadth_first("/", web.get, lambda page: page == "/b")
     assert levels == {"/": 0, "/a": 1}
     # /b is like a page before, /gone is none; so only /a was new, and /c and /d are not: /c is no page either.
     assert (growth.pages, growth.new, growth.seen) == ([1, 1], [1, 0], [2, 1])
-
-
-def test_a_start_page_that_is_missing_leaves_nothing() -> None:
-    growth, levels = breadth_first("/", lambda page: None)
-    assert (levels, ranks_by_level(levels, lambda page: None)) == ({}, [])
-    assert growth == Growth()
+    growth, levels = breadth_first("/gone", web.get)
+    assert (growth, levels, ranks_by_level(levels, web.get)) == (Growth(), {}, [])
     assert growth.deeper(0) == 0
 
 
@@ -158,21 +151,6 @@ def test_the_depth_by_the_models_is_that_of_the_fitted_surfer() -> None:
     assert why(visits, Growth(), 0.95, "model") == told
     few = Visits(views=[84, 4, 4, 4, 4], sessions=ENOUGH - 1)
     assert stop(few, Growth(), 0.95, "model") is None
-
-
-@given(
-    st.lists(st.tuples(st.sampled_from(["/", "/a", "/a/", "/a/b", "/a/b/c/?d=/e"]), st.booleans()), max_size=9)
-)
-def test_entry_pages_are_counted_by_their_directories(views: list[tuple[str, bool]]) -> None:
-    directories, depths = Directories(), {"/": 0, "/a": 0, "/a/": 1, "/a/b": 1, "/a/b/c/?d=/e": 3}
-    for path, entered in views:
-        (directories.enter if entered else directories.see)(f"t.org{path}")
-    pages = {path for path, _ in views}
-    entries = {path for path, entered in views if entered}
-    assert directories.counts() == [
-        (sum(depths[path] == depth for path in pages), sum(depths[path] == depth for path in entries))
-        for depth in range(max((depths[path] for path in pages), default=-1) + 1)
-    ]
 
 
 def test_few_sessions_alone_give_the_depth_of_the_highest_q_they_allow() -> None:

@@ -1,4 +1,7 @@
-"""Baeza-Yates and Castillo 2004, section 3: the models against their Markov chains, solved numerically."""
+"""Baeza-Yates and Castillo 2004, sections 3 and 4: the models against their chains, and fitted to sessions."""
+
+import math
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -6,17 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from scentline.models.depth.surfers import Surfer
+from scentline.models.depth.surfers import Surfer, best, fit
+from scentline.models.depth.visits import Move, Session, Visits
 from tests.cases import each_case
 
 #: Levels of a truncated chain: at the q tested here what lies deeper has less than 1e-12 of the time.
 LEVELS = 120
-
-CASES = [
-    *((Surfer.A, q) for q in (0.05, 0.25, 0.4)),
-    *((Surfer.B, q) for q in (0.05, 0.5, 0.75)),
-    *((Surfer.C, q) for q in (0.05, 0.5, 0.7)),
-]
 
 
 def stationary(surfer: Surfer, q: float) -> NDArray[np.float64]:
@@ -31,8 +29,10 @@ def stationary(surfer: Surfer, q: float) -> NDArray[np.float64]:
     return solution
 
 
-@each_case(("surfer", "q"), CASES)
+@each_case("q", [0.05, 0.25, 0.4])
+@each_case("surfer", Surfer)
 def test_the_distribution_of_levels_is_the_stationary_one_of_the_chain(surfer: Surfer, q: float) -> None:
+    q = q * 1.8 if surfer is not Surfer.A else q
     solved = stationary(surfer, q)
     shares = [surfer.share(q, level) for level in range(LEVELS)]
     assert shares == pytest.approx(solved, abs=1e-9)
@@ -67,14 +67,104 @@ def test_the_depth_is_the_least_that_keeps_the_share(surfer: Surfer, q: float, s
     depth = surfer.depth(q, share)
     assert surfer.reached(q, depth) >= share
     assert depth == 0 or surfer.reached(q, depth - 1) < share
-
-
-def test_five_levels_keep_nine_tenths_up_to_a_q_of_two_thirds() -> None:
-    assert Surfer.B.depth(0.68, 0.9) == 5
-    assert Surfer.B.depth(0.69, 0.9) == 6
+    # Five levels keep nine tenths up to a q of two thirds.
+    assert (Surfer.B.depth(0.68, 0.9), Surfer.B.depth(0.69, 0.9)) == (5, 6)
 
 
 @each_case(("surfer", "q"), [(Surfer.A, 0.5), (Surfer.B, 1.0), (Surfer.C, -0.1)])
 def test_a_surfer_who_never_comes_back_has_no_distribution(surfer: Surfer, q: float) -> None:
     with pytest.raises(ValueError, match=f"model {surfer}: q is {q}, expected 0 <= q < "):
         surfer.share(q, 0)
+
+
+# fitted to sessions
+
+
+def surfed(surfer: Surfer, q: float, sessions: int, random: np.random.Generator) -> Visits:
+    """Return the sessions of simulated surfers, all at once, step by step.
+
+    One ends when the surfer goes "back" on the start page, by model B also when he goes back from anywhere: to
+    leave and to begin anew is the same.
+    """
+    level = np.zeros(sessions, dtype=np.int64)
+    views, depths = np.ones_like(level), np.zeros_like(level)
+    on_level, made = [np.array([sessions])], Counter[Move]()
+    going_on = np.arange(sessions)
+    while len(going_on):
+        here = level[going_on]
+        back = np.maximum(here - 1, 0) if surfer is Surfer.A else np.zeros_like(here)
+        if surfer is Surfer.C:
+            back = random.integers(0, here + 1)
+        there = np.where(random.random(len(here)) < q, here + 1, back)
+        made[Move.BACK] += int(((here > 1) & (there == here - 1)).sum())
+        made[Move.START] += int(((here > 1) & (there == 0)).sum())
+        stays = (there > 0) | ((here > 0) & (surfer is not Surfer.B))
+        going_on, there = going_on[stays], there[stays]
+        level[going_on] = there
+        views[going_on] += 1
+        depths[going_on] += there
+        on_level.append(np.bincount(there))
+    total = np.zeros(max(map(len, on_level)), dtype=np.int64)
+    for counts in on_level:
+        total[: len(counts)] += counts
+    squares = int(views @ views), int(views @ depths), int(depths @ depths)
+    return Visits(views=total.tolist(), moves=[{}, {}, made], sessions=sessions, squares=squares)
+
+
+def log_likelihood(visits: Visits, surfer: Surfer, q: float) -> float:
+    return sum(views * math.log(surfer.share(q, level)) for level, views in enumerate(visits.views))
+
+
+KNOWN = [(Surfer.A, 0.2), (Surfer.A, 0.38), (Surfer.B, 0.3), (Surfer.B, 0.7), (Surfer.C, 0.3), (Surfer.C, 0.5)]
+
+
+@each_case(("surfer", "q"), KNOWN)
+def test_the_fit_finds_model_and_q_of_sessions_and_its_interval_covers_q_nineteen_times_in_twenty(
+    surfer: Surfer, q: float
+) -> None:
+    visits, random = surfed(surfer, q, 100_000, np.random.default_rng(1)), np.random.default_rng(2)
+    found = fit(visits, surfer)
+    assert found.q == pytest.approx(q, abs=0.01)
+    assert found.error < 0.01
+    assert best(visits) == found
+    fits = [fit(surfed(surfer, q, 1_500, random), surfer) for _ in range(200)]
+    covered = sum(found.low <= q <= found.high for found in fits) / len(fits)
+    # Three standard errors of a share of .95 in 200 are .046.
+    assert 0.9 < covered < 0.995
+
+
+def test_views_taken_for_independent_would_claim_too_much() -> None:
+    # The interval must know that the views of a session hang together: with every view a session of its own,
+    # of the same levels, it is narrower.
+    visits, alone = surfed(Surfer.B, 0.7, 500, np.random.default_rng(3)), Visits()
+    for level, views in enumerate(visits.views):
+        for _ in range(views):
+            alone.add(Session((level,), "/", 0), home=True)
+    together, apart = fit(visits, Surfer.B), fit(alone, Surfer.B)
+    assert together.q == apart.q
+    assert together.high - together.low > 1.3 * (apart.high - apart.low)
+
+
+@each_case("surfer", Surfer)
+def test_no_other_q_is_likelier(surfer: Surfer) -> None:
+    visits = Visits(views=[40, 30, 0, 12, 3], sessions=30, squares=(400, 200, 300))
+    found = fit(visits, surfer)
+    likeliest = max((step / 10_000 for step in range(1, 5000)), key=lambda q: log_likelihood(visits, surfer, q))
+    assert found.q == pytest.approx(likeliest, abs=1e-4)
+    assert found.low < found.q < found.high
+
+
+def test_fits_worked_by_hand() -> None:
+    # 6, 3 and 1 views: D = 5, q = 5 / 15 = 1/3, fitted 6/9, 8/9, 26/27 against .6, .9 and 1 observed.
+    found = fit(Visits(views=[6, 3, 1], sessions=6, squares=(30, 20, 20)), Surfer.B)
+    squares = 6 * (0.6 - 6 / 9) ** 2 + 3 * (0.9 - 8 / 9) ** 2 + (1 - 26 / 27) ** 2
+    assert (found.q, found.error) == pytest.approx((1 / 3, math.sqrt(squares / 10)))
+    # Of 100 nobody goes below the start page: 2 * 100 * -log(1 - q) = 3.841.
+    found = fit(Visits(views=[100], sessions=100, squares=(100, 0, 0)), Surfer.B)
+    assert (found.q, found.low, found.error) == (0, 0, 0)
+    assert found.high == pytest.approx(1 - math.exp(-3.841 / 200))
+    # One session says nothing of the interval, and none nothing at all.
+    found = fit(Visits(views=[1, 1, 1], sessions=1, squares=(9, 9, 9)), Surfer.B)
+    assert (found.low, found.high > 0.99) == (0, True)
+    with pytest.raises(ValueError, match="expected at least one session"):
+        fit(Visits(), Surfer.A)

@@ -1,38 +1,40 @@
-"""Baeza-Yates and Castillo 2004, sections 3 and 4: sessions, depths and moves, worked by hand."""
+"""Baeza-Yates and Castillo 2004, sections 3 and 4: sessions, depths and moves, by hand and view by view."""
 
+from collections import Counter
+from typing import NamedTuple
+
+import networkx
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from scentline.models.depth.trail import ELSEWHERE, FRAME, MAX_VIEWS, PAUSE
+from scentline.models.depth.trail import ELSEWHERE, FRAME, MAX_VIEWS, MOST_SITES, PAUSE, Browsing, Changes
 from scentline.models.depth.visits import Move, Session, Visits, move, moves
 from scentline_lab.depth import site as module
 from scentline_lab.depth.site import OPEN, Sessions
 from tests.cases import each_case
 
-#: A log has referrers from the first one seen on.
-_SEARCHED = ("someone", 0.0, "/found", ELSEWHERE)
+
+class View(NamedTuple):
+    """A view ``pause`` seconds after the one before."""
+
+    pause: float
+    page: str
+    referrer: str | None
 
 
-def sessions_of(*views: tuple[str, float, str, str | None]) -> list[Session]:
-    sessions = Sessions()
-    found = [session for view in views for session in sessions.view(*view)]
-    return found + sessions.finish()
-
-
-def levels_of(*clicks: tuple[str, str | None]) -> list[tuple[int, ...]]:
-    """Return the levels of one visitor's sessions, who clicks every ten seconds."""
-    views = [("visitor", 10.0 * number, page, referrer) for number, (page, referrer) in enumerate(clicks)]
-    return [session.levels for session in sessions_of(*views)]
+def sessions_of(*views: View) -> list[Session]:
+    """Return one visitor's sessions."""
+    sessions, now, ended = Sessions(), 0.0, list[Session]()
+    for view in views:
+        now += view.pause
+        ended += sessions.view("visitor", now, view.page, view.referrer)
+    return ended + sessions.finish()
 
 
 def test_the_seven_moves_of_the_figure() -> None:
-    assert move(2, 3) is Move.NEXT
-    assert move(2, 2) is Move.STAY
-    assert move(2, 1) is Move.BACK
-    assert move(2, 0) is Move.START
-    assert move(3, 1) is Move.PREVIOUS
-    assert move(2, 5) is Move.FORWARD
+    found = [move(*levels) for levels in ((2, 3), (2, 2), (2, 1), (2, 0), (3, 1), (2, 5))]
+    assert found == [Move.NEXT, Move.STAY, Move.BACK, Move.START, Move.PREVIOUS, Move.FORWARD]
     assert list(moves([2])) == [(2, Move.JUMP)]
 
 
@@ -46,9 +48,10 @@ def test_the_seven_moves_of_the_figure() -> None:
             [("/", None), ("/a", "/"), ("/b", "/a"), ("/c", "/b"), ("/", "/c"), ("/c", "/")],
             [(0, 1, 2, 1, 0, 1)],
         ),
-        # Who comes from elsewhere begins another session.
+        # Who comes from elsewhere begins another session, and who types a page in where a log has referrers.
         ([("/", None), ("/a", "/"), ("/b", ELSEWHERE)], [(0, 1), (0,)]),
         ([("/", None), ("/a", "/"), ("/a", ELSEWHERE)], [(0, 1), (0,)]),
+        ([("/found", ELSEWHERE), ("/", None), ("/a", None)], [(0,), (0,), (0,)]),
         # In a log without referrers a view follows the last.
         ([("/", None), ("/a", None)], [(0, 1)]),
         # A page of the session is seen again: typed in, reloaded by its own script, or as a copy of it.
@@ -60,52 +63,26 @@ def test_the_seven_moves_of_the_figure() -> None:
 def test_levels_of_one_visitors_sessions(
     clicks: list[tuple[str, str | None]], levels: list[tuple[int, ...]]
 ) -> None:
-    assert levels_of(*clicks) == levels
+    assert [session.levels for session in sessions_of(*(View(10.0, *click) for click in clicks))] == levels
 
 
-def test_a_page_from_the_cache_is_put_back_from_the_referrer() -> None:
-    # Back from /b to /a by the browser's button, which no line tells of, and on to /c.
-    views = [("v", 0.0, "/", None), ("v", 10.0, "/a", "/"), ("v", 20.0, "/b", "/a"), ("v", 30.0, "/c", "/a")]
-    (session,) = sessions_of(*views)
-    assert session == Session((0, 1, 2, 1, 2), "/", 1)
-    assert [made for _, made in moves(session.levels)] == [
-        Move.NEXT, Move.NEXT, Move.BACK, Move.NEXT, Move.JUMP,
-    ]  # fmt: skip
+def test_pauses_frames_and_pages_from_the_cache_worked_by_hand() -> None:
+    home = View(0.0, "/", None)
+    for pause, levels in ((PAUSE, [(0, 1)]), (PAUSE + 1, [(0,), (0, 1)])):
+        assert [session.levels for session in sessions_of(home, View(pause, "/a", "/"))] == levels
+    # Frames are one page with what holds them.
+    frames = View(FRAME, "/menu", "/"), View(0.0, "/text", "/"), View(20.0, "/a", "/menu")
+    assert sessions_of(home, *frames) == [Session((0, 1), "/", 0)]
+    # A referrer never seen is put back; back from /b to /a goes the browser's button, which no line tells of.
+    assert sessions_of(home, View(10.0, "/b", "/a")) == [Session((0, 1, 2), "/", 1)]
+    assert sessions_of(View(10.0, "/b", "/a")) == [Session((0, 1), "/a", 1)]
+    cached = View(10.0, "/a", "/"), View(10.0, "/b", "/a"), View(10.0, "/c", "/a")
+    assert sessions_of(home, *cached) == [Session((0, 1, 2, 1, 2), "/", 1)]
+    made = [made for _, made in moves((0, 1, 2, 1, 2))]
+    assert made == [Move.NEXT, Move.NEXT, Move.BACK, Move.NEXT, Move.JUMP]
 
 
-def test_a_referrer_never_seen_is_put_back() -> None:
-    assert sessions_of(("v", 0.0, "/", None), ("v", 10.0, "/b", "/a")) == [Session((0, 1, 2), "/", 1)]
-    assert sessions_of(("v", 0.0, "/b", "/a")) == [Session((0, 1), "/a", 1)]
-
-
-def test_half_an_hour_without_an_access_ends_a_session() -> None:
-    within = sessions_of(("v", 0.0, "/", None), ("v", PAUSE, "/a", "/"))
-    beyond = sessions_of(("v", 0.0, "/", None), ("v", PAUSE + 1, "/a", "/"))
-    assert [session.levels for session in within] == [(0, 1)]
-    assert [session.levels for session in beyond] == [(0,), (0, 1)]
-
-
-def test_another_agent_of_the_same_user_has_a_session_of_its_own() -> None:
-    found = sessions_of(("user firefox", 0.0, "/", None), ("user opera", 1.0, "/a", "/"))
-    assert sorted(session.levels for session in found) == [(0,), (0, 1)]
-
-
-def test_in_a_log_with_referrers_a_view_without_one_begins_another_session() -> None:
-    found = sessions_of(_SEARCHED, ("v", 0.0, "/", None), ("v", 10.0, "/a", None))
-    assert sorted(session.levels for session in found) == [(0,), (0,), (0,)]
-
-
-def test_frames_are_one_page_with_what_holds_them() -> None:
-    views = [
-        ("v", 0.0, "/", None),
-        ("v", FRAME, "/menu", "/"),
-        ("v", FRAME, "/text", "/"),
-        ("v", 20.0, "/a", "/menu"),
-    ]
-    assert sessions_of(*views) == [Session((0, 1), "/", 0)]
-
-
-def test_a_line_with_a_time_far_ahead_does_not_end_the_sessions_after_it() -> None:
+def test_visitors_have_sessions_of_their_own_and_a_line_with_a_time_far_ahead_ends_none_after_it() -> None:
     sessions = Sessions()
     ended = [*sessions.view("v", 0.0, "/", None), *sessions.view("clock", 1e12, "/", None)]
     for number in range(5):
@@ -121,16 +98,6 @@ def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     ended = [session for number in range(10) for session in sessions.view(f"v{number}", 0.0, "/", None)]
     assert len(ended) == 7
     assert len(sessions.finish()) == 3
-
-
-def test_an_endless_session_is_cut() -> None:
-    clicks = [(f"/{number}", f"/{number - 1}") for number in range(1, 3 * MAX_VIEWS)]
-    assert max(map(len, levels_of(*clicks))) <= MAX_VIEWS + 1
-    sessions = Sessions()  # and one of frames
-    ended = sessions.view("v", 0.0, "/", None)
-    for number in range(2 * MAX_VIEWS):
-        ended += sessions.view("v", 0.0, f"/{number}", "/")
-    assert ended
 
 
 @given(st.lists(st.lists(st.integers(0, 6), max_size=8).map(lambda rest: (0, *rest)), min_size=1))
@@ -150,3 +117,130 @@ def test_counts_are_those_of_the_sessions(walks: list[tuple[int, ...]]) -> None:
         sum(sum(levels) ** 2 for levels in walks),
     )
     assert visits.reached()[visits.depth(0.9)] >= 0.9 - 1e-12
+
+
+# view by view
+
+#: The level of a page, whether a session began, and changes of the number of views.
+Told = tuple[int, bool, Changes]
+
+pages = st.sampled_from("abcdef")
+views = st.lists(
+    st.builds(
+        View,
+        st.sampled_from([0.5, 30.0, 60.0, PAUSE, PAUSE + 1, -20.0]),
+        pages,
+        pages | st.just(ELSEWHERE) | st.none(),
+    ),
+    max_size=25,
+)
+
+
+class Walk:
+    """A whole session: the pages viewed, and the links between them, whose shortest paths are the levels."""
+
+    def __init__(self, page: str) -> None:
+        self.views, self.links, self.last, self.shown = [page], networkx.DiGraph(), 0.0, 0.0
+        self.frames = {page: page}
+        self.links.add_node(page)
+
+    def follow(self, page: str) -> None:
+        self.links.add_edge(self.views[-1], self.frames.setdefault(page, page))
+        self.views.append(self.frames[page])
+
+    def arrive(self, page: str) -> None:
+        if page in self.frames:
+            self.views.append(self.frames[page])
+        else:
+            self.follow(page)
+
+    def levels(self) -> list[int]:
+        depths = networkx.single_source_shortest_path_length(self.links, self.views[0])
+        return [depths[page] for page in self.views]
+
+
+def by_sessions(found: list[View]) -> tuple[Counter[int], int]:
+    """Return the views of each level and the sessions, by the rules of the paper's section 4 word for word."""
+    walks: list[Walk] = []
+    now, referrers = 0.0, False
+    for view in found:
+        now += view.pause
+        referrers = referrers or view.referrer is not None
+        page, source = view.page, view.referrer if view.referrer != view.page else None
+        walk = walks[-1] if walks else None
+        goes_on = walk is not None and abs(now - walk.last) <= PAUSE and view.referrer != ELSEWHERE
+        full = walk is not None and max(len(walk.views), len(walk.frames)) >= MAX_VIEWS
+        typed = view.referrer is None and referrers and walk is not None and page not in walk.frames
+        if walk is None or not goes_on or full or typed:
+            walk = Walk(source or page)
+            walks.append(walk)
+            if source:
+                walk.follow(page)
+        elif not source:
+            walk.arrive(page)
+        elif (
+            page not in walk.frames and walk.frames.get(source) == walk.views[-1] and 0 <= now - walk.shown <= 1
+        ):
+            walk.frames[page] = walk.views[-1]
+            walk.last = now
+            continue
+        else:
+            if walk.frames.get(source) != walk.views[-1]:
+                walk.arrive(source)
+            walk.follow(page)
+        walk.last = walk.shown = now
+    return Counter(level for walk in walks for level in walk.levels()), len(walks)
+
+
+def of_log(found: list[View]) -> tuple[Counter[int], int]:
+    visits = Visits()
+    for session in sessions_of(*found):
+        visits.add(session, home=False)
+    return +Counter(dict(enumerate(visits.views))), visits.sessions
+
+
+def told(browsing: Browsing, found: list[View], site: str = "a.org") -> list[Told]:
+    """Return what is told of views on a site."""
+    now, referrers, all_told = 0.0, False, []
+    for view in found:
+        now += view.pause
+        referrers = referrers or view.referrer is not None
+        referrer = view.referrer.encode() if view.referrer else view.referrer
+        one = browsing.view(site, now, view.page.encode(), referrer, referrers=referrers)
+        all_told += [one] if one is not None else []
+    return all_told
+
+
+def summed(found: list[Told]) -> tuple[Counter[int], int]:
+    levels: Counter[int] = Counter()
+    for one in found:
+        for level, change in one[2]:
+            levels[level] += change
+    return +levels, sum(begun for _, begun, _ in found)
+
+
+#: The page reached over two others is one link away from the first, as is seen late.
+SHORT_CUT = [
+    View(60.0, *way) for way in (("a", None), ("b", "a"), ("c", "b"), ("d", "c"), ("a", "d"), ("c", "a"))
+]
+#: A session that is too long goes on as another, one of frames too.
+ENDLESS = [View(1.0, f"{number}", None) for number in range(2 * MAX_VIEWS)]
+FRAMES = [View(0.0, "a", None), *(View(0.0, f"{number}", "a") for number in range(2 * MAX_VIEWS))]
+
+
+@given(views)
+@example(SHORT_CUT)
+@example([View(60.0, "a", None), View(-20.0, "b", "a")])
+@example(ENDLESS)
+@example(FRAMES)
+def test_what_is_told_view_by_view_adds_up_to_the_sessions_of_the_paper(found: list[View]) -> None:
+    assert summed(told(Browsing(), found)) == of_log(found) == by_sessions(found)
+
+
+def test_of_many_sites_the_one_without_a_view_for_longest_is_forgotten() -> None:
+    browsing = Browsing()
+    for number in range(MOST_SITES + 1):
+        found = told(browsing, [View(1.0, "a", None), View(1.0, "b", None)], f"h{number}.org")
+        assert found == [(0, True, [(0, 1)]), (1, False, [(1, 1)])], "sites are kept apart"
+    assert list(browsing.trails) == [f"h{number}.org" for number in range(1, MOST_SITES + 1)]
+    assert told(browsing, [View(2.0, "b", None)], "h0.org") == [(0, True, [(0, 1)])]
