@@ -15,7 +15,7 @@ from scentline.agents.progress import Lines
 from scentline.models.page import Link, Page
 from scentline.models.patterns.build import Growth
 from scentline.models.patterns.counts import Behaviour
-from scentline.models.patterns.mine import Patterns, mine
+from scentline.models.patterns.mine import mine
 from scentline.models.patterns.ranking import DISCOVERY, FETCH, Pattern, score
 from scentline_lab.patterns.measures import BehaviourCounts
 from scentline_lab.patterns.quality import (
@@ -101,14 +101,13 @@ def test_jensen_shannon_is_that_of_scipy(pairs: list[tuple[int, int]]) -> None:
 
 
 def test_traffic_approximation_is_nothing_where_each_url_is_a_pattern_and_grows_with_what_is_blurred() -> None:
-    visits = {f"http://t/{folder}/{name}": n for (folder, name), n in
-              zip(product("ab", "wxyz"), (9, 9, 9, 9, 1, 1, 1, 2), strict=True)}  # fmt: skip
-    behaviour = Behaviour(visits, {}, {})
-    fine, coarse = mine(behaviour, Growth(1)), mine(behaviour, Growth(4))
-    of_urls = traffic_approximation(visits, fine.tree, fine.syntax, fine.figures)
-    of_folders = traffic_approximation(visits, coarse.tree, coarse.syntax, coarse.figures)
-    assert of_urls == pytest.approx(0, abs=1e-12)
-    assert 0 < of_folders < 0.02
+    visits = dict(
+        zip(map("http://t/{0[0]}/{0[1]}".format, product("ab", "wxyz")), (9, 9, 9, 9, 1, 1, 1, 2), strict=True)
+    )
+    fine, coarse = (mine(Behaviour(visits, {}, {}), Growth(support)) for support in (1, 4))
+    blurred = [traffic_approximation(visits, each.tree, each.syntax, each.figures) for each in (fine, coarse)]
+    assert blurred[0] == pytest.approx(0, abs=1e-12)
+    assert 0 < blurred[1] < 0.02
 
 
 def test_coverage_counts_urls_and_their_visits() -> None:
@@ -119,12 +118,8 @@ def test_coverage_counts_urls_and_their_visits() -> None:
     assert coverage(later, ["http://t/a/new"]) == (0.5, 0.75)
 
 
-PAGES = {
-    "a": Page("a", links=(Link("b"), Link("c"), Link("gone"))),
-    "b": Page("b", links=(Link("d"),)),
-    "c": Page("c"),
-    "d": Page("d"),
-}  # fmt: skip
+LINKS = {"a": ("b", "c", "gone"), "b": ("d",), "c": (), "d": ()}
+PAGES = {url: Page(url, links=tuple(map(Link, targets))) for url, targets in LINKS.items()}
 VISITS = {"b": 2, "c": 5, "d": 3}
 
 
@@ -136,13 +131,11 @@ def test_a_ranked_crawl_takes_the_best_that_links_have_made_known(scores: dict[s
 
 
 def test_fetched_and_discovered_visits_by_hand() -> None:
-    order = ["a", "b", "c", "d"]
-    fetched = fetched_visits(order, VISITS, 4)
-    discovered = discovered_visits(order, PAGES, VISITS)
+    fetched, discovered = fetched_visits("abcd", VISITS, 4), discovered_visits("abcd", PAGES, VISITS)
     assert fetched.tolist() == pytest.approx([0, 0, 0.2, 0.7, 1])
     assert discovered.tolist() == pytest.approx([0, 0.7, 1, 1, 1])
     assert (reached(fetched, 0.8), reached(discovered, 0.8), reached(fetched, 0.7)) == (1, 0.5, 0.75)
-    ended = fetched_visits(["c"], VISITS, 4)
+    ended = fetched_visits("c", VISITS, 4)
     assert ended.tolist() == pytest.approx([0, 0.5, 0.5, 0.5, 0.5])
     assert reached(ended, 0.8) is None
 
@@ -153,12 +146,14 @@ def test_fetched_and_discovered_visits_by_hand() -> None:
 TOPICS, USERS = 300, 200
 
 
+HOME = "http://forum.test/"
+
+
 def forum() -> dict[str, Page]:
-    topics = [f"http://forum.test/topic/{number}" for number in range(TOPICS)]
-    prints = [f"http://forum.test/print/{number}" for number in range(TOPICS)]
-    users = [f"http://forum.test/user/{number}" for number in range(USERS)]
-    lists = [f"http://forum.test/list?page={number}" for number in range(TOPICS // 10)]
-    links = {"http://forum.test/": [*users[:20], lists[0]]}
+    topics, prints = ([f"{HOME}{kind}/{number}" for number in range(TOPICS)] for kind in ("topic", "print"))
+    users = [f"{HOME}user/{number}" for number in range(USERS)]
+    lists = [f"{HOME}list?page={number}" for number in range(TOPICS // 10)]
+    links = {HOME: [*users[:20], lists[0]]}
     for number, url in enumerate(lists):
         links[url] = [*topics[10 * number : 10 * number + 10], *lists[number + 1 : number + 3]]
     for number, url in enumerate(topics):
@@ -166,43 +161,31 @@ def forum() -> dict[str, Page]:
     for number, url in enumerate(users):
         links[url] = [users[(number + step) % USERS] for step in range(1, 9)]
     links |= {url: [topic] for url, topic in zip(prints, topics, strict=True)}
-    front = "http://forum.test/"
-    return {url: Page(url, links=(*map(Link, targets), Link(front))) for url, targets in links.items()}
+    return {url: Page(url, links=(*map(Link, targets), Link(HOME))) for url, targets in links.items()}
 
 
 def forum_visits(topics: range, seed: int) -> Behaviour:
     """Return what people did: through lists to topics that were there, often home again, rarely elsewhere."""
     random, counts = Random(seed), BehaviourCounts()
-    home = "http://forum.test/"
     for reader in range(1500):
         topic = random.choice(topics)
-        path = [home, f"{home}list?page={topic // 10}", f"{home}topic/{topic}"]
+        path = [HOME, f"{HOME}list?page={topic // 10}", f"{HOME}topic/{topic}"]
         if random.random() < 0.4:
-            path.append(home)
+            path.append(HOME)
         elif random.random() < 0.05:
-            path.append(f"{home}{random.choice(['print', 'user'])}/{random.randrange(USERS)}")
+            path.append(f"{HOME}{random.choice(['print', 'user'])}/{random.randrange(USERS)}")
         for referrer, url in zip([None, *path], path, strict=False):
             counts.add(f"reader {reader}", url, referrer)
     return counts.snapshot()
 
 
-@pytest.fixture(scope="module")
-def known() -> tuple[Patterns, Behaviour]:
+def test_where_kinds_of_pages_differ_in_traffic_the_papers_orderings_beat_those_by_links() -> None:
     first = forum_visits(range(TOPICS // 2), seed=1)
-    return mine(first), first
-
-
-def test_a_forums_patterns_are_its_kinds_of_pages(known: tuple[Patterns, Behaviour]) -> None:
-    names = {pattern.name for pattern in known[0].chosen}
-    assert {"http://forum.test/topic/**", "http://forum.test/list?page=*"} <= names
-    assert known[0].pattern_of("http://forum.test/topic/12345").name == "http://forum.test/topic/**"
-
-
-def test_where_kinds_of_pages_differ_in_traffic_the_papers_orderings_beat_those_by_links(
-    known: tuple[Patterns, Behaviour],
-) -> None:
+    known = mine(first)
+    assert {f"{HOME}topic/**", f"{HOME}list?page=*"} <= {pattern.name for pattern in known.chosen}
+    assert known.pattern_of(f"{HOME}topic/12345").name == f"{HOME}topic/**"
     later = forum_visits(range(TOPICS), seed=2).visits
-    results = crawled(*known, forum(), later, random_seed=0, progress=Lines(StringIO()))
+    results = crawled(known, first, forum(), later, random_seed=0, progress=Lines(StringIO()))
     assert all(each.pages is not None for each in results)
     fetch = {each.ordering: each.pages or 0 for each in results if each.aim == "fetch"}
     discovery = {each.ordering: each.pages or 0 for each in results if each.aim == "discovery"}

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.models.patterns.build import Growth, Syntax, build, entropy
-from scentline.models.patterns.tree import PARAMETERS, SEGMENTS, Node, decompose
-from scentline.models.url import canonical
+from scentline.models.patterns.tree import PARAMETERS, SEGMENTS, Node, PatternTree, decompose
 from tests.cases import each_case
 
 #: Two kinds of pages: ten items by number, in two shops, and three lists.
@@ -18,12 +17,11 @@ SHOP = [
     *(f"http://shop.test/list?page={number}" for number in range(3)),
 ]
 
-hosts = st.sampled_from(["a.test", "b.test", "www.a.test"])
 segments = st.lists(st.sampled_from(["", "x", "y", "z", "1", "2", "p.html", "q.html", "r.txt"]), max_size=3)
 queries = st.lists(st.sampled_from(["k=1", "k=2", "l=1", "m"]), max_size=2, unique=True)
 urls = st.builds(
     lambda host, path, query: f"http://{host}/{'/'.join(path)}" + (f"?{'&'.join(query)}" if query else ""),
-    hosts,
+    st.sampled_from(["a.test", "b.test", "www.a.test"]),
     segments,
     queries,
 )
@@ -38,24 +36,22 @@ def leaves_of(syntax: Syntax) -> dict[str, list[int]]:
     return found
 
 
-def test_figure_3a_a_url_is_decomposed_into_key_value_pairs() -> None:
-    assert decompose("https://music.playlist.com:8080/searchbeta/tracks.php?q=love&page=2") == {
-        "scheme": "https", "host.1": "com", "host.2": "playlist", "host.3": "music", "port": "8080",
-        "path.1": "searchbeta", "path.2": "tracks", "extension": "php", "?q": "love", "?page": "2",
-    }  # fmt: skip
-
-
 @each_case(
     ("url", "parts"),
     [
+        (  # figure 3a
+            "https://music.playlist.com:8080/searchbeta/tracks.php?q=love&page=2",
+            {"scheme": "https", "host.1": "com", "host.2": "playlist", "host.3": "music", "port": "8080",
+             "path.1": "searchbeta", "path.2": "tracks", "extension": "php", "?q": "love", "?page": "2"},
+        ),
         ("http://a.test/", {"scheme": "http", "host.1": "test", "host.2": "a", "path.1": ""}),
         ("http://10.1.2.3/x/", {"scheme": "http", "host.1": "10.1.2.3", "path.1": "x", "path.2": ""}),
         ("http://[::1]:81/", {"scheme": "http", "host.1": "[::1]", "port": "81", "path.1": ""}),
         ("http://t/.html?a&a=2", {"scheme": "http", "host.1": "t", "path.1": ".html", "?a": ""}),
         ("http://t/v1.2_final", {"scheme": "http", "host.1": "t", "path.1": "v1.2_final"}),
     ],
-)
-def test_decomposition_of_odd_urls(url: str, parts: dict[str, str]) -> None:
+)  # fmt: skip
+def test_a_url_is_decomposed_into_key_value_pairs(url: str, parts: dict[str, str]) -> None:
     assert decompose(url) == parts
 
 
@@ -73,38 +69,44 @@ def test_urls_are_split_by_the_most_concentrated_key_first() -> None:
     }
 
 
-def test_a_value_without_support_goes_to_the_rest() -> None:
+def test_a_value_without_support_goes_to_the_rest_and_an_unseen_url_to_the_deepest_node_that_it_matches() -> (
+    None
+):
     syntax = build([*SHOP, "http://shop.test/green/item/1"], Growth(support=2))
     assert "http://shop.test/*/item/**" in leaves_of(syntax)
-    assert (
-        syntax.tree.nodes[syntax.tree.find("http://shop.test/pink/item/7")].name == "http://shop.test/*/item/**"
-    )
-
-
-def test_an_unseen_url_gets_the_deepest_node_that_it_matches() -> None:
+    assert named(syntax.tree, "http://shop.test/pink/item/7") == "http://shop.test/*/item/**"
     tree = build(SHOP, Growth(support=2)).tree
-    name = [node.name for node in tree.nodes]
-    assert name[tree.find("http://shop.test/red/item/9999")] == "http://shop.test/red/item/**"
-    assert name[tree.find("http://shop.test/pink/item/7")] == "http://shop.test/**/item/**"
-    assert name[tree.find("http://shop.test/about")] == name[0]
-    assert name[tree.find("http://elsewhere.test/red/item/1")] == name[0]
+    assert named(tree, "http://shop.test/red/item/9999") == "http://shop.test/red/item/**"
+    assert named(tree, "http://shop.test/pink/item/7") == "http://shop.test/**/item/**"
+    for url in ("http://shop.test/about", "http://elsewhere.test/red/item/1"):
+        assert named(tree, url) == tree.nodes[0].name
 
 
-@given(urls=sites, support=supports)
-def test_every_url_that_a_tree_was_built_of_is_found_where_it_was_put(urls: list[str], support: int) -> None:
-    assert all(canonical(url) == url for url in urls)
-    syntax = build(urls, Growth(support))
-    assert [syntax.tree.find(url) for url in urls] == syntax.leaf_of.tolist()
-    assert set(syntax.leaf_of.tolist()) == set(syntax.tree.leaves)
+def named(tree: PatternTree, url: str) -> str:
+    return tree.nodes[tree.find(url)].name
 
 
-@given(urls=sites, support=supports, random=st.randoms(use_true_random=False))
-def test_the_tree_does_not_depend_on_the_order_of_the_urls(
+@given(sites, supports, st.randoms(use_true_random=False))
+def test_urls_are_found_where_they_were_put_in_whatever_order(
     urls: list[str], support: int, random: Random
 ) -> None:
-    one, other = build(urls, Growth(support)), build(random.sample(urls, len(urls)), Growth(support))
-    assert [node.name for node in one.tree.nodes] == [node.name for node in other.tree.nodes]
-    assert {url: one.tree.find(url) for url in urls} == {url: other.tree.find(url) for url in urls}
+    syntax, other = build(urls, Growth(support)), build(random.sample(urls, len(urls)), Growth(support)).tree
+    found = [syntax.tree.find(url) for url in urls]
+    assert found == syntax.leaf_of.tolist() == [other.find(url) for url in urls]
+    assert set(found) == set(syntax.tree.leaves)
+    names = [node.name for node in syntax.tree.nodes]
+    assert names == [node.name for node in other.nodes]
+    assert len(set(names)) == len(names)
+
+    def walked(node: Node) -> list[int]:
+        return [node.index, *(index for child in node.below() for index in walked(child))]
+
+    nodes = syntax.tree.nodes
+    assert [node.index for node in nodes] == walked(nodes[0]) == list(range(len(nodes))), "from top to bottom"
+    for node in nodes[1:]:
+        assert node.parent is not None
+        assert node in nodes[node.parent].below()
+        assert node.depth == nodes[node.parent].depth + 1
 
 
 @given(urls=sites, support=supports)
@@ -133,23 +135,6 @@ def test_every_split_is_by_the_most_concentrated_key_that_has_a_value_with_suppo
             assert possible[node.key] <= min(possible.values()) + 1e-8
             wanted = {value for value, count in spread[node.key].items() if count >= support}
             assert set(node.children) == wanted
-
-
-@given(urls=sites, support=supports)
-def test_nodes_have_names_of_their_own_and_are_numbered_from_top_to_bottom(
-    urls: list[str], support: int
-) -> None:
-    tree = build(urls, Growth(support)).tree
-    assert len({node.name for node in tree.nodes}) == len(tree.nodes)
-
-    def walked(node: Node) -> list[int]:
-        return [node.index, *(index for child in node.below() for index in walked(child))]
-
-    assert [node.index for node in tree.nodes] == walked(tree.nodes[0]) == list(range(len(tree.nodes)))
-    for node in tree.nodes[1:]:
-        assert node.parent is not None
-        assert node in tree.nodes[node.parent].below()
-        assert node.depth == tree.nodes[node.parent].depth + 1
 
 
 def test_a_site_of_fewer_urls_than_make_a_value_is_one_pattern_and_a_star_of_a_url_is_none() -> None:
