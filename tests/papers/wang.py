@@ -13,7 +13,7 @@ from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
-from scentline.models.news.outlinks import REFERRERS, Hub, Outlinks, remember
+from scentline.models.news.outlinks import REFERRERS, Outlinks, remember
 from scentline.models.news.revisits import Revisits
 from scentline.models.url import host
 from scentline.streams.topics import partition_of
@@ -74,10 +74,8 @@ def main() -> None:
     """Parse the command line and do what it asks for."""
     parser = argparse.ArgumentParser(prog="tests.papers.wang", description="What figures are measured on.")
     parser.add_argument("--seed", type=int, default=1)
-    parts = parser.add_subparsers(dest="part", required=True)
-    parts.add_parser("log").add_argument("directory", type=Path, metavar="DIR")
-    parts.add_parser("revisits")
-    parts.add_parser("hubs")
+    parser.add_argument("part", choices=("log", "revisits", "hubs"))
+    parser.add_argument("directory", type=Path, metavar="DIR", nargs="?", default=Path("synthetic"))
     given = parser.parse_args()
     if given.part == "log":
         _write_log(given.directory, NewsWeb(given.seed))
@@ -122,9 +120,8 @@ def _print_hubs(web: NewsWeb, rng: Random) -> None:
         for referrer, url in clicks:
             every.add(referrer, url, 1)
             remember(kept.setdefault(url, {}), referrer, url)
-            early = before.setdefault(url, {})
-            if len(early) < REFERRERS:
-                early[referrer] = None
+            if len(before.setdefault(url, {})) < REFERRERS:
+                before[url][referrer] = None
         for url, referrers in kept.items():
             for referrer, count in referrers.items():
                 likely.add(referrer, url, count)
@@ -137,12 +134,10 @@ def _print_hubs(web: NewsWeb, rng: Random) -> None:
     clicks = list(_clicks(web, 0.0, rng))
     every = _of_partition(clicks, news, 0, 1)
     for partitions in (1, 2, 4, 8):
-        named = [
-            hub
-            for held in range(partitions)
-            for hub in _of_partition(clicks, news, held, partitions).hubs(news, math.ceil(_BEST / partitions))
-        ]
-        print(f"{partitions} partitions: {len(named)} hubs lead to {_led(every, named, news)}")
+        most = math.ceil(_BEST / partitions)
+        parts = [_of_partition(clicks, news, held, partitions) for held in range(partitions)]
+        named = {hub.url for part in parts for hub in part.hubs(news, most)}
+        print(f"{partitions} partitions: {len(named)} hubs lead to {every.reached(named, news)}")
 
 
 def _clicks(web: NewsWeb, searched: float, rng: Random) -> Iterator[tuple[str, str]]:
@@ -165,10 +160,6 @@ def _of_partition(
         if target in news and partition_of(host(target), partitions) == held:
             found.add(source, target, 1)
     return found
-
-
-def _led(links: Outlinks, hubs: Iterable[Hub], news: Collection[str]) -> int:
-    return links.reached({hub.url for hub in hubs}, news)
 
 
 if __name__ == "__main__":
