@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -238,18 +239,15 @@ def test_a_link_is_silent_until_it_is_told_what_it_says() -> None:
     assert [table.silent(page.first + number) for number in (0, 1)] == [False, True]
 
 
-@given(LEARNT)
-def test_what_was_counted_is_there(learnt: Learnt) -> None:
-    items = learnt.knowledge(Vocabulary(Ledger())).items()
-    assert {feature: (pages, hits) for feature, pages, hits in items} == {
-        feature: cell for feature, cell in {**learnt.counts, BASE: learnt.base}.items() if cell[0]
-    }
+def taught(counts: dict[str, Cell]) -> tuple[Knowledge, Vocabulary, LinkTable]:
+    vocabulary = Vocabulary(Ledger())
+    knowledge = Knowledge("p", vocabulary)
+    teach(knowledge, counts)
+    return knowledge, vocabulary, LinkTable(1)
 
 
 def test_verdicts_that_grew_are_told_anew() -> None:
-    vocabulary, table = Vocabulary(Ledger()), LinkTable(1)
-    knowledge = Knowledge("p", vocabulary)
-    teach(knowledge, {link("p", True): (5, 5), BASE: (100, 10)})
+    knowledge, vocabulary, table = taught({link("p", True): (5, 5), BASE: (100, 10)})
     page = added(table, vocabulary, [], [((), (), ())] * 2)
     candidate = Candidate((), (), [page.first], [(1, 0)])
     table.judged([page], [1], np.array([[[1.0, 0.0]]]))
@@ -263,9 +261,7 @@ def test_verdicts_that_grew_are_told_anew() -> None:
 
 
 def test_a_table_grows_beyond_the_room_that_it_has_at_first() -> None:
-    vocabulary, table = Vocabulary(Ledger()), LinkTable(1)
-    knowledge = Knowledge("p", vocabulary)
-    teach(knowledge, {ANCHOR + "ski": (8, 8), BASE: (100, 10)})
+    knowledge, vocabulary, table = taught({ANCHOR + "ski": (8, 8), BASE: (100, 10)})
     pages = [added(table, vocabulary, [], [(["ski"], (), ())] * 700) for _ in range(4)]
     assert table.bytes >= 2_800 * 7 * 8
     told = [Candidate((), (), [page.first + 699], [(1, 0)]) for page in pages]
@@ -274,37 +270,29 @@ def test_a_table_grows_beyond_the_room_that_it_has_at_first() -> None:
 
 
 def test_inputs_worked_by_hand() -> None:
-    vocabulary = Vocabulary(Ledger())
-    knowledge = Knowledge("p", vocabulary)
-    knowledge.count([PAGE_WORD + "ski"], True, 8)
-    knowledge.count([ANCHOR + "alps"], True)
-    knowledge.count([CONTEXT + "the"], False, 18)
-    knowledge.count([HEADING + "ski"], True, 8)
-    knowledge.count([link("p", True)], True, 6)
-    knowledge.count([link("p", True)], False, 2)
-    knowledge.count([PREFIX + "example.org"], True, 2)
-    knowledge.count([USER + "u"], False, 2)
-    teach(knowledge, {BASE: (100, 10)})  # p = .1
-    table = LinkTable(1)
+    words = {
+        PAGE_WORD + "ski": (8, 8),
+        ANCHOR + "alps": (1, 1),
+        CONTEXT + "the": (18, 0),
+        HEADING + "ski": (8, 8),
+    }
+    others = {link("p", True): (8, 6), PREFIX + "example.org": (2, 2), USER + "u": (2, 0)}
+    knowledge, vocabulary, table = taught({**words, **others, BASE: (100, 10)})  # p = .1
     page = added(table, vocabulary, ["ski", "x", "y", "z"], [(["alps"], ["the", "ski"], ["ski"])], [True], [2])
     table.judged([page] * 2, [1, 4], np.array([[[1.0, 1.0], [1.0, 0.0]]]))
-    beside = CoVisits(covisits=1.0, covisit_hits=1.0, near=3, near_hits=0)
-    crowd = Crowd(accesses=1, visitors=("u",), beside=[beside])
+    crowd = Crowd(1, ("u",), [CoVisits(covisits=1.0, covisit_hits=1.0, near=3, near_hits=0)])
     numbers = vocabulary.numbers(["ski"])
     candidate = Candidate(numbers, ("example.org",), [page.first], [(1, 1)], crowd, depth=3, foreign=True)
-    inputs = dict(zip(NAMES, inputs_of([knowledge], table, [candidate])[0, 0].tolist(), strict=True))
     expected = {
         "parent verdict": math.log(6.2),  # (6 + .2) / (8 + 2) / .1
         "siblings": math.log(3),  # (1 + .2) / (2 + 2) / .1
         "near siblings": math.log(4.4),  # 1 from one step off, 1/2 from two: (1 + .1) / (1.5 + 1) / .1
         "anchor words as anchors": math.log(4),  # (1 + .2) / (1 + 2) / .1
-        "anchor words as page words": 0.0,
         "context words as context": math.log(0.1) / math.sqrt(2),  # .2 / 20 / .1
         "context words as page words": math.log(8.2) / math.sqrt(2),
         "heading words as headings": math.log(8.2),
         "heading words as page words": math.log(8.2),
         "parent page": math.log(8.2) / 4,
-        "URL words as URL words": 0.0,
         "URL words as page words": math.log(8.2),
         "users": math.log(0.5),
         "co-visits": math.log(5.5),  # (1 + .1) / (1 + 1) / .1
@@ -313,29 +301,22 @@ def test_inputs_worked_by_hand() -> None:
         "URL prefix": math.log(5.5),  # (2 + .2) / (2 + 2) / .1
         "in-links": math.log(2) / 3,
         "accesses": math.log(2) / 3,
-        "no in-link": 0.0,
-        "not in the log": 0.0,
         "depth": math.log(4),
         "no link from its host": 1.0,
         "bias": 1.0,
     }
-    assert inputs == pytest.approx(expected)
+    assert named(inputs_of([knowledge], table, [candidate])) == pytest.approx(expected)
+    # Where nothing is known there is no input but what is missing.
+    nothing = inputs_of([Knowledge("p", Vocabulary(Ledger()))], LinkTable(1), [Candidate((), (), (), [(0, 0)])])
+    assert named(nothing) == {"no in-link": 1.0, "not in the log": 1.0, "bias": 1.0}
 
 
-def test_a_candidate_that_nothing_is_known_of_has_no_input_but_what_is_missing() -> None:
-    knowledge = Knowledge("p", Vocabulary(Ledger()))
-    inputs = inputs_of([knowledge], LinkTable(1), [Candidate((), (), (), [(0, 0)])])[0, 0].tolist()
-    assert {name: value for name, value in zip(NAMES, inputs, strict=True) if value} == {
-        "no in-link": 1.0,
-        "not in the log": 1.0,
-        "bias": 1.0,
-    }
+def named(inputs: npt.NDArray[np.float64]) -> dict[str, float]:
+    return {name: value for name, value in zip(NAMES, inputs[0, 0].tolist(), strict=True) if value}
 
 
 def test_the_words_of_a_linking_page_are_weighed_anew_after_a_few_pages() -> None:
-    vocabulary, table = Vocabulary(Ledger()), LinkTable(1)
-    knowledge = Knowledge("p", vocabulary)
-    teach(knowledge, {BASE: (1000, 100)})
+    knowledge, vocabulary, table = taught({BASE: (1000, 100)})
     linking = added(table, vocabulary, ["ski"], [((), (), ())], [True])
     candidate = Candidate((), (), [linking.first], [(1, 1)])
 
