@@ -1,7 +1,7 @@
 """The meaning of words: pieces, tables, the encoder behind them, and what the learned policy makes of it."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from hashlib import sha256
 
 import msgspec
@@ -107,56 +107,42 @@ def test_a_table_that_contradicts_itself_is_refused(changed: dict[str, object], 
 # the encoder
 
 
-def plainly(numbers: Sequence[int], found: dict[str, npt.NDArray[np.float32]]) -> list[float]:
-    """Return what an encoder says of one text, with a loop for everything."""
+Rows = npt.NDArray[np.float64]
 
-    def dense(name: str, row: list[float]) -> list[float]:
-        weight, bias = found[f"{name}.weight"].tolist(), found[f"{name}.bias"].tolist()
-        return [sum(a * b for a, b in zip(w, row, strict=True)) + c for w, c in zip(weight, bias, strict=True)]
 
-    def normal(name: str, row: list[float]) -> list[float]:
-        mean = sum(row) / len(row)
-        deviation = math.sqrt(sum((value - mean) ** 2 for value in row) / len(row) + SHAPE.epsilon)
-        scale, shift = found[f"{name}.weight"].tolist(), found[f"{name}.bias"].tolist()
-        return [(v - mean) / deviation * a + b for v, a, b in zip(row, scale, shift, strict=True)]
+def plainly(numbers: Sequence[int], found: dict[str, npt.NDArray[np.float32]]) -> Rows:
+    """Return what an encoder says of one text, a step after the other."""
 
-    def added(one: list[float], two: list[float]) -> list[float]:
-        return [a + b for a, b in zip(one, two, strict=True)]
+    def dense(name: str, rows: Rows) -> Rows:
+        return np.array([found[f"{name}.weight"] @ row + found[f"{name}.bias"] for row in rows], float)
+
+    def normal(name: str, rows: Rows) -> Rows:
+        scaled = [(row - row.mean()) / math.sqrt(row.var() + SHAPE.epsilon) for row in rows]
+        return np.array(scaled) * found[f"{name}.weight"] + found[f"{name}.bias"]
 
     word, place, kind = (
-        found[f"embeddings.{name}_embeddings.weight"].tolist() for name in ("word", "position", "token_type")
+        found[f"embeddings.{name}_embeddings.weight"] for name in ("word", "position", "token_type")
     )
-    rows = [
-        normal("embeddings.LayerNorm", added(added(word[number], place[n]), kind[0]))
-        for n, number in enumerate(numbers)
-    ]
+    rows = normal(
+        "embeddings.LayerNorm", np.array([word[n] + place[at] + kind[0] for at, n in enumerate(numbers)])
+    )
     width = SHAPE.hidden // SHAPE.heads
     for layer in range(SHAPE.layers):
         at = f"encoder.layer.{layer}."
-        q, k, v = ([dense(f"{at}attention.self.{p}", row) for row in rows] for p in ("query", "key", "value"))
-        mixed = []
-        for query in q:
-            row: list[float] = []
-            for head in range(0, SHAPE.hidden, width):
-                part = slice(head, head + width)
-                scores = [
-                    math.exp(sum(a * b for a, b in zip(query[part], key[part], strict=True)) / math.sqrt(width))
-                    for key in k
-                ]
-                row += [
-                    sum(s * value[n] for s, value in zip(scores, v, strict=True)) / sum(scores)
-                    for n in range(head, head + width)
-                ]
-            mixed.append(row)
-        outs = [dense(f"{at}attention.output.dense", row) for row in mixed]
-        rows = [normal(f"{at}attention.output.LayerNorm", added(a, b)) for a, b in zip(rows, outs, strict=True)]
-        inner = [
-            [x * (1 + math.erf(x / math.sqrt(2))) / 2 for x in dense(f"{at}intermediate.dense", row)]
-            for row in rows
-        ]
-        outs = [dense(f"{at}output.dense", row) for row in inner]
-        rows = [normal(f"{at}output.LayerNorm", added(a, b)) for a, b in zip(rows, outs, strict=True)]
-    return [sum(column) / len(rows) for column in zip(*rows, strict=True)]
+        q, k, v = (dense(f"{at}attention.self.{part}", rows) for part in ("query", "key", "value"))
+        mixed = np.zeros_like(rows)
+        for part in (slice(head, head + width) for head in range(0, SHAPE.hidden, width)):
+            for row, query in enumerate(q):
+                scores = [math.exp(query[part] @ key[part] / math.sqrt(width)) for key in k]
+                mixed[row, part] = sum(s * value[part] for s, value in zip(scores, v, strict=True)) / sum(
+                    scores
+                )
+        rows = normal(f"{at}attention.output.LayerNorm", rows + dense(f"{at}attention.output.dense", mixed))
+        inner = dense(f"{at}intermediate.dense", rows)
+        inner *= np.array([[(1 + math.erf(x / math.sqrt(2))) / 2 for x in row] for row in inner])
+        rows = normal(f"{at}output.LayerNorm", rows + dense(f"{at}output.dense", inner))
+    mean: Rows = rows.mean(axis=0)
+    return mean
 
 
 def test_the_encoder_does_what_plain_loops_do() -> None:
@@ -164,7 +150,7 @@ def test_the_encoder_does_what_plain_loops_do() -> None:
     texts = [[1, 5, 2], [1, 9, 2], [3, 3, 3]]
     encoded = Bert(SHAPE, found).encode(np.array(texts))
     for row, text in zip(encoded, texts, strict=True):
-        assert row.tolist() == pytest.approx(plainly(text, found), abs=2e-5)
+        assert row == pytest.approx(plainly(text, found), abs=2e-5)
 
 
 # building
@@ -195,35 +181,24 @@ def test_each_piece_of_text_is_encoded_once_between_the_special_ones() -> None:
 
 
 @each_case(
-    ("url", "anchors", "found"),
+    ("of", "url", "said", "found"),
     [
-        ("http://a.example/", [], ""),
-        ("http://a.example/", ["home"], "home"),
-        ("http://a.example/x/Ice_Hockey/", [], "ice hockey"),
-        ("http://a.example/x/%C3%89t%C3%A9.html", ["été", "summer"], "été summer"),
-        ("http://a.example/v1.0", [""], "v1 0"),
+        (subject, "http://a.example/", [], ""),
+        (subject, "http://a.example/", ["home"], "home"),
+        (subject, "http://a.example/x/Ice_Hockey/", [], "ice hockey"),
+        (subject, "http://a.example/x/%C3%89t%C3%A9.html", ["été", "summer"], "été summer"),
+        (subject, "http://a.example/v1.0", [""], "v1 0"),
+        (page_subject, "http://a.example/", "", ""),
+        (page_subject, "http://a.example/", "Ice, and Hockey!", "ice and hockey"),
+        (page_subject, "http://a.example/Ice_Hockey", "Ice Hockey", "ice hockey"),
+        (page_subject, "http://a.example/Ice_Hockey", "ice: rules", "ice hockey ice rules"),
+        (page_subject, "http://a.example/x", "\x00\ud800 ski", "ski"),
     ],
 )
-def test_the_subject_of_a_page_is_its_last_segment_and_its_anchors(
-    url: str, anchors: list[str], found: str
+def test_the_subject_of_a_page_is_its_last_segment_and_its_anchors_or_its_title(
+    of: Callable[[str, object], str], url: str, said: list[str] | str, found: str
 ) -> None:
-    assert subject(url, anchors) == found
-
-
-@each_case(
-    ("url", "title", "found"),
-    [
-        ("http://a.example/", "", ""),
-        ("http://a.example/", "Ice, and Hockey!", "ice and hockey"),
-        ("http://a.example/Ice_Hockey", "Ice Hockey", "ice hockey"),
-        ("http://a.example/Ice_Hockey", "ice: rules", "ice hockey ice rules"),
-        ("http://a.example/x", "\x00\ud800 ski", "ski"),
-    ],
-)
-def test_the_subject_of_a_fetched_page_is_its_last_segment_and_its_title(
-    url: str, title: str, found: str
-) -> None:
-    assert page_subject(url, title) == found
+    assert of(url, said) == found
 
 
 @given(st.text(max_size=300), st.lists(st.text(max_size=60), max_size=60).map(" ".join))
@@ -241,12 +216,9 @@ def inputs(meaning: Meaning, text: str, rate: float = 0.2) -> list[float]:
 
 def test_before_the_first_page_only_the_words_of_the_predicate_say_something() -> None:
     _, near, wanted = inputs(Meaning(table(), ["snow"]), "ski")
-    assert near == 0
-    assert wanted > 4 * 0.9
+    assert (near, wanted > 4 * 0.9) == (0, True)
     assert inputs(Meaning(table()), "ski")[2] == 0
-    unknown = "unheard of"
-    meaning = Meaning(table(), ["snow"])
-    assert inputs(meaning, unknown) == [0, 0, 0]
+    assert inputs(Meaning(table(), ["snow"]), "unheard of") == [0, 0, 0]
 
 
 def test_a_page_like_the_ones_that_satisfied_is_ahead() -> None:
@@ -254,8 +226,7 @@ def test_a_page_like_the_ones_that_satisfied_is_ahead() -> None:
     for text, holds in (("ski", True), ("army", False), ("snow", True), ("war", False)):
         meaning.learn(meaning.table.vector(text), holds)
     alike, unlike = inputs(meaning, "sled"), inputs(meaning, "war army")
-    assert alike[0] > 0 > unlike[0]
-    assert alike[1] > 0 > unlike[1]
+    assert min(alike[:2]) > 0 > max(unlike[:2])
 
 
 TEXTS = st.sampled_from(["ski", "snow", "sled", "war", "army", "ski war", "snow army"])
