@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping
 from random import Random
-from typing import get_args
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -46,35 +46,44 @@ def counts_of(crawler: PaperCrawler) -> Counts:
     return counts
 
 
-def expected(judged: Judged, trace: Trace, policy: PaperPolicy, parents: int) -> Counts:
+def expected(judged: Judged, trace: Trace, policy: PaperPolicy, parents: int = 32) -> Counts:
     pages = [JudgedPage(page.url, {"p": holds}, page.words, page.links) for page, holds in judged]
     return of_pages(plain(recount(pages, policy, trace, parents)))
 
 
-def exact(
-    trace: Trace,
+WEIGHTS: st.SearchStrategy[Weights] = st.sampled_from([(1.0, 1.0, 1.0, 1.0), (0.5, 2.0, 3.0, 0.0)])
+TESTS = st.sampled_from(get_args(Denominator))
+
+
+@given(PAGES, STEPS, st.sampled_from(POLICIES), TESTS, st.integers(1, 4), WEIGHTS, st.randoms())
+def test_counts_are_the_recount_and_priorities_the_reference_in_whatever_order_pages_are_judged(
+    judged: Judged,
+    steps: list[Step],
     policy: PaperPolicy,
-    denominator: Denominator = "binomial",
-    parents: int = 32,
-    weights: Weights = (1.0, 1.0, 1.0, 1.0),
-) -> PaperCrawler:
-    """Return a crawler that scores every candidate at every choice."""
-    task = Task((), trace, Random(0))
-    return PaperCrawler(
-        task, policy, parents, denominator=denominator, weights=weights, rescored=10**6, drift=0
-    )
-
-
-@given(PAGES, STEPS, st.integers(1, 4), st.sampled_from(POLICIES), st.randoms(use_true_random=False))
-def test_counts_equal_the_recount_in_whatever_order_pages_are_judged(
-    judged: Judged, steps: list[Step], parents: int, policy: PaperPolicy, random: Random
+    test: Denominator,
+    most: int,
+    weights: Weights,
+    random: Random,
 ) -> None:
     trace = Trace(steps, reach=2)
+    crawler = crawler_of(
+        trace, policy, parents=most, denominator=test, weights=weights, rescored=10**6, drift=0
+    )
+    reference = Reference(policy, denominator=test, factors=weights, parents=most, reach=2)
+    reference.visit(*steps)
     random.shuffle(judged)
-    crawler = exact(trace, policy, parents=parents)
     for page, holds in judged:
         crawler.judged(page, holds)
-    assert counts_of(crawler) == expected(judged, trace, policy, parents)
+        reference.judged(page.url, {"p": holds}, page.words, page.links)
+    assert counts_of(crawler) == expected(judged, trace, policy, most)
+    priorities = {url: reference.priority(url, "p") for url in set(URLS) - {page.url for page, _ in judged}}
+    assert {url: crawler.priority(url) for url in priorities} == pytest.approx(priorities, abs=1e-8)
+    left = {step.url for step in steps} - {page.url for page, _ in judged}
+    while (choice := crawler.next()) is not None:
+        left.discard(choice.url)
+        assert all(crawler.priority(choice.url) >= crawler.priority(url) - 1e-8 for url in left)
+        crawler.judged(Page(choice.url), False)
+    assert not left
 
 
 def test_counts_equal_the_recount_where_more_pages_sign_than_count() -> None:
@@ -82,36 +91,10 @@ def test_counts_equal_the_recount_where_more_pages_sign_than_count() -> None:
     urls = [f"http://example.org/{number}" for number in range(50)]
     trace = Trace([Step("ann", random.choice(urls), float(time)) for time in range(200)], reach=30, window=200)
     judged = [(Page(url, words=tuple(random.sample("abcdefghijkl", 3))), random.random() < 0.3) for url in urls]
-    crawler = PaperCrawler(Task((), trace, random), "collaborative")
+    crawler = crawler_of(trace, "collaborative")
     for page, holds in judged:
         crawler.judged(page, holds)
-    assert counts_of(crawler) == expected(judged, trace, "collaborative", 32)
-
-
-@given(
-    PAGES,
-    STEPS,
-    st.sampled_from(POLICIES),
-    st.sampled_from(get_args(Denominator)),
-    st.integers(1, 4),
-    st.sampled_from([(1.0, 1.0, 1.0, 1.0), (0.5, 2.0, 3.0, 0.0)]),
-)
-def test_priorities_are_those_of_the_reference(
-    judged: Judged,
-    steps: list[Step],
-    policy: PaperPolicy,
-    denominator: Denominator,
-    parents: int,
-    weights: Weights,
-) -> None:
-    crawler = exact(Trace(steps, reach=2), policy, denominator, parents, weights)
-    reference = Reference(policy, denominator=denominator, factors=weights, parents=parents, reach=2)
-    reference.visit(*steps)
-    for page, holds in judged:
-        crawler.judged(page, holds)
-        reference.judged(page.url, {"p": holds}, page.words, page.links)
-    for url in set(URLS) - {page.url for page, _ in judged}:
-        assert crawler.priority(url) == pytest.approx(reference.priority(url, "p"), abs=1e-8)
+    assert counts_of(crawler) == expected(judged, trace, "collaborative")
 
 
 @given(
@@ -152,19 +135,15 @@ def crawled(crawler: PaperCrawler, pages: Mapping[str, Page], hits: Collection[s
     return order
 
 
-@given(PAGES, STEPS, st.sampled_from(POLICIES))
-def test_the_best_candidate_is_chosen(judged: Judged, steps: list[Step], policy: PaperPolicy) -> None:
-    crawler, left = exact(Trace(steps), policy), {step.url for step in steps}
-    known = {page.url: (page, holds) for page, holds in judged}
-    while (choice := crawler.next()) is not None:
-        left.discard(choice.url)
-        assert all(crawler.priority(choice.url) >= crawler.priority(url) - 1e-8 for url in left)
-        crawler.judged(*known.get(choice.url, (Page(choice.url), False)))
-    assert not left
+def crawler_of(trace: Trace, policy: PaperPolicy, **options: Any) -> PaperCrawler:
+    return PaperCrawler(Task((), trace, Random(0)), policy, **options)
+
+
+ANN = Trace([Step("ann", URLS[1], 1.0)])
 
 
 def test_seeds_come_first_in_their_order_and_failed_ones_never_again() -> None:
-    crawler = PaperCrawler(Task((), Trace([Step("ann", URLS[1], 1.0)]), Random(0)), "combined")
+    crawler = crawler_of(ANN, "combined")
     seeds = ["http://new.example/", *URLS[5:3:-1]]
     for url in seeds:
         crawler.add_seed(url)
@@ -179,29 +158,18 @@ def test_seeds_come_first_in_their_order_and_failed_ones_never_again() -> None:
     assert crawled(crawler, {URLS[0]: Page(URLS[0], links=(Link(seeds[0]),))}) == URLS[:2]
 
 
-def test_pages_of_the_log_and_link_targets_are_candidates() -> None:
-    trace = Trace([Step("ann", URLS[1], 1.0)])
+def test_pages_of_the_log_and_link_targets_are_candidates_and_a_policy_as_printed_has_its_own() -> None:
     pages = {url: Page(url, links=(Link(URLS[2]), Link(url))) for url in URLS}
-    for policy in POLICIES:
-        crawler = PaperCrawler(Task((), trace, Random(0)), policy)
-        assert crawled(crawler, pages, URLS) == URLS[:3]
-
-
-def test_a_policy_as_printed_has_candidates_of_its_own() -> None:
-    trace = Trace([Step("ann", URLS[1], 1.0)])
-    pages = {url: Page(url, links=(Link(URLS[2]),)) for url in URLS}
-    reached = {
+    as_printed = {
         ("linkage", True): [URLS[0], URLS[2]],
         ("linkage", False): [URLS[0], URLS[2]],
-        ("collaborative", True): [URLS[0], URLS[1]],
-        ("combined", True): [URLS[0], URLS[1], URLS[2]],
-        ("combined", False): [URLS[0], URLS[1]],
+        ("combined", True): URLS[:3],
     }
     for policy in POLICIES:
+        assert crawled(crawler_of(ANN, policy), pages, URLS) == URLS[:3]
         for holds in (True, False):
-            crawler = PaperCrawler(Task((), trace, Random(0)), policy, own=True)
-            expected = reached.get((policy, holds), URLS[:2])
-            assert crawled(crawler, pages, URLS if holds else ()) == expected
+            found = crawled(crawler_of(ANN, policy, own=True), pages, URLS if holds else ())
+            assert found == as_printed.get((policy, holds), URLS[:2])
 
 
 @each_case("policy", POLICIES)
