@@ -1,11 +1,16 @@
+"""Counts of pages, their links and a log, as each policy has them."""
+
 from random import Random
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.models.crowd.trace import Step, Trace
 from scentline.models.interest.factors import kept
 from scentline.models.interest.features import split
+from scentline.models.learner.lessons import LinkWords
+from scentline.models.lessons import LinkFrom, lessons
 from scentline.models.page import Link
 from scentline.models.recount import JudgedPage, recount
 from scentline.models.url import identifier
@@ -146,3 +151,23 @@ def test_the_order_of_pages_is_of_no_account(
     expected = plain(recount(pages, policy, trace, parents))
     random.shuffle(pages)
     assert plain(recount(pages, policy, trace, parents)) == expected
+
+
+SAID = st.lists(st.sampled_from("abcdefgh"), max_size=3)
+in_links = st.builds(lambda page, *words: LinkFrom(frozenset(page), LinkWords(*words)), SAID, SAID, SAID, SAID)
+
+
+@pytest.mark.parametrize(
+    "policy", ["learned", "combined", "collaborative", "linkage", "breadth-first", "random", "pagerank"]
+)
+@given(before=st.lists(in_links, max_size=12), after=st.lists(in_links, max_size=12))
+def test_in_links_beyond_those_that_count_change_nothing(
+    policy: str, before: list[LinkFrom], after: list[LinkFrom]
+) -> None:
+    counted = lessons(policy)
+    most = counted.in_links
+    assert counted.of_links(before) == counted.of_links(before[:most])
+    change = counted.change_of_links(before, after)
+    assert change == counted.change_of_links(before[:most], after[:most])
+    old, new = counted.of_links(before), counted.of_links(after)
+    assert change == (new - old, old - new)

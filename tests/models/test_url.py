@@ -1,8 +1,14 @@
+"""URLs in one spelling each, and who owns their hosts."""
+
+import re
+from ipaddress import IPv6Address
 from urllib.parse import urljoin, urlsplit
 
 from hypothesis import example, given
 from hypothesis import strategies as st
+from publicsuffixlist import PublicSuffixList
 
+from scentline.models.domain import domain, network, owner, server
 from scentline.models.url import MAX_LENGTH, canonical, host, tokens
 from tests.cases import each_case
 
@@ -12,47 +18,70 @@ SPELLINGS = """
 """
 PIECES = st.sampled_from(SPELLINGS.split()) | st.sampled_from("\u2028\t\n \0\ud800")
 URLISH = st.one_of(st.text(), st.lists(PIECES, max_size=20).map("".join))
+BASE = "http://example.org/a/b?q=1/2"
 LIKELY = URLISH.map(lambda rest: "http://example.org/" + rest)
 
 
 @each_case(
-    ("written", "known_as"),
+    ("written", "known_as", "base"),
     [
-        ("HTTP://EXAMPLE.ORG", "http://example.org/"),
-        ("http://example.org:80/", "http://example.org/"),
-        ("https://example.org:443/", "https://example.org/"),
-        ("https://example.org:80/", "https://example.org:80/"),
-        ("http://example.org./a", "http://example.org/a"),
-        ("http://bücher.example/", "http://xn--bcher-kva.example/"),
-        ("http://b%C3%BCcher.example/", "http://xn--bcher-kva.example/"),
-        ("http://example.org/a/./b/../c", "http://example.org/a/c"),
-        ("http://example.org/%2e%2E/a", "http://example.org/a"),
-        ("http://example.org/.a/../b^", "http://example.org/b%5E"),
-        ("http://example.org/.a/%2e%2e/b^", "http://example.org/b%5E"),
-        ("http://example.org/b/.x/../../private/one", "http://example.org/private/one"),
-        ("http://example.org/a/.b/../", "http://example.org/a/"),
-        ("http://example.org/..a/.././..", "http://example.org/"),
-        ("http://example.org/a?", "http://example.org/a"),
-        ("http://example.org/a?#b", "http://example.org/a"),
-        ("http://example.org/a#b?c", "http://example.org/a"),
-        ("http://example.org/?b=2&a=1&b=", "http://example.org/?b=2&a=1&b="),
-        ("http://example.org/%7euser/%c3%a9", "http://example.org/~user/%C3%A9"),
-        ("http://example.org/a%2fb", "http://example.org/a%2Fb"),
-        ("http://example.org/a%252Fb", "http://example.org/a%252Fb"),
-        ("http://example.org/100%", "http://example.org/100%25"),
-        ("http://example.org/%2%65", "http://example.org/%252e"),
-        ("http://example.org/a b|[c]?d=[e] f", "http://example.org/a%20b%7C%5Bc%5D?d=%5Be%5D%20f"),
-        ("http://example.org/é?é", "http://example.org/%C3%A9?%C3%A9"),
-        ("http://example.org//a//b", "http://example.org//a//b"),
-        ("  http:\\\\example.org\\a\n", "http://example.org/a"),
-        ("http://0x7f.1/", "http://127.0.0.1/"),
-        ("http://[::FFFF:1.2.3.4]:8080/", "http://[::ffff:102:304]:8080/"),
-        ("http://a_b.example/", "http://a_b.example/"),
-        ("http://@example.org/", "http://example.org/"),
+        ("HTTP://EXAMPLE.ORG", "http://example.org/", None),
+        ("http://example.org:80/", "http://example.org/", None),
+        ("https://example.org:443/", "https://example.org/", None),
+        ("https://example.org:80/", "https://example.org:80/", None),
+        ("http://example.org./a", "http://example.org/a", None),
+        ("http://bücher.example/", "http://xn--bcher-kva.example/", None),
+        ("http://b%C3%BCcher.example/", "http://xn--bcher-kva.example/", None),
+        ("http://example.org/a/./b/../c", "http://example.org/a/c", None),
+        ("http://example.org/%2e%2E/a", "http://example.org/a", None),
+        ("http://example.org/.a/../b^", "http://example.org/b%5E", None),
+        ("http://example.org/.a/%2e%2e/b^", "http://example.org/b%5E", None),
+        ("http://example.org/b/.x/../../private/one", "http://example.org/private/one", None),
+        ("http://example.org/a/.b/../", "http://example.org/a/", None),
+        ("http://example.org/..a/.././..", "http://example.org/", None),
+        ("http://example.org/a?", "http://example.org/a", None),
+        ("http://example.org/a?#b", "http://example.org/a", None),
+        ("http://example.org/a#b?c", "http://example.org/a", None),
+        ("http://example.org/?b=2&a=1&b=", "http://example.org/?b=2&a=1&b=", None),
+        ("http://example.org/%7euser/%c3%a9", "http://example.org/~user/%C3%A9", None),
+        ("http://example.org/a%2fb", "http://example.org/a%2Fb", None),
+        ("http://example.org/a%252Fb", "http://example.org/a%252Fb", None),
+        ("http://example.org/100%", "http://example.org/100%25", None),
+        ("http://example.org/%2%65", "http://example.org/%252e", None),
+        ("http://example.org/a b|[c]?d=[e] f", "http://example.org/a%20b%7C%5Bc%5D?d=%5Be%5D%20f", None),
+        ("http://example.org/é?é", "http://example.org/%C3%A9?%C3%A9", None),
+        ("http://example.org//a//b", "http://example.org//a//b", None),
+        ("  http:\\\\example.org\\a\n", "http://example.org/a", None),
+        ("http://0x7f.1/", "http://127.0.0.1/", None),
+        ("http://[::FFFF:1.2.3.4]:8080/", "http://[::ffff:102:304]:8080/", None),
+        ("http://a_b.example/", "http://a_b.example/", None),
+        ("http://@example.org/", "http://example.org/", None),
+        # a relative link is joined as browsers do
+        ("c", "http://example.org/a/c", BASE),
+        ("./c/", "http://example.org/a/c/", BASE),
+        ("../c", "http://example.org/c", BASE),
+        ("../../../c", "http://example.org/c", BASE),
+        ("/c", "http://example.org/c", BASE),
+        ("\\c", "http://example.org/c", BASE),
+        ("//other.example/c", "http://other.example/c", BASE),
+        ("/\\other.example/c", "http://other.example/c", BASE),
+        ("", BASE, BASE),
+        ("#top", BASE, BASE),
+        ("?r", "http://example.org/a/b?r", BASE),
+        ("?", "http://example.org/a/b", BASE),
+        ("  c\n", "http://example.org/a/c", BASE),
+        ("h\nttps://other.example", "https://other.example/", BASE),
+        ("http:c", "http://example.org/a/c", BASE),
+        ("http:/c", "http://c/", BASE),
+        ("https:c", "https://c/", BASE),
+        ("./c:d", "http://example.org/a/c:d", BASE),
+        *((none, None, BASE) for none in ("c:d", "mailto:someone@example.org", "//user@other.example/", "//")),
     ],
 )
-def test_each_spelling_of_a_page_has_one_canonical_form(written: str, known_as: str) -> None:
-    assert canonical(written) == known_as
+def test_each_spelling_of_a_page_has_one_canonical_form(
+    written: str, known_as: str | None, base: str | None
+) -> None:
+    assert canonical(written, base) == known_as
 
 
 @each_case(
@@ -71,9 +100,8 @@ def test_what_is_not_a_crawlable_url_has_no_canonical_form(url: str) -> None:
     assert canonical(url) is None
 
 
-LABEL = st.sampled_from(
-    ["a", "www", "xn--a", "xn--n3h", "a_b", "-", "a--b", "0x7f", "1", "b" * 63, "b" * 64, ""]
-)
+LABELS = "a www xn--a xn--n3h a_b - a--b 0x7f 1"
+LABEL = st.sampled_from([*LABELS.split(), "b" * 63, "b" * 64, ""])
 PATH = st.lists(st.sampled_from(["", "a", "B-1", ".a", "a.", "..", "c.html", "~d", "sid=1"]), max_size=5)
 QUERY = "?a=b ?+,:/a=& ?sid=0123456789abcdef0123456789abcdef&a ?sessid= ? ?zenid=01234567 ?PHPSESSID=12345678"
 
@@ -96,37 +124,6 @@ def test_a_url_that_seems_to_be_canonical_is_read_as_any_other(
     assert canonical(url) == canonical(f"{url}#") or len(url) == MAX_LENGTH
 
 
-@each_case(
-    ("link", "target"),
-    [
-        ("c", "http://example.org/a/c"),
-        ("./c/", "http://example.org/a/c/"),
-        ("../c", "http://example.org/c"),
-        ("../../../c", "http://example.org/c"),
-        ("/c", "http://example.org/c"),
-        ("\\c", "http://example.org/c"),
-        ("//other.example/c", "http://other.example/c"),
-        ("/\\other.example/c", "http://other.example/c"),
-        ("", "http://example.org/a/b?q=1/2"),
-        ("#top", "http://example.org/a/b?q=1/2"),
-        ("?r", "http://example.org/a/b?r"),
-        ("?", "http://example.org/a/b"),
-        ("  c\n", "http://example.org/a/c"),
-        ("h\nttps://other.example", "https://other.example/"),
-        ("http:c", "http://example.org/a/c"),
-        ("http:/c", "http://c/"),
-        ("https:c", "https://c/"),
-        ("c:d", None),
-        ("./c:d", "http://example.org/a/c:d"),
-        ("mailto:someone@example.org", None),
-        ("//user@other.example/", None),
-        ("//", None),
-    ],
-)
-def test_a_relative_link_is_joined_as_browsers_do(link: str, target: str | None) -> None:
-    assert canonical(link, "http://example.org/a/b?q=1/2") == target
-
-
 SEGMENT = st.sampled_from(["a", "b", "..", ".", "c.html", "d%20e"])
 
 
@@ -143,49 +140,73 @@ def test_joining_agrees_with_rfc_3986_on_plain_paths(path: str, query: str) -> N
 @example("\ud800", "http://example.org/")
 @example("http://example.org/%" + "2" * 5, None)
 @example("http://example.org/.a/../b^", None)
+@example(" " * 1990 + "x", BASE)
+@example("%" * 2000, BASE)
+@example("http://" + "a" * 1990, BASE)
+@example("http://" + "a." * 990, BASE)
+@example("\\" * 2000, BASE)
+@example("../" * 600, BASE)
 def test_hostile_urls_give_a_canonical_url_or_nothing(url: str, base: str | None) -> None:
     found = canonical(url, base)
     if found is None:
         return
-    assert canonical(found) == found
+    assert canonical(found) == canonical("", found) == canonical("#x", found) == found
     assert found.isascii()
     assert found.isprintable()
     assert len(found) <= MAX_LENGTH
     parts = urlsplit(found)
-    assert parts.scheme in ("http", "https")
+    assert (parts.scheme in ("http", "https"), parts.fragment, parts.username) == (True, "", None)
     assert parts.path.startswith("/")
     assert {".", ".."}.isdisjoint(parts.path.split("/"))
-    assert not parts.fragment
-    assert parts.username is None
     assert parts.netloc == host(found)
     assert not {"#", "|", "[", "]", '"', " "} & set(found.split("/", 3)[3])
+    assert tokens(found) == {part for part in re.split("[./]", found.split("//", 1)[1].lower()) if part}
 
 
-@given(LIKELY)
-def test_a_canonical_base_joined_with_nothing_is_itself(url: str) -> None:
-    base = canonical(url)
-    if base is not None:
-        assert canonical("", base) == base
-        assert canonical("#x", base) == base
+# owners of hosts
+
+labels = st.from_regex(r"[a-z0-9]([a-z0-9-]{0,10}[a-z0-9])?", fullmatch=True)
+
+
+@given(st.lists(labels, min_size=1, max_size=4), st.sampled_from(["com", "co.uk", "github.io", "xn--p1ai"]))
+def test_however_many_names_an_owner_makes_up_the_domain_is_one(names: list[str], suffix: str) -> None:
+    assert domain(".".join([*names, "mine", suffix])) == f"mine.{suffix}"
+
+
+def test_names_beyond_ascii_are_known_in_the_spelling_that_urls_have() -> None:
+    lists = PublicSuffixList()
+    for suffix in ("xn--55qx5d.cn", "xn--p1ai", "xn--mgba3a4f16a.ir", "www.ck", "city.kawasaki.jp"):
+        assert domain(f"a.b.{suffix}") == lists.privatesuffix(f"a.b.{suffix}")
+
+
+@given(st.text("abc.-_[]:0123456789", max_size=40))
+def test_any_text_has_an_owner(text: str) -> None:
+    assert owner(text) == owner(text)
+    assert isinstance(network(text), str)
+
+
+@given(st.integers(1, 2**64 - 1), st.integers(0, 2**64 - 1), st.integers(0, 2**64 - 1))
+def test_the_addresses_of_one_64_are_one_server(prefix: int, first: int, second: int) -> None:
+    one, other = (str(IPv6Address((prefix << 64) + number)) for number in (first, second))
+    assert server(one) == server(other)
+    assert owner(f"[{one}]:8080") == owner(f"[{other}]")
 
 
 @each_case(
-    "url",
-    [" " * 1990 + "x", "%" * 2000, "http://" + "a" * 1990, "http://" + "a." * 990, "\\" * 2000, "../" * 600],
+    ("first", "second", "same"),
+    [
+        ("127.0.1.1:8000", "127.0.1.60:8000", True),
+        ("127.0.1.1", "127.0.2.1", False),
+        ("a.github.io", "b.github.io", False),
+        ("www.a.co.uk", "shop.a.co.uk", True),
+        ("a.co.uk", "b.co.uk", False),
+        ("intranet", "wiki", False),
+        ("intranet.example.internal", "wiki.example.internal", True),
+        ("co.uk", "com", False),
+        ("[2001:db8::1]", "[2001:db8:0:1::1]", False),
+        ("[::ffff:192.0.2.1]", "192.0.2.9", True),
+    ],
 )
-def test_adversarial_urls_end_at_once(url: str) -> None:
-    found = canonical(url, "http://example.org/a")
-    assert found is None or canonical(found) == found
-
-
-def test_the_host_carries_a_port_that_is_not_the_schemes_own() -> None:
-    assert host("http://example.org/") == "example.org"
-    assert host("https://example.org:8443/a:1/") == "example.org:8443"
-    assert host("http://[::1]:8080/") == "[::1]:8080"
-
-
-def test_tokens_are_cut_at_dots_and_slashes_alone() -> None:
-    assert tokens("http://www.Skyteam.example:8080/NBA/index.html?a=b.c") == {
-        *("www", "skyteam", "example:8080", "nba", "index", "html?a=b", "c")
-    }
-    assert tokens("https://example.org/") == {"example", "org"}
+def test_who_owns_what(first: str, second: str, same: bool) -> None:
+    assert (owner(first) == owner(second)) == same
+    assert server("::ffff:192.0.2.1") == server("192.0.2.1") != server("192.0.2.2")

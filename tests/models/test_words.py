@@ -1,9 +1,16 @@
+"""What is read of texts: words, dates, and sketches that tell how alike two are."""
+
 import sys
+from datetime import UTC, datetime, timedelta, timezone
+from email.utils import format_datetime
 from unicodedata import category, combining, normalize
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from scentline.models.dates import seconds_of
+from scentline.models.duplicates import BAND, SLOTS, bands, likeness, sketch
 from scentline.models.words import MAX_DIGITS, MAX_LENGTH, WORD, folded, stream_safe, words
 from tests.cases import each_case
 
@@ -20,15 +27,11 @@ from tests.cases import each_case
         ("ab_cd ef-gh don't", ["ab", "cd", "ef", "gh", "don"]),
         ("हिन्दी भाषा", ["हिन्दी", "भाषा"]),
         ("co\u00adoperation", ["cooperation"]),
+        ("lazy dogs. \u2014 lazy", ["lazy", "dogs", "lazy"]),
     ],
 )
 def test_words_are_folded_runs_of_letters_and_digits(text: str, expected: list[str]) -> None:
     assert words(text) == expected
-
-
-def test_dash_among_ascii_words_changes_nothing_about_them() -> None:
-    plain = "The quick brown fox jumped over lazy dogs. " * 20
-    assert words(plain + "\u2014 " + plain) == words(plain) * 2
 
 
 def test_marks_in_a_row_beyond_thirty_are_left_out() -> None:
@@ -84,3 +87,102 @@ def is_one(run: str) -> bool:
     if run.isdigit():
         return len(run) <= MAX_DIGITS
     return len(run) <= MAX_LENGTH and not (len(run) == 1 and run.isascii())
+
+
+# dates of sitemaps and feeds
+
+ZONES = st.integers(-14 * 60, 14 * 60).map(lambda minutes: timezone(timedelta(minutes=minutes)))
+MOMENTS = st.datetimes(datetime(1971, 1, 1), datetime(9998, 1, 1), timezones=ZONES)
+
+
+@given(MOMENTS)
+def test_a_moment_comes_back_of_either_form(moment: datetime) -> None:
+    assert seconds_of(moment.isoformat(timespec="seconds")) == moment.replace(microsecond=0).timestamp()
+    assert seconds_of(f"\n {format_datetime(moment)} ") == moment.replace(microsecond=0).timestamp()
+
+
+@each_case(
+    ("text", "seconds"),
+    [
+        *(("1970", 0), ("1970-01", 0), ("1970-01-02", 86_400), ("1970-01-01T00:01Z", 60)),
+        *(("1970-01-01T00:00:01.999Z", 1), ("1970-01-01 01:00:00+0100", 0), ("1970-01-01t00:00:07", 7)),
+        *(("Thu, 01 Jan 1970 00:00:07 GMT", 7), ("1 Jan 70 00:00 UT", 0)),
+        *(("Thu, 01 Jan 1970 00:00:00 EST", 5 * 3600), ("Thu, 01 Jan 1970 00:00:07 -0000", 7)),
+    ],
+)
+def test_the_forms_that_sites_write_are_read(text: str, seconds: float) -> None:
+    assert seconds_of(text) == seconds
+
+
+@each_case(
+    "text",
+    [
+        *("", " ", "now", "0", "0000", "1969-12-31", "2024-13-01", "2024-00-01", "2024-02-30", "2024-1-1"),
+        *("2024-01-01T25:00Z", "2024-01-01T10:00:00+99:00", "2024-W01-1", "20240101", ", , ,"),
+        *("99999999999999 Mar 2024 10:00", "Mon, 1 Mar 2024 10:00:00 +99999999", "\u0662\u0660\u0662\u0664"),
+        "1" * 10_000_000,
+    ],
+)
+def test_what_is_no_date_is_none(text: str) -> None:
+    assert seconds_of(text) is None
+
+
+@given(st.text(max_size=70) | st.text(alphabet="0123456789-:+TZ., MarJunGMT", max_size=40))
+def test_no_text_fails(text: str) -> None:
+    found = seconds_of(text)
+    assert found is None or 0 <= found < datetime(9999, 12, 31, tzinfo=UTC).timestamp() + 3 * 86_400
+
+
+# sketches
+
+
+def a_text(changed: int, length: int = 2000) -> str:
+    return " ".join(f"other{n:06}" if n < changed else f"words{n:06}" for n in range(length))
+
+
+def sketched(text: str, least: int = 50) -> bytes:
+    found = sketch(text, least)
+    assert found is not None
+    return found
+
+
+@each_case("changed", [0, 20, 100, 200, 500, 2000])
+def test_a_likeness_is_the_overlap_of_the_shingles(changed: int) -> None:
+    first, second = sketched(a_text(0)), sketched(a_text(changed))
+    # A shingle is there for each of the words but the last two, and ends in the third.
+    kept = 2000 - 2 - changed
+    overlap = max(0, kept) / (2 * (2000 - 2) - max(0, kept))
+    assert likeness(first, second) == pytest.approx(overlap, abs=0.08)
+    assert likeness(second, first) == likeness(first, second)
+
+
+def test_a_sketch_is_found_by_eight_bands_of_its_own() -> None:
+    first, second = sketched(a_text(0)), sketched(a_text(2000))
+    assert len(first) == 4 * SLOTS
+    assert [len(key) for key in bands(first)] == [9] * (SLOTS // BAND)
+    assert not set(bands(first)) & set(bands(second))
+
+
+@each_case(
+    "text",
+    [
+        "これは日本語のページです。東京は日本の首都です。スポーツについて書いています。" * 2,
+        "หน้านี้เขียนเป็นภาษาไทยซึ่งไม่มีช่องว่างระหว่างคำในประโยคเดียวกันเลยแม้แต่น้อย",
+    ],
+)
+def test_scripts_without_spaces_have_shingles_too(text: str) -> None:
+    half = len(text) // 2
+    found, changed = sketched(text, 20), sketched(text[:half] + text[:half][::-1], 20)
+    assert 0.1 < likeness(found, changed) < 0.9
+
+
+def test_a_sketch_is_the_same_on_every_machine_and_in_every_case() -> None:
+    assert sketched(a_text(0, 100))[:16].hex() == "b2787730f2fa6e7be0dc4621a5aa3e12"
+    assert sketched(a_text(0, 100).upper()) == sketched(a_text(0, 100))
+
+
+@given(st.text(max_size=300), st.integers(1, 20))
+def test_any_text_has_a_sketch_or_is_too_short(text: str, least: int) -> None:
+    found = sketch(text, least)
+    assert found is None or likeness(found, found) == 1.0
+    assert sketch(text, least) == found
