@@ -1,7 +1,7 @@
 """The due queue against a twin that works out every gain at every choice."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Collection
 
 import pytest
 from hypothesis import given, settings
@@ -16,26 +16,21 @@ HOSTS = ("a.org", "b.org", "c.org")
 NEAR = RATIO * (1 + 1e-6)
 
 
-class Twin:
-    """The same by working out the gain of every page."""
+class Queues(RuleBasedStateMachine):
+    """A queue, and the gain of every page worked out anew, as time passes."""
 
     def __init__(self) -> None:
+        super().__init__()
+        self.queue, self.now = DueQueue(limit=1000), 0.0
+        #: Host, importance, rate, since when, and recall.
         self.pages: dict[str, tuple[str, float, float, float, float]] = {}
 
     def gain(self, url: str, now: float) -> float:
         _, importance, rate, since, recall = self.pages[url]
         return gain(importance, rate, now - since, recall)
 
-    def best(self, now: float, ready: Callable[[str], bool]) -> float:
-        return max((self.gain(url, now) for url, page in self.pages.items() if ready(page[0])), default=0.0)
-
-
-class Queues(RuleBasedStateMachine):
-    """A queue and its twin, told the same as time passes."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.queue, self.twin, self.now = DueQueue(limit=1000), Twin(), 0.0
+    def greatest(self, now: float, hosts: Collection[str] = HOSTS) -> float:
+        return max((self.gain(url, now) for url, page in self.pages.items() if page[0] in hosts), default=0.0)
 
     @rule(
         number=st.integers(0, 30),
@@ -51,12 +46,12 @@ class Queues(RuleBasedStateMachine):
     ) -> None:
         since = self.now - before
         self.queue.put(f"u{number}", host, importance, rate, since, aged, recall)
-        self.twin.pages[f"u{number}"] = (host, importance, rate, since - aged, recall)
+        self.pages[f"u{number}"] = (host, importance, rate, since - aged, recall)
 
     @rule(number=st.integers(0, 30))
     def discard(self, number: int) -> None:
         self.queue.discard(f"u{number}")
-        self.twin.pages.pop(f"u{number}", None)
+        self.pages.pop(f"u{number}", None)
 
     @rule(seconds=st.sampled_from([0.1, 1.0, 30.0, 1000.0, 1e5]))
     def wait(self, seconds: float) -> None:
@@ -68,37 +63,37 @@ class Queues(RuleBasedStateMachine):
         visit=st.booleans(),
     )
     def choose(self, hosts: set[str], least: float, visit: bool) -> None:
-        exact = self.twin.best(self.now, hosts.__contains__)
+        exact = self.greatest(self.now, hosts)
         found = self.queue.best(self.now, hosts.__contains__, least)
         if found is None:
             assert exact <= least * NEAR
             return
         url, gained = found
-        assert self.twin.pages[url][0] in hosts
-        assert gained == self.twin.gain(url, self.now)
+        assert self.pages[url][0] in hosts
+        assert gained == self.gain(url, self.now)
         assert gained * NEAR >= exact
         assert gained * (1 + 1e-6) >= least
         if visit:
-            host, importance, rate, _, recall = self.twin.pages[url]
+            host, importance, rate, _, recall = self.pages[url]
             self.queue.put(url, host, importance, rate, self.now, recall=recall)
-            self.twin.pages[url] = (host, importance, rate, self.now, recall)
+            self.pages[url] = (host, importance, rate, self.now, recall)
 
-    @precondition(lambda self: self.twin.pages)
+    @precondition(lambda self: self.pages)
     @rule(least=st.sampled_from([1e-9, 1e-3, 1.0, 50.0]))
     def sleep(self, least: float) -> None:
         """Look when it is said to be time: nothing came due much before, and at last something does."""
         while (due := self.queue.next(self.now, least)) > self.now:
             if due == math.inf:
-                assert self.twin.best(1e30, HOSTS.__contains__) <= least * NEAR
+                assert self.greatest(1e30) <= least * NEAR
                 return
-            assert self.twin.best(math.nextafter(due, 0), HOSTS.__contains__) <= least * NEAR
+            assert self.greatest(math.nextafter(due, 0)) <= least * NEAR
             self.now = due
         assert self.queue.best(self.now, HOSTS.__contains__, least) is not None
 
     @invariant()
     def same(self) -> None:
-        assert len(self.queue) == len(self.twin.pages)
-        assert all(url in self.queue for url in self.twin.pages)
+        assert len(self.queue) == len(self.pages)
+        assert all(url in self.queue for url in self.pages)
 
 
 TestQueues = Queues.TestCase
@@ -134,6 +129,8 @@ def test_those_that_come_due_last_leave_when_there_are_too_many() -> None:
 
 @given(st.lists(st.floats(), min_size=3, max_size=4))
 def test_no_number_breaks_it(numbers: list[float]) -> None:
+    with pytest.raises(ValueError, match="at least 1"):
+        DueQueue(0)
     queue = DueQueue(2)
     try:
         queue.put("a", "a.org", *numbers)
@@ -145,8 +142,3 @@ def test_no_number_breaks_it(numbers: list[float]) -> None:
         found = queue.best(1e9, lambda host: True)
         assert found is not None
         assert found[1] > 0
-
-
-def test_a_queue_has_room() -> None:
-    with pytest.raises(ValueError, match="at least 1"):
-        DueQueue(0)

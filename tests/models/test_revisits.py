@@ -1,0 +1,303 @@
+"""When a visit pays: what it gains, how often pages change, and how far signals of changes are trusted."""
+
+import math
+from decimal import Decimal, localcontext
+from random import Random
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scentline.models.revisit.gain import gain, limit, stale, when
+from scentline.models.revisit.rate import NOTHING, Group, History, Prior, rate
+from scentline.models.revisit.signals import Trust, steps
+from scentline.models.revisit.sizes import SLACK, Answer, Sizes
+from tests.cases import each_case
+
+#: Changes in the mean that a page has had since its visit, from hardly any to very many.
+CHANGES = st.floats(-12, 4).map(lambda power: 10**power)
+RATES = st.floats(-9, 3).map(lambda power: 10**power)
+
+
+RECALLS = st.just(0.0) | st.floats(0.001, 0.95)
+
+
+def exact(rate: float, age: float, recall: float = 0.0) -> float:
+    """Return what a visit gains, in sixty digits."""
+    with localcontext() as context:
+        context.prec = 60
+        d, r, x = Decimal(rate), Decimal(recall), (1 - Decimal(recall)) * Decimal(rate) * Decimal(age)
+        if not r:
+            return float((1 - (-x).exp() - x * (-x).exp()) / d)
+        return float((1 - (-x).exp() - (1 - r) * (1 - (-x / (1 - r)).exp())) / r / d)
+
+
+@given(RATES, CHANGES, RECALLS, st.floats(1.001, 10))
+def test_the_gain_is_what_the_formula_says_with_signals_and_without_and_grows_up_to_its_limit(
+    rate: float, changes: float, recall: float, times: float
+) -> None:
+    age = changes / rate
+    assert gain(2.0, rate, age, recall) == pytest.approx(
+        2 * exact(rate, age, recall), rel=1e-7 if recall else 1e-9
+    )
+    assert gain(1.0, rate, age) <= gain(1.0, rate, times * age) <= limit(1.0, rate)
+    assert gain(1.0, rate, math.inf) == limit(1.0, rate)
+
+
+@given(RATES, st.floats(-10, -1e-6).map(math.exp), RECALLS)
+def test_a_gain_is_reached_when_it_is_said_to_be(rate: float, part: float, recall: float) -> None:
+    wanted = part * limit(3.0, rate)
+    age = when(3.0, rate, wanted, recall)
+    assert 3 * exact(rate, age, recall) == pytest.approx(wanted, rel=1e-6 if recall else 1e-8)
+
+
+def test_what_is_announced_ends_the_cycle_for_whose_length_a_visit_pays() -> None:
+    # By simulating cycles of no more than 5 s, with hidden changes 0.1 and announced ones 0.3 times a second.
+    rng, hidden, announced, end = Random(1), 0.1, 0.3, 5.0
+    fresh, length, cycles = 0.0, 0.0, 100_000
+    for _ in range(cycles):
+        stops = min(end, rng.expovariate(announced))
+        fresh += min(stops, rng.expovariate(hidden))
+        length += stops
+    expected = (fresh - math.exp(-hidden * end) * length) / cycles
+    assert gain(1.0, 0.4, end, 0.75) == pytest.approx(expected, rel=0.03)
+
+
+def test_a_gain_worked_by_hand() -> None:
+    # One change an hour, an hour after the visit: 3600 s (1 - 2/e) of fresh copy.
+    assert gain(1.0, 1 / 3600, 3600.0) == pytest.approx(3600 * (1 - 2 / math.e))
+    assert limit(0.5, 1 / 3600) == 1800.0
+    assert stale(1 / 3600, 3600.0) == pytest.approx(1 - 1 / math.e)
+    # One more visit adds as much to the freshness as the gain says.
+    rate, interval, step = 1 / 1000, 700.0, 1e-7
+
+    def freshness(visits: float) -> float:
+        return visits / rate * (1 - math.exp(-rate / visits))
+
+    added = (freshness(1 / interval + step) - freshness(1 / interval - step)) / (2 * step)
+    assert gain(1.0, rate, interval) == pytest.approx(added, rel=1e-6)
+
+
+def test_what_never_changes_or_nobody_asks_for_gains_nothing() -> None:
+    assert gain(1.0, 0.0, 1e12) == gain(0.0, 1.0, 1e12) == gain(1.0, 1.0, -5.0) == 0.0
+    assert when(1.0, 0.0, 1e-9) == when(0.0, 1.0, 1e-9) == when(1.0, 1.0, 1.0) == math.inf
+    assert limit(1.0, 0.0) == math.inf
+    assert stale(0.0, math.inf) == 0.0
+
+
+ANY = st.floats(min_value=0, allow_nan=False, allow_infinity=False)
+
+
+@given(ANY, ANY, ANY)
+def test_any_number_is_answered_by_a_number(one: float, two: float, three: float) -> None:
+    for function in (gain, when):
+        assert not math.isnan(function(one, two, three))
+
+
+INTERVALS = st.floats(-2, 7).map(lambda power: 10**power)
+Visits = list[tuple[float, bool]]
+VISITS = st.lists(st.tuples(INTERVALS, st.booleans()), max_size=30)
+PRIOR = Prior(1.0, 5000.0)
+
+
+def of(visits: Visits) -> History:
+    history = History()
+    for interval, changed in visits:
+        history.seen(interval, changed)
+    return history
+
+
+def log_posterior(change: float, visits: Visits, prior: Prior) -> float:
+    """Return the log density of log D, up to a constant, from each visit by itself."""
+    seen = sum(
+        math.log(-math.expm1(-change * interval)) if changed else -change * interval
+        for interval, changed in visits
+    )
+    return seen + prior.shape * math.log(change) - 2 * prior.shape * math.log(prior.rate + change)
+
+
+def greatest(visits: Visits, prior: Prior) -> float:
+    low, high = math.log(1e-12), math.log(1e6)
+    for _ in range(200):
+        left, right = low + (high - low) / 3, high - (high - low) / 3
+        if log_posterior(math.exp(left), visits, prior) < log_posterior(math.exp(right), visits, prior):
+            low = left
+        else:
+            high = right
+    return math.exp(low)
+
+
+@given(VISITS, st.lists(st.tuples(st.sampled_from([0.5, 64.0, 1000.0]), st.booleans()), max_size=30))
+def test_the_rate_is_where_the_posterior_is_greatest_and_exact_with_equal_intervals(
+    visits: Visits, even: Visits
+) -> None:
+    # Intervals of one power of two are taken for equal: of thirty at both its ends that costs a tenth of a nat.
+    rates = rate(of(visits), PRIOR), greatest(visits, PRIOR)
+    found, best = (log_posterior(each, visits, PRIOR) for each in rates)
+    assert best - found < 0.15
+    assert rate(of(even), PRIOR) == pytest.approx(greatest(even, PRIOR), rel=1e-5)
+
+
+def test_rates_worked_by_hand() -> None:
+    # Of ten visits 100 s apart five found a change: e^(-100 D) = 1/2. Counting them gives less, 1 / 200.
+    visits = [(100.0, True), (100.0, False)] * 5
+    assert rate(of(visits), Prior(1e-12, 1e-12)) == pytest.approx(math.log(2) / 100)
+    assert rate(of([]), Prior(2.0, 500.0)) == 2.0 / 500.0
+    # What was announced tells nothing of changes that were not.
+    announced = History()
+    announced.seen(10.0, True, signals=1)
+    assert rate(announced, Prior(2.0, 500.0)) == 2.0 / 500.0
+    # 1 (1 - 100 D) / (1 + 100 D) = 100 D: D = (sqrt(2) - 1) / 100.
+    assert rate(of([(100.0, False)]), Prior(1.0, 100.0)) == pytest.approx((math.sqrt(2) - 1) / 100)
+
+
+@given(VISITS, VISITS, st.floats(allow_nan=False))
+def test_facts_of_any_interval_add_up_in_any_order_and_any_history_has_a_rate(
+    one: Visits, two: Visits, interval: float
+) -> None:
+    history, visits = of(one + two), one + two
+    assert history == of(two + one)
+    assert (history.visits, history.changes) == (len(visits), sum(changed for _, changed in visits))
+    assert history.seconds == pytest.approx(sum(interval for interval, _ in visits), rel=0.05, abs=0.1)
+    history.seen(interval, True)
+    assert 0 < rate(history, PRIOR) < math.inf
+    assert 0 < rate(history, NOTHING) < math.inf
+    with pytest.raises(ValueError, match="NaN"):
+        history.seen(math.nan, True)
+
+
+def test_a_history_is_small_and_bounded() -> None:
+    assert len(msgspec.msgpack.encode(History())) == 9
+    rng, history = Random(1), History()
+    for _ in range(10_000):
+        history.seen(math.exp(rng.uniform(-20, 40)), rng.random() < 0.5, rng.randrange(3))
+    assert len(history.found) <= 42
+    assert len(msgspec.msgpack.encode(history)) < 700
+    assert msgspec.msgpack.decode(msgspec.msgpack.encode(history), type=History) == history
+
+
+def test_a_page_without_visits_is_like_its_group_and_one_with_many_like_itself() -> None:
+    host, prefix = Group(), Group()
+    for _ in range(200):
+        host.seen(3600.0, False)
+    for _ in range(20):
+        prefix.seen(3600.0, True)
+        prefix.seen(3600.0, False)
+    of_host = host.prior(NOTHING)
+    of_prefix = prefix.prior(of_host)
+    assert of_host.rate < NOTHING.rate < of_prefix.rate
+    assert rate(History(), of_prefix) == of_prefix.rate
+    alone = of([(3600.0, False)] * 500)
+    assert rate(alone, of_prefix) < of_prefix.rate / 100
+
+
+def test_a_group_of_few_visits_is_drawn_towards_the_larger_one() -> None:
+    outer = Prior(2.0, 2e6)
+    few, many = Group(), Group()
+    few.seen(1000.0, True)
+    for _ in range(100):
+        many.seen(1000.0, True)
+        many.seen(1000.0, False)
+    assert outer.rate < few.prior(outer).rate < many.prior(outer).rate
+    assert many.prior(outer).rate == pytest.approx(math.log(2) / 1000, rel=0.05)
+
+
+def visits(change: float, recall: float, false: float, interval: float, number: int) -> Trust:
+    """Return what so many visits to ten pages show, of signals with a recall and a rate of false ones."""
+    rng, trust = Random(3), Trust()
+    histories = [History() for _ in range(10)]
+    for visit in range(number):
+        announced = arrivals(rng, recall * change * interval)
+        hidden = arrivals(rng, (1 - recall) * change * interval)
+        signals = announced + arrivals(rng, false * interval)
+        history = histories[visit % 10]
+        trust.seen(interval, signals, announced + hidden > 0, history)
+        history.seen(interval, announced + hidden > 0, signals)
+    return trust
+
+
+def arrivals(rng: Random, mean: float) -> int:
+    number, product = 0, rng.random()
+    while product > math.exp(-mean):
+        number += 1
+        product *= rng.random()
+    return number
+
+
+@each_case("recall", [0.2, 0.5, 0.9])
+@each_case("false", [0.0, 1e-4, 1e-3])
+def test_recall_and_false_signals_are_learned(recall: float, false: float) -> None:
+    change = 1e-3
+    trust = visits(change, recall, false, 300.0, 5000)
+    assert trust.recall == pytest.approx(recall, abs=0.08)
+    assert trust.false == pytest.approx(false / (false + recall * change), abs=0.08)
+
+
+def test_trust_worked_by_hand() -> None:
+    trust = Trust()
+    assert (trust.false, trust.recall) == pytest.approx((1 / 2, 1 / 3))
+    assert visits(1e-3, 0.0, 1e-3, 1000.0, 5000).false > 0.95, "noise is not believed"
+    for _ in range(8):
+        trust.seen(100.0, 1, True, History())
+    trust.seen(100.0, 1, False, History())
+    # A signal of nine was false, and one more of each is assumed: 2 of 11. So 9 x 9 / 11 were true; one more
+    # announced change and two hidden ones are assumed.
+    assert trust.false == pytest.approx(2 / 11, rel=0.01)
+    assert trust.recall == pytest.approx((9 * 9 / 11 + 1) / (9 * 9 / 11 + 1 + 2), rel=0.01)
+    assert steps(trust, 1e-3) == pytest.approx(-math.log(trust.false) / 1e-3)
+    # After the step the copy is as likely right as no signal in so many seconds would have it.
+    assert math.exp(-1e-3 * steps(trust, 1e-3)) == pytest.approx(trust.false)
+
+
+@given(
+    st.lists(st.tuples(st.floats(0, 1e9), st.integers(0, 1000), st.booleans()), max_size=20),
+    st.floats(min_value=0, allow_nan=False),
+)
+def test_whatever_is_seen_a_step_is_bounded(seen: list[tuple[float, int, bool]], rate: float) -> None:
+    trust = Trust()
+    for interval, signals, changed in seen:
+        trust.seen(interval, signals, changed, History())
+    assert 0 < trust.false <= 1
+    assert 0 < trust.recall < 1
+    assert 0 <= steps(trust, rate) <= 100 * 365 * 86_400
+
+
+#: Few times and sizes, so that they meet.
+ANSWERS = st.lists(
+    st.tuples(st.integers(0, 9), st.sampled_from([5000, 5000 + SLACK, 5001 + SLACK])), max_size=8
+)
+
+
+def at_and_last(answers: list[Answer], visited: float) -> tuple[Answer | None, Answer | None]:
+    """Return what is to be kept of all answers so far: the twin."""
+    before = [answer for answer in answers if answer[0] <= visited]
+    after = [answer for answer in answers if answer[0] > visited]
+    first = min(after, default=None)
+    return max(before, default=first), max(after, default=None)
+
+
+@given(st.lists(ANSWERS, min_size=1, max_size=4), st.data())
+def test_what_is_kept_is_a_function_of_the_answers_and_the_last_visit(
+    intervals: list[list[tuple[int, int]]], data: st.DataObject
+) -> None:
+    sizes, known = Sizes(), list[Answer]()
+    for number, interval in enumerate(intervals):
+        visited = 10.0 * number
+        known += [(visited + 1 + time, size) for time, size in interval]
+        # Those of earlier intervals come again, or late for the first time.
+        told = data.draw(st.permutations(known + known))
+        for time, size in told:
+            sizes.take(visited, time, size)
+        assert not any(sizes.take(visited, time, size) for time, size in told), "nothing new is said twice"
+        at, last = at_and_last(known, visited)
+        if told:
+            assert (sizes.at, sizes.last) == (at, last or (0.0, 0))
+            assert sizes.differ == (at is not None and last is not None and abs(at[1] - last[1]) > SLACK)
+
+
+def test_a_cache_s_own_headers_are_no_change() -> None:
+    sizes = Sizes()
+    for time, size in [(11.0, 783), (12.0, 789), (13.0, 782)]:  # of a miss, a hit and a refresh of one page
+        sizes.take(10.0, time, size)
+    assert not sizes.differ
