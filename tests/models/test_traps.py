@@ -2,7 +2,7 @@
 
 import gzip
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 from hypothesis import given
@@ -18,6 +18,10 @@ from tests.shared import shared
 
 BOUNDS = Bounds()
 SITE = "http://example.org"
+NO_TRAPS = """
+    / /a/a/b/b /2011/11/11/11/11 /1/1/1/1/1/1/1 /list?tag=1&tag=2&tag=3&tags[]=1 /list?a&b&a&b&a&b //a//b//c//
+    /isbn/9999-12345 /books/1984/the-year-3000 /prices?year=1999 /news/2031/05/12/a-b
+"""
 
 
 @each_case(
@@ -35,22 +39,11 @@ SITE = "http://example.org"
         ("/cal/0001-12-24", "a calendar, the year 1"),
         ("/cal?view=month&month=2212-05", "a calendar, the year 2212"),
         ("/cal?month=5&year=12024", "a calendar, the year 12024"),
+        *((page, "") for page in NO_TRAPS.split()),
     ],
 )
-def test_a_url_of_a_space_without_end_is_told_by_its_spelling(url: str, why: str) -> None:
+def test_a_url_of_a_space_without_end_is_told_by_its_spelling_and_a_page_is_no_trap(url: str, why: str) -> None:
     assert trap(SITE + url, BOUNDS) == why
-
-
-@each_case(
-    "url",
-    [
-        *("/", "/a/a/b/b", "/2011/11/11/11/11", "/1/1/1/1/1/1/1", "/list?tag=1&tag=2&tag=3&tags[]=1"),
-        *("/news/2031/05/12/a-b", "/isbn/9999-12345", "/books/1984/the-year-3000", "/prices?year=1999"),
-        *("/list?a&b&a&b&a&b", "//a//b//c//"),
-    ],
-)
-def test_a_page_is_no_trap(url: str) -> None:
-    assert trap(SITE + url, BOUNDS) == ""
 
 
 def logged(name: str) -> Iterator[str]:
@@ -66,24 +59,22 @@ def listed(name: str) -> Iterator[str]:
         yield from (line.partition("\t")[0] for line in lines)
 
 
-def graph() -> Iterator[str]:
-    with gzip.open(shared("graphs/hollins.dat.gz"), "rt", errors="replace") as lines:
+def graph(name: str) -> Iterator[str]:
+    with gzip.open(shared(f"graphs/{name}.dat.gz"), "rt", errors="replace") as lines:
         yield from (line.split()[1] for line in lines if " http" in line)
 
 
 @pytest.mark.parametrize(
-    ("urls", "least"),
+    ("read", "name", "least"),
     [
-        pytest.param(lambda: listed("wikispeedia"), 4000, id="wikispeedia"),
-        pytest.param(lambda: listed("webkb"), 1500, id="webkb"),
-        pytest.param(graph, 6000, id="hollins"),
-        pytest.param(lambda: logged("sundog"), 30_000, id="sundog"),
-        pytest.param(lambda: logged("semicomplete"), 1000, id="semicomplete"),
+        *((listed, "wikispeedia", 4000), (listed, "webkb", 1500), (graph, "hollins", 6000)),
+        *((logged, "sundog", 30_000), (logged, "semicomplete", 1000)),
     ],
 )
-def test_of_the_urls_of_real_sites_none_is_taken_for_a_trap(urls: object, least: int) -> None:
-    assert callable(urls)
-    known = {found for url in urls() if (found := canonical(url)) is not None}
+def test_of_the_urls_of_real_sites_none_is_taken_for_a_trap(
+    read: Callable[[str], Iterator[str]], name: str, least: int
+) -> None:
+    known = {found for url in read(name) if (found := canonical(url)) is not None}
     assert len(known) >= least
     assert [(url, why) for url in known if (why := trap(url, BOUNDS))] == []
 
@@ -91,6 +82,11 @@ def test_of_the_urls_of_real_sites_none_is_taken_for_a_trap(urls: object, least:
 # session ids
 
 HEX = "0123456789abcdef0123456789abcdef"
+PAGES = f"""
+    /talks?session=42 /talks?session_id=2024-keynote /forum?sid=12345 /film?cfid=7 /a;v=1/b /math/(S(n))/proof
+    /talks?session=thelongtitleofatalkthathasnodigits /paper?sha={HEX} /.;jsessionid={HEX}/b
+    /about?next=jsessionid
+"""
 
 
 @each_case(
@@ -107,28 +103,12 @@ HEX = "0123456789abcdef0123456789abcdef"
         (f"/shop?session_id={HEX}", "/shop"),
         ("/app/(S(lit3py55t21z5v55vlm25s55))/page.aspx", "/app/page.aspx"),
         ("/index.cfm?CFID=123&CFTOKEN=12345678&a=1", "/index.cfm?a=1"),
+        # What may be a page keeps its name.
+        *((page, page) for page in PAGES.split()),
     ],
 )
 def test_a_session_id_is_no_part_of_a_url(url: str, page: str) -> None:
     assert canonical(SITE + url) == SITE + page
-
-
-@each_case(
-    "url",
-    [
-        *(
-            "/talks?session=42",
-            "/talks?session_id=2024-keynote",
-            "/forum?sid=12345",
-            "/film?cfid=7",
-            "/a;v=1/b",
-        ),
-        *("/talks?session=thelongtitleofatalkthathasnodigits", f"/paper?sha={HEX}", f"/.;jsessionid={HEX}/b"),
-        *("/math/(S(n))/proof", "/about?next=jsessionid"),
-    ],
-)
-def test_what_may_be_a_page_keeps_its_name(url: str) -> None:
-    assert canonical(SITE + url) == SITE + url
 
 
 PIECES = st.sampled_from([
@@ -168,23 +148,13 @@ def test_a_hit_ends_a_row_of_misses_and_a_page_of_its_own_a_row_of_copies() -> N
     assert (row.copies, row.misses) == (0, 0)
 
 
-@each_case(
-    ("url", "is_dated"),
-    [
-        ("/cal/2031/05", True),
-        ("/day/2031/05/12/", True),
-        ("/cal?month=2031-05", True),
-        ("/cal?day=2031-05-12&view=week", True),
-        ("/cal?year=2031&month=5", True),
-        ("/2031/05/12/title-7", False),
-        ("/node/12345", False),
-        ("/book/3/chapter/7", False),
-    ],
-)
-def test_days_and_months_are_told_from_what_happened_on_them(url: str, is_dated: bool) -> None:
-    name = pattern(SITE + url)
-    assert name is not None
-    assert dated(name) is is_dated
+DATED = "/cal/2031/05 /day/2031/05/12/ /cal?month=2031-05 /cal?day=2031-05-12&view=week /cal?year=2031&month=5"
+UNDATED = "/2031/05/12/title-7 /node/12345 /book/3/chapter/7"
+
+
+@each_case(("urls", "is_dated"), [(DATED, True), (UNDATED, False)])
+def test_days_and_months_are_told_from_what_happened_on_them(urls: str, is_dated: bool) -> None:
+    assert {dated(pattern(SITE + url) or "") for url in urls.split()} == {is_dated}
 
 
 # soft 404s
@@ -202,15 +172,12 @@ PRESENT = """
 """
 
 
-def test_a_page_whose_title_says_so_is_a_soft_404() -> None:
+def test_a_page_is_a_soft_404_by_its_title_or_without_one_by_its_first_words_unless_there_are_many() -> None:
     for titles, missing in ((MISSING, True), (PRESENT, False)):
         for title in re.split(r" \| |\n +", titles.strip()):
             assert says_missing(title, "Try the search.") is missing, title
     assert says_missing("Page not found | Example", "Try the search.")
     assert not says_missing("", "Try the search.")
-
-
-def test_a_page_of_many_words_is_none_and_one_without_a_title_is_judged_by_its_first_words() -> None:
     assert not says_missing("404 Not Found", "word " * 300)
     assert says_missing("", "Not Found The requested URL /x was not found on this server.")
     assert not says_missing("", "Not Found " + "but much else " * 30)
