@@ -34,18 +34,9 @@ SMALL = Base(100, 20)
 LINKS = LinkTable(satisfying=(12_000, 7_000), failing=(88_000, 4_500))
 
 
-@each_case(
-    ("pages", "hits", "expected"),
-    [
-        # P(E) = 40/100, P(C and E) = 16/100: P(C|E) = .4 (1); .16 / (.2 * .4) = 2 (2); .4 / .2 = 2 (3).
-        (40, 16, 0.16 / (0.2 * 0.4)),
-        # Favourable events are above 1, unfavourable ones between 0 and 1.
-        (40, 8, 1),
-        (40, 4, 0.5),
-        # (5): in the in-linking pages of 25 judged pages, 15 of them hits: .15 / (.2 * .25).
-        (25, 15, 3),
-    ],
-)
+# P(E) = 40/100, P(C and E) = 16/100: P(C|E) = .4 (1); .16 / (.2 * .4) = 2 (2); .4 / .2 = 2 (3). Favourable
+# events are above 1, unfavourable ones below. (5): in the in-linking pages of 25 judged pages, 15 of them hits.
+@each_case(("pages", "hits", "expected"), [(40, 16, 0.16 / (0.2 * 0.4)), (40, 8, 1), (40, 4, 0.5), (25, 15, 3)])
 def test_equations_1_to_3_and_5_ratio_of_conditional_to_base_probability(
     pages: int, hits: int, expected: float
 ) -> None:

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from scentline.models.crowd.evidence import affinity_log, crowd_table, inside, region, region_log, signature
+from scentline.models.crowd.evidence import affinity_log, crowd_table, inside, region, region_log
 from scentline.models.crowd.trace import Step, Trace
 from scentline.models.interest.features import BASE
 from scentline.models.interest.linkage import Contribution, CrowdEvidence, crowd_contributions
@@ -34,12 +34,9 @@ def explained(
     return {entry.feature: entry for entry in crowd_contributions(evidence, weights)}
 
 
-def test_equation_8_ten_percent_where_a_thousandth_is_expected_is_a_ratio_of_a_hundred() -> None:
+def test_equations_8_and_9_a_cumulative_ratio_is_the_product_over_the_visitors() -> None:
     # A user visited 50 judged pages, 5 of them on online malls: .1 / .001.
     assert ratio(50, 5, MALLS) == pytest.approx(100)
-
-
-def test_equation_9_cumulative_ratio_is_the_product_over_the_visitors() -> None:
     # (40, 16): .4 / .2 = 2; (25, 15): .6 / .2 = 3; (50, 2): .04 / .2 = 1/5. Each is significant.
     table = users(SMALL, {"ann": (40, 16), "bob": (25, 15), "cy": (50, 2)})
     assert math.exp(affinity_log(("ann", "bob"), table)) == pytest.approx(6)
@@ -69,20 +66,13 @@ def test_what_explains_a_priority_shows_the_test_that_decides() -> None:
     assert found["u:flo"].log == found["s:snow"].log == 0
 
 
-def test_a_signature_has_the_words_of_pages_visited_near_by() -> None:
-    assert signature([("snow", "the"), ("the", "snow", "new")]) == {"snow", "the", "new"}
-
-
 def test_equation_11_region_is_the_n_accesses_before_and_after_by_the_same_user() -> None:
     # ann: a b c d e; bob: x y, between hers in time. n = 2.
     steps = [Step("ann", page, 10.0 * place) for place, page in enumerate("abcde")]
     steps += [Step("bob", page, 21.0 + place) for place, page in enumerate("xy")]
-    trace = Trace(steps, reach=2)
-    assert set(region(trace.together["c"])) == {"a", "b", "d", "e"}
-    assert set(region(trace.together["a"])) == {"b", "c"}
-    assert set(region(trace.together["x"])) == {"y"}
+    near = Trace(steps, reach=2).together
+    assert [set(region(near[page])) for page in "cax"] == [{"a", "b", "d", "e"}, {"b", "c"}, {"y"}]
     # Known to satisfy: a and x. TL(U) = {b, c} united with {y}.
-    near = trace.together
     assert {page for page in near if inside(near[page], {"a", "x"})} == {"b", "c", "y"}
     # Another access of ann to a, after e: now it is near d and e as well, and its own accesses do not count.
     near = Trace([*steps, Step("ann", "a", 50.0)], reach=2).together
@@ -90,19 +80,15 @@ def test_equation_11_region_is_the_n_accesses_before_and_after_by_the_same_user(
 
 
 def test_equations_12_and_13_regions_inside_and_outside() -> None:
-    # 40 of the judged pages lie in TL(U), 16 of them hits: f1 = .4; of the 60 others 4: f2 = .0667.
-    assert math.exp(region_log(True, (40, 16), SMALL)) == pytest.approx(0.4 / 0.2)
-    assert math.exp(region_log(False, (40, 16), SMALL)) == pytest.approx(4 / 60 / 0.2)
-
-
-def test_nothing_judged_inside_or_outside_no_access_and_no_hit_in_the_region() -> None:
-    assert region_log(True, (0, 0), SMALL) == 0
-    assert region_log(False, (100, 20), SMALL) == 0
-    assert region_log(None, (40, 16), SMALL) == 0
+    # 40 of the judged pages lie in TL(U), 16 of them hits: f1 = .4; of the 60 others 4: f2 = .0667. Of 25 pages
+    # 5 hits are expected, and no hit counts as half a hit: .5 / 5.
+    regions = ((True, (40, 16), 0.4 / 0.2), (False, (40, 16), 4 / 60 / 0.2), (True, (25, 0), 0.1))
+    for within, cell, expected in regions:
+        assert math.exp(region_log(within, cell, SMALL)) == pytest.approx(expected)
+    # Nothing judged inside or outside, no access, no hit in the region or at all.
+    for within, cell in ((True, (0, 0)), (False, (100, 20)), (None, (40, 16)), (True, (1, 0))):
+        assert region_log(within, cell, SMALL) == 0
     assert region_log(True, (5, 0), Base(7, 0)) == 0
-    # Of 25 pages 5 hits are expected, and no hit counts as half a hit: .5 / 5.
-    assert math.exp(region_log(True, (25, 0), SMALL)) == pytest.approx(0.1)
-    assert region_log(True, (1, 0), SMALL) == 0
 
 
 def test_equation_14_composite_ratio_is_the_product_of_the_three() -> None:
