@@ -6,32 +6,22 @@ from hypothesis import strategies as st
 from scentline.agents.fetch.rules import directives
 from tests.cases import each_case
 
-NOTHING: set[str] = set()
 BOTH = {"noindex", "nofollow"}
 
 
 @each_case(
     ("values", "found"),
     [
-        (["noindex"], {"noindex"}),
-        ([" NoIndex , noarchive, NOFOLLOW "], BOTH),
-        (["none"], BOTH),
-        (["all, noarchive, nosnippet"], NOTHING),
-        (["googlebot: noindex, nofollow"], NOTHING),
-        (["googlebot: noindex", "nofollow"], {"nofollow"}),
-        (["Scentline: noindex"], {"noindex"}),
-        (["scentline:none"], BOTH),
-        (["*: noindex"], {"noindex"}),
-        (["otherbot: noindex, scentline: nofollow"], {"nofollow"}),
-        (["scentline-images: noindex"], NOTHING),
-        (["max-snippet: 20, noindex"], {"noindex"}),
+        (["noindex"], {"noindex"}), ([" NoIndex , noarchive, NOFOLLOW "], BOTH), (["none"], BOTH),
+        (["all, noarchive, nosnippet"], set()), (["googlebot: noindex, nofollow"], set()),
+        (["googlebot: noindex", "nofollow"], {"nofollow"}), (["Scentline: noindex"], {"noindex"}),
+        (["scentline:none"], BOTH), (["*: noindex"], {"noindex"}), (["scentline-images: noindex"], set()),
+        (["otherbot: noindex, scentline: nofollow"], {"nofollow"}), (["max-snippet: 20, noindex"], {"noindex"}),
         (["unavailable_after: 25 Jun 2010 15:00:00 PST, noindex"], {"noindex"}),
         (["unavailable_after: Fri, 25 Jun 2010 15:00:00 PST, nofollow"], {"nofollow"}),
-        (["noindexed, nofollows"], NOTHING),
-        (["", ":", ",,", ": noindex"], NOTHING),
-        ([], NOTHING),
+        (["noindexed, nofollows"], set()), (["", ":", ",,", ": noindex"], set()), ([], set()),
     ],
-)
+)  # fmt: skip
 def test_directives_are_read_as_sites_write_them(values: list[str], found: set[str]) -> None:
     assert directives(values, "scentline") == found
 

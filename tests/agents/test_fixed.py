@@ -19,9 +19,9 @@ FULL: Mapping[str, Any] = {
     "frontier": {"policy": "learned", "depth": "auto", "visited_patterns_only": True},
     "learn": {"semantic": "words"},
 }  # fmt: skip
+PLAIN: Mapping[str, Any] = {"frontier": {"policy": "combined"}, "learn": {"semantic": ""}}
 #: Where what is fixed is written; what is called from there is one step.
 WRITERS = (keep_fixed.__code__.co_filename, write_stored.__code__.co_filename)
-PLAIN: Mapping[str, Any] = {"frontier": {"policy": "combined"}, "learn": {"semantic": ""}}
 
 
 def settings_of(data: Path, given: Mapping[str, Any]) -> Settings:
@@ -52,15 +52,19 @@ def killed_after(lines: int, settings: Settings) -> bool:
         sys.settrace(step)
         keep_fixed(settings)
         os._exit(0)
-    _, status = os.waitpid(child, 0)
-    code = os.waitstatus_to_exitcode(status)
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     assert code in (0, 9)
     return code == 9
 
 
-def test_a_crawl_that_is_killed_as_it_begins_is_none_or_whole(tmp_path: Path) -> None:
-    keep_fixed(settings_of(tmp_path, FULL))
-    whole = noted(tmp_path)
+def test_a_crawl_that_is_killed_as_it_begins_is_none_or_whole_and_what_is_noted_stays(tmp_path: Path) -> None:
+    kept = tmp_path / "kept"
+    kept.mkdir()
+    keep_fixed(settings_of(kept, FULL))
+    before = {path.name: (path.stat().st_ino, path.stat().st_mtime_ns) for path in kept.iterdir()}
+    keep_fixed(settings_of(kept, FULL))
+    assert before.keys() == {"policy", "depth", "extras", "semantic"}
+    assert {path.name: (path.stat().st_ino, path.stat().st_mtime_ns) for path in kept.iterdir()} == before
     states = set()
     for lines in count():
         data = tmp_path / f"{lines}"
@@ -72,34 +76,26 @@ def test_a_crawl_that_is_killed_as_it_begins_is_none_or_whole(tmp_path: Path) ->
             keep_fixed(settings_of(data, PLAIN))
             assert noted(data) == ("combined", "", False, None)
         else:
-            assert noted(data) == whole
+            assert noted(data) == noted(kept)
             keep_fixed(settings_of(data, FULL))
     assert states == {None, "learned"}
 
 
 def test_categories_come_from_the_same_labels_as_before(tmp_path: Path) -> None:
-    data, labels = tmp_path / "data", tmp_path / "labels.tsv"
+    data, labels, moved = (tmp_path / name for name in ("data", "labels.tsv", "moved.tsv"))
     data.mkdir()
     labels.write_text("http://a.org/\tSports\n")
-    judged = settings_of(data, {**PLAIN, "judge": {"labels": str(labels)}})
-    keep_fixed(settings_of(data, PLAIN))  # no predicate of categories yet
-    keep_fixed(judged)
-    labels.rename(tmp_path / "moved.tsv")
-    keep_fixed(settings_of(data, {**PLAIN, "judge": {"labels": str(tmp_path / "moved.tsv")}}))
-    keep_fixed(settings_of(data, PLAIN))
+
+    def keep(**judge: str) -> None:
+        keep_fixed(settings_of(data, {**PLAIN, "judge": judge}))
+
+    keep()  # no predicate of categories yet
+    keep(labels=str(labels))
+    labels.rename(moved)
+    keep(labels=str(moved))
+    keep()
     labels.write_text("http://a.org/\tMusic\n")
     with pytest.raises(ConfigurationError, match=r"categories by judge\.labels of SHA-256 \w{16}, and now by"):
-        keep_fixed(judged)
+        keep(labels=str(labels))
     with pytest.raises(ConfigurationError, match=r"and now by judge\.classifier of SHA-256"):
-        keep_fixed(settings_of(data, {**PLAIN, "judge": {"classifier": str(labels)}}))
-
-
-def test_a_crawl_that_goes_on_leaves_what_is_noted_as_it_is(tmp_path: Path) -> None:
-    keep_fixed(settings_of(tmp_path, FULL))
-    before = {path.name: path.stat() for path in tmp_path.iterdir()}
-    keep_fixed(settings_of(tmp_path, FULL))
-    after = {path.name: path.stat() for path in tmp_path.iterdir()}
-    assert after.keys() == {"policy", "depth", "extras", "semantic"}
-    assert {name: (each.st_ino, each.st_mtime_ns) for name, each in after.items()} == {
-        name: (each.st_ino, each.st_mtime_ns) for name, each in before.items()
-    }
+        keep(classifier=str(labels))

@@ -10,9 +10,25 @@ from scentline.agents.fetch.client import Client
 from scentline.agents.fetch.result import Early, Failure, Fetched
 from scentline.agents.fetch.servers import BUSY_SECONDS, PATIENCE_SECONDS, Held, Servers, TooEarlyError
 from scentline.streams.crawl_settings import FetchSettings
-from tests.agents.clocks import WaitingClock
 from tests.agents.loopback import Answer, Names, Request, awaited, closing, fixed, serving, settings, untimed
 from tests.cases import each_case
+
+
+class WaitingClock:
+    """Seconds, of which only those pass that someone sleeps; ``slept`` has how long each time."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.time = 0.0
+        self.slept: list[float] = []
+
+        async def sleep(seconds: float) -> None:
+            self.slept.append(seconds)
+            self.time += seconds
+
+        monkeypatch.setattr(asyncio, "sleep", sleep)
+
+    def __call__(self) -> float:
+        return self.time
 
 
 @pytest.fixture

@@ -3,27 +3,45 @@
 import signal
 import subprocess
 import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from scentline_lab.synthetic.serve import synthetic_server
 from scentline_lab.synthetic.web import SyntheticWeb
-from tests.agents.commands import (
-    COMMAND,
-    IN_BACKGROUND,
-    TOLD_TO_END,
-    environment,
-    printed,
-    running,
-    wait_until,
-)
+from tests.agents.commands import COMMAND, IN_BACKGROUND, TOLD_TO_END, environment, printed, wait_until
 from tests.agents.test_archive import page, write
-from tests.e2e.crawls import judged_so_far
+from tests.agents.test_cli_crawl import judged_so_far
 from tests.patience import PATIENCE
 
 WEB = (5, 2, 20, 2)  # seed, sites, pages a site, topics
 EVERY_PAGE = ("--predicate", 'all=not "unheard-of"')
+BY_CTRL_C, BY_SIGTERM = (COMMAND, signal.SIGINT), (IN_BACKGROUND, signal.SIGTERM)
+Process = subprocess.Popen[str]
+
+
+@contextmanager
+def piped(cwd: Path, program: Sequence[str], *arguments: str) -> Iterator[Process]:
+    """Start a command whose standard input is a pipe that stays open, and kill it at the end."""
+    with subprocess.Popen(
+        [*program, *arguments], cwd=cwd, env=environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, text=True,
+    ) as process:  # fmt: skip
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def ended(process: Process, *numbers: int) -> tuple[int, str]:
+    """Tell a command to end, and return its status and what it wrote on standard error."""
+    for number in numbers:
+        process.send_signal(number)
+    status = process.wait(PATIENCE)  # nothing but the signal ends it
+    assert process.stderr is not None
+    return status, process.stderr.read()
 
 
 @pytest.fixture(scope="module")
@@ -38,34 +56,29 @@ def cwd(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return directory
 
 
-def ended(process: subprocess.Popen[str], number: int) -> tuple[int, str]:
-    """Tell a command to end, and return its status and what it wrote on standard error."""
-    process.send_signal(number)
-    _, said = process.communicate(timeout=PATIENCE)
-    return process.returncode, said
-
-
-BY_CTRL_C, BY_SIGTERM = (COMMAND, signal.SIGINT), (IN_BACKGROUND, signal.SIGTERM)
-#: Commands without an end: the file that is there, or what they have said, once they work; and their status.
-ENDLESS: dict[str, tuple[tuple[str, ...], str, int]] = {
-    "feed": (("feed", "access.log", "--follow", "--data", "fed"), "fed/journal/CURRENT", 130),
-    "harvest": (("harvest", "--follow"), "stdout", 0),
-    "worker": (("worker", "browse", "--broker", "kafka://127.0.0.1:9", "--data", "worker"), "stderr", 130),
-    "demo": (("demo", "--out", "out"), "out", 130),
+#: What a command without an end has said, or written, once it works.
+WORKS: dict[str, Callable[[Process, Path], object]] = {
+    "stdout": lambda process, _: process.stdout and process.stdout.readline(),
+    "stderr": lambda process, _: process.stderr and process.stderr.readline(),
+    "fed": lambda process, cwd: wait_until((cwd / "fed" / "journal" / "CURRENT").exists, process) or True,
+    "out": lambda process, cwd: wait_until((cwd / "out").exists, process) or True,
 }
 
 
 @pytest.mark.parametrize(
-    ("name", "by"),
-    [("feed", BY_CTRL_C), ("harvest", BY_CTRL_C), ("worker", BY_SIGTERM), ("demo", BY_SIGTERM)],
+    ("line", "works", "by", "status"),
+    [
+        ("feed access.log --follow --data fed", "fed", BY_CTRL_C, 130),
+        ("harvest --follow", "stdout", BY_CTRL_C, 0),
+        ("worker browse --broker kafka://127.0.0.1:9 --data worker", "stderr", BY_SIGTERM, 130),
+        ("demo --out out", "out", BY_SIGTERM, 130),
+    ],
 )
-def test_a_command_without_an_end_is_told_to_end(cwd: Path, name: str, by: tuple[tuple[str, ...], int]) -> None:
-    arguments, works, status = ENDLESS[name]
-    with running(cwd, *arguments, program=by[0]) as process:
-        if works in ("stdout", "stderr"):
-            assert getattr(process, works).readline()
-        else:
-            wait_until((cwd / works).exists, process)
+def test_a_command_without_an_end_is_told_to_end(
+    cwd: Path, line: str, works: str, by: tuple[tuple[str, ...], int], status: int
+) -> None:
+    with piped(cwd, by[0], *line.split()) as process:
+        assert WORKS[works](process, cwd)
         code, said = ended(process, by[1])
     assert (code, "Traceback" in said) == (status, False), said
 
@@ -76,23 +89,13 @@ def test_a_crawl_whose_log_has_no_line_yet_works_and_can_be_told_to_end(
 ) -> None:
     pages = tmp_path / "pages.warc.gz"
     write(pages, page("http://one.test/", b"<title>one</title>text"))
-    given = ("--log", "-", "--archive", str(pages), "--seed", "http://one.test/", *EVERY_PAGE)
-    crawl, feed = ("crawl", *given, "--data", "data"), ("feed", "-", "--data", "fed")
-    for arguments, works in ((crawl, None), (feed, tmp_path / "fed" / "journal" / "CURRENT")):
-        with subprocess.Popen(
-            [*program, *arguments], cwd=tmp_path, env=environment(), stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        ) as process:  # fmt: skip
-            try:
-                ready = works.exists if works is not None else lambda: judged_so_far(tmp_path / "data") == 1
-                wait_until(ready, process)
-                process.send_signal(number)
-                # The pipe stays open: nothing but the signal ends it.
-                assert process.wait(PATIENCE) == 130
-                assert process.stderr is not None
-                assert works is None or process.stderr.read() == ""
-            finally:
-                process.kill()
+    crawl = ("crawl", "--log", "-", "--archive", str(pages), "--seed", "http://one.test/", *EVERY_PAGE)
+    with piped(tmp_path, program, *crawl, "--data", "data") as process:
+        wait_until(lambda: judged_so_far(tmp_path / "data") == 1, process)
+        assert ended(process, number)[0] == 130
+    with piped(tmp_path, program, "feed", "-", "--data", "fed") as process:
+        assert WORKS["fed"](process, tmp_path)
+        assert ended(process, number) == (130, "")
 
 
 #: Most of the time it is in code that loses what is raised there, as finalizers do.
@@ -122,15 +125,7 @@ except KeyboardInterrupt:
 """
 
 
-def test_an_event_loop_started_with_sigint_ignored_is_ended_whatever_it_is_amid() -> None:
-    with subprocess.Popen(
-        [*IN_BACKGROUND[:4], sys.executable, "-c", LOSES], env=environment(), stdout=subprocess.PIPE, text=True
-    ) as process:
-        try:
-            assert process.stdout is not None
-            assert process.stdout.readline() == "works\n"
-            process.send_signal(signal.SIGINT)
-            process.send_signal(signal.SIGTERM)
-            assert process.wait(PATIENCE) == 130
-        finally:
-            process.kill()
+def test_an_event_loop_started_with_sigint_ignored_is_ended_whatever_it_is_amid(tmp_path: Path) -> None:
+    with piped(tmp_path, IN_BACKGROUND[:4], sys.executable, "-c", LOSES) as process:
+        assert process.stdout is not None and process.stdout.readline() == "works\n"
+        assert ended(process, signal.SIGINT, signal.SIGTERM)[0] == 130
