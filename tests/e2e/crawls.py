@@ -1,6 +1,7 @@
 """What whole crawls share: settings as options, a synthetic web in a thread, and the audit at the end."""
 
-from collections.abc import Iterable, Iterator, Mapping
+import asyncio
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -8,15 +9,19 @@ from typing import Any
 
 import msgspec
 
+from scentline.agents.crawl.run import run_crawl
 from scentline.agents.frontier.keys import PAGE_PREFIX
 from scentline.agents.frontier.rows import FrontierRow, PageRow
+from scentline.agents.observe.observer import Observer
 from scentline.agents.operate.inspect.record import outcomes
 from scentline.streams.published import Outcome
+from scentline.streams.settings import Settings
 from scentline.streams.transport.database import JournalMissingError
 from scentline.streams.transport.journal import Journal, UnknownTopicError
 from scentline_lab.synthetic.web import SyntheticWeb
 from tests.agents.commands import last_line, printed
 from tests.agents.shards import rows_of
+from tests.patience import PATIENCE
 from tests.webs.serving import Exchange, Served, serving
 
 #: The synthetic web of most crawls: seed, sites, pages a site, topics.
@@ -72,6 +77,19 @@ def exact(cwd: Path, *arguments: str, **expected: int) -> dict[str, Any]:
     assert {name: report[name] for name in expected} == expected, report
     assert report["rows"]
     return report
+
+
+def crawl(settings: Settings, seeds: Sequence[str], logs: Sequence[str] = ()) -> int:
+    """Crawl to the end, in this process; return the pages judged."""
+
+    async def run() -> int:
+        observer = Observer(settings.observe, b"key")
+        async with asyncio.timeout(PATIENCE):
+            status, interrupted = await run_crawl(settings, observer, seeds, logs, lambda *_: None)
+        assert not interrupted
+        return status.fetched
+
+    return asyncio.run(run())
 
 
 def outcomes_of(data: Path) -> list[Outcome]:

@@ -1,6 +1,5 @@
 """A real crawl, every agent running, counts what a recount of the same pages, requests and accesses finds."""
 
-import asyncio
 from collections.abc import Iterable
 from itertools import islice
 from pathlib import Path
@@ -10,10 +9,8 @@ import msgspec
 import pytest
 
 from scentline.agents.crawl.command import seeds_of_log
-from scentline.agents.crawl.run import run_crawl
 from scentline.agents.frontier.ledger import FrontierLedger
 from scentline.agents.observe.logfile import LogFile
-from scentline.agents.observe.observer import Observer
 from scentline.agents.offline.process import ServerProcess
 from scentline.agents.operate.audit.audit import audit, failed_requests, judged_page
 from scentline.agents.operate.inspect.record import accesses, entries, read_ledger
@@ -30,8 +27,7 @@ from scentline_lab.synthetic.web import SyntheticWeb
 from tests.agents.cells import cells_of
 from tests.agents.encoders import write_words
 from tests.agents.shards import table
-from tests.e2e.crawls import outcomes_of, write_labels, write_log
-from tests.patience import PATIENCE
+from tests.e2e.crawls import crawl, outcomes_of, write_labels, write_log
 from tests.reference.counts import Counts, plain
 from tests.shared import shared
 
@@ -61,23 +57,6 @@ def settings_of(
             "policy": policy, "budget": BUDGET, "parents": 3, "visitors": 5, "together": 16, "explore": 0.1,
         },
     })  # fmt: skip
-
-
-def crawl(settings: Settings, seeds: list[str], logs: list[str]) -> int:
-    """Crawl to the end; return the pages judged."""
-
-    async def run() -> int:
-        observer = Observer(settings.observe, b"key")
-        async with asyncio.timeout(PATIENCE):
-            status, interrupted = await run_crawl(settings, observer, seeds, logs, lambda *_: None)
-        assert not interrupted
-        return status.fetched
-
-    return asyncio.run(run())
-
-
-def judged_pages(settings: Settings) -> list[Outcome]:
-    return outcomes_of(settings.data)
 
 
 def learned(settings: Settings) -> dict[str, dict[str, tuple[int, int]]]:
@@ -138,7 +117,7 @@ def heard(settings: Settings) -> dict[str, dict[str, tuple[int, int]]]:
 
 
 def check(settings: Settings, judged: int) -> None:
-    pages = judged_pages(settings)
+    pages = outcomes_of(settings.data)
     assert len({page.url for page in pages}) == judged
     expected = cells_of(counted(settings, pages))
     assert learned(settings) == expected

@@ -28,7 +28,7 @@ from scentline_lab.simulation.policies import PRINTED, Truth, named
 from scentline_lab.simulation.virtual import Terms, virtual_crawl
 from scentline_lab.synthetic.serve import export
 from scentline_lab.synthetic.web import SyntheticWeb
-from tests.e2e.test_pipeline_equals_reference import crawl, judged_pages
+from tests.e2e.crawls import crawl, outcomes_of
 
 #: The two part where pages in flight are answered in another order, and where weights come later than a page.
 #: The means of 24 differ by .002 (`bench.near`); on a machine so busy that weights come pages late, by more.
@@ -74,7 +74,7 @@ def test_by_the_papers_letter_a_crawl_asks_for_the_pages_that_the_policy_as_prin
                 "frontier": {"policy": policy, "candidates": "paper", "explore": 0.0},
             })  # fmt: skip
             crawl(settings, seeds, [str(files["log"])])
-            outcomes = sorted(judged_pages(settings), key=lambda outcome: outcome.requests)
+            outcomes = sorted(outcomes_of(settings.data), key=lambda outcome: outcome.requests)
             crawler = named()[policy + PRINTED](Task((), trace, Random(1), predicate.topic), truth)
             order = virtual_crawl(pages, hits, seeds, crawler, Terms(10_000), texts=web.texts)
             asked[policy] = {moved.get(request.url, request.url) for request in order if request.page}

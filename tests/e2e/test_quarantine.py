@@ -1,6 +1,5 @@
 """Faults of the program, in every role at once: each costs what it was about, and every count stays exact."""
 
-import asyncio
 import signal
 import subprocess
 import sys
@@ -12,7 +11,6 @@ from typing import Any
 import pytest
 
 from scentline.agents.browse.agent import BrowseAgent
-from scentline.agents.crawl.run import run_crawl
 from scentline.agents.fetch.agent import FetchAgent
 from scentline.agents.frontier.agent import FrontierAgent
 from scentline.agents.frontier.learned import LearnedScorer
@@ -30,7 +28,7 @@ from scentline.streams.topics import ACCESSES, DEAD_LETTERS, EVIDENCE, FETCHES, 
 from scentline.streams.transport.journal import Journal
 from scentline_lab.synthetic.web import SyntheticWeb
 from tests.agents.commands import environment
-from tests.e2e.crawls import ANY, options, write_log
+from tests.e2e.crawls import ANY, crawl, options, write_log
 from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.slow
@@ -56,12 +54,17 @@ def fail_after(monkeypatch: pytest.MonkeyPatch, agent: type[Any], *kinds: type) 
     monkeypatch.setattr(agent, "absorb", absorbs_most)
 
 
-def crawled(settings: Settings, web: SyntheticWeb, log: Path) -> AuditReport:
-    """Crawl; return what the audit finds, which has to be clean."""
-    observer = Observer(settings.observe, b"key")
-    asyncio.run(run_crawl(settings, observer, web.seeds(3), [str(log)], lambda engine, status: None))
+def audited(settings: Settings) -> AuditReport:
+    """Return what the audit finds, which has to be clean."""
     report = audit(settings)
     assert report.clean, report.examples
+    return report
+
+
+def crawled(settings: Settings, web: SyntheticWeb, log: Path) -> AuditReport:
+    """Crawl; return what the audit finds."""
+    crawl(settings, web.seeds(3), [str(log)])
+    report = audited(settings)
     assert report.judged > BUDGET / 2
     return report
 
@@ -159,6 +162,4 @@ def test_a_message_that_kills_its_process_is_buried_at_the_fourth_start(proxy: s
         )  # fmt: skip
         assert run.returncode == (-signal.SIGKILL if start < 4 else 0), run.stderr
     assert "3 processes ended while it was taken in" in run.stderr
-    report = audit(Settings(data=data))
-    assert report.clean, report.examples
-    assert report.quarantined == 1
+    assert audited(Settings(data=data)).quarantined == 1
