@@ -1,8 +1,7 @@
 """A crawl that is killed again and again loses nothing and counts nothing twice."""
 
 import time
-from collections.abc import Mapping
-from itertools import islice
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -48,30 +47,25 @@ class Crawl:
     def __init__(
         self, directory: Path, web: SyntheticWeb, proxy: str, given: Mapping[str, object], *more: str
     ) -> None:
-        self.directory = directory
-        self.data = directory / "data"
-        topics = sorted(web.facts().pages)[:2]
-        log = write_log(directory / "access.log", web, users=20, accesses=400)
-        labels = write_labels(directory / "labels.tsv", web)
+        self.directory, self.data = directory, directory / "scentline-data"
+        write_log(directory / "access.log", web, users=20, accesses=400)
+        write_labels(directory / "labels.tsv", web)
         self._settings = options({"fetch.delay_seconds": 0, "fetch.proxy": proxy} | dict(given))
-        self._command = [
-            "crawl", *each("--seed", web.seeds(2)), "--log", str(log), "--labels", str(labels), "--json", *more,
-            *each("--predicate", (f'{topic}=category("{topic}")' for topic in topics)),
+        predicates = (f'{topic}=category("{topic}")' for topic in sorted(web.facts().pages)[:2])
+        self.words = [
+            "crawl", *each("--seed", web.seeds(2)), "--log", "access.log", "--labels", "labels.tsv", "--json",
+            *each("--predicate", predicates), *more, *self._settings,
         ]  # fmt: skip
 
-    @property
-    def words(self) -> list[str]:
-        """The command."""
-        return [*self._command, "--data", str(self.data), *self._settings]
-
     def finish(self) -> dict[str, Any]:
-        """Crawl to the end; return what the crawl came to."""
+        """Crawl to the end and audit the crawl; return what it came to."""
         found: dict[str, Any] = last_line(printed(self.directory, *self.words))
+        self.check(found["fetched"])
         return found
 
     def check(self, judged: int) -> None:
         """Audit the crawl."""
-        exact(self.directory, "--data", str(self.data), *self._settings, judged=judged)
+        exact(self.directory, *self._settings, judged=judged)
 
     def written(self, topic: Topic) -> int:
         """Return how many records a topic has had."""
@@ -81,36 +75,33 @@ class Crawl:
         except (JournalMissingError, UnknownTopicError):
             return 0
 
-    def wait(self, run: Forked, topic: Topic, records: int) -> None:
-        """Wait until a topic has had so many records."""
+    def wait(self, run: Forked, condition: Callable[[], bool]) -> None:
+        """Wait for what a running crawl brings about."""
         deadline = time.monotonic() + PATIENCE
-        while self.written(topic) < records:
+        while not condition():
             assert run.process.is_alive(), f"it ended before it was killed: {run.err.read_text()}"
-            assert time.monotonic() < deadline, f"{topic.name} never has {records} records"
+            assert time.monotonic() < deadline, "what is waited for never comes"
             time.sleep(LOOK_SECONDS)
 
     def kill_after(self, topic: Topic, records: int) -> None:
         """Crawl, and kill the crawl when a topic has so many new records."""
-        before = self.written(topic)
+        enough = self.written(topic) + records
         with forked(self.directory, *self.words) as run:
-            self.wait(run, topic, before + records)
+            self.wait(run, lambda: self.written(topic) >= enough)
 
     def leave_orders(self, count: int) -> None:
         """Put orders into the log whose rows were not written: what a crash between the two leaves on Kafka."""
-        rows = (row for row in pages_of(self.data) if row.state == "candidate")
-        orders = [
-            FetchOrder(
-                url=row.url, order=row.attempts + 1, predicate="none", policy="pagerank", explored=False,
-                probability=1.0, priority=0.0, depth=row.depth, lease=time.time() + 120.0,
-            )
-            for row in islice(rows, count)
-        ]  # fmt: skip
-        assert len(orders) == count
+        rows = [row for row in pages_of(self.data) if row.state == "candidate"][:count]
+        assert len(rows) == count
         with Journal.open(self.data / "journal") as journal:
             partitions = journal.partitions(FETCHES.name)
-            places = [(FETCHES.name, partition_of(host(order.url), partitions)) for order in orders]
-            entries = [(*place, None, encode(order)) for place, order in zip(places, orders, strict=True)]
-            journal.append_all(entries, time.time())
+            for row in rows:
+                order = FetchOrder(
+                    url=row.url, order=row.attempts + 1, predicate="none", policy="pagerank", explored=False,
+                    probability=1.0, priority=0.0, depth=row.depth, lease=time.time() + 120.0,
+                )  # fmt: skip
+                partition = partition_of(host(row.url), partitions)
+                journal.append(FETCHES.name, partition, None, encode(order), time.time())
 
 
 @pytest.mark.parametrize(
@@ -129,7 +120,6 @@ def test_a_crawl_that_is_killed_again_and_again_counts_every_page_and_access_onc
     for _ in range(2):
         crawl.kill_after(random.choice((EVIDENCE, FETCHES, PAGES, OUTCOMES)), random.randint(1, 20))
     assert crawl.finish()["fetched"] == budget
-    crawl.check(budget)
     if "frontier.depth" in given:
         raws = rows_of(crawl.data, "frontier", DEPTH_PREFIX)
         found = (msgspec.msgpack.decode(raw, type=FrontierRow) for _, raw in raws)
@@ -153,7 +143,6 @@ def test_a_crawl_among_dead_links_whose_machine_loses_power_again_and_again_coun
         found = crawl.finish()
     assert found["requests"] == requests
     assert requests - found["fetched"] > 10
-    crawl.check(found["fetched"])
 
 
 def test_orders_that_a_crash_left_without_their_rows_are_answered_and_counted_once(
@@ -163,7 +152,6 @@ def test_orders_that_a_crash_left_without_their_rows_are_answered_and_counted_on
     crawl.kill_after(OUTCOMES, 20)
     crawl.leave_orders(15)
     assert crawl.finish()["fetched"] == 100
-    crawl.check(100)
 
 
 # steered
@@ -192,16 +180,13 @@ def test_what_was_asked_of_a_crawl_holds_after_it_was_killed(
         return crawl.written(FETCHES)
 
     with forked(tmp_path, *crawl.words) as run:
-        crawl.wait(run, OUTCOMES, 10)
+        crawl.wait(run, lambda: crawl.written(OUTCOMES) >= 10)
         ask(ChangePredicate(topic, share=4.0), Seeds((seed,)))
         paused = ask(Budget(pages=steered), Exclude(f"http://{site}/"), Pause(), Resume(), Pause())
         assert ask(Delay("a.test", 2.0)) == paused
     with forked(tmp_path, *crawl.words) as run:
         assert ask(Delay("a.test", 0.0)) == paused
-        deadline = time.monotonic() + PATIENCE
-        while not (run.err.exists() and "; paused" in run.err.read_text()):
-            assert run.process.is_alive() and time.monotonic() < deadline, "it does not say that it is paused"
-            time.sleep(LOOK_SECONDS)
+        crawl.wait(run, lambda: run.err.exists() and "; paused" in run.err.read_text())
         assert crawl.written(FETCHES) == paused
         ask(Resume())
         run.process.join(PATIENCE)
@@ -215,4 +200,3 @@ def test_what_was_asked_of_a_crawl_holds_after_it_was_killed(
     before = ask(Include(exclusion.name), Budget(pages=more))
     assert crawl.finish()["fetched"] == more
     assert site in hosts_ordered(crawl.data, before)
-    crawl.check(more)

@@ -41,11 +41,8 @@ def access_log(root: str) -> str:
         for day, number in enumerate(daily, born)
         for user in range(number)
     ]
-    views = (
-        (time + number, f"10.0.{number // 250}.{number % 250}", *way)
-        for number, (time, *way) in enumerate(times)
-    )
-    return "".join(view(*each) for each in sorted(views))
+    lines = sorted((time + n, n, url, referrer) for n, (time, url, referrer) in enumerate(times))
+    return "".join(view(time, f"10.0.{n // 250}.{n % 250}", *way) for time, n, *way in lines)
 
 
 @pytest.fixture(scope="module")
