@@ -18,29 +18,11 @@ from tests.agents.shards import put
 from tests.cases import each_case
 
 
-def test_reopened_shards_offer_what_is_open_and_know_at_once_what_is_in_flight(frontier: Frontiers) -> None:
-    front = frontier()
-    front.hear(*map(Seeded, urls(3)), Judged(urls(4)[3], YES, NOW))
-    landed, flying = front.choose(), front.choose()
-    assert landed and flying
-    front.commit()
-    front.hear(Judged(landed, YES, NOW))
-    again = front.restart(taken_up=False)
-    assert again.flying == {flying}
-    assert [flight.predicate for flight in again.agent.candidates.flights.values()] == ["p"]
-    again.take_up()
-    assert set(again.choices()) == set(urls(3)) - {flying, landed}
-
-
 def note_start(front: Scenario, *, whole: bool = False) -> int:
     """Have it noted what to start with; return in how many shards that changed."""
     changed = front.agent.candidates.note_start(whole=whole)
     front.commit()
     return len(changed)
-
-
-def waits(front: Scenario) -> bool:
-    return front.agent.candidates.unknown
 
 
 def test_the_best_are_chosen_before_all_is_taken_up(frontier: Frontiers) -> None:
@@ -51,18 +33,16 @@ def test_the_best_are_chosen_before_all_is_taken_up(frontier: Frontiers) -> None
     note_start(front)
     again = front.restart(taken_up=False)
     again.like(good=60)
-    assert waits(again)
+    assert again.agent.candidates.unknown
     again.agent.candidates.take_up(NOW)
     assert again.agent.candidates.opening
-    assert not waits(again)
+    assert not again.agent.candidates.unknown
     assert [again.choose() for _ in found[::50]] == found[::50]
     again.take_up()
     assert sorted(again.choices()) == sorted({*found} - {*found[::50]})
 
 
-def test_of_each_host_there_is_a_candidate_to_start_with(
-    frontier: Frontiers, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_each_host_has_a_candidate_to_start_with(frontier: Frontiers, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("scentline.agents.frontier.candidates.STARTED", 100)
     poor = [f"http://h{number}.org/" for number in range(20)]
     front = frontier(queue=50)
@@ -89,17 +69,27 @@ def test_whatever_a_shard_starts_with_is_harmless(
     frontier: Frontiers, noted: list[bytes], leased: list[bytes], judged: set[int], ordered: int
 ) -> None:
     """What is noted may be of another time, another predicate, or rubbish: only the rows count."""
-    front = frontier()
-    front.hear(*map(Seeded, urls(40, hosts=7)))
+    front, found = frontier(), urls(40, hosts=7)
+    front.hear(*map(Seeded, found))
     flying = {front.choose() for _ in range(ordered)}
     front.commit()
-    front.hear(*(Judged(url, YES, NOW) for n, url in enumerate(urls(40, hosts=7)) if n in judged))
+    front.hear(*(Judged(found[n], YES, NOW) for n in judged))
     expected = front.restart().choices()
     put(front.shards[0].store, {START_KEY: pack(StartRow(noted)), LEASED_KEY: pack(LeasedRow(leased))})
-    left = {url for n, url in enumerate(urls(40, hosts=7)) if n not in judged}
+    left = {*found} - {found[n] for n in judged}
     again = front.restart()
     assert (again.flying, again.queued()) == (flying & left, left - flying)
     assert again.choices() == expected
+
+
+def test_what_is_in_flight_is_known_before_anything_is_taken_up(frontier: Frontiers) -> None:
+    front = frontier()
+    front.hear(*map(Seeded, urls(3)))
+    landed, flying = front.choose(), front.choose()
+    front.commit()
+    front.hear(Judged(str(landed), YES, NOW))
+    again = front.restart(taken_up=False)
+    assert {url: flight.predicate for url, flight in again.agent.candidates.flights.items()} == {flying: "p"}
 
 
 def test_where_nothing_was_noted_all_is_taken_up_before_the_first_choice(frontier: Frontiers) -> None:
@@ -155,9 +145,8 @@ def test_what_full_queues_have_no_room_for_is_not_scored_again_but_what_is_new(
     offer = again.agent.candidates.offer
 
     def noted(shard: FrontierShard, rows: Iterable[PageRow], now: float) -> None:
-        found = list(rows)
+        offer(shard, found := [*rows], now)
         offered.extend(row.url for row in found)
-        offer(shard, found, now)
 
     again.agent.candidates.offer = noted  # type: ignore[method-assign]
     again.take_up()
@@ -189,9 +178,7 @@ def test_a_shard_that_is_given_away_leaves_nothing_behind_and_keeps_no_host_busy
     assert front.agent.candidates.clocks.ready(host(flying[0]), NOW + 1.0)
 
 
-def test_what_one_shards_group_touched_is_offered_when_another_shards_group_ends_first(
-    frontier: Frontiers,
-) -> None:
+def test_what_a_group_touched_is_offered_when_another_shards_ends_first(frontier: Frontiers) -> None:
     front = frontier(streams={"partitions": 3})
     front.absorb(*map(Seeded, urls(30, hosts=10)))
     front.shards.reverse()
@@ -199,7 +186,7 @@ def test_what_one_shards_group_touched_is_offered_when_another_shards_group_ends
     assert front.queued() == set(urls(30, hosts=10))
 
 
-@pytest.mark.parametrize("restarts", [False, True])
+@each_case("restarts", [False, True])
 def test_candidates_that_a_full_queue_evicted_are_all_fetched_in_the_end(
     frontier: Frontiers, restarts: bool
 ) -> None:
