@@ -1,13 +1,14 @@
 """Browse and frontier shards that talk to each other as in a crawl; what they tell the learner is added up.
 
-What one tells another comes in its order, as do the judge's words on a page; what comes from several is mixed.
+What one tells another comes in its order; what comes from several is mixed.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from random import Random
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 from hypothesis import strategies as st
@@ -20,16 +21,19 @@ from scentline.models.crowd.trace import Step, Trace
 from scentline.models.page import Link
 from scentline.models.recount import FailedRequests, JudgedPage
 from scentline.models.url import host, identifier
-from scentline.streams.facts import Access, Count, Failed, Judged, Linked, Seeded
+from scentline.streams.facts import Access, Failed, Judged, Label, Linked, Seeded
 from scentline.streams.inbox import Shard
-from scentline.streams.outbox import Message
+from scentline.streams.outbox import Message, Outbox
+from scentline.streams.records import Pack
 from scentline.streams.settings import Settings
 from scentline.streams.topics import ACCESSES, EVIDENCE, SIGHTINGS, partition_of
 from tests.agents.cells import add
-from tests.agents.shards import Disk, a_runtime, disk, emitted, take_in, write
+from tests.agents.shards import DECODERS, Disk, a_runtime, disk, write
 from tests.models.webs import STEPS
 from tests.reference.counts import Counts
 
+#: A partition of a topic.
+Part: TypeAlias = tuple[str, int]
 EVIDENCE_PARTITIONS = 2
 #: When every page was judged.
 TIME = 1.0
@@ -92,7 +96,7 @@ class Place:
     """Disks and browse agents that many pipelines use, one after the other: opening them takes long."""
 
     def __init__(self, directory: Path, resources: ExitStack) -> None:
-        # Nothing is written to the last: its shards only tell what they have had.
+        # Nothing is written to the last: the learner's shards only tell what they have had.
         names = ("pages", "users", "nothing")
         self.pages, self.users, self.nothing = (
             resources.enter_context(disk(directory / name)) for name in names
@@ -118,93 +122,158 @@ def a_place(directory: Path) -> Iterator[Place]:
 
 
 class Pipeline:
-    """The shards of one crawl, empty at first; what they are told comes in any order."""
+    """The shards of one crawl, empty at first, which read logs of messages; a learner counts what it is told.
 
-    def __init__(self, place: Place, crawl: Crawl) -> None:
+    Their open groups may be lost at any time, once sent or before: so many ``crashes`` there are.
+    """
+
+    def __init__(self, place: Place, crawl: Crawl, random: Random, crashes: int = 0) -> None:
         for rows in (place.pages, place.users):
             rows.clear()
         settings, self.browse = place.agent(crawl)
         topics = {EVIDENCE.name: EVIDENCE_PARTITIONS, SIGHTINGS.name: crawl.partitions}
         self.book = book_of(settings, lambda topic: topics.get(topic, 1))
-        self.place, partitions = place, range(crawl.partitions)
-        self.shards: list[FrontierShard] = [a_shard(place.pages, partition) for partition in partitions]
-        self.users: list[Shard[UserRow]] = [place.users.shard(UserRow, ACCESSES, n) for n in partitions]
+        self.place, self.random, self.crashes = place, random, crashes
+        self.shards: list[FrontierShard] = [a_shard(place.pages, n) for n in range(crawl.partitions)]
+        self.users = [self._open_users(n) for n in range(crawl.partitions)]
+        learners = [place.nothing.shard(PageRow, EVIDENCE, n) for n in range(EVIDENCE_PARTITIONS)]
+        self._learners: list[Shard[PageRow]] = learners
+        self.parts = [(topic.name, n) for topic in (ACCESSES, SIGHTINGS) for n in range(crawl.partitions)]
+        self.logs: dict[Part, list[Pack[Any]]] = {part: [] for part in self.parts}
+        self._messages: Counter[str] = Counter()
         self.counts = Counts()
-        #: By who told them, and the partition that is told: sightings that were not heard yet.
-        self.channels: dict[tuple[str, int], list[Any]] = {}
+        self.labels: Counter[Label] = Counter()
+
+    # who tells of pages and accesses
+
+    def tell(self, source: str, *told: tuple[Part, Any]) -> None:
+        """Write what one says, as one message to each partition."""
+        outbox = Outbox(source)
+        outbox.begin(self._messages[source])
+        self._messages[source] += 1
+        for (topic, partition), fact in told:
+            outbox.emit(topic, partition, fact)
+        messages = outbox.take()
+        for _ in range(self.random.randint(1, 2) if self.crashes else 1):  # twice, as after a crash of its own
+            self.send(messages)
+
+    def sight(self, source: str, fact: Any, partition: int | None = None) -> None:
+        """Write one sighting, to the partition of its URL where none is given."""
+        self.tell(
+            source, ((SIGHTINGS.name, self.partition(fact.url) if partition is None else partition), fact)
+        )
+
+    def report(self, fact: JudgedPage | FailedRequests | Step) -> None:
+        """Write what the judge says of a page, what became of requests for one, or an access."""
+        if isinstance(fact, FailedRequests):
+            self.fail(fact)
+        elif isinstance(fact, JudgedPage):
+            found = sightings_of(fact, len(self.shards))
+            self.tell("pages/0", *(((SIGHTINGS.name, partition), sighting) for partition, sighting in found))
+        else:
+            self.tell("log/0", ((ACCESSES.name, partition_of(fact.user, len(self.users))), access_of(fact)))
+
+    def fail(self, failed: FailedRequests) -> None:
+        """Order a page as often as its requests failed, and have it heard that they did."""
+        part = (SIGHTINGS.name, self.partition(failed.url))
+        self.sight("fetch/0", Seeded(failed.url))
+        for number in range(1, failed.requests + 1):
+            while part in self.unread():
+                self.read(part)
+            row = self.page(failed.url)
+            assert row is not None
+            row.state, row.attempts = "leased", number
+            self.shards[part[1]].put(page_key(failed.url), row)
+            self.send(write(self.shards[part[1]]))
+            kind = "gone" if failed.ended and number == failed.requests else "retry"
+            said = {"elapsed": 0.1, "silent": failed.silent}
+            self.sight("fetch/0", Failed(failed.url, number, kind, "status", TIME, **said))  # type: ignore[arg-type]
+
+    # what shards do
 
     def run(
-        self,
-        pages: Sequence[JudgedPage],
-        steps: Sequence[Step],
-        random: Random,
-        failures: Sequence[FailedRequests] = (),
+        self, pages: Sequence[JudgedPage], steps: Sequence[Step], failures: Sequence[FailedRequests] = ()
     ) -> None:
         """Take in pages and accesses, those of each user in their order, and all that they give rise to.
 
         Requests for a page that brought none come before it.
         """
+        random = self.random
         before = {failed.url: failed for failed in failures}
         queues: list[list[Any]] = [[*filter(None, [before.pop(page.url, None)]), page] for page in pages]
         queues += [[failed] for failed in before.values()]
         users = dict.fromkeys(step.user for step in steps)
         queues += [[step for step in steps if step.user == user] for user in users]
-        while queues or self.channels:
-            if self.channels and (not queues or random.random() < 0.7):
-                self.hear(*random.choice([*self.channels]), ends=random.random() < 0.2)
-                continue
-            queue = random.choice(queues)
-            self.report(queue.pop(0))
-            queues = [queue for queue in queues if queue]
+        while queues or self.settling():
+            if (unread := self.unread()) and (not queues or random.random() < 0.7):
+                self.step(random.choice(unread))
+            elif queues:
+                queue = random.choice(queues)
+                self.report(queue.pop(0))
+                queues = [queue for queue in queues if queue]
 
-    def report(self, fact: JudgedPage | FailedRequests | Step) -> None:
-        """Have what the judge says of a page, or what the browse agent says of an access, wait."""
-        if isinstance(fact, FailedRequests):
-            self.fail(fact)
-        elif isinstance(fact, JudgedPage):
-            self.tell(fact.url, sightings_of(fact, len(self.shards)))
+    def settling(self) -> bool:
+        """End all groups where nothing is left to be read; return whether there is something then."""
+        if not self.unread():
+            for part in self.parts:
+                self.send(write(self.shard(part)))
+        return bool(self.unread())
+
+    def settle(self) -> None:
+        """Have all heard that was told."""
+        self.run((), ())
+
+    def step(self, part: Part) -> None:
+        """Read a message; the group of its shard may end, or be lost, with it."""
+        self.read(part)
+        what = self.random.random()
+        if what < 0.3:
+            self.send(write(self.shard(part)))
+        elif what < 0.6 and self.crashes:
+            self.crashes -= 1
+            self.crash(part, sent=self.random.random() < 0.5)
+
+    def unread(self) -> list[Part]:
+        return [part for part in self.parts if self.shard(part).mark.offset + 1 < len(self.logs[part])]
+
+    def read(self, part: Part) -> None:
+        """Absorb a message of a log."""
+        shard = self.shard(part)
+        offset = shard.mark.offset + 1
+        handler: Any = self.browse if part[0] == ACCESSES.name else self.book
+        for fact in shard.accept(offset, self.logs[part][offset]):
+            handler.absorb(shard, fact)
+
+    def crash(self, part: Part, *, sent: bool) -> None:
+        group = self.shard(part).close_group()
+        if sent:
+            self.send(group.emissions)
+        name, partition = part
+        if name == ACCESSES.name:
+            self.users[partition] = self._open_users(partition)
         else:
-            partition = partition_of(fact.user, len(self.users))
-            messages = take_in(self.users[partition], self.browse, access_of(fact))
-            self.tell(f"browse/{partition}", emitted(messages, SIGHTINGS))
+            self.shards[partition] = a_shard(self.place.pages, partition)
 
-    def tell(self, source: str, sightings: Iterable[tuple[int, Any]]) -> None:
-        """Have what one says of pages wait to be heard."""
-        for partition, fact in sightings:
-            self.channels.setdefault((source, partition), []).append(fact)
+    def send(self, messages: Iterable[Message]) -> None:
+        """Write messages to the logs, and have the learner count evidence, each fact once."""
+        for name, partition, _, value in messages:
+            if name == EVIDENCE.name:
+                learner = self._learners[partition]
+                for fact in learner.accept(learner.mark.offset + 1, DECODERS[name](value or b"")):
+                    if isinstance(fact, Label):
+                        self.labels[fact] += 1
+                    else:
+                        add(self.counts, fact)
+            elif name in DECODERS:
+                self.logs[name, partition].append(DECODERS[name](value or b""))
 
-    def hear(self, source: str, partition: int, *, ends: bool = False) -> list[Message]:
-        """Absorb the next of what one told a partition."""
-        channel = self.channels[source, partition]
-        fact = channel.pop(0)
-        if not channel:
-            del self.channels[source, partition]
-        return self.absorb(partition, fact, ends=ends)
+    # what there is
 
-    def fail(self, failed: FailedRequests) -> None:
-        """Order a page as often as its requests failed, and take in that they did."""
-        partition = self.partition(failed.url)
-        self.absorb(partition, Seeded(failed.url))
-        for number in range(1, failed.requests + 1):
-            row = self.page(failed.url)
-            assert row is not None
-            row.state, row.attempts = "leased", number
-            self.shards[partition].put(page_key(failed.url), row)
-            kind = "gone" if failed.ended and number == failed.requests else "retry"
-            answer = Failed(failed.url, number, kind, "status", TIME, elapsed=0.1, silent=failed.silent)
-            self.absorb(partition, answer)
+    def _open_users(self, partition: int) -> Shard[UserRow]:
+        return self.place.users.shard(UserRow, ACCESSES, partition)
 
-    def absorb(self, partition: int, fact: Any, *, ends: bool = False) -> list[Message]:
-        """Absorb a sighting; its shard's group ``ends`` with it. Return what it gives rise to."""
-        shard = self.shards[partition]
-        messages = take_in(shard, self.book, fact)
-        self.tell(f"frontier/{partition}", emitted(messages, SIGHTINGS))
-        for _, count in emitted(messages, EVIDENCE):
-            if isinstance(count, Count):
-                add(self.counts, count)
-        if ends:
-            write(shard)
-        return messages
+    def shard(self, part: Part) -> Shard[Any]:
+        return self.users[part[1]] if part[0] == ACCESSES.name else self.shards[part[1]]
 
     def partition(self, url: str) -> int:
         """Return the partition of a URL's host."""
@@ -219,7 +288,6 @@ class Pipeline:
     def candidates(self) -> Iterator[tuple[FrontierShard, PageRow]]:
         """Yield the pages that are known and not judged."""
         for shard in self.shards:
-            write(shard)
             for _, row in shard.scan(PAGE_PREFIX):
                 if isinstance(row, PageRow) and row.verdict is None:
                     yield shard, row

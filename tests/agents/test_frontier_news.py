@@ -53,9 +53,7 @@ def test_clicks_are_those_of_the_last_days_whatever_their_order(
     assert len(found.clicks) <= window
 
 
-def test_pages_that_clicks_come_from_are_bounded_and_answers_of_a_search_keep_no_hub_out(
-    shard: FrontierShard,
-) -> None:
+def test_referrers_are_bounded_and_answers_of_a_search_keep_no_hub_out(shard: FrontierShard) -> None:
     for number in range(2 * REFERRERS):
         for _ in range(2):
             clicked(shard, Clicked(ROOT, 3, f"{ROOT}{number}"), WINDOW)
@@ -70,10 +68,11 @@ def test_pages_that_clicks_come_from_are_bounded_and_answers_of_a_search_keep_no
 
 
 def test_a_user_clicks_a_page_once_a_day(tmp_path: Path) -> None:
-    rng = Random(1)
-    pages = [f"{ROOT}{number}" for number in range(3)]
+    rng, days = Random(1), range(4)
     accesses = [
-        Access(rng.choice(("ann", "bob")), rng.choice(pages), rng.randrange(0, 4) * DAY + rng.randrange(DAY))
+        Access(
+            rng.choice(("ann", "bob")), f"{ROOT}{rng.randrange(3)}", rng.choice(days) * DAY + rng.randrange(DAY)
+        )
         for _ in range(100)
     ]
     accesses.sort(key=lambda access: access.time)
@@ -94,9 +93,8 @@ class Looks:
     """Looks at one shard."""
 
     def __init__(self, shard: FrontierShard, **given: object) -> None:
-        self.shard = shard
+        self.shard, self.committed = shard, 0
         self.prefixes = Prefixes(("given.org/news/",))
-        self.committed = 0
         self._looks = NewsLooks(NewsSettings.model_validate(given), self.prefixes, self._committing)
         self._looks.open(shard)
 

@@ -37,7 +37,9 @@ def old(count: int) -> list[str]:
     return [f"http://old{number}.org/" for number in range(count)]
 
 
-def test_a_page_is_visited_when_it_may_well_have_changed(frontier: Frontiers) -> None:
+def test_a_page_is_visited_when_it_may_have_changed_and_fetched_in_full_when_old(
+    frontier: Frontiers,
+) -> None:
     front = a_front(frontier)
     judge(front, URL)
     assert front.order(after=0.9 * DAY) == []  # a change in ten days: 1.05 days until one in ten have changed
@@ -47,21 +49,13 @@ def test_a_page_is_visited_when_it_may_well_have_changed(frontier: Frontiers) ->
     assert (order.revisit.again, order.revisit.version, order.revisit.since) == (True, Version('"1"'), NOW)
     assert (order.revisit.verdict, order.revisit.content) == (YES, b"1")
     assert stale(0.1 / DAY, 1.1 * DAY) >= LEAST_STALE
-
-
-def test_a_verdict_that_would_be_forgotten_is_fetched_in_full(frontier: Frontiers) -> None:
-    front = a_front(frontier)
-    judge(front, URL)
-    (order,) = front.order(after=2 * DAY)
     front.answer(order)
-    (late,) = front.order(after=RENEWED)
-    assert order.revisit is not None and late.revisit is not None
-    assert (order.revisit.version, late.revisit.version) == (Version('"1"'), None)
+    (late,) = front.order(after=RENEWED)  # its verdict would be forgotten
+    assert late.revisit is not None
+    assert late.revisit.version is None
 
 
-def test_a_visit_in_flight_is_not_ordered_twice_and_one_without_an_answer_is_made_again(
-    frontier: Frontiers,
-) -> None:
+def test_a_visit_in_flight_is_not_ordered_twice_and_an_unanswered_one_made_again(frontier: Frontiers) -> None:
     front = a_front(frontier)
     judge(front, URL)
     (order,) = front.order(after=2 * DAY)
@@ -83,11 +77,13 @@ def test_a_page_that_changes_is_visited_more_often_than_one_that_does_not(fronti
     assert visits[URL] > 5 * visits[OTHER] > 0
 
 
-def test_a_sign_of_a_change_brings_a_visit_forward(frontier: Frontiers) -> None:
+def test_signs_bring_a_visit_forward_and_matches_come_before_misses(frontier: Frontiers) -> None:
     front = a_front(frontier)
+    judge(front, "http://miss.org/", hits=False)
     judge(front, URL, OTHER)
     front.hear(Hinted(OTHER, "feed", NOW + 1))
     assert front.ordered(after=61.0) == [OTHER]
+    assert front.ordered(after=2 * DAY) == [URL]
 
 
 def test_no_page_is_visited_again_sooner_than_the_shortest_time(frontier: Frontiers) -> None:
@@ -95,13 +91,6 @@ def test_no_page_is_visited_again_sooner_than_the_shortest_time(frontier: Fronti
     judge(front, URL)
     front.crawl(400, 10.0, lambda order: "changed")
     assert len(front.orders) == 4000 // 600
-
-
-def test_matches_come_before_misses(frontier: Frontiers) -> None:
-    front = a_front(frontier)
-    judge(front, "http://miss.org/", hits=False)
-    judge(front, "http://match.org/")
-    assert front.ordered(after=2 * DAY) == ["http://match.org/"]
 
 
 @each_case("share", [0.1, 0.5])
@@ -195,9 +184,7 @@ def told(front: Scenario) -> list[FreshnessPart]:
     return [decode(value or b"") for _, _, _, value in messages]
 
 
-def test_the_harvest_is_sent_how_current_matches_are_and_once_that_there_are_none_left(
-    frontier: Frontiers,
-) -> None:
+def test_the_harvest_is_sent_how_current_matches_are_until_there_are_none(frontier: Frontiers) -> None:
     front = a_front(frontier)
     assert told(front) == []
     judge(front, URL, OTHER)

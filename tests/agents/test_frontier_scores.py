@@ -79,11 +79,11 @@ class Half(NamedTuple):
 
 def halves(place: Place, policy: str, given: Told) -> Iterator[Half]:
     """Yield both halves: what was kept in memory of the first must not stand for the whole."""
-    pipeline, features = Pipeline(place, given.crawl(policy)), {BASE}
-    pages, steps, random = given.pages, given.steps, Random(given.seed)
+    pipeline, features = Pipeline(place, given.crawl(policy), Random(given.seed)), {BASE}
+    pages, steps = given.pages, given.steps
     one, two = len(pages) // 2, len(steps) // 2
     for part in ((pages[:one], steps[:two]), (pages[one:], steps[two:])):
-        pipeline.run(*part, random)
+        pipeline.run(*part)
         features |= {feature for feature, *_ in pipeline.counts.items()}
         counts = {
             name: {predicate: pipeline.counts.get(name, predicate) for predicate in PREDICATES}

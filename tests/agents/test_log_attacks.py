@@ -142,9 +142,9 @@ def judged() -> list[JudgedPage]:
 
 
 def learned(place: Place, accesses: Sequence[Access]) -> Learned:
-    pipeline = Pipeline(place, Crawl("combined"))
+    pipeline = Pipeline(place, Crawl("combined"), Random(7))
     steps = [Step(access.user, access.url, access.time, access.referrer) for access in accesses]
-    pipeline.run(judged(), steps, Random(7))
+    pipeline.run(judged(), steps)
     counts = {feature: (pages, hits) for feature, _, pages, hits in pipeline.counts.items()}
     visitors = {row.url: len(row.visitors) for _, row in pipeline.candidates()}
     hosts = [host(url) for url in visitors]
