@@ -100,11 +100,10 @@ def test_a_url_waits_once_for_its_retry_and_is_then_chosen_again(frontier: Front
     front.hear(Failed("http://a.org/", 1, "retry", "timeout", front.now))
     for _ in range(5):
         front.sweep()
-    assert (len(front.agent.candidates), front.choose()) == (1, None)
-    assert front.agent.candidates.retries.next == front.now + 10.0
-    assert front.ordered(after=9.9) == []
-    assert front.ordered(after=0.1) == ["http://a.org/"]
-    assert front.agent.candidates.retries.next is None
+    retries = front.agent.candidates.retries
+    assert (len(front.agent.candidates), front.choose(), retries.next) == (1, None, front.now + 10.0)
+    assert [front.ordered(after=after) for after in (9.9, 0.1)] == [[], ["http://a.org/"]]
+    assert retries.next is None
 
 
 def test_a_page_whose_verdict_came_while_it_was_queued_is_not_chosen(frontier: Frontiers) -> None:
@@ -135,13 +134,17 @@ def test_an_unanswered_order_is_taken_back_and_a_late_answer_leaves_the_next(fro
 # nothing is lost
 
 
-def test_urls_that_wait_are_all_fetched_though_few_of_them_are_in_memory(frontier: Frontiers) -> None:
+@each_case("restarts", [(), (1,), (2, 20, 200)])
+def test_urls_are_all_fetched_though_few_of_them_are_in_memory(
+    frontier: Frontiers, restarts: tuple[int, ...]
+) -> None:
     """Each URL is answered with a failure first, and must come again."""
-    front = frontier(queue=5, window_max=1)
+    front = frontier(queue=5, window_max=1, streams={"partitions": 2})
+    front.follow("q")
     found = urls(40, hosts=7)
     front.hear(*map(Seeded, found))
     failed, answered = list[str](), list[str]()
-    for _ in range(10_000):
+    for step in range(10_000):
         for order in front.order(after=50.0, looks=True):
             if order.url in failed:
                 answered.append(order.url)
@@ -150,7 +153,13 @@ def test_urls_that_wait_are_all_fetched_though_few_of_them_are_in_memory(frontie
                 failed.append(order.url)
                 wait = 1e4 + 7.0 * (len(failed) // 3)
                 front.hear(Failed(order.url, order.order, "retry", "503", front.now, wait))
-        assert front.agent.candidates.retries.urls <= 5
+        if step in restarts:
+            front.agent.candidates.note_start()
+            front.commit()
+            front = front.restart()
+            front.follow("q")
+        candidates = front.agent.candidates
+        assert max(candidates.retries.urls, *map(len, candidates.queues.values())) <= 5
         if front.agent.finished:
             break
     assert sorted(answered) == sorted(found)

@@ -186,27 +186,6 @@ def test_what_a_group_touched_is_offered_when_another_shards_ends_first(frontier
     assert front.queued() == set(urls(30, hosts=10))
 
 
-@each_case("restarts", [False, True])
-def test_candidates_that_a_full_queue_evicted_are_all_fetched_in_the_end(
-    frontier: Frontiers, restarts: bool
-) -> None:
-    front = frontier(queue=5, streams={"partitions": 2})
-    front.follow("q")
-    front.hear(*map(Seeded, urls(60, hosts=7)))
-    note_start(front)
-    chosen = [front.choose() for _ in range(3)]
-    front.commit()
-    if restarts:
-        front = front.restart()
-        front.follow("q")
-    assert max(len(queue) for queue in front.agent.candidates.queues.values()) <= 5
-    for _ in range(60):
-        for predicate in "pq":
-            chosen += front.choices(predicate)
-            front.sweep()
-    assert sorted(filter(None, chosen)) == sorted(urls(60, hosts=7))
-
-
 @each_case("prefix", EARLIER_PREFIXES)
 def test_rows_of_an_earlier_release_are_refused_with_a_sentence(frontier: Frontiers, prefix: bytes) -> None:
     front = frontier()
