@@ -3,7 +3,7 @@
 What one tells another comes in its order; what comes from several is mixed.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -198,19 +198,21 @@ class Pipeline:
 
         Requests for a page that brought none come before it.
         """
-        random = self.random
-        before = {failed.url: failed for failed in failures}
-        queues: list[list[Any]] = [[*filter(None, [before.pop(page.url, None)]), page] for page in pages]
-        queues += [[failed] for failed in before.values()]
-        users = dict.fromkeys(step.user for step in steps)
-        queues += [[step for step in steps if step.user == user] for user in users]
+        queues: dict[str, list[Any]] = defaultdict(list)
+        for step in steps:
+            queues[step.user].append(step)
+        for failed in failures:
+            queues[failed.url].append(failed)
+        for page in pages:
+            queues[page.url].append(page)
         while queues or self.settling():
-            if (unread := self.unread()) and (not queues or random.random() < 0.7):
-                self.step(random.choice(unread))
+            if (unread := self.unread()) and (not queues or self.random.random() < 0.7):
+                self.step(self.random.choice(unread))
             elif queues:
-                queue = random.choice(queues)
-                self.report(queue.pop(0))
-                queues = [queue for queue in queues if queue]
+                name = self.random.choice([*queues])
+                self.report(queues[name].pop(0))
+                if not queues[name]:
+                    del queues[name]
 
     def settling(self) -> bool:
         """End all groups where nothing is left to be read; return whether there is something then."""

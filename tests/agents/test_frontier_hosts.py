@@ -76,7 +76,7 @@ def ordered(frontier: Frontiers, found: list[Ended]) -> Scenario:
 
 
 def test_a_host_knows_what_came_of_its_requests(frontier: Frontiers) -> None:
-    found = [
+    found: list[Ended] = [
         Judged(url(1), YES, 101.0, elapsed=0.25),
         Judged(url(1), YES, 101.5, elapsed=0.25),  # of an order that was taken back
         failed(2, "status 404", elapsed=0.5),

@@ -33,10 +33,10 @@ def test_the_best_are_chosen_before_all_is_taken_up(frontier: Frontiers) -> None
     note_start(front)
     again = front.restart(taken_up=False)
     again.like(good=60)
-    assert again.agent.candidates.unknown
+    unknown = [again.agent.candidates.unknown]
     again.agent.candidates.take_up(NOW)
     assert again.agent.candidates.opening
-    assert not again.agent.candidates.unknown
+    assert [*unknown, again.agent.candidates.unknown] == [True, False]
     assert [again.choose() for _ in found[::50]] == found[::50]
     again.take_up()
     assert sorted(again.choices()) == sorted({*found} - {*found[::50]})
