@@ -19,7 +19,6 @@ from scentline_lab.simulation.paper import PaperCrawler, PaperPolicy
 from scentline_lab.simulation.tally import Tally, significant_logs
 from tests.cases import each_case
 from tests.models.webs import STEPS, URLS
-from tests.reference.counts import Counts, of_pages, plain
 from tests.reference.crawler import Reference
 
 PAGES = st.lists(
@@ -38,17 +37,16 @@ Judged = list[tuple[Page, bool]]
 POLICIES = get_args(PaperPolicy)
 
 
-def counts_of(crawler: PaperCrawler) -> Counts:
-    counts = Counts()
-    for feature, pages, hits in crawler.counts():
-        counts.add([feature], {"p": True}, hits)
-        counts.add([feature], {"p": False}, pages - hits)
-    return counts
+def counts_of(crawler: PaperCrawler) -> dict[str, tuple[int, int]]:
+    return {feature: (pages, hits) for feature, pages, hits in crawler.counts() if pages}
 
 
-def expected(judged: Judged, trace: Trace, policy: PaperPolicy, parents: int = 32) -> Counts:
-    pages = [JudgedPage(page.url, {"p": holds}, page.words, page.links) for page, holds in judged]
-    return of_pages(plain(recount(pages, policy, trace, parents)))
+def expected(
+    judged: Judged, trace: Trace, policy: PaperPolicy, parents: int = 32
+) -> dict[str, tuple[int, int]]:
+    found = [JudgedPage(page.url, {"p": holds}, page.words, page.links) for page, holds in judged]
+    counted = recount(found, policy, trace, parents).items()
+    return {feature: (pages, hits) for feature, predicate, pages, hits in counted if predicate == "p" and pages}
 
 
 WEIGHTS: st.SearchStrategy[Weights] = st.sampled_from([(1.0, 1.0, 1.0, 1.0), (0.5, 2.0, 3.0, 0.0)])

@@ -1,9 +1,9 @@
-"""Counts of features in dictionaries: the yardstick of `models.ledger`."""
+"""Counts of features in a dictionary: the yardstick of `models.ledger`."""
 
 from collections.abc import Iterable, Iterator
 
 from scentline.models.ledger import Ledger
-from scentline.models.verdict import FAILED, Verdict
+from scentline.models.verdict import Verdict
 
 
 class Counts:
@@ -16,68 +16,40 @@ class Counts:
     >>> counts.add(["w:ski"], {"sports": False})
     >>> counts.get("w:ski", "sports")
     (2, 1)
-    >>> counts.add(["w:ski"], {"sports": False}, times=-1)
-    >>> counts.get("w:ski", "sports")
-    (1, 1)
     """
 
-    __slots__ = ("_features",)
-
     def __init__(self) -> None:
-        self._features: dict[str, dict[str, list[int]]] = {}
+        self._cells: dict[tuple[str, str], tuple[int, int]] = {}
 
     def add(self, features: Iterable[str], verdict: Verdict, times: int = 1) -> None:
         """Count ``verdict`` ``times`` over under each of ``features``; negative ``times`` take back."""
-        steps = [(predicate, times, times if holds else 0) for predicate, holds in verdict.items()]
         for feature in features:
-            self._step(feature, steps)
+            for predicate, holds in verdict.items():
+                self._step(feature, predicate, times, times if holds else 0)
 
     def merge(self, other: "Counts", times: int = 1) -> None:
         """Add the counts of ``other``, ``times`` over."""
         for feature, predicate, pages, hits in other.items():
-            self._step(feature, [(predicate, pages * times, hits * times)])
+            self._step(feature, predicate, pages * times, hits * times)
 
     def get(self, feature: str, predicate: str) -> tuple[int, int]:
         """Return n(E) and n(C and E), both 0 for what was never counted."""
-        cell = self._features.get(feature, {}).get(predicate)
-        return (cell[0], cell[1]) if cell else (0, 0)
+        return self._cells.get((feature, predicate), (0, 0))
 
     def items(self) -> Iterator[tuple[str, str, int, int]]:
         """Yield (feature, predicate, pages, hits) of every entry that is not zero."""
-        for feature, cells in tuple(self._features.items()):
-            for predicate, (pages, hits) in tuple(cells.items()):
-                yield feature, predicate, pages, hits
+        yield from ((*names, *cell) for names, cell in tuple(self._cells.items()))
 
-    def _step(self, feature: str, steps: list[tuple[str, int, int]]) -> None:
-        cells = self._features.get(feature)
-        if cells is None:
-            cells = self._features[feature] = {}
-        for predicate, pages, hits in steps:
-            cell = cells.get(predicate)
-            if cell is None:
-                cell = cells[predicate] = [0, 0]
-            cell[0] += pages
-            cell[1] += hits
-            if not (cell[0] or cell[1]):
-                del cells[predicate]
-        if not cells:
-            del self._features[feature]
+    def _step(self, feature: str, predicate: str, pages: int, hits: int) -> None:
+        had = self.get(feature, predicate)
+        self._cells[feature, predicate] = cell = (had[0] + pages, had[1] + hits)
+        if not any(cell):
+            del self._cells[feature, predicate]
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Counts) and self._features == other._features
+        return isinstance(other, Counts) and self._cells == other._cells
 
     __hash__ = None  # type: ignore[assignment]  # mutable; the type stubs have no other way to say so
-
-
-def of_pages(found: Counts) -> Counts:
-    """Return what was counted of pages that came, without what was of requests."""
-    counts = Counts()
-    counts.merge(found)
-    for feature, predicate, pages, hits in found.items():
-        if predicate == FAILED:
-            counts.add([feature], {predicate: True}, -hits)
-            counts.add([feature], {predicate: False}, hits - pages)
-    return counts
 
 
 def plain(ledger: Ledger) -> Counts:

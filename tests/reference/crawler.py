@@ -19,14 +19,7 @@ Factors = tuple[float, float, float, float]
 
 
 class Reference:
-    """The yardstick of "linkage", "collaborative" and "combined" (Aggarwal 2004, sections 3 and 4).
-
-    >>> reference = Reference("linkage")
-    >>> reference.judged("http://example.org/", {"sports": True}, ["ski"], [Link("http://example.org/alps")])
-    >>> reference.judged("http://example.org/sea", {"sports": False}, ["sun"], [Link("http://example.org/alps")])
-    >>> reference.links("http://example.org/alps", "sports")
-    (2, 1)
-    """
+    """The yardstick of "linkage", "collaborative" and "combined" (Aggarwal 2004, sections 3 and 4)."""
 
     def __init__(
         self,
