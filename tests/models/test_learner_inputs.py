@@ -167,15 +167,18 @@ LEARNT = st.builds(
     pages=st.lists(A_PAGE, min_size=PAGES, max_size=PAGES),
     candidates=st.lists(CANDIDATE, min_size=1, max_size=4),
     late=st.integers(0, 3),
+    kept=st.lists(st.booleans(), min_size=PAGES + 1, max_size=PAGES + 1),
 )
-def test_the_inputs_are_those_that_are_described(
-    learnt: list[Learnt], pages: list[PlainPage], candidates: list[PlainCandidate], late: int
+def test_the_inputs_are_those_that_are_described_and_pages_that_are_kept_are_worth_what_they_were(
+    learnt: list[Learnt], pages: list[PlainPage], candidates: list[PlainCandidate], late: int, kept: list[bool]
 ) -> None:
     vocabulary, table = Vocabulary(Ledger()), LinkTable(PREDICATES)
     knowledge = [each.knowledge(vocabulary, f"p{number}") for number, each in enumerate(learnt)]
     added = [page.added(table, vocabulary) for page in pages]
     for page, linking in zip(pages, added, strict=True):
         page.tell(table, linking, list(page.judged)[late:])
+    if kept.pop():  # before anything is weighed
+        added = table.keep(added)
     told = [candidate.as_told(vocabulary, added) for candidate in candidates]
     alone = [inputs_of(knowledge, table, [candidate]) for candidate in told]
     for page, linking in zip(pages, added, strict=True):
@@ -193,41 +196,19 @@ def test_the_inputs_are_those_that_are_described(
             expected = plain.inputs(*given_to, candidate.parents[number], crowd, beside, candidate.place)
             assert inputs == pytest.approx(expected, abs=KEPT)
 
+    def worth(linking: LinkingPage) -> list[float]:
+        places = range(linking.first, linking.first + linking.links)
+        of_links = [Candidate((), (), [place], [(0, 0)] * PREDICATES) for place in places]
+        values: list[float] = inputs_of(knowledge, table, of_links).ravel().tolist()
+        return values
 
-@given(
-    learnt=st.lists(LEARNT, min_size=PREDICATES, max_size=PREDICATES),
-    pages=st.lists(A_PAGE, min_size=PAGES, max_size=PAGES),
-    kept=st.lists(st.booleans(), min_size=PAGES, max_size=PAGES),
-    weighed=st.booleans(),
-)
-def test_pages_that_are_kept_are_worth_what_they_were(
-    learnt: list[Learnt], pages: list[PlainPage], kept: list[bool], weighed: bool
-) -> None:
-    vocabulary, table, whole = Vocabulary(Ledger()), LinkTable(PREDICATES), LinkTable(PREDICATES)
-    knowledge = [each.knowledge(vocabulary, f"p{number}") for number, each in enumerate(learnt)]
-
-    def inputs(of: LinkTable, linking: list[LinkingPage]) -> list[float]:
-        places = [page.first + number for page in linking for number in range(page.links)]
-        told = [Candidate((), (), [place], [(0, 0)] * PREDICATES) for place in places]
-        found: list[float] = inputs_of(knowledge, of, told).ravel().tolist() if told else []
-        return found
-
-    there = [page.added(table, vocabulary) for page in pages]
-    for number, page in enumerate(pages):
-        page.tell(table, there[number], list(page.judged))
-    if weighed:
-        inputs(table, there)
-    left = table.keep(page for page, stays in zip(there, kept, strict=True) if stays)
-    expected = []
-    for page, stays in zip(pages, kept, strict=True):
-        if stays:
-            expected.append(page.added(whole, vocabulary))
-            page.tell(whole, expected[-1], list(page.judged))
-    assert inputs(table, left) == pytest.approx(inputs(whole, expected), abs=KEPT)
-    # What comes later lies behind them.
-    for of, linking in ((table, left), (whole, expected)):
-        linking.append(pages[0].added(of, vocabulary))
-    assert inputs(table, left) == pytest.approx(inputs(whole, expected), abs=KEPT)
+    before = [worth(linking) for linking in added]
+    left = table.keep(linking for linking, stays in zip(added, kept, strict=True) if stays)
+    left.append(pages[0].added(table, vocabulary))  # what comes later lies behind them
+    pages[0].tell(table, left[-1], list(pages[0].judged))
+    expected = [values for values, stays in zip([*before, before[0]], [*kept, True], strict=True) if stays]
+    for linking, values in zip(left, expected, strict=True):
+        assert worth(linking) == pytest.approx(values, abs=KEPT)
 
 
 def test_a_link_is_silent_until_it_is_told_what_it_says() -> None:
