@@ -47,19 +47,13 @@ def test_without_a_base_rate_every_factor_is_one(base: Base) -> None:
     assert sibling_log(4, 2, base) == 0
 
 
-def test_no_hit_counts_as_half_a_hit_but_is_never_evidence_for_a_page() -> None:
+def test_no_hit_counts_as_half_a_hit_but_is_no_evidence_and_what_was_never_seen_has_factor_one() -> None:
     base = Base(100, 20)
     assert ratio(25, 0, base) == pytest.approx(0.1), "5 hits are expected: .5 / 5"
     assert ratio(1, 0, base) == interest(0, 0) == ratio(0, 0, base) == 1
     assert significance(0, 0, base) == sibling_log(0, 0, base) == 0
-
-
-def test_link_kinds_never_seen_have_factor_one_and_those_without_hits_half_a_hit() -> None:
-    base = Base(100, 20)
-    assert LinkTable().p(base) == LinkTable().q(base) == 1
-    no_satisfying_source = LinkTable((0, 0), (50, 0))
-    assert no_satisfying_source.p(base) == 1
-    assert no_satisfying_source.q(base) == pytest.approx(0.5 / (50 * 0.2 * 0.8))
+    assert LinkTable().p(base) == LinkTable().q(base) == LinkTable((0, 0), (50, 0)).p(base) == 1
+    assert LinkTable((0, 0), (50, 0)).q(base) == pytest.approx(0.5 / (50 * 0.2 * 0.8))
     assert LinkTable((50, 0), (50, 30)).p(base) == pytest.approx(0.5 / (100 * 0.2 * 0.2))
 
 

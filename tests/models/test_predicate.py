@@ -233,6 +233,8 @@ def test_a_long_expression_is_an_error_with_a_short_message() -> None:
     assert len(first) < 400
     assert excerpt[caret.index("^") :] == "hockey"
     assert error('url("' + r"(\p{L}{30}){30}" * 60 + '")').column == 5
+    for marks in ("a" + "\u0316" * 5000, "a\u0316" * 2000):
+        assert "letters" in error(f'title("{marks}!*")').problem
 
 
 PARTS = """aa" 'bb' and or not host url title ( ) " ' \\ . * [ é"""
@@ -253,11 +255,6 @@ def test_any_text_is_a_predicate_or_an_error_within_it(expression: str) -> None:
         assert len(str(found).splitlines()) == 3
     else:
         assert parse(str(predicate)) == predicate
-
-
-def test_a_title_of_many_marks_is_told_from_a_word_at_once() -> None:
-    assert "letters" in error('title("a' + "\u0316" * 5000 + '!*")').problem
-    assert "letters" in error('title("' + "a\u0316" * 2000 + '!*")').problem
 
 
 @each_case("name", ["", ".", "A..B", ".A", "A.", "A. .B", "A" * 100_000])
@@ -307,6 +304,8 @@ def test_of_a_long_text_it_is_what_stands_around_the_words_or_the_beginning() ->
     assert shown('url("example")', LONG, LONG) == f"{LONG[: LONG.rindex(' ', 0, LENGTH)]}…"
     assert shown('url("example")', prose="") == TEXT, "without main text it is of the text"
     assert shown('url("example")', text="", prose="") == ""
+    hostile = ("ice " + "-" * 50) * 20_000
+    assert len(shown('"ice hockey" or "ice"', hostile, hostile)) <= LENGTH + 2
     japanese = "これは日本語。 東京 は首都。スポーツ"
     assert shown('"東京"', japanese, japanese) == "東京 は首都。"
 
@@ -320,8 +319,3 @@ def test_any_text_has_an_excerpt_of_one_printable_line(text: str, prose: str, pl
         assert len(line) <= LENGTH + 2
         assert line.isprintable()
         assert line == line.strip()
-
-
-def test_hostile_text_takes_no_time_without_end() -> None:
-    text = ("ice " + "-" * 50) * 20_000
-    assert len(shown('"ice hockey" or "ice"', text, text)) <= LENGTH + 2

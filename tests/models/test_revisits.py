@@ -79,18 +79,14 @@ def test_a_gain_worked_by_hand() -> None:
     assert gain(1.0, rate, interval) == pytest.approx(added, rel=1e-6)
 
 
-def test_what_never_changes_or_nobody_asks_for_gains_nothing() -> None:
-    assert gain(1.0, 0.0, 1e12) == gain(0.0, 1.0, 1e12) == gain(1.0, 1.0, -5.0) == 0.0
-    assert when(1.0, 0.0, 1e-9) == when(0.0, 1.0, 1e-9) == when(1.0, 1.0, 1.0) == math.inf
-    assert limit(1.0, 0.0) == math.inf
-    assert stale(0.0, math.inf) == 0.0
-
-
 ANY = st.floats(min_value=0, allow_nan=False, allow_infinity=False)
 
 
 @given(ANY, ANY, ANY)
 def test_any_number_is_answered_by_a_number(one: float, two: float, three: float) -> None:
+    # What never changes or nobody asks for gains nothing.
+    assert gain(one, 0.0, two) == gain(0.0, one, two) == gain(one, two, -5.0) == stale(0.0, one) == 0.0
+    assert when(1.0, 0.0, 1e-9) == when(0.0, 1.0, 1e-9) == when(1.0, 1.0, 1.0) == limit(1.0, 0.0) == math.inf
     for function in (gain, when):
         assert not math.isnan(function(one, two, three))
 

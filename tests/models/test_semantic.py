@@ -214,14 +214,13 @@ def inputs(meaning: Meaning, text: str, rate: float = 0.2) -> list[float]:
     return found
 
 
-def test_before_the_first_page_only_the_words_of_the_predicate_say_something() -> None:
+def test_before_the_first_page_the_words_of_the_predicate_speak_and_then_pages_like_those_that_satisfied() -> (
+    None
+):
     _, near, wanted = inputs(Meaning(table(), ["snow"]), "ski")
     assert (near, wanted > 4 * 0.9) == (0, True)
     assert inputs(Meaning(table()), "ski")[2] == 0
     assert inputs(Meaning(table(), ["snow"]), "unheard of") == [0, 0, 0]
-
-
-def test_a_page_like_the_ones_that_satisfied_is_ahead() -> None:
     meaning = Meaning(table())
     for text, holds in (("ski", True), ("army", False), ("snow", True), ("war", False)):
         meaning.learn(meaning.table.vector(text), holds)

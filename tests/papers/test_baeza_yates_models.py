@@ -46,15 +46,12 @@ def test_the_distribution_of_levels_is_the_stationary_one_of_the_chain(surfer: S
     assert [surfer.reached(q, level) for level in range(LEVELS)] == pytest.approx(np.cumsum(solved), abs=1e-9)
 
 
-def test_the_chains_are_those_of_the_figures() -> None:
+def test_chains_and_shares_worked_by_hand() -> None:
     # Model A: back one level; the start page stays where it is. B: back to the start. C: to any level so far.
     assert Surfer.A.moves(0.4, 3) == {2: 0.6, 4: 0.4}
     assert Surfer.A.moves(0.4, 0) == {0: 0.6, 1: 0.4}
     assert Surfer.B.moves(0.4, 3) == {0: 0.6, 4: 0.4}
     assert Surfer.C.moves(0.4, 2) == pytest.approx({0: 0.2, 1: 0.2, 2: 0.2, 3: 0.4})
-
-
-def test_shares_worked_by_hand() -> None:
     # A, q = 1/4: ratio 1/3, so 2/3, 2/9, 2/27. C, q = 1/2: 1/4, 2/8, 3/16.
     assert [Surfer.A.share(0.25, level) for level in range(3)] == pytest.approx([2 / 3, 2 / 9, 2 / 27])
     assert [Surfer.B.share(0.25, level) for level in range(3)] == pytest.approx([3 / 4, 3 / 16, 3 / 64])

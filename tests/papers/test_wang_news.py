@@ -145,11 +145,15 @@ def test_kinds_of_pages(clicks: list[int], last: int, criterion: Criterion, kind
     assert standing(History(0, clicks), last, criterion).kind == kind
 
 
-def test_what_came_after_the_last_day_is_not_looked_at() -> None:
+def test_what_came_after_the_last_day_is_not_looked_at_and_what_is_not_judged_is_in_no_tree() -> None:
     histories = {"early": History(0, [9, 0, 0, 0, 0, 0, 0, 90]), "later": History(8, [9])}
     found = standings(histories, 6, Criterion())
     assert found.keys() == {"early"}
     assert (found["early"].clicks, found["early"].kind) == (9, "news")
+    histories = {"n/1": History(0, [50]), "n/rare": History(0, [1]), "n/young": History(18, [50])}
+    histories |= {"other": History(0, [50] * 20)}
+    judged = standings({f"http://a.org/{page}": each for page, each in histories.items()}, 19, Criterion())
+    assert prefixes(judged) == [NewsPrefix("a.org/n/", 1, 1)]
 
 
 @each_case("numbers", [(0, 1.91, 1.0), (3, 0.0, 1.0), (3, 1.91, -0.1)])
@@ -296,33 +300,15 @@ def test_of_links_those_seen_last_and_of_sources_those_with_most_targets_are_kep
         Outlinks(targets=5, pairs=4)
 
 
-def test_a_link_that_was_read_counts_as_one_that_was_clicked() -> None:
+def test_a_link_that_was_read_counts_as_one_that_was_clicked_and_a_reload_is_no_click() -> None:
     discovery = NewsDiscovery(DailyClicks(), Outlinks())
     for page in "12":
         for user in range(30):
             discovery.visit(f"http://a.org/news/{page}", f"{user}", 0.0, "http://a.org/")
+        discovery.visit(f"http://a.org/news/{page}", "0", 0.0, "http://c.org/")
         discovery.link("http://b.org/", f"http://a.org/news/{page}")
     discovery.visit("http://a.org/x", "0", 20 * 86_400.0, None)
     found = discovery.find(Criterion(), hubs=5)
     assert found.pages == {"http://a.org/news/1", "http://a.org/news/2"}
-    assert found.hubs == [Hub("http://a.org/", 2, 60, 2), Hub("http://b.org/", 2, 0, 2)]
-
-
-def test_a_reload_tells_of_a_link_but_is_no_click() -> None:
-    discovery = NewsDiscovery(DailyClicks(), Outlinks())
-    for page in "12":
-        for referrer in ("http://a.org/", "http://b.org/"):
-            discovery.visit(f"http://a.org/{page}", "ann", 0.0, referrer)
-    hubs = discovery.outlinks.hubs({"http://a.org/1", "http://a.org/2"}, 5)
-    assert hubs == [Hub("http://a.org/", 2, 2, 2), Hub("http://b.org/", 2, 0, 2)]
-
-
-def test_pages_that_were_not_judged_are_in_no_tree() -> None:
-    histories = {
-        "http://a.org/n/1": History(0, [50]),
-        "http://a.org/n/rare": History(0, [1]),
-        "http://a.org/n/young": History(18, [50]),
-        "http://a.org/other": History(0, [50] * 20),
-    }
-    judged = standings(histories, 19, Criterion())
-    assert prefixes(judged) == [NewsPrefix("a.org/n/", 1, 1)]
+    hubs = Hub("http://a.org/", 2, 60, 2), Hub("http://b.org/", 2, 0, 2), Hub("http://c.org/", 2, 0, 2)
+    assert found.hubs == [*hubs]
