@@ -15,7 +15,7 @@ from scentline.agents.fetch.result import Answer as Answered
 from scentline.agents.fetch.robots import MAX_BYTES, Decision, Robots
 from scentline.agents.fetch.rules import MAX_WILD_RULES, MAX_WILDCARDS, own_groups
 from scentline.streams.records import ROBOTS_BYTES, RobotsTxt
-from tests.agents.loopback import Answer, Request, awaited, response, serving, settings, untimed
+from tests.agents.loopback import Request, awaited, response, serving, settings, untimed
 from tests.cases import each_case
 
 RULES = b"""\xef\xbb\xbfUser-agent: *
@@ -52,10 +52,6 @@ class Site:
 
 def found(text: bytes) -> Answered:
     return Answered(200, None, text)
-
-
-def decide(site: Site, path: str = "/a") -> Decision:
-    return asyncio.run(site.robots().allowed("http://example.org" + path))
 
 
 VERSION = Validators('"1"', "Thu, 01 Jan 1970 00:00:00 GMT")
@@ -145,16 +141,9 @@ async def test_another_robots_txt_than_the_known_one_is_asked_for(
 
 @each_case(
     ("value", "kept"),
-    [
-        ("*", "*"),
-        ("*bot", "not-x"),
-        ("* # all", "*"),
-        ("X/1.0", "x"),
-        ("xy", "not-x"),
-        ("", "not-x"),
-        ("x#", "x"),
-    ],
-)
+    [("*", "*"), ("*bot", "not-x"), ("* # all", "*"), ("X/1.0", "x"), ("xy", "not-x"), ("", "not-x"),
+     ("x#", "x")],
+)  # fmt: skip
 def test_groups_are_kept_for_this_crawler_and_for_all(value: str, kept: str) -> None:
     assert own_groups(f"User-Agent: {value}\nAllow: /", "x") == f"user-agent: {kept}\nAllow: /"
 
@@ -169,7 +158,7 @@ async def test_a_robots_txt_that_comes_too_slowly_allows_nothing_for_now() -> No
 @awaited
 async def test_sitemaps_are_announced_each_time_a_page_is_asked_for() -> None:
     lines = b"Sitemap: http://example.org/map.xml\nSitemap: file:///etc/passwd\n" * 2
-    site = Site(versioned(lines), Answered(304, None, b""), found(b""))
+    site = Site(versioned(lines), SAME, NONE)
     told: list[tuple[str, tuple[str, ...]]] = []
     robots = Robots(site.ask, settings(), lambda: site.time, lambda *found: told.append(found))
     for site.time in (0.0, 0.0, 90_000.0, 190_000.0):
@@ -177,134 +166,99 @@ async def test_sitemaps_are_announced_each_time_a_page_is_asked_for() -> None:
     assert told == [("http://example.org", ("http://example.org/map.xml",))] * 3
 
 
-@awaited
-async def test_concurrent_askers_share_one_fetch_and_one_that_gives_up_stops_no_other() -> None:
+async def refetched(*origins: str) -> list[str]:
+    """Return whose robots.txt are fetched when pages of origins are asked for in turn."""
     site = Site(found(RULES))
     robots = site.robots()
-    tasks = [asyncio.create_task(robots.allowed("http://example.org/a")) for _ in range(20)]
-    await asyncio.sleep(0)
-    tasks[0].cancel()
-    decisions = await asyncio.gather(*tasks[1:])
-    assert all(decision.allowed for decision in decisions)
-    with pytest.raises(asyncio.CancelledError):
-        await tasks[0]
-    assert len(site.asked) == 1
+    for origin in origins:
+        await robots.allowed(f"{origin}/a")
+    return [url.removesuffix("/robots.txt") for url in site.asked]
 
 
-def test_the_sites_kept_are_those_asked_for_last_within_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    with monkeypatch.context() as bounded:
-        bounded.setattr(module, "_MAX_SITES", 2)
-        assert refetched("a b a c a b") == "abcb"
-    monkeypatch.setattr(module, "_MAX_CHARACTERS", 4 * len(RULES))
-    assert refetched("a b c b c a") == "abca"
+@each_case(
+    ("bound", "most", "asked", "fetched"),
+    [("_MAX_SITES", 2, "abacab", "abcb"), ("_MAX_CHARACTERS", 4 * len(RULES), "abcbca", "abca")],
+)
+@awaited
+async def test_the_sites_kept_are_those_asked_for_last(bound: str, most: int, asked: str, fetched: str) -> None:
+    with pytest.MonkeyPatch.context() as bounded:
+        bounded.setattr(module, bound, most)
+        assert await refetched(*(f"http://{name}" for name in asked)) == [f"http://{name}" for name in fetched]
 
 
 @awaited
 async def test_sites_are_told_apart_by_scheme_host_and_port() -> None:
-    site = Site(found(b""))
-    robots = site.robots()
-    origins = [
-        f"{start}example.org{end}" for start in ("http://", "https://", "http://www.") for end in ("", ":81")
-    ]
-    for origin in origins * 2:
-        await robots.allowed(f"{origin}/a")
-    assert site.asked == [f"{origin}/robots.txt" for origin in origins]
+    starts = ("http://", "https://", "http://www.")
+    origins = [f"{start}example.org{end}" for start in starts for end in ("", ":81")]
+    assert await refetched(*origins * 2) == origins
 
 
-def refetched(asked: str) -> str:
-    """Return which sites' robots.txt were fetched when pages of ``asked`` were."""
-    site = Site(found(RULES))
-    robots = site.robots()
-
-    async def run() -> None:
-        for name in asked.split():
-            await robots.allowed(f"http://{name}/")
-
-    asyncio.run(run())
-    return "".join(url[7] for url in site.asked)
+MANY = "".join(f"Disallow: /*x{n}\n" for n in range(MAX_WILD_RULES))
 
 
-def test_a_huge_robots_txt_with_thousands_of_agents_costs_little() -> None:
-    # For each rule protego keeps a copy for each agent: unchecked, this would take hundreds of millions.
-    agents = "".join(f"User-agent: a{i}\n" for i in range(15_000))
-    text = (agents + "User-agent: *\nDisallow: /x\n" * 10_000)[:MAX_BYTES]
-    assert not decide(Site(found(text.encode())), "/x").allowed
+@each_case(
+    ("rules", "allowed"),
+    [
+        (f"{MANY}Disallow: /wild*card\nAllow: /plain*\nDisallow: /plain\n",
+         {"/wild": False, "/plainly": False, "/other": True}),
+        ("Disallow: /a" + "*b" * (MAX_WILDCARDS + 1), {"/a": False}),
+        ("Disallow: /a" + "*b" * MAX_WILDCARDS, {"/a": True}),
+        (f"{MANY}Disallow: *.php", {"/other": False}),
+    ],
+)  # fmt: skip
+@awaited
+async def test_rules_beyond_the_bounds_of_wildcards_forbid_more(rules: str, allowed: dict[str, bool]) -> None:
+    robots = Site(found(f"User-agent: *\n{rules}".encode())).robots()
+    assert {path: (await robots.allowed(f"http://example.org{path}")).allowed for path in allowed} == allowed
 
 
-def test_rules_beyond_the_bounds_of_wildcards_forbid_more_and_allow_nothing() -> None:
-    many = "".join(f"Disallow: /*x{n}\n" for n in range(MAX_WILD_RULES))
-    rules = f"User-agent: *\n{many}Disallow: /wild*card\nAllow: /plain*\nDisallow: /plain\n"
-    assert not decide(Site(found(rules.encode())), "/wild").allowed
-    assert not decide(Site(found(rules.encode())), "/plainly").allowed
-    assert decide(Site(found(rules.encode())), "/other").allowed
-    starred = "User-agent: *\nDisallow: /a" + "*b" * (MAX_WILDCARDS + 1)
-    assert not decide(Site(found(starred.encode())), "/a").allowed
-    assert decide(Site(found(b"User-agent: *\nDisallow: /a" + b"*b" * MAX_WILDCARDS)), "/a").allowed
-    nothing = f"User-agent: *\n{many}Disallow: *.php"
-    assert not decide(Site(found(nothing.encode())), "/other").allowed
+# through the client
 
 
-def through_client(answer: Answer, *paths: str, **changes: object) -> tuple[list[object], list[str]]:
-    given = settings(**({"robots": True} | changes))
+async def through_client(rules: bytes, *paths: str, **changes: object) -> tuple[list[object], list[str]]:
+    """Return the results of pages asked for at once, and what their server was asked."""
 
-    async def run() -> tuple[list[object], list[str]]:
-        async with serving(answer) as server, Client(given, lambda: 0.0) as client:
-            results = await asyncio.gather(*(client.fetch(server.origin + path) for path in paths))
-            return [untimed(result) for result in results], server.targets()
-
-    return asyncio.run(run())
-
-
-def by_path(robots: bytes) -> Answer:
     async def answer(request: Request, writer: asyncio.StreamWriter) -> None:
-        writer.write(robots if request.target == "/robots.txt" else response(b"page"))
+        writer.write(rules if request.target == "/robots.txt" else response(b"page"))
 
-    return answer
+    given = settings(**({"robots": True} | changes))
+    async with serving(answer) as server, Client(given, lambda: 0.0) as client:
+        results = await asyncio.gather(*(client.fetch(server.origin + path) for path in paths))
+        return [untimed(result) for result in results], server.targets()
 
 
-class TestThroughTheClient:
-    def test_robots_txt_is_asked_first_and_once_and_forbidden_pages_never(self) -> None:
-        rules = RULES.replace(b"Crawl-delay: 2.5", b"")
-        answer = by_path(response(rules, content_type="application/octet-stream"))
-        results, targets = through_client(answer, "/a", "/private", "/b")
-        first, second, third = results
-        assert isinstance(first, Fetched)
-        assert isinstance(third, Fetched)
-        assert second == Failure("refused", "robots.txt")
-        assert targets[0] == "/robots.txt"
-        assert sorted(targets[1:]) == ["/a", "/b"]
-        _, targets = through_client(answer, "/private", robots=False)
-        assert targets == ["/private"], "it is not asked where the operator says so"
+@awaited
+async def test_robots_txt_is_asked_first_and_once_and_forbidden_pages_never() -> None:
+    rules = response(RULES.replace(b"Crawl-delay: 2.5", b""), content_type="application/octet-stream")
+    (first, second, third), targets = await through_client(rules, "/a", "/private", "/b")
+    assert isinstance(first, Fetched)
+    assert isinstance(third, Fetched)
+    assert second == Failure("refused", "robots.txt")
+    assert targets[0] == "/robots.txt"
+    assert sorted(targets[1:]) == ["/a", "/b"]
+    _, targets = await through_client(rules, "/private", robots=False)
+    assert targets == ["/private"], "it is not asked where the operator says so"
 
-    def test_of_pages_asked_for_at_once_a_crawl_delay_postpones_all_but_one(self) -> None:
-        results, targets = through_client(by_path(response(RULES)), "/a", "/private", "/b")
-        first, second, third = results
-        assert isinstance(first, Fetched)
-        assert first.crawl_delay == 2.5
-        assert second == Failure("refused", "robots.txt", crawl_delay=2.5)
-        assert third == Early(2.5, crawl_delay=2.5, server="127.0.0.1")
-        assert targets == ["/robots.txt", "/a"]
 
-    def test_a_robots_txt_over_the_limit_counts_as_far_as_it_was_read(self) -> None:
-        text = b"User-agent: *\nDisallow: /a\n" + b"#" * MAX_BYTES + b"\nDisallow: /b\n"
-        results, _ = through_client(by_path(response(text)), "/a", "/b")
-        assert results[0] == Failure("refused", "robots.txt")
-        assert isinstance(results[1], Fetched)
+@awaited
+async def test_of_pages_asked_for_at_once_a_crawl_delay_postpones_all_but_one() -> None:
+    (first, second, third), targets = await through_client(response(RULES), "/a", "/private", "/b")
+    assert isinstance(first, Fetched)
+    assert first.crawl_delay == 2.5
+    assert second == Failure("refused", "robots.txt", crawl_delay=2.5)
+    assert third == Early(2.5, crawl_delay=2.5, server="127.0.0.1")
+    assert targets == ["/robots.txt", "/a"]
 
-    @awaited
-    async def test_a_client_that_closes_ends_the_fetch_of_robots_txt(self) -> None:
-        asked = asyncio.Event()
 
-        async def answer(request: Request, writer: asyncio.StreamWriter) -> None:
-            asked.set()
-            await asyncio.sleep(3600)
+@awaited
+async def test_a_robots_txt_over_the_limit_counts_as_far_as_it_was_read() -> None:
+    text = b"User-agent: *\nDisallow: /a\n" + b"#" * MAX_BYTES + b"\nDisallow: /b\n"
+    results, _ = await through_client(response(text), "/a", "/b")
+    assert results[0] == Failure("refused", "robots.txt")
+    assert isinstance(results[1], Fetched)
 
-        async with serving(answer) as server:
-            async with Client(settings(robots=True), lambda: 0.0) as client:
-                task = asyncio.create_task(client.fetch(server.origin + "/a"))
-                await asked.wait()
-            with pytest.raises(asyncio.CancelledError):
-                await task
+
+# told to others
 
 
 class Changing:
@@ -369,25 +323,19 @@ def test_a_fetcher_that_is_handed_what_was_told_goes_on_as_if_it_had_never_died(
 
 @each_case(
     "answer",
-    [
-        found(random.Random(1).randbytes(ROBOTS_BYTES + 100)),
-        FetchError("retry", "connection", unanswered=True),
-        FetchError("refused", "address 10.0.0.1"),
-    ],
-)
+    [found(random.Random(1).randbytes(ROBOTS_BYTES + 100)), FetchError("retry", "connection", unanswered=True),
+     FetchError("refused", "address 10.0.0.1")],
+)  # fmt: skip
 @awaited
 async def test_a_robots_txt_that_is_too_long_or_that_nobody_sent_is_told_to_nobody(
     answer: Answered | FetchError,
 ) -> None:
-    told: list[RobotsTxt] = []
-
-    async def tell(one: RobotsTxt) -> None:
-        told.append(one)
+    async def tell(told: RobotsTxt) -> None:
+        raise AssertionError(told)
 
     robots = Site(answer).robots()
     robots.publish = tell
     await robots.allowed("http://example.org/a")
-    assert told == []
 
 
 @each_case("text", [b"no Zstandard", zstandard.compress(b"User-agent: *\nDisallow: /" * 10**6)])
