@@ -1,9 +1,10 @@
-import asyncio
+"""Whom nobody asks: addresses inside a network, those who are denied, and other ports than a web's."""
+
 import socket
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from itertools import product
 
 import pytest
-from aiohttp.abc import AbstractResolver, ResolveResult
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
@@ -11,11 +12,11 @@ from pydantic import ValidationError
 from scentline.agents.fetch.client import Client
 from scentline.agents.fetch.guard import Address, ForbiddenAddressError, Guard, hostname, is_global, literal
 from scentline.agents.fetch.resolver import Resolver
-from scentline.agents.fetch.result import UNKNOWN, Failure, Fetched, FetchError
+from scentline.agents.fetch.result import UNKNOWN, Failure, Fetched, FetchError, Result
 from scentline.models.url import canonical
 from scentline.models.url import host as host_of
 from scentline.streams.crawl_settings import FetchSettings
-from tests.agents.loopback import awaited, fixed, serving, settings, untimed
+from tests.agents.loopback import Names, awaited, fixed, serving, settings, untimed
 from tests.cases import each_case
 
 FORBIDDEN = [
@@ -38,268 +39,43 @@ v4 = st.integers(0, 2**32 - 1).map(IPv4Address) | st.sampled_from(
 )
 
 
-@each_case("text", FORBIDDEN)
-def test_what_is_not_of_the_open_internet_is_not_global(text: str) -> None:
-    assert not is_global(ip_address(text))
-
-
-@each_case("text", GLOBAL)
-def test_what_is_of_the_open_internet_is_global(text: str) -> None:
-    assert is_global(ip_address(text))
-
-
-@given(v4)
-def test_an_ipv4_address_within_an_ipv6_address_is_judged(inner: IPv4Address) -> None:
-    number = int(inner)
-    assert is_global(IPv6Address((0xFFFF << 32) + number)) == is_global(inner)
-    assert is_global(IPv6Address((0x64FF9B << 96) + number)) == is_global(inner)
-    assert is_global(IPv6Address((0x2002 << 112) + (number << 80) + 1)) == is_global(inner)
-
-
-@given(st.integers(0, 2**128 - 1).map(IPv6Address))
-def test_only_global_unicast_and_translations_of_ipv4_are_global(address: IPv6Address) -> None:
-    if is_global(address):
-        assert address.packed[0] >> 5 == 1 or address.packed[:2] == b"\x00\x64"
-
-
-def forms(address: IPv4Address) -> list[Address]:
-    """Return an address, and those within IPv6 that lead to it."""
-    return [address, *embedded(address)]
-
-
-class TestDenied:
-    def test_what_is_denied_is_denied_inside_an_ipv6_address_too(self) -> None:
-        guard = Guard(["0.0.0.0/0", "::/0"], deny=["9.9.9.0/24", "2620:fe::/48", "[2606:4700::1]"])
-        for inner in ("9.9.9.9", "9.9.9.0"):
-            assert [guard.allows_address(one) for one in forms(IPv4Address(inner))] == [False] * 4
-        assert not guard.allows_address(ip_address("2620:fe::9"))
-        assert not guard.allows_address(ip_address("2606:4700::1"))
-        for other in ("9.9.8.9", "2620:ff::9", "::ffff:9.9.8.9", "64:ff9b::9.9.8.9"):
-            assert guard.allows_address(ip_address(other))
-
-    def test_denying_comes_before_allowing(self) -> None:
-        guard = Guard(["10.0.0.0/8", "a.corp.example"], deny=["10.1.0.0/16", "corp.example"])
-        assert guard.allows_host("10.2.0.1")
-        for host in ("10.1.0.1", "0x0a.65537", "corp.example", "a.corp.example", "A.Corp.Example.:80"):
-            assert not guard.allows_host(host), host
-
-    @each_case("name", ["corp.example", "a.b.corp.example", "CORP.EXAMPLE.", "xn--mnchen-3ya.de"])
-    def test_a_denied_host_is_denied_with_all_names_below_it(self, name: str) -> None:
-        with pytest.raises(FetchError, match="host denied"):
-            Guard(deny=["Corp.Example", "münchen.de"]).check(name, 80)
-
-    @each_case("name", ["example", "notcorp.example", "corp.example.org", "9.9.9.9", "::1"])
-    def test_other_names_are_not(self, name: str) -> None:
-        Guard(deny=["corp.example", "9.9.9.9"]).check(name, 80)
-
-    @given(v4, st.integers(8, 32))
-    def test_no_address_of_a_denied_network_is_allowed_in_any_form(
-        self, address: IPv4Address, bits: int
-    ) -> None:
-        network = ip_network((address, bits), strict=False)
-        guard = Guard(["0.0.0.0/0", "::/0", str(network)], deny=[str(network)])
-        for one in (network[0], network[-1], address):
-            assert isinstance(one, IPv4Address)
-            assert not any(guard.allows_address(form) for form in forms(one))
-
-    @each_case("entry", ["10.0.0.0/33", "corp.example/", "http://corp.example", "*.example", "a b", ""])
-    def test_an_entry_that_is_none_is_an_error(self, entry: str) -> None:
-        for name in ("deny", "allow"):
-            with pytest.raises(ValidationError, match="is no host, address or network"):
-                FetchSettings.model_validate({name: (entry,)})
-
-    @awaited
-    async def test_nobody_is_asked_and_no_name_is_looked_up(self) -> None:
-        class Nobody(AbstractResolver):
-            async def resolve(
-                self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
-            ) -> list[ResolveResult]:
-                raise AssertionError(f"{host} was looked up")
-
-            async def close(self) -> None:
-                pass
-
-        denying = settings(deny=("corp.example",), robots=True, delay_seconds=0.001)
-        async with Client(denying, lambda: 0.0) as client:
-            client._pool.resolver._ask = Nobody()
-            for name in ("corp.example", "www.corp.example"):
-                assert untimed(await client.fetch(f"http://{name}/")) == Failure("refused", "host denied")
-
-    @each_case("allowed", [("localhost",), ("127.0.0.0/8", "::1")])
-    @awaited
-    async def test_an_address_is_not_asked_whatever_name_leads_to_it(self, allowed: tuple[str, ...]) -> None:
-        async with serving(fixed(b"secret")) as server:
-            denying = settings(allow=allowed, deny=("127.0.0.1", "::1"))
-            async with Client(denying, lambda: 0.0) as client:
-                for host in ("localhost", "127.0.0.1", "[::ffff:7f00:1]"):
-                    result = await client.fetch(f"http://{host}:{server.port}/")
-                    assert isinstance(result, Failure)
-                    assert result.reason.startswith("address ")
-            assert server.connections == 0
-
-    @awaited
-    async def test_a_proxy_is_not_asked_for_it(self) -> None:
-        async with serving(fixed(b"x")) as proxy:
-            denying = FetchSettings(proxy=proxy.origin, delay_seconds=0.0, deny=("corp.example", "9.9.9.0/24"))
-            async with Client(denying, lambda: 0.0) as client:
-                reasons = [
-                    result.reason
-                    for host in ("www.corp.example", "9.9.9.9", "[64:ff9b::909:909]")
-                    if isinstance(result := await client.fetch(f"http://{host}/"), Failure)
-                ]
-            assert reasons == ["host denied", "address 9.9.9.9", "address 64:ff9b::909:909"]
-            assert proxy.connections == 0
-
-
-class TestPorts:
-    @each_case("port", [0, 22, 25, 110, 143, 389, 465, 587, 993, 2049, 3659, 5060, 6000, 6667, 10080])
-    @awaited
-    async def test_a_port_that_browsers_block_is_not_asked(self, port: int) -> None:
-        async with Client(settings(robots=True, delay_seconds=0.001), lambda: 0.0) as client:
-            result = await client.fetch(f"http://127.0.0.1:{port}/")
-            assert untimed(result) == Failure("refused", f"port {port}")
-            assert not client.robots._sites
-
-    def test_where_ports_are_named_no_other_is_asked(self) -> None:
-        for port in (80, 443, 3000, 8000, 8008, 8080, 8443, 8888, 65535):
-            Guard().check("a.org", port)
-        guard = Guard(ports=[80, 443, 6000])
-        for port in (80, 443, 6000):
-            guard.check("a.org", port)
-        for port in (8080, 22, 0):
-            with pytest.raises(FetchError, match=f"port {port}"):
-                guard.check("a.org", port)
-
-    @awaited
-    async def test_the_scheme_says_the_port_of_a_url_without_one(self) -> None:
-        async with Client(settings(ports=(443,), deny=("9.9.9.9",)), lambda: 0.0) as client:
-            assert untimed(await client.fetch("http://a.org/")) == Failure("refused", "port 80")
-            denied = untimed(await client.fetch("https://9.9.9.9/"))
-            assert denied == Failure("refused", "address 9.9.9.9")
-
-    @awaited
-    async def test_a_robots_txt_or_sitemap_that_leads_to_one_is_not_followed(self) -> None:
-        moved = fixed(b"", "301 X", location="http://127.0.0.1:25/robots.txt")
-        async with serving(moved) as server, Client(settings(robots=True), lambda: 0.0) as client:
-            held = await client.fetch(server.origin + "/page")
-            assert untimed(held) == Failure("retry", "robots.txt port 25", 300.0)
-            with pytest.raises(FetchError, match="port 25"):
-                await client._file("http://127.0.0.1:25/sitemap.xml", UNKNOWN, 1000)
-
-
-class TestAllowed:
-    def test_addresses_and_networks_are_allowed_in_both_spellings(self) -> None:
-        guard = Guard(["127.0.0.1", "10.1.2.3/16", "fd00::/8", "[::1]"])
-        for text in ("127.0.0.1", "::ffff:127.0.0.1", "10.1.255.1", "fd12::1", "::1", "8.8.8.8"):
-            assert guard.allows_address(ip_address(text)), text
-        for text in ("127.0.0.2", "10.2.0.1", "fe80::1"):
-            assert not guard.allows_address(ip_address(text)), text
-
-    @each_case("host", ["127.0.0.1", "127.1", "0x7f.1", "2130706433", "017700000001", "::1"])
-    def test_a_name_that_is_an_address_is_judged_without_asking(self, host: str) -> None:
-        with pytest.raises(ForbiddenAddressError):
-            Guard().check_name(host)
-        Guard(["127.0.0.0/8", "::1"]).check_name(host)
-
-    @each_case("host", ["localhost", "LOCALHOST", "a.localhost"])
-    def test_localhost_is_forbidden_by_name(self, host: str) -> None:
-        with pytest.raises(ForbiddenAddressError):
-            Guard().check_name(host)
-        Guard([host]).check_name(host)
-
-    def test_other_names_pass(self) -> None:
-        for host in ("example.org", "8.8.8.8"):
-            Guard().check_name(host)
-
-
-def asked(port_of: str, host: str, *allow: str, robots: bool = False) -> tuple[list[object], int]:
-    """Return what three fetches of a real server under ``host`` brought, and the connections it saw."""
-
-    async def run() -> tuple[list[object], int]:
-        async with serving(fixed(b"secret"), port_of) as server:
-            async with Client(settings(allow=allow, robots=robots), lambda: 0.0) as client:
-                results = [untimed(await client.fetch(f"http://{host}:{server.port}/{i}")) for i in range(3)]
-            return list(results), server.connections
-
-    return asyncio.run(run())
-
-
-SPELLINGS = [
-    "127.0.0.1", "127.1", "2130706433", "0x7f.1", "017700000001", "0.0.0.0", "0", "localhost", "LOCALHOST",
-]  # fmt: skip
-SPELLINGS += ["[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "[0:0:0:0:0:ffff:127.0.0.1]", "127。0。0。1"]
-
-
-@each_case("host", SPELLINGS)
-@each_case("robots", [False, True])
-def test_no_spelling_of_an_address_reaches_a_server_on_loopback(host: str, robots: bool) -> None:
-    results, connections = asked("127.0.0.1", host, robots=robots)
-    assert connections == 0
-    for result in results:
-        assert isinstance(result, Failure)
-        assert result.kind == "refused"
-        assert result.reason == "url" or result.reason.startswith("address ")
-        assert result.retry_after is None
-
-
-@each_case("host", SPELLINGS)
-def test_the_canonical_form_of_an_odd_spelling_is_refused_for_its_address(host: str) -> None:
-    results, connections = asked("127.0.0.1", host_of(canonical(f"http://{host}/") or ""))
-    assert connections == 0
-    for result in results:
-        assert isinstance(result, Failure)
-        assert result.reason.removeprefix("address ") in {"127.0.0.1", "0.0.0.0", "::1", "::ffff:7f00:1"}
-
-
-def test_a_host_is_reached_when_it_or_its_address_is_allowed() -> None:
-    for allow in ("localhost", "LocalHost.", "127.0.0.0/8"):
-        results, connections = asked("127.0.0.1", "localhost", allow, "::1")
-        assert all(isinstance(result, Fetched) for result in results)
-        assert connections == 1
-
-
-@awaited
-async def test_a_name_that_is_allowed_allows_no_other_host_of_that_address() -> None:
-    async with serving(fixed(b"secret")) as server:
-        async with Client(settings(allow=("localhost",)), lambda: 0.0) as client:
-            for host, kind in (("localhost", Fetched), ("127.0.0.1", Failure), ("localhost", Fetched)):
-                assert isinstance(await client.fetch(f"http://{host}:{server.port}/"), kind)
-        assert server.connections == 1
-
-
-@awaited
-async def test_robots_txt_that_redirects_inside_is_not_followed() -> None:
-    async with serving(fixed(b"secret"), "127.0.0.2") as inner:
-        redirect = fixed(b"", "301 X", location=f"http://127.0.0.2:{inner.port}/robots.txt")
-        async with serving(redirect) as outer, Client(settings(robots=True), lambda: 0.0) as client:
-            result = await client.fetch(outer.origin + "/page")
-        assert result == Failure("retry", "robots.txt address 127.0.0.2", 300.0)
-        assert outer.targets() == ["/robots.txt"]
-        assert inner.connections == 0
-
-
-def test_the_socket_is_refused_for_the_address_it_would_connect_to() -> None:
-    guard = Guard()
-    with pytest.raises(ForbiddenAddressError) as refused:
-        guard.open_socket((socket.AF_INET, socket.SOCK_STREAM, 0, "", ("169.254.169.254", 80)))
-    assert refused.value.address == "169.254.169.254"
-    guard.open_socket((socket.AF_INET, socket.SOCK_STREAM, 0, "", ("9.9.9.9", 80))).close()
-
-
 SPECIAL = [
     ip_network(text)
     for text in ("192.0.0.0/24", "192.88.99.0/24", "224.0.0.0/4", "64:ff9b:1::/48", "3fff::/20", "2001::/23")
 ]
 
 
-def embedded(inner: IPv4Address) -> list[IPv6Address]:
+@each_case(("text", "expected"), [*((text, False) for text in FORBIDDEN), *((text, True) for text in GLOBAL)])
+def test_what_is_of_the_open_internet_is_global_and_nothing_else(text: str, expected: bool) -> None:
+    assert is_global(ip_address(text)) is expected
+
+
+def embedded(inner: IPv4Address, last: int = 0) -> list[IPv6Address]:
     """Return the IPv6 addresses by which a translator or tunnel reaches an IPv4 address."""
     number = int(inner)
-    return [
-        IPv6Address((0xFFFF << 32) + number),
-        IPv6Address((0x64FF9B << 96) + number),
-        IPv6Address((0x2002 << 112) + (number << 80)),
-    ]
+    starts = (0xFFFF << 32) + number, (0x64FF9B << 96) + number, (0x2002 << 112) + (number << 80) + last
+    return [IPv6Address(start) for start in starts]
+
+
+@given(v4, st.integers(0, 2**32 - 1), st.integers(0, 2**32 - 1))
+def test_an_ipv4_address_within_an_ipv6_address_is_judged_and_one_of_teredo_is_never_global(
+    inner: IPv4Address, server: int, rest: int
+) -> None:
+    assert [is_global(one) for one in embedded(inner, last=1)] == [is_global(inner)] * 3
+    teredo = (0x20010000 << 96) + (server << 64) + (rest << 32) + (int(inner) ^ 0xFFFFFFFF)
+    assert not is_global(IPv6Address(teredo))
+
+
+@given(
+    st.integers(0, 2**128 - 1).map(IPv6Address)
+    | st.integers(0, 2**125 - 1).map(lambda n: IPv6Address(2**125 + n))
+)
+def test_only_global_unicast_and_translations_of_ipv4_are_global(address: IPv6Address) -> None:
+    if is_global(address):
+        assert address.packed[0] >> 5 == 1 or address.packed[:2] == b"\x00\x64"
+        assert address.is_global
+        assert not address.is_multicast
+        assert not any(address in one for one in SPECIAL)
 
 
 def test_of_every_block_of_ipv4_what_python_calls_global_is_global_and_nothing_else() -> None:
@@ -313,21 +89,228 @@ def test_of_every_block_of_ipv4_what_python_calls_global_is_global_and_nothing_e
                 assert [is_global(one) for one in embedded(address)] == [expected] * 3, address
 
 
-@given(
-    st.integers(0, 2**128 - 1).map(IPv6Address)
-    | st.integers(0, 2**125 - 1).map(lambda n: IPv6Address(2**125 + n))
+def forms(address: IPv4Address) -> list[Address]:
+    """Return an address, and those within IPv6 that lead to it."""
+    return [address, *embedded(address)]
+
+
+# who is denied
+
+
+def test_what_is_denied_is_denied_inside_an_ipv6_address_too() -> None:
+    guard = Guard(["0.0.0.0/0", "::/0"], deny=["9.9.9.0/24", "2620:fe::/48", "[2606:4700::1]"])
+    for inner in ("9.9.9.9", "9.9.9.0"):
+        assert [guard.allows_address(one) for one in forms(IPv4Address(inner))] == [False] * 4
+    assert not guard.allows_address(ip_address("2620:fe::9"))
+    assert not guard.allows_address(ip_address("2606:4700::1"))
+    for other in ("9.9.8.9", "2620:ff::9", "::ffff:9.9.8.9", "64:ff9b::9.9.8.9"):
+        assert guard.allows_address(ip_address(other))
+
+
+def test_denying_comes_before_allowing() -> None:
+    guard = Guard(["10.0.0.0/8", "a.corp.example"], deny=["10.1.0.0/16", "corp.example"])
+    assert guard.allows_host("10.2.0.1")
+    for host in ("10.1.0.1", "0x0a.65537", "corp.example", "a.corp.example", "A.Corp.Example.:80"):
+        assert not guard.allows_host(host), host
+
+
+@each_case("name", ["corp.example", "a.b.corp.example", "CORP.EXAMPLE.", "xn--mnchen-3ya.de"])
+def test_a_denied_host_is_denied_with_all_names_below_it(name: str) -> None:
+    with pytest.raises(FetchError, match="host denied"):
+        Guard(deny=["Corp.Example", "münchen.de"]).check(name, 80)
+
+
+@each_case("name", ["example", "notcorp.example", "corp.example.org", "9.9.9.9", "::1"])
+def test_other_names_are_not(name: str) -> None:
+    Guard(deny=["corp.example", "9.9.9.9"]).check(name, 80)
+
+
+@given(v4, st.integers(8, 32))
+def test_no_address_of_a_denied_network_is_allowed_in_any_form(address: IPv4Address, bits: int) -> None:
+    network = ip_network((address, bits), strict=False)
+    guard = Guard(["0.0.0.0/0", "::/0", str(network)], deny=[str(network)])
+    for one in (network[0], network[-1], address):
+        assert isinstance(one, IPv4Address)
+        assert not any(guard.allows_address(form) for form in forms(one))
+
+
+@each_case("entry", ["10.0.0.0/33", "corp.example/", "http://corp.example", "*.example", "a b", ""])
+def test_an_entry_that_is_none_is_an_error(entry: str) -> None:
+    for name in ("deny", "allow"):
+        with pytest.raises(ValidationError, match="is no host, address or network"):
+            FetchSettings.model_validate({name: (entry,)})
+
+
+@awaited
+async def test_who_is_denied_is_not_asked_and_no_name_is_looked_up() -> None:
+    denying, names = settings(deny=("corp.example",), robots=True, delay_seconds=0.001), Names({})
+    async with Client(denying, lambda: 0.0) as client:
+        client._pool.resolver._ask = names
+        for name in ("corp.example", "www.corp.example"):
+            assert untimed(await client.fetch(f"http://{name}/")) == Failure("refused", "host denied")
+    assert names.asked == []
+
+
+@each_case("allowed", [("localhost",), ("127.0.0.0/8", "::1")])
+@awaited
+async def test_a_denied_address_is_not_asked_whatever_name_leads_to_it(allowed: tuple[str, ...]) -> None:
+    async with serving(fixed(b"secret")) as server:
+        denying = settings(allow=allowed, deny=("127.0.0.1", "::1"))
+        async with Client(denying, lambda: 0.0) as client:
+            for host in ("localhost", "127.0.0.1", "[::ffff:7f00:1]"):
+                result = await client.fetch(f"http://{host}:{server.port}/")
+                assert isinstance(result, Failure)
+                assert result.reason.startswith("address ")
+        assert server.connections == 0
+
+
+@awaited
+async def test_a_proxy_is_not_asked_for_who_is_denied() -> None:
+    denied = {
+        "www.corp.example": "host denied", "9.9.9.9": "address 9.9.9.9",
+        "[64:ff9b::909:909]": "address 64:ff9b::909:909",
+    }  # fmt: skip
+    async with serving(fixed(b"x")) as proxy:
+        denying = FetchSettings(proxy=proxy.origin, delay_seconds=0.0, deny=("corp.example", "9.9.9.0/24"))
+        async with Client(denying, lambda: 0.0) as client:
+            for host, reason in denied.items():
+                assert untimed(await client.fetch(f"http://{host}/")) == Failure("refused", reason)
+        assert proxy.connections == 0
+
+
+# ports
+
+
+@each_case("port", [0, 22, 25, 110, 143, 389, 465, 587, 993, 2049, 3659, 5060, 6000, 6667, 10080])
+@awaited
+async def test_a_port_that_browsers_block_is_not_asked(port: int) -> None:
+    async with Client(settings(robots=True, delay_seconds=0.001), lambda: 0.0) as client:
+        result = await client.fetch(f"http://127.0.0.1:{port}/")
+        assert untimed(result) == Failure("refused", f"port {port}")
+        assert not client.robots._sites
+
+
+def test_where_ports_are_named_no_other_is_asked() -> None:
+    for port in (80, 443, 3000, 8000, 8008, 8080, 8443, 8888, 65535):
+        Guard().check("a.org", port)
+    guard = Guard(ports=[80, 443, 6000])
+    for port in (80, 443, 6000):
+        guard.check("a.org", port)
+    for port in (8080, 22, 0):
+        with pytest.raises(FetchError, match=f"port {port}"):
+            guard.check("a.org", port)
+
+
+@awaited
+async def test_the_scheme_says_the_port_of_a_url_without_one() -> None:
+    async with Client(settings(ports=(443,), deny=("9.9.9.9",)), lambda: 0.0) as client:
+        assert untimed(await client.fetch("http://a.org/")) == Failure("refused", "port 80")
+        assert untimed(await client.fetch("https://9.9.9.9/")) == Failure("refused", "address 9.9.9.9")
+
+
+@each_case("reason", ["port 25", "address 127.0.0.2"])
+@awaited
+async def test_a_robots_txt_or_sitemap_that_leads_inside_is_not_followed(reason: str) -> None:
+    async with serving(fixed(b"secret"), "127.0.0.2") as inner:
+        place = "http://127.0.0.1:25/" if reason == "port 25" else f"http://127.0.0.2:{inner.port}/"
+        moved = fixed(b"", "301 X", location=place)
+        async with serving(moved) as outer, Client(settings(robots=True), lambda: 0.0) as client:
+            held = untimed(await client.fetch(outer.origin + "/page"))
+            assert held == Failure("retry", f"robots.txt {reason}", 300.0)
+            with pytest.raises(FetchError, match=reason):
+                await client._file(place, UNKNOWN, 1000)
+        assert (outer.targets(), inner.connections) == (["/robots.txt"], 0)
+
+
+# who is allowed
+
+
+def test_addresses_and_networks_are_allowed_in_both_spellings() -> None:
+    guard = Guard(["127.0.0.1", "10.1.2.3/16", "fd00::/8", "[::1]"])
+    for text in ("127.0.0.1", "::ffff:127.0.0.1", "10.1.255.1", "fd12::1", "::1", "8.8.8.8"):
+        assert guard.allows_address(ip_address(text)), text
+    for text in ("127.0.0.2", "10.2.0.1", "fe80::1"):
+        assert not guard.allows_address(ip_address(text)), text
+
+
+HOME = ("127.0.0.0/8", "::1")
+
+
+@each_case(
+    ("host", "allow"),
+    [
+        *((name, HOME) for name in ("127.0.0.1", "127.1", "0x7f.1", "2130706433", "017700000001", "::1")),
+        *((name, (name,)) for name in ("localhost", "LOCALHOST", "a.localhost")),
+    ],
 )
-def test_what_python_does_not_call_global_is_not(address: IPv6Address) -> None:
-    if is_global(address):
-        assert address.is_global
-        assert not address.is_multicast
-        assert not any(address in one for one in SPECIAL)
+def test_localhost_and_a_name_that_is_an_address_are_judged_without_asking(
+    host: str, allow: tuple[str, ...]
+) -> None:
+    with pytest.raises(ForbiddenAddressError):
+        Guard().check_name(host)
+    Guard(allow).check_name(host)
+    for other in ("example.org", "8.8.8.8"):
+        Guard().check_name(other)
 
 
-@given(v4, st.integers(0, 2**32 - 1), st.integers(0, 2**32 - 1))
-def test_a_teredo_address_is_never_global_whatever_it_holds(inner: IPv4Address, server: int, rest: int) -> None:
-    number = (0x20010000 << 96) + (server << 64) + (rest << 32) + (int(inner) ^ 0xFFFFFFFF)
-    assert not is_global(IPv6Address(number))
+async def asked(host: str, *allow: str, robots: bool = False) -> tuple[list[Result], int]:
+    """Return what three fetches of a real server under ``host`` bring, and the connections it sees."""
+    async with serving(fixed(b"secret")) as server:
+        async with Client(settings(allow=allow, robots=robots), lambda: 0.0) as client:
+            results = [untimed(await client.fetch(f"http://{host}:{server.port}/{i}")) for i in range(3)]
+        return results, server.connections
+
+
+SPELLINGS = [
+    "127.0.0.1", "127.1", "2130706433", "0x7f.1", "017700000001", "0.0.0.0", "0", "localhost", "LOCALHOST",
+    "[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "[0:0:0:0:0:ffff:127.0.0.1]", "127。0。0。1",
+]  # fmt: skip
+
+
+@each_case(("host", "robots"), product(SPELLINGS, (False, True)))
+@awaited
+async def test_no_spelling_of_an_address_reaches_a_server_on_loopback(host: str, robots: bool) -> None:
+    results, connections = await asked(host, robots=robots)
+    assert connections == 0
+    for result in results:
+        assert isinstance(result, Failure)
+        assert (result.kind, result.retry_after) == ("refused", None)
+        assert result.reason == "url" or result.reason.startswith("address ")
+
+
+@each_case("host", SPELLINGS)
+@awaited
+async def test_the_canonical_form_of_an_odd_spelling_is_refused_for_its_address(host: str) -> None:
+    results, connections = await asked(host_of(canonical(f"http://{host}/") or ""))
+    assert connections == 0
+    for result in results:
+        assert isinstance(result, Failure)
+        assert result.reason.removeprefix("address ") in {"127.0.0.1", "0.0.0.0", "::1", "::ffff:7f00:1"}
+
+
+@each_case("allow", ["localhost", "LocalHost.", "127.0.0.0/8"])
+@awaited
+async def test_a_host_is_reached_when_it_or_its_address_is_allowed(allow: str) -> None:
+    results, connections = await asked("localhost", allow, "::1")
+    assert all(isinstance(result, Fetched) for result in results)
+    assert connections == 1
+
+
+@awaited
+async def test_a_name_that_is_allowed_allows_no_other_host_of_that_address() -> None:
+    async with serving(fixed(b"secret")) as server:
+        async with Client(settings(allow=("localhost",)), lambda: 0.0) as client:
+            for host, kind in (("localhost", Fetched), ("127.0.0.1", Failure), ("localhost", Fetched)):
+                assert isinstance(await client.fetch(f"http://{host}:{server.port}/"), kind)
+        assert server.connections == 1
+
+
+def test_the_socket_is_refused_for_the_address_it_would_connect_to() -> None:
+    guard = Guard()
+    with pytest.raises(ForbiddenAddressError) as refused:
+        guard.open_socket((socket.AF_INET, socket.SOCK_STREAM, 0, "", ("169.254.169.254", 80)))
+    assert refused.value.address == "169.254.169.254"
+    guard.open_socket((socket.AF_INET, socket.SOCK_STREAM, 0, "", ("9.9.9.9", 80))).close()
 
 
 def spellings(address: IPv4Address) -> list[str]:
@@ -365,30 +348,13 @@ def test_a_name_that_is_no_address_is_taken_for_none(text: str) -> None:
 
 @awaited
 async def test_a_name_that_changes_its_address_between_two_connections_is_judged_each_time() -> None:
-    class Rebinding(AbstractResolver):
-        def __init__(self) -> None:
-            self.addresses = ["127.0.0.1", "127.0.0.2"]
-
-        async def resolve(
-            self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
-        ) -> list[ResolveResult]:
-            address = self.addresses.pop(0)
-            return [
-                ResolveResult(hostname=host, host=address, port=port, family=socket.AF_INET, proto=0, flags=0)
-            ]
-
-        async def close(self) -> None:
-            pass
-
+    names, time = Names({"rebinding.test": ["127.0.0.1"]}), [0.0]
     async with serving(fixed(b"x", connection="close"), "0.0.0.0") as server:
         async with Client(settings(allow=("127.0.0.1",)), lambda: 0.0) as client:
-            time = [0.0]
-            resolver = Resolver(Rebinding(), lambda: time[0])
+            resolver = Resolver(names, lambda: time[0])
             client._pool._transport._session.connector._resolver = resolver  # type: ignore[union-attr]  # instead of DNS
             url = f"http://rebinding.test:{server.port}/"
             assert isinstance(await client.fetch(url), Fetched)
-            time[0] = 1000.0
-            refused = await client.fetch(url)
-            assert isinstance(refused, Failure)
-            assert (refused.kind, refused.reason) == ("refused", "address 127.0.0.2")
+            names.known, time[0] = {"rebinding.test": ["127.0.0.2"]}, 1000.0
+            assert untimed(await client.fetch(url)) == Failure("refused", "address 127.0.0.2")
         assert server.connections == 1
