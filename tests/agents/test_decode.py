@@ -1,7 +1,4 @@
-import re
-
-from hypothesis import example, given
-from hypothesis import strategies as st
+"""The text of a page in the encoding that browsers find; that any bytes are decoded, `test_parse` holds."""
 
 from scentline.agents.judge.decode import decode
 from tests.cases import each_case
@@ -35,19 +32,12 @@ FRENCH = "L'été dernier, le garçon est allé à la plage où il a mangé des 
         # A few broken bytes do not change the encoding.
         (RUSSIAN.encode() + b"\xff!", "text/html; charset=utf-8", RUSSIAN + "\ufffd!"),
         (b"<p>" + RUSSIAN.encode() + b"\xd0", None, RUSSIAN + "\ufffd"),
-        *(
-            ((head + RUSSIAN).encode("koi8-r", "replace"), "text/html", RUSSIAN.replace("—", "?"))
-            for head in (
-                '<meta charset="koi8-r">',
-                "<META CHARSET = koi8-r>",
-                "<meta http-equiv='Content-Type' content='text/html; charset=koi8-r'>",
-                '<?xml version="1.0" encoding="KOI8-R"?>',
-                "<!-- <meta charset=windows-1252> --><meta charset=koi8-r>",
-                "<meta charset=no-such-charset>",
-            )
-        ),
+        *(((head + RUSSIAN).encode("koi8-r", "replace"), "text/html", RUSSIAN.replace("—", "?")) for head in (
+            '<meta charset="koi8-r">', "<META CHARSET = koi8-r>", '<?xml version="1.0" encoding="KOI8-R"?>',
+            "<meta http-equiv='Content-Type' content='text/html; charset=koi8-r'>",
+            "<!-- <meta charset=windows-1252> --><meta charset=koi8-r>", "<meta charset=no-such-charset>")),
     ],
-)
+)  # fmt: skip
 def test_a_page_is_read_in_the_encoding_that_browsers_find(
     body: bytes, content_type: str | None, text: str
 ) -> None:
@@ -62,30 +52,11 @@ def test_unknown_label_is_passed_over(label: str) -> None:
 @each_case(
     ("text", "codec"),
     [
-        (RUSSIAN, "cp1251"),
-        (RUSSIAN.replace("—", "-"), "koi8-r"),
-        (JAPANESE, "shift_jis"),
-        (JAPANESE, "euc_jp"),
-        (POLISH, "cp1250"),
-        (GERMAN, "cp1252"),
-        (FRENCH, "cp1252"),
+        (RUSSIAN, "cp1251"), (RUSSIAN.replace("—", "-"), "koi8-r"), (JAPANESE, "shift_jis"),
+        (JAPANESE, "euc_jp"), (POLISH, "cp1250"), (GERMAN, "cp1252"), (FRENCH, "cp1252"),
         ("这是一个关于体育的网页。北京是中国的首都。" * 10, "gbk"),
     ],
-)
+)  # fmt: skip
 def test_undeclared_encoding_is_detected_after_a_long_ascii_head(text: str, codec: str) -> None:
     head = b"<html><head><title>x</title>\n" + b"<style>p {}</style>\n" * 1000
     assert decode(head + text.encode(codec), "text/html")[len(head) :] == text
-
-
-def test_hostile_heads_are_read_in_time_bounded_by_their_prefix() -> None:
-    for piece in (b"<meta ", b"<!--", b"<?xml ", b"charset="):
-        assert decode(piece * 100_000, None) == (piece * 100_000).decode()
-
-
-@given(st.binary(max_size=300), st.one_of(st.none(), st.text(max_size=40)))
-@example(b"\xff", "charset=iso-2022-jp")
-@example(b"\x1b$B\xff\xff", "text/html; charset=iso-2022-jp")
-@example(b"\x81", "charset=utf-16le")
-def test_any_bytes_are_decoded(body: bytes, content_type: str | None) -> None:
-    text = decode(body, content_type)
-    assert re.search("[\ud800-\udfff]", text) is None

@@ -2,19 +2,28 @@
 
 import gzip
 import os
+import re
 import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
 from scentline.agents.judge.examples import load as load_examples
 from scentline.agents.judge.examples import train
-from scentline.agents.judge.judges import CategoryJudge, Judgement, Language, Verdicts, load_judges
+from scentline.agents.judge.judges import (
+    CategoryJudge,
+    Judgement,
+    LabelsError,
+    Language,
+    Verdicts,
+    load_judges,
+    load_labels,
+)
 from scentline.agents.offline.archive import Archive
 from scentline.models.classifier import ClassifierError
 from scentline.models.page import Page
@@ -23,30 +32,24 @@ from scentline.models.predicate.parser import LANGUAGES
 from scentline.streams.configuration import ConfigurationError
 from scentline.streams.crawl_settings import JudgeSettings
 from tests.agents.commands import ROOT, last_line, printed
+from tests.agents.test_archive import page as a_page
 from tests.agents.test_archive import write
 from tests.cases import each_case
+from tests.shared import shared
 
 PAGE = Page("http://a.org/", "Skiing", "Snow on the hill", ("skiing", "snow", "on", "the", "hill"))
 PACKAGE = ROOT / "docs" / "examples" / "judge-by-length"
-
-
-class Asking(NamedTuple):
-    """Judges, and the predicates that they are asked about."""
-
-    verdicts: Verdicts
-    asked: dict[str, Predicate]
-
-    def of(self, page: Page) -> Judgement:
-        return self.verdicts.of(page, self.asked)
 
 
 def predicates(**expressions: str) -> dict[str, Predicate]:
     return {name: parse(expression) for name, expression in expressions.items()}
 
 
-def verdicts(*judges: CategoryJudge) -> Asking:
-    asked = predicates(sport='category("Sport")', alps='category("Sport.Alps")', snow='"snow"')
-    return Asking(Verdicts(judges), asked)
+ASKED = predicates(sport='category("Sport")', alps='category("Sport.Alps")', snow='"snow"')
+
+
+def judged(*judges: CategoryJudge) -> Judgement:
+    return Verdicts(judges).of(PAGE, ASKED)
 
 
 def raising(page: Page) -> list[str]:
@@ -59,9 +62,9 @@ def endless(page: Page) -> Iterator[str]:
 
 
 def test_what_several_judges_say_is_united_with_the_categories_above() -> None:
-    judgement = verdicts(lambda page: ["Sport.Alps"], lambda page: iter(["Tea"])).of(PAGE)
-    assert judgement == Judgement({"sport": True, "alps": True, "snow": True})
-    assert verdicts(lambda page: "Sport").of(PAGE).verdict == {"sport": True, "alps": False, "snow": True}
+    both = judged(lambda page: ["Sport.Alps"], lambda page: iter(["Tea"]))
+    assert both == Judgement({"sport": True, "alps": True, "snow": True})
+    assert judged(lambda page: "Sport").verdict == {"sport": True, "alps": False, "snow": True}
     unasked = Verdicts([raising]).of(PAGE, predicates(snow='"snow"'))
     assert unasked == Judgement({"snow": True}), "a judge is called where a predicate asks for a category"
 
@@ -79,7 +82,7 @@ def test_what_several_judges_say_is_united_with_the_categories_above() -> None:
 def test_a_judge_that_fails_leaves_the_other_predicates_their_verdicts(
     judge: Callable[[Page], Iterable[str]], why: str
 ) -> None:
-    verdict, failure, _ = verdicts(judge).of(PAGE)
+    verdict, failure, _ = judged(judge)
     assert verdict == {"snow": True}
     assert failure is not None
     assert why in failure
@@ -113,20 +116,10 @@ def test_the_languages_of_the_predicate_language_are_those_that_the_judge_tells(
 # trained on examples
 
 
-@pytest.fixture
-def archive(tmp_path: Path) -> Path:
-    path = tmp_path / "pages.warc.gz"
-    pages = {
-        f"http://a.org/{number}": f"<title>{kind}</title><p>{kind} {kind}ing {number}".encode()
-        for number, kind in enumerate(["snow", "tea"] * 6)
-    }
-    write(path, *((url, "200 OK", [("Content-Type", "text/html")], body) for url, body in pages.items()))
-    return path
-
-
-def test_a_classifier_trained_on_pages_of_an_archive_and_on_texts_judges_pages(
-    tmp_path: Path, archive: Path
-) -> None:
+def test_a_classifier_trained_on_pages_of_an_archive_and_on_texts_judges_pages(tmp_path: Path) -> None:
+    texts = [f"<title>{kind}</title><p>{kind} {kind}ing {n}" for n, kind in enumerate(["snow", "tea"] * 6)]
+    pages = (a_page(f"http://a.org/{number}", text.encode()) for number, text in enumerate(texts))
+    archive = write(tmp_path / "pages.warc.gz", *pages)
     lines = [f"http://a.org/{number}\t{kind}" for number, kind in enumerate(["Sport.Snow", "Food"] * 6)]
     lines += ["http://a.org/missing\tFood", "a hot cup of tea\tFood", "...\tFood", ""]
     (tmp_path / "examples.tsv.gz").write_bytes(gzip.compress("\n".join(lines).encode()))
@@ -140,22 +133,32 @@ def test_a_classifier_trained_on_pages_of_an_archive_and_on_texts_judges_pages(
     assert judge(Page("http://b.org/", words=("unheard",))) == frozenset()
 
 
-@pytest.mark.parametrize(
-    ("text", "why"),
+def written(path: Path, text: str | bytes) -> Path:
+    path.write_bytes(text.encode(errors="surrogateescape") if isinstance(text, str) else text)
+    return path
+
+
+@each_case(
+    ("load", "text", "why"),
     [
-        ("snow without a category", "line 1: expected URL or text, tab, category: no tab"),
-        ("snow\tA..B", "separated by single dots"),
-        ("http://a.org/\tA", "give --archive WARC"),
-        ("x" * 100_001, "at most"),
-        ("\udcff\tA", "can't decode"),
+        *((partial(load_examples, archive=None), text, why) for text, why in (
+            ("snow without a category", "line 1: expected URL or text, tab, category: no tab"),
+            ("snow\tA..B", "separated by single dots"), ("http://a.org/\tA", "give --archive WARC"),
+            ("x" * 100_001, "at most"), ("\udcff\tA", "can't decode"))),
+        *((load_labels, f"http://a.org/\tA\n\n{text}\n", f"line 3: expected{why}") for text, why in (
+            ("http://a.org/ A", ".*no tab"), ("http://a.org/\t", ".*single dots"),
+            ("http://a.org/\tA..B", ".*single dots"), ("http://a.org/\t\udcff", ".*can't decode"),
+            ("http://a.org/\t" + "A" * 5000, ".*lines of 4000 bytes"))),
     ],
-)
-def test_a_file_of_examples_that_is_none_is_refused_with_its_line(tmp_path: Path, text: str, why: str) -> None:
-    path = tmp_path / "examples.tsv"
-    path.write_bytes(text.encode(errors="surrogateescape"))
-    with pytest.raises(ClassifierError, match=why) as caught:
-        load_examples(path, None)
+)  # fmt: skip
+def test_a_file_of_examples_or_labels_that_is_none_is_refused_with_its_line(
+    tmp_path: Path, load: Callable[[Path], object], text: str, why: str
+) -> None:
+    path = written(tmp_path / "examples.tsv", text)
+    with pytest.raises((ClassifierError, LabelsError), match=why) as caught:
+        load(path)
     assert str(path) in str(caught.value)
+    assert len(str(caught.value)) < 300 + len(str(path))
 
 
 @each_case(
@@ -171,32 +174,68 @@ def test_a_judge_that_can_not_be_loaded_is_named(named: dict[str, str], error: t
     assert next(iter(named.values())) in str(caught.value)
 
 
+# labels
+
+
+def test_categories_of_all_lines_of_a_url_with_those_above_them(tmp_path: Path) -> None:
+    lines = "http://a.org/\tA.B\n\nHTTP://A.org:80/x/../#top\tC\r\nhttp://b.org/\tA\nftp://a.org/\tA\n"
+    for name, data in (("l.tsv", lines.encode()), ("l.tsv.gz", gzip.compress(lines.encode()))):
+        labels = load_labels(written(tmp_path / name, data))
+        assert labels.categories("http://a.org/") == {"A", "A.B", "C"}
+        assert labels.categories("http://b.org/") == {"A"}
+        assert labels.categories("http://c.org/") == frozenset()
+        assert (len(labels), labels.skipped) == (2, 1)
+
+
+def test_pages_with_the_same_categories_share_one_set(tmp_path: Path) -> None:
+    lines = "".join(f"http://a.org/{page}\tA.B\nhttp://a.org/{page}\tC\n" for page in range(10))
+    labels = load_labels(written(tmp_path / "l.tsv", lines))
+    assert len({id(labels.categories(f"http://a.org/{page}")) for page in range(10)}) == 1
+
+
+PACKED = gzip.compress(b"http://a.org/\tA\n")
+
+
+@each_case(
+    ("name", "content"),
+    [("absent.tsv", None), ("plain.gz", b"http://a.org/\tA\n"), ("cut.gz", PACKED[:-6]),
+     ("broken.gz", PACKED[:10] + b"\xff" * 40)],
+)  # fmt: skip
+def test_labels_that_can_not_be_read_are_named(tmp_path: Path, name: str, content: bytes | None) -> None:
+    path = tmp_path / name if content is None else written(tmp_path / name, content)
+    with pytest.raises(LabelsError, match=re.escape(name)):
+        load_labels(path)
+
+
+def test_science_pages_of_the_real_labels() -> None:
+    path = shared("wikispeedia/topics.tsv.gz")
+    labels = load_labels(path)
+    lines = [line.split("\t") for line in gzip.decompress(path.read_bytes()).decode().splitlines()]
+    science = {url for url, category in lines if f"{category}.".startswith("Science.")}
+    urls = {url for url, _ in lines}
+    assert len(labels) == len(urls) == 4002
+    assert sum("Science" in labels.categories(url) for url in urls) == len(science) == 1105
+    assert labels.skipped == 0
+
+
 # installed by others
 
 
 def test_the_example_package_of_the_docs_is_installed_and_judges_a_crawl(tmp_path: Path) -> None:
     package, target = tmp_path / "package", tmp_path / "target"
     shutil.copytree(PACKAGE, package)
-    subprocess.run(
-        [
-            sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-index",
-            "--no-deps", "--no-build-isolation", "--target", str(target), str(package),
-        ],
-        check=True,
+    install = (
+        sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-index",
+        "--no-deps", "--no-build-isolation", "--target", str(target), str(package),
     )  # fmt: skip
+    subprocess.run(install, check=True)
     long = " ".join(f"word{chr(97 + number // 26)}{chr(97 + number % 26)}" for number in range(150))
     pages = {"http://a.org/": f'<a href="/short">short</a> {long}', "http://a.org/short": "a few words"}
-    write(
-        tmp_path / "pages.warc.gz",
-        *((url, "200 OK", [("Content-Type", "text/html")], body.encode()) for url, body in pages.items()),
-    )
+    write(tmp_path / "pages.warc.gz", *(a_page(url, body.encode()) for url, body in pages.items()))
     out = printed(
         tmp_path, "crawl", "--archive", "pages.warc.gz", "--seed", "http://a.org/", "--json",
         "--predicate", 'long=category("Length.Long")', "--predicate", 'any=category("Length")',
         "--set", "judge.python=length", PYTHONPATH=os.pathsep.join([str(target), str(ROOT / "src")]),
     )  # fmt: skip
-    found = last_line(out)["predicates"]
-    assert {name: (figures["hits"], figures["judged"]) for name, figures in found.items()} == {
-        "long": (1, 2),
-        "any": (2, 2),
-    }
+    found = {name: (one["hits"], one["judged"]) for name, one in last_line(out)["predicates"].items()}
+    assert found == {"long": (1, 2), "any": (2, 2)}

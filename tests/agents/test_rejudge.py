@@ -2,8 +2,9 @@
 
 import asyncio
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from inspect import isawaitable
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,6 @@ from hypothesis import strategies as st
 from zstandard import ZstdCompressor
 
 from scentline.agents.judge.duplicates import DuplicateRow
-from scentline.agents.judge.predicates import Predicates
 from scentline.agents.judge.rejudge import Rejudge
 from scentline.agents.judge.rows import due, later_row
 from scentline.agents.operate.control.requests import AddPredicate, defined
@@ -31,18 +31,15 @@ from scentline.streams.settings import Settings
 from scentline.streams.topics import PAGES, SIGHTINGS, partition_of
 from scentline.streams.transport.journal import Journal
 from scentline.streams.transport.publisher import JournalPublisher
-from tests.agents.judging import examine, examiner_of, judge_of
+from tests.agents.judging import examine, examiner_of, hearing, judge_of
+from tests.agents.loopback import awaited
 from tests.agents.shards import Disk, a_runtime, disk, emitted
 from tests.agents.test_keep import fetched
 
 FIRST = PredicateDefinition(name="any", expression='not "unheard-of"')
 TEA = defined(AddPredicate("tea", '"tea"', kept=True), None)
-STEPS = st.lists(
-    st.sampled_from([
-        "page", "again", "visit", "revisit", "absorb", "hear", "look", "commit", "crash", "send", "freeze",
-        "thaw",
-    ]),
-    max_size=40,
+STEPS = (
+    "page", "again", "visit", "revisit", "absorb", "hear", "look", "commit", "crash", "send", "freeze", "thaw",
 )  # fmt: skip
 
 
@@ -66,8 +63,7 @@ class Partition:
 
     def open(self) -> None:
         """Come into the partition with what the disk has, and without having heard of what came later."""
-        self.predicates = Predicates()
-        self.hear(FIRST)
+        self.predicates = hearing(FIRST)
         if self.inbox is None:
             judge = judge_of(self._runtime, self.predicates)
             self.inbox, self._judge = judge.inbox, judge
@@ -119,34 +115,29 @@ class Partition:
         return any(due(self.predicates, [self.shard]))
 
     async def do(self, step: str) -> None:
-        match step:
-            case "page":
-                self.page()
-            case "again":
-                self.page(0)
-            case "visit":
-                self.revisit(b"tea")
-            case "revisit":
-                self.revisit(b"tea and cake")
-            case "absorb":
-                self.absorb()
-            case "hear":
-                self.hear()
-            case "look":
-                await self.rejudge.look()
-            case "commit":
-                await self.inbox.commit(self.shard)
-            case "crash":
-                self.open()
-            case "send":  # and crash
-                self._send(self.shard.outbox.take())
-                self.open()
-            case "freeze":  # what it was just sending comes when another has the partition
-                self.late += self.shard.outbox.take()
-                self.open()
-            case "thaw":
-                self._send(self.late)
-                self.late = []
+        steps: dict[str, Callable[[], Any]] = {
+            "page": self.page, "again": lambda: self.page(0), "visit": lambda: self.revisit(b"tea"),
+            "revisit": lambda: self.revisit(b"tea and cake"), "absorb": self.absorb, "hear": self.hear,
+            "look": self.rejudge.look, "commit": lambda: self.inbox.commit(self.shard), "crash": self.open,
+            "send": self.send, "freeze": self.freeze, "thaw": self.thaw,
+        }  # fmt: skip
+        done = steps[step]()
+        if isawaitable(done):
+            await done
+
+    def send(self) -> None:
+        """Send what there is, and crash."""
+        self._send(self.shard.outbox.take())
+        self.open()
+
+    def freeze(self) -> None:
+        """Have what is just being sent come when another has the partition."""
+        self.late += self.shard.outbox.take()
+        self.open()
+
+    def thaw(self) -> None:
+        self._send(self.late)
+        self.late = []
 
     def _send(self, messages: list[Message]) -> None:
         self.journal.append_all(messages, 1.0)
@@ -155,19 +146,16 @@ class Partition:
         """Judge all there is, by both predicates."""
         self.hear()
         while self.absorb() or self.left():
-            await self.do("look")
-        await self.do("commit")
+            await self.rejudge.look()
+        await self.inbox.commit(self.shard)
 
 
 @contextmanager
 def a_partition(partitions: int = 1) -> Iterator[Partition]:
     with tempfile.TemporaryDirectory() as directory:
         data = Path(directory)
-        given = {
-            "data": data,
-            "streams": {"partitions": partitions, "group_seconds": 60.0},
-            "frontier": {"revisit": 0.5},
-        }
+        streams = {"partitions": partitions, "group_seconds": 60.0}
+        given = {"data": data, "streams": streams, "frontier": {"revisit": 0.5}}
         with a_runtime(Settings.model_validate(given)) as runtime, disk(data) as rows:
             yield Partition(runtime, rows)
 
@@ -205,7 +193,7 @@ def left(partition: Partition) -> float:
     return sum(sample.value for family in reading.families() for sample in family.samples)
 
 
-@given(STEPS)
+@given(st.lists(st.sampled_from(STEPS), max_size=40))
 @example(["absorb", "hear", "look", "commit", "crash", "page", "absorb"])  # the next one has not heard of it
 @example(["absorb", "freeze", "hear", "look", "commit", "thaw"])  # the owner before is late
 @example(["absorb", "freeze", "hear", "look", "commit", "look", "commit", "thaw"])
@@ -227,19 +215,16 @@ def test_every_page_is_judged_by_a_later_predicate_whoever_judges_it_and_wheneve
         assert {url: page.verdict for url, page in recounted.items()} == dict.fromkeys(urls, both)
 
 
-def test_a_page_that_waits_for_its_first_verdict_is_not_judged_anew_before() -> None:
+@awaited
+async def test_a_page_that_waits_for_its_first_verdict_is_not_judged_anew_before() -> None:
     with a_partition() as partition:
         partition.page()
         partition.hear()
-
-        async def work() -> None:
-            await partition.do("look")
-            assert not await partition.rejudge.look()
-            partition.absorb()
-            assert await partition.rejudge.look()
-            await partition.do("commit")
-
-        asyncio.run(work())
+        await partition.rejudge.look()
+        assert not await partition.rejudge.look()
+        partition.absorb()
+        assert await partition.rejudge.look()
+        await partition.do("commit")
         kinds = [type(fact) for fact in told(partition.journal)]
         assert kinds.index(Judged) < kinds.index(Rejudged)
 
@@ -286,7 +271,8 @@ def test_all_who_know_a_page_that_was_judged_again_hear_what_a_later_predicate_s
     assert {fact.time for _, fact in told if isinstance(fact, Relinked | Rejudged)} == {page.time}
 
 
-def test_it_is_told_how_many_pages_are_left() -> None:
+@awaited
+async def test_it_is_told_how_many_pages_are_left() -> None:
     with a_partition() as partition:
         for _ in range(7):
             partition.page()
@@ -294,7 +280,7 @@ def test_it_is_told_how_many_pages_are_left() -> None:
         partition.hear()
         seen = []
         while partition.left():
-            asyncio.run(partition.do("look"))
+            await partition.rejudge.look()
             seen.append(left(partition))
         assert seen == [7, 2, 0]
 
