@@ -8,13 +8,13 @@ from contextlib import ExitStack
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import unquote
 
-import msgspec
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from warcio.archiveiterator import ArchiveIterator
 
 from scentline.agents.judge.keep.export import export
@@ -23,29 +23,50 @@ from scentline.agents.judge.keep.store import DIRECTORY, PARTS, KeepingError, Ke
 from scentline.agents.offline.archive import Archive
 from scentline.models.page import Page
 from scentline.models.verdict import Verdict
-from scentline.streams.records import FetchedPage, FetchOrder, Revisit
+from scentline.streams.records import FetchedPage, Revisit
 from scentline.streams.settings import KeepSettings
+from tests.agents.judging import an_order
 from tests.cases import each_case
 
 YES: Verdict = {"tea": True, "ski": False}
 
 
 def fetched(number: int, time: float = 5.5, **headers: str) -> FetchedPage:
-    order = FetchOrder(
-        url=f"http://a.org/{number}?q=a%20b", order=1, predicate="tea", policy="learned", explored=False,
-        probability=1.0, priority=0.0, depth=2, lease=9.0,
-    )  # fmt: skip
     kept = {"content-type": "text/html", **{name.replace("_", "-"): value for name, value in headers.items()}}
     return FetchedPage(
-        order=order, status=200, headers=kept, body=f"<p>{number}".encode() * 50, time=time, elapsed=0.25
-    )
+        order=an_order(url_of(number), depth=2), status=200, headers=kept, body=f"<p>{number}".encode() * 50,
+        time=time, elapsed=0.25,
+    )  # fmt: skip
 
 
-class Store(NamedTuple):
-    """What keeps pages, and what makes their records."""
+def url_of(number: int) -> str:
+    return f"http://a.org/{number}?q=a%20b"
 
-    kept: KeptPages
-    packing: Packing
+
+def again(number: int, time: float, judged: float, verdict: Verdict = YES) -> FetchedPage:
+    """Return a page that a server says is as it was when it was judged."""
+    page, revisit = fetched(number, time), Revisit(again=True, verdict=verdict, judged=judged)
+    return replace(page, order=replace(page.order, revisit=revisit), status=304, body=b"")
+
+
+class Store:
+    """What keeps pages in a directory, and what makes their records."""
+
+    def __init__(self, data: Path, **settings: object) -> None:
+        given = KeepSettings.model_validate(settings)
+        self.kept, self.packing = KeptPages(data, given), Packing(given.pages, "Scentline (test)")
+
+    def keep(self, page: FetchedPage, title: str = "Tea", priority: float = 0.0, links: int = 0) -> None:
+        url, record, unkept = page.order.url, b"", ""
+        try:
+            if page.status == 304:
+                record = self.packing.again(page, None)
+            else:
+                record = self.packing.record(page, page.body, Page(url, title), YES)
+        except UnkeptError as error:
+            unkept = str(error)
+        judged = page.time if page.status == 200 else None
+        self.kept.keep(url, record, unkept, judged=judged, priority=priority, links=links)
 
 
 Stores = Callable[..., Store]
@@ -57,28 +78,11 @@ def a_store() -> Iterator[Stores]:
     with ExitStack() as opened:
 
         def make(data: Path, **settings: object) -> Store:
-            given = KeepSettings.model_validate(settings)
-            store = KeptPages(data, given)
-            opened.callback(store.close)
-            return Store(store, Packing(given.pages, "Scentline (test)"))
+            store = Store(data, **settings)
+            opened.callback(store.kept.close)
+            return store
 
         yield make
-
-
-def keep(
-    store: Store,
-    page: FetchedPage,
-    verdict: Verdict = YES,
-    title: str = "Tea",
-    priority: float = 0.0,
-    links: int = 0,
-) -> None:
-    record, unkept = b"", ""
-    try:
-        record = store.packing.record(page, page.body, Page(page.order.url, title), verdict)
-    except UnkeptError as error:
-        unkept = str(error)
-    store.kept.keep(page.order.url, record, unkept, judged=page.time, priority=priority, links=links)
 
 
 def exported(data: Path, wanted: dict[str, float]) -> tuple[int, bytes]:
@@ -88,20 +92,13 @@ def exported(data: Path, wanted: dict[str, float]) -> tuple[int, bytes]:
 
 def records(data: bytes) -> list[tuple[str, str, bytes]]:
     """Return the type, the URL and the payload of each record, as warcio reads them."""
-    return [
-        (
-            record.rec_type,
-            record.rec_headers.get_header("WARC-Target-URI") or "",
-            record.content_stream().read(),
-        )
-        for record in ArchiveIterator(io.BytesIO(data), check_digests="raise")
-    ]
+    found = ArchiveIterator(io.BytesIO(data), check_digests="raise")
+    url = "WARC-Target-URI"
+    return [(one.rec_type, one.rec_headers.get_header(url) or "", one.content_stream().read()) for one in found]
 
 
-def test_a_kept_page_is_a_request_a_response_and_metadata_that_belong_together(
-    a_store: Stores, tmp_path: Path
-) -> None:
-    keep(a_store(tmp_path), fetched(1, content_encoding="gzip", server="a\r\nb: c"), title="Tea\r\nx: y")
+def test_a_kept_page_is_a_request_a_response_and_metadata(a_store: Stores, tmp_path: Path) -> None:
+    a_store(tmp_path).keep(fetched(1, content_encoding="gzip", server="a\r\nb: c"), title="Tea\r\nx: y")
     (path,) = files(tmp_path / DIRECTORY)
     with path.open("rb") as file:
         found = [(record, record.content_stream().read()) for record in ArchiveIterator(file)]
@@ -118,37 +115,18 @@ def test_a_kept_page_is_a_request_a_response_and_metadata_that_belong_together(
     assert request.http_headers.get_header("User-Agent") == "Scentline (test)"
     assert request.http_headers.get_header("Host") == "a.org"
     assert body == fetched(1).body
-    assert response.http_headers.headers == [
-        ("content-type", "text/html"),
-        ("server", "a\\r\\nb: c"),
-        ("content-length", str(len(body))),
-    ]
-    assert text.decode().splitlines() == [
-        "fetchTimeMs: 250",
-        "hopsFromSeed: 2",
-        "title: Tea\\r\\nx: y",
-        "predicate: tea",
-    ]
+    server, length = ("server", "a\\r\\nb: c"), ("content-length", str(len(body)))
+    assert response.http_headers.headers == [("content-type", "text/html"), server, length]
+    said = ["fetchTimeMs: 250", "hopsFromSeed: 2", "title: Tea\\r\\nx: y", "predicate: tea"]
+    assert text.decode().splitlines() == said
 
 
-def again(number: int, time: float, judged: float) -> FetchedPage:
-    """Return a page that a server says is as it was when it was judged."""
-    page = fetched(number, time)
-    page.order = msgspec.structs.replace(page.order, revisit=Revisit(again=True, verdict=YES, judged=judged))
-    return msgspec.structs.replace(page, status=304, body=b"")
-
-
-def test_a_page_that_changed_is_kept_anew_and_comes_out_with_the_visits_that_found_it_so(
-    a_store: Stores, tmp_path: Path
-) -> None:
+def test_a_page_that_changed_comes_out_with_the_visits_that_showed_it(a_store: Stores, tmp_path: Path) -> None:
     store = a_store(tmp_path)
     page = fetched(1, time=7.5)
     visits = again(1, 8.5, 7.5), again(1, 9.5, 7.5), again(1, 9.5, 7.5)
     for old in (fetched(1), again(1, 6.5, 5.5), page, page, *visits):  # some twice, as after a crash
-        if old.status == 304:
-            store.kept.keep(old.order.url, store.packing.again(old, None))
-        else:
-            keep(store, msgspec.structs.replace(old, body=f"<p>{old.time}".encode()))
+        store.keep(replace(old, body=old.body and f"<p>{old.time}".encode()))
     url = page.order.url
     number, data = exported(tmp_path, {url: 7.5})
     assert number == 1
@@ -164,23 +142,19 @@ def test_the_oldest_pages_are_dropped_beyond_the_bound(a_store: Stores, tmp_path
     most = 40_000
     store = a_store(tmp_path, max_bytes=most)
     for number in range(100):
-        keep(store, fetched(number))
+        store.keep(fetched(number))
     sizes = [path.stat().st_size for path in files(tmp_path / DIRECTORY)]
     assert most * (PARTS - 2) / PARTS < sum(sizes) <= most
-    kept = [number for number in range(100) if exported(tmp_path, {fetched(number).order.url: 5.5})[0]]
+    kept = [number for number in range(100) if exported(tmp_path, {url_of(number): 5.5})[0]]
     assert kept == list(range(kept[0], 100))
     assert kept[0] > 0
 
 
 @pytest.mark.parametrize("by", ["priority", "links"])
-def test_the_least_important_pages_are_dropped_beyond_the_bound(
-    a_store: Stores, tmp_path: Path, by: str
-) -> None:
+def test_the_least_important_pages_are_dropped_beyond_it(a_store: Stores, tmp_path: Path, by: str) -> None:
     most, worth = 40_000, Random(1).sample(range(100), 100)
     store = a_store(tmp_path, max_bytes=most)
-    keep(
-        store, fetched(1000), priority=1000, links=1000
-    )  # by a run that had no use for an index: worth nothing
+    store.keep(fetched(1000), priority=1000, links=1000)  # by a run that had no use for an index: worth nothing
     size = files(tmp_path / DIRECTORY)[0].stat().st_size
     expected = [(-1, size, 1000)]
     for number in range(100):
@@ -189,7 +163,7 @@ def test_the_least_important_pages_are_dropped_beyond_the_bound(
             store = a_store(tmp_path, max_bytes=most, by=by)
         page, other = fetched(number), 100 - worth[number]
         priority, links = (worth[number], other) if by == "priority" else (other, worth[number])
-        keep(store, page, priority=priority, links=links)
+        store.keep(page, priority=priority, links=links)
         record = store.packing.record(page, page.body, Page(page.order.url, "Tea"), YES)
         expected.append((worth[number], len(record), number))
         if sum(size for _, size, _ in expected) > most:
@@ -200,20 +174,20 @@ def test_the_least_important_pages_are_dropped_beyond_the_bound(
     bodies = sorted(body for kind, _, body in found if kind == "response")
     assert bodies == sorted(fetched(number).body for _, _, number in expected)
     assert sum(path.stat().st_size for path in files(tmp_path / DIRECTORY)) <= most
-    assert all(exported(tmp_path, {fetched(number).order.url: 5.5})[0] for _, _, number in expected)
+    assert all(exported(tmp_path, {url_of(number): 5.5})[0] for _, _, number in expected)
 
 
 def test_a_page_that_a_crash_left_out_of_the_index_goes_with_its_file(a_store: Stores, tmp_path: Path) -> None:
     store = a_store(tmp_path, max_bytes=40_000, by="priority")
-    keep(store, fetched(1), priority=9.0)
-    keep(store, fetched(2), priority=9.0)
+    store.keep(fetched(1), priority=9.0)
+    store.keep(fetched(2), priority=9.0)
     store.kept.close()
     (index,) = (tmp_path / DIRECTORY).glob("*.index")
     index.write_bytes(index.read_bytes()[:-5])
     store = a_store(tmp_path, max_bytes=40_000, by="priority")
     for number in range(3, 90):
-        keep(store, fetched(number), priority=float(number))
-    kept = [number for number in range(90) if exported(tmp_path, {fetched(number).order.url: 5.5})[0]]
+        store.keep(fetched(number), priority=float(number))
+    kept = [number for number in range(90) if exported(tmp_path, {url_of(number): 5.5})[0]]
     assert kept == list(range(kept[0], 90))
     assert kept[0] > 9
     indexes = {path.stem for path in (tmp_path / DIRECTORY).glob("*.index")}
@@ -221,17 +195,14 @@ def test_a_page_that_a_crash_left_out_of_the_index_goes_with_its_file(a_store: S
 
 
 @pytest.mark.parametrize("by", ["age", "priority"])
-def test_a_kept_page_is_found_by_its_url_the_newest_version_first(
-    a_store: Stores, tmp_path: Path, by: str
-) -> None:
+def test_a_page_is_found_by_its_url_the_newest_version_first(a_store: Stores, tmp_path: Path, by: str) -> None:
     store, chance = a_store(tmp_path, max_bytes=40_000, by=by), Random(2)
     for time in range(120):
-        keep(store, fetched(time % 50, float(time)), priority=chance.random())
-        visit = store.packing.again(again(time % 50, time + 0.5, float(time)), None)
-        store.kept.keep(fetched(time % 50).order.url, visit)
+        store.keep(fetched(time % 50, float(time)), priority=chance.random())
+        store.keep(again(time % 50, time + 0.5, float(time)))
     kept = 0
     for number in range(51):
-        url = fetched(number).order.url
+        url = url_of(number)
         found = copies(tmp_path, url)
         times = [copy.judged for copy in found]
         assert times == sorted(set(times), reverse=True)
@@ -246,7 +217,7 @@ def test_a_kept_page_is_found_by_its_url_the_newest_version_first(
     (*_, last) = files(tmp_path / DIRECTORY)
     index = last.with_name(last.name.replace("warc.gz", "index"))
     index.write_bytes(index.read_bytes()[:-1])
-    assert sum(len(copies(tmp_path, fetched(number).order.url)) for number in range(50)) in (kept, kept - 1)
+    assert sum(len(copies(tmp_path, url_of(number))) for number in range(50)) in (kept, kept - 1)
 
 
 def exported_versions(data: Path, url: str) -> int:
@@ -255,42 +226,35 @@ def exported_versions(data: Path, url: str) -> int:
     return sum(kind == "response" and target == url for kind, target, _ in records(found))
 
 
-def test_the_bound_holds_over_restarts_and_for_a_page_that_is_larger_than_it(
-    a_store: Stores, tmp_path: Path
-) -> None:
+def test_the_bound_holds_over_restarts_and_for_a_page_larger_than_it(a_store: Stores, tmp_path: Path) -> None:
     for number in range(12):
         store = a_store(tmp_path, max_bytes=5_000)
-        keep(store, fetched(number))
+        store.keep(fetched(number))
         store.kept.close()
     assert sum(path.stat().st_size for path in files(tmp_path / DIRECTORY)) <= 5_000
     tiny = tmp_path / "tiny"
-    keep(a_store(tiny, max_bytes=10), fetched(1))
+    a_store(tiny, max_bytes=10).keep(fetched(1))
     assert files(tiny / DIRECTORY) == []
 
 
-def test_a_file_that_was_cut_short_gives_what_is_whole_and_the_next_run_goes_on(
-    a_store: Stores, tmp_path: Path
-) -> None:
+def test_a_file_that_was_cut_short_gives_what_is_whole(a_store: Stores, tmp_path: Path) -> None:
     store = a_store(tmp_path)
-    keep(store, fetched(1))
+    store.keep(fetched(1))
     (path,) = files(tmp_path / DIRECTORY)
     whole = path.stat().st_size
-    keep(store, fetched(2))
+    store.keep(fetched(2))
     store.kept.close()
     path.write_bytes(path.read_bytes()[: whole + 100])
-    keep(a_store(tmp_path), fetched(3))
-    written, data = exported(tmp_path, {fetched(number).order.url: 5.5 for number in (1, 2, 3)})
+    a_store(tmp_path).keep(fetched(3))
+    written, data = exported(tmp_path, {url_of(number): 5.5 for number in (1, 2, 3)})
     assert written == 2
-    assert [url for kind, url, _ in records(data) if kind == "response"] == [
-        "http://a.org/1?q=a%20b",
-        "http://a.org/3?q=a%20b",
-    ]
+    assert [url for kind, url, _ in records(data) if kind == "response"] == [url_of(1), url_of(3)]
 
 
 def test_a_directory_that_can_t_be_written_to_is_named(a_store: Stores, tmp_path: Path) -> None:
     (tmp_path / DIRECTORY).write_text("a file")
     with pytest.raises(KeepingError, match="keeping pages in"):
-        keep(a_store(tmp_path), fetched(1))
+        a_store(tmp_path).keep(fetched(1))
 
 
 #: What breaks a library that would write a header beyond ASCII as a parameter (RFC 8187).
@@ -306,7 +270,7 @@ texts = st.text(max_size=40) | st.sampled_from(FOREIGN)
 def test_every_record_is_read_back_whatever_its_headers_hold(
     headers: dict[str, str], agent: str, title: str
 ) -> None:
-    page = msgspec.structs.replace(fetched(1), headers=headers)
+    page = replace(fetched(1), headers=headers)
     data = packed(page, page.body, Page(page.order.url, title), YES, agent)
     found = list(ArchiveIterator(io.BytesIO(data), check_digests="raise"))
     assert [record.rec_type for record in found] == ["request", "response", "metadata"]
@@ -318,7 +282,9 @@ def test_every_record_is_read_back_whatever_its_headers_hold(
         assert member.decompress(rest).startswith(b"WARC/1.1\r\n")
         rest, members = member.unused_data, members + 1
     assert members == 3
-    request, response, _ = records_with_headers(data)
+    request, response = (
+        record.http_headers.headers for record in ArchiveIterator(io.BytesIO(data)) if record.http_headers
+    )
     assert [name for name, _ in request] == ["Host", "User-Agent"]
     assert response[-1] == ("content-length", str(len(page.body)))
     for name, value in request + response:
@@ -329,36 +295,26 @@ def test_every_record_is_read_back_whatever_its_headers_hold(
         assert not written or unquote(known[name]) == value.strip()
 
 
-def records_with_headers(data: bytes) -> list[list[tuple[str, str]]]:
-    """Return the HTTP headers of each record, as warcio reads them."""
-    return [
-        record.http_headers.headers if record.http_headers else []
-        for record in ArchiveIterator(io.BytesIO(data))
-    ]
-
-
 @each_case(
     "change",
-    [
-        {"time": float("nan")}, {"time": 1e300}, {"time": float("inf")}, {"time": -1e18},
-        {"elapsed": float("inf")}, {"elapsed": float("nan")}, *({"url": url} for url in (
-            "", "x", "http://[", "http://a.org/\r\nX: y", "http://a.org/é")),
-    ],
+    [*({"time": time} for time in (float("nan"), 1e300, float("inf"), -1e18)),
+     *({"elapsed": seconds} for seconds in (float("inf"), float("nan"))),
+     *({"url": url} for url in ("", "x", "http://[", "http://a.org/\r\nX: y", "http://a.org/é"))],
 )  # fmt: skip
 def test_a_page_that_no_record_can_hold_is_not_kept_and_the_next_one_is(
     caplog: pytest.LogCaptureFixture, change: dict[str, Any]
 ) -> None:
-    page, caught = fetched(1), len(caplog.records)
-    order = msgspec.structs.replace(page.order, url=change.get("url", page.order.url))
-    changed = {name: value for name, value in change.items() if name != "url"}
+    caplog.clear()
+    page, changed = fetched(1), dict(change)
+    page.order = replace(page.order, url=changed.pop("url", url_of(1)))
     with TemporaryDirectory() as directory, caplog.at_level(logging.WARNING, "scentline.keep"):
-        store = Store(KeptPages(Path(directory), KeepSettings()), Packing("matches", "a test"))
-        keep(store, msgspec.structs.replace(page, order=order, **changed))
-        keep(store, fetched(2))
+        store = Store(Path(directory))
+        store.keep(replace(page, **changed))
+        store.keep(fetched(2))
         store.kept.close()
-        wanted = {order.url: change.get("time", 5.5), fetched(2).order.url: 5.5}
+        wanted = {page.order.url: change.get("time", 5.5), url_of(2): 5.5}
         assert exported(Path(directory), wanted)[0] == 1
-    (line,) = (vars(record)["fields"] for record in caplog.records[caught:])
+    (line,) = (vars(record)["fields"] for record in caplog.records)
     assert line["reason"] in {"ValueError", "OverflowError"}
 
 
@@ -367,9 +323,7 @@ def test_a_page_that_no_record_can_hold_is_not_kept_and_the_next_one_is(
     [("none", YES, False), ("matches", YES, True), ("matches", {"tea": False}, False), ("all", {}, True)],
 )
 def test_which_pages_and_visits_are_kept_is_a_setting(pages: str, verdict: Verdict, kept: bool) -> None:
-    packing, page, visit = Packing(pages, "a test"), fetched(1), again(1, 9.5, 5.5)
-    assert visit.order.revisit is not None
+    packing, page = Packing(pages, "a test"), fetched(1)
     assert bool(packing.record(page, page.body, Page(page.order.url), verdict)) is kept
-    visit.order.revisit = msgspec.structs.replace(visit.order.revisit, verdict=verdict)
-    assert bool(packing.again(visit, None)) is kept
+    assert bool(packing.again(again(1, 9.5, 5.5, verdict), None)) is kept
     assert not packing.again(again(1, 9.5, 0.0), None), "it was not kept before"
