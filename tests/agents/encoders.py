@@ -22,14 +22,10 @@ def write_encoder(directory: Path) -> Path:
     """Write the small encoder and return its directory."""
     directory.mkdir()
     config = {
-        "model_type": "bert",
-        "hidden_size": SHAPE.hidden,
-        "num_hidden_layers": SHAPE.layers,
-        "num_attention_heads": SHAPE.heads,
-        "intermediate_size": SHAPE.intermediate,
-        "vocab_size": SHAPE.vocabulary,
-        "layer_norm_eps": SHAPE.epsilon,
-    }
+        "model_type": "bert", "hidden_size": SHAPE.hidden, "num_hidden_layers": SHAPE.layers,
+        "num_attention_heads": SHAPE.heads, "intermediate_size": SHAPE.intermediate,
+        "vocab_size": SHAPE.vocabulary, "layer_norm_eps": SHAPE.epsilon,
+    }  # fmt: skip
     (directory / "config.json").write_text(json.dumps(config))
     (directory / "vocab.txt").write_text("".join(f"{piece}\n" for piece in VOCABULARY))
     save_file(tensors(), directory / "model.safetensors")

@@ -34,7 +34,11 @@ NOON = datetime(2026, 5, 1, 12, tzinfo=UTC).timestamp()
 
 
 def a_change(number: int, *, predicate: str = "tea", kind: str = "appeared", **fields: Any) -> Change:
-    usual = {"time": NOON + number, "title": f"title {number}", "origin": f"sightings/0@{number}"}
+    usual: dict[str, Any] = {
+        "time": NOON + number,
+        "title": f"title {number}",
+        "origin": f"sightings/0@{number}",
+    }
     return Change(predicate=predicate, kind=kind, url=f"http://a.org/{number}", **usual | fields)
 
 

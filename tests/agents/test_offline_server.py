@@ -22,6 +22,7 @@ from scentline.agents.offline.process import ServerProcess, ServerProcessError
 from scentline.agents.offline.serve import OfflineServer
 from scentline.agents.offline.squidlog import squid_line
 from scentline_lab.synthetic.serve import synthetic_server
+from tests.agents.commands import ROOT
 from tests.agents.loopback import awaited
 from tests.cases import each_case
 from tests.patience import PATIENCE, wait_for
@@ -39,29 +40,14 @@ def echo(url: str, headers: Mapping[str, str]) -> Answer:
     return Answer(200, (("Content-Type", "text/html; charset=utf-8"), ("X-A", "1"), ("X-A", "2")), url.encode())
 
 
-async def raw(url: str, request: bytes) -> bytes:
-    parts = urlsplit(url)
-    reader, writer = await asyncio.open_connection(parts.hostname, parts.port)
-    writer.write(request)
-    answer = await asyncio.wait_for(reader.read(), PATIENCE)
-    writer.close()
-    await writer.wait_closed()
-    return answer
-
-
-def test_each_answered_request_is_one_squid_line_there_before_its_answer(tmp_path: Path) -> None:
-    log = tmp_path / "access.log"
-
-    async def run() -> list[str]:
-        async with OfflineServer(echo, log=log) as server, httpx.AsyncClient(proxy=server.url) as client:
-            await client.get("http://a.example/x?y=1")
-            await client.head("http://a.example/untyped")
-            await client.post("http://b.example/")
-            return log.read_text().splitlines()
-
-    before = time.time()
-    lines = [SQUID.fullmatch(line) for line in asyncio.run(run())]
-    assert all(lines)
+@awaited
+async def test_each_answered_request_is_one_squid_line_there_before_its_answer(tmp_path: Path) -> None:
+    log, before = tmp_path / "access.log", time.time()
+    async with OfflineServer(echo, log=log) as server, httpx.AsyncClient(proxy=server.url) as client:
+        await client.get("http://a.example/x?y=1")
+        await client.head("http://a.example/untyped")
+        await client.post("http://b.example/")
+        lines = [SQUID.fullmatch(line) for line in log.read_text().splitlines()]
     fields = [line.groups() for line in lines if line is not None]
     assert all(before - 1 <= int(line[0]) <= time.time() for line in fields)
     assert [(line[5], *line[7:9], *line[11:]) for line in fields] == [
@@ -69,16 +55,14 @@ def test_each_answered_request_is_one_squid_line_there_before_its_answer(tmp_pat
         ("200", "HEAD", "http://a.example/untyped", "a.example", "-"),
         ("405", "POST", "http://b.example/", "b.example", "text/plain"),
     ]
-    assert {(line[3], line[4], line[9], line[10]) for line in fields} == {
-        ("127.0.0.1", "TCP_MISS", "-", "HIER_DIRECT")
-    }
+    said = {(line[3], line[4], line[9], line[10]) for line in fields}
+    assert said == {("127.0.0.1", "TCP_MISS", "-", "HIER_DIRECT")}
 
 
 @awaited
 async def test_a_port_that_is_taken_is_an_error_and_leaves_nothing_open(tmp_path: Path) -> None:
     async with OfflineServer(echo) as first:
-        port = urlsplit(first.url).port
-        assert port is not None
+        port = urlsplit(first.url).port or 0
         with pytest.raises(OSError, match="address already in use"):
             async with OfflineServer(echo, port=port, log=tmp_path / "access.log"):
                 raise AssertionError("it listens twice")
@@ -86,12 +70,10 @@ async def test_a_port_that_is_taken_is_an_error_and_leaves_nothing_open(tmp_path
 
 @awaited
 async def test_clients_of_a_proxy_and_of_an_origin_are_answered() -> None:
+    url = "http://caf-e.example:81/a%20b//c?q=%41"
     async with OfflineServer(echo) as server, httpx.AsyncClient(proxy=server.url) as client:
-        found = await client.get("http://caf-e.example:81/a%20b//c?q=%41")
-        assert found.text == "http://caf-e.example:81/a%20b//c?q=%41"
-        assert found.headers.get_list("X-A") == ["1", "2"]
-        head = await client.head("http://caf-e.example:81/a%20b//c?q=%41")
-        assert head.content == b""
+        found, head = await client.get(url), await client.head(url)
+        assert (found.text, found.headers.get_list("X-A"), head.content) == (url, ["1", "2"], b"")
         assert {**head.headers, "date": ""} == {**found.headers, "date": ""}
         for method in ("POST", "PUT", "DELETE", "OPTIONS"):
             refused = await client.request(method, "http://a.example/")
@@ -101,8 +83,8 @@ async def test_clients_of_a_proxy_and_of_an_origin_are_answered() -> None:
         assert (untyped.headers["Content-Type"], untyped.content) == ("", b"\x00\x01")
 
 
-LAST = b"Connection: close\r\n\r\n"
-MANY = b"GET http://a.example/%d HTTP/1.1\r\nHost: a.example\r\n"
+HOST, LONG = b" HTTP/1.1\r\nHost: a.example\r\n", b"a" * 9000
+MANY = b"GET http://a.example/%d" + HOST
 
 
 @each_case(
@@ -115,8 +97,8 @@ MANY = b"GET http://a.example/%d HTTP/1.1\r\nHost: a.example\r\n"
         ),
         (b"GET /x?y=1 HTTP/1.1\r\nHost: a.example:8080\r\n", b"200", b"http://a.example:8080/x?y=1"),
         (b"CONNECT a.example:443 HTTP/1.1\r\nHost: a.example:443\r\n", b"501", b""),
-        (b"GET http://a.example/" + b"a" * 9000 + b" HTTP/1.1\r\nHost: a.example\r\n", b"400", b""),
-        (b"GET / HTTP/1.1\r\nHost: a.example\r\nX: " + b"a" * 9000 + b"\r\n", b"400", b""),
+        (b"GET http://a.example/" + LONG + HOST, b"400", b""),
+        (b"GET /" + HOST + b"X: " + LONG + b"\r\n", b"400", b""),
         (MANY % 1 + b"\r\n" + MANY % 2 + b"\r\n" + MANY % 3, b"200", b"http://a.example/3"),
     ],
 )
@@ -125,18 +107,19 @@ async def test_a_request_is_answered_as_the_client_wrote_it_within_bounds(
     request: bytes, status: bytes, end: bytes
 ) -> None:
     async with OfflineServer(echo) as server:
-        answer = await raw(server.url, request + LAST)
+        parts = urlsplit(server.url)
+        reader, writer = await asyncio.open_connection(parts.hostname, parts.port)
+        writer.write(request + b"Connection: close\r\n\r\n")
+        answer = await asyncio.wait_for(reader.read(), PATIENCE)
+        writer.close()
+        await writer.wait_closed()
     assert answer.splitlines()[0].split()[1] == status
     assert answer.endswith(end)
     assert answer.count(b"HTTP/1.") == request.count(b" HTTP/1.1")
 
 
 @given(
-    time=st.floats(0, 4e9),
-    elapsed=st.integers(0, 10**9),
-    status=st.integers(0, 999),
-    size=st.integers(0, 10**12),
-    text=st.text(max_size=60),
+    st.floats(0, 4e9), st.integers(0, 10**9), st.integers(0, 999), st.integers(0, 10**12), st.text(max_size=60)
 )
 def test_whatever_is_logged_is_one_line_of_ten_fields(
     time: float, elapsed: int, status: int, size: int, text: str
@@ -174,27 +157,26 @@ def test_a_process_of_its_own_serves_the_synthetic_web(tmp_path: Path) -> None:
 
 
 def test_a_process_that_ends_while_it_starts_says_why(tmp_path: Path) -> None:
-    missing = tmp_path / "missing.warc.gz"
-    with pytest.raises(
-        ServerProcessError, match=r"status 1 before it served: .*No such file.*missing\.warc\.gz"
-    ):
-        ServerProcess.archive([missing])
+    why = r"status 1 before it served: .*No such file.*missing\.warc\.gz"
+    with pytest.raises(ServerProcessError, match=why):
+        ServerProcess.archive([tmp_path / "missing.warc.gz"])
+
+
+SERVES = """
+import time
+from scentline_lab.synthetic.serve import synthetic_server
+server = synthetic_server(5, sites=1, pages_per_site=8, topics=1)
+print(server.url, flush=True)
+time.sleep(600)
+"""
 
 
 def test_a_process_ends_when_its_parent_is_killed() -> None:
-    program = (
-        "import time\n"
-        "from scentline_lab.synthetic.serve import synthetic_server\n"
-        "server = synthetic_server(5, sites=1, pages_per_site=8, topics=1)\n"
-        "print(server.url, flush=True)\n"
-        "time.sleep(600)\n"
-    )
-    root = str(Path(__file__).parents[2] / "src")
-    with subprocess.Popen(
-        [sys.executable, "-c", program], stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": root}
-    ) as parent:
+    variables = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    command = [sys.executable, "-c", SERVES]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, env=variables, text=True) as parent:
         assert parent.stdout is not None
-        address = urlsplit(parent.stdout.readline().decode().strip())
+        address = urlsplit(parent.stdout.readline().strip())
         assert _listens(address.hostname, address.port)
         parent.send_signal(signal.SIGKILL)
         parent.wait()

@@ -1,7 +1,7 @@
 """What a crawl's outcomes come to: what holds of each page now, and what was harvested first."""
 
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 from hypothesis import given
@@ -19,20 +19,13 @@ from scentline.streams.topics import OUTCOMES
 URL = "http://a.org/1"
 
 
-def an_outcome(
-    time: float,
-    verdict: Verdict,
-    *links: Link,
-    url: str = URL,
-    later: bool = False,
-    again: bool = False,
-    left: str | msgspec.UnsetType = msgspec.UNSET,
-) -> Outcome:
-    return Outcome(
-        url=url, time=time, title=f"title at {time:g}", verdict=verdict, predicate="p", policy="linkage",
-        explored=False, probability=1.0, priority=0.0, expected=None, depth=0, words=(f"word{time:g}",),
-        links=links, origin=f"pages/0@{time:.0f}", later=later, again=again or msgspec.UNSET, left=left,
-    )  # fmt: skip
+def an_outcome(time: float, verdict: Verdict, *links: Link, again: bool = False, **said: Any) -> Outcome:
+    usual: dict[str, Any] = {
+        "url": URL, "time": time, "title": f"title at {time:g}", "verdict": verdict, "predicate": "p",
+        "policy": "linkage", "explored": False, "probability": 1.0, "priority": 0.0, "expected": None,
+        "depth": 0, "words": (f"word{time:g}",), "links": links, "origin": f"pages/0@{time:.0f}",
+    }  # fmt: skip
+    return Outcome(**usual | {"again": again or msgspec.UNSET} | said)
 
 
 def counted(outcome: Outcome) -> Counted:
@@ -52,17 +45,9 @@ class Visit(NamedTuple):
     later: bool | None
 
 
-VISITS = st.lists(
-    st.builds(
-        Visit,
-        st.booleans(),
-        st.lists(st.integers(0, 4), max_size=3).map(tuple),
-        st.booleans(),
-        st.none() | st.booleans(),
-    ),
-    min_size=1,
-    max_size=5,
-)
+LINKS = st.lists(st.integers(0, 4), max_size=3).map(tuple)
+A_VISIT = st.builds(Visit, st.booleans(), LINKS, st.booleans(), st.none() | st.booleans())
+VISITS = st.lists(A_VISIT, min_size=1, max_size=5)
 
 
 def outcomes_of(visits: list[Visit]) -> list[Outcome]:
@@ -83,7 +68,9 @@ def outcomes_of(visits: list[Visit]) -> list[Outcome]:
 def test_of_all_that_was_told_of_a_page_the_newest_holds_and_its_links_are_all_that_it_had(
     visits: list[Visit],
 ) -> None:
-    page = judged_of(outcomes_of(visits))[URL]
+    told = outcomes_of(visits)
+    page = judged_of(told)[URL]
+    assert judged_of([*told, *told])[URL] == page, "what is told again or late changes nothing"
     last, left = visits[-1], visits[-1].left and len(visits) > 1
     verdict = {} if left else {"p": last.hit} | ({} if last.later is None else {"q": last.later})
     assert page.time == len(visits)
@@ -94,12 +81,6 @@ def test_of_all_that_was_told_of_a_page_the_newest_holds_and_its_links_are_all_t
         for number in visit.links if time == 1 or not visit.left else ():
             first.setdefault(number, a_link(number, f"at {time}"))
     assert {link.url: link for link in reversed(page.links)} == {link.url: link for link in first.values()}
-
-
-@given(VISITS)
-def test_what_is_told_again_or_late_changes_nothing(visits: list[Visit]) -> None:
-    told = outcomes_of(visits)
-    assert judged_of([*told, *told])[URL] == judged_of(told)[URL]
 
 
 @given(VISITS)

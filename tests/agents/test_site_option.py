@@ -1,7 +1,9 @@
 """The site of a log is named in one way by every command that reads one."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,18 +18,13 @@ from tests.cases import each_case
 NAME_IT = "name their site: --site example.org"
 EVERY_PAGE = ("--predicate", 'all=not "unheard-of"')
 PAGES = ("--archive", "pages.warc.gz")
+LOG = ("--log", "access.log", *PAGES, *EVERY_PAGE)
 #: The commands that read a log, and what each has to be given beside it.
-COMMANDS = {
-    "patterns": ("access.log",),
-    "depth": ("access.log",),
-    "news": ("access.log",),
-    "feed": ("access.log",),
-    "crawl": ("--log", "access.log", *PAGES, *EVERY_PAGE),
-    "evaluate": (
-        "--log", "access.log", *PAGES, *EVERY_PAGE, "--out", "out", "--starts", "1", "--seeds", "1",
-        "--policy", "random", "--jobs", "1",
-    ),
-}  # fmt: skip
+COMMANDS: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("patterns", "depth", "news", "feed"), ("access.log",)),
+    "crawl": LOG,
+    "evaluate": (*LOG, *["--out", "out", "--starts", "1", "--seeds", "1", "--policy", "random", "--jobs", "1"]),
+}
 
 
 def line(request: str, referrer: str = "-", second: int = 0) -> str:
@@ -40,11 +37,8 @@ def line(request: str, referrer: str = "-", second: int = 0) -> str:
 def cwd(tmp_path: Path) -> Path:
     """Return a directory with pages, and a log of paths only."""
     (tmp_path / "access.log").write_text(line("/") + line("/a", second=1))
-    write(
-        tmp_path / "pages.warc.gz",
-        page("http://example.org/", b'<title>home</title><a href="/a">a</a>'),
-        page("http://example.org/a", b"<title>a</title>words"),
-    )
+    home = page("http://example.org/", b'<title>home</title><a href="/a">a</a>')
+    write(tmp_path / "pages.warc.gz", home, page("http://example.org/a", b"<title>a</title>words"))
     return tmp_path
 
 
@@ -62,21 +56,19 @@ def test_a_log_of_paths_is_told_of_with_the_option_of_that_very_command(cwd: Pat
     assert "--site" not in named.stdout + named.stderr
 
 
-@pytest.mark.parametrize("command", ["patterns", "depth", "news"])
-def test_the_hosts_beneath_it_count_and_no_other(cwd: Path, command: str) -> None:
-    seen = (
-        "http://news.example.org/a",
-        "https://example.org/b",
-        "http://example.com/c",
-        "http://notexample.org/d",
-    )
-    (cwd / "access.log").write_text(
-        "".join(line(url, second=number) for number, url in enumerate((*seen, "/e")))
-    )
-    found = last_line(printed(cwd, command, "access.log", "--site", "example.org", "--json"))
-    views = [pattern["visits"] for pattern in found.get("patterns", ())]
-    views += [site["views"] for site in found.get("sites", ())]
-    assert (sum(views) if command != "news" else found["views"]) == 3
+@each_case(
+    ("command", "views"),
+    [
+        ("patterns", lambda found: sum(pattern["visits"] for pattern in found["patterns"])),
+        ("depth", lambda found: sum(site["views"] for site in found["sites"])),
+        ("news", lambda found: found["views"]),
+    ],
+)
+def test_the_hosts_beneath_it_count_and_no_other(cwd: Path, command: str, views: Callable[[Any], int]) -> None:
+    others = ("http://example.com/c", "http://notexample.org/d")
+    urls = ("http://news.example.org/a", "https://example.org/b", *others, "/e")
+    (cwd / "access.log").write_text("".join(line(url, second=number) for number, url in enumerate(urls)))
+    assert views(last_line(printed(cwd, command, "access.log", "--site", "example.org", "--json"))) == 3
 
 
 def test_what_is_fed_is_of_the_site_by_the_scheme_that_is_named(cwd: Path) -> None:
