@@ -18,21 +18,12 @@ from scentline_lab.simulation.factors import Weights
 from scentline_lab.simulation.paper import PaperCrawler, PaperPolicy
 from scentline_lab.simulation.tally import Tally, significant_logs
 from tests.cases import each_case
-from tests.models.webs import STEPS, URLS
+from tests.models.webs import STEPS, URLS, WORDS
 from tests.reference.crawler import Reference
 
-PAGES = st.lists(
-    st.tuples(
-        st.builds(
-            Page,
-            st.sampled_from(URLS),
-            words=st.lists(st.sampled_from("abcdefgh"), max_size=4, unique=True).map(tuple),
-            links=st.lists(st.sampled_from(URLS).map(Link), max_size=6).map(tuple),
-        ),
-        st.booleans(),
-    ),
-    unique_by=lambda judged: judged[0].url,
-)
+SOME_LINKS = st.lists(st.sampled_from(URLS).map(Link), max_size=6).map(tuple)
+A_PAGE = st.builds(Page, st.sampled_from(URLS), words=WORDS, links=SOME_LINKS)
+PAGES = st.lists(st.tuples(A_PAGE, st.booleans()), unique_by=lambda judged: judged[0].url)
 Judged = list[tuple[Page, bool]]
 POLICIES = get_args(PaperPolicy)
 
