@@ -11,7 +11,6 @@ import math
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from random import Random
-from typing import NamedTuple
 
 from scentline.models.news.outlinks import REFERRERS, Outlinks, remember
 from scentline.models.news.revisits import Revisits
@@ -24,16 +23,10 @@ _BEST = 10
 _HOUR, _WEEK = 3_600.0, 604_800.0
 
 
-class Outcome(NamedTuple):
-    """How many visits found how many links, and the seconds that a link waited on average."""
-
-    visits: int
-    links: int
-    wait: float
-
-
-def simulate(revisits: Revisits, rates: Mapping[str, float], start: float, end: float, rng: Random) -> Outcome:
-    """Visit the hubs of ``revisits`` when they are due, from ``start`` to ``end``.
+def simulate(
+    revisits: Revisits, rates: Mapping[str, float], start: float, end: float, rng: Random
+) -> tuple[int, float]:
+    """Visit the hubs of ``revisits`` when they are due; return the visits, and a link's mean wait.
 
     Each gets links as a Poisson process of its rate in links a second, more than 0; those of before ``start``
     are none.
@@ -50,24 +43,17 @@ def simulate(revisits: Revisits, rates: Mapping[str, float], start: float, end: 
             coming[hub] += rng.expovariate(rates[hub])
         revisits.visited(hub, found, now)
         visits, links = visits + 1, links + found
-    return Outcome(visits, links, wait / links if links else 0.0)
+    return visits, wait / links if links else 0.0
 
 
-class Expected(NamedTuple):
-    """The seconds that a link waits on average, by how the same number of visits is shared out."""
-
-    equal: float
-    square_root: float
-
-
-def expected(rates: Mapping[str, float], budget: float) -> Expected:
-    """Return what schedules that know the rates, and have no bounds, come to (`models.news.revisits`).
+def expected(rates: Mapping[str, float], budget: float) -> tuple[float, float]:
+    """Return how long a link waits with equal intervals, and with the best ones (`models.news.revisits`).
 
     >>> expected({"busy": 9.0, "quiet": 1.0}, budget=1.0)
-    Expected(equal=1.0, square_root=0.8)
+    (1.0, 0.8)
     """
     roots = sum(math.sqrt(rate) for rate in rates.values())
-    return Expected(len(rates) / budget / 2, roots**2 / budget / 2 / sum(rates.values()))
+    return (len(rates) / budget / 2, roots**2 / budget / 2 / sum(rates.values()))
 
 
 def main() -> None:
@@ -96,16 +82,16 @@ def _write_log(directory: Path, web: NewsWeb) -> None:
 def _print_revisits(rng: Random) -> None:
     """Print the waits for hubs of which the k-th gets 1/k as many links as the first, twelve an hour."""
     rates = {f"hub{rank}": 12 / rank / _HOUR for rank in range(1, _HUBS + 1)}
-    known = expected(rates, _VISITS_AN_HOUR / _HOUR)
+    equal, square_root = expected(rates, _VISITS_AN_HOUR / _HOUR)
     print(f"{_HUBS} hubs, {_VISITS_AN_HOUR} visits an hour; minutes that a link waits on average")
-    print(f"equal intervals          {known.equal / 60:6.2f}")
-    print(f"square root, rates known {known.square_root / 60:6.2f}")
+    print(f"equal intervals          {equal / 60:6.2f}")
+    print(f"square root, rates known {square_root / 60:6.2f}")
     revisits = Revisits(_VISITS_AN_HOUR / _HOUR, shortest=30.0)
     for hub in rates:
         revisits.add(hub, 1 / _HOUR, 0.0)
     for week in range(_WEEKS):
-        found = simulate(revisits, rates, week * _WEEK, (week + 1) * _WEEK, rng)
-        print(f"learned, week {week + 1}          {found.wait / 60:6.2f}   ({found.visits} visits)")
+        visits, wait = simulate(revisits, rates, week * _WEEK, (week + 1) * _WEEK, rng)
+        print(f"learned, week {week + 1}          {wait / 60:6.2f}   ({visits} visits)")
 
 
 def _print_hubs(web: NewsWeb, rng: Random) -> None:
