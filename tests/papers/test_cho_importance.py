@@ -60,15 +60,6 @@ def test_a_graph_counts_each_link_once_and_none_to_oneself(edges: set[tuple[int,
 Links = Mapping[str, Sequence[str]]
 
 
-@given(LINKS, st.permutations(PAGES))
-def test_backlinks_are_at_every_moment_what_a_recount_finds(links: Links, order: Sequence[str]) -> None:
-    backlinks = Backlinks[str]()
-    for number, page in enumerate(order, 1):
-        assert set(backlinks.crawled(Crawled(page, links[page]))) == set(links[page])
-        recount = Counter(target for crawled in order[:number] for target in links[crawled])
-        assert {target: backlinks.value(target) for target in PAGES} == {to: recount[to] for to in PAGES}
-
-
 def recomputed(links: Links, crawled: Sequence[str]) -> dict[str, float]:
     """Return PageRank over all pages that the links of some pages concern."""
     pairs = [(page, target) for page in crawled for target in links[page]]
@@ -79,10 +70,11 @@ def recomputed(links: Links, crawled: Sequence[str]) -> dict[str, float]:
 
 
 @given(LINKS, st.permutations(PAGES), st.integers(1, 4))
-def test_ranks_are_after_a_sweep_those_of_the_graph_known_by_then_and_grow_by_shares_between(
+def test_backlinks_are_recounted_and_ranks_are_after_a_sweep_those_of_what_is_known_and_grow_by_shares_between(
     links: Links, order: Sequence[str], every: int
 ) -> None:
-    rank = Rank[str](every=every)
+    rank, backlinks = Rank[str](every=every), Backlinks[str]()
+    both = Weighted[str]([(2.0, Rank(every=every)), (0.5, Backlinks())])
     expected: dict[str, float] = {}
     for number, page in enumerate(order, 1):
         every_ones = rank.value("nobody links to it")
@@ -91,12 +83,19 @@ def test_ranks_are_after_a_sweep_those_of_the_graph_known_by_then_and_grow_by_sh
         share = 0.9 * expected.get(page, 0.0) / max(1, len(links[page]))
         for target in links[page]:
             expected[target] += share
-        assert set(rank.crawled(Crawled(page, links[page]))) == set(links[page])
+        for importance in (rank, backlinks, both):
+            assert set(importance.crawled(Crawled(page, links[page]))) == set(links[page])
         assert {name: rank.value(name) for name in expected} == pytest.approx(expected)
-        if rank.sweep():
+        swept = rank.sweep()
+        assert both.sweep() == swept
+        if swept:
             assert number % every == 0
             expected = recomputed(links, order[:number])
             assert {name: rank.value(name) for name in expected} == pytest.approx(expected, abs=1e-6)
+        recount = Counter(target for crawled in order[:number] for target in links[crawled])
+        assert {target: backlinks.value(target) for target in PAGES} == {to: recount[to] for to in PAGES}
+        weighted = {to: 2 * rank.value(to) + recount[to] / 2 for to in PAGES}
+        assert {to: both.value(to) for to in PAGES} == pytest.approx(weighted)
 
 
 def test_ranks_are_swept_when_the_crawl_has_grown() -> None:
@@ -198,15 +197,3 @@ def test_location_prefers_few_slashes_and_what_is_wanted() -> None:
     location = Location[str](str, {".com/": 1.0, "home": 2.0})
     worth = {"org/x/y": -2, "org/": -1, "com/": 0, "org/x/home": 0, "org/?to=http://b.org/c/d": -1}
     assert {url: location.value(f"http://a.{url}") for url in worth} == worth
-
-
-def test_a_weighted_importance_is_the_sum_of_its_parts() -> None:
-    rank, backlinks = Rank[str](every=1), Backlinks[str]()
-    both = Weighted[str]([(2.0, Rank(every=1)), (0.5, Backlinks())])
-    for page, targets in (("a", "bc"), ("b", "c")):
-        found = Crawled(page, targets)
-        changed = set(both.crawled(found))
-        assert changed == set(rank.crawled(found)) | set(backlinks.crawled(found))
-        assert both.sweep() == rank.sweep()
-    for page in "abc":
-        assert both.value(page) == pytest.approx(2 * rank.value(page) + backlinks.value(page) / 2)
