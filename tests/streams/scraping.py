@@ -2,13 +2,16 @@
 
 import asyncio
 import urllib.request
-from typing import NamedTuple
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple, TypeVar
 from urllib.error import HTTPError
 
 from prometheus_client.parser import text_string_to_metric_families
 
 from scentline.streams.metrics.catalogue import LAG, Metric
 
+T = TypeVar("T")
 HOST = "127.0.0.1"
 #: Long enough that only a loop that is really stuck is called so.
 PATIENT = 60.0
@@ -22,6 +25,12 @@ def asked(url: str) -> tuple[int, str]:
     except HTTPError as error:
         with error:
             return error.code, error.read().decode()
+
+
+def while_stuck(work: Callable[[], T]) -> T:
+    """Return what ``work`` returns in another thread while this one, the loop's, does not go on."""
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(work).result()
 
 
 async def get(url: str) -> tuple[int, str]:

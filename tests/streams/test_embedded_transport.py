@@ -9,7 +9,7 @@ import textwrap
 import time
 import tomllib
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from importlib.metadata import EntryPoint
 from pathlib import Path
@@ -21,6 +21,7 @@ import pytest
 from faust.types import TP
 
 from scentline.agents.crawl.connect import EmbeddedLog, open_journal
+from scentline.streams.app import create_app
 from scentline.streams.inbox import MARK, Codec
 from scentline.streams.runtime import Runtime
 from scentline.streams.settings import Settings
@@ -28,22 +29,14 @@ from scentline.streams.stateful import Stateful
 from scentline.streams.topics import ACCESSES, APP_ID, SIGHTINGS, TABLES, changelog_of
 from scentline.streams.transport import embedded
 from scentline.streams.transport.journal import Journal
+from tests.agents.loopback import awaited
 from tests.cases import each_case
 from tests.patience import PATIENCE
 from tests.streams.test_commits import USERS, Counting, decode, packed, told
 
-ID = "app"
 
-
-def build(directory: Path, **options: Any) -> faust.App:
-    embedded.register()
-    settings = {
-        "broker": f"embedded://{directory}", "datadir": directory / "faust", "web_enabled": False,
-        "autodiscover": False, "topic_allow_declare": False, "topic_disable_leader": True,
-        "broker_commit_interval": 0.1, "stream_wait_empty": False, "key_serializer": "raw",
-        "value_serializer": "raw",
-    }  # fmt: skip
-    return faust.App(ID, **(settings | options))
+def build(directory: Path) -> faust.App:
+    return create_app(Settings.model_validate({"data": directory, "streams": {"commit_seconds": 0.1}}))
 
 
 @asynccontextmanager
@@ -62,20 +55,12 @@ async def until(condition: Callable[[], bool]) -> None:
             await asyncio.sleep(0.01)
 
 
-def on_a_journal(work: Callable[[Journal, Path], Awaitable[None]]) -> Callable[[Path], None]:
-    """Make a test of what is to be done on a journal with two topics."""
-
-    def test(tmp_path: Path) -> None:
-        async def with_journal() -> None:
-            with Journal.open(tmp_path / "journal") as journal:
-                for topic in ("events", "others"):
-                    journal.create_topic(topic, 2, retention=None, compacted=False)
-                await work(journal, tmp_path)
-
-        asyncio.run(with_journal())
-
-    test.__name__, test.__module__ = work.__name__, work.__module__
-    return test
+@pytest.fixture
+def journal(tmp_path: Path) -> Iterator[Journal]:
+    with Journal.open(tmp_path / "journal") as journal:
+        for topic in ("events", "others"):
+            journal.create_topic(topic, 2, retention=None, compacted=False)
+        yield journal
 
 
 def put(journal: Journal, *values: str, partition: int = 0, topic: str = "events") -> None:
@@ -83,7 +68,7 @@ def put(journal: Journal, *values: str, partition: int = 0, topic: str = "events
 
 
 def committed(journal: Journal) -> list[int | None]:
-    return [journal.committed(ID, "events", partition) for partition in range(2)]
+    return [journal.committed(APP_ID, "events", partition) for partition in range(2)]
 
 
 def collect(
@@ -91,16 +76,15 @@ def collect(
     name: str = "events",
     acks: Callable[[list[str]], bool] = lambda seen: True,
     released: asyncio.Event | None = None,
-    event_of: Callable[[Any], Any] = lambda event: event.value.decode(),
-) -> list[Any]:
+) -> list[str]:
     """Declare an agent that gathers what it reads, once it is released, and acknowledges some of it."""
-    seen: list[Any] = []
+    seen: list[str] = []
 
     async def gather(stream: Any) -> None:
         async for event in stream.noack().events():
             if released is not None:
                 await released.wait()
-            seen.append(event_of(event))
+            seen.append(event.value.decode())
             if acks(seen):
                 event.ack()
 
@@ -108,44 +92,50 @@ def collect(
     return seen
 
 
-@on_a_journal
+@asynccontextmanager
+async def collecting(
+    directory: Path, acks: Callable[[list[str]], bool] = lambda seen: True
+) -> AsyncIterator[tuple[faust.App, list[str]]]:
+    """Run an app with one such agent."""
+    app = build(directory)
+    seen = collect(app, acks=acks)
+    async with running(app):
+        yield app, seen
+
+
+@awaited
 async def test_what_is_there_and_what_comes_is_read_and_a_restart_goes_on_at_what_was_not_acknowledged(
-    journal: Journal, directory: Path
+    journal: Journal, tmp_path: Path
 ) -> None:
     put(journal, *"abcdef")
-    app = build(directory)
-    seen = collect(app, acks=lambda seen: seen[-1] in "abex")
-    async with running(app):
+    async with collecting(tmp_path, lambda seen: seen[-1] in "abex") as (_, seen):
         put(journal, "x", partition=1)
         await until(lambda: len(seen) == 7 and committed(journal) == [2, 1])
     assert sorted(seen) == list("abcdefx")
     assert committed(journal) == [2, 1]
     put(journal, "g")
-    app = build(directory)
-    again = collect(app)
-    async with running(app):
+    async with collecting(tmp_path) as (_, again):
         await until(lambda: len(again) == 5)
     assert again == list("cdefg")
 
 
-@on_a_journal
-async def test_what_retention_took_before_it_was_read_is_passed_over(journal: Journal, directory: Path) -> None:
+@awaited
+async def test_what_retention_took_before_it_was_read_is_passed_over(journal: Journal, tmp_path: Path) -> None:
     journal.create_topic("events", 2, retention=10.0, compacted=False)
     put(journal, *"abc")
     journal.drop_expired(100.0)
     journal.append("events", 0, None, b"d", 100.0)
-    app = build(directory)
-    seen = collect(app)
-    async with running(app):
+    async with collecting(tmp_path) as (_, seen):
         await until(lambda: committed(journal)[0] == 4)
     assert seen == ["d"]
 
 
-@on_a_journal
+@awaited
 async def test_a_full_partition_does_not_hold_up_the_others_and_nothing_of_it_is_lost(
-    journal: Journal, directory: Path
+    journal: Journal, tmp_path: Path
 ) -> None:
-    app, released = build(directory, stream_buffer_maxsize=16), asyncio.Event()
+    app, released = build(tmp_path), asyncio.Event()
+    app.conf.stream_buffer_maxsize = 16
     others, seen = collect(app, "others"), collect(app, released=released)
     numbers = [str(number) for number in range(300)]
     async with running(app):
@@ -160,58 +150,42 @@ async def test_a_full_partition_does_not_hold_up_the_others_and_nothing_of_it_is
     assert seen == numbers
 
 
-@on_a_journal
-async def test_a_long_backlog_of_one_partition_leaves_room_for_another(
-    journal: Journal, directory: Path
+@awaited
+async def test_a_long_backlog_of_one_partition_leaves_room_for_another_and_an_idle_app_does_not_poll(
+    journal: Journal, tmp_path: Path
 ) -> None:
     put(journal, *map(str, range(5000)))
     put(journal, "x", partition=1)
-    app = build(directory)
-    seen = collect(app)
-    async with running(app):
+    async with collecting(tmp_path) as (app, seen):
         await until(lambda: len(seen) == 5001)
-    assert seen.index("x") < 10
-
-
-@on_a_journal
-async def test_an_idle_app_waits_and_does_not_poll(journal: Journal, directory: Path) -> None:
-    app = build(directory)
-    seen = collect(app)
-    async with running(app):
+        assert seen.index("x") < 10
         polls = app.consumer._ready = Mock(wraps=app.consumer._ready)
         put(journal, "a")
-        await until(lambda: seen == ["a"])
+        await until(lambda: len(seen) == 5002)
         await asyncio.sleep(0.2)
         assert 0 < polls.call_count < 10
 
 
-def test_an_app_comes_up_with_all_partitions_in_one_announced_rebalance(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+@awaited
+async def test_an_app_comes_up_with_all_partitions_in_one_announced_rebalance(
+    journal: Journal, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    @on_a_journal
-    async def work(journal: Journal, directory: Path) -> None:
-        put(journal, "a")
-        app = build(directory)
-        generations = collect(app, event_of=lambda event: event.message.generation_id)
-        async with running(app):  # it never came up
-            await until(lambda: len(generations) == 1)  # events of another generation are dropped in silence
-            assert app.consumer.assignment() == {TP("events", 0), TP("events", 1)}
-            assert generations == [app.consumer_generation_id] == [app.rebalancing_count] == [1]
-            assert not app.rebalancing
-
+    put(journal, "a")
     with caplog.at_level(logging.WARNING):
-        work(tmp_path)
+        async with collecting(tmp_path) as (app, seen):  # it never came up
+            await until(lambda: len(seen) == 1)  # events of another generation are dropped in silence
+            assert app.consumer.assignment() == {TP("events", 0), TP("events", 1)}
+            assert app.consumer_generation_id == app.rebalancing_count == 1
+            assert not app.rebalancing
     assert [r.getMessage() for r in caplog.records if r.name.startswith(("faust", "scentline", "mode"))] == []
 
 
-@on_a_journal
+@awaited
 async def test_a_new_topic_is_taken_in_and_what_was_not_acknowledged_comes_again(
-    journal: Journal, directory: Path
+    journal: Journal, tmp_path: Path
 ) -> None:
     put(journal, *"abc")
-    app = build(directory)
-    seen = collect(app, acks=lambda seen: len(seen) != 2)
-    async with running(app):
+    async with collecting(tmp_path, lambda seen: len(seen) != 2) as (app, seen):
         await until(lambda: len(seen) == 3 and committed(journal)[0] == 1)
         names = {tp.topic for tp in app.consumer.assignment()}
         await app.consumer.subscribe(names | {"others"})
@@ -225,7 +199,7 @@ async def test_a_new_topic_is_taken_in_and_what_was_not_acknowledged_comes_again
 def test_a_broker_url_without_an_absolute_directory_is_refused(broker: str, tmp_path: Path) -> None:
     embedded.register()
     with pytest.raises(ValueError, match="expected embedded:///ABSOLUTE/DIRECTORY"):
-        faust.App(ID, broker=broker, autodiscover=False, datadir=tmp_path).transport  # noqa: B018 the transport is made on access
+        faust.App("app", broker=broker, autodiscover=False, datadir=tmp_path).transport  # noqa: B018 the transport is made on access
 
 
 def test_faust_finds_the_transport_by_its_entry_point() -> None:
@@ -258,21 +232,19 @@ async def caught_up(journal: Journal) -> None:
     await until(lambda: journal.committed(APP_ID, ACCESSES.name, 0) == journal.end(ACCESSES.name, 0))
 
 
-def test_a_table_goes_on_after_a_restart_and_has_no_changelog(tmp_path: Path) -> None:
-    async def run() -> None:
-        for number in range(2):
-            async with counting(tmp_path) as (journal, table):
-                [value] = packed([["ann", "bob", "ann"]], first=number)
-                journal.append(ACCESSES.name, 0, None, value, time.time())
-                await caught_up(journal)
-                assert table[b"ann"] == bytes([2 * (number + 1)])
-                assert b"bob" in table
-                assert set(table) == {b"ann", b"bob", MARK}
-                with pytest.raises(TypeError, match="rows are written in groups"):
-                    table.data[b"ann"] = b"7"
-                assert set(journal.topics()) & {changelog_of(APP_ID, name) for name in TABLES} == set()
-
-    asyncio.run(run())
+@awaited
+async def test_a_table_goes_on_after_a_restart_and_has_no_changelog(tmp_path: Path) -> None:
+    for number in range(2):
+        async with counting(tmp_path) as (journal, table):
+            [value] = packed([["ann", "bob", "ann"]], first=number)
+            journal.append(ACCESSES.name, 0, None, value, time.time())
+            await caught_up(journal)
+            assert table[b"ann"] == bytes([2 * (number + 1)])
+            assert b"bob" in table
+            assert set(table) == {b"ann", b"bob", MARK}
+            with pytest.raises(TypeError, match="rows are written in groups"):
+                table.data[b"ann"] = b"7"
+            assert set(journal.topics()) & {changelog_of(APP_ID, name) for name in TABLES} == set()
 
 
 COUNTER = """

@@ -1,11 +1,13 @@
 """The embedded log keeps what it was given, in order, and whole through any crash."""
 
 import asyncio
+import itertools
 import json
 import subprocess
 import sys
 import textwrap
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +24,8 @@ from scentline.streams.transport.database import (
 )
 from scentline.streams.transport.journal import Journal, UnknownTopicError
 from scentline.streams.transport.partition import Clock
-from scentline.streams.transport.publisher import JournalPublisher, Publisher
+from scentline.streams.transport.publisher import JournalPublisher
+from tests.agents.loopback import awaited
 from tests.agents.shards import put
 from tests.cases import each_case
 from tests.patience import PATIENCE
@@ -39,13 +42,8 @@ def journal(tmp_path: Path) -> Iterator[Journal]:
         yield opened
 
 
-def offsets(journal: Journal, partition: int = 0) -> list[int]:
-    return [entry.offset for entry in journal.read("t", partition, 0, 1_000_000)]
-
-
-def state(journal: Journal, topic: str) -> dict[bytes | None, bytes | None]:
-    newest = {entry.key: entry.value for entry in journal.read(topic, 0, 0, 1_000_000)}
-    return {key: value for key, value in newest.items() if value is not None}
+def offsets(journal: Journal) -> list[int]:
+    return [entry.offset for entry in journal.read("t", 0, 0, 1_000_000)]
 
 
 def test_topics_and_partitions_are_known_and_their_number_stays(journal: Journal) -> None:
@@ -61,20 +59,20 @@ def test_topics_and_partitions_are_known_and_their_number_stays(journal: Journal
 
 # records
 
+keys, values = st.none() | st.binary(max_size=9), st.none() | st.binary(max_size=30)
 
-@given(
-    st.lists(
-        st.tuples(st.integers(0, 2), st.none() | st.binary(max_size=9), st.none() | st.binary(max_size=30)),
-        max_size=60,
-    ),
-    st.integers(1, 7),
-)
-def test_records_come_back_as_they_went_in(
+
+@given(st.lists(st.tuples(st.integers(0, 2), keys, values), max_size=60), st.integers(1, 7))
+def test_records_and_what_groups_have_read_are_there_as_they_went_in_after_reopening(
     tmp_path_factory: Any, records: list[tuple[int, bytes | None, bytes | None]], limit: int
 ) -> None:
-    with Journal.open(tmp_path_factory.mktemp("j")) as journal:
-        journal.create_topic("t", 3, retention=None, compacted=False)
+    path = tmp_path_factory.mktemp("j")
+    with Journal.open(path) as journal:
+        journal.create_topic("t", 3, retention=9.0, compacted=False)
         journal.append_all([("t", *record) for record in records], 2.5)
+        journal.commit("group", {("t", 1): limit})
+    with Journal.open(path) as journal:
+        assert journal.topics()["t"].retention == 9.0
         for partition in range(3):
             read: list[tuple[bytes | None, bytes | None]] = []
             while entries := journal.read("t", partition, len(read), limit):
@@ -83,6 +81,8 @@ def test_records_come_back_as_they_went_in(
                 read += [(entry.key, entry.value) for entry in entries]
             assert read == [(key, value) for number, key, value in records if number == partition]
             assert journal.end("t", partition) == len(read)
+        places = [("group", 1), ("group", 0), ("other", 1)]
+        assert [journal.committed(group, "t", number) for group, number in places] == [limit, None, None]
 
 
 def test_a_read_stops_once_it_has_its_bytes_and_always_gives_one_record(journal: Journal) -> None:
@@ -92,25 +92,28 @@ def test_a_read_stops_once_it_has_its_bytes_and_always_gives_one_record(journal:
     assert len(journal.read("t", 0, 0, 100, max_bytes=1)) == 1
 
 
-def test_everything_is_there_after_reopening(tmp_path: Path) -> None:
-    with Journal.open(tmp_path) as journal:
-        journal.create_topic("t", 2, retention=9.0, compacted=False)
-        journal.append_batch("t", 1, [(b"a", b"1"), (b"b", None)], 4.0)
-        journal.commit("group", {("t", 1): 1})
-    with Journal.open(tmp_path) as journal:
-        assert [entry[2:] for entry in journal.read("t", 1, 0, 9)] == [(b"a", b"1"), (b"b", None)]
-        assert (journal.end("t", 0), journal.end("t", 1)) == (0, 2)
-        assert journal.topics()["t"].retention == 9.0
-        places = [("group", 1), ("group", 0), ("other", 1)]
-        assert [journal.committed(group, "t", partition) for group, partition in places] == [1, None, None]
+def test_the_publisher_writes_at_the_clocks_time(journal: Journal) -> None:
+    publisher = JournalPublisher(journal, clock=lambda: 12.0)
+    asyncio.run(publisher.send_all([("t", 0, b"k", b"v"), ("t", 1, None, b"w")]))
+    assert asyncio.run(publisher.append_batch("t", 0, [(b"l", b"x"), (b"m", None)])) == 1
+    found = [entry[:3] for entry in journal.read("t", 0, 0, 9)]
+    assert found == [(0, 12.0, b"k"), (1, 12.0, b"l"), (2, 12.0, b"m")]
+    assert publisher.partitions("t") == 2
 
 
 # waiting
 
 
-def test_every_waiter_is_woken_by_an_append_to_its_partition_in_any_event_loop(journal: Journal) -> None:
+def test_every_waiter_is_woken_by_an_append_to_its_partition_in_any_event_loop_and_an_abandoned_one_forgotten(
+    journal: Journal,
+) -> None:
     async def run() -> None:
         at = {("t", partition): journal.end("t", partition) for partition in range(2)}
+        abandoned = asyncio.ensure_future(journal.wait(at))
+        await asyncio.sleep(0)
+        abandoned.cancel()
+        await asyncio.wait([abandoned])
+        assert not journal.waiters._waiting
         waiters = [asyncio.ensure_future(journal.wait(at)) for _ in range(3)]
         other = asyncio.ensure_future(journal.wait({("t", 1): at["t", 1]}))
         await asyncio.sleep(0)
@@ -124,7 +127,8 @@ def test_every_waiter_is_woken_by_an_append_to_its_partition_in_any_event_loop(j
     asyncio.run(run())
 
 
-def test_no_append_is_missed_between_reading_and_waiting(journal: Journal) -> None:
+@awaited
+async def test_no_append_is_missed_between_reading_and_waiting(journal: Journal) -> None:
     async def follow(count: int) -> int:
         position = 0
         while position < count:
@@ -132,61 +136,40 @@ def test_no_append_is_missed_between_reading_and_waiting(journal: Journal) -> No
             position += len(journal.read("t", 0, position, 3))
         return position
 
-    async def run() -> None:
-        followers = [asyncio.ensure_future(follow(200)) for _ in range(2)]
-        for number in range(200):
-            journal.append("t", 0, None, b"", 0.0)
-            if number % 7 == 0:
-                await asyncio.sleep(0)
-        assert await asyncio.gather(*followers) == [200, 200]
-
-    asyncio.run(run())
-
-
-def test_an_abandoned_wait_leaves_nothing_behind(journal: Journal) -> None:
-    async def run() -> None:
-        waiter = asyncio.ensure_future(journal.wait({("t", 0): 0}))
-        await asyncio.sleep(0)
-        waiter.cancel()
-        await asyncio.gather(waiter, return_exceptions=True)
-
-    asyncio.run(run())
-    assert not journal.waiters._waiting
-    journal.append("t", 0, None, b"", 0.0)
+    followers = [asyncio.ensure_future(follow(200)) for _ in range(2)]
+    for number in range(200):
+        journal.append("t", 0, None, b"", 0.0)
+        if number % 7 == 0:
+            await asyncio.sleep(0)
+    assert await asyncio.gather(*followers) == [200, 200]
 
 
 # retention
 
 
-def test_retention_drops_what_is_older_and_keeps_offsets(journal: Journal) -> None:
+def test_retention_drops_what_is_older_and_read_and_keeps_offsets(journal: Journal) -> None:
     journal.create_topic("kept", 1, retention=None, compacted=False)
     journal.append("kept", 0, None, b"", 0.0)
     for second in range(30):
         journal.append("t", 0, None, b"%d" % second, float(second))
+    journal.append_batch("t", 1, [(None, b"")] * 9, 0.0)
+    journal.commit("slow", {("t", 1): 4})
     journal.drop_expired(now=35.0)
     assert offsets(journal) == [25, 26, 27, 28, 29]
     assert (journal.start("t", 0), journal.end("t", 0)) == (25, 30)
     journal.drop_expired(now=100.0)
     assert (journal.start("t", 0), journal.end("t", 0)) == (30, 30)
     assert journal.append("t", 0, None, b"", 100.0) == 30
-    assert journal.start("kept", 0) == 0
-
-
-def test_retention_keeps_what_a_group_has_yet_to_read(journal: Journal) -> None:
-    for partition in range(2):
-        journal.append_batch("t", partition, [(None, b"")] * 9, 0.0)
-    journal.commit("slow", {("t", 0): 4})
-    journal.commit("fast", {("t", 0): 9})
-    journal.drop_expired(now=100.0)
-    assert (journal.start("t", 0), journal.start("t", 1)) == (4, 9)
+    assert (journal.start("kept", 0), journal.start("t", 1)) == (0, 4), "what a group has yet to read stays"
 
 
 def test_of_a_topic_with_a_bound_even_a_later_one_the_newest_records_are_kept(journal: Journal) -> None:
     journal.append_batch("t", 0, [(None, b"")] * 30, 100.0)
     journal.create_topic("t", 2, retention=10.0, compacted=False, most=5)
+    journal.commit("fast", {("t", 0): 30})
     journal.drop_expired(now=100.0)
     assert offsets(journal) == [25, 26, 27, 28, 29]
-    journal.commit("slow", {("t", 0): 27})
+    journal.commit("behind", {("t", 0): 27})
     journal.append_batch("t", 0, [(None, b"")] * 30, 100.0)
     for now in (100.0, 200.0):
         journal.drop_expired(now)
@@ -239,9 +222,8 @@ def test_the_partitions_of_a_table_are_apart_and_are_there_after_reopening(tmp_p
         assert list(parts) == [0, 1], "one that is there is left as it is"
         assert list(parts[1].scan(b"a")) == [(b"a1", b"x"), (b"a2", b"y")]
         assert list(parts[1].scan(b"a", after=b"a1")) == [(b"a2", b"y")]
-        assert parts[0].get(b"b") is None
+        assert (parts[0].get(b"b"), parts[1].size()[0]) == (None, 3)
         assert list(journal.table("other")[1].scan(b"")) == []
-        assert parts[1].size()[0] == 3
         with pytest.raises(TableMissingError, match="the table none"):
             journal.table("none")
 
@@ -263,6 +245,9 @@ def test_records_rows_and_offsets_of_one_batch_are_written_together(journal: Jou
     assert (journal.end("t", 0), rows.get(b"row"), journal.committed("group", "t", 0)) == (1, b"1", 7)
 
 
+# opening, and processes
+
+
 @pytest.mark.parametrize("read_only", [False, True])
 def test_the_journal_of_another_version_is_refused_with_what_to_do(tmp_path: Path, read_only: bool) -> None:
     db = Rdict(str(tmp_path / "journal"), Options(raw_mode=True))
@@ -273,10 +258,12 @@ def test_the_journal_of_another_version_is_refused_with_what_to_do(tmp_path: Pat
             Journal.open(tmp_path / "journal", read_only=read_only)
 
 
-# processes
-
-
-def test_one_process_shares_one_journal_readers_too(tmp_path: Path) -> None:
+def test_one_process_shares_one_journal_readers_too_and_reading_one_that_is_not_there_says_so(
+    tmp_path: Path,
+) -> None:
+    with pytest.raises(JournalMissingError, match="nothing there"):
+        Journal.open(tmp_path / "journal", read_only=True)
+    assert not (tmp_path / "journal").exists()
     first, second = Journal.open(tmp_path), Journal.open(tmp_path / "." / "")
     with Journal.open(tmp_path, read_only=True) as reading:
         assert first is second is reading
@@ -287,8 +274,15 @@ def test_one_process_shares_one_journal_readers_too(tmp_path: Path) -> None:
         assert third is not first
 
 
-def python(script: str, *arguments: str) -> list[str]:
-    return [sys.executable, "-c", textwrap.dedent(script), *arguments]
+@contextmanager
+def writer(path: Path, seed: int) -> Iterator[Iterator[int]]:
+    """Run a process that writes batches to a journal, whose numbers are given, and kill it."""
+    command = [sys.executable, "-c", textwrap.dedent(WRITER), str(path), str(seed)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        yield map(int, process.stdout)
+        assert process.poll() is None
+        process.kill()
 
 
 WRITER = """
@@ -317,47 +311,35 @@ def check_whole(journal: Journal) -> int:
     """Every offset there, every batch whole; returns the number of records."""
     seen: dict[str, list[int]] = {}
     sizes: dict[str, int] = {}
-    for topic in ("a", "b"):
-        for partition in range(2):
-            entries = journal.read(topic, partition, 0, 1_000_000)
-            assert [entry.offset for entry in entries] == list(range(journal.end(topic, partition)))
-            for entry in entries:
-                assert entry.value is not None
-                name, index, size = json.loads(entry.value)
-                seen.setdefault(name, []).append(index)
-                sizes[name] = size
+    for topic, partition in itertools.product(("a", "b"), range(2)):
+        entries = journal.read(topic, partition, 0, 1_000_000)
+        assert [entry.offset for entry in entries] == list(range(journal.end(topic, partition)))
+        for entry in entries:
+            name, index, sizes[name] = json.loads(entry.value or b"")
+            seen.setdefault(name, []).append(index)
     for name, indices in seen.items():
-        once, twice = list(range(sizes[name])), sorted(list(range(sizes[name])) * 2)
-        assert sorted(indices) in (once, twice), f"batch {name} is torn"
+        once = list(range(sizes[name]))
+        assert sorted(indices) in (once, sorted(once * 2)), f"batch {name} is torn"
+    changes = journal.read("table", 0, 0, 1_000_000)
+    assert len(changes) == len({entry.key for entry in changes}) == 5
+    assert len({entry.value for entry in changes}) == 1, "a batch of changes is torn"
     return sum(map(len, seen.values()))
 
 
 def test_a_writer_killed_again_and_again_leaves_no_gap_and_no_torn_batch(tmp_path: Path) -> None:
     records = 0
     for kill in range(KILLS):
-        with subprocess.Popen(
-            python(WRITER, str(tmp_path), str(kill)), stdout=subprocess.PIPE, text=True
-        ) as writer:
-            assert writer.stdout is not None
-            for line in writer.stdout:
-                if int(line) >= 20 * (kill + 1):
-                    break
-            writer.kill()
+        with writer(tmp_path, kill) as batches:
+            next(number for number in batches if number >= 20 * (kill + 1))
         with Journal.open(tmp_path) as journal:
             now = check_whole(journal)
             assert now > records
             records = now
-            values = set(state(journal, "table").values())
-            assert len(state(journal, "table")) == 5
-            assert len(values) == 1, "a batch of changes is torn"
-            assert len(journal.read("table", 0, 0, 1_000_000)) == 5
 
 
 def test_a_second_process_may_read_and_follows_the_writer(tmp_path: Path) -> None:
-    command = python(WRITER, str(tmp_path / "journal"), "1")
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as writer:
-        assert writer.stdout is not None
-        writer.stdout.readline()
+    with writer(tmp_path / "journal", 1) as batches:
+        next(batches)
         with pytest.raises(JournalInUseError, match=r"journal.*: another process writes to it; stop that one"):
             Journal.open(tmp_path / "journal")
         with Journal.open(tmp_path / "journal", read_only=True) as journal:
@@ -368,24 +350,3 @@ def test_a_second_process_may_read_and_follows_the_writer(tmp_path: Path) -> Non
             for _ in range(3):
                 journal.refresh()
                 check_whole(journal)
-                assert len(state(journal, "table")) == 5
-        assert writer.poll() is None
-        writer.kill()
-
-
-def test_reading_a_journal_that_is_not_there_says_so(tmp_path: Path) -> None:
-    with pytest.raises(JournalMissingError, match="nothing there"):
-        Journal.open(tmp_path / "none", read_only=True)
-    assert not (tmp_path / "none").exists()
-
-
-def test_the_publisher_writes_at_the_clocks_time(journal: Journal) -> None:
-    publisher: Publisher = JournalPublisher(journal, clock=lambda: 12.0)
-    asyncio.run(publisher.send_all([("t", 0, b"k", b"v"), ("t", 1, None, b"w")]))
-    assert asyncio.run(publisher.append_batch("t", 0, [(b"l", b"x"), (b"m", None)])) == 1
-    assert [entry[:3] for entry in journal.read("t", 0, 0, 9)] == [
-        (0, 12.0, b"k"),
-        (1, 12.0, b"l"),
-        (2, 12.0, b"m"),
-    ]
-    assert publisher.partitions("t") == 2

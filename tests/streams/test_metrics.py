@@ -1,15 +1,21 @@
-"""Metrics: their names and labels, how they are counted, and how gauges are asked for."""
+"""Metrics, how they are counted and asked for; the endpoint tells them though the event loop is stuck."""
 
 import asyncio
 import re
+import socket
 import threading
-from collections.abc import Mapping
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, ExitStack, contextmanager
+from functools import partial
 
 import pytest
 from prometheus_client import generate_latest
-from prometheus_client.parser import text_string_to_metric_families
 
+from scentline.streams.configuration import ConfigurationError
 from scentline.streams.metrics.catalogue import (
+    BEAT_AGE,
+    BUILD,
     CATALOGUE,
     FETCHED,
     GROUP_SECONDS,
@@ -21,18 +27,24 @@ from scentline.streams.metrics.catalogue import (
     QUEUED,
     REBALANCES,
 )
+from scentline.streams.metrics.endpoint import MOST_REQUESTS, endpoint, serving
 from scentline.streams.metrics.registry import (
     MOST_PREDICATES,
     OTHER,
     ByPredicate,
     Ends,
+    Health,
     Metrics,
     Outcomes,
     Reading,
-    Source,
     broadcast_lag,
     read_lag,
 )
+from scentline.streams.settings import MetricsSettings
+from tests.agents.loopback import awaited
+from tests.cases import each_case
+from tests.patience import PATIENCE, wait_for
+from tests.streams.scraping import HOST, PATIENT, Scrape, asked, get, read, while_stuck
 
 #: All the labels there may be: none of a URL, a host or a user.
 LABELS = {
@@ -40,27 +52,10 @@ LABELS = {
     *("role", "state", "table", "topic", "version"),
 }
 
-Series = dict[tuple[str, frozenset[tuple[str, str]]], float]
 
-
-def samples(metrics: Metrics) -> Series:
-    """Return every sample of a scrape by its name and labels."""
-    text = generate_latest(metrics.registry).decode()
-    return {
-        (sample.name, frozenset(sample.labels.items())): sample.value
-        for family in text_string_to_metric_families(text)
-        for sample in family.samples
-    }
-
-
-def value(series: Series, name: str, **labels: str) -> float:
-    return series[name, frozenset(labels.items())]
-
-
-async def scraped(metrics: Metrics) -> Series:
-    """Scrape as the endpoint does: from another thread, while the loop turns."""
-    metrics.attach(asyncio.get_running_loop())
-    return await asyncio.to_thread(samples, metrics)
+def samples(metrics: Metrics) -> Scrape:
+    """Scrape, from whatever thread."""
+    return read(generate_latest(metrics.registry).decode())
 
 
 def test_names_follow_the_conventions() -> None:
@@ -84,12 +79,14 @@ def test_outcomes_are_there_at_0_and_others_are_refused_in_a_registry_of_one_s_o
     ByPredicate(metrics, ORDERS, "chance").count("p", 3)
     metrics.histogram(GROUP_SECONDS).labels("users").observe(0.1)
     found = samples(metrics)
-    assert (value(found, FETCHED.name, outcome="2xx"), value(found, FETCHED.name, outcome="4xx")) == (0, 1)
-    assert value(found, ORDERS.name, predicate="p", chosen="chance") == 3
+    assert (found.of(FETCHED, outcome="2xx"), found.of(FETCHED, outcome="4xx")) == (0, 1)
+    assert found.of(ORDERS, predicate="p", chosen="chance") == 3
     with pytest.raises(KeyError):
         outcomes.count("http://example.org/")
-    assert FETCHED.name not in {name for name, _ in samples(Metrics())}
-    assert not [name for name, _ in found if name.endswith("_created")]
+    assert FETCHED.name not in samples(Metrics()).kinds
+    assert not [name for name, _ in found.samples if name.endswith("_created")]
+    with pytest.raises(AssertionError, match="harvest_pages"):
+        Reading().add(HARVEST_PAGES, 1)  # it has a label
 
 
 def test_predicates_beyond_the_bound_share_a_label() -> None:
@@ -98,51 +95,44 @@ def test_predicates_beyond_the_bound_share_a_label() -> None:
     for number in range(MOST_PREDICATES + 20):
         hits.count(f"p{number}")
         hits.count(f"p{number}", 0)
-    found = {labels: number for (name, labels), number in samples(metrics).items() if name == HITS.name}
-    assert len(found) == MOST_PREDICATES + 1
-    assert found[frozenset({("predicate", OTHER)})] == 20
+    found = samples(metrics)
+    assert sum(name == HITS.name for name, _ in found.samples) == MOST_PREDICATES + 1
+    assert found.of(HITS, predicate=OTHER) == 20
     assert metrics.predicate("p0") == "p0"
 
 
 def test_gauges_of_several_sources_add_up_asked_in_the_event_loop() -> None:
     asked: list[int] = []
 
-    def source(number: int) -> Source:
-        async def read(reading: Reading) -> None:
-            asked.append(threading.get_ident())
-            reading.add(QUEUED, number, "p")
-            reading.add(REBALANCES, number, "fetch")
+    async def source(reading: Reading, number: int) -> None:
+        asked.append(threading.get_ident())
+        reading.add(QUEUED, number, "p")
+        reading.add(REBALANCES, number, "fetch")
 
-        return read
-
-    async def run() -> None:
+    async def run() -> Scrape:
         metrics = Metrics()
         for number in (1, 2):
-            metrics.watch(source(number))
-        found = await scraped(metrics)
-        assert value(found, QUEUED.name, predicate="p") == value(found, REBALANCES.name, role="fetch") == 3
-        assert asked == [threading.get_ident()] * 2
-        text = (await asyncio.to_thread(generate_latest, metrics.registry)).decode()
-        assert f"# TYPE {REBALANCES.name} counter" in text
-        assert f"# TYPE {QUEUED.name} gauge" in text
+            metrics.watch(partial(source, number=number))
+        metrics.attach(asyncio.get_running_loop())
+        return await asyncio.to_thread(samples, metrics)  # as the endpoint does, while the loop turns
 
-    asyncio.run(run())
+    found = asyncio.run(run())
+    assert found.of(QUEUED, predicate="p") == found.of(REBALANCES, role="fetch") == 3
+    assert (found.kinds[REBALANCES.name], found.kinds[QUEUED.name]) == ("counter", "gauge")
+    assert asked == [threading.get_ident()] * 2
 
 
 def test_a_stuck_loop_leaves_the_counters() -> None:
-    async def run() -> None:
+    async def run() -> Scrape:
         metrics = Metrics(patience_seconds=0.01)
         Outcomes(metrics, FETCHED, ["2xx"]).count("2xx")
         metrics.watch(broadcast_lag("interests", lambda: 1))
         metrics.attach(asyncio.get_running_loop())
-        done: list[Series] = []
-        thread = threading.Thread(target=lambda: done.append(samples(metrics)))
-        thread.start()
-        thread.join()  # the loop does not turn
-        assert value(done[0], FETCHED.name, outcome="2xx") == 1
-        assert LAG.name not in {name for name, _ in done[0]}
+        return while_stuck(partial(samples, metrics))
 
-    asyncio.run(run())
+    found = asyncio.run(run())
+    assert found.of(FETCHED, outcome="2xx") == 1
+    assert LAG.name not in found.kinds
 
 
 def lag(positions: Mapping[int, int], ends: Ends | None) -> dict[str, float]:
@@ -170,6 +160,150 @@ def test_lag_is_what_lies_between_the_positions_and_the_ends_where_the_log_gives
         assert lag({0: 4}, other) == {PARTITIONS.name: 1}
 
 
-def test_a_metric_has_its_labels_alone() -> None:
-    with pytest.raises(AssertionError, match="harvest_pages"):
-        Reading().add(HARVEST_PAGES, 1)
+# the endpoint
+
+
+def served(
+    metrics: Metrics, stuck_seconds: float = PATIENT, ready: bool = True
+) -> AbstractAsyncContextManager[str]:
+    """Serve; give the address."""
+    if ready:
+        metrics.health.need(lambda: [])
+    return serving(HOST, 0, stuck_seconds, metrics)
+
+
+@awaited
+async def test_a_process_that_is_well_says_so_and_what_there_is_until_it_ends() -> None:
+    async with served(Metrics()) as url:
+        assert await get(f"{url}/healthz") == await get(f"{url}/readyz") == (200, "ok\n")
+        status, text = await get(f"{url}/metrics?name[]=all")
+        assert status == 200
+        assert f"# TYPE {BUILD.name} gauge" in text
+        assert BEAT_AGE.name in text
+        assert await get(f"{url}/<script>") == (404, "expected one of: /metrics, /healthz, /readyz\n")
+    with pytest.raises(OSError, match="refused"):
+        await get(url)
+
+
+@awaited
+async def test_what_is_missing_is_named_line_by_line_and_the_process_live_all_the_same() -> None:
+    metrics, missing = Metrics(), ["frontier: waits for the topic sightings", "fetch: no partitions yet"]
+    async with served(metrics, ready=False) as url:
+        assert await get(f"{url}/readyz") == (503, "no role has started yet\n")
+        for each in missing:
+            metrics.health.need(partial(list, [each]))
+        status, text = await get(f"{url}/readyz")
+        assert (status, text.splitlines()) == (503, missing)
+        assert (await get(f"{url}/healthz"))[0] == 200
+
+
+@awaited
+async def test_a_stuck_loop_is_neither_live_nor_ready() -> None:
+    async with served(Metrics(patience_seconds=0.01), stuck_seconds=0.05) as url:
+        await asyncio.sleep(0)  # one beat
+        while_stuck(partial(time.sleep, 0.1))
+        for path in ("healthz", "readyz"):
+            status, text = while_stuck(partial(asked, f"{url}/{path}"))
+            assert status == 503
+            assert text.startswith("event loop: has not turned for")
+        assert while_stuck(partial(asked, f"{url}/metrics"))[0] == 200
+
+
+@awaited
+async def test_beats_and_how_late_they_come_are_known_from_the_process_s_begin_on() -> None:
+    now = [5.0]
+    late: list[float] = []
+    health = Health(lambda: now[0])
+    now[0] = 70.0
+    assert health.age() == 65.0
+    beats = asyncio.create_task(health.beat(late.append))
+    await asyncio.sleep(0)
+    assert health.age() == 0.0
+    now[0] = 73.5  # the loop stands still for two and a half seconds beyond the beat's one
+    assert health.age() == 3.5
+    await asyncio.to_thread(wait_for, "the beat", lambda: bool(late), 0.01)
+    beats.cancel()
+    assert late == [2.5]
+
+
+@awaited
+async def test_without_a_port_nothing_is_served_and_a_wrong_address_is_named() -> None:
+    async with served(Metrics()) as url, endpoint(MetricsSettings(), Metrics()) as none:
+        assert none is None
+        port = int(url.rpartition(":")[2])
+        for settings, named in (
+            (MetricsSettings(port=port), rf"metrics.port {port}: .*expected a free port"),
+            (MetricsSettings(host="no-such-host.invalid", port=1), r"metrics.host no-such-host\.invalid"),
+        ):
+            with pytest.raises(ConfigurationError, match=named):
+                async with endpoint(settings, Metrics()):
+                    pass
+
+
+@contextmanager
+def silent(url: str, number: int, sent: bytes = b"", buffer: int = 0) -> Iterator[list[socket.socket]]:
+    """Open connections that send so much, and read nothing."""
+    with ExitStack() as opened:
+        connections = [opened.enter_context(socket.socket()) for _ in range(number)]
+        for connection in connections:
+            connection.settimeout(PATIENCE)
+            if buffer:
+                connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer)
+            connection.connect((HOST, int(url.rpartition(":")[2])))
+            connection.sendall(sent)
+        yield connections
+
+
+@each_case("sent", [b"", b"GET /metrics HTTP/1.1\r\nX: "])
+@each_case("idle", [MOST_REQUESTS, 3 * MOST_REQUESTS])
+@awaited
+async def test_connections_that_ask_for_nothing_stop_no_health_check(sent: bytes, idle: int) -> None:
+    async with served(Metrics()) as url:
+        with silent(url, idle, sent):
+            for path in ("healthz", "readyz", "metrics"):
+                assert {(await get(f"{url}/{path}"))[0] for _ in range(MOST_REQUESTS)} == {200}
+
+
+@awaited
+async def test_beyond_the_bound_the_oldest_that_has_not_asked_is_broken_off() -> None:
+    async with served(Metrics()) as url:
+        with silent(url, MOST_REQUESTS + 2) as opened:
+            assert [one.recv(1) for one in opened[:2]] == [b"", b""]
+            for one in opened[2:]:
+                one.sendall(b"GET /healthz HTTP/1.0\r\n\r\n")
+                assert one.recv(12) == b"HTTP/1.0 200"
+
+
+@awaited
+async def test_those_who_do_not_take_their_answer_stop_no_health_check() -> None:
+    """Each asks, and reads nothing of an answer that fits into no buffer."""
+
+    async def read(reading: Reading) -> None:
+        for number in range(5_000):
+            reading.add(PARTITIONS, 0, f"{number:01000}")
+
+    metrics = Metrics()
+    metrics.watch(read)
+    async with served(metrics) as url:
+        with silent(url, 2 * MOST_REQUESTS, b"GET /metrics HTTP/1.0\r\n\r\n", buffer=4096):
+            assert (await get(f"{url}/healthz"))[0] == 200
+
+
+@awaited
+async def test_a_request_that_takes_too_long_is_broken_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("scentline.streams.metrics.endpoint.REQUEST_SECONDS", 0.05)
+    async with served(Metrics()) as url:
+        with silent(url, 1, b"GET /metr") as [connection]:
+            assert connection.recv(1) == b""
+
+
+@awaited
+async def test_a_source_that_fails_fails_the_scrape_alone() -> None:
+    async def read(_: object) -> None:
+        raise ZeroDivisionError("secret")
+
+    metrics = Metrics()
+    metrics.watch(read)
+    async with served(metrics) as url:
+        assert await get(f"{url}/metrics") == (500, "reading the metrics: ZeroDivisionError\n")
+        assert (await get(f"{url}/healthz"))[0] == 200

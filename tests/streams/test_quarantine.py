@@ -8,10 +8,10 @@ import subprocess
 import sys
 import weakref
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 import pytest
@@ -30,6 +30,7 @@ from scentline.streams.runtime import Runtime
 from scentline.streams.settings import Settings
 from scentline.streams.stateful import Stateful
 from scentline.streams.topics import ACCESSES, DEAD_LETTERS, PROXY_LOG, SIGHTINGS, Topic
+from tests.agents.loopback import awaited
 from tests.agents.shards import a_runtime, disk, journal_of, put
 from tests.streams.test_wire import Praised, newer
 
@@ -82,25 +83,6 @@ def an_inbox(
     return inbox, handler
 
 
-class Found(NamedTuple):
-    """What an inbox came to: its rows and mark, what it told, what it buried and how often for a reason."""
-
-    rows: dict[bytes, int]
-    mark: Mark
-    told: list[tuple[int, int, Any]]
-    letters: list[DeadLetter]
-    refusals: int
-    buried: Callable[[str], float]
-
-    @property
-    def users(self) -> list[str]:
-        return [fact.user for _, _, fact in self.told]
-
-    @property
-    def origins(self) -> list[tuple[int, int]]:
-        return [(offset, index) for offset, index, _ in self.told]
-
-
 def read(runtime: Runtime, topic: Topic, kind: Any) -> list[Any]:
     decode = Decoder[Any](kind)
     return [decode(entry.value or b"") for entry in journal_of(runtime).read(topic.name, 0, 0, 10_000)]
@@ -116,8 +98,11 @@ def taken_in(
     error: Exception | None = None,
     topic: Topic = ACCESSES,
     attempts: Attempts | None = None,
-) -> Found:
-    """Have messages taken in whose facts are counted by their users, of which those of "bad" raise."""
+) -> Any:
+    """Have messages taken in whose facts are counted by their users, of which those of "bad" raise.
+
+    Return the rows and the mark, whom and by which origins it told of, and what it buried, and how often why.
+    """
     with a_runtime(Settings(data=directory / "data")) as runtime, disk(directory / "data") as rows:
         runtime.attempts = attempts or runtime.attempts
         shard = rows.shard(int, topic)
@@ -128,14 +113,16 @@ def taken_in(
             await inbox.flush()
 
         asyncio.run(run())
-        counts = {key: raw[0] for key, raw in shard.store.scan(b"") if not key.startswith(b"\0")}
-        letters = read(runtime, DEAD_LETTERS, DeadLetter)
         counter: Any = runtime.metrics.counter(BURIED)
-        buried = {
-            why: counter.labels(topic.name, why)._value.get() for why in ("version", "unreadable", "kind")
-        }
-        mark = rows.shard(int, topic).mark
-        return Found(counts, mark, told(runtime), letters, handler.refusals, buried.__getitem__)
+        return SimpleNamespace(
+            rows={key: raw[0] for key, raw in shard.store.scan(b"") if not key.startswith(b"\0")},
+            mark=rows.shard(int, topic).mark,
+            users=[fact.user for _, _, fact in told(runtime)],
+            origins=[(offset, index) for offset, index, _ in told(runtime)],
+            letters=read(runtime, DEAD_LETTERS, DeadLetter),
+            refusals=handler.refusals,
+            buried=lambda why: counter.labels(topic.name, why)._value.get(),
+        )
 
 
 def message(number: int, users: Sequence[str], source: str = "log") -> bytes:
@@ -185,19 +172,16 @@ def test_what_follows_a_quarantined_fact_keeps_clear_of_the_origins_it_would_hav
 
 
 @pytest.mark.parametrize("error", [OSError("no space left on device"), MemoryError()], ids=["disk", "memory"])
-def test_a_failure_of_the_machine_ends_the_process_and_what_was_half_absorbed_is_not_written(
+@awaited
+async def test_a_failure_of_the_machine_ends_the_process_and_what_was_half_absorbed_is_not_written(
     tmp_path: Path, error: Exception
 ) -> None:
     with a_runtime(Settings(data=tmp_path)) as runtime, disk(tmp_path) as rows:
         shard = rows.shard(int, ACCESSES)
         inbox, _ = an_inbox(runtime, shard, error)
-
-        async def run() -> None:
-            with pytest.raises(type(error)):
-                await inbox._run(Messages(message(0, ["good", "bad", "good"])))
-            await inbox.flush()
-
-        asyncio.run(run())
+        with pytest.raises(type(error)):
+            await inbox._run(Messages(message(0, ["good", "bad", "good"])))
+        await inbox.flush()
         assert shard.store.get(b"good") is None
         assert rows.shard(int, ACCESSES).mark.offset == -1
 

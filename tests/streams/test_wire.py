@@ -2,11 +2,10 @@
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, NamedTuple, get_args
 
 import msgspec
 import pytest
@@ -51,28 +50,25 @@ from tests.cases import each_case
 FILE = Path(__file__).with_name("wire.jsonl")
 
 
-@dataclass(frozen=True)
-class Pin:
+class Pin(NamedTuple):
     """One form: where it lies (``topics/NAME``, ``tables/NAME`` or ``journal``), its fields and its bytes."""
 
     where: str
     name: str
     fields: Any
-    bytes: tuple[bytes, ...]
-
-
-def pins() -> list[Pin]:
-    found = map(json.loads, FILE.read_text(encoding="utf-8").splitlines())
-    return [Pin(**each | {"bytes": tuple(map(_bytes, each["bytes"]))}) for each in found]
+    bytes: list[bytes]
 
 
 def _bytes(text: str) -> bytes:
     return text.encode() if text.startswith("{") else bytes.fromhex(text)
 
 
+LINES = map(json.loads, FILE.read_text(encoding="utf-8").splitlines())
+PINS = [Pin(**each | {"bytes": [*map(_bytes, each["bytes"])]}) for each in LINES]
+STRUCTS = [pin for pin in PINS if pin.name != "record"]
 #: The bytes of the examples of each topic.
 RECORDS: dict[str, list[bytes]] = {}
-for _pin in pins():
+for _pin in PINS:
     if _pin.where.startswith("topics/"):
         RECORDS.setdefault(_pin.where.removeprefix("topics/"), []).append(_pin.bytes[0])
 
@@ -122,26 +118,20 @@ def _newer(kind: type[msgspec.Struct], fields: int) -> Callable[..., Any]:
 Encode = Callable[[Any], bytes]
 Decode = Callable[[bytes], Any]
 
-_json = msgspec.json.encode
+KINDS: dict[str, Any] = {
+    "accesses": AccessPack, "sightings": SightingPack, "fetches": FetchOrder, "pages": FetchedPage,
+    "evidence": EvidencePack, "interests": Interests, "harvest-parts": HarvestPart, "freshness": FreshnessPart,
+    "dead-letters": DeadLetter, "log-positions": LogPosition,
+}  # fmt: skip
+IN_JSON: dict[str, Decode] = {
+    "outcomes": lambda value: read_outcome(value).facts[0][2], "changes": read_change, "harvest": read_point,
+    "predicates": read_definition, "watching": JsonDecoder[Any](Watch), "standing": read_standing,
+    "steering": read_steering,
+}  # fmt: skip
 #: How the messages of each topic are written and read: as the topic's readers do.
 TOPIC_CODECS: dict[str, tuple[Encode, Decode]] = {
-    "accesses": (encode, Decoder[Any](AccessPack)),
-    "sightings": (encode, Decoder[Any](SightingPack)),
-    "fetches": (encode, Decoder[Any](FetchOrder)),
-    "pages": (encode, Decoder[Any](FetchedPage)),
-    "outcomes": (_json, lambda value: read_outcome(value).facts[0][2]),
-    "changes": (_json, read_change),
-    "evidence": (encode, Decoder[Any](EvidencePack)),
-    "interests": (encode, Decoder[Any](Interests)),
-    "harvest": (_json, read_point),
-    "harvest-parts": (encode, Decoder[Any](HarvestPart)),
-    "freshness": (encode, Decoder[Any](FreshnessPart)),
-    "predicates": (_json, read_definition),
-    "watching": (_json, JsonDecoder[Any](Watch)),
-    "standing": (_json, read_standing),
-    "steering": (_json, read_steering),
-    "dead-letters": (encode, Decoder[Any](DeadLetter)),
-    "log-positions": (encode, Decoder[Any](LogPosition)),
+    **{name: (encode, Decoder[Any](kind)) for name, kind in KINDS.items()},
+    **{name: (msgspec.json.encode, read) for name, read in IN_JSON.items()},
 }
 ROWS: dict[str, Any] = {
     "users": UserRow, "duplicates": DuplicateRow, "frontier": FrontierRow, "interests": LearnRow,
@@ -159,8 +149,6 @@ def codec(pin: Pin) -> tuple[Encode, Decode]:
     return rows.encode, rows.decode
 
 
-PINS = pins()
-STRUCTS = [pin for pin in PINS if pin.name != "record"]
 CHANGED = """\
 {place}: other bytes or fields than those pinned.
 If all that changed is that fields with defaults were appended, and the example has other values in them,
@@ -318,16 +306,12 @@ def test_a_fact_that_no_reader_could_use_is_left_out_alone(good: Any, bad: Any) 
         Decoder[Any](SightingPack)(encode(Pack(source="pages/0", facts=facts[:1])))
 
 
-def test_unknown_evidence_is_told_apart_too() -> None:
+def test_unknown_evidence_is_told_apart_too_and_a_damaged_fact_of_a_known_kind_makes_no_pack() -> None:
     known = [fact for value in RECORDS["evidence"] for fact in Decoder[Any](EvidencePack)(value).facts]
-    pack: Pack[Any] = Pack(facts=[*known, (0, 1, Praised("http://a.test/", 5))])
+    praise = (0, 1, Praised("http://a.test/", 5))
     with pytest.raises(UnknownFactsError) as caught:
-        Decoder[Any](EvidencePack)(encode(pack))
+        Decoder[Any](EvidencePack)(encode(Pack(facts=[*known, praise])))
     assert caught.value.known.facts == known
-
-
-def test_a_pack_with_a_damaged_fact_of_a_known_kind_is_no_pack() -> None:
-    damaged: Pack[Any] = Pack(facts=[(0, 0, ["seeded", 5]), (0, 1, Praised("http://a.test/", 5))])
-    with pytest.raises(RecordError, match="Expected `str`, got `int`") as caught:
-        Decoder[Any](SightingPack)(encode(damaged))
-    assert not isinstance(caught.value, UnknownFactsError)
+    with pytest.raises(RecordError, match="Expected `str`, got `int`") as damaged:
+        Decoder[Any](SightingPack)(encode(Pack(facts=[(0, 0, ["seeded", 5]), praise])))
+    assert not isinstance(damaged.value, UnknownFactsError)
