@@ -39,7 +39,7 @@ STOPPED = {
     "scentline window",
     "scentline window --data hockey-data --port 8500 --read-only",
 }
-#: Those that name a broker are run on one, in tests/kafka/test_examples.py.
+#: Those that name a broker are run on one, in tests/kafka/test_crawl.py.
 LINES = [
     line for lines in EXAMPLES.values() for line in lines if line not in STOPPED and "kafka://" not in line
 ]

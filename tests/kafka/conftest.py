@@ -5,18 +5,17 @@ no test waits for another one's.
 """
 
 import gc
-import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from kafka.admin import KafkaAdminClient, MemberToRemove
 
 from deploy.kafka.broker import QUICK, Broker
-from deploy.kafka.jars import MissingProgramError
 from deploy.ports import free_port
-from tests.patience import PATIENCE
+from tests.kafka.crawls import servers, started
+from tests.patience import wait_for
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -42,19 +41,8 @@ def clean() -> Iterator[None]:
 @pytest.fixture(scope="session")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
     """Return a running broker, which a test may end and start again."""
-    broker = Broker(tmp_path_factory.mktemp("broker"), free_port(), java=QUICK)
-    try:
-        broker.start()
-    except MissingProgramError as error:
-        pytest.skip(str(error))
-    yield broker
-    broker.stop()
-
-
-@pytest.fixture(scope="session")
-def kafka(broker: Broker) -> str:
-    """Return the broker's address, as the setting ``broker`` takes it; what earlier tests made is there."""
-    return broker.address
+    with started(Broker(tmp_path_factory.mktemp("broker"), free_port(), java=QUICK)) as running:
+        yield running
 
 
 @pytest.fixture
@@ -62,9 +50,9 @@ def empty_kafka(broker: Broker) -> str:
     """Return the broker's address, without a topic and without a consumer group."""
     if not broker.running:
         broker.start()
-    with KafkaAdminClient(bootstrap_servers=broker.address.removeprefix("kafka://")) as admin:
-        _repeat(lambda: _delete_groups(admin))
-        _repeat(lambda: _delete_topics(admin))
+    with KafkaAdminClient(bootstrap_servers=servers(broker.address)) as admin:
+        wait_for("the groups to go", lambda: not _delete_groups(admin), 0.05)
+        wait_for("the topics to go", lambda: not _delete_topics(admin), 0.05)
     return broker.address
 
 
@@ -84,10 +72,3 @@ def _delete_topics(admin: KafkaAdminClient) -> list[str]:
     if topics:
         admin.delete_topics(topics, raise_errors=False)
     return topics
-
-
-def _repeat(delete: Callable[[], list[str]]) -> None:
-    end = time.monotonic() + PATIENCE
-    while left := delete():
-        assert time.monotonic() < end, f"could not be deleted: {left}"
-        time.sleep(0.05)

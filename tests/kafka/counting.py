@@ -8,10 +8,9 @@ it lost. An uncommitted one commits no offsets but when it ends.
 import asyncio
 import signal
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
-
-import msgspec
 
 from scentline.models.url import host
 from scentline.streams.absorber import Handler
@@ -24,46 +23,33 @@ from scentline.streams.settings import KafkaSettings, Settings, StreamSettings
 from scentline.streams.stateful import Stateful
 from scentline.streams.topics import ACCESSES, SIGHTINGS
 from scentline.streams.transport.kafka.log import connected
+from scentline.streams.transport.partition import finish
 
-SESSION_SECONDS = 3.0
 TABLE = "users"
 
 
-class Row(msgspec.Struct, array_like=True):
-    """How often a user was seen."""
-
-    count: int = 0
-
-
 def settings_of(broker: str, data: Path, commit_seconds: float = 0.5) -> Settings:
-    kafka = KafkaSettings(session_seconds=SESSION_SECONDS, heartbeat_seconds=0.5)
-    return Settings(
-        broker=broker, data=data, kafka=kafka, streams=StreamSettings(commit_seconds=commit_seconds)
-    )
+    kafka = KafkaSettings(session_seconds=3.0, heartbeat_seconds=0.5)
+    streams = StreamSettings(commit_seconds=commit_seconds)
+    return Settings(broker=broker, data=data, kafka=kafka, streams=streams)
 
 
-class Counter(Handler[Row]):
+class Counter(Handler[int]):
     """Counts each access, and tells of it in the partition of its URL's host."""
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
-        self.inbox: Stateful[Row] = Stateful(
-            runtime, ACCESSES, TABLE, Row, Decoder[AccessPack](AccessPack), self
-        )
+        decode = Decoder[AccessPack](AccessPack)
+        self.inbox: Stateful[int] = Stateful(runtime, ACCESSES, TABLE, int, decode, self)
 
-    def opened(self, shard: Shard[Row]) -> None:
+    def opened(self, shard: Shard[int]) -> None:
         say(f"opened {shard.partition}")
 
-    def closed(self, shard: Shard[Row]) -> None:
-        say(f"closed {shard.partition}")
-
-    def committed(self, shard: Shard[Row]) -> None:
+    def committed(self, shard: Shard[int]) -> None:
         say(f"committed {shard.partition}")
 
-    def absorb(self, shard: Shard[Row], fact: Any) -> None:
-        row = shard.get(fact.user.encode()) or Row()
-        row.count += 1
-        shard.put(fact.user.encode(), row)
+    def absorb(self, shard: Shard[int], fact: Any) -> None:
+        shard.put(fact.user.encode(), (shard.get(fact.user.encode()) or 0) + 1)
         place = self._runtime.partition(SIGHTINGS, host(fact.url))
         shard.outbox.emit(SIGHTINGS.name, place, Visited(fact.url, fact.user, fact.time))
 
@@ -73,14 +59,14 @@ def say(what: str) -> None:
 
 
 async def work(settings: Settings, blind: bool) -> None:
-    done = asyncio.Event()
-    failures: list[BaseException] = []
+    """Work until SIGTERM, or until something fails, which is raised."""
+    done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def fail(error: BaseException) -> None:
-        failures.append(error)
-        done.set()
+        if not done.done():
+            done.set_exception(error)
 
-    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, done.set)
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, partial(finish, done))
     async with connected(settings) as log:
         runtime = Runtime(log.app("browse"), settings, log.publisher, fail)
         counter = Counter(runtime)
@@ -89,13 +75,12 @@ async def work(settings: Settings, blind: bool) -> None:
         runtime.app.finalize()
         await runtime.app.start()
         watching = asyncio.create_task(watch(runtime.app, fail))
-        await done.wait()
+        await asyncio.wait([done])
         watching.cancel()
         await runtime.close()
         await counter.inbox.flush()
         await runtime.app.stop()
-    if failures:
-        raise failures[0]
+    done.result()
 
 
 if __name__ == "__main__":

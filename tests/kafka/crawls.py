@@ -2,40 +2,57 @@
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import AsyncExitStack, ExitStack
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
+import msgspec
+import pytest
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.admin import KafkaAdminClient
 from kafka.structs import OffsetAndMetadata
 
 from bench.faults.workers import WorkerProcess
+from deploy.kafka.broker import Broker
+from deploy.kafka.jars import MissingProgramError
 from deploy.ports import free_port
-from scentline.agents.operate.topics import create
+from scentline.agents.operate.topics import create, lags
 from scentline.streams.configuration import load
 from scentline.streams.settings import Settings
 from scentline.streams.topics import declared
-from scentline.streams.transport.kafka.admin import Admin
-from scentline.streams.transport.kafka.log import connected
+from scentline.streams.transport.kafka.admin import Admin, kept
+from scentline.streams.transport.kafka.log import KafkaLog, connected
+from scentline_lab.synthetic.serve import synthetic_server
 from tests.agents.commands import printed
-from tests.patience import PATIENCE
+from tests.patience import PATIENCE, wait_for
 from tests.streams.scraping import Scrape, asked, read
 
+T = TypeVar("T")
 
-def connect(broker: str, work: Callable[..., Awaitable[None]], number: int = 1, partitions: int = 3) -> None:
-    """Do some work with so many connections to the topics, each as a worker has one."""
+
+@asynccontextmanager
+async def connections(broker: str, number: int = 1) -> AsyncIterator[list[KafkaLog]]:
+    """Connect so often to topics of three partitions, which are made, each time as a worker does."""
     settings = Settings(broker=broker, data=Path("unused"))
     with Admin(settings) as admin:
-        admin.create(declared(partitions), 1)
+        admin.create(declared(3), 1)
+    async with asyncio.timeout(PATIENCE), AsyncExitStack() as stack:
+        yield [await stack.enter_async_context(connected(settings)) for _ in range(number)]
 
-    async def run() -> None:
-        async with asyncio.timeout(PATIENCE), AsyncExitStack() as resources:
-            logs = [await resources.enter_async_context(connected(settings)) for _ in range(number)]
-            await work(*logs)
 
-    asyncio.run(run())
+@contextmanager
+def started(broker: Broker) -> Iterator[Broker]:
+    """Start a broker, and stop it at the end; skip the test, naming it, where a program is missing."""
+    try:
+        broker.start()
+    except MissingProgramError as error:
+        pytest.skip(str(error))
+    try:
+        yield broker
+    finally:
+        broker.stop()
 
 
 def servers(broker: str) -> str:
@@ -102,3 +119,35 @@ class Crawl:
         """Return how many messages were ever written to a topic that shards."""
         with Admin(self.settings) as admin:
             return sum(admin.ends((topic, number) for number in range(self.partitions)).values())
+
+    def records(self, topic: str, kind: type[T]) -> list[T]:
+        """Return what is kept of a topic that shards, in JSON."""
+        entries = (entry for number in range(self.partitions) for entry in kept(self.settings, topic, number))
+        return [msgspec.json.decode(entry.value or b"", type=kind) for entry in entries]
+
+    def lag(self) -> Counter[str]:
+        """Return how many messages of each inbox wait."""
+        return sum((Counter({each.topic: each.lag}) for each in lags(self.settings)), Counter())
+
+
+@contextmanager
+def crawl_of(
+    web: tuple[int, int, int, int], directory: Path, broker: str, partitions: int, values: Mapping[str, Any]
+) -> Iterator[Crawl]:
+    """Give a crawl of a synthetic web: its seed, its sites, the pages of a site, and its topics."""
+    with synthetic_server(*web) as server:
+        given = {"fetch.proxy": server.url, "fetch.delay_seconds": 0, **values}
+        with Crawl(directory, broker, partitions, given) as crawl:
+            yield crawl
+
+
+def settled(look: Callable[[], T], looks: int, pause: float = 0.25) -> T:
+    """Return what is found when it was the same for so many looks in a row."""
+    seen: list[T] = []
+
+    def same() -> bool:
+        seen.append(look())
+        return len(seen) >= looks and all(each == seen[-1] for each in seen[-looks:])
+
+    wait_for("nothing to change", same, pause)
+    return seen[-1]

@@ -1,7 +1,9 @@
-"""The broker of ``make kafka``: started, stopped, killed, and no other process touched."""
+"""The broker of ``make kafka``: started, stopped, killed, on ports of its own, and no other process touched."""
 
+import asyncio
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import time
@@ -17,17 +19,18 @@ from deploy.kafka.broker import QUICK, Broker
 from deploy.kafka.jars import CACHE, BrokerError, MissingProgramError, classpath
 from deploy.kafka.process import find, note
 from deploy.kafka.properties import read_properties
-from deploy.ports import HOST, free_port
+from deploy.ports import HOST, free, free_port
 from tests.cases import each_case
+from tests.kafka.crawls import servers
 
 
 def topics(address: str) -> list[str]:
-    with KafkaAdminClient(bootstrap_servers=address.removeprefix("kafka://")) as admin:
+    with KafkaAdminClient(bootstrap_servers=servers(address)) as admin:
         return sorted(name for name in admin.list_topics() if not name.startswith("__"))
 
 
 def make(address: str, topic: str) -> None:
-    with KafkaAdminClient(bootstrap_servers=address.removeprefix("kafka://")) as admin:
+    with KafkaAdminClient(bootstrap_servers=servers(address)) as admin:
         admin.create_topics({topic: {"num_partitions": 1, "replication_factor": 1}}, wait_for_metadata=True)
 
 
@@ -45,21 +48,16 @@ def test_a_broker_keeps_what_it_had_when_it_is_stopped_or_killed(broker: Broker,
 
 
 def test_a_topic_that_is_asked_for_is_not_made(empty_kafka: str) -> None:
-    with (
-        KafkaAdminClient(bootstrap_servers=empty_kafka.removeprefix("kafka://")) as admin,
-        pytest.raises(KafkaError),
-    ):
+    with KafkaAdminClient(bootstrap_servers=servers(empty_kafka)) as admin, pytest.raises(KafkaError):
         admin.wait_for_topics(["asked-for"], timeout_ms=200)
     assert topics(empty_kafka) == []
 
 
-def test_another_broker_of_the_same_directory_is_the_same(broker: Broker) -> None:
+def test_another_broker_of_the_same_directory_is_the_same_and_a_port_that_is_taken_named(
+    broker: Broker, tmp_path: Path
+) -> None:
     again = Broker(broker.directory, free_port())
-    assert again.running
-    assert again.address == broker.address
-
-
-def test_a_port_that_is_taken_is_named(broker: Broker, tmp_path: Path) -> None:
+    assert (again.running, again.address) == (True, broker.address)
     port = int(broker.address.rpartition(":")[2])
     with pytest.raises(BrokerError, match=f"port {port} of {HOST} is taken"):
         Broker(tmp_path, port).start()
@@ -95,13 +93,14 @@ def test_without_java_or_maven_the_error_names_the_package(
 def test_a_jar_that_is_another_one_is_not_run(broker: Broker, tmp_path: Path) -> None:
     shutil.copytree(CACHE / "jars", tmp_path / "jars", copy_function=os.link)
     assert str(tmp_path) in classpath(tmp_path)
-    jar = tmp_path / "jars" / "kafka_2.13-4.1.0.jar"
+    jar, other = tmp_path / "jars" / "kafka_2.13-4.1.0.jar", rb"another one"
     jar.unlink()
-    with pytest.raises(BrokerError, match=r"kafka_2\.13-4\.1\.0\.jar: expected SHA-256 \w{64}, found none"):
-        classpath(tmp_path)
-    jar.write_bytes(b"another one")
-    with pytest.raises(BrokerError, match=r"kafka_2\.13-4\.1\.0\.jar: expected SHA-256 \w{64}, found \w{64}"):
-        classpath(tmp_path)
+    for found in ("none", r"\w{64}"):
+        with pytest.raises(
+            BrokerError, match=rf"kafka_2\.13-4\.1\.0\.jar: expected SHA-256 \w{{64}}, found {found}"
+        ):
+            classpath(tmp_path)
+        jar.write_bytes(other)
 
 
 def test_a_process_is_found_by_its_number_its_start_and_its_command_line(tmp_path: Path) -> None:
@@ -129,3 +128,30 @@ def test_a_process_is_found_by_its_number_its_start_and_its_command_line(tmp_pat
 def test_a_line_that_is_no_property_is_named_by_its_number_only(line: str) -> None:
     with pytest.raises(ValueError, match=r"^line 2 of the properties: expected KEY=VALUE on one line$"):
         read_properties(f"a=b\n{line}\n")
+
+
+# ports that are a process's own until it ends
+
+
+def test_a_port_is_nobody_else_s_and_a_server_of_ours_can_have_it() -> None:
+    first = free_port(in_a_row=3)
+    for port in range(first, first + 3):
+        with socket.socket() as other, pytest.raises(OSError, match="in use"):
+            other.bind((HOST, port))
+        assert free(port)
+        with socket.create_server((HOST, port)):
+            assert not free(port)
+        assert free(port)
+    given = [free_port(in_a_row=2) for _ in range(50)]
+    assert len({*given, *(port + 1 for port in given)}) == 100, "none is given twice"
+
+
+def test_a_port_is_one_that_no_connection_is_given() -> None:
+    async def a_connection_s() -> int:
+        async with await asyncio.start_server(lambda _, writer: writer.close(), HOST, 0) as server:
+            reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+            await reader.read()
+            writer.close()
+            return int(writer.get_extra_info("sockname")[1])
+
+    assert free_port() < asyncio.run(a_connection_s())

@@ -7,7 +7,6 @@ import msgspec
 import pytest
 from kafka.admin import KafkaAdminClient
 
-from deploy.ports import free_port
 from scentline.agents.operate.topics import Difference, Lag, TopicsError, check, create, lags
 from scentline.streams.configuration import load
 from scentline.streams.records import DeadLetter, encode
@@ -36,17 +35,13 @@ def delete(broker: str, topic: str) -> None:
         wait_for(f"{topic} to go", lambda: topic not in admin.list_topics())
 
 
-def done(settings: Settings) -> set[tuple[str, str]]:
-    return {(each.topic, each.done) for each in create(settings)}
-
-
 # topics
 
 
 def test_every_topic_and_changelog_is_made_and_kept_as_it_is_declared(empty_kafka: str) -> None:
     here = settings(empty_kafka)
     names = [topic.name for topic in declared(3)]
-    assert done(here) == {(name, "made") for name in names}
+    assert {(each.topic, each.done) for each in create(here)} == {(name, "made") for name in names}
     with Admin(here) as admin:
         found = admin.topics(names)
     for topic in declared(3):
@@ -54,7 +49,7 @@ def test_every_topic_and_changelog_is_made_and_kept_as_it_is_declared(empty_kafk
         assert (there.partitions, there.replication) == (topic.partitions, 1)
         assert {key: there.configs[key] for key in topic.configs} == topic.configs
     assert check(here) == []
-    assert done(here) == {(name, "unchanged") for name in names}
+    assert {each.done for each in create(here)} == {"unchanged"}
 
     configure(empty_kafka, "pages", {"retention.ms": "1000", "compression.type": "zstd"})
     configure(empty_kafka, "interests", {"cleanup.policy": "delete"})
@@ -99,13 +94,6 @@ def test_other_numbers_of_partitions_and_replicas_are_refused_before_anything_is
     assert run.stdout == "topic\twhat\tdeclared\tfound\nfetches\ttopic\t2 partitions\tmissing\n"
 
 
-def test_a_broker_that_is_not_there_or_none_is_named(tmp_path: Path) -> None:
-    port = free_port()
-    said = complaint(tmp_path, "topics", "check", "--broker", f"kafka://127.0.0.1:{port}")
-    assert said == f"127.0.0.1:{port}: can't connect: KafkaConnectionError: 111 ECONNREFUSED"
-    assert "expected kafka://HOST:PORT" in complaint(tmp_path, "topics", "create")
-
-
 # lag
 
 
@@ -139,22 +127,25 @@ def test_lag_is_what_waits_in_each_partition_of_each_inbox_and_what_expired_unre
 # what is read of topics
 
 
-def letter(offset: int) -> bytes:
-    return encode(
-        DeadLetter(topic="accesses", partition=2, offset=offset, reason="no", value=b"\xff\x1b", time=0.0)
-    )
+def asking(broker: str, directory: Path, command: str) -> tuple[str, ...]:
+    """Return a command about a topic of its name, which is made when it was asked for without one."""
+    asked = (command, "--broker", broker)
+    said = f"has no topic {command}: make it with scentline topics create"
+    assert complaint(directory, *asked).endswith(said)
+    create(settings(broker))
+    return asked
 
 
 def test_dead_letters_are_printed_oldest_first_and_a_repeated_one_once(
     empty_kafka: str, tmp_path: Path
 ) -> None:
-    asked = ("dead-letters", "--broker", empty_kafka)
-    assert complaint(tmp_path, *asked).endswith(
-        "has no topic dead-letters: make it with scentline topics create"
-    )
-    create(settings(empty_kafka))
+    asked = asking(empty_kafka, tmp_path, "dead-letters")
     assert printed(tmp_path, *asked, "--json") == ""
-    send(empty_kafka, "dead-letters", 0, [letter(6), letter(7), letter(8), letter(7), b"no letter"])
+    letters = [
+        DeadLetter(topic="accesses", partition=2, offset=offset, reason="no", value=b"\xff\x1b", time=0.0)
+        for offset in (6, 7, 8, 7)
+    ]
+    send(empty_kafka, "dead-letters", 0, [*map(encode, letters), b"no letter"])
     drop(empty_kafka, "dead-letters", 0, 1)
     assert [entry.offset for entry in kept(settings(empty_kafka), "dead-letters", 0)] == [1, 2, 3, 4]
     lines = printed(tmp_path, *asked, "--json").splitlines()
@@ -175,9 +166,7 @@ def urls(printed: str) -> list[str]:
 def test_changes_of_all_partitions_are_printed_by_their_times_each_once_and_followed(
     empty_kafka: str, tmp_path: Path
 ) -> None:
-    asked = ("changes", "--broker", empty_kafka)
-    assert "has no topic changes: make it with scentline topics create" in complaint(tmp_path, *asked)
-    create(settings(empty_kafka))
+    asked = asking(empty_kafka, tmp_path, "changes")
     assert "only a crawl that visits pages again" in complaint(tmp_path, *asked)
     assert len(printed(tmp_path, *asked, "--set", "frontier.revisit=0.5").splitlines()) == 1, "the head alone"
     send(empty_kafka, "changes", 0, [change(1), change(4), b"rubbish", change(1)])

@@ -22,7 +22,6 @@ from scentline.agents.frontier.rows import PageRow
 from scentline.agents.observe.observer import Observer
 from scentline.agents.observe.pseudonym import Pseudonyms
 from scentline.agents.operate.audit.audit import audit
-from scentline.agents.operate.audit.report import AuditReport
 from scentline.agents.operate.privacy.changelogs import Changelogs
 from scentline.agents.operate.privacy.kafka import (
     Deleted,
@@ -49,6 +48,7 @@ from scentline.streams.transport.kafka.publisher import CLAIM
 from scentline_lab.synthetic.serve import synthetic_server
 from scentline_lab.synthetic.web import SyntheticWeb
 from tests.agents.commands import last_line, printed
+from tests.e2e.crawls import options, write_labels, write_log
 from tests.kafka.crawls import commit, drop, send
 from tests.patience import PATIENCE, wait_for
 from tests.rubbish.measured import run
@@ -64,6 +64,7 @@ COMPACTED = {
     **{topic.name: None if topic.shards else 1 for topic in TOPICS if topic.compacted},
 }
 USER = "0123456789abcdef"
+KEY = Pseudonyms(b"key")
 
 #: Kills the command when it has replaced some rows, and not others.
 KILLING = """\
@@ -78,19 +79,12 @@ Changelogs.replace = killing
 """
 
 
-@pytest.fixture(scope="module")
-def proxy() -> Iterator[str]:
-    with synthetic_server(*WEB) as server:
-        yield server.url
-
-
-def settings_of(broker: str, data: Path = Path("unused"), partitions: int = PARTITIONS) -> Settings:
-    options = {**BOUNDS, "streams.partitions": partitions, "observe.user_key": "key"}
-    return load({**options, "broker": broker, "data": data}, environ={}).settings
-
-
-def assignments() -> list[str]:
-    return [part for name, value in BOUNDS.items() for part in ("--set", f"{name}={value}")]
+def created(broker: str, data: Path = Path("unused"), partitions: int = 1) -> Settings:
+    """Return settings whose topics are made."""
+    given = {**BOUNDS, "streams.partitions": partitions, "observe.user_key": "key"}
+    settings = load({**given, "broker": broker, "data": data}, environ={}).settings
+    create(settings)
+    return settings
 
 
 def forgotten(settings: Settings) -> ForgottenOnKafka:
@@ -105,10 +99,6 @@ def newest(settings: Settings) -> Iterator[tuple[str, bytes, bytes]]:
             yield from ((topic, key or b"", value) for key, value in last.items() if value is not None)
 
 
-def holding(settings: Settings, text: str) -> list[str]:
-    return [topic for topic, key, value in newest(settings) if text.encode() in key + value]
-
-
 def rows_holding(data: Path, text: str) -> list[str]:
     """Return the tables under a worker's data directory that hold a text, once for each row."""
     found = []
@@ -119,35 +109,28 @@ def rows_holding(data: Path, text: str) -> list[str]:
     return found
 
 
-def crawl(directory: Path, settings: Settings, proxy: str) -> str:
-    """Crawl, with a log; return the address that has most page views of those that every table tells of.
-
-    Of a page few visitors are kept, and of 25 pages those of most views may be none.
-    """
+def crawl(directory: Path, settings: Settings) -> list[str]:
+    """Crawl, with a log; return the addresses of page views, those of most views first."""
     web = SyntheticWeb(*WEB)
-    log = list(web.access_log(users=10, accesses=150))
-    (directory / "access.log").write_text("".join(f"{line}\n" for line in log))
-    (directory / "labels.tsv").write_text("".join(f"{url}\t{name}\n" for url, name in web.labels()))
-    printed(
-        directory,
-        *("crawl", "--log", "access.log", "--labels", "labels.tsv", "--predicate", 'm=category("Music")'),
-        *("--budget", str(BUDGET), "--data", str(settings.data), "--broker", settings.broker, *assignments()),
-        *("--set", f"fetch.proxy={proxy}", "--set", "fetch.delay_seconds=0"),
-    )
-    clients = Counter(line.split()[2] for line in log if " TCP_MISS/200 " in line)
-    key = Pseudonyms(b"key")
-    return next(
-        client
-        for client, _ in clients.most_common()
-        if any(row.startswith("interests") for row in rows_holding(settings.data, key.of(client)))
-    )
+    log = write_log(directory / "access.log", web, users=10, accesses=150)
+    write_labels(directory / "labels.tsv", web)
+    with synthetic_server(*WEB) as server:
+        given = BOUNDS | {"fetch.proxy": server.url, "fetch.delay_seconds": 0}
+        printed(
+            directory,
+            *("crawl", "--log", "access.log", "--labels", "labels.tsv", "--predicate", 'm=category("Music")'),
+            *("--budget", str(BUDGET), "--data", str(settings.data), "--broker", settings.broker),
+            *options(given),
+        )
+    views = Counter(line.split()[2] for line in log.read_text().splitlines() if " TCP_MISS/200 " in line)
+    return [client for client, _ in views.most_common()]
 
 
-def audited(settings: Settings, snapshot: Path) -> AuditReport:
-    """Return what an audit of a snapshot finds."""
-    copy = settings.model_copy(update={"data": snapshot})
+def snapshot(settings: Settings, data: Path) -> Settings:
+    """Take a snapshot; return its settings."""
+    copy = settings.model_copy(update={"data": data})
     take(copy, lambda _: None)
-    return audit(copy)
+    return copy
 
 
 async def open_tables(settings: Settings, roles: tuple[str, ...] = ("browse", "frontier", "learn")) -> None:
@@ -163,57 +146,50 @@ async def open_tables(settings: Settings, roles: tuple[str, ...] = ("browse", "f
         raise worker.failure
 
 
-def wipe(data: Path, partition: int) -> None:
-    """Delete a partition of every table."""
-    for path in (data / "v1" / "tables").glob(f"*-{partition}.db"):
-        shutil.rmtree(path)
-
-
-def check_bounds(settings: Settings, directory: Path) -> None:
+def check_bounds(settings: Settings, copy: Path, addresses: list[str]) -> None:
     """Check that what may take a pseudonym's place is the same on Kafka as in a data directory."""
-    copy = settings.model_copy(update={"data": directory / "before"})
-    take(copy, lambda _: None)
-    lines = (directory / "access.log").read_text().splitlines()
-    clients = {line.split()[2] for line in lines if " TCP_MISS/200 " in line}
-    users = [Pseudonyms(b"key").of(client) for client in sorted(clients)]
+    users = [KEY.of(address) for address in sorted(addresses)]
     with Admin(settings) as admin:
         partitions = partitions_on_kafka(admin)
-    with Journal.open(copy.data / "journal", read_only=True) as journal:
-        at_rest = [bounds_of(user, settings, journal) for user in users]
-    assert any(found != Bounds() for found in at_rest)
-    assert [bounds_on_kafka(user, settings, partitions) for user in users] == at_rest
+    at_rest = snapshot(settings, copy)
+    with Journal.open(at_rest.data / "journal", read_only=True) as journal:
+        expected = [bounds_of(user, settings, journal) for user in users]
+    assert any(found != Bounds() for found in expected)
+    assert [bounds_on_kafka(user, settings, partitions) for user in users] == expected
 
 
 def test_a_user_forgotten_at_the_second_attempt_is_in_no_table_and_every_other_count_is_exact(
-    tmp_path: Path, empty_kafka: str, proxy: str
+    tmp_path: Path, empty_kafka: str
 ) -> None:
-    settings = settings_of(empty_kafka, tmp_path / "worker")
-    create(settings)
-    address = crawl(tmp_path, settings, proxy)
-    user = Pseudonyms(b"key").of(address)
-    command = ("forget-user", address, "--broker", empty_kafka, *assignments())
-    tables = {name.partition("-")[0] for name in rows_holding(settings.data, user)}
-    assert tables == {"users", "frontier", "interests"}
-    check_bounds(settings, tmp_path)
+    settings = created(empty_kafka, tmp_path / "worker", PARTITIONS)
+    addresses = crawl(tmp_path, settings)
+    # Of a page few visitors are kept, and of 25 pages those of most views may be none.
+    held = {
+        address: {name.partition("-")[0] for name in rows_holding(settings.data, KEY.of(address))}
+        for address in addresses
+    }
+    address = next(address for address in addresses if "interests" in held[address])
+    assert held[address] == {"users", "frontier", "interests"}
+    check_bounds(settings, tmp_path / "before", addresses)
 
+    user, command = KEY.of(address), ("forget-user", address, "--broker", empty_kafka, *options(BOUNDS))
     killed = run(tmp_path, *command, first=KILLING)
     assert killed.status == -signal.SIGKILL
     ended = run(tmp_path, *command, "--json")
     assert ended.status == 0, ended.err
     done = last_line(ended.out)
     assert done["entries"] > 0
-    assert (done["deleted"].keys(), done["left_until"].keys()) == (
-        {"proxy-log", "sightings", "evidence"},
-        {"accesses"},
-    )
+    assert done["deleted"].keys() == {"proxy-log", "sightings", "evidence"}
+    assert done["left_until"].keys() == {"accesses"}
     for text in (user, address):
         assert text not in killed.out + killed.err + ended.out + ended.err
-    assert holding(settings, user) == []
+    assert [topic for topic, key, value in newest(settings) if user.encode() in key + value] == []
 
-    wipe(settings.data, 0)
+    for path in (settings.data / "v1" / "tables").glob("*-0.db"):  # to be recovered from its changelog
+        shutil.rmtree(path)
     asyncio.run(open_tables(settings))
     assert rows_holding(settings.data, user) == []
-    report = audited(settings, tmp_path / "snapshot")
+    report = audit(snapshot(settings, tmp_path / "snapshot"))
     assert (report.judged, report.judged_twice, report.lost, report.behind) == (BUDGET, 0, 0, 0)
     # The accesses bear the old pseudonym for a week, and what is counted of that user bears the new one.
     assert sum(example.startswith("user ") for example in report.examples) == 2
@@ -230,12 +206,12 @@ def write(settings: Settings) -> None:
         changelog_of(APP_ID, "frontier"): (page_key(page.url), msgspec.msgpack.encode(page)),
         INTERESTS.name: (b"u:" + user, b"counts of u:" + user),
     }
-    asyncio.run(send_all(settings, [(topic, 0, *record) for topic, record in held.items()]))
 
+    async def send_all() -> None:
+        async with connect(settings) as log:
+            await log.publisher.send_all([(topic, 0, *record) for topic, record in held.items()])
 
-async def send_all(settings: Settings, messages: list[tuple[str, int, bytes | None, bytes | None]]) -> None:
-    async with connect(settings) as log:
-        await log.publisher.send_all(messages)
+    asyncio.run(send_all())
 
 
 def names(settings: Settings) -> list[frozenset[str]]:
@@ -249,8 +225,7 @@ def test_one_that_is_interrupted_is_completed_by_the_same_command_under_one_new_
     empty_kafka: str, monkeypatch: pytest.MonkeyPatch, step: int
 ) -> None:
     """Steps are the writings of marks: the 4th is the one that decides, the 6th takes all the others away."""
-    settings = settings_of(empty_kafka, partitions=1)
-    create(settings)
+    settings = created(empty_kafka)
     write(settings)
     put_mark, steps = Changelogs._put_mark, itertools.count(1)
 
@@ -277,8 +252,7 @@ def test_one_that_is_interrupted_is_completed_by_the_same_command_under_one_new_
 def test_a_worker_that_starts_meanwhile_goes_no_further_and_the_same_command_completes_it(
     tmp_path: Path, empty_kafka: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settings = settings_of(empty_kafka, tmp_path / "worker", partitions=1)
-    create(settings)
+    settings = created(empty_kafka, tmp_path / "worker")
     write(settings)
     hold = Changelogs.hold
 
@@ -293,15 +267,14 @@ def test_a_worker_that_starts_meanwhile_goes_no_further_and_the_same_command_com
     assert USER not in str(told.value)
     monkeypatch.undo()
     with pytest.raises(ConfigurationError, match="snapshot: forget-user is running"):
-        take(settings.model_copy(update={"data": tmp_path / "snapshot"}), lambda _: None)
+        snapshot(settings, tmp_path / "snapshot")
     under_way = frozenset().union(*names(settings)) - {USER}
     assert forgotten(settings).entries == 3
     assert set(names(settings)) == {under_way}
 
 
 def test_it_waits_for_nobody_who_has_not_taken_in_what_names_a_user(empty_kafka: str) -> None:
-    settings = settings_of(empty_kafka, partitions=1)
-    create(settings)
+    settings = created(empty_kafka)
     pack = encode(AccessPack(facts=[(0, 0, Access(USER, "http://a.example/", 1.0))]))
     send(empty_kafka, "accesses", 0, [pack, pack])
     send(empty_kafka, "proxy-log", 0, [b"a line"] * 5)

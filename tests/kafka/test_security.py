@@ -18,7 +18,6 @@ from cryptography.hazmat.primitives.serialization import (
 from kafka.admin import KafkaAdminClient, ScramMechanism, UserScramCredentialUpsertion
 
 from deploy.kafka.broker import QUICK, Broker
-from deploy.kafka.jars import MissingProgramError
 from deploy.ports import free_port
 from scentline.streams.configuration import load
 from scentline.streams.runtime import Runtime
@@ -29,6 +28,7 @@ from scentline.streams.transport.kafka.connection import KafkaError, aiokafka_ar
 from scentline.streams.transport.kafka.log import UnreachableError, connected, probe
 from tests.cases import each_case
 from tests.kafka.counting import Counter
+from tests.kafka.crawls import servers, started
 from tests.patience import PATIENCE
 
 USER = "scentline"
@@ -40,10 +40,11 @@ LOGIN = "org.apache.kafka.common.security"
 class Secured:
     """A broker with a listener a kind of security, and the files of who may use it."""
 
-    mutual: str
-    sasl: str
-    plain_sasl: str
+    listeners: dict[str, str]
     files: Path
+
+    def broker(self, security: str) -> str:
+        return f"kafka://{self.listeners[security.upper()]}"
 
     def settings(self, security: str, **given: Any) -> Settings:
         """Return the settings that are right, but for those given; None leaves one out."""
@@ -54,9 +55,8 @@ class Secured:
             kafka |= {"cert_file": self.files / "cert.pem", "key_file": self.files / "key.pem"}
         else:
             kafka |= {"username": USER, "password": SECRET}
-        broker = {"ssl": self.mutual, "sasl_ssl": self.sasl, "sasl_plaintext": self.plain_sasl}[security]
         kafka = {key: value for key, value in (kafka | given).items() if value is not None}
-        return Settings(broker=broker, data=self.files / security, kafka=kafka)
+        return Settings(broker=self.broker(security), data=self.files / security, kafka=kafka)
 
 
 @pytest.fixture(scope="module")
@@ -67,37 +67,28 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
     trustme.CA().cert_pem.write_to_path(files / "other-ca.pem")
     _issue(authority, "127.0.0.1", files / "broker.pem", files / "broker.pem")
     _issue(authority, "worker@scentline.internal", files / "cert.pem", files / "key.pem")
-    ports = [free_port() for _ in range(3)]
-    names = ("SSL", "SASL_SSL", "SASL_PLAINTEXT")
-    listeners = ",".join(f"{name}://127.0.0.1:{port}" for name, port in zip(names, ports, strict=True))
+    listeners = {name: f"127.0.0.1:{free_port()}" for name in ("SSL", "SASL_SSL", "SASL_PLAINTEXT")}
     properties = {
-        "listeners": listeners,
-        "listener.security.protocol.map": ",".join(f"{name}:{name}" for name in names),
-        "ssl.keystore.type": "PEM",
-        "ssl.keystore.location": str(files / "broker.pem"),
-        "ssl.truststore.type": "PEM",
-        "ssl.truststore.location": str(files / "ca.pem"),
+        "listeners": ",".join(f"{name}://{address}" for name, address in listeners.items()),
+        "listener.security.protocol.map": ",".join(f"{name}:{name}" for name in listeners),
+        "ssl.keystore.type": "PEM", "ssl.keystore.location": str(files / "broker.pem"),
+        "ssl.truststore.type": "PEM", "ssl.truststore.location": str(files / "ca.pem"),
         "listener.name.ssl.ssl.client.auth": "required",
         "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512",
-    }
+    }  # fmt: skip
+    plain = f'{LOGIN}.plain.PlainLoginModule required user_{USER}="{SECRET}";'
+    scram = f"{LOGIN}.scram.ScramLoginModule required;"
     for name in ("sasl_ssl", "sasl_plaintext"):
-        start = f"listener.name.{name}"
-        plain = f'{LOGIN}.plain.PlainLoginModule required user_{USER}="{SECRET}";'
-        properties[f"{start}.plain.sasl.jaas.config"] = plain
-        for size in ("256", "512"):
-            scram = f"{LOGIN}.scram.ScramLoginModule required;"
-            properties[f"{start}.scram-sha-{size}.sasl.jaas.config"] = scram
-    broker = Broker(files / "broker", free_port(), properties, QUICK)
-    try:
-        broker.start()
-    except MissingProgramError as error:
-        pytest.skip(str(error))
-    try:
-        _know(broker)
-        mutual, sasl, plain_sasl = (f"kafka://127.0.0.1:{port}" for port in ports)
-        yield Secured(mutual, sasl, plain_sasl, files)
-    finally:
-        broker.stop()
+        for mechanism, module in (("plain", plain), ("scram-sha-256", scram), ("scram-sha-512", scram)):
+            properties[f"listener.name.{name}.{mechanism}.sasl.jaas.config"] = module
+    with started(Broker(files / "broker", free_port(), properties, QUICK)) as broker:
+        with KafkaAdminClient(bootstrap_servers=servers(broker.address)) as client:
+            for mechanism in (ScramMechanism.SCRAM_SHA_256, ScramMechanism.SCRAM_SHA_512):
+                credential = UserScramCredentialUpsertion(USER, mechanism, SECRET)
+                assert client.alter_user_scram_credentials([credential]) == {USER: None}
+        with Admin(Settings(broker=broker.address)) as admin:
+            admin.create(declared(1), 1)
+        yield Secured(listeners, files)
 
 
 def _issue(authority: trustme.CA, name: str, certificate: Path, key: Path) -> None:
@@ -110,59 +101,45 @@ def _issue(authority: trustme.CA, name: str, certificate: Path, key: Path) -> No
             file.write(part.bytes())
 
 
-def _know(broker: Broker) -> None:
-    """Make the user known by both kinds of SCRAM, and the topics."""
-    with KafkaAdminClient(bootstrap_servers=broker.address.removeprefix("kafka://")) as admin:
-        for mechanism in (ScramMechanism.SCRAM_SHA_256, ScramMechanism.SCRAM_SHA_512):
-            credential = UserScramCredentialUpsertion(USER, mechanism, SECRET)
-            assert admin.alter_user_scram_credentials([credential]) == {USER: None}
-    with Admin(Settings(broker=broker.address)) as admin:
-        admin.create(declared(1), 1)
+def fail(error: BaseException) -> None:
+    raise error
 
 
+#: Ways to a broker, and whether a worker takes its partitions on them, too.
 WAYS = [
-    ("ssl", {}),
-    ("sasl_ssl", {"sasl_mechanism": "PLAIN"}),
-    ("sasl_ssl", {"sasl_mechanism": "SCRAM-SHA-256"}),
-    ("sasl_plaintext", {}),
+    ("ssl", {}, True),
+    ("sasl_ssl", {"sasl_mechanism": "PLAIN"}, False),
+    ("sasl_ssl", {"sasl_mechanism": "SCRAM-SHA-256"}, False),
+    ("sasl_ssl", {"sasl_mechanism": "SCRAM-SHA-512"}, True),
+    ("sasl_plaintext", {}, False),
 ]
 
 
-@each_case(("security", "given"), WAYS)
-def test_it_publishes_reads_and_asks(secured: Secured, security: str, given: dict[str, str]) -> None:
+@each_case(("security", "given", "works"), WAYS)
+def test_it_publishes_reads_and_asks_and_a_worker_takes_its_partitions(
+    secured: Secured, security: str, given: dict[str, str], works: bool
+) -> None:
     settings = secured.settings(security, **given)
     value = f"{security} {given}".encode()
 
     async def run() -> bytes | None:
-        async with connected(settings) as log:
+        async with connected(settings) as log, asyncio.timeout(PATIENCE):
             start = (await log.reader.ends(ACCESSES.name))[0]
             await log.publisher.send_all([(ACCESSES.name, 0, None, value)])
             [entry] = await log.reader.fetch(ACCESSES.name, 0, start, 10)
+            if works:
+                runtime = Runtime(log.app(f"browse-{security}"), settings, log.publisher, fail)
+                counter = Counter(runtime)
+                runtime.app.finalize()
+                await runtime.app.start()
+                while not counter.inbox.shards:
+                    await asyncio.sleep(0.05)
+                await runtime.app.stop()
             return entry.value
 
     assert asyncio.run(run()) == value
     with Admin(settings) as admin:
         assert ACCESSES.name in admin.topics([ACCESSES.name])
-
-
-@each_case(("security", "given"), [("ssl", {}), ("sasl_ssl", {"sasl_mechanism": "SCRAM-SHA-512"})])
-def test_a_worker_takes_its_partitions(secured: Secured, security: str, given: dict[str, str]) -> None:
-    settings = secured.settings(security, **given)
-
-    def fail(error: BaseException) -> None:
-        raise error
-
-    async def run() -> None:
-        async with connected(settings) as log, asyncio.timeout(PATIENCE):
-            runtime = Runtime(log.app(f"browse-{security}"), settings, log.publisher, fail)
-            counter = Counter(runtime)
-            runtime.app.finalize()
-            await runtime.app.start()
-            while not counter.inbox.shards:
-                await asyncio.sleep(0.05)
-            await runtime.app.stop()
-
-    asyncio.run(run())
 
 
 def test_a_password_may_lie_in_a_file_and_settings_do_not_show_one(secured: Secured, tmp_path: Path) -> None:
@@ -197,7 +174,7 @@ def test_what_the_broker_or_the_worker_refuses_is_one_clear_error(
     settings = secured.settings("ssl", cert_file=None, key_file=None)
     refused(settings, r"it refuses the connection \(.*CERTIFICATE.*\)", caplog)
     with pytest.raises(UnreachableError, match=r"no answer \(.+\); .* kafka.security plaintext\?"):
-        asyncio.run(probe(Settings(broker=secured.sasl)))
+        asyncio.run(probe(Settings(broker=secured.broker("sasl_ssl"))))
 
 
 @each_case("key", ["ca_file", "password_file", "cert_file"])

@@ -12,6 +12,7 @@ from scentline.streams.configuration import load
 from scentline.streams.topics import PROXY_LOG
 from scentline.streams.transport.kafka.admin import kept
 from tests.agents.commands import printed
+from tests.kafka.crawls import servers
 from tests.patience import PATIENCE, wait_for
 
 PAGE = (Path(__file__).parents[2] / "docs" / "live-logs.md").read_text(encoding="utf-8")
@@ -43,7 +44,7 @@ def log(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def topics(empty_kafka: str, tmp_path: Path) -> str:
+def broker_of_lines(empty_kafka: str, tmp_path: Path) -> str:
     printed(tmp_path, "topics", "create", "--partitions", "2", "--broker", empty_kafka)
     return empty_kafka
 
@@ -56,32 +57,28 @@ def received(broker: str) -> list[str]:
     return [(entry.value or b"").decode() for entries in found for entry in entries]
 
 
-def test_rsyslog_sends_each_line_as_it_is(tmp_path: Path, log: Path, topics: str) -> None:
+def test_rsyslog_sends_each_line_as_it_is(tmp_path: Path, log: Path, broker_of_lines: str) -> None:
     rsyslogd = program("rsyslogd", "rsyslog-kafka")
     if not list(Path("/usr/lib").glob("*/rsyslog/omkafka.so")):
         pytest.skip("needs rsyslog's omkafka (on Debian: apt-get install rsyslog-kafka)")
     config = tmp_path / "rsyslog.conf"
     text = section("rsyslog").replace("/var/log/squid/access.log", str(log))
-    text = text.replace("/var/spool/rsyslog", str(tmp_path)).replace("localhost:9092", address(topics))
+    text = text.replace("/var/spool/rsyslog", str(tmp_path)).replace("localhost:9092", servers(broker_of_lines))
     config.write_text(f'global(workDirectory="{tmp_path}")\n{text}')
     with subprocess.Popen(
         [rsyslogd, "-n", "-f", str(config), "-i", str(tmp_path / "pid")],
         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
     ) as process:  # fmt: skip
         try:
-            wait_for("the lines", lambda: len(received(topics)) >= len(LINES))
+            wait_for("the lines", lambda: len(received(broker_of_lines)) >= len(LINES))
         finally:
             process.kill()
-    assert received(topics) == LINES
+    assert received(broker_of_lines) == LINES
 
 
-def test_kcat_sends_each_line_as_it_is(log: Path, topics: str) -> None:
+def test_kcat_sends_each_line_as_it_is(log: Path, broker_of_lines: str) -> None:
     kcat = program("kcat", "kcat")
     command = section("kcat").strip().replace("tail -F /var/log/squid/access.log", f"cat {log}")
-    command = command.replace("localhost:9092", address(topics)).replace("| kcat", f"| {kcat}")
+    command = command.replace("localhost:9092", servers(broker_of_lines)).replace("| kcat", f"| {kcat}")
     subprocess.run(["sh", "-c", command], check=True, timeout=PATIENCE)
-    assert received(topics) == LINES
-
-
-def address(broker: str) -> str:
-    return broker.removeprefix("kafka://")
+    assert received(broker_of_lines) == LINES

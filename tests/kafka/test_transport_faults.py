@@ -15,45 +15,25 @@ from deploy.kafka.broker import Broker
 from scentline.streams.facts import Access, SightingPack, Visited
 from scentline.streams.inbox import MARK, Mark
 from scentline.streams.records import Pack, encode
-from scentline.streams.settings import Settings
 from scentline.streams.topics import ACCESSES, APP_ID, SIGHTINGS, changelog_of, declared, partition_of
 from scentline.streams.transport.kafka.admin import Admin
 from scentline.streams.transport.kafka.log import KafkaLog, connected
 from scentline.streams.transport.kafka.publisher import CLAIM
 from scentline.streams.transport.partition import Entry
-from tests.kafka.counting import TABLE, Row, settings_of
+from tests.agents.loopback import awaited
+from tests.kafka.counting import TABLE, settings_of
 from tests.patience import PATIENCE
 
 PARTITIONS = 4
 HOSTS = 13
 USERS = 100
+CHANGELOG = changelog_of(APP_ID, TABLE)
 
 
-class Feed:
-    """Sends accesses, each of its own time, a few at a time, until it is told to stop."""
-
-    def __init__(self, log: KafkaLog) -> None:
-        self.sent = 0
-        self._log = log
-        self._stop = asyncio.Event()
-
-    async def run(self) -> None:
-        while not self._stop.is_set():
-            messages = []
-            for _ in range(5):
-                access = access_of(self.sent)
-                value = encode(Pack(facts=[(0, 0, access)]))
-                messages.append((ACCESSES.name, partition_of(access.user, PARTITIONS), None, value))
-                self.sent += 1
-            await self._log.publisher.send_all(messages)
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(PATIENCE):
+        while not condition():
             await asyncio.sleep(0.02)
-
-    def stop(self) -> None:
-        self._stop.set()
-
-
-def access_of(number: int) -> Access:
-    return Access(f"user{number % USERS}", f"http://host{number % HOSTS}.org/", float(number))
 
 
 class Worker:
@@ -64,9 +44,13 @@ class Worker:
         with self._out.open("ab") as out:
             command = [sys.executable, "-m", "tests.kafka.counting", broker, str(directory), *flags]
             self.process = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT)
+        self.send = self.process.send_signal
 
     def said(self) -> list[str]:
         return self._out.read_text().splitlines()
+
+    def count(self, what: str) -> int:
+        return sum(line.startswith(what) for line in self.said())
 
     @asynccontextmanager
     async def saying(self, what: str, times: int) -> AsyncIterator[None]:
@@ -86,70 +70,59 @@ class Worker:
         await until(lambda: self.process.poll() is not None)
         assert self.process.returncode == 0, "\n".join(self.said()[-30:])
 
-    def count(self, what: str) -> int:
-        return sum(line.startswith(what) for line in self.said())
 
-    def send(self, number: int) -> None:
-        self.process.send_signal(number)
+async def feed(log: KafkaLog, sent: list[Access], stop: asyncio.Event) -> None:
+    """Send accesses, each of its own time, a few at a time, until it is told to stop."""
+    while not stop.is_set():
+        numbers = range(len(sent), len(sent) + 5)
+        new = [Access(f"user{n % USERS}", f"http://host{n % HOSTS}.org/", float(n)) for n in numbers]
+        sent += new
+        places = [(ACCESSES.name, partition_of(access.user, PARTITIONS)) for access in new]
+        values = [encode(Pack(facts=[(0, 0, access)])) for access in new]
+        await log.publisher.send_all([(*at, None, value) for at, value in zip(places, values, strict=True)])
+        await asyncio.sleep(0.02)
 
 
-async def until(condition: Callable[[], bool]) -> None:
+async def entries(log: KafkaLog, topic: str) -> list[tuple[int, Entry]]:
+    """Return what is there of a topic, each entry with its partition."""
+    ends = await log.reader.ends(topic)
+    return [(at, entry) for at, end in ends.items() for entry in await log.reader.records(topic, at, 0, end)]
+
+
+async def absorbed(log: KafkaLog) -> None:
+    """Wait until each access that is in the log by now has been absorbed."""
+    ends, marks = await log.reader.ends(ACCESSES.name), dict[int, int]()
     async with asyncio.timeout(PATIENCE):
-        while not condition():
-            await asyncio.sleep(0.02)
-
-
-class Record:
-    """What workers wrote so far, read on from where it was read before."""
-
-    def __init__(self, log: KafkaLog) -> None:
-        self.rows: dict[bytes, int] = {}
-        self.marks = dict.fromkeys(range(PARTITIONS), -1)
-        self.told: Counter[float] = Counter()
-        self._log = log
-        self._offsets: Counter[tuple[str, int]] = Counter()
-        self._origins: dict[tuple[int, str], tuple[int, int]] = {}
-
-    async def absorbed(self) -> None:
-        """Wait until each access that is in the log by now has been absorbed."""
-        ends = await self._log.reader.ends(ACCESSES.name)
-        async with asyncio.timeout(PATIENCE):
-            while any(self.marks[partition] + 1 < end for partition, end in ends.items()):
-                await asyncio.sleep(0.1)
-                await self.read()
-
-    async def read(self) -> None:
-        for partition in range(PARTITIONS):
-            async for entry in self._news(changelog_of(APP_ID, TABLE), partition):
+        while any(marks.get(partition, -1) + 1 < end for partition, end in ends.items()):
+            await asyncio.sleep(0.2)
+            for partition, entry in await entries(log, CHANGELOG):
                 if entry.key == MARK:
-                    self.marks[partition] = msgspec.msgpack.decode(entry.value or b"", type=Mark).offset
-                elif entry.key != CLAIM:
-                    row = msgspec.msgpack.decode(entry.value or b"", type=Row)
-                    self.rows[entry.key or b""] = row.count
-            async for entry in self._news(SIGHTINGS.name, partition):
-                self._tell(partition, msgspec.msgpack.decode(entry.value or b"", type=SightingPack))
+                    marks[partition] = msgspec.msgpack.decode(entry.value or b"", type=Mark).offset
 
-    def _tell(self, partition: int, pack: SightingPack) -> None:
-        """Take what a receiver takes, by the rule of `Shard.accept`."""
+
+async def check(log: KafkaLog, sent: list[Access]) -> None:
+    """Check the newest rows, and what a receiver takes of the emissions, by the rule of `Shard.accept`."""
+    rows = {
+        entry.key: entry.value for _, entry in await entries(log, CHANGELOG) if entry.key not in (MARK, CLAIM)
+    }
+    counts = {key: msgspec.msgpack.decode(value or b"", type=int) for key, value in rows.items()}
+    assert counts == Counter(access.user.encode() for access in sent)
+    told: Counter[float] = Counter()
+    last: dict[tuple[int, str], tuple[int, int]] = {}
+    for partition, entry in await entries(log, SIGHTINGS.name):
+        pack = msgspec.msgpack.decode(entry.value or b"", type=SightingPack)
         for offset, index, fact in pack.facts:
-            if (offset, index) > self._origins.get((partition, pack.source), (-1, -1)):
-                self._origins[partition, pack.source] = (offset, index)
+            if (offset, index) > last.get((partition, pack.source), (-1, -1)):
+                last[partition, pack.source] = (offset, index)
                 assert isinstance(fact, Visited)
-                self.told[fact.time] += 1
-
-    async def _news(self, topic: str, partition: int) -> AsyncIterator[Entry]:
-        reader, place = self._log.reader, (topic, partition)
-        end = (await reader.ends(topic))[partition]
-        while self._offsets[place] < end:
-            for entry in await reader.fetch(topic, partition, self._offsets[place], 1000):
-                self._offsets[place] = entry.offset + 1
-                yield entry
+                told[fact.time] += 1
+    assert told == Counter(access.time for access in sent)
 
 
 @asynccontextmanager
 async def world(broker: str, directory: Path) -> AsyncIterator[Callable[..., Worker]]:
     """Make the topics, feed them, and have workers end with the test; at its end, count."""
-    settings: Settings = settings_of(broker, directory)
+    settings = settings_of(broker, directory)
     with Admin(settings) as admin:
         admin.create(declared(PARTITIONS), 1)
     workers: list[Worker] = []
@@ -159,22 +132,17 @@ async def world(broker: str, directory: Path) -> AsyncIterator[Callable[..., Wor
         return workers[-1]
 
     async with connected(settings) as log:
-        feed = Feed(log)
-        feeding = asyncio.create_task(feed.run())
+        sent, stop = list[Access](), asyncio.Event()
+        feeding = asyncio.create_task(feed(log, sent, stop))
         try:
             yield start
-            feed.stop()
+            stop.set()
             await feeding
-            record = Record(log)
-            await record.absorbed()
+            await absorbed(log)
             for worker in workers:
                 if worker.process.poll() is None:
                     await worker.stop()
-            await record.read()
-            expected = [access_of(number) for number in range(feed.sent)]
-            users = Counter(access.user.encode() for access in expected)
-            assert record.rows == users
-            assert record.told == Counter(access.time for access in expected)
+            await check(log, sent)
         finally:
             feeding.cancel()
             for worker in workers:
@@ -182,53 +150,47 @@ async def world(broker: str, directory: Path) -> AsyncIterator[Callable[..., Wor
                 worker.process.wait()
 
 
-def test_every_access_counts_once_while_workers_come_and_go(empty_kafka: str, tmp_path: Path) -> None:
-    async def run() -> None:
-        async with world(empty_kafka, tmp_path) as start:
-            first = start("first", "--uncommitted")
-            await first.works()
-            second = start("second", "--uncommitted")
-            await second.works()
-            async with first.saying("opened", PARTITIONS):
-                await second.stop()
-            second = start("second", "--uncommitted")
-            await second.works()
-            async with first.saying("opened", PARTITIONS):
-                second.send(signal.SIGKILL)
-
-    asyncio.run(run())
+@awaited
+async def test_every_access_counts_once_while_workers_come_and_go(empty_kafka: str, tmp_path: Path) -> None:
+    async with world(empty_kafka, tmp_path) as start:
+        first = start("first", "--uncommitted")
+        await first.works()
+        second = start("second", "--uncommitted")
+        await second.works()
+        async with first.saying("opened", PARTITIONS):
+            await second.stop()
+        second = start("second", "--uncommitted")
+        await second.works()
+        async with first.saying("opened", PARTITIONS):
+            second.send(signal.SIGKILL)
 
 
-def test_a_worker_that_was_frozen_for_longer_than_its_session_writes_nothing_more(
+@awaited
+async def test_a_worker_that_was_frozen_for_longer_than_its_session_writes_nothing_more(
     empty_kafka: str, tmp_path: Path
 ) -> None:
-    async def run() -> None:
-        async with world(empty_kafka, tmp_path) as start:
-            blind, seeing = start("blind", "--blind"), start("seeing")
-            await blind.works()
-            await seeing.works()
-            for frozen, other in ((blind, seeing), (seeing, blind)):
-                async with other.saying("opened", PARTITIONS):
-                    frozen.send(signal.SIGSTOP)
-                await other.works()
-                frozen.send(signal.SIGCONT)
-                await frozen.works()
-
-    asyncio.run(run())
+    async with world(empty_kafka, tmp_path) as start:
+        blind, seeing = start("blind", "--blind"), start("seeing")
+        await blind.works()
+        await seeing.works()
+        for frozen, other in ((blind, seeing), (seeing, blind)):
+            async with other.saying("opened", PARTITIONS):
+                frozen.send(signal.SIGSTOP)
+            await other.works()
+            frozen.send(signal.SIGCONT)
+            await frozen.works()
 
 
-def test_every_access_counts_once_when_the_broker_dies_and_comes_back(
+@awaited
+async def test_every_access_counts_once_when_the_broker_dies_and_comes_back(
     broker: Broker, empty_kafka: str, tmp_path: Path
 ) -> None:
-    async def run() -> None:
-        async with world(empty_kafka, tmp_path) as start:
-            first, second = start("first"), start("second")
-            await first.works()
-            await second.works()
-            broker.kill()
-            await asyncio.sleep(1)
-            await asyncio.to_thread(broker.start)
-            await first.works()
-            await second.works()
-
-    asyncio.run(run())
+    async with world(empty_kafka, tmp_path) as start:
+        first, second = start("first"), start("second")
+        await first.works()
+        await second.works()
+        broker.kill()
+        await asyncio.sleep(1)
+        await asyncio.to_thread(broker.start)
+        await first.works()
+        await second.works()

@@ -10,17 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.streams.transport.kafka.consumer import Consumer
+from tests.agents.loopback import awaited
 
 HERE, CHANGELOG = TP("sightings", 0), TP("scentline-frontier-changelog", 0)
 END = 40
 
 
-class Feeds:
-    """What a reading fetches ahead of, without a broker."""
-
-    def __init__(self, reading: "Reading") -> None:
-        self.get = {reading.tp: reading}.get
-        self.take, self.go = reading.poll_client, reading.go_back
+class Feeds(dict[TP, Any]):
+    """What a reading fetches ahead of, without a broker; looked through, there is nothing."""
 
     def __iter__(self) -> Iterator[Any]:
         return iter(())
@@ -30,25 +27,19 @@ class Reading(Consumer):
     """The consumer's rules over one partition, of a log that ends before ``END``, without a client."""
 
     def __init__(self, first: int, tp: TP = HERE) -> None:
+        self.tp, self.at, self.first = tp, first, 0
         self.delivered: list[int] = []
-        self.tp = tp
-        self.at = first
-        self.went_back = 0
-        self.app = SimpleNamespace(rebalancing=False, flow_control=SimpleNamespace(acquire=self._flows))
-        self._next = {HERE: first}
-        self._read = {}
-        self._kept = {}
-        self._missed = set()
-        self._deliver = self._take
-        self._polling = asyncio.Lock()
-        self._outdated = False
-        self.flow_active = True
-        self._thread: Any = SimpleNamespace(first_kept=self._first, polled=lambda: None)
-        self._reading: Any = Feeds(self)
-        self.first = 0
-        self.asked = 0
+        self.went_back = self.asked = 0
         self.answered = asyncio.Event()
         self.answered.set()
+        self.app = SimpleNamespace(rebalancing=False, flow_control=SimpleNamespace(acquire=self._flows))
+        self._next, self._read, self._kept, self._missed = {HERE: first}, {}, {}, set()
+        self._deliver, self._polling = self._take, asyncio.Lock()
+        self._outdated, self.flow_active = False, True
+        self._thread: Any = SimpleNamespace(first_kept=self._first, polled=lambda: None)
+        feeds: Any = Feeds({tp: self})
+        feeds.take, feeds.go = self.poll_client, self.go_back
+        self._reading = feeds
 
     async def _flows(self) -> None:
         """Nothing has to be waited for."""
@@ -118,86 +109,69 @@ EVENTS = ("turn", "half", "lost", "ahead", "rebalance")
 
 
 @given(st.lists(st.sampled_from(EVENTS), max_size=40))
-def test_everything_is_delivered_once_whatever_faust_drops(events: list[str]) -> None:
+@awaited
+async def test_everything_is_delivered_once_whatever_faust_drops(events: list[str]) -> None:
     reading = Reading(5)
-
-    async def run() -> None:
-        await a_while(reading, events)
-        reading.app.rebalancing = False
-        await reading.rest()
-
-    asyncio.run(run())
+    await a_while(reading, events)
+    reading.app.rebalancing = False
+    await reading.rest()
     assert reading.delivered == list(range(5, END))
 
 
-def test_what_comes_last_before_the_end_of_a_rebalance_needs_nothing_after_it() -> None:
+@awaited
+async def test_what_comes_last_before_the_end_of_a_rebalance_needs_nothing_after_it() -> None:
     reading = Reading(END - 2)
-
-    async def run() -> None:
-        reading.app.rebalancing = True
-        await reading.turn()
-        reading.app.rebalancing = False
-        assert not reading.delivered
-        await reading.turn()
-
-    asyncio.run(run())
+    reading.app.rebalancing = True
+    await reading.turn()
+    reading.app.rebalancing = False
+    assert not reading.delivered
+    await reading.turn()
     assert reading.delivered == [END - 2, END - 1]
 
 
-def test_messages_that_the_broker_keeps_no_more_are_passed_over() -> None:
+@awaited
+async def test_what_the_broker_keeps_no_more_is_passed_over_and_it_is_asked_once_a_poll_for_what_it_keeps() -> (
+    None
+):
     reading = Reading(5)
     reading.first = 9
-    asyncio.run(reading.turn())
+    await reading.turn()
     assert reading.delivered == [9, 10]
-
-
-def test_the_broker_is_asked_once_a_poll_for_what_it_keeps() -> None:
     reading = Reading(5)
     reading.at = 8
-    asyncio.run(reading.turn())
-    assert (reading.delivered, reading.asked, reading.went_back) == ([], 1, 0)
-    asyncio.run(reading.turn())
-    assert (reading.delivered, reading.asked, reading.went_back) == ([5, 6], 1, 1)
+    for found in (([], 1, 0), ([5, 6], 1, 1)):
+        await reading.turn()
+        assert (reading.delivered, reading.asked, reading.went_back) == found
 
 
-def test_changelogs_have_gaps() -> None:
+@awaited
+async def test_changelogs_have_gaps() -> None:
     reading = Reading(5, CHANGELOG)
-    messages = [SimpleNamespace(tp=CHANGELOG, offset=offset) for offset in (1, 4, 9)]
-    asyncio.run(reading.offer(messages))
+    await reading.offer([SimpleNamespace(tp=CHANGELOG, offset=offset) for offset in (1, 4, 9)])
     assert reading.delivered == [1, 4, 9]
 
 
-def test_a_poll_for_nothing_takes_nothing() -> None:
-    reading = Reading(5)
-    assert asyncio.run(reading._getmany(set(), 1.0)) == {}
-    assert reading.at == 5
-
-
-def test_a_poll_that_waits_for_its_turn_asks_for_what_is_active_then() -> None:
-    async def run() -> Any:
-        reading, active = Reading(5), {HERE}
-        async with reading._polling:
-            poll = asyncio.create_task(reading._getmany(active, 1.0))
-            await asyncio.sleep(0)
-            active.clear()
-        return await poll
-
-    assert asyncio.run(run()) == {}
-
-
-def test_a_poll_that_is_under_way_takes_nothing_of_what_a_recovery_is_to_read() -> None:
-    async def run() -> Reading:
-        reading = Reading(5, CHANGELOG)
-        reading.answered.clear()
-        poll = asyncio.create_task(reading.poll())
+@awaited
+async def test_a_poll_for_nothing_takes_nothing_be_it_only_so_when_its_turn_comes() -> None:
+    reading, active = Reading(5), {HERE}
+    async with reading._polling:
+        poll = asyncio.create_task(reading._getmany(active, 1.0))
         await asyncio.sleep(0)
-        recovery = asyncio.create_task(reading.seek_wait({CHANGELOG: 2}))
-        await asyncio.sleep(0)
-        reading.answered.set()
-        earlier = await poll
-        await recovery
-        await reading.offer(earlier)
-        await reading.turn()
-        return reading
+        active.clear()
+    assert (await poll, reading.at) == ({}, 5)
 
-    assert asyncio.run(run()).delivered == [2, 3]
+
+@awaited
+async def test_a_poll_that_is_under_way_takes_nothing_of_what_a_recovery_is_to_read() -> None:
+    reading = Reading(5, CHANGELOG)
+    reading.answered.clear()
+    poll = asyncio.create_task(reading.poll())
+    await asyncio.sleep(0)
+    recovery = asyncio.create_task(reading.seek_wait({CHANGELOG: 2}))
+    await asyncio.sleep(0)
+    reading.answered.set()
+    earlier = await poll
+    await recovery
+    await reading.offer(earlier)
+    await reading.turn()
+    assert reading.delivered == [2, 3]

@@ -1,0 +1,377 @@
+"""Crawls by several workers: they keep to budgets, wait for slow ones, and count each page once."""
+
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from urllib.error import URLError
+
+import msgspec
+import pytest
+from kafka import KafkaProducer
+
+from bench.faults.workers import WorkerProcess
+from deploy.kafka.broker import Broker
+from scentline.agents.operate.audit.audit import audit
+from scentline.agents.operate.control.command import known_steering, submit
+from scentline.agents.operate.control.requests import AddPredicate, Budget, Exclude, Seeds
+from scentline.agents.operate.inspect.record import judged_pages, outcomes
+from scentline.agents.operate.snapshot import take
+from scentline.models.harvest import Harvest, merged
+from scentline.models.url import host
+from scentline.streams.metrics.catalogue import (
+    BROKERS_LOST,
+    HARVEST_HITS,
+    HARVEST_PAGES,
+    HARVEST_RATE,
+    LAG,
+    READY,
+    REBALANCES,
+    RECOVERY,
+    WINDOW_HITS,
+    WINDOW_PAGES,
+)
+from scentline.streams.metrics.catalogue import PARTITIONS as HELD
+from scentline.streams.published import HarvestPoint, Limit, Outcome
+from scentline.streams.topics import ACCESSES, HARVEST, INBOXES, OUTCOMES, PAGES, TOPICS, partition_of
+from scentline.streams.transport.journal import Journal
+from scentline_lab.synthetic.web import SyntheticWeb
+from tests.agents.commands import printed, running
+from tests.e2e.crawls import write_labels, write_log
+from tests.kafka.crawls import Crawl, crawl_of, servers, settled
+from tests.patience import PATIENCE, wait_for
+from tests.streams.scraping import asked
+
+WIDE, SLOW, WHOLE = (5, 8, 40, 2), (5, 3, 60, 3), (5, 4, 30, 2)  # seed, sites, pages a site, topics
+
+
+def seeds(web: tuple[int, int, int, int], number: int) -> Seeds:
+    return Seeds(tuple(SyntheticWeb(*web).seeds(number)))
+
+
+# a budget
+
+BUDGET, WINDOW = 100, 8
+
+
+def test_two_workers_judge_as_many_pages_as_they_may_and_a_window_more_at_most(
+    tmp_path: Path, empty_kafka: str
+) -> None:
+    # Few pages are judged while a verdict is on its way through the learner.
+    values: dict[str, object] = {
+        "fetch.delay_seconds": 0.5,
+        "fetch.connections": WINDOW,
+        "frontier.window_share": 1,
+    }
+    values |= {"frontier.window_max": WINDOW, "predicates.menu": 'title("*")'}
+    with crawl_of(WIDE, tmp_path, empty_kafka, 4, values) as crawl:
+        given = seeds(WIDE, 8)
+        excluded = host(given.urls[0])
+        submit(crawl.settings, Exclude(f"http://{excluded}/"))
+        submit(crawl.settings, Budget(pages=BUDGET))
+        for number in range(2):
+            crawl.worker(f"worker-{number}", "all")
+        submit(crawl.settings, given)
+        wait_for("the budget to be spent", lambda: crawl.ends(OUTCOMES.name) >= BUDGET)
+        # For longer than a fetch takes.
+        judged, waiting = settled(lambda: (crawl.ends(OUTCOMES.name), crawl.lag().total()), looks=16)
+        hosts = {host(outcome.url) for outcome in crawl.records(OUTCOMES.name, Outcome)}
+        assert hosts and excluded not in hosts
+        # Each worker told that the budget took the place of none.
+        [limit] = [each for each in known_steering(crawl.settings).in_force if isinstance(each, Limit)]
+        assert limit.setting == 0
+    # What the learner had not told is a part of a window: the verdicts of pages that were just in flight.
+    assert BUDGET <= judged <= BUDGET + 2 * WINDOW
+    assert waiting == 0
+
+
+# a predicate that comes to a crawl of two judges
+
+ROLES = ("fetch", "judge", "frontier", "learn", "harvest")
+TOPIC, *_ = sorted(SyntheticWeb(*WHOLE).facts().pages)
+#: Pages of the web: those of a topic, and each site's home page.
+ALL = sum(SyntheticWeb(*WHOLE).facts().pages.values()) + WHOLE[1]
+LATER = AddPredicate("later", f'category("{TOPIC}")', kept=True)
+
+
+def wait(what: str, condition: Callable[[], bool], *workers: WorkerProcess) -> None:
+    def checked() -> bool:
+        for worker in workers:
+            worker.check()
+        return condition()
+
+    wait_for(what, checked)
+
+
+def done(crawl: Crawl) -> bool:
+    """Return whether every page of the web counts for both predicates, and nothing waits."""
+    counted: Counter[str] = Counter()
+    for point in crawl.records(HARVEST.name, HarvestPoint):
+        counted[point.predicate] = max(counted[point.predicate], point.pages)
+    return counted == {"first": ALL, "later": ALL} and not crawl.lag().total()
+
+
+def test_a_later_predicate_counts_every_page_once_whatever_happens_to_a_judge(
+    tmp_path: Path, empty_kafka: str
+) -> None:
+    categories = dict(SyntheticWeb(*WHOLE).labels())
+    labels = write_labels(tmp_path / "labels.tsv", SyntheticWeb(*WHOLE))
+    values: dict[str, object] = {
+        "kafka.session_seconds": 3,
+        "kafka.heartbeat_seconds": 1,
+        "frontier.window_max": 3,
+    }
+    values |= {"frontier.lease_seconds": 20, "judge.labels": str(labels)}
+    with crawl_of(WHOLE, tmp_path, empty_kafka, 2, values | {"predicates.first": 'not "unheard-of"'}) as crawl:
+        one, two = crawl.worker("one", *ROLES), crawl.worker("two", "judge")
+        submit(crawl.settings, seeds(WHOLE, 3))
+        wait("the first pages", lambda: crawl.ends(OUTCOMES.name) > 30, one, two)
+        two.freeze()  # it judges without the predicate what it holds, if anybody listens to it yet
+        assert crawl.command("predicate", "add", "later", LATER.expression, "--kept") == "later is active\n"
+        wait("kept pages to be judged", lambda: one.said().count("kept pages were judged") == 2, one)
+        two.thaw()
+        submit(crawl.settings, LATER)
+        wait("the end", lambda: done(crawl), one, two)
+    take(crawl.settings, lambda _: None)
+    report = audit(crawl.settings)
+    assert (report.examples, report.lost, report.judged_twice, report.behind) == ([], 0, 0, 0)
+    with Journal.open(crawl.settings.data / "journal", read_only=True) as journal:
+        pages, later = judged_pages(journal), sum(outcome.later for outcome in outcomes(journal))
+    assert later > 30
+    assert len(pages) == ALL
+    assert {url: page.verdict for url, page in pages.items()} == {
+        url: {"first": True, "later": categories[url].startswith(TOPIC)} for url in pages
+    }
+
+
+# back-pressure
+
+#: Pages in flight, once as many are judged; and with those whose answer takes longer than usual.
+FEW, CONNECTIONS = 4, 8
+#: Looks in a row that must find the same: for longer than it takes until a fetch counts as a slow one.
+LOOKS = 20
+#: Python that has a worker take a third of a second for each page that it reads.
+SLOWLY = """\
+import asyncio
+from scentline.agents.judge.apart.process import ExaminerProcess
+examine = ExaminerProcess.examine
+async def slowly(self, question):
+    await asyncio.sleep(0.3)
+    return await examine(self, question)
+ExaminerProcess.examine = slowly
+"""
+PACED = {
+    "kafka.session_seconds": 6, "kafka.heartbeat_seconds": 2, "fetch.connections": CONNECTIONS,
+    "frontier.window_share": 1, "frontier.window_max": FEW, "predicates.menu": 'title("*")',
+}  # fmt: skip
+
+
+def all_ends(crawl: Crawl) -> dict[str, int]:
+    return {topic.name: crawl.ends(topic.name) for topic in TOPICS}
+
+
+@pytest.mark.slow
+def test_a_slow_judge_slows_fetching_and_a_frozen_one_stops_it(tmp_path: Path, empty_kafka: str) -> None:
+    with crawl_of(SLOW, tmp_path, empty_kafka, 1, PACED) as crawl:
+        crawl.worker("others", "observe", "browse", "fetch", "frontier", "learn", "harvest")
+        judge = crawl.worker("judge", "judge", first=SLOWLY)
+        submit(crawl.settings, seeds(SLOW, 3))
+        wait_for("a full window", lambda: crawl.ends(OUTCOMES.name) >= 2 * FEW)
+
+        def pages_wait() -> bool:
+            scrapes = crawl.scrapes()
+            lag = {
+                topic.name: sum(each.sum(LAG, topic=topic.name) for each in scrapes)
+                for topic in INBOXES.values()
+            }
+            assert lag[PAGES.name] <= CONNECTIONS
+            return lag[PAGES.name] > 1 and max(lag, key=lag.__getitem__) == PAGES.name
+
+        wait_for("the metrics to name the pages", pages_wait)
+
+        judge.freeze()
+        before = all_ends(crawl)
+        after = settled(lambda: all_ends(crawl), LOOKS)
+        assert after[PAGES.name] - before[PAGES.name] <= CONNECTIONS
+        lag = crawl.lag()
+        assert 0 < lag.pop(PAGES.name) <= 2 * CONNECTIONS  # what was judged last was not committed yet
+        assert lag.total() == 0
+
+        judge.thaw()
+        again = after[OUTCOMES.name] + 2 * FEW
+        wait_for("pages to be judged again", lambda: crawl.ends(OUTCOMES.name) >= again)
+
+
+@pytest.mark.slow
+def test_the_feeding_of_a_log_waits_until_it_is_taken_in(
+    tmp_path: Path, broker: Broker, empty_kafka: str
+) -> None:
+    write_log(tmp_path / "access.log", SyntheticWeb(*SLOW), users=20, accesses=8000)
+    with crawl_of(SLOW, tmp_path, empty_kafka, 1, PACED) as crawl:
+        arguments = ("feed", "access.log", *crawl.options, "--set", "streams.backlog=5")
+        with running(tmp_path, *arguments) as feeder:
+            assert feeder.stderr is not None
+            said = feeder.stderr.readline()
+            assert "waiting for scentline-browse: 6 messages of accesses are not absorbed yet" in said
+            assert settled(lambda: all_ends(crawl), LOOKS)[ACCESSES.name] == 6
+            broker.kill()
+            while "waiting because the lag is unknown" not in said:
+                said = feeder.stderr.readline()
+                assert said, "the feeder ended"
+            broker.start()
+            crawl.worker("those who take it in", "browse", "frontier", "learn")
+            _, said = feeder.communicate(timeout=PATIENCE)
+            assert feeder.returncode == 0, said
+        assert crawl.ends(ACCESSES.name) > 6
+        wait_for("the rest to be taken in", lambda: crawl.lag()[ACCESSES.name] == 0)
+
+
+# harvest: on four partitions with two workers there is one line a predicate
+
+PARTITIONS = 4
+NEWEST = 50
+#: Each partition is that of one predicate's name.
+PREDICATES = ("a", "b", "d", "g")
+ROUND = 60
+#: For how long a broker is away, at least: long enough for whatever else gives up.
+LOST_SECONDS = 12.0
+
+
+def an_outcome(number: int) -> Outcome:
+    return Outcome(
+        url=f"http://{number % 7}.test/{number}", time=1_700_000_000.0 + number, title="",
+        verdict={name: number % place == 0 for place, name in enumerate(PREDICATES, 2)}, predicate="a",
+        policy="learned", explored=number % 10 == 0, probability=1.0, priority=0.0, expected=None, depth=0,
+        words=(), links=(), origin=f"pages/0@{number}",
+    )  # fmt: skip
+
+
+class Counted(Crawl):
+    """What the judges of a crawl write, and the workers that count it."""
+
+    def __init__(self, directory: Path, broker: str) -> None:
+        values = {"kafka.session_seconds": 3, "kafka.heartbeat_seconds": 0.5}
+        values |= {"harvest.window_pages": NEWEST, "harvest.interval_seconds": 0.1}
+        super().__init__(directory, broker, PARTITIONS, values)
+        self.written: list[list[Outcome]] = [[] for _ in range(PARTITIONS)]
+        self._numbers = iter(range(100_000))
+
+    def write(self) -> None:
+        """Write a round of outcomes, every third one a second time."""
+        with KafkaProducer(bootstrap_servers=servers(self.settings.broker)) as producer:
+            for outcome in (an_outcome(next(self._numbers)) for _ in range(ROUND)):
+                partition = partition_of(outcome.url, PARTITIONS)
+                for _ in range(1 + (outcome.time % 3 == 0)):
+                    producer.send(OUTCOMES.name, msgspec.json.encode(outcome), partition=partition)
+                    self.written[partition].append(outcome)
+
+    def points(self) -> list[HarvestPoint]:
+        """Return every point, those of a predicate in their order."""
+        return self.records(HARVEST.name, HarvestPoint)
+
+    def recount(self, predicate: str, covers: dict[int, int] | None = None) -> Harvest:
+        """Return the statistics of the outcomes that are covered, all without ``covers``, each page once."""
+        states = []
+        for partition, log in enumerate(self.written):
+            state, seen = Harvest(NEWEST, 60.0), set[str]()
+            for outcome in log if covers is None else log[: covers.get(partition, -1) + 1]:
+                if outcome.url not in seen:
+                    state.add(outcome.verdict[predicate], outcome.time, outcome.policy, outcome.explored)
+                seen.add(outcome.url)
+            states.append(state)
+        return merged(states)
+
+    def counted(self) -> bool:
+        """Return whether the newest points are those of everything written."""
+        newest = {point.predicate: point.pages for point in self.points()}
+        return newest == {name: self.recount(name).pages for name in PREDICATES}
+
+    def measured(self) -> bool:
+        """Return whether each predicate's gauges, summed over the workers, are those of everything written."""
+        scrapes, wholes = self.scrapes(), {name: self.recount(name) for name in PREDICATES}
+        return all(
+            [sum(scrape.sum(metric, predicate=name) for scrape in scrapes) for metric in MEASURED]
+            == [whole.pages, whole.hits, NEWEST, whole.ring_hits, whole.rate]
+            for name, whole in wholes.items()
+        )
+
+    def ready(self) -> bool:
+        try:
+            return all(asked(f"{address}/readyz")[0] == 200 for address in self.addresses)
+        except URLError:
+            return False  # it has only just been started
+
+
+MEASURED = (HARVEST_PAGES, HARVEST_HITS, WINDOW_PAGES, WINDOW_HITS, HARVEST_RATE)
+
+
+def test_there_is_one_line_a_predicate_whatever_happens_to_the_workers(
+    tmp_path: Path, empty_kafka: str
+) -> None:
+    assert {partition_of(name, PARTITIONS) for name in PREDICATES} == set(range(PARTITIONS))
+    with Counted(tmp_path, empty_kafka) as crawl:
+        one, two = crawl.worker("one", "harvest"), crawl.worker("two", "harvest")
+        crawl.write()
+        wait_for("the first points", crawl.counted)
+        wait_for("both to be ready", crawl.ready)
+        wait_for("the sums of both", crawl.measured)
+        scrapes = crawl.scrapes()
+        assert [scrape.of(READY, role="harvest") for scrape in scrapes] == [1, 1]
+        assert all(scrape.of(REBALANCES, role="harvest") >= 1 for scrape in scrapes)
+        assert all(scrape.of(RECOVERY, role="harvest") > 0 for scrape in scrapes)
+        assert sum(scrape.of(HELD, topic=OUTCOMES.name) for scrape in scrapes) == PARTITIONS
+        wait_for("no lag", lambda: not sum(scrape.sum(LAG) for scrape in crawl.scrapes()))
+        two.freeze()
+        crawl.write()
+        wait_for("one worker to count it all", crawl.counted)
+        two.thaw()
+        crawl.write()
+        one.kill()
+        crawl.write()
+        wait_for("the other one to count it all", crawl.counted)
+        one.start()
+        crawl.write()
+        wait_for("both to count it all", crawl.counted)
+        wait_for("both to be ready again", crawl.ready)
+        wait_for("the new sums of both", crawl.measured)
+    last: dict[str, HarvestPoint] = {}
+    for point in crawl.points():
+        before = last.get(point.predicate, point)
+        assert before.pages <= point.pages
+        assert all(offset <= point.covers[partition] for partition, offset in before.covers.items())
+        last[point.predicate] = point
+        expected = crawl.recount(point.predicate, point.covers)
+        assert (point.pages, point.hits, point.policies) == (expected.pages, expected.hits, expected.policies)
+        assert (point.rate_by_pages, point.lift) == (expected.rate_by_pages, expected.lift)
+    wholes = [(name, crawl.recount(name)) for name in PREDICATES]
+    assert {whole.pages for _, whole in wholes} == {5 * ROUND}
+    take(crawl.settings, lambda _: None)
+    told = printed(crawl.directory, "harvest", "--data", "snapshot").splitlines()[1:]
+    assert [line.split("\t")[:3] for line in told] == [
+        [name, str(5 * ROUND), str(each.hits)] for name, each in wholes
+    ]
+
+
+def test_a_lost_broker_is_said_once_and_the_worker_is_not_ready(
+    tmp_path: Path, broker: Broker, empty_kafka: str
+) -> None:
+    with Counted(tmp_path, empty_kafka) as crawl:
+        worker = crawl.worker("one", "harvest")
+        crawl.write()
+        wait_for("the first points", crawl.counted)
+        before = worker.said()
+        broker.kill()
+        try:
+            is_ready = f"{crawl.addresses[0]}/readyz"
+            wait_for("the loss to be known", lambda: "broker: has not answered" in asked(is_ready)[1])
+            wait_for("more to be tried", lambda: crawl.scrapes()[0].of(BROKERS_LOST) > LOST_SECONDS)
+        finally:
+            broker.start()
+        wait_for("the worker to be ready again", crawl.ready)
+        crawl.write()
+        wait_for("the points after it", crawl.counted)
+        said = worker.said().removeprefix(before).splitlines()
+    brokers = [line.partition(" kafka: ")[2].partition(" what=")[0].partition(" seconds=")[0] for line in said]
+    assert [line for line in brokers if "brokers" in line] == [
+        "the brokers do not answer: trying again", "the brokers answer again",
+    ]  # fmt: skip
+    assert len(said) < 6 and " error " not in "\n".join(said)
