@@ -1,6 +1,8 @@
-"""The overlays as kustomize renders them."""
+"""The programs that check manifests, and the overlays as kustomize renders them."""
 
+import shutil
 import subprocess
+import tempfile
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -9,9 +11,45 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.deploy.programs import ROOT, kubectl
+from tests.shared import shared
 
+ROOT = Path(__file__).parents[2]
+#: Beside the virtual environment's own, so that `make clean` takes them away.
+UNPACKED = ROOT / ".venv" / "kube"
 OVERLAYS = ("dev", "prod")
+
+
+def control_plane() -> Path:
+    """Return the directory of etcd, kube-apiserver, kubectl and their like; skips where there is none."""
+    packed = shared("../kube/bin.tar.xz")
+    if not UNPACKED.exists():
+        UNPACKED.parent.mkdir(exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=UNPACKED.parent) as place:
+            there = Path(place) / "kube"
+            there.mkdir()
+            subprocess.run(["tar", "-C", there, "-xJf", packed], check=True)
+            try:
+                there.rename(UNPACKED)
+            except OSError:
+                assert UNPACKED.exists()  # another process of the tests was faster
+    return UNPACKED
+
+
+def kubectl() -> Path:
+    """Return kubectl; skips, naming it, where there is none."""
+    found = shutil.which("kubectl")
+    packed = ROOT.parent / "shared" / "kube" / "bin.tar.xz"
+    if packed.exists() or found is None:
+        return control_plane() / "kubectl"
+    return Path(found)
+
+
+def promtool() -> str:
+    """Return promtool; skips, naming it, where there is none."""
+    found = shutil.which("promtool")
+    if found is None:
+        pytest.skip("needs promtool (on Debian: apt-get install prometheus)")
+    return found
 
 
 class Rendered:
@@ -33,6 +71,9 @@ class Rendered:
         found = [each for each in self.kind("StatefulSet", "Deployment") if "labels" in each["metadata"]]
         return {each["metadata"]["labels"]["app.kubernetes.io/component"]: each for each in found}
 
+    def environment(self) -> Mapping[str, str]:
+        return self.configured("scentline-environment")
+
     def configured(self, name: str) -> Mapping[str, str]:
         """Return the data of the ConfigMap that is generated under a name."""
         (found,) = [each for each in self.kind("ConfigMap") if each["metadata"]["name"].startswith(f"{name}-")]
@@ -40,9 +81,13 @@ class Rendered:
         return data
 
 
+def place(overlay: str) -> Path:
+    return ROOT / "deploy" / "k8s" / "overlays" / overlay
+
+
 @cache
 def render(overlay: str) -> Rendered:
-    return rendered(ROOT / "deploy" / "k8s" / "overlays" / overlay)
+    return rendered(place(overlay))
 
 
 def rendered(directory: Path) -> Rendered:
@@ -50,6 +95,22 @@ def rendered(directory: Path) -> Rendered:
     run = subprocess.run([kubectl(), "kustomize", directory], capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
     return Rendered(run.stdout)
+
+
+def pod(worker: dict[str, Any]) -> dict[str, Any]:
+    spec: dict[str, Any] = worker["spec"]["template"]["spec"]
+    return spec
+
+
+def labels(worker: dict[str, Any]) -> dict[str, str]:
+    found: dict[str, str] = worker["spec"]["template"]["metadata"]["labels"]
+    return found
+
+
+def container(worker: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any]
+    (found,) = pod(worker)["containers"]
+    return found
 
 
 @pytest.fixture(params=OVERLAYS)

@@ -3,6 +3,7 @@
 import json
 import re
 import subprocess
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from deploy.manifests.files import DEPLOY
 from deploy.manifests.panels import COLUMNS, dashboard
 from scentline.streams.metrics.catalogue import CATALOGUE
 from tests.cases import each_case
-from tests.deploy.programs import promtool
+from tests.deploy.conftest import promtool
 
 RULES = DEPLOY / "prometheus" / "rules.yaml"
 DASHBOARDS = ("crawl", "operator")
@@ -79,12 +80,8 @@ def test_every_metric_is_in_a_dashboard_or_an_alert() -> None:
 def test_a_dashboards_panels_lie_beside_each_other(name: str) -> None:
     places = [panel["gridPos"] for panel in panels(name)]
     assert all(place["x"] + place["w"] <= COLUMNS for place in places)
-    cells = [
-        (place["x"] + x, place["y"] + y)
-        for place in places
-        for x in range(place["w"])
-        for y in range(place["h"])
-    ]
+    sizes = [(place, product(range(place["w"]), range(place["h"]))) for place in places]
+    cells = [(place["x"] + x, place["y"] + y) for place, size in sizes for x, y in size]
     assert len(cells) == len(set(cells))
 
 
@@ -112,16 +109,13 @@ def check(*arguments: str | Path) -> None:
     assert checked.returncode == 0, checked.stdout + checked.stderr
 
 
-def test_promtool_takes_the_configuration_and_sees_every_alert_fire_on_what_it_is_for() -> None:
+def test_promtool_takes_all_queries_and_sees_every_alert_fire_on_what_it_is_for(tmp_path: Path) -> None:
     check("check", "rules", RULES)
     check("check", "config", DEPLOY / "prometheus" / "prometheus.yml")
     check("test", "rules", DEPLOY / "prometheus" / "rules_test.yaml")
-
-
-@pytest.mark.parametrize("name", DASHBOARDS)
-def test_promtool_takes_the_queries_of_a_dashboard(name: str, tmp_path: Path) -> None:
-    filled = [query.replace("$__rate_interval", "1m").replace("$namespace", ".*") for query in queries(name)]
+    asking = [query for name in DASHBOARDS for query in queries(name)]
+    filled = [query.replace("$__rate_interval", "1m").replace("$namespace", ".*") for query in asking]
     recorded = [{"record": f"query{number}", "expr": query} for number, query in enumerate(filled)]
-    file = tmp_path / "queries.yaml"
-    file.write_text(yaml.safe_dump({"groups": [{"name": name, "rules": recorded}]}), encoding="utf-8")
-    check("check", "rules", file)
+    groups = {"groups": [{"name": "dashboards", "rules": recorded}]}
+    (tmp_path / "queries.yaml").write_text(yaml.safe_dump(groups), encoding="utf-8")
+    check("check", "rules", tmp_path / "queries.yaml")

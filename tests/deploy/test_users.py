@@ -1,12 +1,50 @@
-"""The rights of Kafka's users are exactly what the topology says."""
+"""The rights of Kafka's users are what the topology says, and with them every role does its work."""
+
+import re
+from collections.abc import Iterator
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 import yaml
+from kafka import KafkaConsumer, KafkaProducer, TopicPartition
+from kafka.admin import (
+    ACL,
+    ACLOperation,
+    ACLPermissionType,
+    ACLResourcePatternType,
+    KafkaAdminClient,
+    ResourcePattern,
+    ResourceType,
+)
+from kafka.errors import TopicAuthorizationFailedError
 
+from deploy.kafka.broker import QUICK, Broker
 from deploy.manifests.files import DEPLOY
 from deploy.manifests.users import PARTIES, behind
-from scentline.streams.topics import INBOXES, TABLES, TOPICS, changelog_of, group_of
+from deploy.ports import free_port
+from scentline.streams.settings import Settings
+from scentline.streams.topics import (
+    FETCHES,
+    HARVEST,
+    INBOXES,
+    INTERESTS,
+    PROXY_LOG,
+    TABLES,
+    TOPICS,
+    changelog_of,
+    declared,
+    group_of,
+)
+from scentline.streams.transport.kafka.admin import Admin
+from scentline_lab.synthetic.serve import synthetic_server
+from scentline_lab.synthetic.web import SyntheticWeb
+from tests.agents.commands import printed, running
 from tests.cases import each_case
+from tests.kafka.crawls import servers, started
+from tests.patience import PATIENCE, wait_for
+from tests.window.windows import entered
 
 ROLES = tuple(INBOXES)
 USERS = {
@@ -81,3 +119,134 @@ def test_every_writer_and_reader_of_the_topology_is_a_user_and_a_new_one_must_be
     assert set(PARTIES) <= named
     with pytest.raises(KeyError):
         behind("somebody new")
+
+
+# on a broker
+
+PASSWORD = "the same for all"
+WEB = (5, 3, 30, 3)  # seed, sites, pages a site, topics
+#: What there must be when every role has done something.
+WRITTEN = [HARVEST.name, INTERESTS.name, *(changelog_of("scentline", table) for table in TABLES)]
+
+
+@dataclass
+class Guarded:
+    """A broker where nobody may do anything but as users.yaml says, and ``plain``, where everybody may all."""
+
+    plain: str
+    address: str
+
+    def variables(self, user: str) -> dict[str, str]:
+        """Return the environment by which a command is a user."""
+        return {
+            "SCENTLINE_BROKER": self.address, "SCENTLINE_KAFKA__SECURITY": "sasl_plaintext",
+            "SCENTLINE_KAFKA__SASL_MECHANISM": "PLAIN", "SCENTLINE_KAFKA__USERNAME": f"scentline-{user}",
+            "SCENTLINE_KAFKA__PASSWORD": PASSWORD,
+        }  # fmt: skip
+
+    def client(self, user: str) -> dict[str, str]:
+        """Return the options by which a client of kafka-python is a user."""
+        return {
+            "bootstrap_servers": servers(self.address), "security_protocol": "SASL_PLAINTEXT",
+            "sasl_mechanism": "PLAIN", "sasl_plain_username": f"scentline-{user}",
+            "sasl_plain_password": PASSWORD,
+        }  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
+    port = free_port()
+    known = " ".join(f'user_scentline-{name}="{PASSWORD}"' for name in USERS)
+    login = "org.apache.kafka.common.security.plain.PlainLoginModule"
+    properties = {
+        "listeners": f"SASL_PLAINTEXT://127.0.0.1:{port}",
+        "listener.security.protocol.map": "SASL_PLAINTEXT:SASL_PLAINTEXT",
+        "sasl.enabled.mechanisms": "PLAIN",
+        "listener.name.sasl_plaintext.plain.sasl.jaas.config": f"{login} required {known};",
+        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "super.users": "User:ANONYMOUS",
+    }
+    with started(Broker(tmp_path_factory.mktemp("guarded"), free_port(), properties, QUICK)) as broker:
+        with Admin(Settings(broker=broker.address)) as admin:
+            admin.create(declared(1), 1)
+        with KafkaAdminClient(bootstrap_servers=servers(broker.address)) as client:
+            client.create_acls([acl for user in USERS for acl in acls(user)])
+        yield Guarded(broker.address, f"kafka://127.0.0.1:{port}")
+
+
+def acls(user: str) -> Iterator[ACL]:
+    """Yield a user's rights as Strimzi's user operator gives them to the broker."""
+    for kind, name, how, operation in rights(user):
+        pattern = ResourcePattern(
+            ResourceType[_constant(kind)],
+            name,
+            ACLResourcePatternType["PREFIXED" if how == "prefix" else "LITERAL"],
+        )
+        allowed = ACLOperation[_constant(operation)]
+        yield ACL(f"User:scentline-{user}", "*", allowed, ACLPermissionType.ALLOW, pattern)
+
+
+def _constant(name: str) -> str:
+    """Return the name of a constant of kafka-python: DESCRIBE_CONFIGS of DescribeConfigs."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).upper()
+
+
+@pytest.mark.slow
+def test_every_role_does_its_work(guarded: Guarded, tmp_path: Path) -> None:
+    web = SyntheticWeb(*WEB)
+    with ExitStack() as stack:
+        proxy = stack.enter_context(synthetic_server(*WEB))
+        fetching = {
+            "SCENTLINE_FETCH__PROXY": proxy.url, "SCENTLINE_FETCH__DELAY_SECONDS": "0",
+            "SCENTLINE_FETCH__USER_AGENT": "Tested/1 (+mailto:tester@example.org)",
+        }  # fmt: skip
+        workers = {
+            role: stack.enter_context(
+                running(tmp_path, "worker", role, "--data", role, **guarded.variables(role), **fetching)
+            )
+            for role in INBOXES
+        }
+        operator = guarded.variables("operator")
+        printed(tmp_path, "predicate", "add", "all", 'not "no such word"', **operator)
+        printed(tmp_path, "seed", *web.seeds(2), **operator)
+        with KafkaProducer(**guarded.client("shipper")) as shipper:
+            for line in web.access_log(users=5, accesses=50):
+                shipper.send(PROXY_LOG.name, line.encode()).get(timeout=PATIENCE)
+        with suppress(AssertionError):
+            wait_for("every role to have written something", lambda: missing(guarded) == [], pause=1.0)
+        for worker in workers.values():
+            worker.terminate()
+        said = {role: worker.communicate()[1] for role, worker in workers.items()}
+        assert missing(guarded) == [], said
+        assert {role: worker.returncode for role, worker in workers.items()} == dict.fromkeys(INBOXES, 0), said
+        assert "scentline-judge" in printed(tmp_path, "lag", **operator)
+        printed(tmp_path, "topics", "check", **operator)
+        printed(tmp_path, "snapshot", "--data", "snapshot", **operator)
+        with entered(tmp_path / "window", **guarded.variables("window")) as window:
+            shown = window.get("/api/crawl").json()
+            assert [each["name"] for each in shown["predicates"]] == ["all"]
+            request = b'{"type": "change", "name": "all", "state": "paused"}'
+            origin = {"Origin": str(window.base_url).rstrip("/")}
+            assert window.post("/steer", content=request, headers=origin).status_code == 200
+
+
+def missing(guarded: Guarded) -> list[str]:
+    """Return the topics in which nothing is; a changelog's first record is its owner's claim."""
+    with Admin(Settings(broker=guarded.plain)) as admin:
+        ends = {topic: sum(admin.ends([(topic, 0)]).values()) for topic in WRITTEN}
+    return [topic for topic, end in ends.items() if end <= topic.endswith("-changelog")]
+
+
+@pytest.mark.slow
+def test_keda_sees_the_lag_of_what_it_scales(guarded: Guarded) -> None:
+    with KafkaAdminClient(**guarded.client("keda")) as client:
+        client.list_group_offsets(group_of("fetch"))
+    with KafkaConsumer(**guarded.client("keda")) as consumer:
+        place = TopicPartition(FETCHES.name, 0)
+        assert consumer.end_offsets([place])[place] >= 0
+
+
+@pytest.mark.slow
+def test_a_role_is_refused_what_is_not_its_own(guarded: Guarded) -> None:
+    with KafkaProducer(**guarded.client("fetch")) as producer, pytest.raises(TopicAuthorizationFailedError):
+        producer.send("outcomes", b"a verdict that fetch made up").get(timeout=PATIENCE)
