@@ -75,11 +75,6 @@ def impure_calls(tree: ast.AST) -> Offences:
                 yield f"line {node.lineno}: {called}"
 
 
-def undocumented(tree: ast.Module) -> Offences:
-    if not ast.get_docstring(tree):
-        yield "no docstring"
-
-
 def rootless_errors(tree: ast.AST) -> Offences:
     for node in ast.walk(tree):
         if isinstance(node, ast.ClassDef) and node.name.endswith("Error"):
@@ -135,9 +130,8 @@ def test_no_module_binds_a_name_twice() -> None:
     assert offending(FILES, lambda tree, _: bound_twice(tree)) == []
 
 
-def test_every_module_has_a_docstring_and_belongs_to_a_typed_package_of_this_checkout() -> None:
+def test_every_module_belongs_to_a_typed_package_of_this_checkout() -> None:
     assert {path.relative_to(ROOT).parts[0] for path in FILES} == {*PACKAGES}
-    assert offending(FILES, lambda tree, _: undocumented(tree)) == []
     assert [str(path) for path in FILES if not (path.parent / "__init__.py").is_file()] == []
     assert [package for package in PACKAGES if not (ROOT / package / "py.typed").is_file()] == []
     modules = [importlib.import_module(f"scentline.{package}") for package in PACKAGES]
@@ -174,7 +168,6 @@ def test_the_lock_holds_what_the_project_asks_for_names_no_host_and_hashes_every
         (partial(imports_forbidden, package="agents"), "import scentline_lab.experiment"),
         *((impure_calls, call) for call in ("open('x')", "random.random()", "datetime.now()", "os.urandom(3)")),
         (impure_calls, "Path('x').read_text()"),
-        *((undocumented, source) for source in ("", "import re", "x = 1\n'no docstring'")),
         (rootless_errors, "class LostError(Exception): ..."),
         (rootless_errors, "class LostError(OSError, ValueError): ..."),
         (bound_twice, "a = 1\na = 2"),

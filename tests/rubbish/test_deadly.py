@@ -24,7 +24,7 @@ from tests.e2e.crawls import exact, options
 from tests.patience import PATIENCE, wait_for
 from tests.rubbish.crawling import matches
 from tests.rubbish.deadly import installed
-from tests.webs.serving import Exchange, serving
+from tests.webs.serving import pages, serving
 
 # a crawl
 
@@ -46,16 +46,12 @@ HOSTILE = [
 ]  # fmt: skip
 
 
-async def answer(exchange: Exchange) -> None:
-    """Answer with a page of that title, or with one of the corpus; the front page links to all."""
-    name = exchange.target[1:]
-    if name in HOSTILE:
-        exchange.send(200, content(CORPUS / "page" / f"{name}.xz"))
-    elif name in ("", *DEADLY, *FINE):
-        links = "" if name else "".join(f"<a href='/{each}'>page</a> " for each in (*DEADLY, *HOSTILE, *FINE))
-        exchange.send(200, f"<title>{name}</title><p>{links or 'A page.'}".encode())
-    else:
-        exchange.send(404)
+LINKS = "".join(f"<a href='/{each}'>page</a> " for each in (*DEADLY, *HOSTILE, *FINE))
+PAGES = {
+    "/": f"<title></title><p>{LINKS}".encode(),
+    **{f"/{title}": f"<title>{title}</title><p>A page.".encode() for title in (*DEADLY, *FINE)},
+    **{f"/{name}": content(CORPUS / "page" / f"{name}.xz") for name in HOSTILE},
+}
 
 
 def command(seed: str, **changed: object) -> list[str]:
@@ -65,7 +61,7 @@ def command(seed: str, **changed: object) -> list[str]:
 
 def test_deadly_and_hostile_pages_cost_themselves_alone(tmp_path: Path) -> None:
     path = installed(tmp_path)
-    with serving(answer) as served:
+    with serving(pages(PAGES)) as served:
         origin = f"{served.origin}/"
         ended = scentline(tmp_path, *command(origin, **{"judge.cpu_seconds": 3}), PYTHONPATH=path)
     assert ended.returncode == 0, ended.stderr
@@ -82,7 +78,7 @@ def test_deadly_and_hostile_pages_cost_themselves_alone(tmp_path: Path) -> None:
 def test_a_crawl_answers_and_ends_while_a_page_is_read_without_end(tmp_path: Path) -> None:
     port = free_port()
     endless = {"judge.cpu_seconds": 100_000, "judge.seconds": 100_000, "metrics.port": port}
-    with serving(answer) as served:
+    with serving(pages(PAGES)) as served:
         given = command(f"{served.origin}/hold", **endless)
         with running(tmp_path, *given, PYTHONPATH=installed(tmp_path)) as process:
             wait_for("the page without end", lambda: "/hold" in served.targets())

@@ -103,33 +103,23 @@ async def copies(exchange: Exchange) -> None:
 # unwell
 
 
-async def slow(exchange: Exchange) -> None:
-    """Send a page a byte a second."""
-    body = document("A slow page")
-    exchange.begin(200, Content_Length=str(len(body)))
-    for position in range(len(body)):
-        await exchange.write(body[position : position + 1])
-        await exchange.pause(1.0)
-
-
-async def silent(exchange: Exchange) -> None:
-    """Take a request and never answer it."""
-    while True:
-        await exchange.pause(60.0)
-
-
-async def unending(exchange: Exchange) -> None:
-    """Send a page that never ends."""
-    exchange.begin(200)
-    while True:
-        await exchange.write(b"<p>more of it " * (_STREAMED // 14))
-        await exchange.pause(0.01)
-
-
-async def breaking(exchange: Exchange) -> None:
-    """Break the connection: in the middle of a page, or before its first byte."""
-    if exchange.path == "/in-the-middle":
-        body = document("Half a page")
+async def unwell(exchange: Exchange) -> None:
+    """Send a byte a second, nothing, or no end of it; or break off, in the middle or before the first byte."""
+    body = document(f"A page {exchange.path}")
+    if exchange.path == "/slow":
+        exchange.begin(200, Content_Length=str(len(body)))
+        for byte in body:
+            await exchange.write(bytes((byte,)))
+            await exchange.pause(1.0)
+    elif exchange.path == "/silent":
+        while True:
+            await exchange.pause(60.0)
+    elif exchange.path == "/unending":
+        exchange.begin(200)
+        while True:
+            await exchange.write(b"<p>more of it " * (_STREAMED // 14))
+            await exchange.pause(0.01)
+    elif exchange.path == "/in-the-middle":
         exchange.begin(200, Content_Length=str(len(body)))
         await exchange.write(body[: len(body) // 2])
     exchange.reset()
@@ -242,10 +232,10 @@ HOSTS = {
     "sessions": Host(sessions),
     "soft-404": Host(soft_404, ("/offers", *(f"/sold/{number}" for number in range(12))), ("/offers",)),
     "copies": Host(copies, ("/original", *_SAME, *_NEAR), (), ("/original",)),
-    "slow": Host(slow, ("/slow",)),
-    "silent": Host(silent, ("/silent",)),
-    "unending": Host(unending, ("/unending",)),
-    "breaking": Host(breaking, ("/in-the-middle", "/at-once")),
+    "slow": Host(unwell, ("/slow",)),
+    "silent": Host(unwell, ("/silent",)),
+    "unending": Host(unwell, ("/unending",)),
+    "breaking": Host(unwell, ("/in-the-middle", "/at-once")),
     "overloaded": Host(ailing, ("/busy",), (reached("/busy"),), ("/busy",)),
     "unavailable": Host(ailing, ("/down",), (reached("/down"),), ("/down",)),
     # One page of each fails twice: with more, the host may be left alone before its good page is asked for.

@@ -119,6 +119,21 @@ class Exchange:
 Answering: TypeAlias = Callable[[Exchange], Awaitable[None]]
 
 
+def pages(known: Mapping[str, bytes | str]) -> Answering:
+    """Return what answers with pages by their targets, and with a redirect where a text stands for one."""
+
+    async def answer(exchange: Exchange) -> None:
+        found = known.get(exchange.target)
+        if isinstance(found, bytes):
+            exchange.send(200, found, "text/html")
+        elif found is None:
+            exchange.send(404)
+        else:
+            exchange.send(302, Location=found)
+
+    return answer
+
+
 @dataclass
 class Served:
     """A server's port, and the requests to it, in the order in which they ended."""

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from scentline.agents.judge.keep.records import Packing
 from scentline.agents.judge.keep.store import KeptPages, copies
 from scentline.agents.window import copies as module
-from scentline.agents.window.copies import EXCERPT, Answer, CopyReader, excerpt_of
+from scentline.agents.window.copies import EXCERPT, CopyReader, excerpt_of
 from scentline.agents.window.index.search import Phrase, Search
 from scentline.agents.window.kept import LONGEST, MOST, CopyRequest, CopyText, Unreadable, shown, text_of
 from scentline.agents.window.reading import LOOKED_SECONDS, Reading
@@ -125,7 +125,7 @@ def reader() -> Iterator[CopyReader]:
         yield found
 
 
-def answer(reader: CopyReader, copy: CopyRequest) -> Answer:
+def answer(reader: CopyReader, copy: CopyRequest) -> object:
     return come("an answer", lambda: reader.answer(copy))
 
 

@@ -121,23 +121,19 @@ def test_why_a_page_was_fetched_is_a_sentence(chosen: dict[str, Any], words: tup
 # hosts and errors
 
 
-@each_case(
-    ("state", "shown"),
-    [
-        (HostState(), ("unknown", "", 0.0)),
-        (HostState(asked=900.0), ("rests", "", 0.0)),
+def test_a_host_waits_as_its_row_has_it() -> None:
+    known = [
+        (HostState(), ("unknown", "", 0.0)), (HostState(asked=900.0), ("rests", "", 0.0)),
         (HostState(asked=999.5), ("waits", "delay", 1000.5)),
-        (HostState(asked=995.0, delay=30.0), ("waits", "robots", 1025.0)),
         (HostState(asked=999.0, elapsed=0.5), ("waits", "delay", 1004.0)),
         (HostState(asked=900.0, wait=60.0, until=1050.0, failures=3), ("waits", "back-off", 1050.0)),
-        (HostState(asked=900.0, wait=60.0, until=1080.0, retry_after=1080.0), ("waits", "retry-after", 1080.0)),
-    ],
-)
-def test_a_host_waits_as_its_row_has_it(state: HostState, shown: tuple[str, str, float]) -> None:
+    ]  # fmt: skip
     fetch = {"delay_seconds": 1.0, "delay_factor": 10.0}
-    with a_crawl(hosts={"a.test": HostRow(1, state)}, fetch=fetch) as (_, reading):
-        (row,) = seen(reading, hosts)["rows"]
-        assert (row["state"], row["why"], row["until"], row["candidates"]) == (*shown, None)
+    rows = {f"{number}.test": HostRow(1, state) for number, (state, _) in enumerate(known)}
+    with a_crawl(hosts=rows, fetch=fetch) as (_, reading):
+        shown = seen(reading, hosts, by="name", descending="false")["rows"]
+        assert [(row["state"], row["why"], row["until"]) for row in shown] == [each for _, each in known]
+        assert [row["candidates"] for row in shown] == [None] * len(known)
 
 
 def test_all_that_is_known_of_a_host_is_shown() -> None:

@@ -62,17 +62,11 @@ WAITING = {"delay": 40, "retry-after": 2}
         # it runs, and fetches nothing
         (running(state="paused", in_flight=2), "rest", ["Paused", "2 pages are still in flight"]),
         (running(state="starting", taken_up=0.4), "waits", ["Starting", "40 %"]),
-        (
-            running(state="spent", budget=500, judged=500, in_flight=1),
-            "rest",
-            ["500 pages is spent", "1 page is still"],
-        ),
+        (running(state="spent", budget=500, judged=500, in_flight=1), "rest",
+            ["500 pages is spent", "1 page is still"]),
         (facts_of(a_standing(**QUEUED), predicates=0, paused=2), "rest", ["Every predicate is paused"]),
-        (
-            running(waiting=WAITING, next_ready=3.2, **QUEUED),
-            "waits",
-            ["42 hosts have pages, all wait", "in 3 s", "40 for the delay", "2 for the end of a Retry-After"],
-        ),
+        (running(waiting=WAITING, next_ready=3.2, **QUEUED), "waits",
+            ["42 hosts have pages, all wait", "in 3 s", "40 for the delay", "2 for the end of a Retry-After"]),
         (running(waiting={"robots": 1}, next_ready=0.25, **QUEUED), "waits", ["1 host has", "0.2 s", "robots"]),
         (running(waiting={"busy": 2_000}, seen=0.5, **QUEUED), "waits", ["About 2,000 hosts", "an answer"]),
         (running(ready=1, **QUEUED), "waits", ["1 host may be asked"]),
@@ -82,22 +76,16 @@ WAITING = {"delay": 40, "retry-after": 2}
         (running(state="done"), "rest", ["No candidate is left"]),
         # it runs, and fetches
         (running(in_flight=1, room=3, ready=9, **QUEUED), "good", ["1 page is in flight."]),
-        (
-            running(in_flight=16, room=0, revisits_in_flight=4, ready=9, **QUEUED),
-            "good",
-            ["16 pages are in flight", "4 of them visited again", "as many as may be"],
-        ),
-        (
-            running(in_flight=2, room=3, waiting={"delay": 7}, next_ready=0.5, **QUEUED),
-            "good",
-            ["2 pages are in flight", "7 hosts have pages, all wait", "0.5 s"],
-        ),
+        (running(in_flight=16, room=0, revisits_in_flight=4, ready=9, **QUEUED), "good",
+            ["16 pages are in flight", "4 of them visited again", "as many as may be"]),
+        (running(in_flight=2, room=3, waiting={"delay": 7}, next_ready=0.5, **QUEUED), "good",
+            ["2 pages are in flight", "7 hosts have pages, all wait", "0.5 s"]),
         (running(in_flight=2, room=3, slots=0.25, held_by="CPU", held=7), "good", ["25%", "7 wait for this"]),
         # answers come: it fetches as long as the next page is near
         (running(waiting=WAITING, next_ready=2.0, requests_a_second=2.0, **QUEUED), "good", ["2 s"]),
         (running(waiting=WAITING, next_ready=60.0, requests_a_second=2.0, **QUEUED), "waits", ["1 minute"]),
     ],
-)
+)  # fmt: skip
 def test_every_state_has_its_sentence(facts: Facts, mood: str, words: list[str]) -> None:
     found = said(facts)
     assert found.mood == mood

@@ -114,21 +114,16 @@ def test_a_read_only_window_takes_no_request(data: Path) -> None:
 # requests
 
 
-def test_an_unknown_screen_or_query_is_named(client: httpx.Client) -> None:
+def test_what_is_unknown_or_too_long_is_refused_and_only_the_windows_own_files_are_served(
+    client: httpx.Client,
+) -> None:
     missing, wrong = client.get("/api/<b>x"), client.get("/api/now?colour=red")
     assert (missing.status_code, wrong.status_code, "colour" in wrong.text) == (404, 400, True)
     assert all(name in missing.text for name in SCREENS)
-
-
-def test_only_the_windows_own_files_are_served(client: httpx.Client) -> None:
     for path in ("../command.py", "%2e%2e/command.py", "..%2fcommand.py", "/etc/passwd"):
         assert client.get(f"/static/{path}").status_code == 404
-
-
-def test_what_is_too_long_is_refused(client: httpx.Client) -> None:
     assert client.get("/api/now?" + "a" * 9_000).status_code == 414
-    answer = client.post("/steer", content=b" " * 4_100_000, headers=origin(client))
-    assert answer.status_code == 413
+    assert client.post("/steer", content=b" " * 4_100_000, headers=origin(client)).status_code == 413
 
 
 @each_case(
