@@ -20,7 +20,7 @@ from scentline_lab.simulation.baselines.simple import Backlink, BreadthFirst, Ch
 from scentline_lab.simulation.crawler import Crawler, Task
 from scentline_lab.simulation.virtual import Terms, virtual_crawl
 from tests.cases import each_case
-from tests.papers.ranks import dense
+from tests.papers.test_cho_importance import dense
 
 
 def task(*keywords: str, log: Iterable[str] = (), seed: int = 1) -> Task:

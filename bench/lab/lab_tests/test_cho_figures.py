@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scentline.models.ordering.estimate import Crawled, Estimate
 from scentline.models.ordering.rank import Rank
 from scentline_lab.order.crawl import OCCURRENCES, Backlinks, Frontier, Heat, Mentions, NearHot, crawl, is_hot
-from tests.papers.ranks import dense
+from tests.papers.test_cho_importance import dense
 
 WORD = "computer"
 
