@@ -16,7 +16,6 @@ from scentline.models.learner.combiner import DRIFT as NOISE
 from scentline.models.learner.combiner import (
     LEAST_VARIANCE,
     BayesianLogisticRegression,
-    Vector,
     logits,
     probabilities,
     probability,
@@ -339,28 +338,9 @@ def test_labels_and_doubt_worked_by_hand() -> None:
 # by setting
 
 
-def rule(count: int) -> list[tuple[Vector, bool]]:
-    """Labels that two of the inputs decide."""
-    random = np.random.default_rng(7)
-    rows = random.normal(size=(count, len(NAMES)))
-    rows[:, -1] = 1.0
-    return [(row, bool(2 * row[8] - 2 * row[10] - 0.5 > random.logistic())) for row in rows]
-
-
-def test_the_combiner_learns_what_decides() -> None:
-    learner = Learner()
-    for row, label in rule(600):
-        learner.learn(row.tolist(), label, "selected")
-    unseen = rule(800)[600:]
-    right = sum((learner.probability(row.tolist()) > 0.5) == label for row, label in unseen)
-    assert right / len(unseen) > 0.75
-    weights = learner.combiner.mean
-    assert weights[8] > 0.7
-    assert weights[10] < -0.7
-
-
 def test_a_learner_goes_on_where_its_state_was_written_down() -> None:
-    labels = rule(300)
+    random = np.random.default_rng(7)
+    labels = [(row, bool(row[8] > random.logistic())) for row in random.normal(size=(300, len(NAMES)))]
     one = other = Learner()
     for number, (row, label) in enumerate(labels):
         if number % 70 == 0:
@@ -379,10 +359,14 @@ def test_a_learner_of_more_inputs_learns_what_these_decide_and_takes_no_state_of
     assert learner.combiner.mean.tolist() == prior_mean(inputs).tolist()
     assert learner.combiner.covariance.tolist() == prior_covariance(inputs).tolist()
     random = np.random.default_rng(2)
-    for _ in range(300):
-        row = random.normal(size=len(inputs))
-        learner.learn(row.tolist(), bool(row[-2] > 0), "selected")
-    assert learner.combiner.mean.argmax() == len(inputs) - 2
+    for row in random.normal(size=(300, len(inputs))):
+        learner.learn(row.tolist(), bool(row[-2] > row[-3]), "selected")
+    assert (learner.combiner.mean.argmax(), learner.combiner.mean.argmin()) == (
+        len(inputs) - 2,
+        len(inputs) - 3,
+    )
+    unseen = random.normal(size=(200, len(inputs)))
+    assert sum((learner.probability(row.tolist()) > 0.5) == (row[-2] > row[-3]) for row in unseen) > 150
     assert Learner(state=learner.state(), inputs=inputs).state() == learner.state()
     with pytest.raises(ValueError, match=f"{len(inputs)} weights, expected {len(NAMES)}"):
         Learner(state=learner.state())
