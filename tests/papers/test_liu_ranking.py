@@ -179,28 +179,19 @@ def test_scores_have_unit_magnitude_whatever_the_graph(transitions: Matrix) -> N
         assert np.linalg.norm(scores) == pytest.approx(1)
 
 
+# rankings and measures
+
 LIST = Pattern("list", True, urls=4, visits=20, referrals=60, authority=0.2, hub=0.9)
 ITEM = Pattern("item", True, urls=50, visits=100, referrals=10, authority=0.9, hub=0.1)
 ABOVE = Pattern("above", False, urls=54, visits=120, referrals=70)
 
 
-@each_case(
-    ("ranking", "of_list", "of_item"),
-    [
-        (FETCH["volume"], 4, 50),
-        (FETCH["overall-visit"], 20, 100),
-        (FETCH["average-visit"], 5, 2),
-        (FETCH["behaviour-fetch"], 0.55, 0.5),
-        (DISCOVERY["overall-referral"], 60, 10),
-        (DISCOVERY["average-referral"], 15, 0.2),
-        (DISCOVERY["behaviour-discovery"], 0.9, 0.1),
-    ],
-)
-def test_rankings_of_section_4_by_hand(ranking: object, of_list: float, of_item: float) -> None:
-    assert callable(ranking)
-    assert score(ranking, LIST) == pytest.approx(of_list)
-    assert score(ranking, ITEM) == pytest.approx(of_item)
-    assert score(ranking, ABOVE) < 0
+def test_rankings_of_section_4_by_hand() -> None:
+    fetch = [FETCH[name] for name in ("volume", "overall-visit", "average-visit", "behaviour-fetch")]
+    discovery = [DISCOVERY[name] for name in ("overall-referral", "average-referral", "behaviour-discovery")]
+    for pattern, expected in ((LIST, (4, 20, 5, 0.55, 60, 15, 0.9)), (ITEM, (50, 100, 2, 0.5, 10, 0.2, 0.1))):
+        assert [score(ranking, pattern) for ranking in (*fetch, *discovery)] == pytest.approx(expected)
+    assert all(score(ranking, ABOVE) < 0 for ranking in (*fetch, *discovery))
 
 
 def test_expected_visits_by_hand() -> None:
