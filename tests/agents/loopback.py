@@ -42,7 +42,6 @@ class Server:
     port: int = 0
     requests: list[Request] = field(default_factory=list)
     connections: int = 0
-    open: int = 0
 
     @property
     def origin(self) -> str:
@@ -63,7 +62,6 @@ async def serving(answer: Answer, address: str = "127.0.0.1", port: int = 0) -> 
         assert task is not None
         tasks.add(task)
         seen.connections += 1
-        seen.open += 1
         try:
             while not writer.is_closing():
                 request = _parsed(await reader.readuntil(b"\r\n\r\n"))
@@ -73,7 +71,6 @@ async def serving(answer: Answer, address: str = "127.0.0.1", port: int = 0) -> 
         except (asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
             pass
         finally:
-            seen.open -= 1
             writer.close()
 
     server = await asyncio.start_server(connected, address, port)

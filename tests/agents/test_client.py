@@ -14,7 +14,7 @@ import pytest
 
 from scentline.agents.fetch.client import Client
 from scentline.agents.fetch.pool import FRAMING_BYTES
-from scentline.agents.fetch.result import Failure, Fetched, Moved, Result, Unchanged, Validators
+from scentline.agents.fetch.result import Failure, Fetched, Moved, Result, Validators
 from scentline.models.url import canonical
 from tests.agents.loopback import Answer, Request, awaited, closing, fixed, hanging, serving, settings, untimed
 from tests.cases import each_case
@@ -170,12 +170,6 @@ async def test_requests_name_the_crawler_and_the_known_version_and_carry_no_cook
         assert "cookie" not in headers
     assert (asked["if-none-match"], asked["if-modified-since"]) == (known.etag, known.last_modified)
     assert {"if-none-match", "if-modified-since"}.isdisjoint(plain)
-
-
-@awaited
-async def test_a_known_version_is_as_it_was() -> None:
-    async with serving(fixed(b"", "304 X")) as server, Client(settings(), clock) as client:
-        assert isinstance(await client.fetch(f"{server.origin}/", Validators('"7"')), Unchanged)
 
 
 SEGMENTS = [

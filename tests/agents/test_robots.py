@@ -215,34 +215,21 @@ async def test_rules_beyond_the_bounds_of_wildcards_forbid_more(rules: str, allo
 # through the client
 
 
-async def through_client(rules: bytes, *paths: str, **changes: object) -> tuple[list[object], list[str]]:
+async def through_client(rules: bytes, *paths: str) -> tuple[list[object], list[str]]:
     """Return the results of pages asked for at once, and what their server was asked."""
 
     async def answer(request: Request, writer: asyncio.StreamWriter) -> None:
         writer.write(rules if request.target == "/robots.txt" else response(b"page"))
 
-    given = settings(**({"robots": True} | changes))
-    async with serving(answer) as server, Client(given, lambda: 0.0) as client:
+    async with serving(answer) as server, Client(settings(robots=True), lambda: 0.0) as client:
         results = await asyncio.gather(*(client.fetch(server.origin + path) for path in paths))
         return [untimed(result) for result in results], server.targets()
 
 
 @awaited
-async def test_robots_txt_is_asked_first_and_once_and_forbidden_pages_never() -> None:
-    rules = response(RULES.replace(b"Crawl-delay: 2.5", b""), content_type="application/octet-stream")
-    (first, second, third), targets = await through_client(rules, "/a", "/private", "/b")
-    assert isinstance(first, Fetched)
-    assert isinstance(third, Fetched)
-    assert second == Failure("refused", "robots.txt")
-    assert targets[0] == "/robots.txt"
-    assert sorted(targets[1:]) == ["/a", "/b"]
-    _, targets = await through_client(rules, "/private", robots=False)
-    assert targets == ["/private"], "it is not asked where the operator says so"
-
-
-@awaited
 async def test_of_pages_asked_for_at_once_a_crawl_delay_postpones_all_but_one() -> None:
-    (first, second, third), targets = await through_client(response(RULES), "/a", "/private", "/b")
+    rules = response(RULES, content_type="application/octet-stream")
+    (first, second, third), targets = await through_client(rules, "/a", "/private", "/b")
     assert isinstance(first, Fetched)
     assert first.crawl_delay == 2.5
     assert second == Failure("refused", "robots.txt", crawl_delay=2.5)
@@ -261,28 +248,28 @@ async def test_a_robots_txt_over_the_limit_counts_as_far_as_it_was_read() -> Non
 # told to others
 
 
-class Changing:
-    """A site whose robots.txt changes, and that counts what it is asked."""
+class Changing(Site):
+    """A site whose robots.txt changes, on a clock of its own."""
 
     def __init__(self) -> None:
-        self.now = BEGIN
-        self.serves = 0
-        self.asked: list[float] = []
+        super().__init__()
+        self.time, self.serves = BEGIN, 0
         self.told: RobotsTxt | None = None
 
     async def ask(self, url: str, known: Validators) -> Answered:
-        self.asked.append(self.now)
-        if self.serves >= len(TEXTS):
-            missing, busy = Answered(404, None, b""), Answered(503, None, b"", retry_after=900.0)
-            return busy if self.serves > len(TEXTS) else missing
+        missing, busy = Answered(404, None, b""), Answered(503, None, b"", retry_after=900.0)
         version = Validators(f'"{self.serves}"')
-        return SAME if known == version else Answered(200, None, TEXTS[self.serves], version)
+        if self.serves >= len(TEXTS):
+            self.answers = [busy if self.serves > len(TEXTS) else missing]
+        else:
+            self.answers = [SAME if known == version else Answered(200, None, TEXTS[self.serves], version)]
+        return await super().ask(url, known)
 
     async def tell(self, told: RobotsTxt) -> None:
         self.told = msgspec.msgpack.decode(msgspec.msgpack.encode(told), type=RobotsTxt)
 
-    def robots(self) -> Robots:
-        robots = Robots(self.ask, settings(robots=True), lambda: self.now)
+    def telling(self) -> Robots:
+        robots = self.robots(robots=True)
         robots.publish = self.tell
         return robots
 
@@ -298,27 +285,25 @@ STEPS = st.tuples(
 
 
 @given(st.lists(STEPS, max_size=12))
-def test_a_fetcher_that_is_handed_what_was_told_goes_on_as_if_it_had_never_died(
+@awaited
+async def test_a_fetcher_that_is_handed_what_was_told_goes_on_as_if_it_had_never_died(
     steps: list[tuple[float, int, bool]],
 ) -> None:
-    async def run() -> None:
-        lives, dies = Changing(), Changing()
-        one, other = lives.robots(), dies.robots()
-        for seconds, serves, death in steps:
-            for site in (lives, dies):
-                site.now, site.serves = site.now + seconds, serves
-            if death:
-                other = dies.robots()
-                if dies.told is not None:
-                    assert not other.knows("http://a.org/", dies.told.until)
-                    await other.take_up(dies.told)
-            for path in ("a", "private", "private/open"):
-                assert await one.allowed(f"http://a.org/{path}") == await other.allowed(f"http://a.org/{path}")
-            assert (dies.asked, dies.told) == (lives.asked, lives.told)
-            assert dies.told is not None
-            assert other.knows("http://a.org/", dies.told.until)
-
-    asyncio.run(run())
+    lives, dies = Changing(), Changing()
+    one, other = lives.telling(), dies.telling()
+    for seconds, serves, death in steps:
+        for site in (lives, dies):
+            site.time, site.serves = site.time + seconds, serves
+        if death:
+            other = dies.telling()
+            if dies.told is not None:
+                assert not other.knows("http://a.org/", dies.told.until)
+                await other.take_up(dies.told)
+        for path in ("a", "private", "private/open"):
+            assert await one.allowed(f"http://a.org/{path}") == await other.allowed(f"http://a.org/{path}")
+        assert (dies.known, dies.told) == (lives.known, lives.told)
+        assert dies.told is not None
+        assert other.knows("http://a.org/", dies.told.until)
 
 
 @each_case(

@@ -224,26 +224,6 @@ def held_back(path: str) -> tuple[Answer, asyncio.Event, asyncio.Event]:
     return answer, arrived, go_on
 
 
-@awaited
-async def test_names_on_one_address_are_asked_one_after_the_other() -> None:
-    answer, arrived, go_on = held_back("/a")
-    async with serving(answer) as server, Client(settings(delay_seconds=30), since_1970) as client:
-        client._pool.resolver._ask = Names({"other.test": ["127.0.0.1"]})
-        first = asyncio.create_task(client.fetch(f"{server.origin}/a"))
-        await arrived.wait()
-        busy = await client.fetch(f"http://other.test:{server.port}/b")
-        assert isinstance(busy, Early)
-        assert busy.wait == 30.0
-        go_on.set()
-        done = await first
-        assert isinstance(done, Fetched)
-        assert busy.server == done.server == "127.0.0.1"
-        early = await client.fetch(f"http://other.test:{server.port}/b")
-        assert isinstance(early, Early)
-        assert 0 < early.wait <= 30.0
-        assert server.targets() == ["/a"]
-
-
 @each_case("slow", ["/robots.txt", "/page"])
 @awaited
 async def test_a_slow_host_holds_up_none_whose_address_it_claims(slow: str) -> None:
