@@ -104,17 +104,6 @@ def test_of_several_pages_the_likest_is_named(shard: Shard[DuplicateRow]) -> Non
     assert look(shard, page, likeness=0.99) == [None]
 
 
-def test_what_was_written_is_found_again_and_what_was_not_is_done_again(rows: Disk) -> None:
-    shard = rows.shard(DuplicateRow, PAGES)
-    assert look(shard, a_page("first")) == [None]
-    write(shard)
-    assert look(shard, a_page("second", start=1000)) == [None]  # and killed
-    for _ in range(2):
-        shard = rows.shard(DuplicateRow, PAGES)
-        found = look(shard, a_page("copy"), a_page("second", start=1000), a_page("third", start=1000))
-        assert found == ["http://a.org/first", None, "http://a.org/second"]
-
-
 def test_what_is_kept_of_a_band_is_bounded(shard: Shard[DuplicateRow]) -> None:
     for number in range(3 * BAND_PAGES):
         # So strict that none is the duplicate of another, although their bands are alike.

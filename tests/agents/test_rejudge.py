@@ -53,11 +53,8 @@ class Partition:
     def __init__(self, runtime: Runtime, rows: Disk) -> None:
         assert isinstance(runtime.publisher, JournalPublisher)
         self.journal: Journal = runtime.publisher._journal
-        self.read = 0
-        self.late: list[Message] = []
-        self.pages = 0
-        self._runtime = runtime
-        self._rows = rows
+        self.pages, self.late = 0, list[Message]()
+        self._runtime, self._rows = runtime, rows
         self.inbox: Any = None
         self.open()
 
@@ -80,21 +77,21 @@ class Partition:
     def hear(self, definition: PredicateDefinition = TEA) -> None:
         self.predicates.hear(definition.name.encode(), msgspec.json.encode(definition))
 
-    def page(self, number: int | None = None, body: bytes = b"tea") -> FetchedPage:
+    def page(
+        self, number: int | None = None, body: bytes = b"tea", revisit: Revisit | None = None
+    ) -> FetchedPage:
         """Have a page fetched: a new one, or that with the number anew."""
         page = fetched(self.pages if number is None else number, time=float(self.pages))
+        page.order = msgspec.structs.replace(page.order, revisit=revisit)
         page.body = ZstdCompressor().compress(body)
         self.append(encode(page))
         return page
 
     def revisit(self, body: bytes) -> None:
         """Have page 0 fetched to be judged again, by who knows it with the words "tea", as it was at first."""
-        page = fetched(0, time=float(self.pages))
-        page.body = ZstdCompressor().compress(body)
         content, links = content_of("", ["tea"], b"tea"), links_digest(())
         known = Revisit(None, 0.0, again=True, verdict={"any": True}, content=content, links=links)
-        page.order = msgspec.structs.replace(page.order, revisit=known)
-        self.append(encode(page))
+        self.page(0, body, revisit=known)
 
     def append(self, value: bytes) -> None:
         self.pages += 1
@@ -188,8 +185,7 @@ def counted(facts: list[Any]) -> dict[str, dict[str, bool]]:
 
 
 def left(partition: Partition) -> float:
-    reading = Reading()
-    partition.rejudge.measure(reading)
+    partition.rejudge.measure(reading := Reading())
     return sum(sample.value for family in reading.families() for sample in family.samples)
 
 
