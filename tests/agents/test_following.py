@@ -43,6 +43,10 @@ def pages(*numbers: int) -> Counter[str]:
     return Counter(f"http://example.org/{number}" for number in range(*numbers))
 
 
+#: How many accesses to wait for, what to append to a log, or what else to do.
+Step = int | tuple[Path, bytes] | Callable[[], object]
+
+
 class Crawl:
     """A data directory that logs are fed to; ``log`` has five lines at first."""
 
@@ -67,37 +71,27 @@ class Crawl:
 
         self.run(run, way)
 
-    def follow(self, *steps: "int | Callable[[], object]", sources: Sequence[Path] = ()) -> None:
-        """Follow logs while steps are taken: a number is of accesses to wait for, all else is done at once."""
-
-        async def take() -> None:
-            for step in steps:
-                if isinstance(step, int):
-                    while self.accepted() < step:
-                        await asyncio.sleep(0.005)
-                else:
-                    step()
+    def follow(self, *steps: Step, sources: Sequence[Path] = ()) -> None:
+        """Follow logs while steps are taken: accesses are waited for, all else is done at once."""
 
         async def run(feeder: Feeder) -> None:
             paths = [str(source) for source in sources or (self.log,)]
             work = asyncio.ensure_future(Following(feeder, paths).run())
-            done = asyncio.ensure_future(asyncio.wait_for(take(), PATIENCE))
-            await asyncio.wait((work, done), return_when=asyncio.FIRST_COMPLETED)
-            if work.done():
-                done.cancel()
-                await work
+            async with asyncio.timeout(PATIENCE):
+                for step in steps:
+                    if not isinstance(step, int):
+                        self.append(*step) if isinstance(step, tuple) else step()
+                    while isinstance(step, int) and self.accepted() < step:
+                        assert not work.done(), work.exception()
+                        await asyncio.sleep(0.005)
             work.cancel()
             await asyncio.gather(work, return_exceptions=True)
-            await done
 
         self.run(run)
 
-    def append(self, data: bytes, path: Path | None = None) -> Callable[[], object]:
-        def step() -> None:
-            with (path or self.log).open("ab") as file:
-                file.write(data)
-
-        return step
+    def append(self, path: Path, data: bytes) -> None:
+        with path.open("ab") as file:
+            file.write(data)
 
     def beside(self, name: str, data: bytes = b"", changed: float = 0.0) -> Path:
         """Return the path of a file beside the log, written and ``changed`` then where it has data."""
@@ -131,21 +125,18 @@ def crawl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Crawl:
 
 def test_lines_come_as_they_are_written_and_a_line_counts_when_it_ends(crawl: Crawl) -> None:
     half, rest = line(8)[:40], line(8)[40:]
-    crawl.follow(crawl.append(lines(5, 8) + half), 8, crawl.append(rest), 9, crawl.append(lines(9, 200)), 200)
+    crawl.follow((crawl.log, lines(5, 8) + half), 8, (crawl.log, rest), 9, (crawl.log, lines(9, 200)), 200)
     assert crawl.sent() == pages(200)
     assert crawl.letters() == 0
 
 
 def test_rotation_by_renaming_loses_and_repeats_nothing(crawl: Crawl) -> None:
-    def rotate(turn: int) -> None:
-        rotated = crawl.beside(f"{turn}")
-        crawl.log.rename(rotated)
-        crawl.append(lines(10 * turn, 10 * turn + 5), rotated)()  # the server has not noticed yet
-        crawl.log.write_bytes(lines(10 * turn + 5, 10 * turn + 9))
-        crawl.append(line(10 * turn + 9), rotated)()
-
-    turns = [step for turn in range(1, 4) for step in (partial(rotate, turn), 5 + 10 * turn)]
-    crawl.follow(5, *turns)
+    steps: list[Step] = []
+    for number in range(10, 40, 10):
+        rotated = crawl.beside(f"{number}")
+        steps += [partial(crawl.log.rename, rotated), (rotated, lines(number, number + 5))]  # not noticed yet
+        steps += [(crawl.log, lines(number + 5, number + 9)), (rotated, line(number + 9)), number + 5]
+    crawl.follow(5, *steps)
     assert crawl.sent() == pages(5) + pages(10, 40)
 
 
@@ -153,29 +144,20 @@ def test_a_renamed_log_is_left_when_nothing_comes_any_more(
     crawl: Crawl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(following, "QUIET_SECONDS", 0.02)
-
-    def rotate() -> None:
-        crawl.append(line(5).rstrip())()
-        crawl.log.rename(crawl.beside("1"))
-        crawl.log.write_bytes(lines(6, 8))
-
-    crawl.follow(5, rotate, 8)
+    rename = partial(crawl.log.rename, crawl.beside("1"))
+    crawl.follow(5, (crawl.log, line(5).rstrip()), rename, (crawl.log, lines(6, 8)), 8)
     assert crawl.sent() == pages(8)
 
 
 def test_copying_and_truncating_loses_and_repeats_nothing(crawl: Crawl) -> None:
-    def rotate() -> None:
-        crawl.append(lines(5, 5000))()
-        shutil.copy(crawl.log, crawl.beside("1"))
-        os.truncate(crawl.log, 0)
-        crawl.append(lines(5000, 5010))()
-
-    crawl.follow(5, rotate, 5015)  # the first five are read again in the copy
+    copy, truncate = partial(shutil.copy, crawl.log, crawl.beside("1")), partial(os.truncate, crawl.log, 0)
+    rotate: list[Step] = [(crawl.log, lines(5, 5000)), copy, truncate, (crawl.log, lines(5000, 5010))]
+    crawl.follow(5, *rotate, 5015)  # the first five are read again in the copy
     assert crawl.sent() == pages(5010)
 
 
 def test_a_log_that_is_truncated_and_at_once_longer_than_before_is_noticed(crawl: Crawl) -> None:
-    crawl.follow(5, lambda: crawl.log.write_bytes(lines(100, 200)), 105)
+    crawl.follow(5, partial(crawl.log.write_bytes, lines(100, 200)), 105)
     assert crawl.sent() == pages(5) + pages(100, 200)
 
 
@@ -184,8 +166,10 @@ def test_several_logs_are_followed_at_once_and_finished_ones_are_fed(crawl: Craw
     other.write_bytes(lines(10, 11))
     packed.write_bytes(gzip.compress(lines(20, 30)))
     squeezed.write_bytes(zstandard.compress(lines(30, 35)) + zstandard.compress(lines(35, 40)))
-    steps = [(crawl.append(line(4 + n)), crawl.append(line(10 + n), other), 26 + 2 * n) for n in range(1, 6)]
-    crawl.follow(*(step for turn in steps for step in turn), sources=(crawl.log, packed, squeezed, other))
+    steps: list[Step] = [26]
+    for n in range(1, 6):
+        steps += [(crawl.log, line(4 + n)), (other, line(10 + n)), 26 + 2 * n]
+    crawl.follow(*steps, sources=(crawl.log, packed, squeezed, other))
     assert crawl.sent() == pages(16) + pages(20, 40)
 
 
@@ -200,7 +184,7 @@ def test_what_was_rotated_while_nobody_followed_is_read_first(crawl: Crawl) -> N
     crawl.log.write_bytes(lines(25, 30))
     crawl.follow(30)
     assert crawl.sent() == pages(30)
-    crawl.append(line(30))()
+    crawl.append(crawl.log, line(30))
     crawl.follow(6)
     assert crawl.sent() == pages(31)
     assert crawl.letters() == 1
@@ -227,9 +211,9 @@ def test_a_log_fed_twice_is_sent_once_whatever_it_is_called_and_packed(crawl: Cr
 
 
 def test_a_last_line_without_an_end_is_read_again_when_it_has_one(crawl: Crawl) -> None:
-    crawl.append(line(5)[:60])()
+    crawl.append(crawl.log, line(5)[:60])
     crawl.feed()
-    crawl.append(line(5)[60:] + lines(6, 8))()
+    crawl.append(crawl.log, line(5)[60:] + lines(6, 8))
     crawl.feed()
     assert crawl.sent() == pages(8)
 
