@@ -1,9 +1,8 @@
-"""The harvest agent: each judged page counts once, and points tell where each predicate stands."""
+"""The harvest agent: what it reads and tells, and how points are read. `test_harvest_stream` has the counts."""
 
 import asyncio
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec.structs import fields, replace
+from msgspec.structs import fields
 
 from scentline.agents.crawl.connect import open_journal
 from scentline.agents.harvest.agent import Counted, HarvestAgent, HarvestTableRow, read_counted, read_outcome
@@ -34,24 +33,18 @@ def rows(tmp_path: Path) -> Iterator[Disk]:
         yield opened
 
 
-def an_outcome(number: int, *, hit: bool = False, explored: bool = False, origin: str = "pages/0@1") -> Outcome:
+def an_outcome(number: int, *, hit: bool = False, origin: str = "pages/0@1") -> Outcome:
     return Outcome(
         url=f"http://a.org/{number}", time=900.0 + number, title=f"title {number}",
-        verdict={"p": hit, "q": False}, predicate="p", policy="linkage", explored=explored, probability=1.0,
+        verdict={"p": hit, "q": False}, predicate="p", policy="linkage", explored=False, probability=1.0,
         priority=0.0, expected=None, depth=0, words=(), links=(), origin=origin,
     )  # fmt: skip
 
 
-@contextmanager
-def an_agent(data: Path) -> Iterator[HarvestAgent]:
-    with a_runtime(Settings(data=data)) as runtime:
-        yield HarvestAgent(runtime, journal_of(runtime))
-
-
 @pytest.fixture
 def agent(tmp_path: Path) -> Iterator[HarvestAgent]:
-    with an_agent(tmp_path) as opened:
-        yield opened
+    with a_runtime(Settings(data=tmp_path)) as runtime:
+        yield HarvestAgent(runtime, journal_of(runtime))
 
 
 def opened(rows: Disk, agent: HarvestAgent) -> Shard[HarvestTableRow]:
@@ -63,34 +56,10 @@ def opened(rows: Disk, agent: HarvestAgent) -> Shard[HarvestTableRow]:
     return shard
 
 
-def counted(agent: HarvestAgent, *predicates: str) -> list[tuple[int, int]]:
-    return [(agent.whole(name).pages, agent.whole(name).hits) for name in predicates]
-
-
-def test_pages_and_hits_are_counted_for_each_predicate_and_policy(rows: Disk, agent: HarvestAgent) -> None:
-    shard = opened(rows, agent)
-    take_in(shard, agent, an_outcome(1, hit=True), an_outcome(2, explored=True), an_outcome(3, hit=True))
-    assert counted(agent, "p", "q") == [(3, 2), (3, 0)]
-    assert agent.whole("p").policies == {"linkage": (2, 2), "random": (1, 0)}
-    assert agent.matches == [("p", "http://a.org/1", "title 1"), ("p", "http://a.org/3", "title 3")]
-    take_in(shard, agent, *(an_outcome(number, hit=True) for number in range(10, 50)))
-    assert [url for _, url, _ in agent.matches] == [f"http://a.org/{number}" for number in range(30, 50)]
-
-
-def test_a_page_counts_once_as_it_was_judged_first_whatever_becomes_of_it_and_after_a_restart(
-    rows: Disk, agent: HarvestAgent, tmp_path: Path
-) -> None:
-    shard, first = opened(rows, agent), an_outcome(1, hit=True)
-    revisit = replace(an_outcome(2), again=True, origin="pages/0@3")
-    take_in(shard, agent, first, replace(first, origin="pages/0@2"), revisit)
-    write(shard)
-    assert counted(agent, "p") == [(1, 1)]
-    again = replace(first, verdict={"p": False}, time=950.0, again=True, origin="pages/0@4")
-    gone = replace(first, verdict={}, time=960.0, again=True, left="status 410", origin="sightings/0@7")
-    with an_agent(tmp_path / "again") as restarted:
-        shard = opened(rows, restarted)
-        take_in(shard, restarted, an_outcome(1, origin="pages/0@5"), again, gone, an_outcome(2))
-        assert counted(restarted, "p") == [(2, 1)]
+def test_the_last_matches_are_known(rows: Disk, agent: HarvestAgent) -> None:
+    take_in(opened(rows, agent), agent, *(an_outcome(number, hit=number > 3) for number in range(40)))
+    assert agent.matches == [("p", f"http://a.org/{n}", f"title {n}") for n in range(20, 40)]
+    assert (agent.whole("p").pages, agent.whole("p").hits, agent.whole("q").hits) == (40, 36, 0)
 
 
 def test_a_point_is_told_of_what_changed_only(rows: Disk, agent: HarvestAgent) -> None:

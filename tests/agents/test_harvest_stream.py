@@ -1,30 +1,33 @@
-"""One stream a predicate: no point counts a page twice or goes back, whoever holds, loses or takes what."""
+"""One stream a predicate: no point counts a page twice or goes back, whoever holds, loses or takes what.
+
+A page counts as it was judged first, however often its outcome comes and whatever becomes of it.
+"""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from random import Random
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
-import faust
 import msgspec
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from bench.listening import Memory
-from scentline.agents.harvest.agent import PREDICATE_PREFIX, HarvestRow, HarvestTableRow, committed_parts
+from scentline.agents.harvest.agent import Counted, HarvestAgent, HarvestTableRow, committed_parts
 from scentline.agents.harvest.stream import HarvestStream
 from scentline.models.harvest import Harvest, merged
-from scentline.streams.app import create_app
 from scentline.streams.inbox import Codec, Shard
 from scentline.streams.outbox import Message
 from scentline.streams.published import HarvestPoint
+from scentline.streams.records import Pack
 from scentline.streams.runtime import Runtime
 from scentline.streams.settings import HarvestSettings, Settings
 from scentline.streams.topics import HARVEST, HARVEST_PARTS, OUTCOMES, partition_of
 from scentline.streams.transport.journal import Record
 from scentline.streams.transport.partition import Entry
 from scentline.streams.transport.publisher import FencedError
+from tests.agents.shards import a_runtime, journal_of
 
 PARTITIONS, WORKERS = 3, 3
 #: Named so that each partition has one at least.
@@ -32,16 +35,10 @@ PREDICATES = ("a", "b", "g", "i")
 WINDOW, SECONDS, NOW = 5, 60.0, 110.0
 #: What a worker that stands still is about to do.
 APPEND = "append"
-SETTINGS = Settings(harvest=HarvestSettings(interval_seconds=1e6))
+HARVESTED = HarvestSettings(interval_seconds=1e6, window_pages=WINDOW, window_seconds=SECONDS)
 
 Table: TypeAlias = Shard[HarvestTableRow]
 Gate: TypeAlias = asyncio.Future[None]
-
-
-class Page(NamedTuple):
-    verdict: dict[str, bool]
-    time: float
-    explored: bool
 
 
 class Broker:
@@ -143,14 +140,15 @@ class Way:
 class Worker:
     """A worker with its stream; it is the stream's inbox too."""
 
-    def __init__(self, app: faust.App, broker: Broker) -> None:
+    def __init__(self, agent: HarvestAgent, broker: Broker) -> None:
         self._broker = broker
         self.topic = OUTCOMES
         self.shards: dict[int, Table] = {}
         way: Any = Way(broker)
         reader: Any = broker
         inbox: Any = self
-        runtime = Runtime(app, SETTINGS, way, broker.failures.append, lambda: NOW)
+        known = agent.inbox.runtime
+        runtime = Runtime(known.app, known.settings, way, broker.failures.append, lambda: NOW)
         self.stream = HarvestStream[HarvestTableRow](runtime, reader, inbox, committed_parts)
         self._tasks = [asyncio.create_task(self.stream.run())]
 
@@ -181,22 +179,17 @@ class Worker:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
 
-def add(row: HarvestRow, predicate: str, page: Page) -> None:
-    row.state.add(page.verdict[predicate], page.time, "learned", page.explored)
-    row.time = max(row.time, page.time)
-
-
 class World:
     """Workers that share the partitions out again and again, and what each partition has to count."""
 
-    def __init__(self, app: faust.App, random: Random, pages: list[Page]) -> None:
-        self._app = app
+    def __init__(self, agent: HarvestAgent, random: Random, pages: list[Counted]) -> None:
+        self._agent = agent
         self._random = random
         self.broker = Broker()
-        self.logs: dict[int, list[Page]] = {n: [] for n in range(PARTITIONS)}
+        self.logs: dict[int, list[Counted]] = {n: [] for n in range(PARTITIONS)}
         for page in pages:
-            self.logs[random.randrange(PARTITIONS)].append(page)
-        self.workers = [Worker(app, self.broker) for _ in range(WORKERS)]
+            self.logs[partition_of(page.url, PARTITIONS)].append(page)
+        self.workers = [Worker(agent, self.broker) for _ in range(WORKERS)]
         self._unaware: list[tuple[Worker, int]] = []
         for partition in range(PARTITIONS):
             self._random.choice(self.workers).take(partition)
@@ -208,14 +201,8 @@ class World:
         offset = shard.mark.offset + 1
         more = offset < len(self.logs[partition])
         if more:
-            shard.begin(offset)
-            page = self.logs[partition][offset]
-            for predicate in page.verdict:
-                key = PREDICATE_PREFIX + predicate.encode()
-                row = shard.get(key) or HarvestRow(Harvest(WINDOW, SECONDS))
-                assert isinstance(row, HarvestRow)
-                add(row, predicate, page)
-                shard.put(key, row)
+            for fact in shard.accept(offset, Pack(facts=[(0, 0, self.logs[partition][offset])])):
+                self._agent.absorb(shard, fact)
         if commit:
             group = shard.close_group()
             stores: tuple[Any, ...] = (self.broker.tables[partition], shard.store)
@@ -247,7 +234,7 @@ class World:
 
     async def kill(self) -> None:
         number = self._random.randrange(WORKERS)
-        dead, self.workers[number] = self.workers[number], Worker(self._app, self.broker)
+        dead, self.workers[number] = self.workers[number], Worker(self._agent, self.broker)
         await dead.die()
         self._unaware = [(worker, partition) for worker, partition in self._unaware if worker is not dead]
         for partition, shard in list(self.broker.holders.items()):
@@ -285,12 +272,16 @@ class World:
     # what should be
 
     def recount(self, predicate: str, covers: Mapping[int, int]) -> Harvest:
-        rows = [HarvestRow(Harvest(WINDOW, SECONDS)) for _ in covers]
-        for row, (partition, offset) in zip(rows, sorted(covers.items()), strict=True):
+        states = []
+        for partition, offset in sorted(covers.items()):
+            state, seen = Harvest(WINDOW, SECONDS), set()
             for page in self.logs[partition][: offset + 1]:
-                if predicate in page.verdict:
-                    add(row, predicate, page)
-        return merged([row.state for row in rows])
+                if page.url not in seen and page.again is not True:
+                    seen.add(page.url)
+                    if predicate in page.verdict:
+                        state.add(page.verdict[predicate], page.time, page.policy, page.explored)
+            states.append(state)
+        return merged(states)
 
 
 async def breath() -> None:
@@ -299,17 +290,23 @@ async def breath() -> None:
 
 
 @pytest.fixture(scope="module")
-def app(tmp_path_factory: pytest.TempPathFactory) -> faust.App:
-    return create_app(Settings(data=tmp_path_factory.mktemp("app")))
+def agent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HarvestAgent]:
+    """Give the agent that counts, on whichever shard; the workers' streams tell of it."""
+    with a_runtime(Settings(data=tmp_path_factory.mktemp("agent"), harvest=HARVESTED)) as runtime:
+        yield HarvestAgent(runtime, journal_of(runtime))
 
 
+def a_page(number: int, verdict: dict[str, bool], time: int, *, explored: bool, again: bool = False) -> Counted:
+    return Counted(
+        url=f"http://a.org/{number}", time=float(time), title="", verdict=verdict, policy="linkage",
+        explored=explored, origin="pages/0@1", again=again or msgspec.UNSET,
+    )  # fmt: skip
+
+
+VERDICTS = st.dictionaries(st.sampled_from(PREDICATES), st.booleans(), max_size=4)
+AGAIN = st.integers(0, 5).map(lambda number: number == 0)
 PAGES = st.lists(
-    st.builds(
-        Page,
-        verdict=st.dictionaries(st.sampled_from(PREDICATES), st.booleans(), max_size=4),
-        time=st.integers(0, 100).map(float),
-        explored=st.booleans(),
-    ),
+    st.builds(a_page, st.integers(0, 50), VERDICTS, st.integers(0, 100), explored=st.booleans(), again=AGAIN),
     min_size=20,
     max_size=60,
 )
@@ -318,10 +315,10 @@ PAGES = st.lists(
 @settings(phases=[Phase.generate])
 @given(pages=PAGES, steps=st.integers(100, 500), seed=st.integers(0, 10_000))
 def test_points_are_of_the_whole_count_each_page_once_and_never_go_back(
-    app: faust.App, pages: list[Page], steps: int, seed: int
+    agent: HarvestAgent, pages: list[Counted], steps: int, seed: int
 ) -> None:
     async def played() -> World:
-        world = World(app, Random(seed), pages)
+        world = World(agent, Random(seed), pages)
         await world.run(steps)
         assert world.broker.failures == []
         return world
@@ -352,11 +349,11 @@ def test_points_are_of_the_whole_count_each_page_once_and_never_go_back(
 assert {partition_of(name, PARTITIONS) for name in PREDICATES} == set(range(PARTITIONS))
 
 
-async def thawed_late(app: faust.App) -> list[int]:
+async def thawed_late(agent: HarvestAgent) -> list[int]:
     """Freeze a worker that is about to write a point until another one has written a later one."""
-    world = World(app, Random(0), [])
+    world = World(agent, Random(0), [])
     broker, partition = world.broker, partition_of("a", PARTITIONS)
-    world.logs[partition] = [Page({"a": True}, float(number), explored=False) for number in range(2)]
+    world.logs[partition] = [a_page(number, {"a": True}, number, explored=False) for number in range(2)]
     frozen, other = world.workers[:2]
     frozen.take(partition)
     world.count(partition, commit=True)
@@ -376,5 +373,5 @@ async def thawed_late(app: faust.App) -> list[int]:
     return [point.pages for point in broker.points[partition]]
 
 
-def test_a_worker_that_was_frozen_before_it_wrote_a_point_writes_it_no_more(app: faust.App) -> None:
-    assert asyncio.run(thawed_late(app)) == [2]
+def test_a_worker_that_was_frozen_before_it_wrote_a_point_writes_it_no_more(agent: HarvestAgent) -> None:
+    assert asyncio.run(thawed_late(agent)) == [2]

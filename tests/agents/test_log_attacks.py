@@ -63,12 +63,6 @@ def test_three_hundred_forged_users_are_a_few_at_any_rate(seconds: int, a_second
     assert observer.filtered.get("robot by rate", 0) == seconds * a_second - len(theirs)
 
 
-def test_addresses_of_one_network_and_ports_of_one_address_are_one_client() -> None:
-    for clients in ([f"2001:db8::{n:x}" for n in range(1, 301)], [f"192.0.2.9:{n}" for n in range(1024, 1324)]):
-        lines = [(START + n, squid("http://a.org/", START + n, client=c)) for n, c in enumerate(clients)]
-        assert users(observed(lines)[1]) <= FEW
-
-
 def test_a_log_that_tells_no_client_or_that_people_share_an_address_in_is_read_as_it_was() -> None:
     for client, given in (("0.0.0.0", {}), ("10.0.0.1", {"client_users": 0, "client_rate": 0})):
         times = [START + n / 50 for n in range(900)]
