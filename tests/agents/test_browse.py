@@ -20,7 +20,7 @@ from scentline.agents.operate.inspect.record import users
 from scentline.models.crowd.trace import Visit
 from scentline.models.revisit.sizes import SLACK
 from scentline.models.url import host, identifier
-from scentline.streams.facts import Access, Beside, Browsed, Judged, Together, Visited
+from scentline.streams.facts import Access, Browsed, Judged, Visited
 from scentline.streams.inbox import Shard
 from scentline.streams.settings import ObserveSettings, Settings
 from scentline.streams.topics import ACCESSES, SIGHTINGS, partition_of
@@ -70,8 +70,8 @@ def shard(rows: Disk) -> Users:
     return empty(rows)
 
 
-def access(time: float, page: int = 0, user: str = "u", referrer: str | None = None) -> Access:
-    return Access(user, f"http://h{page}.org/{page}", time, referrer)
+def access(time: float, user: str = "u") -> Access:
+    return Access(user, "http://a.org/", time)
 
 
 def told(shard: Users, agent: BrowseAgent, kind: type, *accesses: Access) -> list[tuple[int, Any]]:
@@ -80,15 +80,7 @@ def told(shard: Users, agent: BrowseAgent, kind: type, *accesses: Access) -> lis
     return [(partition, fact) for partition, fact in found if isinstance(fact, kind)]
 
 
-# accesses
-
-
-def test_an_access_is_told_to_the_partition_of_its_host(shard: Users, agent: BrowseAgent) -> None:
-    found = told(shard, agent, Visited, *(access(float(page), page) for page in range(6)))
-    assert sorted(found, key=lambda each: each[1].time) == [
-        (partition_of(f"h{page}.org", 3), Visited(f"http://h{page}.org/{page}", "u", float(page)))
-        for page in range(6)
-    ]
+# accesses: `test_frontier_evidence` has what partitions are told of them
 
 
 def test_the_size_of_an_answer_is_told_where_pages_are_visited_again(
@@ -107,7 +99,7 @@ def test_a_late_line_takes_its_place_in_the_users_window_which_is_bounded(
     assert len(told(shard, agent, Visited, *map(access, times))) == 10
     row = shard.get(USER_PREFIX + b"u")
     assert row is not None and row.accesses == 10
-    assert row.window == [Visit(time, "http://h0.org/0") for time in (8.0, 8.5, 9.0)]
+    assert row.window == [Visit(time, "http://a.org/") for time in (8.0, 8.5, 9.0)]
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 1)), max_size=12))
@@ -123,21 +115,6 @@ def test_the_lines_of_a_short_time_count_once_in_any_order_and_across_restarts(
         found += [(fact.time, fact.user) for _, fact in facts]
         write(shard)
     assert sorted(found) == sorted({(float(time), f"u{user}") for time, user in lines})
-
-
-def test_pages_of_one_user_and_a_referrer_are_told_what_lies_beside_them(
-    shard: Users, agent: BrowseAgent
-) -> None:
-    one, two = ((f"http://h{n}.org/{n}", partition_of(f"h{n}.org", 3)) for n in (1, 2))
-    for times, accesses in (
-        (1, [access(1.0, 1), access(2.0, 2)]),
-        (0, [access(1.0, 1, "other", referrer=two[0])]),  # wherever the user was
-    ):
-        found = told(shard, agent, Together, *accesses)
-        assert {fact.url: (partition, fact.pages) for partition, fact in found} == {
-            here[0]: (here[1], (Beside(identifier(there[0]), there[1], times, 6),))
-            for here, there in ((one, two), (two, one))
-        }
 
 
 # sessions

@@ -79,8 +79,10 @@ class Crawl:
             work = asyncio.ensure_future(Following(feeder, paths).run())
             async with asyncio.timeout(PATIENCE):
                 for step in steps:
-                    if not isinstance(step, int):
-                        self.append(*step) if isinstance(step, tuple) else step()
+                    if isinstance(step, tuple):
+                        self.append(*step)
+                    elif not isinstance(step, int):
+                        step()
                     while isinstance(step, int) and self.accepted() < step:
                         assert not work.done(), work.exception()
                         await asyncio.sleep(0.005)

@@ -74,10 +74,8 @@ def test_a_point_is_told_of_what_changed_only(rows: Disk, agent: HarvestAgent) -
     write(shard)
     found = told()
     assert found == told()
-    assert [(point.predicate, point.pages, point.hits, point.time) for point in found] == [
-        ("p", 2, 1, 902.0),
-        ("q", 2, 0, 902.0),
-    ]
+    figures = [(point.predicate, point.pages, point.hits, point.time) for point in found]
+    assert figures == [("p", 2, 1, 902.0), ("q", 2, 0, 902.0)]
     assert found[0].harvest_rate == found[0].rate_by_pages == 0.5
     assert found[0].lift is None
 
@@ -94,8 +92,8 @@ def test_what_is_counted_of_an_outcome_is_what_it_says() -> None:
         assert (field.type, field.default) == known[field.name]
 
 
-#: A point as topics hold it: of a partition, as an earlier release wrote it, or of all.
 def a_point(version: int, pages: int, **more: Any) -> bytes:
+    """Return a point as topics hold it: of a partition, as an earlier release wrote it, or of all."""
     known = {"version": version, "predicate": "news", "time": 1.0, "pages": pages, "hits": 1, "lift": None}
     rates = dict.fromkeys(("harvest_rate", "rate_by_pages", "rate_by_time"), 0.5)
     return json.dumps(known | rates | {"policies": {}} | more).encode()
@@ -110,10 +108,7 @@ OUTCOME = msgspec.json.encode(an_outcome(1))
         *((b"not JSON", read, "malformed") for read in (read_outcome, read_counted)),
         *((b"\xff\xfe", read, "not an Outcome") for read in (read_outcome, read_counted)),
         *((b"{}", read, "missing required field") for read in (read_outcome, read_counted, read_point)),
-        *(
-            (OUTCOME.replace(b"/0@1", place), read_counted, "its origin is no place")
-            for place in (b"", b"/1@x")
-        ),
+        *((OUTCOME.replace(b"/0@1", at), read_counted, "its origin is no place") for at in (b"", b"/1@x")),
         (b"", read_point, "not a HarvestPoint"),
         (a_point(3, 7), read_point, "version 3, expected 2 or 1"),
     ],
@@ -127,7 +122,7 @@ def test_what_is_no_outcome_and_no_point_is_refused_with_the_reason(value: bytes
 
 
 def a_crawl(directory: Path, partitions: int, *points: bytes) -> list[tuple[int, int]]:
-    """Have a data directory hold points; return their pages and requests as they are read."""
+    """Have a data directory hold points; return their pages and hits as they are read."""
     settings = Settings(data=directory, streams=StreamSettings(partitions=partitions))
     with open_journal(settings) as journal:
         journal.append_all([(HARVEST.name, 0, b"news", point) for point in points], 0.0)
@@ -172,11 +167,10 @@ def fresh(partition: int, time: float, matches: int, current: float) -> Freshnes
     )  # fmt: skip
 
 
-@given(
-    st.permutations(
-        [fresh(0, 5.0, 9, 9.0), fresh(0, 7.0, 4, 3.0), fresh(1, 6.0, 1, 0.5), fresh(1, 2.0, 0, 0.0)]
-    )
-)
+FRESH = [fresh(0, 5.0, 9, 9.0), fresh(0, 7.0, 4, 3.0), fresh(1, 6.0, 1, 0.5), fresh(1, 2.0, 0, 0.0)]
+
+
+@given(st.permutations(FRESH))
 def test_a_point_tells_how_current_the_matches_of_all_partitions_are_as_told_last(
     parts: list[FreshnessPart],
 ) -> None:
