@@ -45,15 +45,12 @@ from scentline.agents.operate.control.spool import WATCHING as WATCHING_NAME
 from scentline.agents.operate.inspect.record import entries
 from scentline.streams.attempts import LETTER_BYTES
 from scentline.streams.broadcast import Broadcast
-from scentline.streams.facts import Seeded, SightingPack
 from scentline.streams.published import MOST_EXCLUDING, PredicateDefinition, Watch
 from scentline.streams.records import DeadLetter, Decoder, RecordError
 from scentline.streams.runtime import Runtime
 from scentline.streams.settings import Settings
-from scentline.streams.topics import DEAD_LETTERS, PREDICATES, SIGHTINGS, WATCHING
+from scentline.streams.topics import DEAD_LETTERS, PREDICATES, WATCHING
 from scentline.streams.transport import database
-from scentline.streams.transport.database import JournalMissingError
-from scentline.streams.transport.journal import Journal
 from tests.agents.shards import a_runtime, journal_of
 from tests.cases import each_case
 
@@ -185,21 +182,6 @@ def crawled(tmp_path: Path) -> Settings:
     with a_runtime(found):
         pass
     return found
-
-
-def test_where_no_crawl_ever_was_nothing_is_made(tmp_path: Path) -> None:
-    with pytest.raises(JournalMissingError):
-        submit(Settings(data=tmp_path / "typo"), TEA)
-    assert not (tmp_path / "typo" / DIRECTORY).exists()
-
-
-def test_seeds_reach_the_frontier(crawled: Settings) -> None:
-    submit(crawled, Seeds(("http://a.org/", "http://b.org/")))
-    with Journal.open(crawled.data / "journal", read_only=True) as journal:
-        decode = Decoder[SightingPack](SightingPack)
-        packs = [decode(entry.value or b"") for entry in entries(journal, SIGHTINGS.name, 0)]
-    facts = [fact for pack in packs for _, _, fact in pack.facts]
-    assert facts == [Seeded("http://a.org/"), Seeded("http://b.org/")]
 
 
 def test_requests_are_carried_out_in_their_order_and_a_second_time_without_harm(crawled: Settings) -> None:

@@ -58,12 +58,14 @@ def told(front: Scenario) -> list[Standing]:
     return [read_standing(entry.value or b"") for entry in found]
 
 
-def turn(front: Scenario, seconds: float = 0.05) -> list[Standing]:
-    """Let the teller run for a while; return what stands on the topic then."""
+def turn(front: Scenario, later: float = 0.0) -> list[Standing]:
+    """Let the teller begin, and run on when it is ``later``; return what stands on the topic then."""
 
     async def run() -> None:
         task = asyncio.create_task(front.agent.standing.run())
-        await asyncio.sleep(seconds)
+        await asyncio.sleep(0.05)
+        front.now += later
+        await asyncio.sleep(0.05 if later else 0)
         task.cancel()
 
     asyncio.run(run())
@@ -75,32 +77,24 @@ def end(front: Scenario) -> list[Standing]:
     return told(front)
 
 
-def test_without_a_watch_nothing_is_told_but_how_things_stood_at_first(front: Scenario) -> None:
+def test_without_a_watch_nothing_is_told_but_how_things_stand_at_first(front: Scenario) -> None:
     front.hear(*map(Seeded, URLS))
-    [first] = turn(front)
+    [first] = turn(front, later=5)
     assert (first.worker, first.time, first.best, first.final) == ("0", NOW, (), False)
-    front.now += 5
     watch(front, seconds=-1)
-    front.agent.standing._held.clear()  # it was told how things stood at first
-    assert turn(front) == [first]
+    for value in (None, b"", b"\xff", b'{"type": "watch"}', b'{"type": "watch", "until": 9, "version": 2}'):
+        with pytest.raises(RecordError, match="not a Watch"):
+            front.agent.standing.hear(b"window", value)
+    assert [each.time for each in turn(front, later=5)] == [NOW + 5]
 
 
 def test_a_watch_holds_until_its_end_and_a_minute_at_most(front: Scenario) -> None:
     front.hear(*map(Seeded, URLS))
-    watch(front, 1e9)
-    assert turn(front)[0].time == NOW
-    front.now += 59
-    assert turn(front)[0].time == NOW + 59
-    front.agent.standing._held.clear()
-    front.now += 2
-    assert turn(front)[0].time == NOW + 59
-
-
-def test_what_is_no_watch_is_an_error_and_changes_nothing(front: Scenario) -> None:
-    for value in (None, b"", b"\xff", b'{"type": "watch"}', b'{"type": "watch", "until": 9, "version": 2}'):
-        with pytest.raises(RecordError, match="not a Watch"):
-            front.agent.standing.hear(b"window", value)
-    assert not front.agent.standing._watched.is_set()
+    for seconds, holds, over in ((10, 9, 2), (1e9, 59, 2)):
+        now = front.now
+        watch(front, seconds)
+        assert turn(front, later=holds)[0].time == now + holds
+        assert turn(front, later=over)[0].time == now + holds
 
 
 def test_it_tells_what_totals_queues_and_flights_say(front: Scenario) -> None:
@@ -199,10 +193,6 @@ def test_of_no_partition_nothing_is_told(front: Scenario) -> None:
 # hosts
 
 
-class Candidates(SimpleNamespace):
-    """What host counts know of candidates, and nothing else."""
-
-
 @given(
     st.lists(st.tuples(st.sampled_from("abcdefgh"), st.booleans(), st.booleans()), min_size=1, max_size=30),
     st.dictionaries(st.sampled_from("abcdefgh"), st.floats(0, 100)),
@@ -218,7 +208,8 @@ def test_hosts_are_counted_as_one_by_one(
         if starts and clocks.ready(host, 50.0):
             clocks.started(host, 49.5)
     hosts = {host for host, _, _ in given_candidates}
-    counts: Any = HostCounts(Candidates(clocks=clocks, queues=queues), at_once)  # type: ignore[arg-type]
+    known: Any = SimpleNamespace(clocks=clocks, queues=queues)  # all that host counts know of candidates
+    counts: Any = HostCounts(known, at_once)
     for _ in range(-(-len(hosts) // at_once)):
         assert counts.told()[3] in (1.0, pytest.approx(counts._open.looked_at / len(hosts)))
         counts.look(50.0)
