@@ -48,10 +48,10 @@ from scentline.streams.published import Change, Outcome, PredicateDefinition
 from scentline.streams.records import Decoder, FetchOrder
 from scentline.streams.runtime import Runtime
 from scentline.streams.settings import Settings
-from scentline.streams.topics import CHANGES, EVIDENCE, FETCHES, OUTCOMES, SIGHTINGS, partition_of
+from scentline.streams.topics import CHANGES, EVIDENCE, FETCHES, OUTCOMES, SIGHTINGS, Topic, partition_of
 from scentline.streams.transport.publisher import JournalPublisher
 from tests.agents.cells import a_cells, add, teach
-from tests.agents.shards import disk, emitted, take_in, write
+from tests.agents.shards import disk, emitted, raised, take_in, write
 from tests.reference.counts import Counts
 
 NOW = 1_000_000.0
@@ -85,20 +85,13 @@ class Frontiers:
         for name, value in changed.items():
             section = name if isinstance(value, dict) else "frontier"
             given[section] = given.get(section, {}) | (value if isinstance(value, dict) else {name: value})
-        data = self._directory / f"data-{given['streams']['partitions']}"
-        settings = Settings.model_validate({"data": data, **given})
-        return Scenario(self, self._runtime(settings), changed, taken_up=taken_up)
-
-    def _runtime(self, settings: Settings) -> Runtime:
-        partitions = settings.streams.partitions
+        partitions = given["streams"]["partitions"]
+        settings = Settings.model_validate({"data": self._directory / f"data-{partitions}", **given})
         if partitions not in self._publishers:
             journal = self._resources.enter_context(open_journal(settings))
             self._publishers[partitions] = JournalPublisher(journal, lambda: NOW)
-
-        def fail(error: BaseException) -> None:
-            raise error
-
-        return Runtime(create_app(settings), settings, self._publishers[partitions], fail)
+        runtime = Runtime(create_app(settings), settings, self._publishers[partitions], raised)
+        return Scenario(self, runtime, changed, taken_up=taken_up)
 
 
 @contextmanager
@@ -111,11 +104,9 @@ def frontiers(directory: Path) -> Iterator[Frontiers]:
 class Scenario:
     """A frontier agent with its shards, on a clock that the test turns; ``orders`` are all that it gave."""
 
-    def __init__(
-        self, start: Frontiers, runtime: Runtime, changed: dict[str, Any], *, taken_up: bool, now: float = NOW
-    ) -> None:
+    def __init__(self, start: Frontiers, runtime: Runtime, changed: dict[str, Any], *, taken_up: bool) -> None:
         self._start, self._changed = start, changed
-        self.now = now
+        self.now = NOW
         self.orders: list[FetchOrder] = []
         #: The pages that the last facts had scored anew.
         self.touched: set[bytes] = set()
@@ -124,12 +115,10 @@ class Scenario:
         self.agent = agent = FrontierAgent(runtime)
         agent.inbox.commit_soon = lambda shard: None  # type: ignore[method-assign]  # there is no event loop
         self.follow("p")
-        partitions = range(runtime.publisher.partitions(SIGHTINGS.name))
-        self.shards: list[FrontierShard] = [
-            start.tables.shard(FrontierRow, SIGHTINGS, partition) for partition in partitions
-        ]
-        for partition, shard in enumerate(self.shards):
-            agent.inbox.shards[partition] = shard
+        self.shards: list[FrontierShard] = []
+        for partition in range(runtime.publisher.partitions(SIGHTINGS.name)):
+            agent.inbox.shards[partition] = shard = start.tables.shard(FrontierRow, SIGHTINGS, partition)
+            self.shards.append(shard)
             agent.opened(shard)
         if taken_up:
             self.take_up()
@@ -169,8 +158,7 @@ class Scenario:
 
     def hear(self, *facts: Any, at: int | None = None) -> list[Message]:
         """Absorb facts as a group; return what it sends. ``at`` is their partition, where it is not plain."""
-        messages = self.absorb(*facts, at=at)
-        return messages + self.commit()
+        return self.absorb(*facts, at=at) + self.commit()
 
     def absorb(self, *facts: Any, at: int | None = None) -> list[Message]:
         """Absorb facts, of which nothing is written yet."""
@@ -219,10 +207,7 @@ class Scenario:
 
     def exhaust(self) -> list[str]:
         """Return the URLs that are ordered, in their order, until there are no more; nothing is answered."""
-        found: list[str] = []
-        while more := self.ordered(after=SLOW_SECONDS):
-            found += more
-        return found
+        return [url for found in iter(lambda: self.ordered(after=SLOW_SECONDS), []) for url in found]
 
     def choose(self, predicate: str = "p") -> str | None:
         """Order the next page for a predicate, whatever windows and turns allow, in a group that stays open."""
@@ -366,18 +351,20 @@ def labels(messages: Iterable[Message]) -> list[Label]:
     return [fact for _, fact in emitted(messages, EVIDENCE) if isinstance(fact, Label)]
 
 
+def values_of(messages: Iterable[Message], topic: Topic) -> Iterator[bytes]:
+    return (value or b"" for name, _, _, value in messages if name == topic.name)
+
+
 def orders_in(messages: Iterable[Message]) -> list[FetchOrder]:
-    return [_decode_order(value or b"") for topic, _, _, value in messages if topic == FETCHES.name]
+    return [_decode_order(value) for value in values_of(messages, FETCHES)]
 
 
 def changes(messages: Iterable[Message]) -> list[Change]:
-    found = [value or b"" for topic, _, _, value in messages if topic == CHANGES.name]
-    return [msgspec.json.decode(value, type=Change) for value in found]
+    return [msgspec.json.decode(value, type=Change) for value in values_of(messages, CHANGES)]
 
 
 def outcomes(messages: Iterable[Message]) -> list[Outcome]:
-    found = [value or b"" for topic, _, _, value in messages if topic == OUTCOMES.name]
-    return [msgspec.json.decode(value, type=Outcome) for value in found]
+    return [msgspec.json.decode(value, type=Outcome) for value in values_of(messages, OUTCOMES)]
 
 
 def links_of(row: ParentRow) -> dict[bytes, tuple[int, str]]:

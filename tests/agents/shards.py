@@ -1,7 +1,7 @@
 """Shards on a real RocksDB, without Faust: what a stateful agent's handler is tested on."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -59,11 +59,8 @@ class Disk:
 @contextmanager
 def disk(data: Path) -> Iterator[Disk]:
     """Give a disk in a data directory and close it in the end."""
-    opened = Disk(data)
-    try:
+    with closing(Disk(data)) as opened:
         yield opened
-    finally:
-        opened.close()
 
 
 def put(store: Any, rows: Mapping[bytes, bytes | None]) -> None:
@@ -115,13 +112,14 @@ def emitted(messages: Iterable[Message], topic: Topic) -> list[tuple[int, Any]]:
 @contextmanager
 def a_runtime(settings: Settings, now: float = 1000.0) -> Iterator[Runtime]:
     """Give a runtime on the real journal of the settings' data directory; its app is never started."""
-
-    def fail(error: BaseException) -> None:
-        raise error
-
     with open_journal(settings) as journal:
         publisher = JournalPublisher(journal, lambda: now)
-        yield Runtime(create_app(settings), settings, publisher, fail, lambda: now)
+        yield Runtime(create_app(settings), settings, publisher, raised, lambda: now)
+
+
+def raised(error: BaseException) -> None:
+    """Fail by an error."""
+    raise error
 
 
 def journal_of(runtime: Runtime) -> Journal:

@@ -3,7 +3,6 @@
 import asyncio
 import gc
 import weakref
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,15 +17,8 @@ from scentline_lab.synthetic.web import SyntheticWeb
 from tests.patience import PATIENCE
 
 WEB = (3, 4, 40, 4)  # seed, sites, pages a site, topics
-BUDGET = 40
 #: Seconds in which whoever is in the middle of something has ended it.
 REST_SECONDS = 1.5
-
-
-@pytest.fixture(scope="module")
-def proxy() -> Iterator[str]:
-    with synthetic_server(*WEB) as server:
-        yield server.url
 
 
 async def kept(settings: Settings, log: Path) -> list[str]:
@@ -40,9 +32,7 @@ async def kept(settings: Settings, log: Path) -> list[str]:
             await asyncio.sleep(0.05)
         await engine.settle()
         inboxes = {role: part.inbox for role, part in engine.worker.parts.items() if part.inbox is not None}
-        lost = [
-            (role, weakref.ref(shard)) for role, inbox in inboxes.items() for shard in inbox.shards.values()
-        ]
+        lost = [(role, weakref.ref(shard)) for role, box in inboxes.items() for shard in box.shards.values()]
         assert lost
         for inbox in inboxes.values():
             inbox._drop_shards()
@@ -56,17 +46,13 @@ async def kept(settings: Settings, log: Path) -> list[str]:
     [{"depth": "auto", "mode": "instant", "visited_patterns_only": True}, {"ordering": "pagerank"}],
     ids=["learned", "pagerank"],
 )
-def test_no_role_keeps_a_partition_that_it_lost(tmp_path: Path, proxy: str, frontier: dict[str, Any]) -> None:
+def test_no_role_keeps_a_partition_that_it_lost(tmp_path: Path, frontier: dict[str, Any]) -> None:
     web = SyntheticWeb(*WEB)
     log = tmp_path / "access.log"
     log.write_text("".join(f"{line}\n" for line in web.access_log(users=10, accesses=100)))
-    settings = Settings.model_validate(
-        {
-            "data": tmp_path / "data",
-            "predicates": {"any": 'not "unheard-of"'},
-            "streams": {"partitions": 2},
-            "fetch": {"proxy": proxy, "delay_seconds": 0.0},
-            "frontier": {"budget": BUDGET, **frontier},
-        }
-    )
-    assert asyncio.run(kept(settings, log)) == []
+    with synthetic_server(*WEB) as server:
+        settings = Settings.model_validate({
+            "data": tmp_path / "data", "predicates": {"any": 'not "unheard-of"'}, "streams": {"partitions": 2},
+            "fetch": {"proxy": server.url, "delay_seconds": 0.0}, "frontier": {"budget": 40, **frontier},
+        })  # fmt: skip
+        assert asyncio.run(kept(settings, log)) == []
