@@ -222,9 +222,7 @@ def an_outcome(found: Fetched, verdict: Verdict, *, again: bool = False) -> Outc
 
 @pytest.mark.parametrize("policy", ["linkage", "collaborative", "combined", "learned", "breadth-first"])
 @given(told(VISITS))
-def test_pages_that_are_visited_again_count_and_are_published_as_they_stand(
-    place: Place, policy: str, given: Told
-) -> None:
+def test_pages_visited_again_count_and_are_told_as_they_stand(place: Place, policy: str, given: Told) -> None:
     world = World(place, policy, given)
     trace, parents = given.bounds.trace(given.steps), given.bounds.parents
     assert world.counts == plain(recount(world.standing().values(), policy, trace, parents))

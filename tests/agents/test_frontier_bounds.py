@@ -65,9 +65,7 @@ def fetch(front: Scenario, url: str, targets: Sequence[str]) -> None:
 # levels and counts
 
 
-def test_levels_count_links_from_where_a_site_is_entered_and_a_short_cut_brings_all_nearer(
-    front: Scenario,
-) -> None:
+def test_levels_count_links_from_entries_and_a_short_cut_brings_all_nearer(front: Scenario) -> None:
     for number in range(6):
         fetch(front, at(number), [at(number + 1), *([at(9), "http://b.org/"] if number == 0 else [])])
     fetch(front, "http://b.org/", ["http://b.org/x", at(20)])
@@ -119,9 +117,7 @@ def test_in_any_order_of_fetching_links_count_as_in_a_breadth_first_crawl(
 
 
 @given(st.data())
-def test_whatever_way_pages_are_found_the_counts_are_those_of_a_recount(
-    frontier: Frontiers, data: st.DataObject
-) -> None:
+def test_however_pages_are_found_counts_equal_a_recount(frontier: Frontiers, data: st.DataObject) -> None:
     urls = [f"http://{name}.org/{number}" for name in "ab" for number in range(5)]
     front, one = a_front(frontier), st.sampled_from(urls)
     links: dict[str, list[str]] = {}
@@ -205,9 +201,7 @@ def test_what_lies_too_deep_is_taken_up_when_users_go_deeper(frontier: Frontiers
 
 
 @each_case(("by", "deepest"), [("views", 3), ("model", 2)])
-def test_users_stop_a_site_by_their_views_or_by_the_model_of_them(
-    frontier: Frontiers, by: str, deepest: int
-) -> None:
+def test_users_stop_a_site_by_views_or_by_the_model_of_them(frontier: Frontiers, by: str, deepest: int) -> None:
     front = calendar(a_front(frontier, 0.95, by))
     for depth, views in enumerate((84, 4, 4, 4, 4)):
         facts = (viewed(at(depth), depth, begun=True) for _ in range(views))
@@ -246,9 +240,7 @@ def test_a_url_that_looks_like_a_trap_is_no_candidate_however_it_is_found(fronti
 
 
 @each_case("facts", [[Seeded(DEEP)], [Inherited(DEEP, 0, {}, seed=True)]])
-def test_a_seed_and_where_one_leads_is_no_trap_whenever_it_is_seen(
-    frontier: Frontiers, facts: list[Any]
-) -> None:
+def test_a_seed_and_where_it_leads_is_no_trap_whenever_seen(frontier: Frontiers, facts: list[Any]) -> None:
     for order in ([*facts, *visited(DEEP)], [*visited(DEEP), *facts]):
         front = frontier()
         front.hear(*order)
@@ -272,9 +264,7 @@ def judged(number: int, holds: bool = False, **said: Any) -> Judged:
     return Judged(item(number), {"p": holds}, 1.0, **said)
 
 
-def test_pages_that_differ_in_numbers_only_are_left_alone_after_so_many_misses_until_one_hits(
-    frontier: Frontiers,
-) -> None:
+def test_pages_that_differ_in_numbers_are_left_alone_after_misses_until_one_hits(frontier: Frontiers) -> None:
     front = frontier(barren_misses=3)
     front.hear(*visited(*map(item, range(6)), f"{SITE}/about"))
     front.hear(judged(0), judged(1))

@@ -135,9 +135,7 @@ def test_an_unanswered_order_is_taken_back_and_a_late_answer_leaves_the_next(fro
 
 
 @each_case("restarts", [(), (1,), (2, 20, 200)])
-def test_urls_are_all_fetched_though_few_of_them_are_in_memory(
-    frontier: Frontiers, restarts: tuple[int, ...]
-) -> None:
+def test_all_urls_are_fetched_though_few_are_in_memory(frontier: Frontiers, restarts: tuple[int, ...]) -> None:
     """Each URL is answered with a failure first, and must come again."""
     front = frontier(queue=5, window_max=1, streams={"partitions": 2})
     front.follow("q")
@@ -324,9 +322,7 @@ def test_by_the_papers_letter_a_page_opens_its_links_while_it_satisfies(frontier
 
 
 @each_case("policy", ["linkage", "collaborative", "combined"])
-def test_before_its_first_hit_a_predicate_goes_by_its_words_and_then_by_the_paper_alone(
-    frontier: Frontiers, policy: str
-) -> None:
+def test_before_its_first_hit_a_predicate_goes_by_words_not_the_paper(frontier: Frontiers, policy: str) -> None:
     found = [f"http://a.org/{name}" for name in ("first", "said", "around", "jazz", "last")]
     said = Link(found[1], anchor=("jazz", "music")), Link(found[2], context=("more", "jazz"))
 

@@ -152,9 +152,7 @@ def break_promises(front: Scenario, source: str, targets: list[str], kind: str) 
 
 
 @pytest.mark.parametrize("kind", ENDS)
-def test_an_owner_whose_links_come_to_nothing_is_believed_less_also_after_a_restart(
-    front: Scenario, kind: str
-) -> None:
+def test_an_owner_whose_links_come_to_nothing_is_believed_less_for_good(front: Scenario, kind: str) -> None:
     first, *_ = targets = pages("farm.net")
     front.hear(linked(FARM, targets))
     assert belief(front, first) == 0

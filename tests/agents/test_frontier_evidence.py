@@ -94,9 +94,7 @@ PAGE = JudgedPage("http://a.org/1", {"p": True}, ("snow",))
 
 
 @each_case(("url", "time"), [(PAGE.url, TIME + 1), ("http://a.org/2", TIME)])
-def test_what_is_said_of_a_page_that_was_never_judged_so_is_passed_over(
-    place: Place, url: str, time: float
-) -> None:
+def test_what_is_said_of_a_page_never_judged_so_is_passed_over(place: Place, url: str, time: float) -> None:
     pipeline = Pipeline(place, Crawl("linkage"), Random(1))
     pipeline.run([PAGE], [])
     pipeline.sight("pages/0", Rejudged(url, Q, time, ("snow",)))
@@ -174,9 +172,7 @@ class Choosing(Pipeline):
 
 @pytest.mark.parametrize("policy", ["linkage", "combined", "learned"])
 @given(told(SOME_SILENT), st.booleans())
-def test_crashes_at_any_step_change_no_count_and_no_label(
-    place: Place, policy: str, given: Told, late: bool
-) -> None:
+def test_no_crash_changes_a_count_or_a_label(place: Place, policy: str, given: Told, late: bool) -> None:
     found = Choosing(place, policy, given, late=late)
     trace, parents = given.bounds.trace(given.steps), given.bounds.parents
     assert found.counts == plain(recount(given.pages, policy, trace, parents))

@@ -106,9 +106,7 @@ def test_a_host_knows_what_came_of_its_requests(frontier: Frontiers) -> None:
 
 
 @given(ends(), st.randoms(use_true_random=False))
-def test_whatever_crashes_causes_are_bounded_and_no_count_is_lost(
-    frontier: Frontiers, found: list[Ended], random: Random
-) -> None:
+def test_causes_are_few_and_no_count_is_lost(frontier: Frontiers, found: list[Ended], random: Random) -> None:
     front, begun = ordered(frontier, found), 1
     offset = front.shards[0].mark.offset
     while (done := front.shards[0].mark.offset - offset) < len(found):

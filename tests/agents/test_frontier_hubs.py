@@ -45,9 +45,7 @@ def visit(front: Scenario, time: float, outcome: str = "changed", **said: Any) -
 # the rows of hubs
 
 
-def test_a_hub_is_a_seed_and_its_first_verdict_a_visit_whichever_comes_first(
-    front: Scenario, frontier: Frontiers
-) -> None:
+def test_a_hub_is_a_seed_and_its_verdict_a_visit_in_any_order(front: Scenario, frontier: Frontiers) -> None:
     row = front.hub(HUB)
     assert (front.page(HUB).depth, front.state(HUB)) == (0, "judged")
     assert (row.visited, row.visits, row.version, row.rate.seen_seconds) == (100.0, 1, VERSION, 0.0)
@@ -155,9 +153,7 @@ def test_the_delay_of_new_news_is_counted_once(front: Scenario) -> None:
         (None, 100.0),
     ],
 )
-def test_a_page_was_published_when_it_says_or_else_when_the_hub_had_it_not(
-    modified: str | None, time: float
-) -> None:
+def test_a_page_was_published_when_it_says_or_the_hub_had_it_not(modified: str | None, time: float) -> None:
     assert published(Found(HUB, 200.0, 100.0), Version('"1"', modified)) == time
 
 

@@ -209,9 +209,7 @@ def test_what_a_topic_keeps_of_what_was_told_is_bounded_however_long_a_crawl_is(
     assert len(compacted(crawl.topic)) < 70
 
 
-def test_a_learner_that_begins_tells_all_it_has_in_rounds_and_how_many_pages_were_judged_in_each(
-    rows: Disk,
-) -> None:
+def test_a_learner_that_begins_tells_all_it_has_in_rounds_and_how_many_were_judged_in_each(rows: Disk) -> None:
     names = [f"w:{number}" for number in range(5 * BLOCK)]
     crawl = Crawl(rows)
     crawl.judge(0, [a_count((BASE, *names), {"p": True})], told_first=True)

@@ -42,9 +42,7 @@ def clicks_of(shard: FrontierShard, url: str) -> ClicksRow:
 
 
 @given(st.lists(st.integers(0, 12), min_size=1, max_size=40), st.integers(1, 6))
-def test_clicks_are_those_of_the_last_days_whatever_their_order(
-    frontier: Frontiers, days: list[int], window: int
-) -> None:
+def test_clicks_of_the_last_days_count_in_any_order(frontier: Frontiers, days: list[int], window: int) -> None:
     front = frontier(news={"window": window})
     front.hear(*(Clicked(ROOT, day) for day in days))
     found = clicks_of(front.shards[0], ROOT).history

@@ -63,9 +63,7 @@ def an_ordering(patterns: SitePatterns | None = None, **settings: object) -> Ord
 
 
 @given(st.sets(st.tuples(st.sampled_from(["a.org", "a.org:80", "a.orgs", "b.a.org"]), st.integers(0, 20))))
-def test_each_site_that_users_were_seen_on_is_found_once(
-    frontier: Frontiers, visited: set[tuple[str, int]]
-) -> None:
+def test_each_site_that_users_were_on_is_found_once(frontier: Frontiers, visited: set[tuple[str, int]]) -> None:
     shard, patterns = frontier().shards[0], SitePatterns(visitors=32)
     for host, number in visited:
         patterns.absorb(shard, Visited(f"http://{host}/{number}", "ann", float(number)))
@@ -232,9 +230,7 @@ BEHAVIOUR = [{"ordering": name} for name in ("behaviour-fetch", "average-referra
 
 
 @each_case("section", [{}, {"ordering": "pagerank"}, *BEHAVIOUR, {"visited_patterns_only": True}])
-def test_users_ways_are_kept_only_where_something_goes_by_them(
-    frontier: Frontiers, section: dict[str, object]
-) -> None:
+def test_users_ways_are_kept_only_where_they_are_used(frontier: Frontiers, section: dict[str, object]) -> None:
     kept = frontier(**section).agent.patterns is not None
     assert kept == (section in BEHAVIOUR or "visited_patterns_only" in section)
 

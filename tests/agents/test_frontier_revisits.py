@@ -165,9 +165,7 @@ def test_an_order_that_a_crash_kept_out_of_the_row_is_waited_for(frontier: Front
 
 
 @each_case(("budget", "ends"), [(0, False), (10, True)])
-def test_a_crawl_that_keeps_up_does_not_end_and_one_with_a_budget_does(
-    frontier: Frontiers, budget: int, ends: bool
-) -> None:
+def test_a_crawl_that_keeps_up_ends_with_a_budget_alone(frontier: Frontiers, budget: int, ends: bool) -> None:
     front = a_front(frontier, budget=budget)
     front.agent._dry = True
     assert front.agent.finished is ends

@@ -205,9 +205,7 @@ def a_table() -> SemanticTable:
 
 
 @given(JUDGED)
-def test_inputs_of_the_learned_policy_are_those_of_a_candidate_made_of_the_same_facts(
-    place: Place, given: Told
-) -> None:
+def test_learned_inputs_are_those_of_a_candidate_made_of_the_same_facts(place: Place, given: Told) -> None:
     vocabulary, table = Vocabulary(Ledger()), a_table()
     scorer, forgetful, meant = every = LearnedScorer(), LearnedScorer(words=1), LearnedScorer(table)
     assert meant.names == tuple(entry.name for entry in inputs_with(meaning=True))

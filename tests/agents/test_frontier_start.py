@@ -131,9 +131,7 @@ def test_nothing_is_noted_until_what_was_noted_is_taken_up_nor_what_stands_there
 
 
 @each_case("whole", [True, False])
-def test_what_full_queues_have_no_room_for_is_not_scored_again_but_what_is_new(
-    frontier: Frontiers, whole: bool
-) -> None:
+def test_of_full_queues_only_what_has_room_or_is_new_is_scored(frontier: Frontiers, whole: bool) -> None:
     front = frontier(queue=100, policy="breadth-first")
     front.hear(*map(Seeded, urls(400, hosts=10)))
     queued = front.queued()

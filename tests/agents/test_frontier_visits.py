@@ -181,9 +181,7 @@ SIGHTED = st.lists(
 
 
 @given(SIGHTED)
-def test_rows_have_in_order_of_time_when_each_judged_page_is_due(
-    frontier: Frontiers, told: list[tuple[str, str, int]]
-) -> None:
+def test_due_rows_are_in_order_of_time(frontier: Frontiers, told: list[tuple[str, str, int]]) -> None:
     front = a_front(frontier)
     front.hear(judged(YES, 100.0), structs.replace(judged(NO, 100.0), url=OTHER))
     for number, (url, kind, time) in enumerate(told):
@@ -203,9 +201,7 @@ def test_rows_have_in_order_of_time_when_each_judged_page_is_due(
 
 
 @each_case("later_first", [False, True])
-def test_partitions_linked_by_two_visits_at_once_know_each_others_targets(
-    frontier: Frontiers, later_first: bool
-) -> None:
+def test_partitions_linked_at_once_know_each_others_targets(frontier: Frontiers, later_first: bool) -> None:
     front = frontier(frontier={"policy": "learned", "revisit": 0.5}, streams={"partitions": 3})
     front.hear(judged(YES, 100.0, partitions=()))
     answers: list[list[Any]] = []

@@ -327,9 +327,7 @@ def test_whatever_is_taken_back_of_what_was_forgotten_each_weight_is_a_number(
 @pytest.mark.parametrize("policy", POLICIES)
 @LAWS
 @given(facts=LISTS)
-def test_a_policy_that_starts_with_the_counts_weighs_them_as_one_that_saw_them_come(
-    policy: Policy, facts: list[Fact]
-) -> None:
+def test_a_policy_that_starts_with_counts_weighs_as_if_it_saw_them(policy: Policy, facts: list[Fact]) -> None:
     heard, scorer = counted(Heard(), facts).scorer.ledger, policy.scorer()
     cells = heard.take(slots := heard.slots_of(heard))
     scorer.ledger.put(scorer.ledger.slots_of(map(str, cells.names)), cells)
