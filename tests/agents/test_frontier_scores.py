@@ -1,6 +1,7 @@
 """The frontier scores candidates as the models do that are shown the same pages and accesses at once."""
 
 import math
+from collections import defaultdict
 from collections.abc import Iterator
 from random import Random
 from typing import Literal, NamedTuple
@@ -98,48 +99,35 @@ class Facts:
 
     def __init__(self, pages: list[JudgedPage], trace: Trace, vocabulary: Vocabulary) -> None:
         self._pages = {page.url: page for page in pages}
-        self._trace = trace
-        self._vocabulary = vocabulary
+        self._trace, self._vocabulary = trace, vocabulary
+        self._sources: dict[str, dict[bytes, JudgedPage]] = defaultdict(dict)
+        for page in self._pages.values():
+            for link in page.links:
+                self._sources[link.url][identifier(page.url)] = page
 
-    def inputs(self, knowledge: Knowledge, url: str, predicate: str) -> list[float]:
-        """Return the inputs of a page that is not judged, as one predicate's candidate."""
-        table = LinkTable(1)
-        found = inputs_of([knowledge], table, [self._candidate(table, url, predicate)])
-        values: list[float] = found[0, 0].tolist()
-        return values
-
-    def named(self, knowledge: Knowledge, url: str, predicate: str) -> float:
-        """Return what phrases add for it."""
-        table = LinkTable(1)
-        return float(named_of([knowledge], table, [self._candidate(table, url, predicate)])[0, 0])
-
-    def _candidate(self, table: LinkTable, url: str, predicate: str) -> Candidate:
-        sources = self._sources(url)
-        verdicts = [page.verdict[predicate] for page in sources.values() if predicate in page.verdict]
-        return Candidate(
+    def inputs(self, knowledge: Knowledge, url: str, predicate: str) -> tuple[list[float], float]:
+        """Return the inputs of a page that is not judged, for one predicate, and what phrases add."""
+        table, sources = LinkTable(1), self._sources[url].values()
+        verdicts = [page.verdict[predicate] for page in sources if predicate in page.verdict]
+        candidate = Candidate(
             self._vocabulary.numbers(url_words(url)),
             prefixes(url),
             [self._in_link(table, page, url, predicate) for page in self._kept(url)],
             [(len(verdicts), sum(verdicts))],
             self._crowd(url, predicate),
             depth=1,
-            foreign=bool(sources) and all(host(page.url) != host(url) for page in sources.values()),
+            foreign=bool(sources) and all(host(page.url) != host(url) for page in sources),
         )
+        found, named = (of([knowledge], table, [candidate])[0, 0] for of in (inputs_of, named_of))
+        return found.tolist(), float(named)
 
     def subject(self, url: str) -> str:
         """Return the text that says what a page that is not judged is about."""
         links = [next(link for link in page.links if link.url == url) for page in self._kept(url)]
         return subject(url, (" ".join(dict.fromkeys(link.anchor)) for link in links))
 
-    def _sources(self, url: str) -> dict[bytes, JudgedPage]:
-        return {
-            identifier(page.url): page
-            for page in self._pages.values()
-            if any(link.url == url for link in page.links)
-        }
-
     def _kept(self, url: str) -> list[JudgedPage]:
-        sources = self._sources(url)
+        sources = self._sources[url]
         return [sources[name] for name in kept(sources, identifier(url), IN_LINKS)]
 
     def _in_link(self, table: LinkTable, page: JudgedPage, url: str, predicate: str) -> int:
@@ -228,7 +216,7 @@ def test_learned_inputs_are_those_of_a_candidate_made_of_the_same_facts(place: P
         for shard, row in half.pipeline.candidates():
             vector = table.vector(facts.subject(row.url))
             for name, knowledge in by_hand.items():
-                inputs, named = facts.inputs(knowledge, row.url, name), facts.named(knowledge, row.url, name)
+                inputs, named = facts.inputs(knowledge, row.url, name)
                 assert scorer.inputs(shard, row, name) == pytest.approx(inputs)
                 assert scorer.named(shard, row, name) == pytest.approx(named)
                 forgetful.priorities(shard, [row], PREDICATES)  # words that are not counted are forgotten first
