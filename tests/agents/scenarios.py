@@ -334,6 +334,15 @@ def linked(
     return Linked(identifier(source), source, verdict=verdict, words=tuple(words), **given)
 
 
+def an_outcome(url: str, verdict: Verdict, links: Iterable[Link], **said: Any) -> Outcome:
+    """Return what the judge publishes of a page."""
+    given: dict[str, Any] = {
+        "time": 1.0, "title": "", "predicate": "p", "policy": "", "explored": False, "probability": 1.0,
+        "priority": 0.0, "expected": None, "depth": 0, "words": (), "origin": "pages/0@0",
+    }  # fmt: skip
+    return Outcome(url=url, verdict=verdict, links=tuple(links), **given | said)
+
+
 def sent(messages: Iterable[Message]) -> list[Any]:
     return [fact for _, fact in emitted(messages, SIGHTINGS)]
 

@@ -29,6 +29,7 @@ from scentline.streams.published import Change, Outcome
 from scentline.streams.records import Revisit
 from scentline.streams.topics import CHANGES, OUTCOMES
 from tests.agents.pipeline import Pipeline, Place, Told, links_of, told
+from tests.agents.scenarios import an_outcome
 from tests.agents.scenarios import judged_of as children_of
 from tests.models.webs import URLS, VISITS
 from tests.reference.counts import plain
@@ -172,7 +173,7 @@ class World(Pipeline):
             news = (base.content, base.links, base.verdict) != (content, links, verdict)
             partitions = sorted({*partitions, *base.partitions}) if news else list(base.partitions)
         if news:
-            self.outcomes.append(an_outcome(found, verdict, again=again))
+            self.outcomes.append(outcome_of(found, verdict, again=again))
             for partition in partitions:
                 here = tuple(link for link in links_of(page) if self.partition(link.url) == partition)
                 said = verdict, page.words, here, tuple(partitions), time, True
@@ -194,7 +195,7 @@ class World(Pipeline):
         verdict = {name: holds for name, holds in page.verdict.items() if name == "q"}
         if not verdict:
             return
-        self.outcomes.append(replace(an_outcome(found, verdict), later=True, words=(), links=()))
+        self.outcomes.append(replace(outcome_of(found, verdict, later=True, words=()), links=()))
         known = order.revisit.partitions if order.revisit is not None else ()
         relinked = Relinked(identifier(page.url), verdict, time)
         self.sight("pages/0", Rejudged(page.url, verdict, time, page.words, page.subject))
@@ -211,13 +212,11 @@ class World(Pipeline):
         }
 
 
-def an_outcome(found: Fetched, verdict: Verdict, *, again: bool = False) -> Outcome:
+def outcome_of(found: Fetched, verdict: Verdict, **said: Any) -> Outcome:
     order, page, time = found
-    return Outcome(
-        url=page.url, time=time, title=page.subject, verdict=verdict, predicate="p", policy="", explored=False,
-        probability=1.0, priority=0.0, expected=None, depth=0, words=page.words, links=tuple(links_of(page)),
-        origin="pages/0@0", silent=order.silent or msgspec.UNSET, again=again,
-    )  # fmt: skip
+    silent = order.silent or msgspec.UNSET
+    told = {"time": time, "title": page.subject, "words": page.words, "silent": silent}
+    return an_outcome(page.url, verdict, links_of(page), **told | said)
 
 
 @pytest.mark.parametrize("policy", ["linkage", "collaborative", "combined", "learned", "breadth-first"])

@@ -19,9 +19,8 @@ from scentline.models.traps import Barren, space
 from scentline.models.url import host, identifier
 from scentline.streams.crawl_settings import FrontierSettings
 from scentline.streams.facts import Browsed, Failed, Inherited, Judged, Redirected, Seeded, Visited
-from scentline.streams.published import Outcome
 from scentline_lab.depth.reading import breadth_first
-from tests.agents.scenarios import NO, Frontiers, Scenario, linked
+from tests.agents.scenarios import NO, Frontiers, Scenario, an_outcome, linked
 from tests.cases import each_case
 
 SITE = "http://a.org"
@@ -84,16 +83,9 @@ def recounted(front: Scenario, links: dict[str, list[str]]) -> None:
     shard, report, depths = front.shards[0], AuditReport(), RecountedDepths(1)
     pages = {row.url: row for _, row in shard.scan(PAGE_PREFIX) if isinstance(row, PageRow)}
     found = {key[1:].decode(): row for key, row in shard.scan(DEPTH_PREFIX) if isinstance(row, DepthRow)}
-    depths.check(report, {url: outcome(url, targets) for url, targets in links.items()}, pages, found)
+    judged = {url: an_outcome(url, NO, map(Link, targets)) for url, targets in links.items()}
+    depths.check(report, judged, pages, found)
     assert report.differences == 0, report.examples
-
-
-def outcome(url: str, targets: Sequence[str]) -> Outcome:
-    return Outcome(
-        url=url, time=1.0, title="", verdict=NO, predicate="p", policy="linkage", explored=False,
-        probability=1.0, priority=0.0, expected=None, depth=0, words=(), links=tuple(map(Link, targets)),
-        origin="",
-    )  # fmt: skip
 
 
 GRAPHS = st.lists(st.lists(st.integers(0, 8), max_size=4, unique=True), min_size=9, max_size=9)
