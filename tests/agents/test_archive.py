@@ -1,23 +1,37 @@
-"""The archive: WARC records answered under their own URLs, compared with warcio's own reading."""
+"""The offline webs: archives, compared with warcio's own reading, and the server that answers from them."""
 
 import asyncio
 import gzip
-import logging
+import os
 import random
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
 from itertools import product
 from pathlib import Path
-from typing import Any
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from warcio.archiveiterator import ArchiveIterator
 
+from scentline.agents.offline.answer import MAX_VALUE, Answer, end_to_end
 from scentline.agents.offline.archive import Archive
-from scentline.agents.offline.process import ServerProcess
+from scentline.agents.offline.process import ServerProcess, ServerProcessError
 from scentline.agents.offline.serve import OfflineServer
+from scentline.agents.offline.squidlog import squid_line
 from scentline.agents.offline.warc import ArchiveError
 from scentline.models.url import canonical
+from scentline_lab.synthetic.serve import synthetic_server
+from tests.agents.loopback import awaited
 from tests.cases import each_case
+from tests.patience import PATIENCE, wait_for
 from tests.shared import shared
 
 HTML, LENGTH = ("Content-Type", "text/html"), ("Content-Length", "7")
@@ -51,8 +65,8 @@ def page(url: str, payload: bytes = b"<p>hello</p>") -> Record:
 
 
 def pages(count: int) -> list[Record]:
-    rng = random.Random(1)
-    return [page(f"http://a.example/{k}", rng.randbytes(3000)) for k in range(count)]
+    chance = random.Random(1)
+    return [page(f"http://a.example/{number}", chance.randbytes(3000)) for number in range(count)]
 
 
 def answered(path: Path, url: str) -> tuple[int, dict[str, str], bytes]:
@@ -92,12 +106,7 @@ CHUNKED = b"".join(b"%x\r\n%s\r\n" % (len(part), part) for part in (PACKED[:20],
     ("headers", "payload", "passed", "body"),
     [
         ([("Content-Encoding", "X-GZIP"), HTML], PACKED, [HTML], TEXT),
-        (
-            [("Transfer-Encoding", "Chunked"), ("Content-Encoding", "gzip"), ("Content-Length", "7")],
-            CHUNKED,
-            [],
-            TEXT,
-        ),
+        ([("Transfer-Encoding", "Chunked"), ("Content-Encoding", "gzip"), LENGTH], CHUNKED, [], TEXT),
         ([("Content-Encoding", "gzip")], TEXT, [], TEXT),
         ([("Content-Encoding", "x-rot13")], b"uryyb", [("Content-Encoding", "x-rot13")], b"uryyb"),
     ],
@@ -109,9 +118,7 @@ def test_chunks_and_content_encodings_are_undone(
     assert answered(path, "http://a.example/") == (200, dict(passed), body)
 
 
-def test_a_record_that_is_no_servable_response_is_a_bad_gateway(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_record_of_no_response_is_a_bad_gateway(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     for status in ("ready when you are", "103 Early Hints"):
         path = write(tmp_path / "a.warc.gz", ("http://a.example/", status, [HTML], b""))
         assert answered(path, "http://a.example/")[0] == 502
@@ -185,39 +192,33 @@ def test_a_last_record_that_is_cut_short_is_left_out_and_told(tmp_path: Path, gz
     assert f"a.warc, byte {start}:" in warning
 
 
-def test_a_process_of_its_own_serves_archives_tells_its_progress_and_warns(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_process_serves_archives_and_tells_how_far(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     many = write(tmp_path / "a b.warc", *(page(f"http://a.example/{k}") for k in range(1001)), gz=False)
     cut = write(tmp_path / "cut.warc", *pages(2), gz=False)
     cut.write_bytes(cut.read_bytes()[:-500])
     seen: list[tuple[Path, int]] = []
-    with (
-        caplog.at_level(logging.WARNING),
-        ServerProcess.archive([many, cut], progress=lambda file, count: seen.append((file, count))) as server,
-        httpx.Client(proxy=server.url) as client,
-    ):
+    serving = ServerProcess.archive([many, cut], progress=lambda file, count: seen.append((file, count)))
+    with serving as server, httpx.Client(proxy=server.url) as client:
         assert client.get("http://a.example/1000").text == "<p>hello</p>"
     assert seen == [(many, 1000)]
     assert "cut.warc" in caplog.text
 
 
 @each_case("name", ["wikispeedia/pages.warc.gz", "webkb/pages.warc.gz"])
-def test_crawled_over_http_the_pages_are_those_that_warcio_reads(name: str) -> None:
+@awaited
+async def test_crawled_over_http_the_pages_are_those_that_warcio_reads(name: str) -> None:
     path = shared(name)
     expected = sampled(path, 50)
 
-    async def run() -> dict[str, tuple[int, str, bytes]]:
-        with Archive([path]) as archive:
-            assert archive.warnings == []
-            assert set(expected) <= set(archive.urls())
-            async with OfflineServer(archive.answer) as server, httpx.AsyncClient(proxy=server.url) as client:
-                missing = await client.get(f"{next(iter(expected))}/no/such/page")
-                assert missing.status_code == 404
-                found = {url: await client.get(url) for url in expected}
-        return {url: (got.status_code, got.headers["Content-Type"], got.content) for url, got in found.items()}
-
-    assert asyncio.run(run()) == expected
+    with Archive([path]) as archive:
+        assert archive.warnings == []
+        assert set(expected) <= set(archive.urls())
+        async with OfflineServer(archive.answer) as server, httpx.AsyncClient(proxy=server.url) as client:
+            missing = await client.get(f"{next(iter(expected))}/no/such/page")
+            assert missing.status_code == 404
+            for url, (status, kind, body) in expected.items():
+                got = await client.get(url)
+                assert (got.status_code, got.headers["Content-Type"], got.content) == (status, kind, body)
 
 
 def sampled(path: Path, count: int) -> dict[str, tuple[int, str, bytes]]:
@@ -227,16 +228,175 @@ def sampled(path: Path, count: int) -> dict[str, tuple[int, str, bytes]]:
         for record in ArchiveIterator(file):
             url = canonical(record.rec_headers.get_header("WARC-Target-URI"))
             if url is not None and record.rec_type == "response":
-                found[url] = read(record)
+                http, body = record.http_headers, record.content_stream().read()
+                found[url] = int(http.get_statuscode()), http.get_header("Content-Type") or "", body
     return {url: found[url] for url in random.Random(1).sample(sorted(found), count)}
-
-
-def read(record: Any) -> tuple[int, str, bytes]:
-    http = record.http_headers
-    return int(http.get_statuscode()), http.get_header("Content-Type") or "", record.content_stream().read()
 
 
 def offsets(path: Path) -> list[int]:
     with path.open("rb") as file:
         records = ArchiveIterator(file)
         return [records.get_record_offset() for _ in records]
+
+
+# the server
+
+SQUID = re.compile(
+    r"(\d+)\.(\d{3}) +(\d+) (\S+) ([A-Z_]+)/(\d{3}) (\d+) ([^\s]+) (\S+) (\S+) ([A-Z_]+)/(\S+) (\S+)"
+)
+
+
+def echo(url: str, headers: Mapping[str, str]) -> Answer:
+    if url.endswith("/broken"):
+        raise RuntimeError("broken")
+    if url.endswith("/untyped"):
+        return Answer(200, (("X-Kind", "untyped"),), b"\x00\x01")
+    return Answer(200, (("Content-Type", "text/html; charset=utf-8"), ("X-A", "1"), ("X-A", "2")), url.encode())
+
+
+@awaited
+async def test_each_answered_request_is_one_squid_line_there_before_its_answer(tmp_path: Path) -> None:
+    log, before = tmp_path / "access.log", time.time()
+    async with OfflineServer(echo, log=log) as server, httpx.AsyncClient(proxy=server.url) as client:
+        await client.get("http://a.example/x?y=1")
+        await client.head("http://a.example/untyped")
+        await client.post("http://b.example/")
+        lines = [SQUID.fullmatch(line) for line in log.read_text().splitlines()]
+    fields = [line.groups() for line in lines if line is not None]
+    assert all(before - 1 <= int(line[0]) <= time.time() for line in fields)
+    assert [(line[5], *line[7:9], *line[11:]) for line in fields] == [
+        ("200", "GET", "http://a.example/x?y=1", "a.example", "text/html"),
+        ("200", "HEAD", "http://a.example/untyped", "a.example", "-"),
+        ("405", "POST", "http://b.example/", "b.example", "text/plain"),
+    ]
+    assert {(*line[3:5], *line[9:11]) for line in fields} == {("127.0.0.1", "TCP_MISS", "-", "HIER_DIRECT")}
+
+
+@awaited
+async def test_a_port_that_is_taken_is_an_error_and_leaves_nothing_open(tmp_path: Path) -> None:
+    async with OfflineServer(echo) as first:
+        port = urlsplit(first.url).port or 0
+        with pytest.raises(OSError, match="address already in use"):
+            async with OfflineServer(echo, port=port, log=tmp_path / "access.log"):
+                raise AssertionError("it listens twice")
+
+
+@awaited
+async def test_clients_of_a_proxy_and_of_an_origin_are_answered() -> None:
+    url = "http://caf-e.example:81/a%20b//c?q=%41"
+    async with OfflineServer(echo) as server, httpx.AsyncClient(proxy=server.url) as client:
+        found, head = await client.get(url), await client.head(url)
+        assert (found.text, found.headers.get_list("X-A"), head.content) == (url, ["1", "2"], b"")
+        assert {**head.headers, "date": ""} == {**found.headers, "date": ""}
+        for method in ("POST", "PUT", "DELETE", "OPTIONS"):
+            refused = await client.request(method, "http://a.example/")
+            assert (refused.status_code, refused.headers["Allow"]) == (405, "GET, HEAD")
+        assert (await client.get("http://a.example/broken")).status_code == 500
+        untyped = await client.get("http://a.example/untyped")
+        assert (untyped.headers["Content-Type"], untyped.content) == ("", b"\x00\x01")
+
+
+HOST, LONG = b" HTTP/1.1\r\nHost: a.example\r\n", b"a" * 9000
+MANY = b"GET http://a.example/%d" + HOST
+
+
+@each_case(
+    ("request", "status", "end"),
+    [
+        (
+            b"GET http://A.example/x/../%7Ey HTTP/1.1\r\nHost: b.example\r\n",
+            b"200",
+            b"http://A.example/x/../%7Ey",
+        ),
+        (b"GET /x?y=1 HTTP/1.1\r\nHost: a.example:8080\r\n", b"200", b"http://a.example:8080/x?y=1"),
+        (b"CONNECT a.example:443 HTTP/1.1\r\nHost: a.example:443\r\n", b"501", b""),
+        (b"GET http://a.example/" + LONG + HOST, b"400", b""),
+        (b"GET /" + HOST + b"X: " + LONG + b"\r\n", b"400", b""),
+        (MANY % 1 + b"\r\n" + MANY % 2 + b"\r\n" + MANY % 3, b"200", b"http://a.example/3"),
+    ],
+)
+@awaited
+async def test_a_request_is_answered_as_the_client_wrote_it_within_bounds(
+    request: bytes, status: bytes, end: bytes
+) -> None:
+    async with OfflineServer(echo) as server:
+        parts = urlsplit(server.url)
+        reader, writer = await asyncio.open_connection(parts.hostname, parts.port)
+        writer.write(request + b"Connection: close\r\n\r\n")
+        answer = await asyncio.wait_for(reader.read(), PATIENCE)
+        writer.close()
+        await writer.wait_closed()
+    assert answer.splitlines()[0].split()[1] == status
+    assert answer.endswith(end)
+    assert answer.count(b"HTTP/1.") == request.count(b" HTTP/1.1")
+
+
+@given(
+    st.floats(0, 4e9), st.integers(0, 10**9), st.integers(0, 999), st.integers(0, 10**12), st.text(max_size=60)
+)
+def test_whatever_is_logged_is_one_line_of_ten_fields(
+    time: float, elapsed: int, status: int, size: int, text: str
+) -> None:
+    line = squid_line(
+        time=time, elapsed=elapsed, client=text, status=status, size=size, url=text, method=text,
+        user=text, server=text, content_type=text,
+    )  # fmt: skip
+    assert line.isascii()
+    assert SQUID.fullmatch(line)
+    assert len(line.split()) == 10
+
+
+@given(st.lists(st.tuples(st.text(max_size=12), st.text(max_size=40)), max_size=100))
+def test_whatever_headers_were_recorded_those_passed_on_are_well_formed(given: list[tuple[str, str]]) -> None:
+    many = [("X", "1")] * 65
+    passed = end_to_end([*given, ("ETag", "x" * (MAX_VALUE + 1)), ("Bad", "a\r\nInjected: 1"), *many])
+    assert len(passed) <= 64
+    for name, value in passed:
+        assert re.fullmatch(r"[!-9;-~]+", name)
+        assert {"\r", "\n"}.isdisjoint(value)
+        assert name.lower() not in ("connection", "content-length", "transfer-encoding")
+
+
+def test_a_process_of_its_own_serves_the_synthetic_web(tmp_path: Path) -> None:
+    log = tmp_path / "access.log"
+    web = synthetic_server(5, sites=2, pages_per_site=8, topics=3, log=log)
+    with web as server, httpx.Client(proxy=server.url) as client:
+        assert client.get("http://nowhere.example/").status_code == 404
+    assert log.read_text().count("\n") == 1
+    assert not listens(server.url)
+
+
+def test_a_process_that_ends_while_it_starts_says_why(tmp_path: Path) -> None:
+    with pytest.raises(
+        ServerProcessError, match=r"status 1 before it served: .*No such file.*missing\.warc\.gz"
+    ):
+        ServerProcess.archive([tmp_path / "missing.warc.gz"])
+
+
+SERVES = """
+import time
+from scentline_lab.synthetic.serve import synthetic_server
+server = synthetic_server(5, sites=1, pages_per_site=8, topics=1)
+print(server.url, flush=True)
+time.sleep(600)
+"""
+
+
+def test_a_process_ends_when_its_parent_is_killed() -> None:
+    variables = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2] / "src")}
+    command = [sys.executable, "-c", SERVES]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, env=variables, text=True) as parent:
+        assert parent.stdout is not None
+        url = parent.stdout.readline().strip()
+        assert listens(url)
+        parent.send_signal(signal.SIGKILL)
+        parent.wait()
+        wait_for("the end of the server", lambda: not listens(url))
+
+
+def listens(url: str) -> bool:
+    try:
+        with socket.create_connection((urlsplit(url).hostname, urlsplit(url).port or 0), timeout=PATIENCE):
+            return True
+    except ConnectionRefusedError:
+        return False

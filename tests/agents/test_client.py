@@ -116,9 +116,7 @@ FAILURES: list[tuple[Answer, dict[str, object], Failure]] = [
 
 
 @each_case(("answer", "changes", "expected"), FAILURES)
-def test_what_is_no_page_is_a_failure_of_a_kind(
-    answer: Answer, changes: dict[str, object], expected: Failure
-) -> None:
+def test_what_is_no_page_is_a_failure(answer: Answer, changes: dict[str, object], expected: Failure) -> None:
     assert fetch(answer, **changes) == expected
 
 

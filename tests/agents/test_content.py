@@ -125,9 +125,7 @@ def recorded(name: str, most: int) -> Iterator[bytes]:
 
 
 @each_case("name", ["docs", "wikispeedia"])
-def test_of_recorded_pages_hardly_a_changed_sentence_or_word_is_missed_and_hardly_any_noise_taken_for_one(
-    name: str,
-) -> None:
+def test_of_recorded_pages_few_changes_are_missed_and_little_noise_taken_for_one(name: str) -> None:
     chance = random.Random(5)
     pages, noisy = 0, 0
     seen: dict[str, list[bool]] = {"sentence": [], "word": []}
@@ -161,9 +159,7 @@ def test_of_recorded_pages_hardly_a_changed_sentence_or_word_is_missed_and_hardl
 
 
 @given(st.text(max_size=200), st.text(max_size=300), st.lists(st.text(max_size=20), max_size=5))
-def test_every_text_has_a_digest_of_one_size_that_numbers_do_not_change(
-    title: str, text: str, urls: list[str]
-) -> None:
+def test_a_digest_is_of_one_size_and_numbers_do_not_change_it(title: str, text: str, urls: list[str]) -> None:
     found = text_digest(title, words(text))
     assert len(found) == TEXT_BYTES
     assert not changed(found, text_digest(title, [*words(text), "12", "minutes", "2026"]))

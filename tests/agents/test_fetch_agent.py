@@ -171,9 +171,7 @@ ELSEWHERE = {"outcome": "failed", "target": "http://b.org/", "reason": "redirect
         (AGAIN, FOR_NOW, ELSEWHERE),
     ],
 )
-def test_what_is_no_page_is_told_to_the_frontier_alone(
-    revisit: Revisit | None, answer: Answer, told: Any
-) -> None:
+def test_what_is_no_page_is_told_to_the_frontier(revisit: Revisit | None, answer: Answer, told: Any) -> None:
     done = answered(answer, {"revisit": revisit}, keep="none")
     if isinstance(told, dict):
         told = Revisited("", 2, time=NOW, again=revisit == AGAIN, **told)
@@ -185,9 +183,7 @@ def test_what_is_no_page_is_told_to_the_frontier_alone(
     ("verdict", "keep", "kept"),
     [({"alps": True}, "matches", True), ({"alps": False}, "matches", False), ({}, "all", True)],
 )
-def test_whoever_keeps_pages_hears_of_a_kept_one_that_is_as_it_was(
-    verdict: Verdict, keep: str, kept: bool
-) -> None:
+def test_who_keeps_pages_hears_of_one_that_is_as_it_was(verdict: Verdict, keep: str, kept: bool) -> None:
     revisit = Revisit(KNOWN, 900.0, again=True, verdict=verdict)
     done = answered(UNCHANGED, {"revisit": revisit}, keep=keep)
     (fact,), order = done.facts, an_order(done.url, revisit=revisit)

@@ -243,9 +243,7 @@ HOME = ("127.0.0.0/8", "::1")
         *((name, (name,)) for name in ("localhost", "LOCALHOST", "a.localhost")),
     ],
 )
-def test_localhost_and_a_name_that_is_an_address_are_judged_without_asking(
-    host: str, allow: tuple[str, ...]
-) -> None:
+def test_localhost_and_addresses_are_judged_by_name(host: str, allow: tuple[str, ...]) -> None:
     with pytest.raises(ForbiddenAddressError):
         Guard().check_name(host)
     Guard(allow).check_name(host)

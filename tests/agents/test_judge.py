@@ -151,9 +151,7 @@ def test_a_near_duplicate_is_refused_by_the_name_of_its_original_and_teaches_not
 
 
 @each_case(("first", "second", "refused"), [(0.01, 0.2, False), (0.2, 0.01, True)])
-def test_a_mirror_is_the_copy_however_early_it_came_and_ends_no_space(
-    first: float, second: float, refused: bool
-) -> None:
+def test_a_mirror_is_the_copy_however_early_it_came(first: float, second: float, refused: bool) -> None:
     _, messages = told(a_page(LONG, ordered={"vouched": first}), a_copy(vouched=second))
     failed = [(fact.reason, fact.barren) for fact in sent(messages) if isinstance(fact, Failed)]
     assert failed == [(f"near-duplicate of {URL}", False)] * refused

@@ -79,9 +79,7 @@ def test_what_several_judges_say_is_united_with_the_categories_above() -> None:
         (lambda page: ["A..B"], "separated by single dots"),
     ],
 )
-def test_a_judge_that_fails_leaves_the_other_predicates_their_verdicts(
-    judge: Callable[[Page], Iterable[str]], why: str
-) -> None:
+def test_a_judge_that_fails_fails_alone(judge: Callable[[Page], Iterable[str]], why: str) -> None:
     verdict, failure, _ = judged(judge)
     assert verdict == {"snow": True}
     assert failure is not None

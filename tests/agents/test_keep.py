@@ -267,9 +267,7 @@ texts = st.text(max_size=40) | st.sampled_from(FOREIGN)
 
 @given(st.dictionaries(texts, texts, max_size=6), texts, texts)
 @example({"link": FOREIGN[0], "etag": FOREIGN[1], "content-type": FOREIGN[2]}, "Bot/1 (é; a=b)", "é;a=b")
-def test_every_record_is_read_back_whatever_its_headers_hold(
-    headers: dict[str, str], agent: str, title: str
-) -> None:
+def test_every_record_is_read_back_whatever_it_holds(headers: dict[str, str], agent: str, title: str) -> None:
     page = replace(fetched(1), headers=headers)
     data = packed(page, page.body, Page(page.order.url, title), YES, agent)
     found = list(ArchiveIterator(io.BytesIO(data), check_digests="raise"))

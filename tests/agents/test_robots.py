@@ -312,9 +312,7 @@ async def test_a_fetcher_that_is_handed_what_was_told_goes_on_as_if_it_had_never
      FetchError("refused", "address 10.0.0.1")],
 )  # fmt: skip
 @awaited
-async def test_a_robots_txt_that_is_too_long_or_that_nobody_sent_is_told_to_nobody(
-    answer: Answered | FetchError,
-) -> None:
+async def test_a_robots_txt_that_is_too_long_or_was_not_sent_is_untold(answer: Answered | FetchError) -> None:
     async def tell(told: RobotsTxt) -> None:
         raise AssertionError(told)
 

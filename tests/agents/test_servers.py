@@ -79,9 +79,7 @@ async def test_a_long_wait_is_left_to_the_frontier(servers: Servers, clock: Wait
 
 
 @awaited
-async def test_a_turn_is_waited_for_however_long_it_takes_and_over_when_it_fails(
-    servers: Servers, clock: WaitingClock
-) -> None:
+async def test_a_turn_is_waited_for_and_over_when_it_fails(servers: Servers, clock: WaitingClock) -> None:
     await servers.start(["a"], 60.0)
     with pytest.raises(OSError, match="broken"):
         async with servers.turn(["a"], 60.0):
@@ -92,7 +90,7 @@ async def test_a_turn_is_waited_for_however_long_it_takes_and_over_when_it_fails
 
 
 @awaited
-async def test_the_servers_longest_not_asked_are_forgotten_but_none_that_is_being_asked(
+async def test_servers_long_not_asked_are_forgotten_and_none_that_is_busy(
     servers: Servers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "_MAX_SERVERS", 3)
@@ -105,9 +103,7 @@ async def test_the_servers_longest_not_asked_are_forgotten_but_none_that_is_bein
 
 
 @awaited
-async def test_where_others_carried_out_orders_every_server_counts_as_just_asked(
-    servers: Servers, clock: WaitingClock
-) -> None:
+async def test_after_others_every_server_counts_as_just_asked(servers: Servers, clock: WaitingClock) -> None:
     servers.hold()
     await servers.start(["a"], 1.5)
     clock.time = 20.0
