@@ -1,4 +1,4 @@
-"""What starts scenarios of the frontier, and where pipelines run: one for the tests of a file."""
+"""What starts scenarios of the frontier, where pipelines run, and disks: one for the tests of a file."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -8,6 +8,7 @@ import pytest
 if TYPE_CHECKING:
     from tests.agents.pipeline import Place
     from tests.agents.scenarios import Frontiers
+    from tests.agents.shards import Disk
 
 
 @pytest.fixture(scope="module")
@@ -26,3 +27,19 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator["Place"]:
 
     with a_place(tmp_path_factory.mktemp("place")) as opened:
         yield opened
+
+
+@pytest.fixture(scope="module")
+def one_disk(tmp_path_factory: pytest.TempPathFactory) -> Iterator["Disk"]:
+    """Give a disk, for properties, which clear it themselves."""
+    from tests.agents.shards import disk
+
+    with disk(tmp_path_factory.mktemp("disk")) as opened:
+        yield opened
+
+
+@pytest.fixture
+def rows(one_disk: "Disk") -> "Disk":
+    """Give a disk without rows."""
+    one_disk.clear()
+    return one_disk

@@ -26,15 +26,9 @@ from scentline.streams.settings import ObserveSettings, Settings
 from scentline.streams.topics import ACCESSES, SIGHTINGS, partition_of
 from tests.agents.log_lines import squid
 from tests.agents.scenarios import YES, Frontiers, Scenario
-from tests.agents.shards import Disk, a_runtime, disk, emitted, take_in, write
+from tests.agents.shards import Disk, a_runtime, emitted, take_in, write
 
 Users = Shard[UserRow]
-
-
-@pytest.fixture(scope="module")
-def rows(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Disk]:
-    with disk(tmp_path_factory.mktemp("users")) as opened:
-        yield opened
 
 
 def an_agent(tmp_path_factory: pytest.TempPathFactory, **given: Any) -> Iterator[BrowseAgent]:
@@ -83,18 +77,14 @@ def told(shard: Users, agent: BrowseAgent, kind: type, *accesses: Access) -> lis
 # accesses: `test_frontier_evidence` has what partitions are told of them
 
 
-def test_the_size_of_an_answer_is_told_where_pages_are_visited_again(
-    rows: Disk, agent: BrowseAgent, revisiting: BrowseAgent
-) -> None:
+def test_sizes_are_told_if_pages_are_revisited(rows: Disk, agent: BrowseAgent, revisiting: BrowseAgent) -> None:
     line = replace(access(1.0), size=5000)
     for teller, size in ((agent, 0), (revisiting, 5000)):
         ((_, fact),) = told(empty(rows), teller, Visited, line, line)
         assert fact == Visited(line.url, "u", 1.0, None, size)
 
 
-def test_a_late_line_takes_its_place_in_the_users_window_which_is_bounded(
-    shard: Users, agent: BrowseAgent
-) -> None:
+def test_a_late_line_takes_its_place_in_the_bounded_window(shard: Users, agent: BrowseAgent) -> None:
     times = [3.0, 1.0, 2.0, *map(float, range(4, 10)), 8.5]
     assert len(told(shard, agent, Visited, *map(access, times))) == 10
     row = shard.get(USER_PREFIX + b"u")
@@ -104,13 +94,13 @@ def test_a_late_line_takes_its_place_in_the_users_window_which_is_bounded(
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 1)), max_size=12))
 def test_the_lines_of_a_short_time_count_once_in_any_order_and_across_restarts(
-    rows: Disk, agent: BrowseAgent, lines: list[tuple[int, int]]
+    one_disk: Disk, agent: BrowseAgent, lines: list[tuple[int, int]]
 ) -> None:
     # Three instants and one page for each user: the window holds all that is distinct.
-    empty(rows)
+    empty(one_disk)
     found: list[tuple[float, str]] = []
     for time, user in lines:
-        shard: Users = rows.shard(UserRow, ACCESSES)
+        shard: Users = one_disk.shard(UserRow, ACCESSES)
         facts = told(shard, agent, Visited, access(float(time), user=f"u{user}"))
         found += [(fact.time, fact.user) for _, fact in facts]
         write(shard)
@@ -151,9 +141,7 @@ def test_what_is_no_browsing_is_no_view(shard: Users, following: BrowseAgent) ->
     assert (fact.level, fact.begun) == (0, True)
 
 
-def test_sessions_go_on_after_a_start_and_a_log_with_referrers_is_known_for_one(
-    rows: Disk, following: BrowseAgent
-) -> None:
+def test_sessions_go_on_after_a_start_and_referrers_are_known(rows: Disk, following: BrowseAgent) -> None:
     empty(rows)
     shard = opened(following, rows)
     take_in(shard, following, view(1.0, "/", user="other"), view(2.0, "/a", "/"))
@@ -209,7 +197,7 @@ def crashing(frontier: Frontiers, facts: Sequence[object], random: Random) -> Sc
 @given(LINES, st.data(), st.randoms(use_true_random=False))
 def test_what_a_log_tells_of_changes_depends_on_its_lines_alone(
     frontier: Frontiers,
-    rows: Disk,
+    one_disk: Disk,
     revisiting: BrowseAgent,
     lines: list[tuple[str, int, int]],
     data: st.DataObject,
@@ -220,7 +208,7 @@ def test_what_a_log_tells_of_changes_depends_on_its_lines_alone(
         observer.observe(squid(URL, VISITED - 10 + second, user=user, size=size))
         for user, second, size in data.draw(st.permutations([*lines, *lines]))
     ]
-    facts = [fact for _, fact in told(empty(rows), revisiting, Visited, *accesses)]  # type: ignore[arg-type]
+    facts = [fact for _, fact in told(empty(one_disk), revisiting, Visited, *accesses)]  # type: ignore[arg-type]
     front = crashing(frontier, [Judged(URL, YES, VISITED), *facts, *facts], random)
     # The twin looks at all lines at once; of those of one second it takes the largest answer.
     answers = sorted((VISITED - 10 + second, size) for _, second, size in lines)

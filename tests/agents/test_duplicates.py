@@ -1,7 +1,6 @@
 """Near-duplicates among judged pages: what is found, what is not, and what a crash leaves."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from warcio.archiveiterator import ArchiveIterator
@@ -14,17 +13,11 @@ from scentline.models.url import canonical
 from scentline.streams.crawl_settings import JudgeSettings
 from scentline.streams.inbox import Shard
 from scentline.streams.topics import PAGES
-from tests.agents.shards import Disk, disk, write
+from tests.agents.shards import Disk, write
 from tests.cases import each_case
 from tests.shared import shared
 
 WORDS = ("snow", "lies", "on", "the", "high", "alps", "from", "october", "to", "may", "and", "trains", "run")
-
-
-@pytest.fixture
-def rows(tmp_path: Path) -> Iterator[Disk]:
-    with disk(tmp_path) as opened:
-        yield opened
 
 
 @pytest.fixture

@@ -142,9 +142,7 @@ def test_rotation_by_renaming_loses_and_repeats_nothing(crawl: Crawl) -> None:
     assert crawl.sent() == pages(5) + pages(10, 40)
 
 
-def test_a_renamed_log_is_left_when_nothing_comes_any_more(
-    crawl: Crawl, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_renamed_log_is_left_once_it_is_quiet(crawl: Crawl, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(following, "QUIET_SECONDS", 0.02)
     rename = partial(crawl.log.rename, crawl.beside("1"))
     crawl.follow(5, (crawl.log, line(5).rstrip()), rename, (crawl.log, lines(6, 8)), 8)

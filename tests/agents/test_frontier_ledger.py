@@ -1,7 +1,6 @@
 """A frontier knows what the learners told, and its own verdicts since, each once: whatever is lost."""
 
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from random import Random
 from typing import Any
 
@@ -18,7 +17,7 @@ from scentline.streams.outbox import Message
 from scentline.streams.records import Decoder, Interests, Pack
 from scentline.streams.topics import EVIDENCE
 from tests.agents.cells import a_change, a_count, add, cells_of
-from tests.agents.shards import Disk, disk, write
+from tests.agents.shards import Disk, write
 from tests.reference.counts import Counts
 
 WORKERS = 3
@@ -141,12 +140,6 @@ def hear(reading: tuple[FrontierLedger, Learns], messages: Sequence[Message]) ->
 def own(number: int, *facts: Count) -> list[OwnCount]:
     """Return what a message with these facts counts."""
     return [OwnCount(0, (number, place), a_change(fact)) for place, fact in enumerate(facts)]
-
-
-@pytest.fixture
-def rows(tmp_path: Path) -> Iterator[Disk]:
-    with disk(tmp_path) as opened:
-        yield opened
 
 
 @pytest.mark.parametrize("seed", range(16))

@@ -23,14 +23,8 @@ from scentline.streams.records import RecordError, encode
 from scentline.streams.settings import Settings, StreamSettings
 from scentline.streams.topics import HARVEST, OUTCOMES
 from tests.agents.commands import scentline
-from tests.agents.shards import Disk, a_runtime, disk, journal_of, take_in, write
+from tests.agents.shards import Disk, a_runtime, journal_of, take_in, write
 from tests.cases import each_case
-
-
-@pytest.fixture
-def rows(tmp_path: Path) -> Iterator[Disk]:
-    with disk(tmp_path) as opened:
-        yield opened
 
 
 def an_outcome(number: int, *, hit: bool = False, origin: str = "pages/0@1") -> Outcome:
@@ -171,9 +165,7 @@ FRESH = [fresh(0, 5.0, 9, 9.0), fresh(0, 7.0, 4, 3.0), fresh(1, 6.0, 1, 0.5), fr
 
 
 @given(st.permutations(FRESH))
-def test_a_point_tells_how_current_the_matches_of_all_partitions_are_as_told_last(
-    parts: list[FreshnessPart],
-) -> None:
+def test_a_point_tells_how_current_matches_are_as_told_last(parts: list[FreshnessPart]) -> None:
     known, plain = FreshnessParts(), read_point(a_point(2, 10))
     for value in (None, b"\xc1", encode(fresh(0, 1.0, 1, 1.0))[:-2]):
         known.hear(b"", value)

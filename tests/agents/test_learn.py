@@ -3,7 +3,7 @@
 Its combiners are a function of the labels, whatever happens in between.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from random import Random
 
@@ -23,21 +23,9 @@ from scentline.streams.facts import Count, Label
 from scentline.streams.records import Interests, Weighting
 from tests.agents.cells import a_count, add, cells_of, counts_of, taken_back
 from tests.agents.learnt import a_shard, an_agent, told
-from tests.agents.shards import Disk, disk, put, take_in, write
+from tests.agents.shards import Disk, put, take_in, write
 from tests.cases import each_case
 from tests.reference.counts import Counts
-
-
-@pytest.fixture(scope="module")
-def one_disk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Disk]:
-    with disk(tmp_path_factory.mktemp("learn")) as opened:
-        yield opened
-
-
-@pytest.fixture
-def rows(one_disk: Disk) -> Disk:
-    one_disk.clear()
-    return one_disk
 
 
 class Counting:
@@ -70,9 +58,7 @@ def seen(pages: int, *features: str) -> list[Count]:
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_counts_stay_exact_in_rows_that_are_bounded_by_them_however_long_a_crawl_is(
-    rows: Disk, seed: int
-) -> None:
+def test_counts_stay_exact_in_bounded_rows_however_long_a_crawl_is(rows: Disk, seed: int) -> None:
     random = Random(seed)
     names = [f"w:{number}" for number in range(3 * BLOCK)]
     learner, expected, written = Counting(rows), Counts(), 0
@@ -106,9 +92,7 @@ def test_what_an_earlier_release_wrote_is_refused_with_a_sentence(rows: Disk) ->
         *((("w:a",), number.to_bytes(4, "little", signed=True)) for number in (2**24 + 1, -(2**24) - 1)),
     ],
 )  # fmt: skip
-def test_a_fact_with_too_large_or_other_than_one_number_a_feature_is_none(
-    rows: Disk, features: tuple[str, ...], times: bytes
-) -> None:
+def test_a_fact_of_numbers_that_none_has_is_none(rows: Disk, features: tuple[str, ...], times: bytes) -> None:
     with pytest.raises(ValueError, match=r"one of each, once|buffer size|expected 16777216 at most"):
         Counting(rows).store.add(Count(features, {"p": True}, times))
 
@@ -230,9 +214,7 @@ def check(shard: LearnShard, heard: dict[str, Weighting], expected: dict[str, Le
 
 
 @pytest.mark.parametrize("table", [None, "words.table"])
-def test_a_combiner_learns_from_every_label_of_its_predicate_and_is_told(
-    tmp_path: Path, rows: Disk, table: str | None
-) -> None:
+def test_a_combiner_learns_from_its_labels_and_is_told(tmp_path: Path, rows: Disk, table: str | None) -> None:
     inputs = inputs_with(table is not None)
     facts, shard = labels(60, predicates="pq", inputs=inputs), a_shard(rows)
     with an_agent(tmp_path, semantic=table) as agent:

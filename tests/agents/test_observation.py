@@ -187,9 +187,7 @@ def test_a_pseudonym_is_that_of_hmac_whatever_the_length_of_the_key_and_a_client
     assert Pseudonyms(KEY).of_client("-") == (pseudonym("-"), None)
 
 
-def test_the_users_key_is_given_or_random_and_kept_with_a_warning(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_the_users_key_is_given_or_random_and_kept(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     assert user_key(ObserveSettings(user_key=SecretStr("secret")), tmp_path / "key") == b"secret"
     assert not caplog.records and not (tmp_path / "key").exists()
     for number, configured in enumerate((None, SecretStr(""))):
@@ -253,9 +251,7 @@ WORDS = b"alice secret http://a.org/?token=secret"
 MALFORMED = [WORDS, b"", b"\n", None, b"\xff\xfe\x00secret", b"secret " * 10_000, combined(user="alice")[:-2]]
 
 
-def test_a_malformed_line_is_buried_with_its_place_and_reason_and_without_its_content(
-    agent: ObserveAgent,
-) -> None:
+def test_a_malformed_line_is_buried_with_its_place_and_reason_alone(agent: ObserveAgent) -> None:
     for line in MALFORMED:
         ((topic, _, _, value),) = observed(agent, line)
         assert topic == DEAD_LETTERS.name

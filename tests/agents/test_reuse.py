@@ -2,7 +2,7 @@
 
 import gzip
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +33,7 @@ from scentline_lab.synthetic.web import SyntheticWeb
 from tests.agents.cells import a_count
 from tests.agents.commands import last_line, printed, running, wait_until
 from tests.agents.learnt import a_shard, an_agent, told
-from tests.agents.shards import Disk, disk, rows_of, take_in, write
+from tests.agents.shards import Disk, rows_of, take_in, write
 from tests.agents.test_archive import write as write_archive
 from tests.cases import each_case
 
@@ -44,12 +44,6 @@ SKI = Learned("ski", '"ski"', 80, 20, {"k:ski": (40, 20), "u:" + PSEUDONYM: (4, 
 TEA = Learned("tea", '"tea"', 80, 8, {"k:tea": (8, 8), "k:ski": (40, 0)})
 REQUESTS = Learned(FAILED, "", 120, 40, {"k:ski": (40, 4)}, COMBINING)
 STATE = State("learned", [SKI, TEA, REQUESTS])
-
-
-@pytest.fixture
-def rows(tmp_path: Path) -> Iterator[Disk]:
-    with disk(tmp_path) as opened:
-        yield opened
 
 
 @pytest.fixture
@@ -96,9 +90,7 @@ def settings_of(data: Path, **predicates: str) -> Settings:
 # into the log, and in the learner
 
 
-def test_a_file_that_is_imported_twice_counts_once_and_a_second_file_adds_to_it(
-    tmp_path: Path, file: Path, rows: Disk
-) -> None:
+def test_a_file_imported_twice_counts_once_and_another_adds(tmp_path: Path, file: Path, rows: Disk) -> None:
     settings = settings_of(tmp_path / "data")
     assert import_state(settings, file, 0.25) == Imported({"ski": 2, "tea": 2}, 1)
     other = import_state(settings_of(tmp_path / "other", ski='"skiing"', wine='"wine"'), file, 0.25)
@@ -124,9 +116,7 @@ def test_a_file_that_is_imported_twice_counts_once_and_a_second_file_adds_to_it(
 
 
 @pytest.mark.parametrize("lost_at", range(5))
-def test_a_learner_that_is_killed_while_it_takes_up_a_file_counts_it_once_and_tells_it_again(
-    tmp_path: Path, rows: Disk, lost_at: int
-) -> None:
+def test_a_learner_killed_amid_a_file_counts_it_once(tmp_path: Path, rows: Disk, lost_at: int) -> None:
     features = {f"k:ski{number}": (8.0, float(number % 8)) for number in range(500)}
     big = State("learned", [Learned("ski", "", 80, 20, features, COMBINING)])
     settings = settings_of(tmp_path / "data")
@@ -173,9 +163,7 @@ def a_paper_scorer(predicate: str) -> PaperScorer:
     return scorer
 
 
-def test_a_predicate_that_the_crawl_does_not_have_is_passed_over_and_said(
-    tmp_path: Path, rows: Disk, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_predicate_unknown_here_is_said(tmp_path: Path, rows: Disk, caplog: pytest.LogCaptureFixture) -> None:
     scorer, paper = LearnedScorer(), a_paper_scorer("tea")
     scorer.add_predicate("tea")
     with an_agent(tmp_path / "agent", "tea") as agent, caplog.at_level(logging.WARNING):

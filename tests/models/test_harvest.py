@@ -32,9 +32,7 @@ def counted(pages: Pages, window_pages: int, window_seconds: float) -> Harvest:
 
 
 @given(PAGES, st.integers(1, 20), st.sampled_from([7.0, 60.0, 240.0]), st.floats(0, 600))
-def test_rates_and_policies_are_those_of_the_whole_list(
-    pages: Pages, window: int, seconds: float, now: float
-) -> None:
+def test_rates_and_policies_are_those_of_a_list(pages: Pages, window: int, seconds: float, now: float) -> None:
     harvest = counted(pages, window, seconds)
     hits = [hit for hit, *_ in pages]
     assert (harvest.pages, harvest.hits) == (len(pages), sum(hits))
@@ -89,9 +87,7 @@ def in_turn(shards: list[Pages]) -> list[bool]:
 
 
 @given(PAGES, PLACES, st.integers(1, 20), st.floats(0, 600))
-def test_shards_together_have_the_totals_and_windows_of_all_their_pages_whichever_are_put_together_first(
-    pages: Pages, places: list[int], window: int, now: float
-) -> None:
+def test_shards_together_are_as_all_pages(pages: Pages, places: list[int], window: int, now: float) -> None:
     shards = dealt(pages, places)
     one, two, three = (counted(shard, window, 60.0) for shard in shards)
     whole = merged([one, two, three])
@@ -105,9 +101,7 @@ def test_shards_together_have_the_totals_and_windows_of_all_their_pages_whicheve
 
 
 @given(PAGES, PLACES, st.integers(1, 20))
-def test_shards_whose_pages_come_in_their_order_are_together_what_one_shard_is(
-    pages: Pages, places: list[int], window: int
-) -> None:
+def test_shards_in_order_are_together_what_one_is(pages: Pages, places: list[int], window: int) -> None:
     ordered = [(hit, float(number), policy, by) for number, (hit, _, policy, by) in enumerate(pages)]
     whole = merged([counted(shard, window, 60.0) for shard in dealt(ordered, places)])
     straight = counted(ordered, window, 60.0)
@@ -147,9 +141,7 @@ def test_figures_that_no_pages_have_are_refused(figures: tuple[object, ...]) -> 
 
 
 @given(st.integers(0, 2**40), st.binary(max_size=4), st.lists(st.integers(-(2**60), 2**60), max_size=4))
-def test_whatever_ring_a_state_comes_with_it_can_be_put_together(
-    pages: int, ring: bytes, gaps: list[int]
-) -> None:
+def test_whatever_ring_a_state_has_it_can_be_merged(pages: int, ring: bytes, gaps: list[int]) -> None:
     strange = Harvest(500, 60.0, pages, 0, ring=bytearray(ring), gaps=gaps)
     assert merged([strange, counted([(True, 1.0, "linkage", False)], 5, 60.0)]).pages == pages + 1
 

@@ -32,9 +32,7 @@ def test_counts_that_are_set_are_those_and_no_others(facts: list[Fact], told: li
 
 @LAWS
 @given(facts=LISTS, number=st.integers(0, 6), more=LISTS)
-def test_the_rarest_are_forgotten_and_their_slots_are_used_again(
-    facts: list[Fact], number: int, more: list[Fact]
-) -> None:
+def test_the_rarest_are_forgotten_and_slots_reused(facts: list[Fact], number: int, more: list[Fact]) -> None:
     ledger = a_ledger(facts)
     pages = {name: max(ledger.get(name, each)[0] for each in PREDICATES) for name in NAMES if name in ledger}
     slots = ledger.rarest(number, lambda name: name == "")
@@ -61,9 +59,7 @@ def test_counts_of_another_number_than_the_names_are_none() -> None:
 
 @LAWS
 @given(facts=LISTS)
-def test_after_it_is_floored_no_count_is_below_zero_nor_are_there_more_hits_than_pages(
-    facts: list[Fact],
-) -> None:
+def test_once_floored_no_count_is_negative_nor_hits_more_than_pages(facts: list[Fact]) -> None:
     ledger = Ledger()
     slots = ledger.count(fact._replace(times=(-1) ** place).change for place, fact in enumerate(facts))
     ledger.floor(slots)
