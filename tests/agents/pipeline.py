@@ -26,7 +26,7 @@ from scentline.streams.inbox import Shard
 from scentline.streams.outbox import Message, Outbox
 from scentline.streams.records import Pack
 from scentline.streams.settings import Settings
-from scentline.streams.topics import ACCESSES, EVIDENCE, SIGHTINGS, partition_of
+from scentline.streams.topics import ACCESSES, EVIDENCE, SIGHTINGS, Topic, partition_of
 from tests.agents.cells import add
 from tests.agents.shards import DECODERS, Disk, a_runtime, disk, write
 from tests.models.webs import STEPS
@@ -146,32 +146,39 @@ class Pipeline:
 
     # who tells of pages and accesses
 
-    def tell(self, source: str, *told: tuple[Part, Any]) -> None:
-        """Write what one says, as one message to each partition."""
+    def tell(self, source: str, topic: Topic, partition: int, fact: Any) -> None:
+        """Write a message of what one says."""
         outbox = Outbox(source)
         outbox.begin(self._messages[source])
         self._messages[source] += 1
-        for (topic, partition), fact in told:
-            outbox.emit(topic, partition, fact)
+        outbox.emit(topic.name, partition, fact)
         messages = outbox.take()
         for _ in range(self.random.randint(1, 2) if self.crashes else 1):  # twice, as after a crash of its own
             self.send(messages)
 
     def sight(self, source: str, fact: Any, partition: int | None = None) -> None:
         """Write one sighting, to the partition of its URL where none is given."""
-        self.tell(
-            source, ((SIGHTINGS.name, self.partition(fact.url) if partition is None else partition), fact)
-        )
+        self.tell(source, SIGHTINGS, self.partition(fact.url) if partition is None else partition, fact)
 
     def report(self, fact: JudgedPage | FailedRequests | Step) -> None:
         """Write what the judge says of a page, what became of requests for one, or an access."""
         if isinstance(fact, FailedRequests):
             self.fail(fact)
         elif isinstance(fact, JudgedPage):
-            found = sightings_of(fact, len(self.shards))
-            self.tell("pages/0", *(((SIGHTINGS.name, partition), sighting) for partition, sighting in found))
+            self.judge(fact)
         else:
-            self.tell("log/0", ((ACCESSES.name, partition_of(fact.user, len(self.users))), access_of(fact)))
+            access = Access(fact.user, fact.url, fact.time, fact.referrer)
+            self.tell("log/0", ACCESSES, partition_of(fact.user, len(self.users)), access)
+
+    def judge(self, page: JudgedPage) -> None:
+        links: dict[int, list[Link]] = defaultdict(list)
+        for link in links_of(page):
+            links[self.partition(link.url)].append(link)
+        said, places = (identifier(page.url), page.url, 0, page.verdict, page.words), tuple(sorted(links))
+        for place, found in links.items():
+            self.sight("pages/0", Linked(*said, tuple(found), places, TIME), place)
+        about = {"subject": page.subject, "silent": page.silent}
+        self.sight("pages/0", Judged(page.url, page.verdict, TIME, None, page.words, **about))  # type: ignore[arg-type]
 
     def fail(self, failed: FailedRequests) -> None:
         """Order a page as often as its requests failed, and have it heard that they did."""
@@ -220,10 +227,6 @@ class Pipeline:
             for part in self.parts:
                 self.send(write(self.shard(part)))
         return bool(self.unread())
-
-    def settle(self) -> None:
-        """Have all heard that was told."""
-        self.run((), ())
 
     def step(self, part: Part) -> None:
         """Read a message; the group of its shard may end, or be lost, with it."""
@@ -300,28 +303,9 @@ def a_shard(rows: Disk, partition: int = 0) -> FrontierShard:
     return rows.shard(FrontierRow, SIGHTINGS, partition)
 
 
-def access_of(step: Step) -> Access:
-    """Return a step as it comes on `accesses`."""
-    return Access(step.user, step.url, step.time, step.referrer)
-
-
 def links_of(page: JudgedPage) -> list[Link]:
     """Return a page's links as the judge finds them: one to each target, at the positions they have in it."""
     first: dict[str, Link] = {}
     for link in page.links:
         first.setdefault(link.url, link)
     return [msgspec.structs.replace(link, position=place) for place, link in enumerate(first.values())]
-
-
-def sightings_of(page: JudgedPage, partitions: int) -> list[tuple[int, Linked | Judged]]:
-    """Return what the judge says of a page, each with its partition."""
-    by_partition: dict[int, list[Link]] = {}
-    for link in links_of(page):
-        by_partition.setdefault(partition_of(host(link.url), partitions), []).append(link)
-    places = tuple(sorted(by_partition))
-    found: list[tuple[int, Linked | Judged]] = [
-        (place, Linked(identifier(page.url), page.url, 0, page.verdict, page.words, tuple(links), places, TIME))
-        for place, links in by_partition.items()
-    ]
-    judged = Judged(page.url, page.verdict, TIME, None, page.words, subject=page.subject, silent=page.silent)
-    return [*found, (partition_of(host(page.url), partitions), judged)]

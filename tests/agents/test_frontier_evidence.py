@@ -99,7 +99,7 @@ def test_what_is_said_of_a_page_never_judged_so_is_passed_over(place: Place, url
     pipeline.run([PAGE], [])
     pipeline.sight("pages/0", Rejudged(url, Q, time, ("snow",)))
     pipeline.sight("pages/0", Relinked(identifier(url), Q, time), 0)
-    pipeline.settle()
+    pipeline.run((), ())
     rows = [pipeline.page(PAGE.url), pipeline.page("http://a.org/2")]
     assert [row and row.verdict for row in rows] == [PAGE.verdict, None]
     assert pipeline.counts == plain(recount([PAGE], "linkage", None, 32))
