@@ -37,9 +37,7 @@ def old(count: int) -> list[str]:
     return [f"http://old{number}.org/" for number in range(count)]
 
 
-def test_a_page_is_visited_when_it_may_have_changed_and_fetched_in_full_when_old(
-    frontier: Frontiers,
-) -> None:
+def test_a_page_is_visited_when_it_may_have_changed_and_fetched_in_full_when_old(frontier: Frontiers) -> None:
     front = a_front(frontier)
     judge(front, URL)
     assert front.order(after=0.9 * DAY) == []  # a change in ten days: 1.05 days until one in ten have changed
