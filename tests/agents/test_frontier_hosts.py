@@ -163,8 +163,8 @@ def in_flight(front: Scenario) -> Scenario:
     return front
 
 
-def ready(front: Scenario, after: float, name: str = "a.org") -> bool:
-    return front.agent.candidates.clocks.ready(name, NOW + after)
+def ready(front: Scenario, after: float) -> bool:
+    return front.agent.candidates.clocks.ready("a.org", NOW + after)
 
 
 def test_hosts_that_turn_out_to_share_a_server_are_asked_as_one(frontier: Frontiers) -> None:
