@@ -70,7 +70,7 @@ def test_of_all_that_was_told_of_a_page_the_newest_holds_and_its_links_are_all_t
 ) -> None:
     told = outcomes_of(visits)
     page = judged_of(told)[URL]
-    assert judged_of([*told, *told])[URL] == page, "what is told again or late changes nothing"
+    assert judged_of([*told, *told, *reversed(told)])[URL] == page, "what is told again or late changes nothing"
     last, left = visits[-1], visits[-1].left and len(visits) > 1
     verdict = {} if left else {"p": last.hit} | ({} if last.later is None else {"q": last.later})
     assert page.time == len(visits)
