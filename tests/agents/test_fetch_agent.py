@@ -23,7 +23,7 @@ from scentline.streams.settings import RevisitSettings, Settings
 from scentline.streams.topics import DEAD_LETTERS, FETCHES, PAGES, SIGHTINGS, Topic
 from scentline.streams.transport.journal import Journal
 from tests.agents.judging import an_order
-from tests.agents.loopback import Answer, Request, fixed, response, serving, untimed
+from tests.agents.loopback import Answer, Request, closing, fixed, response, serving, untimed
 from tests.agents.shards import a_runtime, journal_of
 from tests.cases import each_case
 from tests.patience import PATIENCE
@@ -135,10 +135,6 @@ def test_a_page_goes_on_with_its_order_and_its_body_compressed_and_then_the_orde
     assert (done.facts, done.happened) == ([], ["sent", "acknowledged"])
 
 
-async def silent(request: Request, writer: asyncio.StreamWriter) -> None:
-    writer.close()
-
-
 KNOWN = Version('"7"', "Thu, 01 Jan 1970 00:01:40 GMT")
 FOR_LINKS, AGAIN = Revisit(KNOWN, 900.0), Revisit(KNOWN, 900.0, again=True, verdict={"alps": True})
 UNCHANGED, MISSING = fixed(b"", "304 Not Modified"), fixed(b"", "404 Not Found")
@@ -154,7 +150,7 @@ ELSEWHERE = {"outcome": "failed", "target": "http://b.org/", "reason": "redirect
     [
         (None, MISSING, Failed("", 2, "gone", "status 404", NOW)),
         (None, BUSY, Failed("", 2, "retry", "status 503", NOW, 90.0, overloaded=True)),
-        (None, silent, Failed("", 2, "retry", "connection", NOW, unanswered=True)),
+        (None, closing, Failed("", 2, "retry", "connection", NOW, unanswered=True)),
         (None, FOR_NOW, Redirected("", 2, "http://b.org/", NOW)),
         (FOR_LINKS, UNCHANGED, {"outcome": "unchanged"}),
         (FOR_LINKS, MISSING, {"outcome": "failed", "reason": "status 404"}),
@@ -186,11 +182,9 @@ def test_what_is_no_page_is_told_to_the_frontier(revisit: Revisit | None, answer
 def test_who_keeps_pages_hears_of_one_that_is_as_it_was(verdict: Verdict, keep: str, kept: bool) -> None:
     revisit = Revisit(KNOWN, 900.0, again=True, verdict=verdict)
     done = answered(UNCHANGED, {"revisit": revisit}, keep=keep)
-    (fact,), order = done.facts, an_order(done.url, revisit=revisit)
-    assert fact.outcome == "unchanged"
-    assert [(page.order, page.status, page.body, page.time) for page in done.pages] == (
-        [(order, 304, b"", fact.time)] if kept else []
-    )
+    (fact,), expected = done.facts, (an_order(done.url, revisit=revisit), 304, b"", NOW)
+    assert (fact.outcome, fact.time) == ("unchanged", NOW)
+    assert [(page.order, page.status, page.body, page.time) for page in done.pages] == [expected] * kept
 
 
 def test_a_page_that_robots_txt_forbids_now_is_refused() -> None:
