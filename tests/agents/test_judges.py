@@ -9,21 +9,14 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
 from scentline.agents.judge.examples import load as load_examples
 from scentline.agents.judge.examples import train
-from scentline.agents.judge.judges import (
-    CategoryJudge,
-    Judgement,
-    LabelsError,
-    Language,
-    Verdicts,
-    load_judges,
-    load_labels,
-)
+from scentline.agents.judge.judges import Judgement, LabelsError, Language, Verdicts, load_judges, load_labels
 from scentline.agents.offline.archive import Archive
 from scentline.models.classifier import ClassifierError
 from scentline.models.page import Page
@@ -48,7 +41,7 @@ def predicates(**expressions: str) -> dict[str, Predicate]:
 ASKED = predicates(sport='category("Sport")', alps='category("Sport.Alps")', snow='"snow"')
 
 
-def judged(*judges: CategoryJudge) -> Judgement:
+def judged(*judges: Any) -> Judgement:
     return Verdicts(judges).of(PAGE, ASKED)
 
 

@@ -15,7 +15,6 @@ from tests.agents.commands import last_line, printed, scentline
 from tests.agents.test_archive import page, write
 from tests.cases import each_case
 
-NAME_IT = "name their site: --site example.org"
 EVERY_PAGE = ("--predicate", 'all=not "unheard-of"')
 PAGES = ("--archive", "pages.warc.gz")
 LOG = ("--log", "access.log", *PAGES, *EVERY_PAGE)
