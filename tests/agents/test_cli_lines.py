@@ -152,9 +152,13 @@ def test_a_worker_takes_what_a_crawl_takes_but_for_its_beginning_and_its_end() -
 
 
 def test_nothing_is_made_by_a_command_that_is_refused(tmp_path: Path) -> None:
-    for command in (("dead-letters",), ("seed", "http://a.org/"), ("worker", "judge")):
+    untabled = ("--predicate", 'p="word"', "--set", "learn.semantic=none.table")
+    crawl = ("crawl", "--seed", "http://a.test/", "--set", "fetch.allow=a.test", *untabled)
+    (tmp_path / "empty.warc").touch()
+    evaluate = ("evaluate", "--archive", "empty.warc", "--out", "refused", *untabled)
+    for command in (("dead-letters",), ("seed", "http://a.org/"), ("worker", "judge"), crawl, evaluate):
         complaint(tmp_path, *command)
-    assert list(tmp_path.iterdir()) == []
+    assert [path.name for path in tmp_path.iterdir()] == ["empty.warc"]
 
 
 def test_a_worker_that_observes_needs_the_key_of_the_pseudonyms(tmp_path: Path) -> None:
