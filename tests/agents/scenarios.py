@@ -130,10 +130,10 @@ class Scenario:
         for predicate in predicates:
             self.agent.heard_predicate(PredicateDefinition(name=predicate, expression='"ski"'))
 
-    def like(self, *, base: tuple[int, int] = (10_000, 1_000), predicate: str = "p", **hits: int) -> None:
+    def like(self, *, predicate: str = "p", **hits: int) -> None:
         """Teach how many of a hundred pages with a token in their URL satisfy a predicate, where ten do."""
         counts = {token(name): {predicate: (1_000, 10 * number)} for name, number in hits.items()}
-        teach(self.agent.candidates.scorer, a_cells({BASE: {predicate: base}} | counts))
+        teach(self.agent.candidates.scorer, a_cells({BASE: {predicate: (10_000, 1_000)}} | counts))
         self.agent.candidates.learned()
 
     def restart(self, *, taken_up: bool = True, **changed: Any) -> "Scenario":

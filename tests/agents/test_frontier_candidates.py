@@ -269,10 +269,7 @@ def test_a_choice_by_the_learned_policy_notes_the_inputs_for_every_predicate_and
     row = front.page(url)
     assert row.choice is not None and row.choice.expected is not None and row.choice.comes is not None
     assert 0 < row.choice.expected < 1
-    if fails:
-        assert 0 < row.choice.comes < 1
-    else:
-        assert row.choice.comes == usual_chance_of_page(1000, 0)
+    assert 0 < row.choice.comes < 1 if fails else row.choice.comes == usual_chance_of_page(1000, 0)
     assert set(row.inputs) == ({"p", "q", FAILED} if fails else {"p", "q"})
     assert {len(inputs) for inputs in row.inputs.values()} == {len(inputs_with(meaning=False))}
 
