@@ -21,8 +21,8 @@ from tests.cases import each_case
 URL, OTHER, TARGET = "http://a.org/", "http://b.org/", "http://c.org/x/1"
 
 
-def a_front(frontier: Frontiers, policy: str = "learned") -> Scenario:
-    return frontier(frontier={"policy": policy, "revisit": 0.5, "retry_seconds": 10.0})
+def a_front(frontier: Frontiers) -> Scenario:
+    return frontier(policy="learned", revisit=0.5, retry_seconds=10.0)
 
 
 @pytest.fixture
@@ -33,13 +33,13 @@ def front(frontier: Frontiers) -> Scenario:
     return found
 
 
-def judged(verdict: Verdict, time: float, words: Iterable[str] = ("old",), **said: Any) -> Judged:
-    said = {"content": b"1", "links": b"l", "partitions": (0,), "title": "Page"} | said
-    return Judged(URL, verdict, time, words=tuple(words), **said)
+def judged(verdict: Verdict, time: float, **said: Any) -> Judged:
+    said = {"content": b"1", "links": b"l", "partitions": (0,), "title": "Page", "words": ("old",)} | said
+    return Judged(URL, verdict, time, **said)
 
 
-def again(verdict: Verdict, time: float, words: Iterable[str] = ("new",), **said: Any) -> Judged:
-    return judged(verdict, time, words, again=1, changed=True, **{"content": b"2"} | said)
+def again(verdict: Verdict, time: float, **said: Any) -> Judged:
+    return judged(verdict, time, **{"again": 1, "changed": True, "content": b"2", "words": ("new",)} | said)
 
 
 def revisited(outcome: str, time: float, order: int = 1, **said: Any) -> Revisited:
