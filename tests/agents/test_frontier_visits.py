@@ -1,4 +1,4 @@
-"""The rows of judged pages that are visited again, the changes that are published, and verdicts taken back."""
+"""The rows of judged pages that are visited again, and the changes that are published."""
 
 from collections.abc import Iterable
 from typing import Any
