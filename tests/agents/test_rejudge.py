@@ -211,20 +211,6 @@ def test_every_page_is_judged_by_a_later_predicate_whoever_judges_it_and_wheneve
         assert {url: page.verdict for url, page in recounted.items()} == dict.fromkeys(urls, both)
 
 
-@awaited
-async def test_a_page_that_waits_for_its_first_verdict_is_not_judged_anew_before() -> None:
-    with a_partition() as partition:
-        partition.page()
-        partition.hear()
-        await partition.rejudge.look()
-        assert not await partition.rejudge.look()
-        partition.absorb()
-        assert await partition.rejudge.look()
-        await partition.do("commit")
-        kinds = [type(fact) for fact in told(partition.journal)]
-        assert kinds.index(Judged) < kinds.index(Rejudged)
-
-
 def test_what_a_later_predicate_says_names_the_first_verdict_and_those_that_the_page_links_to() -> None:
     with a_partition() as partition:
         tea = partition.page(body=b'<title>Tea</title><a href="/cup">cup</a>')
