@@ -115,11 +115,6 @@ FAILURES: list[tuple[Answer, dict[str, object], Failure]] = [
 ]  # fmt: skip
 
 
-@each_case(("answer", "changes", "expected"), FAILURES)
-def test_what_is_no_page_is_a_failure(answer: Answer, changes: dict[str, object], expected: Failure) -> None:
-    assert fetch(answer, **changes) == expected
-
-
 TEXT = b"<p>some text</p>" * 1000
 HINTS = b"HTTP/1.1 103 Early Hints\r\nLink: </a>; rel=preload\r\n\r\n" * 10
 LONG_HEAD = b"".join(b"X-%d: %s\r\n" % (n, b"y" * 3000) for n in range(100))
@@ -138,9 +133,12 @@ PAGES: list[tuple[Answer, dict[str, object], bytes]] = [
 ]  # fmt: skip
 
 
-@each_case(("answer", "changes", "body"), PAGES)
-def test_a_page_is_read_without_its_encodings(answer: Answer, changes: dict[str, object], body: bytes) -> None:
-    assert page(answer, **changes).body == body
+@each_case(("answer", "changes", "expected"), [*FAILURES, *PAGES])
+def test_an_answer_is_a_page_without_its_encodings_or_a_failure(
+    answer: Answer, changes: dict[str, object], expected: Failure | bytes
+) -> None:
+    result = fetch(answer, **changes)
+    assert (result.body if isinstance(result, Fetched) else result) == expected
 
 
 def test_a_page_brings_the_headers_that_are_read_later() -> None:
