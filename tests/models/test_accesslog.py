@@ -1,4 +1,4 @@
-"""Log formats: the lines of each, and damaged ones; those that hurt a reader once are in `tests/rubbish/corpus`."""
+"""Log formats: the lines of each, and damaged ones; `tests/rubbish/corpus` has what hurt a reader."""
 
 import json
 from datetime import UTC, datetime, timedelta, timezone
