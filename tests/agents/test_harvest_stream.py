@@ -27,6 +27,7 @@ from scentline.streams.topics import HARVEST, HARVEST_PARTS, OUTCOMES, partition
 from scentline.streams.transport.journal import Record
 from scentline.streams.transport.partition import Entry
 from scentline.streams.transport.publisher import FencedError
+from tests.agents.loopback import awaited
 from tests.agents.shards import a_runtime, journal_of
 
 PARTITIONS, WORKERS = 3, 3
@@ -314,16 +315,13 @@ PAGES = st.lists(
 
 @settings(phases=[Phase.generate])
 @given(pages=PAGES, steps=st.integers(100, 500), seed=st.integers(0, 10_000))
-def test_points_are_of_the_whole_count_each_page_once_and_never_go_back(
+@awaited
+async def test_points_are_of_the_whole_count_each_page_once_and_never_go_back(
     agent: HarvestAgent, pages: list[Counted], steps: int, seed: int
 ) -> None:
-    async def played() -> World:
-        world = World(agent, Random(seed), pages)
-        await world.run(steps)
-        assert world.broker.failures == []
-        return world
-
-    world = asyncio.run(played())
+    world = World(agent, Random(seed), pages)
+    await world.run(steps)
+    assert world.broker.failures == []
     points = [point for partition in range(PARTITIONS) for point in world.broker.points[partition]]
     last: dict[str, HarvestPoint] = {}
     for point in points:
@@ -349,8 +347,8 @@ def test_points_are_of_the_whole_count_each_page_once_and_never_go_back(
 assert {partition_of(name, PARTITIONS) for name in PREDICATES} == set(range(PARTITIONS))
 
 
-async def thawed_late(agent: HarvestAgent) -> list[int]:
-    """Freeze a worker that is about to write a point until another one has written a later one."""
+@awaited
+async def test_a_worker_that_was_frozen_before_it_wrote_a_point_writes_it_no_more(agent: HarvestAgent) -> None:
     world = World(agent, Random(0), [])
     broker, partition = world.broker, partition_of("a", PARTITIONS)
     world.logs[partition] = [a_page(number, {"a": True}, number, explored=False) for number in range(2)]
@@ -370,8 +368,4 @@ async def thawed_late(agent: HarvestAgent) -> list[int]:
         await breath()
     broker.open_gates()
     await frozen.told()
-    return [point.pages for point in broker.points[partition]]
-
-
-def test_a_worker_that_was_frozen_before_it_wrote_a_point_writes_it_no_more(agent: HarvestAgent) -> None:
-    assert asyncio.run(thawed_late(agent)) == [2]
+    assert [point.pages for point in broker.points[partition]] == [2]

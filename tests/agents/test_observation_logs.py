@@ -1,6 +1,5 @@
 """Logs are read line by line, packed or not, live or whole; each line becomes part of a pack or is counted."""
 
-import asyncio
 import gzip
 import os
 import queue
@@ -21,6 +20,7 @@ from scentline.streams.records import DeadLetter, Decoder, Pack, encode
 from scentline.streams.settings import ObserveSettings
 from scentline.streams.topics import partition_of
 from tests.agents.log_lines import combined
+from tests.agents.loopback import awaited
 from tests.cases import each_case
 from tests.shared import shared
 
@@ -260,21 +260,19 @@ def test_a_log_is_known_by_its_first_line_though_a_head_line_before_it_is_endles
     assert tail.first == LINES[0]
 
 
-def test_a_line_is_there_before_the_next_one_is_written() -> None:
+@awaited
+async def test_a_line_is_there_before_the_next_one_is_written() -> None:
     source: queue.Queue[Line | None] = queue.Queue()
-
-    async def follow() -> None:
-        chunks = live_lines(iter(source.get, None))
-        for number in (1, 2):
-            source.put((number, b"line"))
-            assert await anext(chunks) == [(number, b"line")]
-        source.put(None)
-        assert [chunk async for chunk in chunks] == []
-
-    asyncio.run(follow())
+    chunks = live_lines(iter(source.get, None))
+    for number in (1, 2):
+        source.put((number, b"line"))
+        assert await anext(chunks) == [(number, b"line")]
+    source.put(None)
+    assert [chunk async for chunk in chunks] == []
 
 
-def test_every_line_comes_once_and_in_order_and_an_error_of_the_log_after_them() -> None:
+@awaited
+async def test_every_line_comes_once_and_in_order_and_an_error_of_the_log_after_them() -> None:
     many = [(number, b"x") for number in range(3 * WAITING + 7)]
     seen: list[Line] = []
 
@@ -282,10 +280,7 @@ def test_every_line_comes_once_and_in_order_and_an_error_of_the_log_after_them()
         yield from many
         raise OSError("gone")
 
-    async def follow() -> None:
+    with pytest.raises(OSError, match="gone"):
         async for chunk in live_lines(broken()):
             seen.extend(chunk)
-
-    with pytest.raises(OSError, match="gone"):
-        asyncio.run(follow())
     assert seen == many
