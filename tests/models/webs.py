@@ -16,38 +16,20 @@ SOME_WORDS = st.lists(st.sampled_from("abcdefgh"), max_size=3).map(tuple)
 LINKS = st.builds(Link, st.sampled_from(URLS), SOME_WORDS, SOME_WORDS, heading=SOME_WORDS)
 
 
-def _pages(silent: st.SearchStrategy[bool]) -> st.SearchStrategy[list[JudgedPage]]:
-    return st.lists(
-        st.builds(
-            JudgedPage,
-            st.sampled_from(URLS),
-            st.dictionaries(st.sampled_from(["p", "q"]), st.booleans()),
-            WORDS,
-            st.lists(LINKS, max_size=6).map(tuple),
-            SUBJECTS,
-            silent=silent,
-        ),
-        unique_by=lambda page: page.url,
-    )
+VERDICTS = st.dictionaries(st.sampled_from(["p", "q"]), st.booleans())
+
+
+def _page(urls: list[str], links: int, silent: st.SearchStrategy[bool]) -> st.SearchStrategy[JudgedPage]:
+    of_links = st.lists(LINKS, max_size=links).map(tuple)
+    return st.builds(JudgedPage, st.sampled_from(urls), VERDICTS, WORDS, of_links, SUBJECTS, silent=silent)
 
 
 #: Pages of distinct URLs, judged for none, one or two predicates; words of links may come twice.
-PAGES = _pages(st.just(False))
+PAGES = st.lists(_page(URLS, 6, st.just(False)), unique_by=lambda page: page.url)
 #: The same, of which some teach nothing but that they were judged.
-SOME_SILENT = _pages(st.booleans())
-
+SOME_SILENT = st.lists(_page(URLS, 6, st.booleans()), unique_by=lambda page: page.url)
 #: What visits to pages found, in their order: of a URL a few at most, the first of which is its first verdict.
-VISITS = st.lists(
-    st.builds(
-        JudgedPage,
-        st.sampled_from(URLS[:6]),
-        st.dictionaries(st.sampled_from(["p", "q"]), st.booleans()),
-        WORDS,
-        st.lists(LINKS, max_size=4).map(tuple),
-        SUBJECTS,
-    ),
-    max_size=14,
-)
+VISITS = st.lists(_page(URLS[:6], 4, st.just(False)), max_size=14)
 
 
 def standing(visits: Iterable[JudgedPage]) -> list[JudgedPage]:
