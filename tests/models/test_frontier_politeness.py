@@ -1,6 +1,7 @@
 """Delays, back-off and forgetting of hosts, on a clock that the test turns."""
 
 import math
+from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from itertools import chain, repeat
@@ -13,7 +14,6 @@ from scentline.models.frontier.politeness import (
     LONGEST_BACK_OFF,
     LONGEST_CRAWL_DELAY,
     LONGEST_PACE,
-    SHORTEST_BACK_OFF,
     HostClocks,
     HostState,
 )
@@ -96,25 +96,18 @@ def test_a_host_is_ready_when_its_wait_ends_and_not_before_and_asking_why_makes_
 
 
 @given(steps, st.floats(0.01, 30), servers)
-def test_starts_on_a_server_are_apart_and_clocks_that_begin_with_the_states_go_on_with_them(
+def test_clocks_that_begin_with_the_states_ask_no_host_before_those_that_went_on(
     steps: Steps, delay: float, servers: chain[str]
 ) -> None:
     clocks, now = Hosts(delay, limit=100, factor=5.0), 0.0
-    on, starts, until = dict[str, str](), dict[str, float](), dict[str, float]()
     for (host, passed, step, retry_after), server in zip(steps, servers, strict=False):
         now += passed
         if clocks.ready(host, now):
-            assert now >= max(until.get(host, 0.0), starts.get(on.get(host, host), -math.inf) + delay)
-            on[host] = server or on.get(host, host)
-            starts[on[host]] = now
             clocks.asked(host, now, now := now + 0.5, server)
         if step == "succeed":
             clocks.say(host, partial(HostState.succeeded, now=now))
         elif step in {"fail", "overload"}:
             clocks.failed(host, now, retry_after, overloaded=step == "overload")
-            if step == "overload":
-                asked = min(max(SHORTEST_BACK_OFF, retry_after or 0.0), LONGEST_BACK_OFF)
-                until[host] = max(until.get(host, 0.0), now + asked if now >= until.get(host, 0.0) else 0.0)
         elif step == "finish":
             clocks.say(host, partial(HostState.crawl_delay, seconds=passed))
         begun = HostClocks(delay, 100, clocks.states.get, factor=5.0)
@@ -204,19 +197,15 @@ def test_one_slow_answer_among_quick_ones_hardly_moves_the_delay() -> None:
 # many hosts
 
 
-def test_next_ready_is_the_earliest_of_those_not_in_flight_and_the_others_are_counted() -> None:
+def test_hosts_that_wait_are_counted_and_those_that_another_worker_has_now_forgotten() -> None:
     clocks = Hosts(10.0)
     for start, host in enumerate(["a", "b", "c"]):
         clocks.started(host, float(start))
     clocks.finished("b", 3.0)
     clocks.finished("c", 3.0)
-    assert clocks.next_ready(["a", "b", "c"], 3.0) == 11.0
-    assert clocks.next_ready(["a"], 3.0) is None
-    assert clocks.next_ready(iter(["c", "new"]), 3.0) == 3.0
-    assert clocks.next_ready([], 3.0) is None
     clocks.failed("failing", 10.0)
     assert [clocks.waiting(now) for now in (11.5, 12.5, 100.0)] == [3, 2, 1]
-    clocks.forget(lambda host: host < "c")  # another worker has them now
+    clocks.forget(lambda host: host < "c")
     assert [clocks.ready(host, 3.0) for host in "abc"] == [False, True, False]
 
 
@@ -237,67 +226,66 @@ def test_the_host_whose_clock_ran_out_first_is_forgotten_first_and_one_in_flight
     assert clocks.ready("h0.org", 0.0)
 
 
-def test_without_a_delay_so_many_fetches_may_be_in_flight_and_no_more() -> None:
-    clocks = Hosts(0.0, at_once=3)
-    for _ in range(3):
-        assert clocks.ready(HOST, 0.0)
-        clocks.started(HOST, 0.0)
-    assert not clocks.ready(HOST, 1000.0)
-    assert clocks.next_ready([HOST], 0.0) is None
-    clocks.finished(HOST, 1.0)
-    assert clocks.ready(HOST, 1.0)
-
-
 # hosts that share a server
 
 
-def test_hosts_of_one_server_are_asked_as_one() -> None:
-    clocks = Hosts(1.0, factor=5.0)
-    for host, server in (("a", "s"), ("b", "s"), ("c", "")):
-        clocks.asked(host, 0.0, 0.0, server)
-    clocks.started("a", 2.0)
-    assert not clocks.ready("b", 100.0)
-    assert clocks.ready("c", 2.0)
-    clocks.asked("a", 2.0, 4.0)
-    clocks.finished("a", 4.0)
-    assert clocks.next_ready(["b"], 4.0) == 12.0
-    clocks.serves("t", "b")
-    assert clocks.ready("b", 4.0)
+class Twin:
+    """When hosts may be asked, worked out anew of who is on which server: at first each on its own."""
+
+    def __init__(self, delay: float) -> None:
+        self.delay, self.on = delay, {host: host for host in "abc"}
+        self.started, self.pace, self.flying = dict[str, float](), dict[str, float](), Counter[str]()
+
+    def opens(self, host: str, state: HostState) -> float:
+        delay, on = max(self.delay, state.delay), self.on[host]
+        if not delay:
+            opens = self.started.get(host, -math.inf)
+            return math.inf if self.flying[host] >= AT_ONCE else max(state.until, opens)
+        if any(self.flying[other] for other in "abc" if self.on[other] == on):
+            return math.inf
+        return max(state.until, self.started.get(on, -math.inf) + max(delay, self.pace.get(on, 0.0)))
+
+    def serves(self, server: str, host: str, asked: bool) -> None:
+        if asked and self.on[host] != server:
+            self.started[server] = max(self.started.get(name, -math.inf) for name in (server, host))
+        self.on[host] = server
 
 
-def test_a_back_off_and_a_crawl_delay_are_a_hosts_own_wherever_it_is_served() -> None:
-    clocks = Hosts(1.0)
-    for host in ("a", "b"):
-        clocks.serves("s", host)
-    clocks.failed("a", 0.0)
-    clocks.say("b", partial(HostState.crawl_delay, seconds=10.0))
-    assert not clocks.ready("a", 59.0)
-    assert clocks.ready("b", 0.0)
-    clocks.asked("b", 0.0, 0.5)
-    assert clocks.next_ready(["b"], 0.5) == 10.0
+AT_ONCE = 3
+SAID = ["start", "start", "start", "finish", "finish", "serves", "overload", "crawl delay"]
+told = st.tuples(
+    st.sampled_from("abc"), st.floats(0, 9), st.sampled_from(SAID), st.booleans(), st.sampled_from("st")
+)
 
 
-def test_a_host_that_changes_servers_takes_its_fetches_along() -> None:
-    clocks = Hosts(1.0)
-    clocks.serves("s", "a")
-    clocks.serves("s", "b")
-    clocks.started("a", 0.0)
-    clocks.serves("t", "a")
-    clocks.serves("t", "c")
-    assert clocks.ready("b", 1.0)
-    assert not clocks.ready("c", 100.0)
-    clocks.finished("a", 1.0)
-    assert clocks.ready("c", 1.0)
-
-
-def test_a_server_counts_a_host_that_left_and_no_order_that_came_too_early() -> None:
-    clocks = Hosts(5.0)
-    clocks.asked("a", 0.0, 0.1, "s")
-    clocks.serves("t", "a")
-    clocks.started("b", 0.9)
-    clocks.finished("b", 0.9)
-    clocks.serves("s", "b", asked=False)
-    assert clocks.next_ready(["b"], 1.0) == 5.0
+@given(st.lists(told, max_size=80), st.just(0.0) | st.floats(0.01, 5))
+def test_hosts_of_one_server_are_asked_as_one_but_for_back_off_and_crawl_delay_wherever_each_moves(
+    steps: list[tuple[str, float, str, bool, str]], delay: float
+) -> None:
+    clocks, twin, now = Hosts(delay, factor=5.0, at_once=AT_ONCE), Twin(delay), 0.0
+    for host, passed, step, asked, server in steps:
+        now += passed
+        if step == "start" and clocks.ready(host, now):
+            clocks.started(host, now)
+            twin.started[host] = twin.started[twin.on[host]] = now
+            twin.flying[host] += 1
+        elif step == "finish" and twin.flying[host]:
+            clocks.finished(host, now)
+            twin.flying[host] -= 1
+            clocks.say(host, partial(HostState.answered, began=now - passed, elapsed=passed))
+            clocks.answered(host)
+            twin.pace[twin.on[host]] = min(5.0 * clocks.state(host).elapsed, LONGEST_PACE)
+        elif step == "serves":
+            clocks.serves(server, host, asked=asked)
+            twin.serves(server, host, asked)
+        elif step == "overload":
+            clocks.failed(host, now)
+        elif step == "crawl delay":
+            clocks.say(host, partial(HostState.crawl_delay, seconds=passed))
+        opens = {each: twin.opens(each, clocks.state(each)) for each in "abc"}
+        assert {each: clocks.ready(each, now) for each in "abc"} == {each: opens[each] <= now for each in "abc"}
+        earliest = min(opens.values())
+        assert clocks.next_ready(iter("abc"), now) == (None if earliest == math.inf else max(now, earliest))
 
 
 @each_case(("delay", "limit"), [(-1.0, 1), (math.nan, 1), (math.inf, 1), (1.0, 0)])
