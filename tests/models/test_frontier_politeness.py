@@ -258,7 +258,7 @@ told = st.tuples(
 )
 
 
-@given(st.lists(told, max_size=80), st.just(0.0) | st.floats(0.01, 5))
+@given(st.lists(told, min_size=30, max_size=80), st.just(0.0) | st.floats(0.01, 5))
 def test_hosts_of_one_server_are_asked_as_one_but_for_back_off_and_crawl_delay_wherever_each_moves(
     steps: list[tuple[str, float, str, bool, str]], delay: float
 ) -> None:

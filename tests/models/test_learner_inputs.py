@@ -206,8 +206,8 @@ def test_the_inputs_are_those_that_are_described_and_pages_that_are_kept_are_wor
     left = table.keep(linking for linking, stays in zip(added, kept, strict=True) if stays)
     left.append(pages[0].added(table, vocabulary))  # what comes later lies behind them
     pages[0].tell(table, left[-1], list(pages[0].judged))
-    expected = [values for values, stays in zip([*before, before[0]], [*kept, True], strict=True) if stays]
-    for linking, values in zip(left, expected, strict=True):
+    had = [values for values, stays in zip([*before, before[0]], [*kept, True], strict=True) if stays]
+    for linking, values in zip(left, had, strict=True):
         assert worth(linking) == pytest.approx(values, abs=KEPT)
 
 

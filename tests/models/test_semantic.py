@@ -118,7 +118,7 @@ def plainly(numbers: Sequence[int], found: dict[str, npt.NDArray[np.float32]]) -
 
     def normal(name: str, rows: Rows) -> Rows:
         scaled = [(row - row.mean()) / math.sqrt(row.var() + SHAPE.epsilon) for row in rows]
-        return np.array(scaled) * found[f"{name}.weight"] + found[f"{name}.bias"]
+        return np.array(scaled * found[f"{name}.weight"] + found[f"{name}.bias"], np.float64)
 
     word, place, kind = (
         found[f"embeddings.{name}_embeddings.weight"] for name in ("word", "position", "token_type")

@@ -199,8 +199,8 @@ def test_equations_12_and_13_regions_inside_and_outside() -> None:
     for within, cell, expected in regions:
         assert math.exp(region_log(within, cell, SMALL)) == pytest.approx(expected)
     # Nothing judged inside or outside, no access, no hit in the region or at all.
-    for within, cell in ((True, (0, 0)), (False, (100, 20)), (None, (40, 16)), (True, (1, 0))):
-        assert region_log(within, cell, SMALL) == 0
+    for place, cell in ((True, (0, 0)), (False, (100, 20)), (None, (40, 16)), (True, (1, 0))):
+        assert region_log(place, cell, SMALL) == 0
     assert region_log(True, (5, 0), Base(7, 0)) == 0
 
 
