@@ -15,17 +15,15 @@ from scentline.models.verdict import Verdict
 from scentline.streams.published import Outcome
 from scentline.streams.settings import Settings
 from scentline.streams.topics import OUTCOMES
+from tests.agents.scenarios import an_outcome
 
 URL = "http://a.org/1"
 
 
-def an_outcome(time: float, verdict: Verdict, *links: Link, again: bool = False, **said: Any) -> Outcome:
-    usual: dict[str, Any] = {
-        "url": URL, "time": time, "title": f"title at {time:g}", "verdict": verdict, "predicate": "p",
-        "policy": "linkage", "explored": False, "probability": 1.0, "priority": 0.0, "expected": None,
-        "depth": 0, "words": (f"word{time:g}",), "links": links, "origin": f"pages/0@{time:.0f}",
-    }  # fmt: skip
-    return Outcome(**usual | {"again": again or msgspec.UNSET} | said)
+def told_at(time: float, verdict: Verdict, *links: Link, again: bool = False, **said: Any) -> Outcome:
+    given = {"title": f"title at {time:g}", "words": (f"word{time:g}",), "origin": f"pages/0@{time:.0f}"}
+    visit = {"time": time, "again": again or msgspec.UNSET}
+    return an_outcome(said.pop("url", URL), verdict, links, **visit | given | said)
 
 
 def counted(outcome: Outcome) -> Counted:
@@ -55,12 +53,12 @@ def outcomes_of(visits: list[Visit]) -> list[Outcome]:
     told = []
     for time, visit in enumerate(visits, 1):
         if visit.left and time > 1:
-            told.append(an_outcome(time, {}, again=True, left="status 410"))
+            told.append(told_at(time, {}, again=True, left="status 410"))
             continue
         links = [a_link(number, f"at {time}") for number in visit.links]
-        told.append(an_outcome(time, {"p": visit.hit}, *links, again=time > 1))
+        told.append(told_at(time, {"p": visit.hit}, *links, again=time > 1))
         if visit.later is not None:
-            told.append(an_outcome(time, {"q": visit.later}, later=True))
+            told.append(told_at(time, {"q": visit.later}, later=True))
     return told
 
 
@@ -92,18 +90,18 @@ def test_each_page_is_harvested_once_as_it_was_judged_first(visits: list[Visit])
 
 
 def test_a_page_of_which_only_a_later_visit_is_known_was_not_harvested() -> None:
-    told = [an_outcome(2, {"p": True}, again=True), an_outcome(3, {}, again=True, left="status 404")]
+    told = [told_at(2, {"p": True}, again=True), told_at(3, {}, again=True, left="status 404")]
     assert not harvested_of(map(counted, told))
 
 
 def test_pages_that_left_are_not_among_those_that_hold_until_they_are_judged_again(tmp_path: Path) -> None:
-    other = an_outcome(1, {"p": True}, url="http://a.org/2")
+    other = told_at(1, {"p": True}, url="http://a.org/2")
     with open_journal(Settings(data=tmp_path)) as journal:
 
         def tell(*told: Outcome) -> dict[str, Outcome]:
             journal.append_all([(OUTCOMES.name, 0, None, msgspec.json.encode(each)) for each in told], 0.0)
             return current_pages(journal)
 
-        assert {*tell(an_outcome(1, {"p": True}), other)} == {URL, other.url}
-        assert {*tell(an_outcome(2, {}, again=True, left="status 410"))} == {other.url}
-        assert tell(an_outcome(3, {"p": False}, again=True))[URL].verdict == {"p": False}
+        assert {*tell(told_at(1, {"p": True}), other)} == {URL, other.url}
+        assert {*tell(told_at(2, {}, again=True, left="status 410"))} == {other.url}
+        assert tell(told_at(3, {"p": False}, again=True))[URL].verdict == {"p": False}
