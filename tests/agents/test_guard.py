@@ -160,15 +160,13 @@ async def test_a_denied_address_is_not_asked_whatever_name_leads_to_it(allowed: 
 
 
 @awaited
-async def test_a_proxy_is_not_asked_for_who_is_denied() -> None:
-    denied = {
-        "www.corp.example": "host denied", "9.9.9.9": "address 9.9.9.9",
-        "[64:ff9b::909:909]": "address 64:ff9b::909:909",
-    }  # fmt: skip
+async def test_a_proxy_is_not_asked_for_who_is_denied_or_inside_a_network() -> None:
+    inside = ("169.254.169.254", "127.0.0.1", "2130706433", "[::ffff:10.0.0.1]", "localhost")
+    addresses = {host: f"address {host.strip('[]')}" for host in (*inside, "9.9.9.9", "[64:ff9b::909:909]")}
     async with serving(fixed(b"x")) as proxy:
         denying = FetchSettings(proxy=proxy.origin, delay_seconds=0.0, deny=("corp.example", "9.9.9.0/24"))
         async with Client(denying, lambda: 0.0) as client:
-            for host, reason in denied.items():
+            for host, reason in {"www.corp.example": "host denied", **addresses}.items():
                 assert untimed(await client.fetch(f"http://{host}/")) == Failure("refused", reason)
         assert proxy.connections == 0
 

@@ -298,13 +298,3 @@ async def test_a_proxy_is_asked_in_absolute_form_for_the_pages_host_and_it_alone
     assert proxy.requests[1].headers["host"] == "no-such-host.example"
     assert proxy.requests[0].headers["proxy-authorization"].startswith("Basic ")
     assert "authorization" not in proxy.requests[0].headers
-
-
-@awaited
-async def test_a_proxy_is_not_asked_for_addresses_that_may_not_be_reached() -> None:
-    async with serving(fixed(b"x")) as proxy:
-        async with Client(FetchSettings(proxy=proxy.origin, delay_seconds=0.0), since_1970) as client:
-            for host in ("169.254.169.254", "127.0.0.1", "2130706433", "[::ffff:10.0.0.1]", "localhost"):
-                result = untimed(await client.fetch(f"http://{host}/"))
-                assert result == Failure("refused", f"address {host.strip('[]')}")
-        assert proxy.connections == 0

@@ -314,10 +314,3 @@ def test_only_a_hosts_own_feeds_count_and_few_of_them() -> None:
     web.time += DAY
     web.is_asked("")
     assert set(web.names()) == set(names[: module.MAX_FEEDS])
-
-
-def test_no_feed_is_read_where_pages_are_not_visited_again() -> None:
-    web = Web(feed=feed(x="2024-03-10"))
-    web.sitemaps.seen(HOST, naming("/feed"))
-    web.sitemaps.asked(f"{HOST}feed", "application/rss+xml")
-    assert not web.sitemaps.reading
