@@ -23,16 +23,14 @@ from scentline.streams.records import RecordError, encode
 from scentline.streams.settings import Settings, StreamSettings
 from scentline.streams.topics import HARVEST, OUTCOMES
 from tests.agents.commands import scentline
+from tests.agents.scenarios import an_outcome as any_outcome
 from tests.agents.shards import Disk, a_runtime, journal_of, take_in, write
 from tests.cases import each_case
 
 
-def an_outcome(number: int, *, hit: bool = False, origin: str = "pages/0@1") -> Outcome:
-    return Outcome(
-        url=f"http://a.org/{number}", time=900.0 + number, title=f"title {number}",
-        verdict={"p": hit, "q": False}, predicate="p", policy="linkage", explored=False, probability=1.0,
-        priority=0.0, expected=None, depth=0, words=(), links=(), origin=origin,
-    )  # fmt: skip
+def an_outcome(number: int, *, hit: bool = False, **said: Any) -> Outcome:
+    said = {"time": 900.0 + number, "title": f"title {number}", "policy": "linkage"} | said
+    return any_outcome(f"http://a.org/{number}", {"p": hit, "q": False}, (), **said)
 
 
 @pytest.fixture
@@ -102,7 +100,7 @@ OUTCOME = msgspec.json.encode(an_outcome(1))
         *((b"not JSON", read, "malformed") for read in (read_outcome, read_counted)),
         *((b"\xff\xfe", read, "not an Outcome") for read in (read_outcome, read_counted)),
         *((b"{}", read, "missing required field") for read in (read_outcome, read_counted, read_point)),
-        *((OUTCOME.replace(b"/0@1", at), read_counted, "its origin is no place") for at in (b"", b"/1@x")),
+        *((OUTCOME.replace(b"/0@0", at), read_counted, "its origin is no place") for at in (b"", b"/1@x")),
         (b"", read_point, "not a HarvestPoint"),
         (a_point(3, 7), read_point, "version 3, expected 2 or 1"),
     ],
