@@ -138,7 +138,8 @@ def test_weights_are_those_of_the_combiner_with_what_they_added(tmp_path: Path) 
         assert (weight.name, weight.plain) == (NAMES[place], PLAIN[NAMES[place]].name)
         assert weight.mean == learner.combiner.mean[place]
         assert weight.deviation == pytest.approx(learner.combiner.covariance[place, place] ** 0.5)
-        assert (weight.hits, weight.misses) == (pytest.approx(2 * weight.mean), 0)
+        assert weight.hits == pytest.approx(2 * weight.mean)
+        assert weight.misses == 0
     before = combined(INPUTS, None, NOTHING)
     assert [weight.mean for weight in before.weights] == [entry.weight for entry in INPUTS]
     assert [weight.deviation for weight in before.weights] == pytest.approx([each.deviation for each in INPUTS])

@@ -3,7 +3,7 @@
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from scentline_lab.synthetic.serve import synthetic_server
 from scentline_lab.synthetic.web import SyntheticWeb
 from tests.agents.commands import COMMAND, IN_BACKGROUND, TOLD_TO_END, environment, printed, wait_until
 from tests.agents.test_archive import page, write
-from tests.agents.test_cli_crawl import judged_so_far
+from tests.e2e.crawls import judged_so_far
 from tests.patience import PATIENCE
 
 WEB = (5, 2, 20, 2)  # seed, sites, pages a site, topics
@@ -56,29 +56,31 @@ def cwd(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return directory
 
 
-#: What a command without an end has said, or written, once it works.
-WORKS: dict[str, Callable[[Process, Path], object]] = {
-    "stdout": lambda process, _: process.stdout and process.stdout.readline(),
-    "stderr": lambda process, _: process.stderr and process.stderr.readline(),
-    "fed": lambda process, cwd: wait_until((cwd / "fed" / "journal" / "CURRENT").exists, process) or True,
-    "out": lambda process, cwd: wait_until((cwd / "out").exists, process) or True,
-}
+def works(process: Process, sign: str, cwd: Path) -> None:
+    """Wait for the sign that a command works: what it says first, or a file."""
+    if sign in ("stdout", "stderr"):
+        assert getattr(process, sign).readline()
+    else:
+        wait_until((cwd / sign).exists, process)
+
+
+FED = "fed/journal/CURRENT"
 
 
 @pytest.mark.parametrize(
-    ("line", "works", "by", "status"),
+    ("line", "sign", "by", "status"),
     [
-        ("feed access.log --follow --data fed", "fed", BY_CTRL_C, 130),
+        ("feed access.log --follow --data fed", FED, BY_CTRL_C, 130),
         ("harvest --follow", "stdout", BY_CTRL_C, 0),
         ("worker browse --broker kafka://127.0.0.1:9 --data worker", "stderr", BY_SIGTERM, 130),
         ("demo --out out", "out", BY_SIGTERM, 130),
     ],
 )
 def test_a_command_without_an_end_is_told_to_end(
-    cwd: Path, line: str, works: str, by: tuple[tuple[str, ...], int], status: int
+    cwd: Path, line: str, sign: str, by: tuple[tuple[str, ...], int], status: int
 ) -> None:
     with piped(cwd, by[0], *line.split()) as process:
-        assert WORKS[works](process, cwd)
+        works(process, sign, cwd)
         code, said = ended(process, by[1])
     assert (code, "Traceback" in said) == (status, False), said
 
@@ -94,7 +96,7 @@ def test_a_crawl_whose_log_has_no_line_yet_works_and_can_be_told_to_end(
         wait_until(lambda: judged_so_far(tmp_path / "data") == 1, process)
         assert ended(process, number)[0] == 130
     with piped(tmp_path, program, "feed", "-", "--data", "fed") as process:
-        assert WORKS["fed"](process, tmp_path)
+        works(process, FED, tmp_path)
         assert ended(process, number) == (130, "")
 
 
