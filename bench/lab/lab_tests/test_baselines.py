@@ -10,12 +10,15 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.sparse import csr_array
 
 from scentline.models.crowd.trace import Step, Trace
 from scentline.models.page import Link, Page
+from scentline.models.url import identifier
+from scentline_lab.simulation.baselines.informed import FOLDS, Hindsight, Informed, cross_fitted, logistic
 from scentline_lab.simulation.baselines.link_classifier import LinkClassifier, fit, platt
 from scentline_lab.simulation.baselines.queries import BestFirst, SharkSearch, Texts, WordQuery
-from scentline_lab.simulation.baselines.queues import Board, Heap
+from scentline_lab.simulation.baselines.queues import Board
 from scentline_lab.simulation.baselines.simple import Backlink, BreadthFirst, Chance, Opic, Oracle, PageRank
 from scentline_lab.simulation.crawler import Crawler, Task
 from scentline_lab.simulation.virtual import Terms, virtual_crawl
@@ -290,34 +293,9 @@ def test_platt_gives_the_rate_of_each_margin() -> None:
     assert platt(margins, ~labels)[0] == 0, "a slope never falls"
 
 
-PUTS = st.lists(st.tuples(st.sampled_from("abcdefxy"), st.integers(-1, 5)), max_size=400)
-
-
-@given(PUTS)
-def test_the_heap_gives_what_a_sort_would(puts: list[tuple[str, int]]) -> None:
-    # -1 stands for closing; x and y are known from the log at first.
-    heap = Heap("xy")
-    live: dict[str, int] = {}
-    found: list[str] = []
-    closed: set[str] = set()
-    for url, priority in puts:
-        if priority < 0:
-            heap.close(url)
-            closed.add(url)
-        elif url not in closed:
-            heap.put(url, priority)
-            live[url] = priority
-            found += [] if url in found else [url]
-        candidates = {"x": 0, "y": 0} | live
-        ranked = sorted(
-            candidates.keys() - closed,
-            key=lambda name: (-candidates[name], found.index(name) if name in found else 100, name),
-        )
-        assert deepcopy(heap).take() == (ranked[0] if ranked else None)
-
-
-@given(PUTS)
+@given(st.lists(st.tuples(st.sampled_from("abcdefxy"), st.integers(-1, 5)), max_size=400))
 def test_the_board_gives_what_a_sort_would(puts: list[tuple[str, int]]) -> None:
+    # -1 stands for closing; x and y are known from the log at first.
     board = Board("xy")
     scores: dict[str, int] = {}
     closed: set[str] = set()
@@ -326,9 +304,9 @@ def test_the_board_gives_what_a_sort_would(puts: list[tuple[str, int]]) -> None:
             board.close(url)
             closed.add(url)
         else:
-            board.row(url)
+            board.put(url, score)
             scores[url] = score
-            board.score(list(scores.values()))
+            assert board.scored(url) == score
         ranked = sorted(scores.keys() - closed, key=lambda name: (-scores[name], list(scores).index(name)))
         late = [name for name in "xy" if name not in closed and name not in scores]
         assert deepcopy(board).take() == next(iter(ranked + late), None)
@@ -340,3 +318,62 @@ def test_a_board_grows_beyond_its_first_room() -> None:
     assert [board.row(str(number)) for number in range(3000)] == list(range(3000))
     board.score(list(range(3000)))
     assert (board.take(), board.take(), board.scored("1500")) == ("2999", "2998", 1500)
+
+
+def linked(urls: Iterable[str], hits: Iterable[str]) -> dict[str, Page]:
+    """Return a hub that links to pages; the anchor says which are hits."""
+    hits = set(hits)
+    links = (Link(url, ("ski" if url in hits else "sea",), position=n) for n, url in enumerate(urls))
+    hub = Page("http://a.test/hub", links=tuple(links))
+    return {hub.url: hub} | {link.url: Page(link.url) for link in hub.links}
+
+
+URLS = [f"http://a.test/{number}" for number in range(60)]
+HITS = frozenset(URLS[::4])
+
+
+def test_it_takes_the_hits_that_words_of_links_tell_from_the_first_choice_on() -> None:
+    pages = linked(URLS, HITS)
+    crawler = Informed(Hindsight(pages).expected(HITS))
+    asked = virtual_crawl(pages, HITS, ["http://a.test/hub"], crawler, Terms(61))
+    assert [request.hit for request in asked] == [False] + 15 * [True] + 45 * [False]
+    dead = [Link(f"http://a.test/old/{number}", ("ski", "gone"), position=100 + number) for number in range(30)]
+    hub = pages["http://a.test/hub"]
+    pages[hub.url] = Page(hub.url, links=(*hub.links, *dead))
+    expected = Hindsight(pages).expected(HITS)
+    assert max(expected[link.url] for link in dead) < min(expected[url] for url in HITS), "a word of dead links"
+
+
+def test_no_label_teaches_of_itself_or_its_fold() -> None:
+    pages = linked(URLS, HITS)
+    before = Hindsight(pages).expected(HITS)
+    for fold in range(FOLDS):
+        here = {url for url in URLS if identifier(url)[0] % FOLDS == fold}
+        assert here
+        # Whatever this fold's labels are, what it is told stays; and what others are told does not.
+        after = Hindsight(pages).expected(HITS ^ here)
+        assert {url: after[url] for url in here} == {url: before[url] for url in here}
+        assert all(after[url] != before[url] for url in before.keys() - here)
+
+
+def test_where_all_labels_are_alike_they_are_the_probability() -> None:
+    texts = csr_array(np.eye(3))
+    folds, taught = np.array([0, 1, 2]), np.ones(3, np.bool_)
+    assert cross_fitted(texts, np.zeros(3, np.bool_), taught, folds).tolist() == [0, 0, 0]
+    assert cross_fitted(texts, taught, taught, folds).tolist() == [1, 1, 1]
+    # Rows 0 to 3 have a word and are hits in turn; row 4, of a fold of its own, is not taught.
+    labels = np.array([True, False, True, False, True])
+    chances = cross_fitted(csr_array(np.ones((5, 1))), labels, np.arange(5) < 4, np.array([0, 0, 1, 1, 2]))
+    assert chances[4] == pytest.approx(0.5, abs=1e-6)
+
+
+def test_the_regression_is_where_its_slope_is_nought() -> None:
+    # One word in half the rows: with the penalty 0.1 on it, and none on the bias, at weights w and b, sums of
+    # (label - probability) are 0.1 w over the rows with the word, and 0 over all.
+    words = np.array([1.0, 1.0, 1.0, 0.0, 0.0, 0.0])
+    labels = np.array([True, True, False, True, False, False])
+    weight, bias = logistic(csr_array(words[:, np.newaxis]), labels)
+    wrong = labels - 1 / (1 + np.exp(-(weight * words + bias)))
+    assert wrong.sum() == pytest.approx(0, abs=1e-4)
+    assert (wrong * words).sum() == pytest.approx(0.1 * weight, abs=1e-4)
+    assert 0 < weight < 2 * math.log(2)

@@ -1,18 +1,34 @@
-"""The algorithms of Cho 1998, Figures 1 to 5: by hand, and against the figures read literally."""
+"""The algorithms of Cho 1998, Figures 1 to 5, and the measures of section 3: by hand, and read literally."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from itertools import combinations, permutations
 
+import numpy as np
+import numpy.typing as npt
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.models.ordering.estimate import Crawled, Estimate
 from scentline.models.ordering.rank import Rank
-from scentline_lab.order.crawl import OCCURRENCES, Backlinks, Frontier, Heat, Mentions, NearHot, crawl, is_hot
+from scentline_lab.order import results
+from scentline_lab.order.crawl import (
+    OCCURRENCES,
+    Backlinks,
+    Buffer,
+    Frontier,
+    Heat,
+    Mentions,
+    NearHot,
+    crawl,
+    is_hot,
+    limited_buffers,
+)
+from scentline_lab.order.graph import Graph, Walk, walk
+from tests.cases import each_case
 from tests.papers.test_cho_importance import dense
 
 WORD = "computer"
-
 Links = Mapping[str, Sequence[str]]
 
 
@@ -20,37 +36,29 @@ def order(links: Links, estimate: Estimate[str] | None = None, start: str = "a")
     return "".join(crawl(start, lambda page: Crawled(page, links[page]), Frontier(estimate)))
 
 
-# Figure 1 with each ordering of Figure 2, worked out by hand.
 WEB = {"a": "bcd", "b": "e", "c": "fe", "d": "f", "e": "", "f": "e"}
 
 
-def test_breadth_first_does_nothing_to_the_queue() -> None:
-    assert order(WEB) == "abcdef"
-
-
-def test_backlink_ordering_sorts_the_queue_by_the_links_seen() -> None:
-    # Found: b, c, d with a link each. After b: e with one. After c: e has two, f one, d one.
-    assert order(WEB, Backlinks()) == "abcedf"
-
-
-def test_pagerank_ordering_sorts_the_queue_by_rank() -> None:
-    # In units of what every page has, a has 1, and b, c and d have 1 + .9 / 3 = 1.3 each. After b, e has
-    # 1 + .9 * 1.3 = 2.17. After c, f has 1 + .9 * 1.3 / 2 = 1.585, which is more than d.
-    assert order(WEB, Rank(every=1)) == "abecfd"
+@each_case(
+    ("estimate", "expected"),
+    [
+        (None, "abcdef"),
+        # Found: b, c, d with a link each. After b: e with one. After c: e has two, f one, d one.
+        (Backlinks[str](), "abcedf"),
+        # In units of what every page has, a has 1, and b, c and d have 1 + .9 / 3 = 1.3 each. After b, e has
+        # 1 + .9 * 1.3 = 2.17. After c, f has 1 + .9 * 1.3 / 2 = 1.585, which is more than d.
+        (Rank[str](every=1), "abecfd"),
+    ],
+)
+def test_figure_1_with_each_ordering_of_figure_2_by_hand(estimate: Estimate[str] | None, expected: str) -> None:
+    assert order(WEB, estimate) == expected
 
 
 # Figure 3: page 1 leads into the cluster A of pages that link to each other; a page of few links leads to 2,
 # which has more backlinks than any of A, as shown by the pages t to z that it leads to.
-CLUSTER = "ABCDE"
-BEHIND = "tuvwxyz"
-FRAGMENT = {
-    "h": "13",
-    "1": CLUSTER,
-    **{page: CLUSTER.replace(page, "") for page in CLUSTER},
-    "3": "2",
-    "2": BEHIND,
-    **dict.fromkeys(BEHIND, "2"),
-}
+CLUSTER, BEHIND = "ABCDE", "tuvwxyz"
+FRAGMENT = {"h": "13", "1": CLUSTER, "3": "2", "2": BEHIND, **dict.fromkeys(BEHIND, "2")}
+FRAGMENT |= {page: CLUSTER.replace(page, "") for page in CLUSTER}
 
 
 def test_backlink_ordering_goes_deep_into_a_cluster_and_pagerank_does_not() -> None:
@@ -59,48 +67,29 @@ def test_backlink_ordering_goes_deep_into_a_cluster_and_pagerank_does_not() -> N
 
 
 PAGES = "abcdefgh"
-LINKS = st.fixed_dictionaries({
-    page: st.lists(st.sampled_from(PAGES.replace(page, "")), unique=True, max_size=5) for page in PAGES
-})  # fmt: skip
-
-
-def basic_crawl(
-    links: Links, key: Callable[[str, list[tuple[str, str]], list[str]], float]
-) -> list[tuple[str, list[float]]]:
-    """Return Figure 1 as it stands, with what the queue's keys were when each page left it."""
-    found, queue, crawled, pairs = ["a"], ["a"], list[str](), list[tuple[str, str]]()
-    steps = []
-    while queue:
-        keys = [key(page, pairs, crawled) for page in queue]
-        best = max(range(len(queue)), key=lambda place: (keys[place], -found.index(queue[place])))
-        page = queue.pop(best)
-        steps.append((page, keys))
-        crawled.append(page)
-        for target in links[page]:
-            pairs.append((page, target))
-            if target not in queue and target not in crawled:
-                queue.append(target)
-                found.append(target)
-    return steps
+TARGETS = {page: st.lists(st.sampled_from(PAGES.replace(page, "")), unique=True, max_size=5) for page in PAGES}
+LINKS = st.fixed_dictionaries(TARGETS)
 
 
 @given(LINKS)
 def test_backlink_ordering_is_figure_2_read_literally(links: Links) -> None:
-    def backlinks(page: str, pairs: list[tuple[str, str]], crawled: list[str]) -> float:
-        return sum(target == page for _, target in pairs)
-
-    assert order(links, Backlinks()) == "".join(page for page, _ in basic_crawl(links, backlinks))
+    found, queue, crawled, seen = ["a"], ["a"], "", list[str]()
+    while queue:
+        page = max(queue, key=lambda name: (seen.count(name), -found.index(name)))
+        queue.remove(page)
+        crawled += page
+        seen += links[page]
+        fresh = [target for target in links[page] if target not in found]
+        found, queue = found + fresh, queue + fresh
+    assert order(links, Backlinks()) == crawled
 
 
 @given(LINKS)
 def test_pagerank_ordering_takes_a_page_of_the_highest_rank_at_every_step(links: Links) -> None:
-    pairs: list[tuple[str, str]] = []
-    left = {"a"}
-    done: list[str] = []
+    pairs, left, done = list[tuple[str, str]](), {"a"}, list[str]()
     for page in order(links, Rank(every=1)):
-        known = sorted({*done, *left})
-        number = {name: place for place, name in enumerate(known)}
-        ranks = dense([number[one] for one, _ in pairs], [number[two] for _, two in pairs], len(known), 0.9)
+        number = {name: place for place, name in enumerate(sorted({*done, *left}))}
+        ranks = dense([number[one] for one, _ in pairs], [number[two] for _, two in pairs], len(number), 0.9)
         assert ranks[number[page]] == pytest.approx(max(ranks[number[name]] for name in left), abs=1e-6)
         done.append(page)
         pairs += [(page, target) for target in links[page]]
@@ -109,14 +98,8 @@ def test_pagerank_ordering_takes_a_page_of_the_highest_rank_at_every_step(links:
 
 
 # Figures 4 and 5.
-def hot(page: str, targets: str = "", **anchors: str) -> Crawled[str]:
-    return topic_page(page, targets, {WORD: OCCURRENCES}, **anchors)
-
-
-def topic_page(
-    page: str, targets: str = "", words: Mapping[str, int] | None = None, **anchors: str
-) -> Crawled[str]:
-    return Crawled(page, targets, [anchors.get(to, "").split() for to in targets], (), words or {})
+def topic_page(page: str, targets: str = "", count: int = 0, **anchors: str) -> Crawled[str]:
+    return Crawled(page, targets, [anchors.get(to, "").split() for to in targets], (), {WORD: count})
 
 
 def topic_order(heat: Heat[str], *pages: Crawled[str]) -> str:
@@ -131,23 +114,18 @@ def test_a_page_is_hot_by_its_title_or_by_ten_occurrences() -> None:
 
 
 def test_the_basic_crawler_takes_what_mentions_the_word_first() -> None:
-    pages = [topic_page("a", "bcd", d="a computer shop"), topic_page("b"), topic_page("c"), topic_page("d")]
+    pages = [topic_page("a", "bcd", d="a computer shop"), *map(topic_page, "bcd")]
     assert topic_order(Mentions(WORD, str), *pages) == "adbc"
     assert topic_order(Mentions(WORD, {"b": "/", "c": "/Computers/", "d": "/"}.__getitem__), *pages) == "acdb"
-
-
-def test_a_page_stays_in_the_queue_that_it_was_put_into() -> None:
     # c is found without the word first: the figure does not move it when another anchor has the word.
-    pages = [topic_page("a", "bdc"), topic_page("b", "c", c=WORD), topic_page("d"), topic_page("c")]
-    assert topic_order(Mentions(WORD, str), *pages) == "abdc"
+    moved = [topic_page("a", "bdc"), topic_page("b", "c", c=WORD), *map(topic_page, "dc")]
+    assert topic_order(Mentions(WORD, str), *moved) == "abdc"
 
 
 def test_the_modified_crawler_follows_hot_pages_two_links_far() -> None:
     # b is hot: its target e comes before c and d, then f, two links from b; g, three links from it, does not.
-    pages = [
-        topic_page("a", "bcd"), hot("b", "e"), topic_page("c"), topic_page("d"), topic_page("e", "f"),
-        topic_page("f", "g"), topic_page("g"),
-    ]  # fmt: skip
+    pages = [topic_page("a", "bcd"), topic_page("b", "e", OCCURRENCES), *map(topic_page, "cd"),
+             topic_page("e", "f"), topic_page("f", "g"), topic_page("g")]  # fmt: skip
     assert topic_order(NearHot(WORD, str), *pages) == "abefcdg"
     assert topic_order(Mentions(WORD, str), *pages) == "abcdefg"
 
@@ -158,66 +136,140 @@ def distance(page: str, hot_pages: set[str], links: set[tuple[str, str]]) -> int
         return 0
     if any((one, page) in links for one in hot_pages):
         return 1
-    if any((one, two) in links and (two, page) in links for one in hot_pages for two in PAGES):
-        return 2
-    return 3
+    return 2 if any((one, two) in links and (two, page) in links for one in hot_pages for two in PAGES) else 3
 
 
 def literal(web: Mapping[str, Crawled[str]], modified: bool) -> str:
     """Return Figure 4 or 5 as it stands, but for the loop's condition, with first in, first out."""
-    url_queue, hot_queue, crawled = ["a"], list[str](), list[str]()
-    links: set[tuple[str, str]] = set()
-    hot_pages: set[str] = set()
+    url_queue, hot_queue, crawled = ["a"], list[str](), ""
+    links, hot_pages = set[tuple[str, str]](), set[str]()
     while hot_queue or url_queue:
         url = hot_queue.pop(0) if hot_queue else url_queue.pop(0)
         page = web[url]
         if page.words.get(WORD, 0) >= 10 or WORD in page.title:
             hot_pages.add(url)
-        crawled.append(url)
+        crawled += url
         links |= {(url, target) for target in page.targets}
         for target, anchor in page.links():
-            if target in url_queue or target in hot_queue or target in crawled:
-                continue
-            near = modified and distance(target, hot_pages, links) < 3
-            (hot_queue if WORD in anchor or near else url_queue).append(target)
-    return "".join(crawled)
+            if target not in [*url_queue, *hot_queue, *crawled]:
+                near = modified and distance(target, hot_pages, links) < 3
+                (hot_queue if WORD in anchor or near else url_queue).append(target)
+    return crawled
 
 
+def read(page: str, targets: list[str], hot_links: set[str], count: int) -> Crawled[str]:
+    return topic_page(page, "".join(targets), count, **dict.fromkeys(hot_links, WORD))
+
+
+HOT = st.sets(st.sampled_from(PAGES), max_size=2)
+COUNTS = st.sampled_from([0, 9, 10])
 WEBS = st.fixed_dictionaries({
-    page: st.builds(
-        lambda targets, hot_links, count, page=page: Crawled(
-            page, targets, [[WORD] if to in hot_links else ["other"] for to in targets], (), {WORD: count}
-        ),
-        st.lists(st.sampled_from(PAGES.replace(page, "")), unique=True, max_size=5),
-        st.sets(st.sampled_from(PAGES), max_size=2),
-        st.sampled_from([0, 9, 10]),
-    )
-    for page in PAGES
+    page: st.builds(read, st.just(page), targets, HOT, COUNTS) for page, targets in TARGETS.items()
 })  # fmt: skip
 
 
 @given(WEBS)
 def test_the_similarity_crawlers_are_figures_4_and_5_read_literally(web: Mapping[str, Crawled[str]]) -> None:
-    def fetch(page: str) -> Crawled[str]:
-        return web[page]
-
     crawlers: list[Heat[str]] = [Mentions(WORD, str), NearHot(WORD, str)]
-    found = ["".join(crawl("a", fetch, Frontier(), heat)) for heat in crawlers]
+    found = ["".join(crawl("a", web.__getitem__, Frontier(), heat)) for heat in crawlers]
     assert found == [literal(web, modified=False), literal(web, modified=True)]
 
 
 @given(WEBS)
 def test_a_hot_queue_is_in_the_order_of_the_estimate_too(web: Mapping[str, Crawled[str]]) -> None:
-    counts = dict.fromkeys(PAGES, 0)
-    first = crawl("a", web.__getitem__, Frontier(Backlinks()), Mentions[str](WORD, str))
-    waiting: dict[str, bool] = {"a": False}
-    found = ["a"]
-    for page in first:
-        best = max(waiting, key=lambda name: (waiting[name], counts[name], -found.index(name)))
-        assert page == best
+    seen, waiting, found = "", {"a": False}, ["a"]
+    for page in crawl("a", web.__getitem__, Frontier(Backlinks()), Mentions[str](WORD, str)):
+        assert page == max(waiting, key=lambda name: (waiting[name], seen.count(name), -found.index(name)))
         del waiting[page]
         for target, anchor in web[page].links():
-            counts[target] += 1
+            seen += target
             if target not in found:
                 found.append(target)
                 waiting[target] = WORD in anchor
+
+
+Values = npt.NDArray[np.float64]
+VALUES = st.lists(st.integers(0, 4), min_size=1, max_size=5).map(lambda values: np.array(values, np.float64))
+
+
+def test_the_measures_by_hand() -> None:
+    # Ten pages of importance 1 to 10, crawled as 5 9 1 10 2 8 3 7 4 6.
+    visited = np.array([5, 9, 1, 10, 2, 8, 3, 7, 4, 6], np.float64)
+    points = np.array([1, 2, 4, 10])
+    # The best page is 10; of the first two 9 is among the best two, of the first four 9 and 10.
+    assert results.crawl_and_stop(visited, points).tolist() == [0, 0.5, 0.5, 1]
+    # H = 3 pages have 8 or more.
+    found = results.crawl_and_stop_with_threshold(visited, 8, points)
+    assert found.tolist() == pytest.approx([0, 1 / 3, 2 / 3, 1])
+    assert results.ideal_with_threshold(3, points).tolist() == pytest.approx([1 / 3, 2 / 3, 1, 1])
+    # K/T without equal pages.
+    assert results.random_crawl_and_stop(visited, points).tolist() == [0.1, 0.2, 0.4, 1]
+    # A buffer of four that holds 10, 9, 5 and 3: two of the best four, and two of the three with 8 or more.
+    kept = np.array([10, 9, 5, 3], np.float64)
+    assert results.limited_buffer(kept, visited) == results.limited_buffer(kept, visited, threshold=8) == 0.5
+    assert results.ideal_limited_buffer(visited, 4, threshold=8) == 0.75
+    assert results.ideal_limited_buffer(visited, 4) == 1
+    assert results.random_limited_buffer(visited, 4) == 0.4
+    with pytest.raises(ValueError, match=r"importance of 10\.5"):
+        results.crawl_and_stop_with_threshold(visited, 10.5, points)
+
+
+@given(VALUES)
+def test_an_ideal_crawler_has_what_is_said_of_it(values: Values) -> None:
+    best, points = -np.sort(-values), np.arange(1, len(values) + 1)
+    assert results.crawl_and_stop(best, points).tolist() == [1] * len(values)
+    for threshold in set(values.tolist()):
+        found = results.crawl_and_stop_with_threshold(best, threshold, points)
+        ideal = results.ideal_with_threshold(int((values >= threshold).sum()), points)
+        assert found.tolist() == ideal.tolist()
+        for size in points.tolist():
+            kept = results.limited_buffer(best[:size], values, threshold)
+            assert kept == pytest.approx(results.ideal_limited_buffer(values, size, threshold))
+
+
+@given(VALUES)
+def test_a_random_crawler_has_on_the_mean_of_all_orders_what_is_said_of_it(values: Values) -> None:
+    points, top = np.arange(1, len(values) + 1), float(values.max())
+    orders = [np.array(order) for order in permutations(values.tolist())]
+    stop = np.mean([results.crawl_and_stop(order, points) for order in orders], axis=0)
+    assert stop.tolist() == pytest.approx(results.random_crawl_and_stop(values, points).tolist())
+    found = [results.crawl_and_stop_with_threshold(order, top, points) for order in orders]
+    assert np.mean(found, axis=0).tolist() == pytest.approx((points / len(values)).tolist())
+    for size in points.tolist():
+        buffers = [np.array(kept) for kept in combinations(values.tolist(), size)]
+        for bar in (None, top):
+            mean = np.mean([results.limited_buffer(kept, values, bar) for kept in buffers])
+            assert mean == pytest.approx(results.random_limited_buffer(values, size, bar))
+
+
+@given(LINKS, st.permutations(PAGES), st.sampled_from([Backlinks[str], lambda: Rank[str](every=2)]))
+def test_a_full_buffer_throws_out_the_page_of_the_lowest_estimate_of_equal_ones_the_last_visited(
+    links: Mapping[str, Sequence[str]], order: Sequence[str], estimates: type[Estimate[str]]
+) -> None:
+    sizes = [1, 3, 8]
+    expected = []
+    for size in sizes:
+        estimate, kept = estimates(), list[str]()
+        for page in order:
+            estimate.crawled(Crawled(page, links[page]))
+            estimate.sweep()
+            kept.append(page)
+            if len(kept) > size:
+                kept.remove(min(kept, key=lambda name: (estimate.value(name), -order.index(name))))
+        expected.append(set(kept))
+    found = limited_buffers([Crawled(page, links[page]) for page in order], sizes, estimates())
+    assert [set(kept) for kept in found] == expected
+
+
+def test_a_buffer_without_room_is_an_error() -> None:
+    with pytest.raises(ValueError, match="size is 0"):
+        Buffer(0, Backlinks[str]())
+
+
+def test_a_crawl_that_follows_what_it_just_found_goes_deep_and_waits_little() -> None:
+    # 0 links to 1, 2, 3; 1 to 4, 4 to 5, 5 to 6.
+    pairs = np.array([(0, 1), (0, 2), (0, 3), (1, 4), (4, 5), (5, 6)])
+    graph = Graph.of_edges(pairs[:, 0], pairs[:, 1], 7)
+    # Depths 0 1 2 3 4; each comes just after what it is found on. Depths 0 1 1 1 2; waits 1 2 3 3.
+    assert walk(graph, np.array([0, 1, 4, 5, 6, 2, 3]), [5]) == [Walk(depth=10 / 5, wait=1)]
+    assert walk(graph, np.array([0, 1, 2, 3, 4, 5, 6]), [5]) == [Walk(depth=5 / 5, wait=2.5)]

@@ -1,6 +1,5 @@
 """The parts of an evaluation: webs and their files, reuse, and work spread over processes."""
 
-import io
 import os
 import re
 import signal
@@ -12,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from scentline.agents.progress import Lines
+from lab_tests.files import quiet
 from scentline.models.crowd.trace import Step, Trace
 from scentline.models.page import Link, Page
 from scentline.models.predicate import parse
@@ -60,7 +59,7 @@ def test_records_that_a_crawl_would_not_read_are_no_pages(tmp_path: Path) -> Non
         ("http://a.example/tea.pdf", "200 OK", [("Content-Type", "application/pdf")], b"%PDF tea"),
     )
     predicates = {"tea": parse('title("tea")'), "poured": parse('"pour it"')}
-    web = load_web([archive], predicates, None, Settings(), 2, Lines(io.StringIO()))
+    web = load_web([archive], predicates, None, Settings(), 2, quiet())
     assert list(web.pages) == ["http://a.example/a", "http://a.example/b"]
     assert web.hits == {"tea": {"http://a.example/b"}, "poured": {"http://a.example/b"}}
     assert web.left_out == 4
@@ -93,26 +92,16 @@ def test_reuse_hands_the_state_of_a_first_crawl_to_a_second_one() -> None:
         heirs.append(Remembering(task, state))
         return heirs[-1]
 
+    name = "remembering"
     evaluation = Evaluation(
-        web=Web(pages, {"odd": frozenset(urls[1::2])}, 0),
-        trace=Trace([]),
-        first=Trace([Step("u", urls[0], 1.0)]),
-        whole=None,
-        less={},
-        predicates={"odd": parse('"odd"')},
-        policies=("remembering",),
-        terms=Terms(15),
-        starts=1,
-        seeds=5,
-        sources=urls,
-        random_seed=1,
-        makers={"remembering": lambda task, truth: Remembering(task)},
-        heirs={"remembering": heir},
-    )
+        web=Web(pages, {"odd": frozenset(urls[1::2])}, 0), trace=Trace([]),
+        first=Trace([Step("u", urls[0], 1.0)]), whole=None, less={}, predicates={"odd": parse('"odd"')},
+        policies=(name,), terms=Terms(15), starts=1, seeds=5, sources=urls, random_seed=1,
+        makers={name: lambda task, truth: Remembering(task)}, heirs={name: heir},
+    )  # fmt: skip
     (job,) = evaluation.jobs()
     _, crawls = evaluation.run(job)
     fetched = {crawl.policy: [page.url for page in crawl.order] for crawl in crawls}
-    name = "remembering"
     assert list(fetched) == [name, name + REUSE, name + NEW_ONLY, name + REUSE + NEW_ONLY]
     known = heirs[0].known[:15]
     assert known[:5] == evaluation.seeds_of(1, FIRST) != evaluation.seeds_of(1)

@@ -21,8 +21,12 @@ PAGES = {page.url: page for page in (Page("http://a.test/", links=LINKS), *(Page
 TRUTH = Truth((), Hindsight(PAGES))
 
 
-def crawl(school: School, hits: set[str], pages: dict[str, Page] = PAGES) -> None:
-    virtual_crawl(pages, hits, ["http://a.test/"], school(Task((), Trace([]), Random(1)), TRUTH), Terms(30))
+def taught(school: School, *crawls: set[str], pages: dict[str, Page] = PAGES) -> list[Input]:
+    """Return the weights after a crawl for each set of hits."""
+    for hits in crawls:
+        crawler = school(Task((), Trace([]), Random(1)), TRUTH)
+        virtual_crawl(pages, hits, ["http://a.test/"], crawler, Terms(30))
+    return school.learned(FLAT)
 
 
 @each_case("failures", [False, True])
@@ -30,26 +34,17 @@ def test_crawlers_start_with_the_weights_that_are_given(failures: bool) -> None:
     school = School(INPUTS, failures)
     for _ in range(2):
         school(Task((), Trace([]), Random(1)), TRUTH)
-    assert [(entry.name, entry.weight, entry.deviation) for entry in school.learned(INPUTS)] == [
-        (entry.name, entry.weight, 0.0) for entry in INPUTS
-    ]
+    assert list(school.learned(INPUTS)) == [entry._replace(deviation=0.0) for entry in INPUTS]
 
 
 def test_what_they_learned_is_their_mean_and_how_far_they_differ() -> None:
     hits = [{link.url for link in LINKS if "ski" in link.anchor}, {link.url for link in LINKS[::5]}]
-    alone = []
-    for each in hits:
-        school = School(FLAT, failures=False)
-        crawl(school, each)
-        crawl(school, each)
-        alone.append([entry.weight for entry in school.learned(FLAT)])
-        assert all(entry.deviation == 0 for entry in school.learned(FLAT))
-    both = School(FLAT, failures=False)
-    for each in hits:
-        crawl(both, each)
-    found = both.learned(FLAT)
-    assert [entry.weight for entry in found] == pytest.approx(np.mean(alone, 0).tolist())
-    assert [entry.deviation for entry in found] == pytest.approx(np.std(alone, 0, ddof=1).tolist())
+    alone = [taught(School(FLAT, failures=False), each, each) for each in hits]
+    assert all(entry.deviation == 0 for found in alone for entry in found)
+    weights = [[entry.weight for entry in found] for found in alone]
+    found = taught(School(FLAT, failures=False), *hits)
+    assert [entry.weight for entry in found] == pytest.approx(np.mean(weights, 0).tolist())
+    assert [entry.deviation for entry in found] == pytest.approx(np.std(weights, 0, ddof=1).tolist())
     named = {entry.name: entry for entry in found}
     assert named["anchor words as anchors"].weight > 0
     assert named["users"].weight == 0
@@ -58,12 +53,10 @@ def test_what_they_learned_is_their_mean_and_how_far_they_differ() -> None:
 
 def test_weights_of_failures_come_from_dead_links_and_those_of_hits_do_not() -> None:
     dead = {url: page for url, page in PAGES.items() if url not in {link.url for link in LINKS[::3]}}
-    bias = {}
-    for failures in (False, True):
-        for pages in (PAGES, dead):
-            school = School(FLAT, failures)
-            for _ in range(2):
-                crawl(school, set(), pages)
-            bias[failures, len(pages)] = school.learned(FLAT)[-1].weight
+    bias = {
+        (failures, len(pages)): taught(School(FLAT, failures), set(), set(), pages=pages)[-1].weight
+        for failures in (False, True)
+        for pages in (PAGES, dead)
+    }
     assert bias[True, len(dead)] > bias[True, len(PAGES)] + 0.1
     assert bias[False, len(dead)] == pytest.approx(bias[False, len(PAGES)], abs=0.1)

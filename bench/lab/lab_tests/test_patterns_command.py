@@ -1,11 +1,8 @@
 """The patterns command: from a log to tables and pictures, with a mirror and without."""
 
-import csv
 import gzip
 from contextlib import chdir
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
-from io import StringIO
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -13,8 +10,8 @@ from typing import Any
 import pytest
 from lxml import etree
 
+from lab_tests.files import PNG, line, quiet, rows
 from scentline.agents.observe.logfile import LogFileError
-from scentline.agents.progress import Lines
 from scentline.models.patterns.build import Growth
 from scentline.models.patterns.counts import Behaviour
 from scentline.models.patterns.cuts import THRESHOLD
@@ -27,7 +24,7 @@ from scentline_lab.patterns.measures import PERIODS, Record, Site, read_layouts,
 from scentline_lab.patterns.pictures import ROWS, draw_tree
 from scentline_lab.patterns.quality import layout_similarity
 from tests.agents.commands import TOLD_TO_END, last_line, printed, running, wait_until
-from tests.agents.test_archive import write
+from tests.agents.test_archive import page, write
 from tests.cases import each_case
 from tests.papers.test_liu_ranking import TOPICS, forum
 from tests.patience import PATIENCE
@@ -35,23 +32,15 @@ from tests.shared import shared
 
 HOME = "http://forum.test/"
 SVG = "{http://www.w3.org/2000/svg}"
-START = datetime(2026, 3, 1, tzinfo=UTC)
-
-
-def line(user: str, path: str, referrer: str = "-", minute: int = 0) -> str:
-    """Return a line of the log of one site, which holds paths only."""
-    time = (START + timedelta(minutes=minute)).strftime("%d/%b/%Y:%H:%M:%S +0000")
-    return f'{user} - - [{time}] "GET {path} HTTP/1.1" 200 512 "{referrer}" "Mozilla/5.0"'
 
 
 def forum_log() -> list[str]:
     lines = []
     for reader in range(400):
-        topic = 7 * reader % TOPICS
-        user, minute = f"10.0.{reader // 250}.{reader % 250}", 15 * reader
-        lines.append(line(user, "/", "http://search.example/?q=forum", minute))
-        lines.append(line(user, f"/list?page={topic // 10}", "http://www.forum.test/", minute + 1))
-        lines.append(line(user, f"/topic/{topic}", f"{HOME}list?page={topic // 10}", minute + 2))
+        topic, second = 7 * reader % TOPICS, 900 * reader
+        lines.append(line(reader, second, "/", "http://search.example/?q=forum"))
+        lines.append(line(reader, second + 60, f"/list?page={topic // 10}", "http://www.forum.test/"))
+        lines.append(line(reader, second + 120, f"/topic/{topic}", f"{HOME}list?page={topic // 10}"))
     return [*lines, "rubbish"]
 
 
@@ -60,21 +49,12 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a directory with a forum's log and its pages."""
     directory = tmp_path_factory.mktemp("forum")
     (directory / "forum.log.gz").write_bytes(gzip.compress("\n".join(forum_log()).encode()))
-    pages = {
-        url: "".join(f'<a href="{link.url}">further</a> ' for link in page.links).encode()
-        for url, page in forum().items()
-    }
-    write(
-        directory / "pages.warc.gz",
-        *((url, "200 OK", [("Content-Type", "text/html")], b"<title>T</title><p>words " + body)
-          for url, body in pages.items()),
-    )  # fmt: skip
+    pages = []
+    for url, found in forum().items():
+        links = "".join(f'<a href="{link.url}">further</a> ' for link in found.links)
+        pages.append(page(url, f"<title>T</title><p>words {links}".encode()))
+    write(directory / "pages.warc.gz", *pages)
     return directory
-
-
-def rows(path: Path) -> list[dict[str, str]]:
-    with path.open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
 
 
 def test_a_log_and_its_mirror_come_to_tables_and_pictures(files: Path, tmp_path: Path) -> None:
@@ -101,7 +81,7 @@ def test_a_log_and_its_mirror_come_to_tables_and_pictures(files: Path, tmp_path:
     assert ("fetch", "pagerank") in orderings
     assert ("discovery", "behaviour-discovery") in orderings
     for name in ("coverage", "fetch", "discovery"):
-        assert (out / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+        assert (out / f"{name}.png").read_bytes().startswith(PNG)
     told = last_line(text)
     assert {each["name"] for each in told["patterns"]} == set(patterns)
     assert len(told["orderings"]) == len(orderings)
@@ -122,30 +102,28 @@ def test_without_a_mirror_what_needs_links_is_left_out_and_said(files: Path, tmp
     ("change", "error", "expected"),
     [
         ({"site": None}, ConfigurationError, "no page view of any site"),
-        ({"site": "else where"}, ConfigurationError, "expected a host"),
         ({"site": "forum.test/topic"}, ConfigurationError, "expected a host"),
         ({"site": "forum.test:8080"}, ConfigurationError, "expected a host"),
         ({"log": "missing.log"}, LogFileError, "can't be opened"),
         ({"log": "-"}, ConfigurationError, "can't be read twice"),
-        ({"archives": (Path("missing.warc"),)}, ConfigurationError, "there is no such file"),
         ({"log": "one.log", "site": "else.test"}, ConfigurationError, "none of its .* pages is of else.test"),
     ],
 )
 def test_what_cannot_be_done_is_said(
     files: Path, change: dict[str, Any], error: type[Exception], expected: str
 ) -> None:
-    (files / "one.log").write_text(line("10.0.0.1", "/only"))
+    (files / "one.log").write_text(line(1, 0, "/only"))
     options = Options("forum.log.gz", "forum.test", (Path("pages.warc.gz"),), THRESHOLD, None)
     with pytest.raises(error, match=expected), chdir(files):
-        run(Settings(), replace(options, **change), Lines(StringIO()))
+        run(Settings(), replace(options, **change), quiet())
 
 
 def test_a_log_of_one_access_is_enough_and_replaces_an_earlier_runs_files(tmp_path: Path) -> None:
     log, out = tmp_path / "one.log", tmp_path / "out"
-    log.write_text(line("10.0.0.1", "/only"))
+    log.write_text(line(1, 0, "/only"))
     options = Options(str(log), "forum.test", (), THRESHOLD, out)
     for _ in range(2):
-        found = run(Settings(), options, Lines(StringIO()))
+        found = run(Settings(), options, quiet())
         assert found.patterns is not None
         assert [pattern.name for pattern in found.patterns.chosen] == ["http://forum.test/only"]
         assert (out / "coverage.png").exists()
@@ -174,8 +152,6 @@ def test_a_site_is_a_host_and_those_beneath_it() -> None:
     assert not site.holds("http://notforum.test/a")
     assert Site(None, None).holds("http://anything.test/")
     assert not Site(None, "http://forum.test:81/").holds("http://anything.test/")
-    with pytest.raises(ConfigurationError, match="expected a host"):
-        Site("http://forum.test/", None)
 
 
 def test_a_referrer_elsewhere_is_none() -> None:
@@ -251,7 +227,7 @@ def test_of_a_large_tree_the_most_visited_part_is_drawn(tmp_path: Path) -> None:
 
 def test_real_logs_have_patterns_that_hold() -> None:
     log = shared("logs/sundog.log.gz")
-    found = run(Settings(), Options(str(log), "sundog-soft.com", (), THRESHOLD, None), Lines(StringIO()))
+    found = run(Settings(), Options(str(log), "sundog-soft.com", (), THRESHOLD, None), quiet())
     assert found.patterns is not None
     assert found.reliability is not None
     for coverages in found.reliability.coverages:

@@ -1,12 +1,12 @@
 """The revisits command: the simulated web, crawls of it worked by hand, and the figures that are asked for."""
 
-import csv
 import math
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from lab_tests.files import rows
 from scentline.models.revisit.gain import when
 from scentline_lab.revisits.command import LEARNING, MEASURED, Options, run
 from scentline_lab.revisits.policies import Evenly, Knowing, Name, Nutch, StormCrawler
@@ -92,7 +92,6 @@ def test_tables_are_the_same_whatever_the_number_of_processes(tmp_path: Path) ->
         printed(tmp_path, "revisits", "--pages", "20", "--seeds", "2", "--out", jobs, "--jobs", jobs)
     for name in ("freshness.csv", "curves.csv", "freshness.png"):
         assert (tmp_path / "1" / name).read_bytes() == (tmp_path / "2" / name).read_bytes()
-    with (tmp_path / "1" / "curves.csv").open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
-    assert len(rows) == LEARNING + MEASURED
-    assert all(0 <= float(row["uniform"]) <= 1 for row in rows)
+    curves = rows(tmp_path / "1" / "curves.csv")
+    assert len(curves) == LEARNING + MEASURED
+    assert all(0 <= float(row["uniform"]) <= 1 for row in curves)

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Self, TypeVar
 import typer
 
 from scentline.agents.cli.app import INTERRUPTED
-from scentline.agents.cli.output import csv_line
+from scentline.agents.cli.output import csv_line, print_json
 from scentline.agents.progress import Progress, progress
 from scentline.agents.stored import whole
 from scentline.models.errors import ScentlineError
@@ -36,10 +36,7 @@ class WorkerError(ScentlineError):
 
 
 class OutputDirectory:
-    """The output directory of a command.
-
-    A subclass names the command, the files that it writes, as patterns, and the directories that it empties.
-    """
+    """The output directory of a ``command``: it writes ``files`` (patterns), empties ``directories``."""
 
     command: ClassVar[str]
     files: ClassVar[Sequence[str]]
@@ -50,26 +47,43 @@ class OutputDirectory:
 
     @classmethod
     def prepared(cls, directory: Path | None) -> Self | None:
-        """Return the directory as `prepare` leaves it; None for None."""
         if directory is None:
             return None
         output = cls(directory)
         output.prepare()
         return output
 
-    def table(self, name: str) -> Path:
-        """Return the CSV file of a table."""
-        return self.directory / f"{name}.csv"
-
     def picture(self, name: str) -> Path:
-        """Return the file of a picture."""
         return self.directory / f"{name}.png"
 
-    def prepare(self) -> None:
-        """Make the directory, or remove the files of an earlier run, and nothing else.
+    def write(
+        self,
+        name: str,
+        columns: Sequence[str],
+        rows: Iterable[Iterable[object]],
+        *,
+        form: str = "",
+        end: str = "\n",
+    ) -> None:
+        """Write a table as a CSV file, whole or not at all: floats rounded, or in ``form``; None is empty."""
 
-        The mark of the command is the file ``.scentline-COMMAND``. Raises `OccupiedError` for a path that is no
-        directory, can't be made one or written to, or holds files and no mark.
+        def cells(row: Iterable[object]) -> Iterator[object]:
+            for cell in row:
+                yield (
+                    cell
+                    if not isinstance(cell, float)
+                    else format(cell, form)
+                    if form
+                    else rounded(float(cell))
+                )
+
+        with whole(self.directory / f"{name}.csv") as file:
+            file.writelines(f"{csv_line(cells(row))}{end}".encode() for row in chain((columns,), rows))
+
+    def prepare(self) -> None:
+        """Make the directory, or remove the files of an earlier run, and nothing else. The mark of the command
+        is the file ``.scentline-COMMAND``. Raises `OccupiedError` for a path that is no directory, can't be
+        made one or written to, or holds files and no mark.
         """
         mark = self.directory / f".scentline-{self.command}"
         if self.directory.exists() and not self.directory.is_dir():
@@ -96,22 +110,22 @@ class OutputDirectory:
             directory.mkdir()
 
 
-def write_table(
-    path: Path, columns: Sequence[str], rows: Iterable[Iterable[object]], *, form: str = "", end: str = "\n"
-) -> None:
-    """Write a CSV file: the whole file, or none. Floats are rounded, or written in ``form``; None is empty."""
-
-    def cells(row: Iterable[object]) -> Iterator[object]:
-        for cell in row:
-            yield cell if not isinstance(cell, float) else format(cell, form) if form else rounded(float(cell))
-
-    with whole(path) as file:
-        file.writelines(f"{csv_line(cells(row))}{end}".encode() for row in chain((columns,), rows))
-
-
 def rounded(value: float | None) -> float | None:
     """Return a figure as tables and JSON have it; None stays None."""
     return None if value is None else round(value, 6)
+
+
+def cell(value: float | None, form: str = ".3f") -> str:
+    """Return a figure as tables on a terminal have it, "-" for None."""
+    return "-" if value is None else format(value, form)
+
+
+def finish(out: Path | None, look: str = "", as_json: bool = False, found: Callable[[], Any] = dict) -> None:
+    """Print where the files are, and which of them to look at; then what was ``found``, if JSON is wanted."""
+    if out is not None:
+        typer.echo(f"\nEverything is in {out}{f'; look at {out / look}' if look else ''}")
+    if as_json:
+        print_json(found())
 
 
 def check_files(option: str, paths: Iterable[Path]) -> None:

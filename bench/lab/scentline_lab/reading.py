@@ -67,9 +67,8 @@ def load_web(
     processes: int,
     progress: Progress,
 ) -> Web:
-    """Read and judge every page of the archives; the pages are in the order of their URLs.
-
-    Raises `agents.offline.warc.ArchiveError` for what is no WARC file, OSError for what can't be opened.
+    """Read and judge every page of the archives; the pages are in the order of their URLs. Raises
+    `ArchiveError` for what is no WARC file, OSError for what can't be opened.
     """
     pages: dict[str, Page] = {}
     hits: dict[str, set[str]] = {name: set() for name in predicates}
@@ -113,8 +112,7 @@ def bodies(archive: Archive, limit: int, progress: Progress) -> Iterator[Body]:
         progress.advance()
         written = {name.lower(): value for name, value in answer.headers}.get("content-type")
         kind = (written or "").partition(";")[0].strip().lower()
-        readable = "/" not in kind or kind in READABLE
-        if answer.status == 200 and readable and len(answer.body) <= limit:
+        if answer.status == 200 and ("/" not in kind or kind in READABLE) and len(answer.body) <= limit:
             yield Body(url, answer.body, written)
 
 
@@ -136,14 +134,13 @@ def _shared(page: Page) -> Page:
     def shared(words: Iterable[str]) -> tuple[str, ...]:
         return tuple(map(sys.intern, words))
 
-    links = tuple(
-        Link(
-            sys.intern(link.url), shared(link.anchor), shared(link.context), link.position, shared(link.heading)
-        )
-        for link in page.links
-    )
-    url, words, paths = sys.intern(page.url), shared(page.words), shared(page.paths)
-    return msgspec.structs.replace(page, url=url, words=words, links=links, paths=paths)
+    def link(found: Link) -> Link:
+        anchor, context, heading = shared(found.anchor), shared(found.context), shared(found.heading)
+        return Link(sys.intern(found.url), anchor, context, found.position, heading)
+
+    words, paths = shared(page.words), shared(page.paths)
+    links = tuple(map(link, page.links))
+    return msgspec.structs.replace(page, url=sys.intern(page.url), words=words, links=links, paths=paths)
 
 
 #: Pages of a graph at most: their numbers index an array.
@@ -162,10 +159,9 @@ class LinkGraph(NamedTuple):
 
 
 def read_graph(path: Path) -> LinkGraph:
-    """Read a graph, gzip where the name ends in ``.gz``. Raises `GraphError`.
-
-    Lines are "source target"; or, as in the Hollins data, first "pages links ...", then that many lines of
-    "number URL", then the links. Links of a page whose URL can't be crawled are left out.
+    """Read a graph, gzip where the name ends in ``.gz``. Raises `GraphError`. Lines are "source target"; or, as
+    in the Hollins data, first "pages links ...", then that many lines of "number URL", then the links. Links of
+    a page whose URL can't be crawled are left out.
     """
     opened = gzip.open if path.suffix == ".gz" else open
     try:
@@ -185,8 +181,7 @@ def _graph(lines: TextIO) -> LinkGraph:
     numbered = (line.split(maxsplit=1) for line in islice(lines, named))
     known = {int(number): canonical(url.strip()) for number, url in numbered}
     urls = {number: url for number, url in known.items() if url is not None}
-    if named:
-        first = next(lines, "")
+    first = next(lines, "") if named else first
     if not first:
         raise ValueError("there are no links")
     links = np.loadtxt(chain([first], lines), dtype=np.int64, ndmin=2, usecols=(0, 1))
@@ -200,14 +195,11 @@ def _graph(lines: TextIO) -> LinkGraph:
 
 #: Lines between two reports of progress.
 _STEP = 1_000
-_PER_CENT = 100
 
 
 class LogReader:
-    """Reads logs one after the other; users have pseudonyms.
-
-    The pseudonyms' ``key`` is drawn by chance, and gone with the reader, unless one is given. ``everywhere`` is
-    for `Observer`.
+    """Reads logs one after the other; users have pseudonyms. The pseudonyms' ``key`` is drawn by chance, and
+    gone with the reader, unless one is given. ``everywhere`` is for `Observer`.
     """
 
     def __init__(
@@ -219,30 +211,28 @@ class LogReader:
         key: bytes | None = None,
     ) -> None:
         self._all = Observer(settings, key or secrets.token_bytes(32), everywhere=everywhere)
-        self._one = self._all
-        self._line = b""
+        self._one, self._line = self._all, b""
         self._progress = progress
 
     def read(self, source: str, phase: str | None = None) -> Iterator[Access]:
-        """Yield the page views of a log; ``phase`` is the name of the progress bar.
-
-        Raises `agents.observe.logfile.LogFileError` and `models.accesslog.recognise.LogFormatError`.
+        """Yield the page views of a log; ``phase`` is the name of the progress bar. Raises
+        `LogFileError` and `LogFormatError`.
         """
         self._one = self._all.another()
         with LogFile(source) as log:
             self._one.recognise(log.sample)
-            self._progress.phase(f"{phase or f'read {log.name}'}, per cent", _PER_CENT)
+            self._progress.phase(f"{phase or f'read {log.name}'}, per cent", 100)
             done = 0
             for number, self._line in log:
                 access = self._one.observe(self._line)
                 if isinstance(access, Access):
                     yield access
-                part = _PER_CENT * log.consumed // log.size if log.size and number % _STEP == 0 else 0
+                part = 100 * log.consumed // log.size if log.size and number % _STEP == 0 else 0
                 if part > done:
                     self._progress.advance(part - done)
                     done = part
-            if done < _PER_CENT:
-                self._progress.advance(_PER_CENT - done)
+            if done < 100:
+                self._progress.advance(100 - done)
 
     @property
     def agent(self) -> str | None:
@@ -251,7 +241,6 @@ class LogReader:
 
     @property
     def lines(self) -> int:
-        """The lines read of all logs."""
         return self._all.lines
 
     @property

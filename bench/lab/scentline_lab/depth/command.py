@@ -1,28 +1,33 @@
-"""The depth command: read, fetch without a network, compute each site's figures, write."""
+"""The depth command: read, fetch without a network, compute each site's figures, write and print."""
 
 import re
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-from scentline.agents.observe.site import observed, site_named
-from scentline.agents.progress import Progress
+import typer
+
+from scentline.agents.cli.app import INTERRUPTED
+from scentline.agents.cli.output import print_table
+from scentline.agents.observe.site import HINT, observed, site_named
+from scentline.agents.progress import Progress, progress
 from scentline.models.depth.surfers import Surfer, best, fit
 from scentline.models.depth.visits import Move
 from scentline.streams.configuration import ConfigurationError
 from scentline.streams.settings import Settings
 from scentline_lab.depth.picture import draw
 from scentline_lab.depth.reading import Places, Result, Sites, fetch_archives, fetch_graph, read_log
-from scentline_lab.experiment import OutputDirectory, check_files, rounded, write_table
+from scentline_lab.experiment import OutputDirectory, cell, check_files, finish, rounded
 from scentline_lab.reading import LogReader
 
 #: Characters of a file's name: a host may have more than file systems take.
 _LONGEST = 200
 _UNSAFE = re.compile(r"[^a-z0-9._-]+")
-#: Sites that get a picture: those with the most views.
-PICTURES = 20
+#: Sites that get a picture, or a line on the terminal: those with the most views.
+PICTURES = PRINTED = 20
 
 
 @dataclass(frozen=True)
@@ -36,16 +41,6 @@ class Options:
     share: float
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """The sites' figures, the most viewed first; the lines that were read, and those skipped, by reason."""
-
-    results: tuple[Result, ...]
-    lines: int
-    passed: dict[str, int]
-    interrupted: bool
-
-
 class Output(OutputDirectory):
     """The output directory of ``scentline depth``."""
 
@@ -54,16 +49,37 @@ class Output(OutputDirectory):
     directories = ("sites",)
 
     def picture(self, name: str) -> Path:
-        """Return the picture of a site."""
         return self.directory / "sites" / f"{_UNSAFE.sub('-', name.lower())[:_LONGEST]}.png"
 
 
-def run(settings: Settings, options: Options, out: Path | None, bars: Progress) -> Outcome:
-    """Compute the depth of each site, and write tables and pictures into ``out``.
-
-    Ctrl-C ends the reading; the figures of what was read until then are written all the same. Raises what
-    is wrong with the options before anything is read, and what can't be read.
+def run(settings: Settings, options: Options, out: Path | None, *, as_json: bool) -> None:
+    """Compute the depth of each site, write tables and pictures into ``out``, and print. Ctrl-C ends the
+    reading; the figures of what was read until then are written all the same. Raises what is wrong with the
+    options before anything is read, and what can't be read.
     """
+    with progress(sys.stderr) as bars:
+        results, lines, passed, interrupted = _read(settings, options, out, bars)
+    columns = ("site", "depth", "why", "by views", "by links", "best", "q", "95 %", "error", "views a session")
+    print_table(columns, map(_row, results[:PRINTED]))
+    if len(results) > PRINTED:
+        typer.echo(f"\n{len(results) - PRINTED:,} more sites have fewer views")
+    if lines:
+        told = ", ".join(f"{reason} {count:,}" for reason, count in sorted(passed.items()) if count)
+        typer.echo(f"\n{lines:,} lines read; skipped: {told or 'none'}")
+        if passed.get("site"):
+            typer.echo(f"No site is known for {passed['site']:,} of them: {HINT}")
+    if interrupted:
+        typer.echo("Interrupted: these figures cover what was read so far.")
+    found = {"sites": [as_object(each) for each in results], "passed": passed}
+    finish(out, as_json=as_json, found=lambda: found)
+    if interrupted:
+        raise typer.Exit(INTERRUPTED)
+
+
+def _read(
+    settings: Settings, options: Options, out: Path | None, bars: Progress
+) -> tuple[list[Result], int, dict[str, int], bool]:
+    """Return the sites, the most viewed first; the lines read, those skipped, by reason; whether it was cut."""
     if not (options.logs or options.archives or options.graphs):
         raise ConfigurationError("depth needs something to read: a LOG, --archive WARC or --graph FILE")
     check_files("", (*options.archives, *options.graphs))
@@ -82,10 +98,10 @@ def run(settings: Settings, options: Options, out: Path | None, bars: Progress) 
     except KeyboardInterrupt:
         interrupted = True
     sites.finish()
-    results = tuple(_result(name, sites, options.share) for name in sites.largest())
+    results = [_result(name, sites, options.share) for name in sites.largest()]
     if output is not None:
         _write(output, results, bars)
-    return Outcome(results, reader.lines, dict(sites.passed) | reader.passed, interrupted)
+    return results, reader.lines, dict(sites.passed) | reader.passed, interrupted
 
 
 def _result(name: str, sites: Sites, share: float) -> Result:
@@ -95,9 +111,19 @@ def _result(name: str, sites: Sites, share: float) -> Result:
     fits = tuple(fit(visits, surfer) for surfer in Surfer) if seen else ()
     by_views = visits.depth(share) if seen else None
     by_links = growth.depth(share) if growth.pages else None
-    return Result(
-        name, site, share, fits, best(visits) if seen else None, by_views, by_links, site.advice(share)
-    )
+    fitted = best(visits) if seen else None
+    return Result(name, site, share, fits, fitted, by_views, by_links, site.advice(share))
+
+
+def _row(found: Result) -> tuple[str, ...]:
+    fitted = ("-", "-", "-", "-", "-")
+    if found.best is not None:
+        best, visits = found.best, found.site.visits
+        interval = f"{best.low:.3f} to {best.high:.3f}"
+        views = f"{visits.total / visits.sessions:.2f}"
+        fitted = (str(best.surfer), f"{best.q:.3f}", interval, f"{best.error:.3f}", views)
+    depth, *depths = (cell(each, "d") for each in (found.advice.depth, found.depth_views, found.depth_links))
+    return found.name, depth, found.advice.why, *depths, *fitted
 
 
 _FIT = ("q", "low", "high", "error", "depth")
@@ -122,7 +148,7 @@ def _write(output: Output, results: Sequence[Result], bars: Progress) -> None:
         ("directories", _DIRECTORIES, _directories),
     ):
         rows = (row for found in results for row in rows_of(found))
-        write_table(output.table(name), columns, rows, end="\r\n")  # as RFC 4180 ends lines
+        output.write(name, columns, rows, end="\r\n")  # as RFC 4180 ends lines
     shown = [found for found in results if found.fits or found.site.growth.pages][:PICTURES]
     bars.phase("draw the sites", len(shown))
     for found in shown:
@@ -133,19 +159,17 @@ def _write(output: Output, results: Sequence[Result], bars: Progress) -> None:
 def as_object(found: Result) -> dict[str, Any]:
     """Return a site's figures by the names of the columns of ``sites.csv``."""
     visits, growth, advice = found.site.visits, found.site.growth, found.advice
-    sessions = visits.sessions
     fits: list[float | None] = [None for _ in Surfer for _ in _FIT]
     if found.fits:
-        depths = [each.surfer.depth(each.q, found.share) for each in found.fits]
         fits = [
             value
-            for each, depth in zip(found.fits, depths, strict=True)
-            for value in (*map(rounded, each[1:]), depth)
+            for each in found.fits
+            for value in (*map(rounded, each[1:]), each.surfer.depth(each.q, found.share))
         ]
     new = sum(growth.new)
     values = (
-        found.name, advice.depth, advice.source, advice.why, sessions, visits.total, visits.put_back,
-        _share(visits.homes, sessions), _share(visits.singles, sessions), found.depth_views,
+        found.name, advice.depth, advice.source, advice.why, visits.sessions, visits.total, visits.put_back,
+        _share(visits.homes, visits.sessions), _share(visits.singles, visits.sessions), found.depth_views,
         None if found.best is None else str(found.best.surfer), *fits, sum(growth.pages),
         new + sum(growth.seen), new, found.depth_links,
     )  # fmt: skip
@@ -155,19 +179,17 @@ def as_object(found: Result) -> dict[str, Any]:
 def _levels(found: Result) -> Iterator[tuple[object, ...]]:
     visits, growth, ranks = found.site.visits, found.site.growth, found.site.ranks
     levels = max(len(visits.views), len(growth.pages))
-    reached = visits.reached()
     surfer = growth.surfer(levels) if growth.pages else []
-    surfed, ranked = list(accumulate(surfer)), list(accumulate(ranks))
+    links = [new + seen for new, seen in zip(growth.new, growth.seen, strict=True)]
+    told = (growth.pages, links, growth.new, surfer, [*accumulate(surfer)], ranks, [*accumulate(ranks)])
+    reached = visits.reached()
     for level in range(levels):
         views = visits.views[level] if level < len(visits.views) else 0
         fitted = {each.surfer: each.surfer.reached(each.q, level) for each in found.fits}
-        seen: tuple[object, ...] = (None, None, None)
-        if level < len(growth.pages):
-            seen = (growth.pages[level], growth.new[level] + growth.seen[level], growth.new[level])
-        shares = (values[level] if level < len(values) else None for values in (surfer, surfed, ranks, ranked))
         yield (
             found.name, level, views, _share(views, visits.total),
-            reached[level] if level < len(reached) else None, *map(fitted.get, Surfer), *seen, *shares,
+            reached[level] if level < len(reached) else None, *map(fitted.get, Surfer),
+            *(values[level] if level < len(values) else None for values in told),
         )  # fmt: skip
 
 

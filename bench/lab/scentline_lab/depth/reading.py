@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Generic, NamedTuple, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,14 +35,10 @@ class Page(NamedTuple):
 class Places:
     """Tells the site of a canonical URL: its host without "www.", or one given host with all beneath it.
 
-    A page is known by host and path, so that http, https and "www." make no difference.
+    known by host and path, so that http, https and "www." make no difference.
 
     >>> Places(None).page("https://www.example.org/a")
     Page(site='example.org', name='example.org/a')
-    >>> Places("example.org").page("http://news.example.org/a")
-    Page(site='example.org', name='news.example.org/a')
-    >>> Places("example.org").page("http://example.com/") is None
-    True
     """
 
     def __init__(self, only: str | None) -> None:
@@ -59,15 +55,13 @@ class Places:
 
     def inside(self, site: str, urls: Iterable[str]) -> list[str]:
         """Return the distinct pages of a site among URLs, in their order."""
-        pages = (self.page(url) for url in urls)
+        pages = map(self.page, urls)
         return list(dict.fromkeys(page.name for page in pages if page is not None and page.site == site))
 
     def referrer(self, url: str | None, site: str) -> str | None:
         """Return the page of the site that a referrer names, `ELSEWHERE` for another site's."""
-        if url is None:
-            return None
-        page = self.page(url)
-        return page.name if page is not None and page.site == site else ELSEWHERE
+        page = None if url is None else self.page(url)
+        return page.name if page is not None and page.site == site else None if url is None else ELSEWHERE
 
 
 #: Sites that are kept; views of further ones are passed over and counted.
@@ -93,7 +87,6 @@ class Sites:
         return found
 
     def finish(self) -> None:
-        """Count the sessions that are still open."""
         for site in self.known.values():
             site.finish()
 
@@ -124,6 +117,9 @@ class Result:
 
 
 _Page = TypeVar("_Page", bound=Hashable)
+_Links = Callable[[_Page], Collection[_Page] | None]
+#: The links of each page, within its site, by site and page.
+_Linked = defaultdict[str, dict[str, list[str]]]
 
 
 def read_log(source: str, reader: LogReader, places: Places, sites: Sites) -> None:
@@ -134,10 +130,7 @@ def read_log(source: str, reader: LogReader, places: Places, sites: Sites) -> No
         reason = unbrowsed(access.url) if page is not None else "another site"
         if reason:
             sites.passed[reason] += 1
-        if reason or page is None:
-            continue
-        site = sites.site(page.site)
-        if site is None:
+        if reason or page is None or (site := sites.site(page.site)) is None:
             continue
         referrer = places.referrer(access.referrer, page.site)
         if referrer and access.referrer is not None and unbrowsed(access.referrer):
@@ -148,27 +141,12 @@ def read_log(source: str, reader: LogReader, places: Places, sites: Sites) -> No
         site.view(visitor, access.time, originals.get(page.name, page.name), referrer)
 
 
-class Fetched(NamedTuple, Generic[_Page]):
-    """A site that was fetched: what its links led to, and the level of each page."""
-
-    growth: Growth
-    levels: dict[_Page, int]
-
-
 def breadth_first(
-    start: _Page,
-    links: Callable[[_Page], Collection[_Page] | None],
-    copy: Callable[[_Page], bool] = lambda _: False,
-) -> Fetched[_Page]:
-    """Fetch all that can be reached from the start page, and count its links.
-
-    ``links`` has the distinct link targets of a page within the site, None where there is no page. ``copy`` is
-    asked of each page in turn, and tells whether it is like one that it was asked of before. The link to what
-    is no page, or a copy, led back.
-
-    >>> growth, levels = breadth_first("a", {"a": "bc", "b": "ad", "c": "ab"}.get)
-    >>> growth.pages, growth.new, growth.seen, levels
-    ([1, 2], [2, 0], [0, 4], {'a': 0, 'b': 1, 'c': 1})
+    start: _Page, links: _Links[_Page], copy: Callable[[_Page], bool] = lambda _: False
+) -> tuple[Growth, dict[_Page, int]]:
+    """Fetch all that can be reached from the start page; return what its links led to, and each page's level.
+    ``links`` has the distinct targets of a page within the site, None where there is no page; ``copy`` tells of
+    each page in turn whether it is like one before. The link to what is no page, or a copy, led back.
     """
     growth, levels = Growth(), dict[_Page, int]()
     seen = {start}
@@ -186,20 +164,13 @@ def breadth_first(
             growth.fetched(level, len(new), len(targets) - len(new))
             levels[page] = level
         level, reached = level + 1, further
-    return Fetched(growth, levels)
+    return growth, levels
 
 
-def ranks_by_level(
-    levels: Mapping[_Page, int], links: Callable[[_Page], Collection[_Page] | None]
-) -> list[float]:
-    """Return the share of the site's PageRank that the pages of each level have.
-
-    Baeza-Yates and Castillo 2004, section 5, ask how much of it the first levels capture. Theirs is that of a
-    sample of the web, this one that of the pages fetched by the links between them.
-
-    >>> web = {"a": "bc", "b": "ad", "c": "ab"}.get
-    >>> [round(share, 3) for share in ranks_by_level(breadth_first("a", web).levels, web)]
-    [0.437, 0.563]
+def ranks_by_level(levels: Mapping[_Page, int], links: _Links[_Page]) -> list[float]:
+    """Return the share of the site's PageRank that the pages of each level have. Baeza-Yates and Castillo 2004,
+    section 5, ask how much of it the first levels capture. Theirs is that of a sample of the web, this one that
+    of the pages fetched by the links between them.
     """
     numbers = {page: number for number, page in enumerate(levels)}
     ends = (
@@ -221,10 +192,8 @@ class Copies:
     """Finds pages that are like a page before, as the judge does; ``originals`` gets which page that is."""
 
     def __init__(self, threshold: float, least_words: int, originals: dict[str, str]) -> None:
-        self._threshold = threshold
-        self._least = least_words
+        self._threshold, self._least, self._originals = threshold, least_words, originals
         self._bands: defaultdict[bytes, list[tuple[str, Sketch]]] = defaultdict(list)
-        self._originals = originals
 
     def take(self, name: str, text: str) -> bool:
         """Remember a page, and return whether it is like one before."""
@@ -232,11 +201,10 @@ class Copies:
         if found is None:
             return False
         keys = list(bands(found))
-        for key in keys:
-            for other, known in self._bands[key]:
-                if likeness(found, known) >= self._threshold:
-                    self._originals[name] = other
-                    return True
+        for other, known in (each for key in keys for each in self._bands[key]):
+            if likeness(found, known) >= self._threshold:
+                self._originals[name] = other
+                return True
         for key in keys:
             self._bands[key].append((name, found))
         return False
@@ -245,33 +213,31 @@ class Copies:
 def fetch_archives(
     archives: Iterable[Path], settings: Settings, places: Places, sites: Sites, progress: Progress
 ) -> None:
-    """Fetch each site of the archives from its home page on, and note which pages are copies of others.
-
-    Raises `ArchiveError` for what is no archive, OSError for what can't be opened.
+    """Fetch each site of the archives from its home page on, and note which pages are copies of others. Raises
+    `ArchiveError` for what is no archive, OSError for what can't be opened.
     """
     texts: dict[str, str] = {}
-    links: defaultdict[str, dict[str, list[str]]] = defaultdict(dict)
+    links: _Linked = defaultdict(dict)
     progress.phase("index the archive", 1)
     with Archive(archives) as archive:
         progress.advance()
         progress.phase("read the pages", len(archive))
         for body in bodies(archive, settings.fetch.max_bytes, progress):
             place = places.page(body.url)
-            if place is None:
-                continue
-            page = parse(body.url, body.content, body.content_type, settings.judge)
-            texts[place.name] = f"{page.title} {page.text}"
-            links[place.site][place.name] = places.inside(place.site, (link.url for link in page.links))
-    for name, pages in links.items():
-        site = sites.site(name)
-        if site is not None:
-            copies = Copies(settings.judge.likeness, settings.judge.least_words, sites.originals)
-            _fetch(site, home(name, pages), pages.get, lambda page: copies.take(page, texts[page]))  # noqa: B023
+            if place is not None:
+                page = parse(body.url, body.content, body.content_type, settings.judge)
+                texts[place.name] = f"{page.title} {page.text}"
+                links[place.site][place.name] = places.inside(place.site, (link.url for link in page.links))
+
+    def copies() -> Callable[[str], bool]:
+        of_site = Copies(settings.judge.likeness, settings.judge.least_words, sites.originals)
+        return lambda page: of_site.take(page, texts[page])
+
+    _fetch_all(links, sites, copies)
 
 
 def fetch_graph(path: Path, places: Places, sites: Sites, progress: Progress) -> None:
     """Fetch each site of a graph from its home page on; without URLs the graph is one site, by its file's name.
-
     Raises `GraphError`.
     """
     progress.phase(f"read {path.name}", 1)
@@ -282,7 +248,7 @@ def fetch_graph(path: Path, places: Places, sites: Sites, progress: Progress) ->
         if site is not None:
             _fetch_numbered(site, graph.links)
         return
-    links: defaultdict[str, dict[str, list[str]]] = defaultdict(dict)
+    links: _Linked = defaultdict(dict)
     targets: defaultdict[int, list[str]] = defaultdict(list)
     for source, target in graph.links.tolist():
         targets[source].append(graph.urls[target])
@@ -290,41 +256,34 @@ def fetch_graph(path: Path, places: Places, sites: Sites, progress: Progress) ->
         place = places.page(url)
         if place is not None:
             links[place.site][place.name] = places.inside(place.site, targets[number])
-    for name, pages in links.items():
-        site = sites.site(name)
-        if site is not None:
-            _fetch(site, home(name, pages), pages.get)
+    _fetch_all(links, sites, lambda: lambda _: False)
 
 
 def home(site: str, pages: Mapping[str, Collection[str]]) -> str:
-    """Return the page that a crawl of a site starts from: its root, else the page with the most links.
-
-    >>> home("example.org", {"example.org/a": [], "example.org/": []})
-    'example.org/'
-    """
+    """Return the page that a crawl of a site starts from: its root, else the page with the most links."""
     root = f"{site}/"
     return root if root in pages else max(pages, key=lambda page: (len(pages[page]), page))
 
 
-def _fetch(
-    site: Site,
-    start: _Page,
-    links: Callable[[_Page], Collection[_Page] | None],
-    copy: Callable[[_Page], bool] = lambda _: False,
-) -> None:
-    """Fetch a site from its start page on, and note its growth and its PageRank by level."""
-    site.growth, levels = breadth_first(start, links, copy)
-    site.ranks = ranks_by_level(levels, links)
+def _fetch_all(links: _Linked, sites: Sites, copies: Callable[[], Callable[[str], bool]]) -> None:
+    """Fetch each site from its home page on, and note its growth and its PageRank by level; ``copies`` makes
+    what tells of a site's pages whether they are like one before.
+    """
+    for name, pages in links.items():
+        site = sites.site(name)
+        if site is not None:
+            site.growth, levels = breadth_first(home(name, pages), pages.get, copies())
+            site.ranks = ranks_by_level(levels, pages.get)
 
 
 def _fetch_numbered(site: Site, links: NDArray[np.int64]) -> None:
     """Fetch a graph of numbered pages, from the page with the most links."""
     ordered = links[np.argsort(links[:, 0], kind="stable")]
     first = np.searchsorted(ordered[:, 0], np.arange(links.max() + 2))
-    targets = ordered[:, 1]
 
     def of(page: int) -> list[int]:
-        found: list[int] = targets[first[page] : first[page + 1]].tolist()
+        found: list[int] = ordered[first[page] : first[page + 1], 1].tolist()
         return found
 
-    _fetch(site, int(np.diff(first).argmax()), of)
+    site.growth, levels = breadth_first(int(np.diff(first).argmax()), of)
+    site.ranks = ranks_by_level(levels, of)

@@ -9,9 +9,6 @@ from scentline.models.depth.surfers import best
 from scentline.models.depth.trail import PAUSE, Trail
 from scentline.models.depth.visits import Session, Visits
 
-#: The share of page views that is worth a crawler's while by default.
-SHARE: Final = 0.9
-
 #: Sessions that may be open at a time; beyond them the one longest without an access is ended.
 OPEN: Final = 10_000
 
@@ -44,19 +41,9 @@ class Sessions:
     """Groups the accesses of a site into sessions, as Baeza-Yates and Castillo 2004, section 4, do.
 
     A session (`models.depth.trail.Trail`) is what one visitor (user and agent) views with pauses of 30 minutes
-    at most. Until a referrer was seen, a log is taken to have none, and each view to follow the one before.
-
-    A duplicate counts as the page that it is like (section 5): visiting it is a move back. So the caller gives
-    all copies of a page one name.
-
-    Memory is bounded: 10,000 open sessions of 500 views at most.
-
-    >>> sessions = Sessions()
-    >>> for second, page in enumerate(("/", "/a", "/b", "/c")):
-    ...     ended = sessions.view("ann", 60.0 * second, page, None)
-    >>> ended = sessions.view("ann", 300.0, "/c", "/")
-    >>> sessions.finish()
-    [Session(levels=(0, 1, 2, 1, 0, 1), start='/', put_back=1)]
+    at most. Until a referrer was seen, a log is taken to have none, and each view to follow the one before. A
+    duplicate counts as the page that it is like (section 5): visiting it is a move back, so the caller gives
+    all copies of a page one name. Memory is bounded: 10,000 open sessions of 500 views at most.
     """
 
     def __init__(self) -> None:
@@ -64,10 +51,9 @@ class Sessions:
         self._referrers = False
 
     def view(self, visitor: str, time: float, page: str, referrer: str | None) -> list[Session]:
-        """Add a page view, and return the sessions that have ended by then.
-
-        ``time`` is in seconds; accesses may come out of order by less than a pause. ``referrer`` is a page of
-        the site, `models.depth.trail.ELSEWHERE`, or None where none was sent.
+        """Add a page view, and return the sessions that have ended by then. ``time`` is in seconds; accesses
+        may come out of order by less than a pause. ``referrer`` is a page of the site,
+        `models.depth.trail.ELSEWHERE`, or None where none was sent.
         """
         self._referrers = self._referrers or referrer is not None
         ended = []
@@ -85,7 +71,6 @@ class Sessions:
         return ended
 
     def finish(self) -> list[Session]:
-        """End all sessions, and return them."""
         return [self._oldest() for _ in range(len(self._open))]
 
     def _oldest(self) -> Session:
@@ -97,31 +82,18 @@ MOST_PAGES: Final = 100_000
 
 
 class Directories:
-    """How deep in the directories of its site lie the pages seen, and those where users enter.
-
-    Baeza-Yates and Castillo 2004, section 5, "considering only the directory structure". A page is known by
-    host and path; "/a.html" lies in no directory, "/a/" and "/a/b.html" in one.
-
-    >>> directories = Directories()
-    >>> for page in ("t/", "t/a/b?c=/d", "t/a/", "t/a/"):
-    ...     directories.see(page)
-    >>> directories.enter("t/")
-    >>> directories.counts()
-    [(1, 1), (2, 0)]
+    """How deep in the directories of its site lie the pages seen, and those where users enter. Baeza-Yates and
+    Castillo 2004, section 5, "considering only the directory structure". A page is known by host and path;
+    "/a.html" lies in no directory, "/a/" and "/a/b.html" in one.
     """
 
     def __init__(self) -> None:
         self._entered: dict[str, bool] = {}
 
-    def see(self, page: str) -> None:
-        """Add a page that was viewed."""
-        if page not in self._entered and len(self._entered) < MOST_PAGES:
-            self._entered[page] = False
-
-    def enter(self, page: str) -> None:
-        """Add a page that a session began with."""
+    def see(self, page: str, *, entered: bool = False) -> None:
+        """Add a page that was viewed, or that a session began with."""
         if page in self._entered or len(self._entered) < MOST_PAGES:
-            self._entered[page] = True
+            self._entered[page] = entered or self._entered.get(page, False)
 
     def counts(self) -> list[tuple[int, int]]:
         """Return the distinct pages, and the entry pages among them, by the number of their directories."""
@@ -135,16 +107,7 @@ class Directories:
 
 
 class Site:
-    """What is known of a site: its users' sessions, and how many of its links lead to new URLs.
-
-    Memory is bounded: see `Sessions`, `Visits` and `Growth`.
-
-    >>> site = Site(home="/")
-    >>> for level in range(3):
-    ...     site.growth.fetched(level, new=1, seen=1)
-    >>> site.advice(0.9).why
-    "92% of a random surfer's page views, when 3 of 6 links on 3 fetched pages are new"
-    """
+    """What is known of a site: its users' sessions, and how many of its links lead to new URLs."""
 
     def __init__(self, home: str) -> None:
         self.visits = Visits()
@@ -156,21 +119,18 @@ class Site:
         self._sessions = Sessions()
 
     def view(self, visitor: str, time: float, page: str, referrer: str | None) -> None:
-        """Add a page view: see `Sessions.view`."""
         self.directories.see(page)
-        for session in self._sessions.view(visitor, time, page, referrer):
-            self._add(session)
+        self._add(self._sessions.view(visitor, time, page, referrer))
 
     def finish(self) -> None:
-        """Count the sessions that are still open: no more views come."""
-        for session in self._sessions.finish():
-            self._add(session)
+        self._add(self._sessions.finish())
 
-    def _add(self, session: Session) -> None:
-        self.visits.add(session, session.start == self._home)
-        self.directories.enter(session.start)
+    def _add(self, ended: list[Session]) -> None:
+        for session in ended:
+            self.visits.add(session, session.start == self._home)
+            self.directories.see(session.start, entered=True)
 
-    def advice(self, share: float = SHARE) -> Advice:
+    def advice(self, share: float = 0.9) -> Advice:
         """Return the depth that keeps a share of the page views, from 0 up to below 1, and why.
 
         From 100 sessions on it is the depth that kept it so far. With fewer, it is what new URLs against seen

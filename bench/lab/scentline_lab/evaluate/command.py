@@ -2,13 +2,15 @@
 
 import difflib
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import typer
 from pydantic import Field, ValidationError
 
+from scentline.agents.cli.output import print_table
 from scentline.agents.judge.predicates import check_judges
 from scentline.agents.observe.logfile import LogFile
 from scentline.agents.progress import Progress
@@ -17,35 +19,38 @@ from scentline.models.predicate import Predicate, parse
 from scentline.streams.configuration import ConfigurationError
 from scentline.streams.crawl_settings import Count, Section
 from scentline.streams.settings import PredicateName, Settings
+from scentline_lab.evaluate import tables
 from scentline_lab.evaluate.crawls import Evaluation
 from scentline_lab.evaluate.pictures import draw_lift, draw_reliability
 from scentline_lab.evaluate.report import Compared, Facts, write_report
-from scentline_lab.evaluate.results import Results
+from scentline_lab.evaluate.results import Figures, Results
 from scentline_lab.evaluate.run import Options, Output, crawl, measures_of, prepare
-from scentline_lab.evaluate.tables import (
-    against_best,
-    area,
-    area_by_request,
-    headline,
-    learned_against,
-    log_worth,
-    reuse,
-    write_comparisons,
-    write_curves,
-    write_means,
-    write_results,
-    write_webs,
-)
-from scentline_lab.experiment import OutputDirectory, check_files, working
+from scentline_lab.experiment import OutputDirectory, cell, check_files, finish, working
 from scentline_lab.simulation.policies import Maker, named, policies, reusable
+
+#: Settings that a virtual crawl ignores, by dotted key: they are refused, for no figure is to stand beside one.
+_REFUSED = (
+    "frontier.ordering", "frontier.mode", "frontier.max_depth", "frontier.depth",
+    "frontier.threshold", "frontier.visited_patterns_only",
+)  # fmt: skip
+
+
+def show(settings: Settings, options: Options, out: Path, *, as_json: bool) -> None:
+    """Evaluate one web, and print its figures."""
+    results = run(settings, options, out)
+    _print(_figures(results))
+    finish(out, "report.html", as_json, lambda: tables.as_object(results))
 
 
 def run(settings: Settings, options: Options, out: Path) -> Results:
-    """Evaluate and write everything into ``out``.
-
-    Raises what is wrong with the options before anything is started.
-    """
-    _check_settings(settings)
+    """Evaluate and write everything into ``out``; raises what is wrong with the options before it begins."""
+    for key in _REFUSED:
+        section, name = key.split(".")
+        given, usual = (getattr(getattr(each, section), name) for each in (settings, Settings()))
+        if given != usual:
+            raise ConfigurationError(
+                f"{key} is {given!r}: an evaluation goes by its own options and policies; leave it out"
+            )
     table, measures = table_of(settings.learn.table), measures_of(settings)
     makers = named(measures, table)
     options = replace(options, policies=_policies(options.policies or tuple(policies()), makers))
@@ -55,9 +60,8 @@ def run(settings: Settings, options: Options, out: Path) -> Results:
     output.prepare()
 
     def left() -> str:
-        return (
-            f": {output.orders} has the orders of the {len(list(output.orders.iterdir()))} crawls that finished"
-        )
+        done = len(list(output.orders.iterdir()))
+        return f": {output.orders} has the orders of the {done} crawls that finished"
 
     with working(left) as bars:
         evaluation = prepare(settings, options, predicates, makers, reusable(measures, table), bars)
@@ -74,24 +78,6 @@ def _policies(given: Sequence[str], makers: Mapping[str, Maker]) -> tuple[str, .
             hint = f"did you mean {near[0]}? " if near else ""
             raise ConfigurationError(f"--policy {name!r}: {hint}expected some of {', '.join(makers)}")
     return tuple(name for name in makers if name in given)
-
-
-#: Settings that a virtual crawl ignores, by dotted key; what it goes by is in docs/evaluation.md.
-_REFUSED = (
-    "frontier.ordering", "frontier.mode", "frontier.max_depth", "frontier.depth",
-    "frontier.threshold", "frontier.visited_patterns_only",
-)  # fmt: skip
-
-
-def _check_settings(settings: Settings) -> None:
-    """Refuse a setting that would be ignored: no figure is to stand beside it."""
-    for key in _REFUSED:
-        section, name = key.split(".")
-        given, usual = (getattr(getattr(each, section), name) for each in (settings, Settings()))
-        if given != usual:
-            raise ConfigurationError(
-                f"{key} is {given!r}: an evaluation goes by its own options and policies; leave it out"
-            )
 
 
 def _predicates(settings: Settings) -> dict[str, Predicate]:
@@ -125,18 +111,12 @@ def _write(
 ) -> None:
     bars.phase("write the report", len(predicates) + 2)
     seed = evaluation.random_seed
-    compared = Compared(
-        against_best([results], seed),
-        learned_against([results], seed),
-        log_worth([results], seed),
-        reuse(results, seed),
-        headline(results, seed),
-    )
-    write_results(output.table("results"), results)
-    write_means(output.table("table"), results, seed)
-    write_curves(output.table("curves"), results)
+    by_area = (tables.against_best, tables.learned_against, tables.log_worth)
+    best, learned, log = (compare([results], seed) for compare in by_area)
+    compared = Compared(best, learned, log, tables.reuse(results, seed), tables.headline(results, seed))
+    tables.write_tables(output, results, seed)
     by = ("auc", "auc", "auc", f"harvest_{results.early}", "auc, the other's best start")
-    write_comparisons(output.table("comparisons"), zip(by, compared, strict=True))
+    tables.write_comparisons(output, zip(by, compared, strict=True))
     bars.advance()
     draw_lift(output.lift(None), results, None, f"Mean of {len(predicates)} predicates", ", ".join(predicates))
     draw_reliability(output.picture("reliability"), results)
@@ -168,10 +148,31 @@ def _facts(evaluation: Evaluation, results: Results) -> list[tuple[str, str]]:
     ]
 
 
-class WebSpec(Section):
-    """One web of the file: what the options of the command are for one alone.
+def _figures(results: Results) -> dict[str, Figures]:
+    return {policy: results.figures(policy) for policy in results.policies}
 
-    ``settings`` are by dotted key. Paths are relative to the current directory.
+
+def _print(figures: Mapping[str, Figures]) -> None:
+    """Print each policy's figures, the best first."""
+    ranked = sorted(figures.items(), key=lambda item: -item[1].auc)
+    points, times = ([*getattr(ranked[0][1], name)] if ranked else [] for name in ("harvest", "hits"))
+    clock = [*(f"{time} s" for time in times), "slots"] if times else []
+    columns = ["policy", *(f"@{point}" for point in points), *clock, "AUC", "/oracle", "AUC/request"]
+    rows = ((policy, *_cells(found)) for policy, found in ranked)
+    print_table([*columns, "requests/page", "sites", "Brier", "ECE"], rows)
+
+
+def _cells(figures: Figures) -> list[str]:
+    clock = [*(f"{hits:.1f}" for hits in figures.hits.values()), cell(figures.slots)] if figures.hits else []
+    areas = (figures.auc, figures.auc_of_oracle, figures.auc_by_request, figures.requests)
+    sites = f"{list(figures.sites.values())[-1]:.1f}"
+    told = (figures.brier, figures.selected)
+    return [*map(cell, figures.harvest.values()), *clock, *map(cell, areas), sites, *map(cell, told)]
+
+
+class WebSpec(Section):
+    """One web of the file: what the options of the command are for one alone. ``settings`` are by dotted key.
+    Paths are relative to the current directory.
     """
 
     archives: tuple[Path, ...]
@@ -186,7 +187,6 @@ class WebSpec(Section):
     settings: Mapping[str, Any] = Field(default_factory=dict)
 
     def options(self) -> Options:
-        """Return the options of an evaluation of this web."""
         names = ("archives", "logs", "policies", "budget", "starts", "seeds", "seed_file")
         return Options(**{name: getattr(self, name) for name in names})
 
@@ -212,10 +212,9 @@ class WebsOutput(OutputDirectory):
 
 
 def read_webs(path: Path, chosen: Sequence[str] = ()) -> dict[str, WebSpec]:
-    """Return the webs of a TOML file by name, those ``chosen`` or all.
-
-    Each is a table ``[webs.NAME]``; keys before the tables stand for all webs that don't say otherwise.
-    Raises `streams.configuration.ConfigurationError` for what is no such file, and for a name it has not.
+    """Return the webs of a TOML file by name, those ``chosen`` or all. Each is a table ``[webs.NAME]``; keys
+    before the tables stand for all webs that don't say otherwise. Raises
+    `ConfigurationError` for what is no such file, and for a name it has not.
     """
     try:
         found = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -223,15 +222,13 @@ def read_webs(path: Path, chosen: Sequence[str] = ()) -> dict[str, WebSpec]:
         raise ConfigurationError(f"--webs {path}: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigurationError(f"--webs {path}: expected TOML: {error}") from error
-    tables = found.pop("webs", None)
-    if not isinstance(tables, dict) or not tables:
+    given = found.pop("webs", None)
+    if not isinstance(given, dict) or not given:
         raise ConfigurationError(f"--webs {path}: expected at least one table [webs.NAME]")
     for name in chosen:
-        if name not in tables:
-            raise ConfigurationError(f"--web {name}: {path} has {', '.join(tables)}")
-    whole = {
-        name: found | (table if isinstance(table, dict) else {"": table}) for name, table in tables.items()
-    }
+        if name not in given:
+            raise ConfigurationError(f"--web {name}: {path} has {', '.join(given)}")
+    whole = {name: found | (table if isinstance(table, dict) else {"": table}) for name, table in given.items()}
     try:
         file = _File.model_validate({"webs": whole})
     except ValidationError as error:
@@ -241,17 +238,34 @@ def read_webs(path: Path, chosen: Sequence[str] = ()) -> dict[str, WebSpec]:
     return {name: spec for name, spec in file.webs.items() if not chosen or name in chosen}
 
 
-def run_webs(webs: Mapping[str, tuple[Settings, Options]], out: Path) -> dict[str, Results]:
-    """Evaluate each web into a directory of its own, and write each policy's figures on all."""
+def show_webs(
+    specs: Mapping[str, WebSpec],
+    settings_of: Callable[[dict[str, Any]], Settings],
+    given: Mapping[str, Any],
+    out: Path,
+    *,
+    as_json: bool,
+) -> None:
+    """Evaluate each web into a directory of its own, write and print each policy's figures on all.
+    ``settings_of`` gives the settings with a web's own; the options ``given`` win over those of a web.
+    """
+    webs = {
+        name: (settings_of(spec.overrides()), replace(spec.options(), **given)) for name, spec in specs.items()
+    }
     output = WebsOutput(out)
     output.prepare()
-    found = {name: run(*given, out / "webs" / name) for name, given in webs.items()}
+    found = {name: run(*each, out / "webs" / name) for name, each in webs.items()}
     seed = next(settings.random_seed for settings, _ in webs.values())
-    write_webs(output.table("webs"), found, seed)
+    tables.write_webs(output, found, seed)
     compared = [
         (name, compare(list(found.values()), seed, figure))
-        for name, figure in (("auc", area), ("auc_by_request", area_by_request))
-        for compare in (against_best, learned_against, log_worth)
+        for name, figure in (("auc", tables.area), ("auc_by_request", tables.area_by_request))
+        for compare in (tables.against_best, tables.learned_against, tables.log_worth)
     ]
-    write_comparisons(output.table("comparisons"), compared)
-    return found
+    tables.write_comparisons(output, compared)
+    for name, results in found.items():
+        typer.echo(f"\n{name}")
+        _print(_figures(results))
+    typer.echo("\nmean of the webs")
+    _print(tables.figures_of_webs(list(found.values())))
+    finish(out, "webs/*/report.html", as_json, lambda: tables.webs_as_object(found))

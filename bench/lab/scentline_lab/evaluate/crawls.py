@@ -20,11 +20,9 @@ from scentline_lab.simulation.virtual import Request, Terms, virtual_crawl
 #: What an earlier crawl's seeds and chance are drawn with.
 FIRST = ":first"
 #: What is put behind a policy's name: with the state of an earlier crawl; without the earlier crawl's pages.
-REUSE = "+reuse"
-NEW_ONLY = ", new pages only"
+REUSE, NEW_ONLY = "+reuse", ", new pages only"
 #: The same where the learned policy has no log, and where each page of the log has one user and one neighbour.
-NO_LOG = ", no log"
-NO_USERS = ", no users"
+NO_LOG, NO_USERS = ", no log", ", no users"
 
 
 class Job(NamedTuple):
@@ -36,10 +34,8 @@ class Job(NamedTuple):
 
 
 class Crawl(NamedTuple):
-    """One crawl as it went; ``policy`` is the policy's name, with what was made different about it.
-
-    ``slots`` is the share of hosts' seconds that were used (`simulation.clock.slots_used`), None where no
-    time passes.
+    """One crawl as it went; ``policy`` is the policy's name, with what was made different about it. ``slots``
+    is the share of hosts' seconds that were used (`simulation.clock.slots_used`), None where no time passes.
     """
 
     predicate: str
@@ -75,7 +71,6 @@ class Evaluation:
     heirs: Mapping[str, Heir]
 
     def jobs(self) -> list[Job]:
-        """Return all jobs, in the order of the report."""
         return list(starmap(Job, product(self.web.hits, self.policies, range(1, self.starts + 1))))
 
     def seeds_of(self, start: int, kind: str = "") -> list[str]:
@@ -100,8 +95,7 @@ class Evaluation:
         clock = self.terms.clock
         if clock is None:
             return None
-        came = {found.url for found in order if found.page}
-        links = {url: [link.url for link in self.web.pages[url].links] for url in came}
+        links = {each.url: [link.url for link in self.web.pages[each.url].links] for each in order if each.page}
         asked = [Asked(request.came, request.answered, request.url) for request in order]
         return slots_used(asked, links, self.seeds_of(job.start), self._hosts, clock.delay, clock.seconds)
 
@@ -110,16 +104,14 @@ class Evaluation:
         return frozenset(map(host, self.web.pages))
 
     def _reused(self, job: Job, first: Trace) -> dict[str, list[Request]]:
-        """Return the orders of crawls after an earlier one, with its state and, to compare with, without.
-
-        Where its pages do not count again their URLs are barred, which costs nothing.
+        """Return the orders of crawls after an earlier one, with its state and, to compare with, without. Where
+        its pages do not count again their URLs are barred, which costs nothing.
         """
-        maker, heir, truth = self.makers[job.policy], self.heirs[job.policy], self._truth(job)
+        name, maker, heir, truth = job.policy, self.makers[job.policy], self.heirs[job.policy], self._truth(job)
         earlier = maker(self._task(job, first, FIRST), truth)
         assert isinstance(earlier, Reusable)
         known = {request.url for request in self._crawl(job, earlier, kind=FIRST) if request.page}
         state = earlier.export_state()
-        name = job.policy
         return {
             name + REUSE: self._crawl(job, heir(self._task(job, self.trace), state)),
             name + NEW_ONLY: self._crawl(job, maker(self._task(job, self.trace), truth), known),

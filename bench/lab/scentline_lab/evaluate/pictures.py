@@ -9,11 +9,10 @@ from pathlib import Path
 from textwrap import shorten
 from typing import TYPE_CHECKING
 
-from scentline.models.reliability import Bin, Outcome, wilson
+from scentline.models.reliability import Bin, Outcome, Running, wilson
 from scentline_lab.evaluate.crawls import NEW_ONLY, NO_LOG, NO_USERS, REUSE
 from scentline_lab.evaluate.results import Result, Results
 from scentline_lab.picture import INK, SOFT, Look, canvas, frame
-from scentline_lab.simulation.metrics import calibration
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -181,7 +180,7 @@ def _diagram(panel: "Axes", policy: str, found: list[Result]) -> None:
 
 
 def _points(panel: "Axes", sample: list[Outcome], colour: str, marker: str, name: str) -> None:
-    found = calibration(sample)
+    found = Running(sample).reliability()
     if found is None:
         return
     intervals = [wilson(each.rate, each.size) for each in found.bins]

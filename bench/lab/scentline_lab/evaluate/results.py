@@ -8,10 +8,10 @@ from functools import cached_property
 from statistics import fmean
 from typing import Any, NamedTuple
 
-from scentline.models.reliability import Outcome
+from scentline.models.reliability import Outcome, Running
 from scentline.models.url import host
 from scentline_lab.evaluate.crawls import NEW_ONLY, Crawl
-from scentline_lab.simulation.metrics import Band, Curve, band, calibration, lift_curve, outcomes, relative
+from scentline_lab.simulation.metrics import Band, Curve, band, lift_curve, outcomes, relative
 from scentline_lab.simulation.policies import ORACLE
 from scentline_lab.simulation.virtual import Request
 
@@ -50,15 +50,14 @@ class Figures(NamedTuple):
 
     def at(self, points: Sequence[int]) -> "Figures":
         """Return the figures with rates at these points alone."""
-        rates = {name: getattr(self, name) for name in ("harvest", "harvest_by_request", "sites")}
-        at: dict[str, Any] = {n: {point: rate[point] for point in points} for n, rate in rates.items()}
-        return self._replace(**at)
+        rates = (self.harvest, self.harvest_by_request, self.sites)
+        harvest, by_request, sites = ({point: rate[point] for point in points} for rate in rates)
+        return self._replace(harvest=harvest, harvest_by_request=by_request, sites=sites)
 
 
 def mean_figures(found: Sequence[Figures]) -> Figures:
-    """Return the mean of the figures of several webs; None where one of them has none.
-
-    Rates are given at the points that all have.
+    """Return the mean of the figures of several webs; None where one of them has none. Rates are given at the
+    points that all have.
     """
 
     def mean(values: Sequence[Any]) -> Any:
@@ -91,21 +90,17 @@ class Result(NamedTuple):
 
     @property
     def auc(self) -> float:
-        """The area under the curve."""
         return float(self.curve[:AREA].mean())
 
     @property
     def auc_by_request(self) -> float:
-        """The area under the curve by requests."""
         return float(self.by_request[:AREA].mean())
 
 
 @dataclass(frozen=True)
 class Results:
-    """All results of an evaluation, in the order of predicates, policies and starts.
-
-    Every predicate and policy has the same starts. ``seconds`` is how long each crawl was, 0 where no time
-    passed.
+    """All results of an evaluation, in the order of predicates, policies and starts. Every predicate and policy
+    has the same starts. ``seconds`` is how long each crawl was, 0 where no time passed.
     """
 
     all: Sequence[Result]
@@ -114,17 +109,14 @@ class Results:
 
     @classmethod
     def of(cls, crawls: Iterable[Crawl], budget: int, seconds: float = 0.0) -> "Results":
-        """Return the results of crawls."""
         return cls([_result(crawl, budget) for crawl in crawls], budget, seconds)
 
     @cached_property
     def predicates(self) -> list[str]:
-        """The predicates' names."""
         return list(dict.fromkeys(result.predicate for result in self.all))
 
     @cached_property
     def policies(self) -> list[str]:
-        """The policies' names."""
         return list(self._by_policy)
 
     @cached_property
@@ -139,7 +131,6 @@ class Results:
 
     @property
     def early(self) -> int:
-        """The number of pages at which starts are compared."""
         return min(EARLY, self.budget)
 
     @cached_property
@@ -155,7 +146,6 @@ class Results:
         return [result for result in found if predicate is None or result.predicate == predicate]
 
     def groups(self, policy: str, figure: Callable[[Result], float]) -> list[list[float]]:
-        """Return a figure of a policy's crawls, by predicate."""
         return [[figure(found) for found in self.of_policy(policy, name)] for name in self.predicates]
 
     def with_probabilities(self) -> Iterator[str]:
@@ -163,14 +153,14 @@ class Results:
         return (name for name, found in self._by_policy.items() if any(r.selected or r.explored for r in found))
 
     def figures(self, policy: str, predicate: str | None = None) -> Figures:
-        """Return a policy's figures for a predicate, or on the mean of all."""
         return self.figures_of(self.of_policy(policy, predicate))
 
     def figures_of(self, found: Sequence[Result]) -> Figures:
         """Return the figures of one result, or of several of one policy on the mean."""
-        calibrated = [c for each in found if (c := calibration([*each.selected, *each.explored])) is not None]
-        selected = calibration([pair for result in found for pair in result.selected])
-        explored = calibration([pair for result in found for pair in result.explored])
+        told = (Running([*each.selected, *each.explored]).reliability() for each in found)
+        calibrated = [each for each in told if each is not None]
+        selected = Running(pair for result in found for pair in result.selected).reliability()
+        explored = Running(pair for result in found for pair in result.explored).reliability()
         area = fmean(result.auc for result in found)
         pages = sum(result.pages for result in found)
         best = [self._oracle[key] for result in found if (key := _run(result)) in self._oracle]
@@ -210,16 +200,11 @@ class Results:
 
 
 def relevant_sites(pages: Sequence[Request], budget: int) -> list[int]:
-    """Return of how many hosts there was a hit after 1, 2, .. ``budget`` pages.
-
-    >>> relevant_sites([Request("http://a/1", True, True), Request("http://a/2", True, True)], 3)
-    [1, 1, 1]
-    """
+    """Return of how many hosts there was a hit after 1, 2, .. ``budget`` pages."""
     found: set[str] = set()
     counts = []
     for page in pages[:budget]:
-        if page.hit:
-            found.add(host(page.url))
+        found |= {host(page.url)} if page.hit else set()
         counts.append(len(found))
     return counts + [len(found)] * (budget - len(counts))
 

@@ -17,7 +17,7 @@ from scentline.streams.settings import ObserveSettings, Settings
 from scentline_lab.evaluate.crawls import NO_LOG, NO_USERS, Crawl, Evaluation, Job
 from scentline_lab.evaluate.results import Results
 from scentline_lab.evaluate.tables import write_order
-from scentline_lab.experiment import OutputDirectory, spread, write_table
+from scentline_lab.experiment import OutputDirectory, spread
 from scentline_lab.reading import LogReader, Web, load_web
 from scentline_lab.simulation.clock import Clock, Latency
 from scentline_lab.simulation.paper import UNBOUNDED
@@ -41,12 +41,11 @@ class Output(OutputDirectory):
 
     @property
     def orders(self) -> Path:
-        """The directory of the crawls' orders."""
         return self.directory / "orders"
 
-    def order(self, predicate: str, policy: str, start: int) -> Path:
-        """Return the file of one crawl's order."""
-        return self.orders / f"{predicate}.{_UNSAFE.sub('-', policy)}.{start}.csv"
+    def order(self, predicate: str, policy: str, start: int) -> str:
+        """Return the name of the table of one crawl's order."""
+        return f"orders/{predicate}.{_UNSAFE.sub('-', policy)}.{start}"
 
     def lift(self, predicate: str | None) -> Path:
         """Return the picture of a predicate's lift curves, or of the mean of all."""
@@ -80,10 +79,8 @@ def prepare(
     heirs: Mapping[str, Heir],
     progress: Progress,
 ) -> Evaluation:
-    """Read archives, logs and labels; ``makers`` and ``heirs`` make the policies' crawlers.
-
-    Raises `streams.configuration.ConfigurationError` where no evaluation can be made of them,
-    and what reading a file raises.
+    """Read archives, logs and labels; ``makers`` and ``heirs`` make the policies' crawlers. Raises
+    `ConfigurationError` where no evaluation can be made of them, and what reading a file raises.
     """
     labels = load_labels(Path(settings.judge.labels)) if settings.judge.labels else None
     web = load_web(options.archives, predicates, labels, settings, options.processes, progress)
@@ -108,7 +105,7 @@ def prepare(
 
 def _terms(settings: Settings, options: Options, web: Web) -> Terms:
     frontier, fetch = settings.frontier, settings.fetch
-    terms = Terms(options.budget, 0, frontier.host_budget, frontier.window_share, frontier.window_max)
+    terms = Terms(options.budget, frontier.host_budget, frontier.window_share, frontier.window_max)
     if not options.clock:
         return terms
     latency = Latency(settings.random_seed, map(host, web.pages))
@@ -129,20 +126,19 @@ def crawl(evaluation: Evaluation, output: Output, options: Options, progress: Pr
     jobs = evaluation.jobs()
     progress.phase("crawl", len(jobs))
     seeds = ((start, url) for start in range(1, evaluation.starts + 1) for url in evaluation.seeds_of(start))
-    write_table(output.table("seeds"), ("start", "url"), seeds)
+    output.write("seeds", ("start", "url"), seeds)
     done: dict[Job, list[Crawl]] = {}
     for job, crawls in spread(evaluation.run, jobs, options.processes):
         for found in crawls:
-            write_order(output.order(found.predicate, found.policy, found.start), found.order)
+            write_order(output, output.order(*found[:3]), found.order)
         done[job] = crawls
         progress.advance()
     return Results.of((found for job in jobs for found in done[job]), options.budget, options.clock)
 
 
 def read_seeds(path: Path) -> tuple[str, ...]:
-    """Return the canonical URLs of a file that has one a line, each once.
-
-    Raises `streams.configuration.ConfigurationError` for a file that can't be read and a line that is no URL.
+    """Return the canonical URLs of a file that has one a line, each once. Raises
+    `ConfigurationError` for a file that can't be read and a line that is no URL.
     """
     try:
         lines = path.read_text(encoding="utf-8").split()
@@ -161,10 +157,8 @@ def _traces(
     settings: Settings, options: Options, progress: Progress
 ) -> tuple[Trace | None, Trace, Trace | None, Mapping[str, Trace]]:
     """Return four traces: of the earlier crawl, the one that counts, it without bounds, and those with less.
-
     That without bounds is None where no policy needs it. Without a log there are none with less.
     """
-    reach, window = settings.browse.reach, settings.browse.window
     if not options.reuse:
         earlier, steps = None, read_steps(options.logs, settings.observe, progress)
     elif len(options.logs) == 1:
@@ -172,8 +166,8 @@ def _traces(
     else:
         earlier, steps = (read_steps([log], settings.observe, progress) for log in options.logs)
 
-    def traced(found: Sequence[Step], users: int, others: int, window: int = window) -> Trace:
-        return Trace(found, reach=reach, users=users, others=others, window=window)
+    def traced(found: Sequence[Step], users: int, others: int, window: int = settings.browse.window) -> Trace:
+        return Trace(found, reach=settings.browse.reach, users=users, others=others, window=window)
 
     bounds = settings.frontier.visitors, settings.frontier.together
     first = None if earlier is None else traced(earlier, *bounds)
@@ -194,12 +188,7 @@ def read_steps(sources: Sequence[str], settings: ObserveSettings, progress: Prog
 
 
 def halves(steps: Sequence[Step]) -> tuple[list[Step], list[Step]]:
-    """Return the steps up to the middle of the log's time, and those after it.
-
-    >>> first, second = halves([Step("u", "a", 0.0), Step("u", "c", 10.0), Step("u", "b", 5.0)])
-    >>> [step.url for step in first], [step.url for step in second]
-    (['a', 'b'], ['c'])
-    """
+    """Return the steps up to the middle of the log's time, and those after it."""
     times = [step.time for step in steps]
     middle = (min(times) + max(times)) / 2 if times else 0.0
     return [step for step in steps if step.time <= middle], [step for step in steps if step.time > middle]

@@ -1,15 +1,13 @@
-"""The evaluation as tables: CSV files, and the object that ``--json`` prints.
-
-Policies are compared run by run: is one ahead beyond chance, and what was reuse worth.
+"""The evaluation as tables: CSV files, and the object that ``--json`` prints. Policies are compared run by run:
+is one ahead beyond chance, and what was reuse worth.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 from scentline_lab.evaluate.crawls import NEW_ONLY, NO_LOG, NO_USERS, REUSE
 from scentline_lab.evaluate.results import Figures, Result, Results, mean_figures
-from scentline_lab.experiment import rounded, write_table
+from scentline_lab.experiment import OutputDirectory, rounded
 from scentline_lab.simulation.metrics import Comparison, Groups, interval, macro, paired_bootstrap, relative
 from scentline_lab.simulation.policies import LEARNED, LIMITS, PRINTED
 from scentline_lab.simulation.virtual import Request
@@ -42,9 +40,7 @@ def area_by_request(result: Result) -> float:
 def against_best(webs: Sequence[Results], random_seed: int, figure: Figure = area) -> list[Versus]:
     """Return each policy against the one of the largest mean; the limits are out of contest."""
     contest = [policy for policy in plain(webs) if policy not in LIMITS]
-    if not contest:
-        return []
-    best = max(contest, key=lambda policy: macro([results.groups(policy, figure) for results in webs]))
+    best = max(contest, key=lambda policy: macro([each.groups(policy, figure) for each in webs]), default="")
     return [versus(webs, policy, best, random_seed, figure) for policy in contest if policy != best]
 
 
@@ -68,7 +64,6 @@ def reuse(results: Results, random_seed: int) -> list[Versus]:
 
 def log_worth(webs: Sequence[Results], random_seed: int, figure: Figure = area) -> list[Versus]:
     """Return the learned policy with the log against itself without, and against itself with its pages alone.
-
     Nothing where it did not run, or a web has no log.
     """
     return [
@@ -80,13 +75,11 @@ def log_worth(webs: Sequence[Results], random_seed: int, figure: Figure = area) 
 
 def headline(results: Results, random_seed: int) -> list[Versus]:
     """Return each single run of the collaborative policy against the best of the linkage policy's, by area.
-
     Aggarwal 2004, Figures 2 and 3: there one collaborative crawl is ahead of the best of five others, which
     began at other seeds. Nothing where one of the two did not run, or from one start alone.
     """
-    pairs = [("collaborative" + end, "linkage" + end) for end in ("", PRINTED)]
     found = []
-    for policy, other in pairs:
+    for policy, other in (("collaborative" + end, "linkage" + end) for end in ("", PRINTED)):
         one, two = (results.groups(name, area) for name in (policy, other))
         if all(len(runs) > 1 for runs in (*one, *two)):
             best = [[max(runs)] * len(runs) for runs in two]
@@ -108,19 +101,15 @@ def _versus(one: Groups, two: Groups, policy: str, other: str, random_seed: int)
 
 def plain(webs: Sequence[Results]) -> list[str]:
     """Return the policies that started without a state, on the whole of each web."""
-    return [
-        policy
-        for policy in webs[0].policies
-        if not policy.endswith((REUSE, NEW_ONLY, NO_LOG, NO_USERS))
-        and all(policy in results.policies for results in webs)
-    ]
+    changed = (REUSE, NEW_ONLY, NO_LOG, NO_USERS)
+    everywhere = (name for name in webs[0].policies if all(name in results.policies for results in webs))
+    return [name for name in everywhere if not name.endswith(changed)]
 
 
 #: What stands for a predicate in a row that is the mean of all: no name of one.
 MEAN = "*"
 #: Pages up to which the curves' table has a row each; then it has one for every tenth.
 DENSE = 100
-
 #: The figures of `Figures` that are single numbers, by column.
 _SINGLE = {
     "auc": "auc", "auc_of_oracle": "auc_of_oracle", "auc_by_request": "auc_by_request",
@@ -135,7 +124,7 @@ _OF_A_CRAWL = ("auc", "auc_of_oracle", "auc_by_request", "requests_a_page", "bri
 _AT_POINTS = ("harvest", "harvest_by_request", "sites")
 
 
-def write_order(path: Path, order: Sequence[Request]) -> None:
+def write_order(output: OutputDirectory, name: str, order: Sequence[Request]) -> None:
     """Write the requests of one crawl in the order of their answers, and which brought a page."""
     columns = ["n", "url", "page", "hit", "probability", "explored", "came", "answered"]
     if not any(request.answered for request in order):
@@ -144,29 +133,26 @@ def write_order(path: Path, order: Sequence[Request]) -> None:
         (number, url, int(page), int(hit), probability, int(explored), *times)
         for number, (url, page, hit, probability, explored, *times) in enumerate(order, start=1)
     )
-    write_table(path, columns, (row[: len(columns)] for row in rows))
+    output.write(name, columns, (row[: len(columns)] for row in rows))
 
 
-def write_results(path: Path, results: Results) -> None:
-    """Write the figures of each crawl."""
-    columns = ("predicate", "policy", "start", *_columns(results.points, results.times))
-    write_table(path, columns, ((*found[:3], *_cells(results.figures_of([found]))) for found in results.all))
-
-
-def write_means(path: Path, results: Results, random_seed: int) -> None:
-    """Write the figures of each policy: on the mean of all predicates, and for each.
-
+def write_tables(output: OutputDirectory, results: Results, random_seed: int) -> None:
+    """Write the figures of each crawl and of each policy, on the mean of all predicates and for each; curves.
     Behind the means stand the 95 % intervals of the areas over predicates.
     """
+    columns = _columns(results.points, results.times)
+    crawls = ((*found[:3], *_cells(results.figures_of([found]))) for found in results.all)
+    output.write("results", ("predicate", "policy", "start", *columns), crawls)
 
-    def rows() -> Iterator[tuple[object, ...]]:
+    def means() -> Iterator[tuple[object, ...]]:
         for policy in results.policies:
             yield MEAN, policy, *_cells(results.figures(policy)), *_bounds([results], policy, random_seed)
         for name in results.predicates:
             for policy in results.policies:
                 yield name, policy, *_cells(results.figures(policy, name)), *(None for _ in _BOUNDS)
 
-    write_table(path, ("predicate", "policy", *_columns(results.points, results.times), *_BOUNDS), rows())
+    output.write("table", ("predicate", "policy", *columns, *_BOUNDS), means())
+    output.write("curves", ("predicate", "policy", "pages", "harvest", "deviation"), _curves(results))
 
 
 def _bounds(webs: Sequence[Results], policy: str, random_seed: int) -> list[float | None]:
@@ -174,11 +160,8 @@ def _bounds(webs: Sequence[Results], policy: str, random_seed: int) -> list[floa
     return [end for each in groups for end in interval(each, random_seed)]
 
 
-def write_webs(path: Path, webs: Mapping[str, Results], random_seed: int) -> None:
-    """Write the figures of each policy on the mean of all webs, each counting alike, and on each.
-
-    Behind them stand the 95 % intervals of the areas over predicates.
-    """
+def write_webs(output: OutputDirectory, webs: Mapping[str, Results], random_seed: int) -> None:
+    """Write the figures of each policy on the mean of all webs, each counting alike, and on each."""
     rows = [
         (name, policy, figures, _bounds(found, policy, random_seed))
         for name, found in ((MEAN, [*webs.values()]), *((name, [results]) for name, results in webs.items()))
@@ -187,7 +170,7 @@ def write_webs(path: Path, webs: Mapping[str, Results], random_seed: int) -> Non
     points = list(rows[0][2].harvest)
     table = ((name, policy, *_cells(figures.at(points)), *bounds) for name, policy, figures, bounds in rows)
     times = next(iter(webs.values())).times
-    write_table(path, ("web", "policy", *_columns(points, times), *_BOUNDS), table)
+    output.write("webs", ("web", "policy", *_columns(points, times), *_BOUNDS), table)
 
 
 def figures_of_webs(webs: Sequence[Results]) -> dict[str, Figures]:
@@ -195,19 +178,15 @@ def figures_of_webs(webs: Sequence[Results]) -> dict[str, Figures]:
     return {policy: mean_figures([results.figures(policy) for results in webs]) for policy in plain(webs)}
 
 
-def write_comparisons(path: Path, comparisons: Iterable[tuple[str, Iterable[Versus]]]) -> None:
+def write_comparisons(output: OutputDirectory, comparisons: Iterable[tuple[str, Iterable[Versus]]]) -> None:
     """Write policies against each other, by the figure that is compared."""
     columns = ("figure", "policy", "other", "mean", "other_mean", "ratio", *Comparison._fields)
     rows = ((figure, *found[:5], *found.comparison) for figure, versus in comparisons for found in versus)
-    write_table(path, columns, rows)
-
-
-def write_curves(path: Path, results: Results) -> None:
-    """Write the lift curves: mean and deviation over the starts, for each predicate and the mean of all."""
-    write_table(path, ("predicate", "policy", "pages", "harvest", "deviation"), _curves(results))
+    output.write("comparisons", columns, rows)
 
 
 def _curves(results: Results) -> Iterator[Sequence[object]]:
+    """Yield the lift curves: mean and deviation over the starts, for each predicate and the mean of all."""
     pages = [n for n in range(1, results.budget + 1) if n <= DENSE or n % 10 == 0 or n == results.budget]
     for predicate in (None, *results.predicates):
         for policy in results.policies:
@@ -216,7 +195,7 @@ def _curves(results: Results) -> Iterator[Sequence[object]]:
                 yield predicate or MEAN, policy, n, mean[n - 1], deviation[n - 1]
 
 
-def as_json(results: Results) -> dict[str, Any]:
+def as_object(results: Results) -> dict[str, Any]:
     """Return every crawl's figures and each policy's on the mean."""
     crawls = []
     for found in results.all:
@@ -226,11 +205,11 @@ def as_json(results: Results) -> dict[str, Any]:
     return {"results": crawls, "mean": means}
 
 
-def webs_as_json(webs: Mapping[str, Results]) -> dict[str, Any]:
-    """Return what `as_json` has of each web, and the figures of each policy on their mean."""
+def webs_as_object(webs: Mapping[str, Results]) -> dict[str, Any]:
+    """Return what `as_object` has of each web, and the figures of each policy on their mean."""
     means = figures_of_webs(list(webs.values())).items()
     mean = {policy: _object(found, tuple(_SINGLE)) for policy, found in means}
-    return {"webs": {name: as_json(results) for name, results in webs.items()}, "mean": mean}
+    return {"webs": {name: as_object(results) for name, results in webs.items()}, "mean": mean}
 
 
 def _object(figures: Figures, names: Sequence[str]) -> dict[str, Any]:

@@ -13,24 +13,12 @@ from scentline.models.news.prefixes import NewsPrefix, PrefixTree
 class DailyClicks:
     """The daily clicks of each page in the last ``window`` days; a user counts once a page and day.
 
-    The newest day is that of the latest access: the caller leaves out times of the future. Accesses may come
-    in any order within the last ``open_days`` days, whose visitors are remembered; later ones are ``late`` and
-    not counted. So the counts equal a recount of all accesses but the late ones, whatever their order, as long
-    as no bound is reached:
-
-    - ``pages``: beyond it a tenth of the pages is ``forgotten``, those with the fewest clicks a day of their
-      life, which are the last to be judged. One that is clicked again is born again.
-    - ``visitors``: beyond so many (page, user, day) the days before an access are closed early, the oldest
-      first; when that does not help, it is ``uncounted``.
-
-    With a window of 60 days a page takes up to 640 bytes beside its URL; a visitor about 90, and the first of a
-    page and day 220 more. That makes 64 MB and 130 MB at most.
-
-    >>> clicks = DailyClicks()
-    >>> [clicks.add("http://a.org/", user, 0.0) for user in ("ann", "bob", "ann")]
-    [True, True, False]
-    >>> clicks.histories
-    {'http://a.org/': History(first=0, clicks=[2])}
+    The newest day is that of the latest access. Accesses may come in any order within the last ``open_days``
+    days, whose visitors are remembered; later ones are ``late`` and not counted. So the counts equal a recount
+    of all others, whatever their order, as long as no bound is reached: beyond ``pages`` a tenth is
+    ``forgotten``, those with the fewest clicks a day of their life; beyond so many ``visitors``, (page, user,
+    day), the days before an access are closed early, the oldest first, and when that does not help, it is
+    ``uncounted``.
     """
 
     def __init__(
@@ -45,15 +33,10 @@ class DailyClicks:
         self.window = window
         self.newest: int | None = None
         self.late = self.forgotten = self.uncounted = 0
+        self.histories: dict[str, History] = {}
         self._open_days, self._pages, self._limit = open_days, pages, visitors
-        self._histories: dict[str, History] = {}
         self._visitors: dict[int, dict[str, set[str]]] = {}
         self._held = 0
-
-    @property
-    def histories(self) -> Mapping[str, History]:
-        """The history of each page with a click in the window, not to be changed."""
-        return self._histories
 
     def add(self, url: str, user: str, time: float) -> bool:
         """Count an access at ``time``, in seconds since the epoch; return whether it counts as a click."""
@@ -64,10 +47,17 @@ class DailyClicks:
             return False
         if user in self._visitors[day].get(url, ()):
             return False
-        if not self._room(day):
+        while self._held >= self._limit and (oldest := min(self._visitors)) < day:
+            self._close(oldest)
+        if self._held >= self._limit:
             self.uncounted += 1
             return False
-        self._count(url, day)
+        if url in self.histories:
+            self.histories[url].count(day)
+        else:
+            if len(self.histories) >= self._pages:
+                self._forget(max(1, self._pages // 10))
+            self.histories[url] = History(day, [1])
         self._visitors[day].setdefault(url, set()).add(user)
         self._held += 1
         return True
@@ -83,41 +73,23 @@ class DailyClicks:
             # A day that was closed early stays closed.
             first_open = max(first_open, self.newest + 1)
         self.newest = day
-        for opened in range(first_open, day + 1):
-            self._visitors[opened] = {}
-        self._slide(day - self.window + 1)
-
-    def _slide(self, start: int) -> None:
-        for url, history in [item for item in self._histories.items() if item[1].first < start]:
+        self._visitors |= {opened: {} for opened in range(first_open, day + 1)}
+        start = day - self.window + 1
+        for url, history in [item for item in self.histories.items() if item[1].first < start]:
             history.drop_before(start)
             if not history.clicks:
-                del self._histories[url]
-
-    def _room(self, day: int) -> bool:
-        """Close days before ``day`` until there is room for one more visitor, and return whether there is."""
-        while self._held >= self._limit and (oldest := min(self._visitors)) < day:
-            self._close(oldest)
-        return self._held < self._limit
+                del self.histories[url]
 
     def _close(self, day: int) -> None:
         self._held -= sum(map(len, self._visitors.pop(day).values()))
 
-    def _count(self, url: str, day: int) -> None:
-        history = self._histories.get(url)
-        if history is not None:
-            history.count(day)
-            return
-        if len(self._histories) >= self._pages:
-            self._forget(max(1, self._pages // 10))
-        self._histories[url] = History(day, [1])
-
     def _forget(self, count: int) -> None:
         end = max(self._visitors) + 1
         rarest = nsmallest(
-            count, self._histories.items(), key=lambda item: (item[1].total / (end - item[1].first), item[0])
+            count, self.histories.items(), key=lambda item: (item[1].total / (end - item[1].first), item[0])
         )
         for url, _ in rarest:
-            del self._histories[url]
+            del self.histories[url]
             for pages in self._visitors.values():
                 self._held -= len(pages.pop(url, ()))
         self.forgotten += len(rarest)
@@ -142,17 +114,7 @@ class News(NamedTuple):
 
 
 class NewsDiscovery:
-    """Gathers accesses and links, within the bounds of its parts, and tells what is news at any time.
-
-    >>> discovery = NewsDiscovery(DailyClicks(), Outlinks())
-    >>> for day, clicks in enumerate([40, 20, 10, 5, 0, 0, 1, 1]):
-    ...     for user in range(clicks):
-    ...         for page in "http://a.org/news/1", "http://a.org/news/2":
-    ...             discovery.visit(page, f"{user}", day * 86_400.0, "http://a.org/")
-    >>> found = discovery.find(Criterion(), hubs=1)
-    >>> sorted(found.pages), found.hubs[0].url, found.prefixes[0].prefix
-    (['http://a.org/news/1', 'http://a.org/news/2'], 'http://a.org/', 'a.org/')
-    """
+    """Gathers accesses and links, within the bounds of its parts, and tells what is news at any time."""
 
     def __init__(self, clicks: DailyClicks, outlinks: Outlinks) -> None:
         self.clicks = clicks
@@ -165,13 +127,11 @@ class NewsDiscovery:
             self.outlinks.add(referrer, url, clicks=int(counted))
 
     def link(self, source: str, target: str) -> None:
-        """Count a link from a page that was read to another."""
         self.outlinks.add(source, target)
 
     def find(self, criterion: Criterion, *, hubs: int, share: float = 0.8, least: int = 1) -> News:
-        """Return what is news at the end of the newest day, the top ``hubs`` and the prefixes.
-
-        ``share`` and ``least`` are those of `PrefixTree.news_prefixes`.
+        """Return what is news at the end of the newest day, the top ``hubs`` and the prefixes. ``share`` and
+        ``least`` are those of `PrefixTree.news_prefixes`.
         """
         last = self.clicks.newest
         judged = {} if last is None else standings(self.clicks.histories, last, criterion)
@@ -196,13 +156,9 @@ class Cut(NamedTuple):
 
 
 def best_cut(labelled: Iterable[tuple[float, bool]]) -> Cut | None:
-    """Return the lowest threshold that puts the most pages right; None without pages.
-
-    ``labelled`` are a concentration and whether the page is news. The threshold is 0 or one of the values:
-    nothing changes in between.
-
-    >>> best_cut([(1.0, False), (1.2, False), (1.5, True), (1.4, True), (3.0, False)])
-    Cut(threshold=1.2, right=4)
+    """Return the lowest threshold that puts the most pages right; None without pages. ``labelled`` are a
+    concentration and whether the page is news. The threshold is 0 or one of the values: nothing changes in
+    between.
     """
     pages = sorted(labelled)
     if not pages:

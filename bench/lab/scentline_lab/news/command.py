@@ -1,35 +1,40 @@
-"""The news command: read logs, find news in them, write tables and pictures."""
+"""The news command: read logs, find news in them, write tables and pictures, and print."""
 
+import sys
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import nlargest
 from itertools import chain
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
+import typer
+
+from scentline.agents.cli.app import INTERRUPTED
+from scentline.agents.cli.output import print_table
 from scentline.agents.judge.judges import Labels, LabelsError, load_labels
 from scentline.agents.observe.logfile import LogFile
 from scentline.agents.observe.site import HINT, Site, observed, site_named
-from scentline.agents.progress import Progress
+from scentline.agents.progress import Progress, progress
 from scentline.models.news.clicks import DAY, Criterion, History, Kind
 from scentline.models.news.outlinks import Outlinks
 from scentline.streams.configuration import ConfigurationError
 from scentline.streams.crawl_settings import NewsSettings
 from scentline.streams.settings import Settings
-from scentline_lab.experiment import OutputDirectory, write_table
+from scentline_lab.experiment import OutputDirectory, cell, finish
 from scentline_lab.news.clicks import DailyClicks, News, NewsDiscovery
 from scentline_lab.news.measures import Measure, Reach, Separation, day, measures, reach, separation, span
 from scentline_lab.news.pictures import draw_concentration, draw_daily
 from scentline_lab.reading import LogReader
 
-#: Pages of each kind that are drawn.
-_DRAWN = 3
+#: Hubs and prefixes that are printed; the files have all. Pages of each kind that are drawn.
+_SHOWN, _DRAWN = 10, 3
 #: The label of a news page; any other label is that of another page.
 _NEWS = "news"
 #: The tables, as CSV: pages, hubs, prefixes, precision and recall, and the daily clicks that are drawn.
 TABLES = ("pages", "hubs", "prefixes", "measures", "daily")
-#: The pictures.
 PICTURES = ("daily", "concentration")
 
 
@@ -69,25 +74,39 @@ def run(
     labels: Path | None,
     out: Path | None,
     site: str | None,
+    *,
+    as_json: bool,
+) -> None:
+    """Read the logs in their order, find news, write everything into ``out``, and print. With ``site`` only
+    that host and those beneath it count. Raises what is wrong with the options before a log is read, and
+    `ConfigurationError` for logs without a page view.
+    """
+    with progress(sys.stderr) as bars:
+        result = _find(settings, sources, labels, out, site, bars)
+    _print(result, settings.news)
+    finish(out, "daily.png", as_json, lambda: _object(result))
+    if result.read.interrupted:
+        typer.echo(f"Interrupted: these results cover the first {result.read.lines:,} lines", err=True)
+        raise typer.Exit(INTERRUPTED)
+
+
+def _find(
+    settings: Settings,
+    sources: Sequence[str],
+    labels: Path | None,
+    out: Path | None,
+    site: str | None,
     bars: Progress,
 ) -> Result:
-    """Read the logs in their order, find news, and write everything into ``out``.
-
-    With ``site`` only that host and those beneath it count. Raises what is wrong with the options before a log
-    is read, and `ConfigurationError` for logs without a page view.
-    """
     for source in sources:
         if source != "-" and not Path(source).is_fifo():
             LogFile(source).close()
     only = None if site is None else site_named(site)
     table = load_labels(labels) if labels is not None else None
-    output = Output.prepared(out)
-    given = settings.news
+    output, given = Output.prepared(out), settings.news
     criterion = Criterion(given.first_days, given.threshold, given.least)
-    clicks = DailyClicks(
-        given.window, open_days=min(2, given.window), pages=given.pages, visitors=given.visitors
-    )
-    discovery = NewsDiscovery(clicks, Outlinks(pairs=given.links))
+    bounds = {"open_days": min(2, given.window), "pages": given.pages, "visitors": given.visitors}
+    discovery = NewsDiscovery(DailyClicks(given.window, **bounds), Outlinks(pairs=given.links))
     found = _read(discovery, settings, sources, only, bars)
     news = discovery.find(criterion, hubs=given.hubs, share=given.share, least=given.prefix_least)
     if not news.standings:
@@ -107,9 +126,8 @@ def run(
 def _read(
     discovery: NewsDiscovery, settings: Settings, sources: Sequence[str], site: Site | None, bars: Progress
 ) -> Read:
-    """Give the page views of the logs, oldest first, to ``discovery``; Ctrl-C ends the reading.
-
-    A line whose time is more than a day in the future is skipped: it would move the window on and empty it.
+    """Give the page views of the logs, oldest first, to ``discovery``; Ctrl-C ends the reading. A line whose
+    time is more than a day in the future is skipped: it would move the window on and empty it.
     """
     reader = LogReader(observed(settings.observe, site), bars, everywhere=site is not None)
     found, now = Read(), time.time()
@@ -129,11 +147,7 @@ def _read(
 
 
 def short(days: int, settings: NewsSettings) -> str | None:
-    """Return why a log of so many days is too short for any page to be news, and the remedy; None if it is not.
-
-    >>> print(short(4, NewsSettings()))
-    in 4 days no page can be more concentrated than 1.33: with --first-days 2 or less it can be 2.00
-    """
+    """Return why a log of so many days is too short for any news, and the remedy; None if it is not."""
     if days / settings.first_days > settings.threshold:
         return None
     fitting = next((m for m in range(settings.first_days, 0, -1) if days / m > settings.threshold), None)
@@ -155,28 +169,89 @@ def _labelled(labels: Labels, seen: Iterable[str]) -> dict[str, bool]:
     return known
 
 
+def _print(result: Result, settings: NewsSettings) -> None:
+    (first, last), read, clicks = result.days, result.read, result.discovery.clicks
+    kinds = Counter(page.kind for page in result.news.standings.values())
+    typer.echo(
+        f"{read.views:,} page views of {len(result.news.standings):,} pages, {day(first)} to {day(last)}"
+    )
+    typer.echo(", ".join(f"{kinds[kind]:,} {kind}" for kind in ("news", "other", "young", "rare")))
+    for number, text in (
+        (clicks.late, "page views came too late to be counted: give logs oldest first"),
+        (read.untimely, "page views are in the future or before 1970"),
+        (clicks.forgotten, "pages were forgotten to save memory (news.pages)"),
+        (clicks.uncounted, "page views were not counted to save memory (news.visitors)"),
+    ):
+        if number:
+            typer.echo(f"{number:,} {text}")
+    reason = short(last - first + 1, settings)
+    if reason is not None:
+        typer.echo(reason, err=True)
+    _print_found(result)
+
+
+def _print_found(result: Result) -> None:
+    news, reach, told = result.news, result.reach, result.separation
+    if news.hubs:
+        hubs = ((hub.url, str(hub.news), str(hub.clicks), str(hub.pages)) for hub in news.hubs[:_SHOWN])
+        print_table(("hub", "news", "clicks", "pages"), hubs)
+        typer.echo(
+            f"{reach.hubs} hubs lead to {reach.from_hubs:,} news pages, "
+            f"the {reach.homes} home pages of their sites to {reach.from_homes:,}"
+        )
+    if news.prefixes:
+        most = sorted(news.prefixes, key=lambda found: -found.news)[:_SHOWN]
+        rows = ((found.prefix, str(found.news), str(found.pages)) for found in most)
+        print_table(("prefix", "news", "pages"), rows)
+    if any(found.actual for found in result.measures):
+        measures = ((*map(str, found), cell(found.precision), cell(found.recall)) for found in result.measures)
+        print_table(("method", "truth", "pages", "found", "news", "right", "precision", "recall"), measures)
+    if told is not None:
+        typer.echo(
+            f"mean concentration {told.mean_of_news:.2f} of news, {told.mean_of_others:.2f} of others, "
+            f"{told.others_below_3:.1%} of the others below 3; {told.right:,} of {told.news + told.others:,} "
+            f"classified correctly, {told.best.right:,} with the threshold {told.best.threshold:.2f}"
+        )
+
+
+def _object(result: Result) -> dict[str, Any]:
+    told = result.separation
+    return {
+        "days": [str(day(number)) for number in result.days],
+        "views": result.read.views,
+        "pages": dict(Counter(page.kind for page in result.news.standings.values())),
+        "hubs": [hub._asdict() for hub in result.news.hubs],
+        "prefixes": [found._asdict() for found in result.news.prefixes],
+        "measures": [
+            each._asdict() | {"precision": each.precision, "recall": each.recall} for each in result.measures
+        ],
+        "reach": result.reach._asdict(),
+        "separation": None if told is None else {**told._asdict(), "best": told.best._asdict()},
+    }
+
+
 def _write(output: Output, result: Result, labels: Mapping[str, bool] | None, settings: NewsSettings) -> None:
     news, outlinks = result.news, result.discovery.outlinks
     columns = ("url", "first_day", "days", "clicks", "clicks_a_day", "concentration", "kind", "label")
-    write_table(output.table("pages"), columns, _pages(news, labels))
+    output.write("pages", columns, _pages(news, labels))
     by_clicks = outlinks.hubs(news.pages, settings.hubs, by="clicks")
     hubs = (
         (by, rank, hub.url, hub.news, hub.clicks, hub.pages)
         for by, found in (("links", news.hubs), ("clicks", by_clicks))
         for rank, hub in enumerate(found, start=1)
     )
-    write_table(output.table("hubs"), ("by", "rank", "url", "news", "clicks", "pages"), hubs)
+    output.write("hubs", ("by", "rank", "url", "news", "clicks", "pages"), hubs)
     prefixes = ((found.prefix, found.news, found.pages, found.news / found.pages) for found in news.prefixes)
-    write_table(output.table("prefixes"), ("prefix", "news", "pages", "share"), prefixes)
+    output.write("prefixes", ("prefix", "news", "pages", "share"), prefixes)
     told = ((*found, found.precision, found.recall) for found in result.measures)
-    write_table(output.table("measures"), (*Measure._fields, "precision", "recall"), told)
+    output.write("measures", (*Measure._fields, "precision", "recall"), told)
     ours, others = _typical(result)
     daily = (
         (url, day(history.first + place), clicks)
         for url, history in {**ours, **others}.items()
         for place, clicks in enumerate(history.clicks)
     )
-    write_table(output.table("daily"), ("url", "day", "clicks"), daily)
+    output.write("daily", ("url", "day", "clicks"), daily)
     draw_daily(output.picture("daily"), result.days, ours, others)
     kinds, title = _concentrations(news, labels)
     draw_concentration(output.picture("concentration"), kinds, settings.threshold, title)
@@ -208,12 +283,11 @@ def _typical(result: Result) -> tuple[dict[str, History], dict[str, History]]:
 
 def _concentrations(news: News, labels: Mapping[str, bool] | None) -> tuple[list[tuple[str, list[float]]], str]:
     """Return the concentrations of the judged pages, by label if there are labels, else by classification."""
-    judged = {url: page for url, page in news.standings.items() if page.judged}
-    if labels is None:
-        is_news, title = {url: url in news.pages for url in judged}, "Pages by what they are taken for"
-    else:
+    judged = {url: page.concentration for url, page in news.standings.items() if page.judged}
+    is_news, title = {url: url in news.pages for url in judged}, "Pages by what they are taken for"
+    if labels is not None:
         is_news, title = {url: labels[url] for url in judged if url in labels}, "Pages by their label"
     return [
-        (name, [judged[url].concentration for url, found in is_news.items() if found == wanted])
+        (name, [judged[url] for url, found in is_news.items() if found == wanted])
         for name, wanted in (("news", True), ("others", False))
     ], title

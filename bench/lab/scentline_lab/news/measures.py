@@ -66,36 +66,33 @@ def measures(
     early, later = _halves(discovery, news, criterion, settings)
     chosen = NewsPrefixes(found.prefix for found in news.prefixes)
     sites = {host(hub.url) for hub in news.hubs}
-    truths: list[tuple[str, Set[str], Set[str]]] = [("clicks", news.pages, judged)]
-    found = []
+    truths: list[tuple[str, str, Set[str], Set[str]]] = [("clicks", "judged", news.pages, judged)]
+    found: list[Measure] = []
+
+    def measure(method: str, truth: str, pages: str, taken: Set[str], actual: Set[str]) -> None:
+        found.append(Measure(method, truth, pages, len(taken), len(actual), len(taken & actual)))
+
     if labels is not None:
         seen = labels.keys() & news.standings.keys()
         labelled = {url for url in seen if labels[url]}
-        truths.append(("labels", labelled, seen))
-        found.append(_measure("clicks", "labels", "judged", news.pages & seen, labelled & judged))
-        found.append(_measure("clicks", "labels", "all", news.pages & seen, labelled))
-    for truth, actual, pages in truths:
-        name = "judged" if truth == "clicks" else "all"
-        under: Set[str] = {url for url in pages if chosen.match(url)}
-        found.append(_measure("prefixes", truth, name, under, actual))
-        found.append(
-            _measure("sites of hubs", truth, name, {url for url in pages if host(url) in sites}, actual)
-        )
-    for truth, actual, pages in truths:
+        truths.append(("labels", "all", labelled, seen))
+        measure("clicks", "labels", "judged", news.pages & seen, labelled & judged)
+        measure("clicks", "labels", "all", news.pages & seen, labelled)
+    for truth, name, actual, pages in truths:
+        measure("prefixes", truth, name, {url for url in pages if chosen.match(url)}, actual)
+        measure("sites of hubs", truth, name, {url for url in pages if host(url) in sites}, actual)
+    for truth, _, actual, pages in truths:
         unseen = pages & later
         under = {url for url in unseen if early.match(url)}
-        found.append(_measure("prefixes of the first half", truth, "born later", under, actual & unseen))
+        measure("prefixes of the first half", truth, "born later", under, actual & unseen)
     return found
 
 
 def separation(news: News, labels: Mapping[str, bool], threshold: float) -> Separation | None:
     """Compare the labelled pages that could be judged; None without pages of both kinds."""
-    pages = [
-        (news.standings[url].concentration, labels[url])
-        for url in sorted(_judged(news.standings) & labels.keys())
-    ]
-    ours = [value for value, is_news in pages if is_news]
-    others = [value for value, is_news in pages if not is_news]
+    known = sorted(_judged(news.standings) & labels.keys())
+    pages = [(news.standings[url].concentration, labels[url]) for url in known]
+    ours, others = ([value for value, is_news in pages if is_news == wanted] for wanted in (True, False))
     best = best_cut(pages)
     if not ours or not others or best is None:
         return None
@@ -116,8 +113,7 @@ def _halves(
     discovery: NewsDiscovery, news: News, criterion: Criterion, settings: NewsSettings
 ) -> tuple[NewsPrefixes, Set[str]]:
     """Return the prefixes as of the middle of the days, and the pages born after it."""
-    first, last = span(news.standings)
-    middle = (first + last) // 2
+    middle = sum(span(news.standings)) // 2
     early = standings(discovery.clicks.histories, middle, criterion)
     known = NewsPrefixes(found.prefix for found in prefixes(early, settings.share, settings.prefix_least))
     return known, {url for url, found in news.standings.items() if found.birth > middle}
@@ -133,17 +129,6 @@ def _judged(found: Mapping[str, Standing]) -> Set[str]:
     return {url for url, page in found.items() if page.judged}
 
 
-def _measure(method: str, truth: str, pages: str, found: Set[str], actual: Set[str]) -> Measure:
-    return Measure(method, truth, pages, len(found), len(actual), len(found & actual))
-
-
-_EPOCH = date(1970, 1, 1)
-
-
 def day(number: int) -> date:
-    """Return the date of a day, which is numbered from 1970-01-01 on.
-
-    >>> day(19_730).isoformat()
-    '2024-01-08'
-    """
-    return _EPOCH + timedelta(days=number)
+    """Return the date of a day, which is numbered from 1970-01-01 on."""
+    return date(1970, 1, 1) + timedelta(days=number)

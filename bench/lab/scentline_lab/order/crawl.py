@@ -1,12 +1,20 @@
 """The paper's virtual crawler: a web that is known, crawled in the order of an estimate (Cho 1998)."""
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from enum import StrEnum
 from heapq import heapify, heappop, heappush, heapreplace, nsmallest
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
+import numpy as np
+
+from scentline.agents.progress import Progress
 from scentline.models.ordering.estimate import Crawled, Estimate, Values
-from scentline.models.ordering.similarity import PAGES, BoundedCounts, Idf, Similarity
+from scentline.models.ordering.rank import Rank
+from scentline.models.ordering.similarity import PAGES, BoundedCounts, Idf, Location, Similarity
+from scentline_lab.experiment import spread
+from scentline_lab.order.graph import Ints
+from scentline_lab.order.reading import IB, IF, IR, Web
 
 K = TypeVar("K", bound=Hashable)
 
@@ -15,16 +23,9 @@ _SLACK = 256
 
 
 class Frontier(Generic[K]):
-    """url_queue and hot_queue, both kept in the order of ``estimate`` (Cho 1998, Figures 1, 2 and 4).
-
-    All hot pages come before all others. Without an estimate both are first in, first out, which is
-    breadth-first. Equal values go by order of discovery.
-
-    >>> frontier = Frontier[str]()
-    >>> for page, hot in (("a", False), ("b", True), ("c", False)):
-    ...     frontier.add(page, hot)
-    >>> frontier.next(), frontier.next(), frontier.next(), frontier.next()
-    ('b', 'a', 'c', None)
+    """url_queue and hot_queue, both kept in the order of ``estimate`` (Cho 1998, Figures 1, 2 and 4). All hot
+    pages come before all others. Without an estimate both are first in, first out, which is breadth-first.
+    Equal values go by order of discovery.
     """
 
     def __init__(self, estimate: Estimate[K] | None = None) -> None:
@@ -36,7 +37,6 @@ class Frontier(Generic[K]):
         self._found = 0
 
     def add(self, page: K, hot: bool = False) -> None:
-        """Make a page a candidate: enqueue."""
         self._put(not hot, self._found, page)
         self._found += 1
 
@@ -86,14 +86,9 @@ class Heat(Protocol[K]):
 def crawl(
     start: K, fetch: Callable[[K], Crawled[K]], frontier: Frontier[K], heat: Heat[K] | None = None
 ) -> Iterator[K]:
-    """Yield the pages in the order in which they are crawled, from ``start`` (Cho 1998, Figure 1).
-
-    With ``heat`` it is the similarity-based crawler of Figure 4 or 5. Their loops end when either queue is
-    empty, which they mean of both.
-
-    >>> links = {"a": "bc", "b": "d", "c": "d", "d": "a"}
-    >>> "".join(crawl("a", lambda page: Crawled(page, links[page]), Frontier[str]()))
-    'abcd'
+    """Yield the pages in the order in which they are crawled, from ``start`` (Cho 1998, Figure 1). With
+    ``heat`` it is the similarity-based crawler of Figure 4 or 5. Their loops end when either queue is empty,
+    which they mean of both.
     """
     known = {start}
     frontier.add(start)
@@ -109,29 +104,19 @@ def crawl(
 
 
 class Buffer(Generic[K]):
-    """At most ``size`` pages; of one too many, that of the lowest value is evicted (Cho 1998, section 3).
-
-    Of equal pages the one added last goes. ``values`` may rise without notice; where some may have fallen,
+    """At most ``size`` pages; of one too many, that of the lowest value is evicted (Cho 1998, section 3). Of
+    equal pages the one added last goes. ``values`` may rise without notice; where some may have fallen,
     `reorder` has to be called.
-
-    >>> kept = Buffer[str](2, Backlinks())
-    >>> for page in "abc":
-    ...     kept.add(page)
-    >>> sorted(kept.pages())
-    ['a', 'b']
     """
 
     def __init__(self, size: int, values: Values[K]) -> None:
         if size < 1:
             raise ValueError(f"buffer: the size is {size}, expected at least 1 page")
-        self._size = size
-        self._values = values
+        self._size, self._values = size, values
         self._heap: list[tuple[float, int, K]] = []
-        self._added = 0
-        self._stale = False
+        self._added, self._stale = 0, False
 
     def add(self, page: K) -> None:
-        """Keep a page, and evict one if there is no room."""
         self._added += 1
         heappush(self._heap, (self._values.value(page), -self._added, page))
         if len(self._heap) > self._size and self._stale:
@@ -151,14 +136,12 @@ class Buffer(Generic[K]):
         self._stale = True
 
     def pages(self) -> list[K]:
-        """Return the pages that are kept, in no order."""
         return [page for _, _, page in self._heap]
 
 
 def limited_buffers(pages: Iterable[Crawled[K]], sizes: Sequence[int], estimate: Estimate[K]) -> list[list[K]]:
-    """Return what buffers of some sizes hold after ``pages`` were visited in their order.
-
-    Evicted pages are not visited again, but their links are not forgotten: ``estimate`` knows them.
+    """Return what buffers of some sizes hold after ``pages`` were visited in their order. Evicted pages are not
+    visited again, but their links are not forgotten: ``estimate`` knows them.
     """
     buffers = [Buffer(size, estimate) for size in sizes]
     for found in pages:
@@ -171,78 +154,48 @@ def limited_buffers(pages: Iterable[Crawled[K]], sizes: Sequence[int], estimate:
     return [buffer.pages() for buffer in buffers]
 
 
-class _Counts(Generic[K]):
-    """An estimate that is a count of each page, exact up to ``limit`` pages."""
+class Backlinks(Generic[K]):
+    """IB'(P), the number of crawled pages that link to P (Cho 1998, section 2, 2), always exact."""
 
-    def __init__(self, limit: int = PAGES) -> None:
-        self._counts = BoundedCounts[K](limit)
+    def __init__(self) -> None:
+        self._counts = BoundedCounts[K]()
 
     def sweep(self) -> bool:
-        """Return False: the counts are always exact."""
         return False
 
     def value(self, page: K) -> int:
-        """Return the count of a page."""
         return self._counts[page]
 
-
-class Backlinks(_Counts[K]):
-    """IB'(P), the number of crawled pages that link to P (Cho 1998, section 2, 2).
-
-    >>> backlinks = Backlinks[str]()
-    >>> for page, targets in (("a", "bc"), ("b", "c")):
-    ...     changed = backlinks.crawled(Crawled(page, targets))
-    >>> backlinks.value("c"), backlinks.value("a")
-    (2, 0)
-    """
-
     def crawled(self, found: Crawled[K]) -> Iterable[K]:
-        """Count the links of a page."""
         for target in found.targets:
             self._counts.add(target)
         return found.targets
 
 
-class ForwardLinks(_Counts[K]):
-    """IF(P), the number of links of P, 0 until it is crawled (Cho 1998, section 2, 4).
-
-    So it orders no candidates, but it tells which crawled pages a limited buffer keeps.
-
-    >>> links = ForwardLinks[str]()
-    >>> changed = links.crawled(Crawled("a", "bc"))
-    >>> changed, links.value("a"), links.value("b")
-    (('a',), 2, 0)
+class ForwardLinks(Backlinks[K]):
+    """IF(P), the number of links of P, 0 until it is crawled (Cho 1998, section 2, 4). So it orders no
+    candidates, but it tells which crawled pages a limited buffer keeps.
     """
 
     def crawled(self, found: Crawled[K]) -> Iterable[K]:
-        """Note the number of a page's links."""
         self._counts.add(found.page, len(found.targets))
         return (found.page,)
 
 
 class Weighted(Generic[K]):
-    """IC(P) = k1 I1(P) + k2 I2(P) + ... (Cho 1998, section 2): ``parts`` are pairs of weight and estimate.
-
-    >>> both = Weighted[str]([(1.0, Backlinks()), (0.5, ForwardLinks())])
-    >>> changed = [both.crawled(Crawled(page, targets)) for page, targets in (("a", "b"), ("b", "cd"))]
-    >>> both.value("b")
-    2.0
-    """
+    """IC(P) = k1 I1(P) + k2 I2(P) + ... (Cho 1998, section 2): ``parts`` are pairs of weight and estimate."""
 
     def __init__(self, parts: Sequence[tuple[float, Estimate[K]]]) -> None:
         self._parts = tuple(parts)
 
     def crawled(self, found: Crawled[K]) -> Iterable[K]:
-        """Give a crawled page to every part."""
         return dict.fromkeys(page for _, part in self._parts for page in part.crawled(found))
 
     def sweep(self) -> bool:
-        """Sweep every part that is due."""
         swept = [part.sweep() for _, part in self._parts]  # all of them, whatever the first ones return
         return any(swept)
 
     def value(self, page: K) -> float:
-        """Return the weighted sum of the parts' values."""
         return sum(weight * part.value(page) for weight, part in self._parts)
 
 
@@ -253,28 +206,19 @@ _GROWTH = 0.1
 
 
 class AnchorSimilarity(Generic[K]):
-    """IS(A, Q), A being the anchor words of all known links to a page (Cho 1998, section 4).
-
-    The idf factors are estimated from the crawled pages. A page's value is as of the last link to it or the
-    last sweep. Beyond ``limit`` pages the tenth that is least like the query is forgotten.
-
-    >>> similar = AnchorSimilarity[str](["ski"])
-    >>> changed = similar.crawled(Crawled("a", "bc", (["ski"], ["ski", "snow"])))
-    >>> [round(similar.value(page), 3) for page in "abc"]
-    [0.0, 1.0, 0.707]
+    """IS(A, Q), A being the anchor words of all known links to a page (Cho 1998, section 4). The idf factors
+    are estimated from the crawled pages. A page's value is as of the last link to it or the last sweep. Beyond
+    ``limit`` pages the tenth that is least like the query is forgotten.
     """
 
-    def __init__(self, query: Iterable[str], limit: int = PAGES) -> None:
+    def __init__(self, query: Iterable[str]) -> None:
         self._idf = Idf()
         self._similarity = Similarity(query, self._idf)
-        self._limit = limit
         self._anchors: dict[K, Counter[str]] = {}
         self._values: dict[K, float] = {}
-        self._crawled = 0
-        self._due = 1.0
+        self._crawled, self._due = 0, 1.0
 
     def crawled(self, found: Crawled[K]) -> Iterable[K]:
-        """Count the words of a page, and add its links' words to their targets."""
         self._crawled += 1
         self._idf.add(found.words)
         for kept in (self._anchors, self._values):
@@ -283,15 +227,14 @@ class AnchorSimilarity(Generic[K]):
             known = self._anchors.setdefault(target, Counter())
             known.update(word for word in words if word in known or len(known) < ANCHOR_WORDS)
             self._values[target] = self._similarity.of(known)
-        if len(self._values) > self._limit:
-            excess = len(self._values) - self._limit + self._limit // 10
+        if len(self._values) > PAGES:
+            excess = len(self._values) - PAGES + PAGES // 10
             for page in nsmallest(excess, self._values, key=self._values.__getitem__):
                 del self._values[page]
                 self._anchors.pop(page, None)
         return found.targets
 
     def sweep(self) -> bool:
-        """Compute all values again if the idf factors have moved, and return whether they have."""
         if self._crawled < self._due:
             return False
         self._due = self._crawled * (1 + _GROWTH)
@@ -300,7 +243,6 @@ class AnchorSimilarity(Generic[K]):
         return True
 
     def value(self, page: K) -> float:
-        """Return how much the links to a page are like the query, from 0 to 1."""
         return self._values.get(page, 0.0)
 
 
@@ -309,60 +251,148 @@ OCCURRENCES = 10
 
 
 def is_hot(found: Crawled[K], word: str) -> bool:
-    """Return whether a page has ``word`` in its title, or 10 times in its text (Cho 1998, section 7).
-
-    >>> is_hot(Crawled("a", title=["computer", "science"]), "computer")
-    True
-    >>> is_hot(Crawled("a", words={"computer": 9}), "computer")
-    False
-    """
+    """Return whether a page has ``word`` in its title, or 10 times in its text (Cho 1998, section 7)."""
     return word in found.title or found.words.get(word, 0) >= OCCURRENCES
 
 
 class Mentions(Generic[K]):
-    """Links that have the word in their anchor or anywhere in their URL (Cho 1998, Figure 4).
-
-    ``url`` gives a page's canonical URL.
-
-    >>> mentions = Mentions[str]("computer", str)
-    >>> page = Crawled("a", ("b", "/computers", "c"), (["the", "computer"], [], ["computers"]))
-    >>> mentions.leads(page)
-    [True, True, False]
+    """Links that have the word in their anchor or anywhere in their URL (Cho 1998, Figure 4). ``url`` gives a
+    page's canonical URL.
     """
 
     def __init__(self, word: str, url: Callable[[K], str]) -> None:
-        self._word = word
-        self._url = url
+        self._word, self._url = word, url
 
     def leads(self, found: Crawled[K]) -> Sequence[bool]:
-        """Return of each target of a page whether it looks hot."""
         word, url = self._word, self._url
         return [word in anchor or word in url(target).lower() for target, anchor in found.links()]
 
 
 class NearHot(Mentions[K]):
-    """Links that mention the word, and those within three links of a hot page (Cho 1998, Figure 5).
-
-    The figure asks for a distance below 3 at the moment when a URL is found. Its distance is 1 if the page that
-    it is found on is hot, and 2 if a hot page, crawled by then, links to that one: no other page links to it
-    yet. Of the targets of hot pages ``limit`` are kept.
-
-    >>> near = NearHot[str]("computer", str)
-    >>> [near.leads(Crawled(page, links, title=title)) for page, links, title in (
-    ...     ("a", "b", ["computer"]), ("b", "c", []), ("c", "d", []))]
-    [[True], [True], [False]]
+    """Links that mention the word, and those within three links of a hot page (Cho 1998, Figure 5): the page
+    that a URL is found on is hot, or a hot page, crawled by then, links to that one. No other page links to it
+    yet.
     """
 
-    def __init__(self, word: str, url: Callable[[K], str], limit: int = PAGES) -> None:
+    def __init__(self, word: str, url: Callable[[K], str]) -> None:
         super().__init__(word, url)
-        self._beside = BoundedCounts[K](limit)
+        self._beside = BoundedCounts[K]()
 
     def leads(self, found: Crawled[K]) -> Sequence[bool]:
-        """Learn of a crawled page; return of each of its targets whether it looks hot."""
         hot = is_hot(found, self._word)
-        if hot:
-            for target in found.targets:
-                self._beside.add(target)
+        for target in found.targets if hot else ():
+            self._beside.add(target)
         if hot or self._beside[found.page]:
             return [True] * len(found.targets)
         return super().leads(found)
+
+
+class By(StrEnum):
+    """The orderings, and the lines that are computed, not crawled."""
+
+    IDEAL = "ideal"
+    BREADTH_FIRST = "breadth-first"
+    BACKLINK = "backlink"
+    PAGERANK = "pagerank"
+    #: Those of the paper's section 4, for URLs and for anchors.
+    LOCATION = "location"
+    ANCHOR = "anchor"
+    COMBINED = "anchor+backlink"
+    RANDOM = "random"
+
+
+#: Similarity-based crawlers: none, Figure 4, Figure 5.
+PLAIN, BASIC, MODIFIED = "plain", "basic", "modified"
+#: k2 of IC(P) = IS(P, Q) + k2 IB(P).
+BACKLINK_WEIGHT = 0.001
+BY_LINKS: tuple[str, ...] = (By.BREADTH_FIRST, By.BACKLINK, By.PAGERANK)
+#: Shares of the web that a buffer has room for.
+SHARES = (0.01, 0.02, 0.05, 0.1, 0.2)
+
+
+class Job(NamedTuple):
+    """One crawl: its ordering, and for a topic the similarity-based crawler and its word."""
+
+    ordering: str
+    crawler: str = PLAIN
+    topic: str = ""
+
+
+class Kept(NamedTuple):
+    """The pages in a buffer of ``size`` after a crawl in which the page of the lowest I' was evicted."""
+
+    ordering: str
+    importance: str
+    size: int
+    pages: Ints
+
+
+def topic_jobs(topic: str) -> list[Job]:
+    """Return the crawls for a topic, but the plain ones, which go by links alone."""
+    crawlers = [Job(ordering, crawler, topic) for crawler in (BASIC, MODIFIED) for ordering in BY_LINKS]
+    return [*crawlers, Job(By.ANCHOR, PLAIN, topic), Job(By.COMBINED, PLAIN, topic)]
+
+
+class Crawls:
+    """Makes the crawls; with all it holds it is inherited by worker processes."""
+
+    def __init__(self, web: Web) -> None:
+        self._web = web
+        self._orders: dict[Job, Ints] = {}
+
+    def run(self, jobs: Sequence[Job], processes: int, progress: Progress) -> Iterator[tuple[Job, Ints]]:
+        """Yield the order of each crawl as it is done."""
+        progress.phase("crawl", len(jobs))
+        for job, order in spread(self._crawl, jobs, processes):
+            self._orders[job] = order
+            progress.advance()
+            yield job, order
+
+    def buffers(self, processes: int, progress: Progress) -> list[Kept]:
+        """Return what limited buffers hold after each of the crawls without a topic."""
+        jobs = [(job, importance) for job in self._orders if not job.topic for importance in EVICTED_BY]
+        progress.phase("fill limited buffers", len(jobs))
+        found: list[Kept] = []
+        for kept in spread(self._keep, jobs, processes):
+            found += kept
+            progress.advance()
+        # In an order that does not depend on what was done first.
+        return sorted(found, key=lambda kept: (kept.importance, kept.ordering, kept.size))
+
+    def _crawl(self, job: Job) -> tuple[Job, Ints]:
+        heats: dict[str, type[Mentions[int]]] = {BASIC: Mentions, MODIFIED: NearHot}
+        heat = heats[job.crawler](job.topic, self._web.name) if job.crawler in heats else None
+        order = crawl(self._web.start, self._web.fetch, Frontier(self._estimate(job)), heat)
+        return job, np.fromiter(order, np.int64)
+
+    def _keep(self, job: tuple[Job, str]) -> list[Kept]:
+        crawled, importance = job
+        sizes = sorted({max(1, round(share * len(self._web))) for share in SHARES})
+        pages = map(self._web.fetch, self._orders[crawled].tolist())
+        buffers = limited_buffers(pages, sizes, EVICTED_BY[importance]())
+        return [
+            Kept(crawled.ordering, importance, size, np.array(pages, np.int64))
+            for size, pages in zip(sizes, buffers, strict=True)
+        ]
+
+    def _estimate(self, job: Job) -> Estimate[int] | None:
+        anchors = AnchorSimilarity[int]([job.topic])
+        estimates: dict[str, Estimate[int]] = {
+            By.BACKLINK: Backlinks[int](),
+            By.PAGERANK: swept_rank(),
+            By.LOCATION: Location[int](self._web.name),
+            By.ANCHOR: anchors,
+            By.COMBINED: Weighted[int]([(1.0, anchors), (BACKLINK_WEIGHT, Backlinks[int]())]),
+        }
+        return estimates.get(job.ordering)
+
+
+def swept_rank() -> Rank[int]:
+    """Return the rank with the schedule of its sweeps: often at first, then at each growth by a fiftieth."""
+    return Rank[int](every=10, growth=0.02, tolerance=1e-4)
+
+
+#: The estimate that decides which page a buffer evicts, for each importance.
+EVICTED_BY: Mapping[str, Callable[[], Estimate[int]]] = {
+    IB: Backlinks[int], IR: swept_rank, IF: ForwardLinks[int],
+}  # fmt: skip

@@ -1,7 +1,4 @@
-"""A web as a graph: pages by number, the links of each, and how a crawl walked it.
-
-A walk shows how deep a crawl went, and how soon it followed what it had just found.
-"""
+"""A web as a graph: pages by number, the links of each, and how a crawl walked it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -35,9 +32,8 @@ class Graph:
     def of_edges(cls, sources: Ints, targets: Ints, pages: int, names: tuple[str, ...] = ()) -> "Graph":
         """Return the graph of ``pages`` pages; repeated links and those to oneself are left out."""
         other = sources != targets
-        found = csr_array(
-            (np.ones(int(other.sum()), np.int8), (sources[other], targets[other])), shape=(pages, pages)
-        )
+        ones = np.ones(int(other.sum()), np.int8)
+        found = csr_array((ones, (sources[other], targets[other])), shape=(pages, pages))
         found.sum_duplicates()
         return cls(found.indptr.astype(np.int64), found.indices.astype(np.int64), names)
 
@@ -45,17 +41,14 @@ class Graph:
         return len(self.ends) - 1
 
     def links(self, page: int) -> list[int]:
-        """Return the pages that a page links to."""
         return [int(target) for target in self.targets[self.ends[page] : self.ends[page + 1]].tolist()]
 
     @cached_property
     def forward_links(self) -> Ints:
-        """IF: the number of links of each page."""
         return np.diff(self.ends)
 
     @cached_property
     def backlinks(self) -> Ints:
-        """IB: the number of pages that link to each page."""
         return np.bincount(self.targets, minlength=len(self)).astype(np.int64)
 
     @cached_property
@@ -72,18 +65,16 @@ class Graph:
         """Return the graph of some pages, in ascending order, and the links between them."""
         number = np.full(len(self), -1, np.int64)
         number[pages] = np.arange(len(pages))
-        sources = np.repeat(number, self.forward_links)
-        targets = number[self.targets]
+        sources, targets = np.repeat(number, self.forward_links), number[self.targets]
         inside = (sources >= 0) & (targets >= 0)
         names = tuple(self.names[page] for page in pages.tolist()) if self.names else ()
         return Graph.of_edges(sources[inside], targets[inside], len(pages), names)
 
 
 class Walk(NamedTuple):
-    """Of the first pages of a crawl: their mean ``depth`` in links from the start, the median ``wait``.
-
-    The wait of a page is the number of pages crawled from the one that it was found on to it. A crawler that
-    goes deep into a cluster has a short wait (Cho 1998, Figure 3); breadth-first has the longest.
+    """Of the first pages of a crawl: their mean ``depth`` in links from the start, the median ``wait``. The
+    wait of a page is the number of pages crawled from the one that it was found on to it. A crawler that goes
+    deep into a cluster has a short wait (Cho 1998, Figure 3); breadth-first has the longest.
     """
 
     depth: float
@@ -91,29 +82,15 @@ class Walk(NamedTuple):
 
 
 def walk(graph: Graph, order: Ints, counts: Sequence[int]) -> list[Walk]:
-    """Return the walk of the first n pages of ``order``, for each n of ``counts``; the first is the start.
-
-    >>> graph = Graph.of_edges(np.array([0, 0, 1]), np.array([1, 2, 3]), 4)
-    >>> walk(graph, np.array([0, 1, 3, 2]), [3, 4])
-    [Walk(depth=1.0, wait=1.0), Walk(depth=1.0, wait=1.0)]
-    """
-    depth = depths(graph, int(order[0]))[order]
+    """Return the walk of the first n pages of ``order``, for each n of ``counts``; the first is the start."""
+    crawled, parents = breadth_first_order(graph.matrix, int(order[0]))
+    depths = np.zeros(len(graph), np.int64)
+    for page in crawled[1:].tolist():  # each after the page that it is found on
+        depths[page] = depths[parents[page]] + 1
+    depth = depths[order]
     place = np.empty(len(graph), np.int64)
     place[order] = np.arange(len(order))
     found = np.full(len(graph), len(order), np.int64)
     np.minimum.at(found, graph.targets, np.repeat(place, graph.forward_links))
     waits = np.arange(1, len(order)) - found[order[1:]]
     return [Walk(float(depth[:n].mean()), float(np.median(waits[: max(1, n - 1)]))) for n in counts]
-
-
-def depths(graph: Graph, start: int) -> Ints:
-    """Return the number of links from ``start`` to each page; all have to be reachable.
-
-    >>> depths(Graph.of_edges(np.array([0, 1]), np.array([1, 2]), 3), 0).tolist()
-    [0, 1, 2]
-    """
-    order, parents = breadth_first_order(graph.matrix, start)
-    found = np.zeros(len(graph), np.int64)
-    for page in order[1:].tolist():  # each after the page that it is found on
-        found[page] = found[parents[page]] + 1
-    return found

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from scentline_lab.experiment import OutputDirectory
+from scentline_lab.order.crawl import By
 from scentline_lab.order.reading import IB, IF
-from scentline_lab.order.results import By, Curve, Results
+from scentline_lab.order.results import Curve, Results
 from scentline_lab.order.results import Panel as TopicPanel
 from scentline_lab.picture import INK, Look, canvas, frame
 

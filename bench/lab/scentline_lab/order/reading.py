@@ -1,7 +1,4 @@
-"""The web that orderings are compared on, read from a file of links or an archive of pages.
-
-It is a graph, and of archives the words of its pages.
-"""
+"""The web that orderings are compared on: a graph and, of an archive, the words of its pages."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -34,7 +31,6 @@ IB, IR, IF = "backlinks", "PageRank", "forward links"
 
 class Text(NamedTuple):
     """What an archive's page says: title, how often each word is in its text, and the words of its links.
-
     ``anchors`` are by the URL that a link leads to.
     """
 
@@ -45,9 +41,8 @@ class Text(NamedTuple):
 
 @dataclass(frozen=True)
 class Web:
-    """Pages by number, those of ``graph``; ``texts`` is empty where only links are known.
-
-    Every page can be reached from ``start``.
+    """Pages by number, those of ``graph``; ``texts`` is empty where only links are known. Every page can be
+    reached from ``start``.
     """
 
     graph: Graph
@@ -63,16 +58,9 @@ class Web:
         return Web(self.graph.within(pages), texts, int(np.searchsorted(pages, start)))
 
     def name(self, page: int) -> str:
-        """Return the URL of a page, its number in a file that has none."""
         return self.graph.names[page]
 
-    @property
-    def has_urls(self) -> bool:
-        """Whether pages are known by their URLs."""
-        return "://" in self.graph.names[0]
-
     def fetch(self, page: int) -> Crawled[int]:
-        """Return a page as a crawler sees it."""
         targets = self.graph.links(page)
         if not self.texts:
             return Crawled(page, targets)
@@ -105,9 +93,8 @@ def _texts(settings: JudgeSettings, found: Iterable[Body]) -> list[tuple[str, Te
 
 
 def read_archive(path: Path, settings: Settings, processes: int, progress: Progress) -> Web:
-    """Read the pages of an archive; they are numbered in the order of their URLs.
-
-    Raises `agents.offline.warc.ArchiveError` for what is no WARC file, `GraphError` for one without links.
+    """Read the pages of an archive; they are numbered in the order of their URLs. Raises
+    `ArchiveError` for what is no WARC file, `GraphError` for one without links.
     """
     texts: dict[str, Text] = {}
     with Archive([path]) as archive:
@@ -127,12 +114,8 @@ def read_archive(path: Path, settings: Settings, processes: int, progress: Progr
     return Web(graph, [texts[name] for name in names])
 
 
-def read_graph(path: Path) -> Graph:
-    """Read a file of links; the pages are those that some link concerns.
-
-    Their names are their URLs where the file has them, else their numbers. Raises `GraphError` for
-    another file.
-    """
+def _read_graph(path: Path) -> Graph:
+    """Read a file of links; the pages are those that some link concerns, by URL where the file has them."""
     found = read_links(path)
     numbers, pages = np.unique(found.links, return_inverse=True)
     sources, targets = pages.reshape(found.links.shape).T
@@ -144,22 +127,14 @@ def read_graph(path: Path) -> Graph:
 _STARTS = 16
 
 
-@dataclass(frozen=True)
-class Chosen:
-    """Which part of a file is the web: pages whose URL begins with ``within``, reachable from ``start``.
-
-    ``start`` is a URL or, in a file of numbers, a number; None leaves the choice to the file.
-    """
-
-    start: str | None = None
-    within: str | None = None
-
-
-def read_web(path: Path, chosen: Chosen, settings: Settings, processes: int, progress: Progress) -> Web:
+def read_web(
+    path: Path, start: str | None, within: str | None, settings: Settings, processes: int, progress: Progress
+) -> Web:
     """Read a file of links or an archive, and leave out what can't be reached (Cho 1998, section 6).
 
-    Raises `GraphError` or `agents.offline.warc.ArchiveError` for what is neither, or
-    has no such part.
+    The web is the pages whose URL begins with ``within`` that can be reached from ``start``, a URL or, in a
+    file of numbers, a number; None leaves the choice to the file. Raises `GraphError` or
+    `ArchiveError` for what is neither, or has no such part.
     """
     with LogFile(str(path)) as file:
         first = next(iter(file), (0, b""))[1]
@@ -167,28 +142,21 @@ def read_web(path: Path, chosen: Chosen, settings: Settings, processes: int, pro
         web = read_archive(path, settings, processes, progress)
     else:
         progress.phase("read the links", 1)
-        web = Web(read_graph(path))
+        web = Web(_read_graph(path))
         progress.advance()
-    if chosen.within is not None:
-        web = _within(path, web, chosen.within)
-    start = _best_start(web.graph) if chosen.start is None else _numbered(path, web.graph, chosen.start)
-    return web.part(web.graph.reachable(start), start)
-
-
-def _within(path: Path, web: Web, prefix: str) -> Web:
-    pages = [page for page, name in enumerate(web.graph.names) if name.startswith(prefix)]
-    if not pages:
-        raise GraphError(f"{path}: no page has a URL that begins with {prefix}; expected at least one")
-    return web.part(np.array(pages, np.int64), pages[0])
-
-
-def _numbered(path: Path, graph: Graph, start: str) -> int:
-    """Return the number of a page that is given by its name."""
-    names: Sequence[str] = graph.names
-    for name in dict.fromkeys((start, canonical(start) or start)):
-        if name in names:
-            return names.index(name)
-    raise GraphError(f"{path}: there is no page {start} to start from; expected one of the file's pages")
+    if within is not None:
+        pages = [page for page, name in enumerate(web.graph.names) if name.startswith(within)]
+        if not pages:
+            raise GraphError(f"{path}: no page has a URL that begins with {within}; expected at least one")
+        web = web.part(np.array(pages, np.int64), pages[0])
+    names = web.graph.names
+    given = [
+        names.index(name) for name in (start, canonical(start or "")) if name is not None and name in names
+    ]
+    if start is not None and not given:
+        raise GraphError(f"{path}: there is no page {start} to start from; expected one of the file's pages")
+    chosen = given[0] if given else _best_start(web.graph)
+    return web.part(web.graph.reachable(chosen), chosen)
 
 
 def _best_start(graph: Graph) -> int:

@@ -1,11 +1,9 @@
 """What a comparison found: the paper's three measures, beside those of an ideal and of a random crawler.
-
 Similarity-based crawlers are compared on pages on a topic, as in section 7 of Cho 1998.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import cached_property
 from typing import NamedTuple, TypeAlias
 
@@ -13,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from scentline.models.ordering.similarity import Idf, Similarity
-from scentline_lab.order.crawl import is_hot
+from scentline_lab.order.crawl import BACKLINK_WEIGHT, BASIC, BY_LINKS, MODIFIED, PLAIN, By, Job, Kept, is_hot
 from scentline_lab.order.graph import Ints, Walk, walk
 from scentline_lab.order.reading import Web
 
@@ -22,24 +20,16 @@ Curve: TypeAlias = npt.NDArray[np.float64]
 
 def crawl_and_stop(visited: Curve, points: Ints) -> Curve:
     """Return P_CS after each number of pages of ``points`` (Cho 1998, section 3): M / K, shape as ``points``.
-
     ``visited`` has I(P) of all T pages of the web in the order of the crawl. M of the first K are hot: as
     important as the K-th most important page of all, or more. An ideal crawler has 1 everywhere.
-
-    >>> crawl_and_stop(np.array([1.0, 3.0, 2.0, 0.0]), np.array([1, 2, 3])).round(2).tolist()
-    [0.0, 0.5, 1.0]
     """
     bars = -np.sort(-visited)[points - 1]
     return np.array([(visited[:k] >= bar).sum() / k for k, bar in zip(points, bars, strict=True)])
 
 
 def random_crawl_and_stop(visited: Curve, points: Ints) -> Curve:
-    """Return the P_CS that a random crawler is expected to have: the share of hot pages.
-
-    Without equally important pages that is K/T, as in the paper.
-
-    >>> random_crawl_and_stop(np.array([1.0, 3.0, 2.0, 0.0]), np.array([1, 2])).tolist()
-    [0.25, 0.5]
+    """Return the P_CS that a random crawler is expected to have: the share of hot pages. Without equally
+    important pages that is K/T, as in the paper.
     """
     ranked = np.sort(visited)
     bars = ranked[len(ranked) - points]
@@ -47,13 +37,9 @@ def random_crawl_and_stop(visited: Curve, points: Ints) -> Curve:
 
 
 def crawl_and_stop_with_threshold(visited: Curve, threshold: float, points: Ints) -> Curve:
-    """Return P_ST after each number of pages: the share of the hot pages that was visited (section 3).
-
-    Hot are those with I(P) >= ``threshold``; raises ValueError where there is none. A random crawler, with or
-    without coming back to pages, is expected to have K/T.
-
-    >>> crawl_and_stop_with_threshold(np.array([1.0, 3.0, 2.0, 0.0]), 2, np.array([1, 2, 3])).tolist()
-    [0.0, 0.5, 1.0]
+    """Return P_ST after each number of pages: the share of the hot pages that was visited (section 3). Hot are
+    those with I(P) >= ``threshold``; raises ValueError where there is none. A random crawler, with or without
+    coming back to pages, is expected to have K/T.
     """
     hot = np.cumsum(visited >= threshold)
     if not len(hot) or not hot[-1]:
@@ -62,41 +48,25 @@ def crawl_and_stop_with_threshold(visited: Curve, threshold: float, points: Ints
 
 
 def ideal_with_threshold(hot: int, points: Ints) -> Curve:
-    """Return the P_ST of a crawler that visits the ``hot`` hot pages first: K/H, then 1.
-
-    >>> ideal_with_threshold(2, np.array([1, 2, 3])).tolist()
-    [0.5, 1.0, 1.0]
-    """
+    """Return the P_ST of a crawler that visits the ``hot`` hot pages first: K/H, then 1."""
     return np.minimum(1.0, points / hot)
 
 
 def limited_buffer(kept: Curve, importance: Curve, threshold: float | None = None) -> float:
-    """Return P_BC, the share of the B pages kept that are hot (section 3).
-
-    ``kept`` has I(P) of the pages in the buffer, ``importance`` that of all pages. Hot are those as important
-    as the B-th most important page or, with ``threshold``, those with I(P) >= ``threshold``.
-
-    >>> limited_buffer(np.array([3.0, 0.0]), np.array([1.0, 3.0, 2.0, 0.0]))
-    0.5
+    """Return P_BC, the share of the B pages kept that are hot (section 3). ``kept`` has I(P) of the pages in
+    the buffer, ``importance`` that of all pages. Hot are those as important as the B-th most important page or,
+    with ``threshold``, those with I(P) >= ``threshold``.
     """
     return float((kept >= _bar(importance, len(kept), threshold)).mean())
 
 
 def random_limited_buffer(importance: Curve, size: int, threshold: float | None = None) -> float:
-    """Return the P_BC that is expected of a buffer of pages drawn by chance: the share of hot pages.
-
-    >>> random_limited_buffer(np.array([1.0, 3.0, 2.0, 0.0]), 2)
-    0.5
-    """
+    """Return the P_BC that is expected of a buffer of pages drawn by chance: the share of hot pages."""
     return float((importance >= _bar(importance, size, threshold)).mean())
 
 
 def ideal_limited_buffer(importance: Curve, size: int, threshold: float | None = None) -> float:
-    """Return the P_BC of a crawler that keeps the most important pages: 1, or H/B where fewer are hot.
-
-    >>> ideal_limited_buffer(np.array([1.0, 3.0, 2.0, 0.0]), 4, threshold=2)
-    0.5
-    """
+    """Return the P_BC of a crawler that keeps the most important pages: 1, or H/B where fewer are hot."""
     return min(1.0, float((importance >= _bar(importance, size, threshold)).sum()) / size)
 
 
@@ -105,45 +75,10 @@ def _bar(importance: Curve, size: int, threshold: float | None) -> float:
     return float(np.sort(importance)[-size]) if threshold is None else threshold
 
 
-class By(StrEnum):
-    """The orderings, and the lines that are computed, not crawled."""
-
-    IDEAL = "ideal"
-    BREADTH_FIRST = "breadth-first"
-    BACKLINK = "backlink"
-    PAGERANK = "pagerank"
-    #: Those of the paper's section 4, for URLs and for anchors.
-    LOCATION = "location"
-    ANCHOR = "anchor"
-    COMBINED = "anchor+backlink"
-    RANDOM = "random"
-
-
-#: Similarity-based crawlers: none, Figure 4, Figure 5.
-PLAIN, BASIC, MODIFIED = "plain", "basic", "modified"
-#: k2 of IC(P) = IS(P, Q) + k2 IB(P).
-BACKLINK_WEIGHT = 0.001
 #: Points of a curve.
 _POINTS = 200
 #: Shares of the web at which figures are given.
 TOLD = (0.05, 0.1, 0.2, 0.4, 0.6)
-
-
-class Job(NamedTuple):
-    """One crawl: its ordering, and for a topic the similarity-based crawler and its word."""
-
-    ordering: str
-    crawler: str = PLAIN
-    topic: str = ""
-
-
-class Kept(NamedTuple):
-    """The pages in a buffer of ``size`` after a crawl in which the page of the lowest I' was evicted."""
-
-    ordering: str
-    importance: str
-    size: int
-    pages: Ints
 
 
 class Hot(NamedTuple):
@@ -164,9 +99,8 @@ class Figure(NamedTuple):
 
 
 class BufferFigure(NamedTuple):
-    """P_BC of one ordering for a buffer of ``size`` pages.
-
-    Without a ``threshold`` the ``size`` most important pages are hot.
+    """P_BC of one ordering for a buffer of ``size`` pages. Without a ``threshold`` the ``size`` most important
+    pages are hot.
     """
 
     importance: str
@@ -187,12 +121,10 @@ class Results:
 
     @cached_property
     def points(self) -> Ints:
-        """The numbers of pages of each curve's points."""
         return points(len(self.web))
 
     @property
     def shares(self) -> Curve:
-        """The same as shares of the web."""
         return np.asarray(self.points / len(self.web), np.float64)
 
     @cached_property
@@ -221,7 +153,6 @@ class Results:
         return {**curves, By.RANDOM: random_crawl_and_stop(values, self.points)}
 
     def figures(self) -> Iterator[Figure]:
-        """Yield the figures of every ordering by every definition of hot pages."""
         for hot in self.hot:
             for ordering, curve in self.with_threshold(hot).items():
                 at = [float(curve[max(0, round(share * len(curve)) - 1)]) for share in TOLD]
@@ -236,10 +167,8 @@ class Results:
                     performance = limited_buffer(values[kept.pages], values, threshold)
                     yield BufferFigure(importance, threshold, kept.ordering, kept.size, performance)
                 for size in dict.fromkeys(kept.size for kept in found):
-                    ideal = ideal_limited_buffer(values, size, threshold)
-                    yield BufferFigure(importance, threshold, By.IDEAL, size, ideal)
-                    by_chance = random_limited_buffer(values, size, threshold)
-                    yield BufferFigure(importance, threshold, By.RANDOM, size, by_chance)
+                    for by, expected in ((By.IDEAL, ideal_limited_buffer), (By.RANDOM, random_limited_buffer)):
+                        yield BufferFigure(importance, threshold, by, size, expected(values, size, threshold))
 
     def walks(self) -> Iterator[tuple[str, float, Walk]]:
         """Yield each ordering's walk up to each share of `TOLD`."""
@@ -256,13 +185,11 @@ def points(pages: int) -> Ints:
 
 #: Backlinks of a hot page by the combined metric of the paper's Graphs 9 and 10.
 HOT_LINKS = 5
-_BY_LINKS: tuple[str, ...] = (By.BREADTH_FIRST, By.BACKLINK, By.PAGERANK)
 
 
 class Panel(NamedTuple):
-    """One of the paper's graphs: what ``curves``, by ordering, are of, in words and as a name.
-
-    ``hot`` is the number of hot pages, None where it differs from point to point.
+    """One of the paper's graphs: what ``curves``, by ordering, are of, in words and as a name. ``hot`` is the
+    number of hot pages, None where it differs from point to point.
     """
 
     name: str
@@ -270,12 +197,6 @@ class Panel(NamedTuple):
     measure: str
     hot: int | None
     curves: Mapping[str, Curve]
-
-
-def topic_jobs(topic: str) -> list[Job]:
-    """Return the crawls for a topic, but the plain ones, which go by links alone."""
-    crawlers = [Job(ordering, crawler, topic) for crawler in (BASIC, MODIFIED) for ordering in _BY_LINKS]
-    return [*crawlers, Job(By.ANCHOR, PLAIN, topic), Job(By.COMBINED, PLAIN, topic)]
 
 
 @dataclass(frozen=True)
@@ -286,30 +207,22 @@ class TopicResults:
     topic: str
     orders: Mapping[Job, Ints]
 
-    @cached_property
-    def hot(self) -> npt.NDArray[np.bool_]:
-        """Of each page whether it is on the topic."""
-        return np.array([is_hot(self.web.fetch(page), self.topic) for page in range(len(self.web))])
-
-    @cached_property
-    def similarity(self) -> Curve:
-        """IS(P, Q) of each page, with the idf of the whole web."""
-        idf = Idf()
-        for text in self.web.texts:
-            idf.add(text.words)
-        similarity = Similarity([self.topic], idf)
-        return np.array([similarity.of(text.words) for text in self.web.texts])
-
     def panels(self) -> Iterator[Panel]:
         """Yield the graphs that there are hot pages for."""
-        linked = self.web.graph.backlinks >= HOT_LINKS
-        yield from self._with_threshold("graph-7", "on the topic, crawler of Figure 4", self.hot, BASIC)
-        yield from self._with_threshold("graph-8", "on the topic, crawler of Figure 5", self.hot, MODIFIED)
+        web, backlinks = self.web, self.web.graph.backlinks
+        hot = np.array([is_hot(web.fetch(page), self.topic) for page in range(len(web))])
+        yield from self._with_threshold("graph-7", "on the topic, crawler of Figure 4", hot, BASIC)
+        yield from self._with_threshold("graph-8", "on the topic, crawler of Figure 5", hot, MODIFIED)
         both = f"on the topic, {HOT_LINKS} backlinks, Figure 5"
-        yield from self._with_threshold("graph-9", both, self.hot & linked, MODIFIED)
-        if self.similarity.any():
-            yield self._stop("similarity", "I(P) = cosine", self.similarity, By.ANCHOR)
-            combined = self.similarity + BACKLINK_WEIGHT * self.web.graph.backlinks
+        yield from self._with_threshold("graph-9", both, hot & (backlinks >= HOT_LINKS), MODIFIED)
+        idf = Idf()
+        for text in web.texts:
+            idf.add(text.words)
+        is_p_q = Similarity([self.topic], idf)
+        similarity = np.array([is_p_q.of(text.words) for text in web.texts])
+        if similarity.any():
+            yield self._stop("similarity", "I(P) = cosine", similarity, By.ANCHOR)
+            combined = similarity + BACKLINK_WEIGHT * backlinks
             yield self._stop("combined", f"I(P) = cosine + {BACKLINK_WEIGHT} backlinks", combined, By.COMBINED)
 
     def _with_threshold(
@@ -317,18 +230,16 @@ class TopicResults:
     ) -> Iterator[Panel]:
         count = int(hot.sum())
         if count:
-            values, at = hot.astype(np.float64), points(len(self.web))
-            jobs = {ordering: Job(ordering, crawler, self.topic) for ordering in _BY_LINKS}
-            curves = {
-                name: crawl_and_stop_with_threshold(values[self.orders[job]], 1, at)
-                for name, job in jobs.items()
-            }
-            shares = np.asarray(at / len(self.web), np.float64)
-            ideal = ideal_with_threshold(count, at)
-            yield Panel(name, title, "P_ST", count, {By.IDEAL: ideal, **curves, By.RANDOM: shares})
+            at, curves = points(len(self.web)), dict[str, Curve]()
+            curves[By.IDEAL] = ideal_with_threshold(count, at)
+            for ordering in BY_LINKS:
+                visited = hot.astype(np.float64)[self.orders[Job(ordering, crawler, self.topic)]]
+                curves[ordering] = crawl_and_stop_with_threshold(visited, 1, at)
+            curves[By.RANDOM] = np.asarray(at / len(self.web), np.float64)
+            yield Panel(name, title, "P_ST", count, curves)
 
     def _stop(self, name: str, title: str, values: Curve, own: str) -> Panel:
-        jobs = {own: Job(own, PLAIN, self.topic)} | {ordering: Job(ordering) for ordering in _BY_LINKS}
+        jobs = {own: Job(own, PLAIN, self.topic)} | {ordering: Job(ordering) for ordering in BY_LINKS}
         at = points(len(self.web))
         curves = {ordering: crawl_and_stop(values[self.orders[job]], at) for ordering, job in jobs.items()}
         return Panel(name, title, "P_CS", None, {**curves, By.RANDOM: random_crawl_and_stop(values, at)})

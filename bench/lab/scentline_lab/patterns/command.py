@@ -1,44 +1,41 @@
-"""The patterns command: read, mine, compare with later accesses and a mirror, write."""
+"""The patterns command: read, mine, compare with later accesses and a mirror, write, and print."""
 
+import sys
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from random import Random
+from typing import Any
 
+import typer
+
+from scentline.agents.cli.app import INTERRUPTED
+from scentline.agents.cli.output import print_table
 from scentline.agents.observe.logfile import LogFile
 from scentline.agents.observe.site import HINT
 from scentline.agents.offline.archive import Archive
-from scentline.agents.progress import Progress
+from scentline.agents.progress import Progress, progress
 from scentline.models.page import Page
 from scentline.models.patterns.mine import Patterns, mine
 from scentline.models.patterns.ranking import DISCOVERY, FETCH, Pattern, score
 from scentline.streams.configuration import ConfigurationError
 from scentline.streams.logging import printable
 from scentline.streams.settings import Settings
-from scentline_lab.experiment import OutputDirectory, check_files, write_table
-from scentline_lab.patterns.measures import (
-    ALL,
-    FIRST,
-    BehaviourCounts,
-    Record,
-    Reliability,
-    Site,
-    TreeFigures,
-    read_layouts,
-    records,
-    reliability,
-    split,
-    tree_figures,
-)
+from scentline_lab.experiment import OutputDirectory, cell, check_files, finish
+from scentline_lab.patterns import measures
 from scentline_lab.patterns.pictures import draw_coverage, draw_curves, draw_tree
 from scentline_lab.patterns.quality import Layout, Result, crawled, static
 from scentline_lab.reading import load_web
 
+#: Patterns that are printed; patterns.csv has all.
+_SHOWN = 25
 #: Pages of a mirror whose layouts are compared, each with each.
 LAYOUTS = 300
 #: Shares of the pages at which the table of orderings has the visits: the throughputs of the paper's figures.
 THROUGHPUTS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8)
 _POINTS = 200
+_share = partial(cell, form=".1%")
 
 
 class Output(OutputDirectory):
@@ -49,10 +46,6 @@ class Output(OutputDirectory):
         "patterns.csv", "trees.csv", "coverage.csv", "traffic.csv", "orderings.csv", "curves.csv",
         "tree.svg", "coverage.png", "fetch.png", "discovery.png",
     )  # fmt: skip
-
-    def write(self, name: str, columns: Sequence[str], rows: Iterable[Iterable[object]]) -> None:
-        """Write a table."""
-        write_table(self.table(name), columns, rows, form=".6g")
 
 
 @dataclass(frozen=True)
@@ -72,104 +65,105 @@ class Found:
 
     patterns: Patterns | None = None
     forgotten: int = 0
-    trees: list[TreeFigures] = field(default_factory=list)
-    reliability: Reliability | None = None
+    trees: list[measures.TreeFigures] = field(default_factory=list)
+    reliability: measures.Reliability | None = None
     orderings: list[Result] = field(default_factory=list)
     mirror: int = 0
     interrupted: bool = False
 
 
+def show(settings: Settings, options: Options, *, as_json: bool) -> None:
+    """Mine the patterns of a log and measure them, and print what was found."""
+    with progress(sys.stderr) as bars:
+        found = run(settings, options, bars)
+    _print(found)
+    finish(options.out, "tree.svg", as_json and not found.interrupted, lambda: _json(found))
+    if found.interrupted:
+        typer.echo("Interrupted: the remaining results are missing.", err=True)
+        raise typer.Exit(INTERRUPTED)
+
+
 def run(settings: Settings, options: Options, bars: Progress) -> Found:
     """Mine the patterns of a log and measure them; each file is written as soon as its figures are known.
-
     Raises what is wrong with the options before anything is started, and what reading a file raises.
     """
-    site = Site(options.site, settings.observe.base_url)
+    site = measures.Site(options.site, settings.observe.base_url)
     if options.log == "-":
         raise ConfigurationError("log -: standard input can't be read twice; expected a file")
     LogFile(options.log).close()
     check_files("--archive ", options.archives)
-    output = Output.prepared(options.out)
-    found = Found()
+    output, found = Output.prepared(options.out), Found()
     try:
-        _Work(settings, options, site, output, bars).into(found)
+        _into(found, settings, options, site, output, bars)
     except KeyboardInterrupt:
         found.interrupted = True
     return found
 
 
-class _Work:
-    """The steps of one run."""
+def _into(
+    found: Found,
+    settings: Settings,
+    options: Options,
+    site: measures.Site,
+    output: Output | None,
+    bars: Progress,
+) -> None:
+    """Do all steps, each of which adds to ``found``."""
+    counts, total = measures.BehaviourCounts(), 0
+    read = partial(measures.records, options.log, settings.observe, site, bars)
+    for total, record in enumerate(read("read the log"), start=1):  # noqa: B007
+        counts.add(record.user, record.url, record.referrer)
+    if not total:
+        raise ConfigurationError(f"log {options.log}: no page view of {options.site or 'any site'}; {HINT}")
+    found.forgotten = counts.forgotten
+    whole = counts.snapshot()
+    found.patterns = mine(whole, threshold=options.threshold)
+    if output is not None:
+        _write_patterns(output, found.patterns)
+        name = printable(options.site or Path(options.log).name)
+        draw_tree(output.directory / "tree.svg", found.patterns, f"URL patterns of {name}")
+    pages = _mirror(settings, options, site, bars)
+    found.mirror = len(pages)
+    layouts = _layouts(settings, options, pages)
+    found.trees = measures.tree_figures(measures.ALL, found.patterns, whole, pages, layouts)
+    periods, counts = measures.split(read("read it again in parts"), total)
+    first = counts.snapshot()
+    early = mine(first, threshold=options.threshold)
+    found.reliability = measures.reliability(early, {url: n for url, n in first.visits.items() if n}, periods)
+    found.trees += measures.tree_figures(measures.FIRST, early, first, pages, layouts)
+    if output is not None:
+        _write_reliability(output, found.trees, found.reliability)
+        draw_coverage(output.picture("coverage"), found.reliability)
+    visits = found.reliability.later_visits
+    if pages:
+        found.orderings = crawled(early, first, pages, visits, settings.random_seed, bars)
+    else:
+        found.orderings = static(early, first, {*whole.visits, *visits}, visits)
+    if output is not None:
+        _write_orderings(output, found.orderings)
 
-    def __init__(
-        self, settings: Settings, options: Options, site: Site, output: Output | None, bars: Progress
-    ) -> None:
-        self._settings = settings
-        self._options = options
-        self._site = site
-        self._output = output
-        self._bars = bars
 
-    def into(self, found: Found) -> None:
-        """Do all steps, each of which adds to ``found``."""
-        output, threshold = self._output, self._options.threshold
-        counts, total = BehaviourCounts(), 0
-        for total, record in enumerate(self._records("read the log"), start=1):  # noqa: B007
-            counts.add(record.user, record.url, record.referrer)
-        if not total:
-            raise ConfigurationError(
-                f"log {self._options.log}: no page view of {self._options.site or 'any site'}; {HINT}"
-            )
-        found.forgotten = counts.forgotten
-        whole = counts.snapshot()
-        found.patterns = mine(whole, threshold=threshold)
-        if output is not None:
-            _write_patterns(output, found.patterns)
-            name = printable(self._options.site or Path(self._options.log).name)
-            draw_tree(output.directory / "tree.svg", found.patterns, f"URL patterns of {name}")
-        pages = self._mirror()
-        found.mirror = len(pages)
-        layouts = self._layouts(pages)
-        found.trees = tree_figures(ALL, found.patterns, whole, pages, layouts)
-        periods, counts = split(self._records("read it again in parts"), total)
-        first = counts.snapshot()
-        early = mine(first, threshold=threshold)
-        found.reliability = reliability(early, {url: n for url, n in first.visits.items() if n}, periods)
-        found.trees += tree_figures(FIRST, early, first, pages, layouts)
-        if output is not None:
-            _write_reliability(output, found.trees, found.reliability)
-            draw_coverage(output.picture("coverage"), found.reliability)
-        visits = found.reliability.later_visits
-        if pages:
-            found.orderings = crawled(early, first, pages, visits, self._settings.random_seed, self._bars)
-        else:
-            found.orderings = static(early, first, {*whole.visits, *visits}, visits)
-        if output is not None:
-            _write_orderings(output, found.orderings)
+def _mirror(settings: Settings, options: Options, site: measures.Site, bars: Progress) -> dict[str, Page]:
+    """Return the pages of the site that the archives have."""
+    if not options.archives:
+        return {}
+    web = load_web(options.archives, {}, None, settings, 1, bars)
+    pages = {url: page for url, page in web.pages.items() if site.holds(url)}
+    if not pages:
+        raise ConfigurationError(
+            f"--archive: none of its {len(web.pages):,} pages is of {options.site or 'the log'}; "
+            "expected a mirror of the site"
+        )
+    return pages
 
-    def _records(self, name: str) -> Iterator[Record]:
-        return records(self._options.log, self._settings.observe, self._site, name, self._bars)
 
-    def _mirror(self) -> dict[str, Page]:
-        """Return the pages of the site that the archives have."""
-        if not self._options.archives:
-            return {}
-        web = load_web(self._options.archives, {}, None, self._settings, 1, self._bars)
-        pages = {url: page for url, page in web.pages.items() if self._site.holds(url)}
-        if not pages:
-            raise ConfigurationError(
-                f"--archive: none of its {len(web.pages):,} pages is of {self._options.site or 'the log'}; "
-                "expected a mirror of the site"
-            )
-        return pages
-
-    def _layouts(self, pages: Collection[str]) -> dict[str, Layout]:
-        """Return the layouts of some pages of the mirror, drawn by chance."""
-        if not pages:
-            return {}
-        drawn = Random(self._settings.random_seed).sample(sorted(pages), min(LAYOUTS, len(pages)))
-        with Archive(self._options.archives) as archive:
-            return read_layouts((url, archive.answer(url, {}).body) for url in drawn)
+def _layouts(settings: Settings, options: Options, pages: Collection[str]) -> dict[str, Layout]:
+    """Return the layouts of some pages of the mirror, drawn by chance."""
+    if not pages:
+        return {}
+    drawn = Random(settings.random_seed).sample(sorted(pages), min(LAYOUTS, len(pages)))
+    with Archive(options.archives) as archive:
+        return measures.read_layouts((url, archive.answer(url, {}).body) for url in drawn)
 
 
 def by_fetch(patterns: Patterns) -> list[Pattern]:
@@ -178,40 +172,93 @@ def by_fetch(patterns: Patterns) -> list[Pattern]:
     return sorted(patterns.chosen, key=lambda each: (-score(ranking, each), -each.visits, each.name))
 
 
-def _write_patterns(output: Output, patterns: Patterns) -> None:
-    """Write each pattern with its figures and its place in each ranking, 1 the first."""
-    chosen = by_fetch(patterns)
-    places: list[dict[str, int]] = []
-    for ranking in ({**FETCH, **DISCOVERY}).values():
-        ranked = sorted(chosen, key=lambda each: -score(ranking, each))
-        places.append({pattern.name: place for place, pattern in enumerate(ranked, start=1)})
+def _print(found: Found) -> None:
+    if found.patterns is not None:
+        _print_patterns(found.patterns, found.forgotten)
+    if found.trees:
+        typer.echo("\nTrees (divergence in bits, between visits and their patterns)")
+        columns = ("mined from", "tree", "patterns", "height", "divergence", "mirror covered")
+        trees = ((*map(str, each[:4]), cell(each.approximation), _share(each.mirror)) for each in found.trees)
+        print_table(columns, trees)
+    if found.reliability is not None:
+        typer.echo("\nCoverage of later visits by the first period's URLs and patterns")
+        coverages = list(zip(found.reliability.periods[1:], found.reliability.coverages, strict=True))
+        rows = (
+            (f"{number} ({period.span})", *(_share(each.visits) for each in coverage.values()))
+            for number, (period, coverage) in enumerate(coverages, start=2)
+        )
+        print_table(("period", *(coverages[0][1] if coverages else ())), rows)
+    if found.orderings:
+        typer.echo("\nShare of the pages to fetch before 80 % of the later visits are fetched, or discovered")
+        if not found.mirror:
+            typer.echo(
+                "(no --archive: any of the log's URLs may be next; orderings that need links are left out)"
+            )
+        orderings = ((each.aim, each.ordering, _share(each.pages)) for each in found.orderings)
+        print_table(("aim", "ordering", "pages"), orderings)
+
+
+def _print_patterns(patterns: Patterns, forgotten: int) -> None:
+    ranked = by_fetch(patterns)
+    columns = ("pattern", "URLs", "visits", "referrals", "authority", "hub")
     rows = (
         (
             each.name,
-            each.urls,
-            each.visits,
-            each.referrals,
-            each.authority,
-            each.hub,
-            *(p[each.name] for p in places),
+            *map(str, (each.urls, each.visits, each.referrals)),
+            f"{each.authority:.4f}",
+            f"{each.hub:.4f}",
         )
+        for each in ranked[:_SHOWN]
+    )
+    print_table(columns, rows)
+    if len(ranked) > _SHOWN:
+        typer.echo(f"... and {len(ranked) - _SHOWN} more")
+    if forgotten:
+        typer.echo(f"{forgotten:,} URLs with few visits were forgotten.")
+
+
+def _json(found: Found) -> dict[str, Any]:
+    assert found.patterns is not None
+    assert found.reliability is not None
+    coverages = found.reliability.coverages
+    return {
+        "patterns": [pattern._asdict() for pattern in found.patterns.chosen],
+        "trees": [each._asdict() for each in found.trees],
+        "coverage": [{name: each._asdict() for name, each in coverage.items()} for coverage in coverages],
+        "orderings": [
+            {"aim": each.aim, "ordering": each.ordering, "pages": each.pages} for each in found.orderings
+        ],
+    }
+
+
+def _write_patterns(output: Output, patterns: Patterns) -> None:
+    """Write each pattern with its figures and its place in each ranking, 1 the first."""
+    chosen, rankings = by_fetch(patterns), {**FETCH, **DISCOVERY}
+    places: list[dict[str, int]] = []
+    for ranking in rankings.values():
+        ranked = sorted(chosen, key=lambda each: -score(ranking, each))
+        places.append({pattern.name: place for place, pattern in enumerate(ranked, start=1)})
+    figures = ("urls", "visits", "referrals", "authority", "hub")
+    rows = (
+        (each.name, *(getattr(each, name) for name in figures), *(place[each.name] for place in places))
         for each in chosen
     )
-    columns = ("pattern", "urls", "visits", "referrals", "authority", "hub", *FETCH, *DISCOVERY)
-    output.write("patterns", columns, rows)
+    output.write("patterns", ("pattern", *figures, *FETCH, *DISCOVERY), rows, form=".6g")
 
 
-def _write_reliability(output: Output, trees: Iterable[TreeFigures], found: Reliability) -> None:
+def _write_reliability(
+    output: Output, trees: Iterable[measures.TreeFigures], found: measures.Reliability
+) -> None:
     """Write the trees' figures, the coverage of each later period by URLs and patterns, and all visits."""
     columns = ("mined", "tree", "patterns", "height", "traffic_approximation", "mirror_coverage",
                "layout_similarity", "of_different_patterns")  # fmt: skip
-    output.write("trees", columns, (vars(each).values() for each in trees))
+    output.write("trees", columns, trees, form=".6g")
     coverage = (
         (number, found.periods[number - 1].span, name, float(each.urls), float(each.visits))
         for number, coverages in enumerate(found.coverages, start=2)
         for name, each in coverages.items()
     )
-    output.write("coverage", ("period", "days", "by", "urls", "visits"), coverage)
+    output.write("coverage", ("period", "days", "by", "urls", "visits"), coverage, form=".6g")
     traffic = (
         (number, period.span, len(period.visits), sum(period.visits.values()))
         for number, period in enumerate(found.periods, start=1)
@@ -229,16 +276,15 @@ def _write_orderings(output: Output, results: Sequence[Result]) -> None:
     rows = (
         (each.aim, each.ordering, each.pages, *(at(each, part) for part in THROUGHPUTS)) for each in results
     )
-    output.write("orderings", columns, rows)
+    output.write("orderings", columns, rows, form=".6g")
 
     def points(each: Result) -> Iterator[Sequence[object]]:
         pages = len(each.curve) - 1
         for place in sorted({round(pages * point / _POINTS) for point in range(_POINTS + 1)}):
             yield each.aim, each.ordering, place / max(pages, 1), float(each.curve[place])
 
-    output.write(
-        "curves", ("aim", "ordering", "pages", "visits"), (row for each in results for row in points(each))
-    )
+    curves = (row for each in results for row in points(each))
+    output.write("curves", ("aim", "ordering", "pages", "visits"), curves, form=".6g")
     for aim, title in (("fetch", "Comprehensive fetch"), ("discovery", "Timely discovery")):
         found = [result for result in results if result.aim == aim]
         if found:

@@ -1,6 +1,5 @@
-"""What a site's trees came to, and how long the patterns of a log's first part hold in the later ones.
-
-The accesses of a log that concern the site are records of who came to which URL from which.
+"""What a site's trees came to, and how long the patterns of a log's first part hold in the later ones. The
+accesses of a log that concern the site are records of who came to which URL from which.
 """
 
 from collections import Counter
@@ -8,7 +7,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import blake2b
-from types import MappingProxyType
 from typing import NamedTuple
 from zlib import crc32
 
@@ -22,17 +20,8 @@ from scentline.models.patterns.mine import Patterns
 from scentline.models.url import canonical, host
 from scentline.streams.facts import Access
 from scentline.streams.settings import ObserveSettings
-from scentline_lab.patterns.quality import (
-    Coverage,
-    Layout,
-    coverage,
-    layout_similarity,
-    matching,
-    traffic_approximation,
-)
+from scentline_lab.patterns import quality
 from scentline_lab.reading import LogReader
-
-_WWW = "www."
 
 
 class Record(NamedTuple):
@@ -46,7 +35,6 @@ class Record(NamedTuple):
 
 class Site:
     """A host ``name`` and those beneath it; without one the host of ``base``, without either all of a log.
-
     ``base`` is the site of a log whose lines hold paths only, by default that of ``name``. To its pages people
     come from its other name as well, with or without "www.": that is the same page.
     """
@@ -59,7 +47,6 @@ class Site:
         self._host = named or paths
 
     def holds(self, url: str) -> bool:
-        """Say whether a canonical URL is of the site."""
         return self._host is None or self._host.holds(url)
 
     def record(self, access: Access) -> Record | None:
@@ -68,22 +55,18 @@ class Site:
             return None
         referrer = access.referrer
         if referrer is not None and self.base is not None and access.url.startswith(f"{self.base}/"):
-            referrer = self._same_origin(referrer, self.base)
+            names = (host(each).removeprefix("www.") for each in (referrer, f"{self.base}/"))
+            if len({*names}) == 1:
+                referrer = f"{self.base}/{referrer.split('/', 3)[3]}"
         if referrer is not None and not self.holds(referrer):
             referrer = None
         return Record(access.user, access.url, referrer, access.time)
 
-    def _same_origin(self, url: str, base: str) -> str:
-        if host(url).removeprefix(_WWW) != host(f"{base}/").removeprefix(_WWW):
-            return url
-        return f"{base}/{url.split('/', 3)[3]}"
-
 
 def records(
-    source: str, settings: ObserveSettings, site: Site, name: str, progress: Progress
+    source: str, settings: ObserveSettings, site: Site, progress: Progress, name: str
 ) -> Iterator[Record]:
     """Yield the records of a log file in the order of its lines; robots are left out as the settings say.
-
     ``name`` is what the reading is called. Raises what `LogReader.read` raises.
     """
     reader = LogReader(settings.model_copy(update={"base_url": site.base}), progress, everywhere=True)
@@ -93,6 +76,8 @@ def records(
 
 #: Part of the URLs, or transitions, that is forgotten at once when there are too many.
 _FORGOTTEN = 4
+#: Records of which it is known at least whether they were there before.
+_RECORDS = 200_000
 
 
 class BehaviourCounts:
@@ -100,38 +85,29 @@ class BehaviourCounts:
 
     A record that was there before changes nothing: the same user going the same way counts once. Memory is
     bounded. Beyond ``urls`` URLs the quarter with the fewest visits and referrals is forgotten, and their
-    transitions with them; beyond ``transitions`` the rarest quarter; ``forgotten`` says how many URLs. Whether
-    a record was there before is known of the last ``records`` at least. Within these bounds the counts do not
-    depend on the order of the records.
-
-    >>> counts = BehaviourCounts()
-    >>> [counts.add("ann", "http://a/2", "http://a/1") for _ in range(2)]
-    [True, False]
-    >>> counts.add("bob", "http://a/2", None)
-    True
-    >>> counts.snapshot().visits
-    {'http://a/2': 2, 'http://a/1': 0}
+    transitions with them; beyond ``transitions`` the rarest quarter; ``forgotten`` says how many URLs. Within
+    these bounds the counts do not depend on the order of the records.
     """
 
-    def __init__(self, urls: int = 100_000, transitions: int = 200_000, records: int = 200_000) -> None:
+    def __init__(self, urls: int = 100_000, transitions: int = 200_000) -> None:
         self.forgotten = 0
-        self._urls = urls
-        self._most_transitions = transitions
-        self._records = records
-        self._seen: set[bytes] = set()
-        self._seen_before: set[bytes] = set()
+        self._urls, self._most_transitions = urls, transitions
+        self._seen, self._seen_before = set[bytes](), set[bytes]()
         self._visits: dict[str, int] = {}
         self._referrals: dict[str, int] = {}
         self._transitions: dict[tuple[str, str], int] = {}
 
     def __len__(self) -> int:
-        """Return the number of URLs known."""
         return len(self._visits)
 
     def add(self, user: str, url: str, referrer: str | None) -> bool:
         """Count a record and return whether it is new; ``referrer`` is None where it is not of the site."""
-        if self._known(f"{user}\0{referrer}\0{url}"):
+        digest = blake2b(f"{user}\0{referrer}\0{url}".encode(), digest_size=8).digest()
+        if digest in self._seen or digest in self._seen_before:
             return False
+        if len(self._seen) >= _RECORDS:
+            self._seen_before, self._seen = self._seen, set()
+        self._seen.add(digest)
         visits = self._visits
         visits[url] = visits.get(url, 0) + 1
         if referrer is not None:
@@ -140,42 +116,27 @@ class BehaviourCounts:
             way = (referrer, url)
             self._transitions[way] = self._transitions.get(way, 0) + 1
             if len(self._transitions) > self._most_transitions:
-                self._forget_transitions()
+                gone = _rarest({" ".join(way): count for way, count in self._transitions.items()})
+                kept = {way: n for way, n in self._transitions.items() if " ".join(way) not in gone}
+                self._transitions = kept
         if len(visits) > self._urls:
             self._forget_urls()
         return True
 
     def snapshot(self) -> Behaviour:
-        """Return the counts of this moment, which stay as they are."""
         return Behaviour(dict(self._visits), dict(self._referrals), dict(self._transitions))
 
-    def _known(self, record: str) -> bool:
-        digest = blake2b(record.encode(), digest_size=8).digest()
-        if digest in self._seen or digest in self._seen_before:
-            return True
-        if len(self._seen) >= self._records:
-            self._seen_before, self._seen = self._seen, set()
-        self._seen.add(digest)
-        return False
-
     def _forget_urls(self) -> None:
-        weights = {url: visits + self._referrals.get(url, 0) for url, visits in self._visits.items()}
-        gone = _rarest(weights, len(weights) // _FORGOTTEN + 1)
+        gone = _rarest({url: visits + self._referrals.get(url, 0) for url, visits in self._visits.items()})
         self.forgotten += len(gone)
         self._visits = {url: count for url, count in self._visits.items() if url not in gone}
         self._referrals = {url: count for url, count in self._referrals.items() if url not in gone}
         self._transitions = {way: count for way, count in self._transitions.items() if gone.isdisjoint(way)}
 
-    def _forget_transitions(self) -> None:
-        weights = {f"{source} {target}": count for (source, target), count in self._transitions.items()}
-        gone = _rarest(weights, len(weights) // _FORGOTTEN + 1)
-        self._transitions = {
-            way: count for way, count in self._transitions.items() if " ".join(way) not in gone
-        }
 
-
-def _rarest(weights: Mapping[str, int], number: int) -> set[str]:
-    """Return those of least weight; among equals a checksum decides, so that none is favoured."""
+def _rarest(weights: Mapping[str, int]) -> set[str]:
+    """Return the quarter of least weight; among equals a checksum decides, so that none is favoured."""
+    number = len(weights) // _FORGOTTEN + 1
     return set(sorted(weights, key=lambda name: (weights[name], crc32(name.encode()), name))[:number])
 
 
@@ -194,7 +155,6 @@ class Period(NamedTuple):
 
     @property
     def span(self) -> str:
-        """Its first and last day."""
         days = (datetime.fromtimestamp(time, UTC).date().isoformat() for time in (self.first, self.last))
         return " to ".join(dict.fromkeys(days))
 
@@ -204,7 +164,7 @@ class Reliability:
     """How long patterns hold: coverage of each later period, by `URLS` and by the tree's stages."""
 
     periods: list[Period]
-    coverages: list[dict[str, Coverage]]
+    coverages: list[dict[str, quality.Coverage]]
 
     @property
     def later_visits(self) -> dict[str, int]:
@@ -216,9 +176,8 @@ class Reliability:
 
 
 def split(records: Iterable[Record], total: int) -> tuple[list[Period], BehaviourCounts]:
-    """Return the periods of a log of ``total`` records, and the counts of the first.
-
-    A user's way counts once a period. Some periods are empty where there are fewer records than periods.
+    """Return the periods of a log of ``total`` records, and the counts of the first. A user's way counts once a
+    period. Some periods are empty where there are fewer records than periods.
     """
     counts = [BehaviourCounts() for _ in range(PERIODS)]
     spans: dict[int, tuple[float, float]] = {}
@@ -235,31 +194,27 @@ def split(records: Iterable[Record], total: int) -> tuple[list[Period], Behaviou
 
 
 def reliability(patterns: Patterns, known: Mapping[str, int], periods: list[Period]) -> Reliability:
-    """Hold the patterns mined in the first period, and its URLs ``known``, against the later ones.
-
-    Liu 2011, section 5.2, temporal reliability.
+    """Hold the patterns mined in the first period, and its URLs ``known``, against the later ones. Liu 2011,
+    section 5.2, temporal reliability.
     """
-    return Reliability(periods, [_coverages(patterns, known, period.visits) for period in periods[1:]])
 
+    def coverages(visits: Mapping[str, int]) -> dict[str, quality.Coverage]:
+        found = {URLS: quality.coverage(visits, (url for url in visits if url in known))}
+        for name, cut in patterns.cuts.items():
+            found[name] = quality.coverage(visits, quality.matching(patterns.tree, cut, visits))
+        return found
 
-def _coverages(patterns: Patterns, known: Mapping[str, int], visits: Mapping[str, int]) -> dict[str, Coverage]:
-    found = {URLS: coverage(visits, (url for url in visits if url in known))}
-    for name, cut in patterns.cuts.items():
-        found[name] = coverage(visits, matching(patterns.tree, cut, visits))
-    return found
+    return Reliability(periods, [coverages(period.visits) for period in periods[1:]])
 
 
 #: Which part of the log patterns were mined from.
 ALL, FIRST = "all", "first period"
 
 
-@dataclass(frozen=True)
-class TreeFigures:
-    """One row of the paper's Tables 3 and 4.
-
-    ``approximation`` is the Jensen-Shannon divergence in bits, ``mirror`` the share of the mirror's URLs that
-    match a pattern, ``layout`` the mean similarity of two pages of one pattern, ``apart`` of two patterns. They
-    are None where there is no mirror, or no two such pages.
+class TreeFigures(NamedTuple):
+    """One row of the paper's Tables 3 and 4. ``approximation`` is the Jensen-Shannon divergence in bits,
+    ``mirror`` the share of the mirror's URLs that match a pattern, ``layout`` the mean similarity of two pages
+    of one pattern, ``apart`` of two patterns. They are None where there is no mirror, or no two such pages.
     """
 
     mined: str
@@ -268,8 +223,8 @@ class TreeFigures:
     height: int
     approximation: float
     mirror: float | None
-    layout: float | None = None
-    apart: float | None = None
+    layout: float | None
+    apart: float | None
 
 
 def tree_figures(
@@ -277,29 +232,28 @@ def tree_figures(
     patterns: Patterns,
     behaviour: Behaviour,
     mirror: Collection[str],
-    layouts: Mapping[str, Layout] = MappingProxyType({}),
+    layouts: Mapping[str, quality.Layout],
 ) -> list[TreeFigures]:
-    """Return the figures of the syntax tree and of both cuts.
-
-    ``mirror`` has the URLs of a mirror, or none; ``layouts`` those of some of its pages.
+    """Return the figures of the syntax tree and of both cuts. ``mirror`` has the URLs of a mirror, or none;
+    ``layouts`` those of some of its pages.
     """
     found = []
     for name, cut in patterns.cuts.items():
-        covered = len(matching(patterns.tree, cut, mirror)) / len(mirror) if mirror else None
-        approximation = traffic_approximation(behaviour.visits, patterns.tree, cut, patterns.figures)
+        covered = len(quality.matching(patterns.tree, cut, mirror)) / len(mirror) if mirror else None
+        approximation = quality.traffic_approximation(behaviour.visits, patterns.tree, cut, patterns.figures)
         groups = {url: int(cut.of[patterns.tree.find(url)]) for url in layouts}
-        similar = layout_similarity(layouts, groups)
+        similar = quality.layout_similarity(layouts, groups)
         found.append(TreeFigures(mined, name, len(cut.patterns), cut.height, approximation, covered, *similar))
     return found
 
 
-def read_layouts(pages: Iterable[tuple[str, bytes]]) -> dict[str, Layout]:
+def read_layouts(pages: Iterable[tuple[str, bytes]]) -> dict[str, quality.Layout]:
     """Return the layout of each of some pages, given as URL and HTML."""
     numbers: dict[tuple[int, str], int] = {}
     return {url: _layout(html, numbers) for url, html in pages}
 
 
-def _layout(html: bytes, numbers: dict[tuple[int, str], int]) -> Layout:
+def _layout(html: bytes, numbers: dict[tuple[int, str], int]) -> quality.Layout:
     """Return the numbers of a page's tag paths; ``numbers`` has that of a path by its parent's and its tag."""
     parser = etree.HTMLParser(recover=True, no_network=True, huge_tree=False, remove_comments=True)
     try:

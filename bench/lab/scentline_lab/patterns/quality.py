@@ -36,11 +36,7 @@ class Coverage(NamedTuple):
 
 
 def coverage(visits: Mapping[str, int], covered: Iterable[str]) -> Coverage:
-    """Return the shares of ``visits``, visits by URL, that the URLs ``covered`` have.
-
-    >>> coverage({"a": 3, "b": 1}, ["a"])
-    Coverage(urls=0.5, visits=0.75)
-    """
+    """Return the shares of ``visits``, visits by URL, that the URLs ``covered`` have."""
     found = [visits[url] for url in covered]
     return Coverage(len(found) / max(len(visits), 1), sum(found) / max(sum(visits.values()), 1))
 
@@ -51,11 +47,7 @@ def matching(tree: PatternTree, cut: TreeCut, urls: Iterable[str]) -> list[str]:
 
 
 def jensen_shannon(p: npt.NDArray[np.float64], q: npt.NDArray[np.float64]) -> float:
-    """Return the Jensen-Shannon divergence of two distributions, in bits, from 0 (the same) to 1.
-
-    >>> round(jensen_shannon(np.array([1.0, 0.0]), np.array([0.5, 0.5])), 4)
-    0.3113
-    """
+    """Return the Jensen-Shannon divergence of two distributions, in bits, from 0 (the same) to 1."""
     return float(distance.jensenshannon(p, q, base=2)) ** 2
 
 
@@ -82,10 +74,6 @@ def layout_similarity(
     The paper (Liu 2011, section 5.2) names none: here it is the share of the tag paths of either page that both
     have (as in Buttler, *A Short Survey of Document Structure Similarity Algorithms*, 2004). How often a page
     has a path says how long its lists are, and doesn't count. A group below 0 is none.
-
-    >>> layouts = {"a": frozenset({1, 2}), "b": frozenset({1, 2, 3}), "c": frozenset({1, 4})}
-    >>> [round(each, 3) for each in layout_similarity(layouts, {"a": 0, "b": 0, "c": 5})]
-    [0.667, 0.292]
     """
     together: list[float] = []
     apart: list[float] = []
@@ -101,19 +89,14 @@ Curve = npt.NDArray[np.float64]
 
 def fetched_visits(order: Sequence[str], visits: Mapping[str, int], size: int) -> Curve:
     """Return the share of all visits that the first 0, 1, ... ``size`` pages have (Liu 2011, section 5.3.1).
-
     ``visits`` are those to each page of the site. A crawl that ends early stays at what it has.
-
-    >>> fetched_visits(["a", "b"], {"b": 3, "c": 1}, 3).tolist()
-    [0.0, 0.0, 0.75, 0.75]
     """
     return _curve([visits.get(url, 0) for url in order], sum(visits.values()), size)
 
 
 def discovered_visits(order: Sequence[str], pages: Mapping[str, Page], visits: Mapping[str, int]) -> Curve:
-    """Return the share of all visits that the pages seen have, by pages fetched (Liu 2011, section 5.3.2).
-
-    Seen is what was fetched or is linked to by what was fetched; of ``pages``, the site's.
+    """Return the share of all visits that the pages seen have, by pages fetched (Liu 2011, section 5.3.2). Seen
+    is what was fetched or is linked to by what was fetched; of ``pages``, the site's.
     """
     seen: set[str] = set()
     gains = []
@@ -125,11 +108,7 @@ def discovered_visits(order: Sequence[str], pages: Mapping[str, Page], visits: M
 
 
 def reached(curve: Curve, share: float) -> float | None:
-    """Return the share of the pages at which a curve reaches a share of the visits, None where it never does.
-
-    >>> reached(np.array([0.0, 0.0, 0.75, 0.75, 1.0]), 0.7)
-    0.5
-    """
+    """Return the share of the pages at which a curve reaches a share of the visits; None where it does not."""
     enough = np.flatnonzero(curve >= share - 1e-12)
     return float(enough[0]) / (len(curve) - 1) if len(enough) else None
 
@@ -155,7 +134,6 @@ Score = Callable[[str], float]
 @dataclass(frozen=True)
 class Result:
     """What came of an ordering: the mean curve of its crawls, and the share of the pages at `WANTED` visits.
-
     ``aim`` is "fetch" or "discovery". None of the pages where not every crawl got there.
     """
 
@@ -168,9 +146,8 @@ class Result:
 def static(
     patterns: Patterns, first: Behaviour, urls: Iterable[str], visits: Mapping[str, int]
 ) -> list[Result]:
-    """Order the URLs of a log without a link graph, of which any may be fetched at any time.
-
-    Equal ones come in an order that says nothing (by digest). There is nothing to discover.
+    """Order the URLs of a log without a link graph, of which any may be fetched at any time. Equal ones come in
+    an order that says nothing (by digest). There is nothing to discover.
     """
     known = sorted(urls, key=identifier)
     results = []
@@ -190,41 +167,40 @@ def crawled(
     random_seed: int,
     progress: Progress,
 ) -> list[Result]:
-    """Crawl the pages of a mirror by each ordering, from the same seed pages (Liu 2011, section 5.3).
-
-    ``first`` is what the orderings know of the users, ``visits`` what they are held against. PageRank is that
-    of the whole mirror, as in the paper.
+    """Crawl the pages of a mirror by each ordering, from the same seed pages (Liu 2011, section 5.3). ``first``
+    is what the orderings know of the users, ``visits`` what they are held against. PageRank is that of the
+    whole mirror, as in the paper.
     """
     sought = {url: count for url, count in visits.items() if url in pages}
     linked = _link_scores(pages)
     fetch = {**linked, **_fetch_scores(patterns, first)}
-    discovery = {**linked, **_discovery_scores(patterns, first)}
+
+    def referrals(url: str) -> float:
+        return first.referrals.get(url, 0)
+
+    discovery = {**linked, **_scores(patterns, DISCOVERY), OWN_REFERRALS: referrals}
     progress.phase("crawl the mirror", STARTS * (len(fetch) + len(discovery) - len(linked)))
     orders: dict[str, list[list[str]]] = {}
     for name, value in {**fetch, **discovery}.items():
         values = {url: value(url) for url in pages}
         orders[name] = []
         for start in range(1, STARTS + 1):
-            orders[name].append(_crawl(pages, values, _seeds(pages, random_seed, start)))
+            orders[name].append(_crawl(pages, values, random_seed, start))
             progress.advance()
-    results = [
-        _result("fetch", name, [fetched_visits(order, sought, len(pages)) for order in orders[name]])
-        for name in fetch
-    ]
-    return results + [
-        _result("discovery", name, [discovered_visits(order, pages, sought) for order in orders[name]])
-        for name in discovery
+    fetched = {name: [fetched_visits(order, sought, len(pages)) for order in orders[name]] for name in fetch}
+    seen = {name: [discovered_visits(order, pages, sought) for order in orders[name]] for name in discovery}
+    return [
+        _result(aim, name, curves)
+        for aim, found in (("fetch", fetched), ("discovery", seen))
+        for name, curves in found.items()
     ]
 
 
-def _crawl(pages: Mapping[str, Page], values: Mapping[str, float], seeds: Sequence[str]) -> list[str]:
+def _crawl(pages: Mapping[str, Page], values: Mapping[str, float], random_seed: int, start: int) -> list[str]:
+    seeds = Random(f"{random_seed}:{start}").sample(list(pages), min(SEEDS, len(pages)))
     crawler = Ranked(lambda url: values.get(url, -1.0))
     asked = virtual_crawl(pages, (), seeds, crawler, Terms(len(pages)))
     return [request.url for request in asked if request.page]
-
-
-def _seeds(pages: Mapping[str, Page], random_seed: int, start: int) -> list[str]:
-    return Random(f"{random_seed}:{start}").sample(list(pages), min(SEEDS, len(pages)))
 
 
 def _result(aim: str, name: str, curves: Sequence[Curve]) -> Result:
@@ -254,10 +230,6 @@ def _fetch_scores(patterns: Patterns, first: Behaviour) -> dict[str, Score]:
 
     own = {OWN_VISITS: lambda url: first.visits.get(url, 0), VISITS: expected}
     return {**_scores(patterns, FETCH), **own}
-
-
-def _discovery_scores(patterns: Patterns, first: Behaviour) -> dict[str, Score]:
-    return {**_scores(patterns, DISCOVERY), OWN_REFERRALS: lambda url: first.referrals.get(url, 0)}
 
 
 def _scores(patterns: Patterns, rankings: Mapping[str, Callable[..., float]]) -> dict[str, Score]:

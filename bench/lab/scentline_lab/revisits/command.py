@@ -1,4 +1,4 @@
-"""The revisits command: make webs, crawl them by every policy, and write the freshness that each keeps."""
+"""The revisits command: make webs, crawl them by every policy, write and print how fresh each keeps them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,13 +7,14 @@ from pathlib import Path
 from statistics import mean
 from typing import NamedTuple
 
-from scentline_lab.experiment import OutputDirectory, spread, working, write_table
+from scentline.agents.cli.output import print_table
+from scentline_lab.experiment import OutputDirectory, finish, spread, working
 from scentline_lab.revisits.pictures import draw
 from scentline_lab.revisits.policies import Name, policies
 from scentline_lab.revisits.web import DAY, crawl, make_web
 
-#: Visits a page, in the mean, before the freshness is measured, and while it is; parts of a curve for each.
-LEARNING, MEASURED, PARTS = 20, 10, 1
+#: Visits a page, in the mean, before the freshness is measured, and while it is: a part of the curve for each.
+LEARNING, MEASURED = 20, 10
 
 
 class Output(OutputDirectory):
@@ -26,7 +27,6 @@ class Output(OutputDirectory):
 @dataclass(frozen=True)
 class Options:
     """What is simulated: ``visits`` a page and day, and the part ``recall`` of changes that shows in the log.
-
     ``processes`` changes the time it takes and nothing else.
     """
 
@@ -40,7 +40,7 @@ class Options:
 class Job(NamedTuple):
     """One crawl."""
 
-    policy: str
+    policy: Name
     seed: int
 
 
@@ -54,6 +54,14 @@ class Figures(NamedTuple):
     curve: tuple[float, ...]
 
 
+def show(options: Options, out: Path | None) -> None:
+    """Crawl every web by every policy, write everything into ``out``, and print."""
+    found = run(options, out)
+    rows = ((each.policy, f"{each.freshness:.3f}", f"{each.least:.3f} to {each.most:.3f}") for each in found)
+    print_table(("policy", "freshness", "webs"), rows)
+    finish(out)
+
+
 def run(options: Options, out: Path | None) -> list[Figures]:
     """Crawl every web by every policy, and write everything into ``out``."""
     output = Output.prepared(out)
@@ -64,15 +72,18 @@ def run(options: Options, out: Path | None) -> list[Figures]:
         for job, curve in spread(partial(_crawl, options), jobs, options.processes):
             curves[job] = curve
             bars.advance()
-    found = [_figures(policy, [curves[job] for job in jobs if job.policy == policy]) for policy in Name]
+    found = []
+    for policy in Name:
+        own = [curves[job] for job in jobs if job.policy == policy]
+        late = [mean(curve[LEARNING:]) for curve in own]
+        whole = tuple(map(mean, zip(*own, strict=True)))
+        found.append(Figures(policy, mean(late), min(late), max(late), whole))
     if output is not None:
-        write_table(
-            output.table("freshness"), ("policy", "freshness", "least", "most"), (each[:4] for each in found)
-        )
+        output.write("freshness", ("policy", "freshness", "least", "most"), (each[:4] for each in found))
         points = zip(*(each.curve for each in found), strict=True)
-        rows = (((part + 0.5) / PARTS, *point) for part, point in enumerate(points))
-        write_table(output.table("curves"), ("visits_a_page", *Name), rows)
-        draw(output.picture("freshness"), {each.policy: each.curve for each in found}, PARTS, LEARNING)
+        rows = ((part + 0.5, *point) for part, point in enumerate(points))
+        output.write("curves", ("visits_a_page", *Name), rows)
+        draw(output.picture("freshness"), {each.policy: each.curve for each in found}, LEARNING)
     return found
 
 
@@ -81,10 +92,5 @@ def _crawl(options: Options, job: Job) -> tuple[Job, list[float]]:
     visits = options.pages * (LEARNING + MEASURED)
     a_second = options.pages * options.visits / DAY
     web = make_web(options.pages, visits / a_second, options.recall, job.seed)
-    policy = policies(web, a_second, options.recall)[Name(job.policy)]()
-    return job, crawl(web, policy, a_second, visits, (LEARNING + MEASURED) * PARTS).tolist()
-
-
-def _figures(policy: str, curves: Sequence[Sequence[float]]) -> Figures:
-    late = [mean(curve[LEARNING * PARTS :]) for curve in curves]
-    return Figures(policy, mean(late), min(late), max(late), tuple(map(mean, zip(*curves, strict=True))))
+    policy = policies(web, a_second, options.recall)[job.policy]()
+    return job, crawl(web, policy, a_second, visits, LEARNING + MEASURED).tolist()

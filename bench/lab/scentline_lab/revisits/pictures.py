@@ -18,16 +18,16 @@ _LOOKS = {
 }
 
 
-def draw(path: Path, curves: Mapping[str, Sequence[float]], parts: int, learning: int) -> None:
-    """Write a PNG of curves that have so many points for each visit a page; a line is where learning ends."""
+def draw(path: Path, curves: Mapping[str, Sequence[float]], learning: int) -> None:
+    """Write a PNG of curves that have a point for each visit a page; a line is where learning ends."""
     figure = canvas(9, 5.4)
     panel = figure.subplots()
     for policy, look in _LOOKS.items():
         curve = curves[policy]
-        across = [(part + 0.5) / parts for part in range(len(curve))]
+        across = [part + 0.5 for part in range(len(curve))]
         panel.plot(across, curve, label=policy, **look.line)
     panel.axvline(learning, color=INK, linewidth=1, linestyle=(0, (4, 3)))
-    panel.set_xlim(0, len(next(iter(curves.values()))) / parts)
+    panel.set_xlim(0, len(next(iter(curves.values()))))
     panel.set_title("Freshness, weighed by requests", loc="left", color=INK, fontsize=13, fontweight="bold")
     panel.set_xlabel("visits a page, in the mean", color=INK)
     panel.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False, labelcolor=INK, fontsize=9)

@@ -1,6 +1,7 @@
 """The policies that are compared: each chooses the next page to visit, and learns from what visits find."""
 
 import math
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from heapq import heapify, heapreplace
@@ -31,11 +32,10 @@ Web: TypeAlias = Sequence[Page]
 _LOOK = 8
 
 
-class Timetable:
-    """Visits first what was due first; `interval` says when a page is due again.
-
-    Pages have intervals, in seconds. A due date of infinity is never reached. Where nothing is due yet, what is
-    due next is visited.
+class Evenly:
+    """Visits first what was due first; each page is due again after an interval of its own, in seconds. A due
+    date of infinity is never reached. Where nothing is due yet, what is due next is visited. Signals count for
+    nothing.
     """
 
     def __init__(self, intervals: Sequence[float]) -> None:
@@ -45,31 +45,21 @@ class Timetable:
         heapify(self._due)
 
     def choose(self, now: float) -> int:
-        """Return the page that was due first."""
         return self._due[0][1]
 
     def visited(self, page: int, now: float, changed: bool) -> None:
-        """Say when the page is due again."""
         due, _ = self._due[0]
         heapreplace(self._due, (self.again(page, due, now, changed), page))
 
     def again(self, page: int, due: float, now: float, changed: bool) -> float:
         """Return when a page is due that was due, was visited now, and had changed or not."""
-        raise NotImplementedError
-
-    def signal(self, page: int, now: float) -> None:
-        """Ignore a signal."""
-
-
-class Evenly(Timetable):
-    """Visits each page at an interval of its own."""
-
-    def again(self, page: int, due: float, now: float, changed: bool) -> float:
-        """Return the page's next date."""
         return due + self._intervals[page]
 
+    def signal(self, page: int, now: float) -> None:
+        pass
 
-class Nutch(Timetable):
+
+class Nutch(Evenly):
     """The adaptive interval of Apache Nutch, with the values of its nutch-default.xml.
 
     Each visit makes the interval longer by 0.4 of it, or shorter by 0.2 where the page had changed. The next
@@ -85,7 +75,6 @@ class Nutch(Timetable):
         super().__init__([interval] * pages)
 
     def again(self, page: int, due: float, now: float, changed: bool) -> float:
-        """Return when the schedule has the page again."""
         if changed:
             self._modified[page] = now
         since = now - self._modified[page]
@@ -94,9 +83,8 @@ class Nutch(Timetable):
         return now - since * self.SYNC + interval
 
 
-class StormCrawler(Timetable):
+class StormCrawler(Evenly):
     """The adaptive interval of Apache StormCrawler, with its defaults: an hour at least, two weeks at most.
-
     Each visit makes the interval longer by half, or halves what of it is above the shortest where the page had
     changed (org.apache.stormcrawler.persistence.AdaptiveScheduler, schedule).
     """
@@ -107,7 +95,6 @@ class StormCrawler(Timetable):
         super().__init__([interval] * pages)
 
     def again(self, page: int, due: float, now: float, changed: bool) -> float:
-        """Return when the schedule has the page again."""
         interval = self._intervals[page]
         shorter, longer = (1 - self.RATE) * interval + self.RATE * self.LEAST, interval * (1 + self.RATE)
         self._intervals[page] = interval = shorter if changed else min(longer, self.MOST)
@@ -128,12 +115,10 @@ class Gaining:
             self.put(page)
 
     def choose(self, now: float) -> int:
-        """Return the page that a visit gains most from."""
         found = self._queue.best(now, lambda host: True)
         return int(found[0]) if found is not None else 0
 
     def visited(self, page: int, now: float, changed: bool) -> None:
-        """Begin a new age."""
         self._visited[page], self._signals[page] = now, 0
         self.put(page)
 
@@ -149,7 +134,6 @@ class Gaining:
         raise NotImplementedError
 
     def signal(self, page: int, now: float) -> None:
-        """Heed a signal, or not."""
         if self._heeds:
             self._signals[page] += 1
             self.put(page)
@@ -164,7 +148,6 @@ class Knowing(Gaining):
         self.begin()
 
     def look(self, page: int) -> tuple[float, float, float]:
-        """Return the true rate and signals."""
         change, recall = self._web[page].rate, self._recall
         if not recall or not change:
             return change, 0.0, 0.0
@@ -178,56 +161,46 @@ class Learning(Gaining):
     def __init__(self, web: Web, *, heeds: bool) -> None:
         super().__init__(web, heeds=heeds)
         self._histories = [History() for _ in web]
-        self._groups: dict[str, Group] = {}
-        self._trusts: dict[str, Trust] = {}
+        self._groups: defaultdict[str, Group] = defaultdict(Group)
+        self._trusts: defaultdict[str, Trust] = defaultdict(Trust)
         self._believed: dict[str, tuple[float, float]] = {}
         self._looks = 0
         self.begin()
 
     def visited(self, page: int, now: float, changed: bool) -> None:
-        """Learn from a visit."""
         known, signals = self._web[page], self._signals[page]
         interval = now - self._visited[page]
         if self._heeds:
-            trust = self._trusts.setdefault(known.host, Trust())
+            trust = self._trusts[known.host]
             trust.seen(interval, signals, changed, self._histories[page])
             self._looks += 1
             if known.host not in self._believed or not self._looks % _LOOK:
                 self._believed[known.host] = trust.recall, trust.false
-        for name in _groups(known):
-            self._groups.setdefault(name, Group()).seen(interval, changed, signals)
+        for name in known.groups:
+            self._groups[name].seen(interval, changed, signals)
         self._histories[page].seen(interval, changed, signals)
         super().visited(page, now, changed)
 
     def look(self, page: int) -> tuple[float, float, float]:
-        """Return what the visits showed."""
         known = self._web[page]
         recall, false = self._believed.get(known.host, (0.0, 1.0))
         prior = NOTHING
-        for name in _groups(known):
-            group = self._groups.get(name)
-            if group is not None:
-                prior = group.prior(prior, recall, false)
+        for group in (self._groups[name] for name in known.groups if name in self._groups):
+            prior = group.prior(prior, recall, false)
         change = rate(self._histories[page], prior, recall, false)
         if not self._signals[page] or not recall:
             return change, recall, 0.0
         return change, recall, steps(self._trusts[known.host], (1 - recall) * change)
 
 
-def _groups(page: Page) -> tuple[str, str, str, str]:
-    """Return the groups of a page, the largest first."""
-    return "", page.host, page.prefix, page.pattern
-
-
 def policies(web: Web, visits: float, recall: float) -> Mapping[str, Callable[[], Policy]]:
     """Return what makes each policy, for so many visits a second."""
     interval = len(web) / visits
     changes = sum(page.rate for page in web)
+    shares = [changes / visits / page.rate if page.rate else math.inf for page in web]
     return {
         Name.UNIFORM: lambda: Evenly([interval] * len(web)),
-        Name.PROPORTIONAL: lambda: Evenly(
-            [changes / visits / page.rate if page.rate else math.inf for page in web]
-        ),
+        Name.PROPORTIONAL: lambda: Evenly(shares),
         Name.NUTCH: lambda: Nutch(len(web), interval),
         Name.STORMCRAWLER: lambda: StormCrawler(len(web), interval),
         Name.OPTIMUM: lambda: Knowing(web, 0.0),

@@ -41,6 +41,11 @@ class Page:
     changes: Times
     signals: Times
 
+    @property
+    def groups(self) -> tuple[str, str, str, str]:
+        """The groups of pages that it belongs to, the largest first."""
+        return "", self.host, self.prefix, self.pattern
+
 
 def make_web(pages: int, seconds: float, recall: float, seed: int) -> list[Page]:
     """Return pages and what happens to them in so many seconds; ``recall`` of the changes show in the log."""
@@ -56,14 +61,11 @@ def make_web(pages: int, seconds: float, recall: float, seed: int) -> list[Page]
         kind: Kind = kinds[number]
         rate = 0.0 if kind == "never" else _MEDIAN * float(np.exp(log + rng.normal(0, _SPREAD[3])))
         changes = _changes(rng, kind, rate, seconds)
-        site = f"http://h{host}.test/"
-        names = (
-            f"h{host}.test",
-            f"{site}{prefix}/",
-            f"{site}{prefix}/{pattern}-#",
-            f"{site}{prefix}/{pattern}-{number}",
-        )
-        signals = _signals(rng, changes, rate, seconds, recall)
+        folder = f"http://h{host}.test/{prefix}/"
+        names = f"h{host}.test", folder, f"{folder}{pattern}-#", f"{folder}{pattern}-{number}"
+        true = changes[rng.random(len(changes)) < recall]
+        true = true + rng.exponential(_DELAY, len(true))
+        signals = np.sort(np.concatenate([true, arrivals(rng, FALSE * rate + NOISE, seconds)]))
         found.append(Page(*names, kind, rate, float(importance[number]), changes, signals))
     return found
 
@@ -80,12 +82,6 @@ def _changes(rng: np.random.Generator, kind: Kind, rate: float, seconds: float) 
     gaps = np.concatenate([rng.exponential(_WITHIN, size).cumsum() for size in sizes] or [np.zeros(0)])
     times = np.sort(np.repeat(starts, sizes) + gaps)
     return times[times < seconds]
-
-
-def _signals(rng: np.random.Generator, changes: Times, rate: float, seconds: float, recall: float) -> Times:
-    true = changes[rng.random(len(changes)) < recall]
-    true = true + rng.exponential(_DELAY, len(true))
-    return np.sort(np.concatenate([true, arrivals(rng, FALSE * rate + NOISE, seconds)]))
 
 
 def arrivals(rng: np.random.Generator, rate: float, seconds: float) -> Times:
@@ -107,10 +103,9 @@ class Policy(Protocol):
 
 
 def crawl(web: Sequence[Page], policy: Policy, rate: float, visits: int, parts: int) -> Times:
-    """Return the freshness in each of ``parts`` of a crawl of so many visits, ``rate`` a second.
-
-    The freshness is the share of requests whose copy is right: the mean, over time and weighed by importance,
-    of whether the page is as it was at its last visit. Copies are fresh at the beginning.
+    """Return the freshness in each of ``parts`` of a crawl of so many visits, ``rate`` a second. The freshness
+    is the share of requests whose copy is right: the mean, over time and weighed by importance, of whether the
+    page is as it was at its last visit. Copies are fresh at the beginning.
     """
     length = visits / rate / parts
     fresh = np.zeros(parts)

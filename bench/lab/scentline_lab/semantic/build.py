@@ -10,19 +10,6 @@ from scentline.models.semantic.table import NAME, SemanticTable, SemanticTableEr
 from scentline_lab.semantic.encoder import batches, distilled, read_encoder
 
 
-def check_place(path: Path) -> None:
-    """Raise `SemanticTableError` where `write_table` would replace a file that is no table."""
-    if not path.parent.is_dir():
-        raise SemanticTableError(f"{path}: there is no directory {path.parent}")
-    if not path.exists():
-        return
-    if not path.is_file():
-        raise SemanticTableError(f"{path}: expected a file, or nothing yet")
-    with path.open("rb") as file:
-        if file.read(len(NAME)) != NAME:
-            raise SemanticTableError(f"{path}: holds something else; expected an earlier table, or nothing yet")
-
-
 def write_table(path: Path, table: SemanticTable) -> int:
     """Write a table in the place of an earlier one: the whole file, or none; return its bytes."""
     data = pack(table)
@@ -31,12 +18,20 @@ def write_table(path: Path, table: SemanticTable) -> int:
 
 
 def build(model: Path, path: Path, bars: Progress) -> tuple[SemanticTable, int]:
-    """Distil the encoder in a directory into a table and write it; return it, and its bytes.
-
-    Raises `EncoderError` for what is no encoder that can be read, and what
-    `check_place` and writing a file raise.
+    """Distil the encoder in a directory into a table and write it; return it, and its bytes. Raises
+    `EncoderError` for what is no encoder that can be read, `SemanticTableError` where a file that is no table
+    would be replaced.
     """
-    check_place(path)
+    if not path.parent.is_dir():
+        raise SemanticTableError(f"{path}: there is no directory {path.parent}")
+    if path.exists() and not path.is_file():
+        raise SemanticTableError(f"{path}: expected a file, or nothing yet")
+    if path.exists():
+        with path.open("rb") as file:
+            if file.read(len(NAME)) != NAME:
+                raise SemanticTableError(
+                    f"{path}: holds something else; expected an earlier table, or nothing yet"
+                )
     encoder = read_encoder(model)
     texts = batches(encoder.vocabulary)
     bars.phase("encode word pieces", sum(map(len, texts)))

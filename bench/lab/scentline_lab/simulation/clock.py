@@ -18,12 +18,7 @@ _HANGING_SECONDS = 600.0
 
 
 class Latency:
-    """Seconds that the answer at a URL waits: log-normal, by host and by URL; equal seeds give equal ones.
-
-    >>> late = Latency(1, ["a.example", "b.example"])
-    >>> sorted(late(f"http://{host}.example/") for host in "ab")[1]
-    600.0
-    """
+    """Seconds that the answer at a URL waits: log-normal, by host and by URL; equal seeds give equal ones."""
 
     def __init__(self, seed: int, hosts: Iterable[str]) -> None:
         self._seed = seed
@@ -31,7 +26,6 @@ class Latency:
         self._hanging = frozenset(known[: max(1, len(known) // _HOSTS_A_HANGING)])
 
     def __call__(self, url: str) -> float:
-        """Return the seconds of a URL's answer."""
         name = host(url)
         if name in self._hanging:
             return _HANGING_SECONDS
@@ -83,11 +77,6 @@ def slots_used(
     A second of a host is used while a request to it is not answered or less than ``delay`` seconds old. It
     might be while a URL of it is known, from ``seeds`` or the ``links`` of a page that was answered, that was
     not asked for. 0 where there is no such second.
-
-    >>> links = {"http://a/": ["http://a/1", "http://b/", "http://away/"]}
-    >>> asked = [Asked(0.0, 0.5, "http://a/"), Asked(2.0, 2.5, "http://a/1")]
-    >>> slots_used(asked, links, ["http://a/"], "ab", delay=1.0, end=4.0)  # of a 2 s of 3, of b none of 3.5
-    0.3076923076923077
     """
     known, busy, asked = dict.fromkeys(seeds, 0.0), defaultdict(list), {}
     for request in sorted(requests, key=lambda request: request.answered):

@@ -18,7 +18,6 @@ def anywhere(host: str) -> bool:
 
 class Choice(NamedTuple):
     """The next page to fetch, and the probability of a hit that the policy gives it, where it gives one.
-
     ``explored`` says that chance alone chose it.
     """
 
@@ -29,7 +28,6 @@ class Choice(NamedTuple):
 
 class Task(NamedTuple):
     """What a policy is set to: ``keywords``, ``topic``, ``phrases``, ``names_subject`` are the predicate's.
-
     ``trace`` is the log, known from the start; ``random`` the policy's own source of chance.
     """
 

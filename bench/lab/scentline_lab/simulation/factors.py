@@ -8,21 +8,8 @@ from typing import TypeAlias
 from scentline.models.crowd.evidence import SIGNERS, WORDS, region_log
 from scentline.models.crowd.evidence import region as near_pages
 from scentline.models.crowd.trace import Trace
+from scentline.models.interest import features
 from scentline.models.interest.factors import LinkTable, sibling_log
-from scentline.models.interest.features import (
-    LINK,
-    REGION,
-    SIGNATURE,
-    TOKEN,
-    USER,
-    WORD,
-    link,
-    region,
-    signature,
-    token,
-    user,
-    word,
-)
 from scentline.models.interest.ratio import Base, Denominator
 from scentline.models.page import Page
 from scentline.models.url import tokens
@@ -30,28 +17,24 @@ from scentline_lab.simulation.tally import NAME, Counted, OwnFeatures, Places, T
 
 #: What the logs of words, tokens, links and siblings are multiplied by (PriorityValue, section 3).
 Weights: TypeAlias = tuple[float, float, float, float]
-EVEN: Weights = (1.0, 1.0, 1.0, 1.0)
 #: Link positions up to which the other targets of a page are near siblings.
 NEAR = 4
 
 
 class Linked:
-    """Words of in-linking pages, URL tokens, link locality and siblings.
-
-    Judged pages are numbered, and a set of them is the bits of an integer: the judged targets of a page, and
-    so the judged siblings of a candidate, distinct over its kept in-linking pages.
+    """Words of in-linking pages, URL tokens, link locality and siblings. Judged pages are numbered, and a set
+    of them is the bits of an integer: the judged targets of a page, and so the judged siblings of a candidate,
+    distinct over its kept in-linking pages.
     """
 
     def __init__(
-        self, parents: int, t: float, denominator: Denominator, places: Places, weights: Weights = EVEN
+        self, parents: int, t: float, denominator: Denominator, places: Places, weights: Weights
     ) -> None:
         self._weights = weights
         self._words = Tally(t, denominator)
         self._tokens = OwnFeatures(Tally(t, denominator), tokens)
         self._content = Unions(self._words, parents, places)
-        self._table = LinkTable()
-        self._logs = (0.0, 0.0)
-        self._base = Base()
+        self._table, self._base, self._logs = LinkTable(), Base(), (0.0, 0.0)
         self._judged: dict[str, tuple[int, bool]] = {}
         self._hits = 0
         self._targets: dict[str, list[str]] = {}
@@ -61,11 +44,10 @@ class Linked:
 
     def start(self, counts: Counted) -> None:
         """Start with the counts of an earlier crawl, as if this one were its second half."""
-        self._words.start(counts.of(WORD))
-        self._tokens.start(counts.of(TOKEN))
-        links = counts.of(LINK)
-        satisfying, failing = (links.get(f"{NAME}:{end}", (0, 0)) for end in "10")
-        self._table = LinkTable(satisfying, failing)
+        self._words.start(counts.of(features.WORD))
+        self._tokens.tally.start(counts.of(features.TOKEN))
+        links = counts.of(features.LINK)
+        self._table = LinkTable(*(links.get(f"{NAME}:{end}", (0, 0)) for end in "10"))
 
     def judged(self, page: Page, holds: bool, base: Base) -> None:
         """Count a judged page; ``base`` includes it."""
@@ -76,7 +58,7 @@ class Linked:
         self._tokens.judge(url, holds)
         self._content.judge(url, holds)
         self._content.contribute(url, list(page.words), targets)
-        self._count_links(url, holds, targets)
+        self._count_links(url, number, holds, targets)
         self._base = base
         self._logs = math.log(self._table.p(base)), math.log(self._table.q(base))
 
@@ -89,7 +71,6 @@ class Linked:
             yield from targets[max(0, place - NEAR) : place + NEAR + 1]
 
     def work_out(self, base: Base) -> None:
-        """Compute the ratios of words and tokens."""
         self._content.work_out(base)
         self._tokens.work_out(base)
 
@@ -101,32 +82,28 @@ class Linked:
         siblings = 0
         for parent in self._content.sources(url):
             siblings |= self._judged_targets[parent]
-        visited, hits = siblings.bit_count(), (siblings & self._hits).bit_count()
-        near = sibling_log(visited, hits, self._base)
+        near = sibling_log(siblings.bit_count(), (siblings & self._hits).bit_count(), self._base)
         content, of_tokens, of_links, of_siblings = self._weights
-        return (
-            content * self._content.log(url)
-            + of_tokens * self._tokens.log(url)
-            + of_links * links
-            + of_siblings * near
-        )
+        own = content * self._content.log(url) + of_tokens * self._tokens.log(url)
+        return own + of_links * links + of_siblings * near
 
     def counts(self, predicate: str) -> Iterator[tuple[str, int, int]]:
-        """Yield (feature, pages, hits) of all that was counted."""
         self._content.settle()
-        yield from ((word(name), pages, hits) for name, pages, hits in self._words.items())
-        yield from ((token(name), pages, hits) for name, pages, hits in self._tokens.items())
-        yield link(predicate, True), *self._table.satisfying
-        yield link(predicate, False), *self._table.failing
+        yield from ((features.word(name), pages, hits) for name, pages, hits in self._words.items())
+        yield from ((features.token(name), pages, hits) for name, pages, hits in self._tokens.tally.items())
+        yield features.link(predicate, True), *self._table.satisfying
+        yield features.link(predicate, False), *self._table.failing
 
-    def _count_links(self, url: str, holds: bool, targets: list[str]) -> None:
+    def _count_links(self, url: str, number: int, holds: bool, targets: list[str]) -> None:
         """Count each link between ``url`` and judged pages: the target's verdict, by the source's."""
         rows = {True: list(self._table.satisfying), False: list(self._table.failing)}
-        number, _ = self._judged[url]
+
+        def count(source: bool, target: bool) -> None:
+            rows[source][0] += 1
+            rows[source][1] += target
+
         for source in self._inlinks.get(url, ()):
-            row = rows[self._judged[source][1]]
-            row[0] += 1
-            row[1] += holds
+            count(self._judged[source][1], holds)
             self._judged_targets[source] |= 1 << number
         visited = 0
         for target in targets:
@@ -135,8 +112,7 @@ class Linked:
             if target in self._judged:
                 other, satisfies = self._judged[target]
                 visited |= 1 << other
-                rows[holds][0] += 1
-                rows[holds][1] += satisfies
+                count(holds, satisfies)
         self._judged_targets[url] = visited
         (sources, hits), (others, other_hits) = rows[True], rows[False]
         self._table = LinkTable((sources, hits), (others, other_hits))
@@ -151,24 +127,20 @@ class Visited:
 
     def __init__(self, trace: Trace, t: float, denominator: Denominator, places: Places) -> None:
         self._trace = trace
-        self._users = OwnFeatures(
-            Tally(t, denominator, sample="pages"), lambda url: trace.visitors.get(url, ())
-        )
+        users = Tally(t, denominator, sample="pages")
+        self._users = OwnFeatures(users, lambda url: trace.visitors.get(url, ()))
         self._words = Tally(t, denominator, sample="pages")
         self._signatures = Unions(self._words, SIGNERS, places)
         self._judged: dict[str, bool] = {}
         self._within: set[str] = set()
-        self._region = (0, 0)
-        self._logs = (0.0, 0.0)
+        self._region, self._logs = (0, 0), (0.0, 0.0)
 
     def start(self, counts: Counted) -> None:
-        """Start with the counts of an earlier crawl, as if this one were its second half."""
-        self._users.start(counts.of(USER))
-        self._words.start(counts.of(SIGNATURE))
-        self._region = counts.of(REGION).get(NAME, (0, 0))
+        self._users.tally.start(counts.of(features.USER))
+        self._words.start(counts.of(features.SIGNATURE))
+        self._region = counts.of(features.REGION).get(NAME, (0, 0))
 
     def judged(self, page: Page, holds: bool, base: Base) -> None:
-        """Count a judged page; ``base`` includes it."""
         url = page.url
         self._judged[url] = holds
         self._users.judge(url, holds)
@@ -185,20 +157,16 @@ class Visited:
         self._logs = region_log(False, self._region, base), region_log(True, self._region, base)
 
     def touched(self, url: str) -> list[str]:
-        """Return the pages most often visited near one just judged, where it satisfies; not judged ones.
-
-        Near a page that does not, candidates can only lose, which is seen when they come up.
+        """Return the pages most often visited near one just judged, where it satisfies; not judged ones. Near a
+        page that does not, candidates can only lose, which is seen when they come up.
         """
-        if not self._judged[url]:
-            return []
-        near = self._trace.keepers.get(url, {})
+        near = self._trace.keepers.get(url, {}) if self._judged[url] else {}
         fresh = (
             (times, other) for other, (times, _) in near.items() if times > 0 and other not in self._judged
         )
         return [other for _, other in nlargest(NEAREST, fresh)]
 
     def work_out(self, base: Base) -> None:
-        """Compute the ratios of users and words."""
         self._signatures.work_out(base)
         self._users.work_out(base)
 
@@ -209,8 +177,7 @@ class Visited:
         return self._users.log(url) + self._signatures.log(url) + self._logs[url in self._within]
 
     def counts(self, predicate: str) -> Iterator[tuple[str, int, int]]:
-        """Yield (feature, pages, hits) of all that was counted."""
         self._signatures.settle()
-        yield from ((user(name), pages, hits) for name, pages, hits in self._users.items())
-        yield from ((signature(name), pages, hits) for name, pages, hits in self._words.items())
-        yield region(predicate), *self._region
+        yield from ((features.user(name), pages, hits) for name, pages, hits in self._users.tally.items())
+        yield from ((features.signature(name), pages, hits) for name, pages, hits in self._words.items())
+        yield features.region(predicate), *self._region

@@ -28,9 +28,8 @@ class Further(Protocol):
 
 
 class Significance:
-    """User affinity of the users with T >= 2, and the region of temporal locality (Aggarwal 2004, 8 to 13).
-
-    The learned policy has the same counts for inputs already, shrunk and not tested.
+    """User affinity of the users with T >= 2, and the region of temporal locality (Aggarwal 2004, 8 to 13). The
+    learned policy has the same counts for inputs already, shrunk and not tested.
     """
 
     inputs = (Input("significant users", 0.0, 0.3), Input("region of locality", 0.0, 0.3))
@@ -43,7 +42,6 @@ class Significance:
         self._pages = self._hits = 0
 
     def judged(self, url: str, holds: bool) -> None:
-        """Take in a verdict: a hit puts the pages that users saw near it into the region."""
         self._judged[url] = holds
         if url in self._inside:
             self._count(holds)

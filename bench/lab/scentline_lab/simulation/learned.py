@@ -12,6 +12,7 @@ from scentline.models.crowd.trace import SIXTHS, Trace
 from scentline.models.frontier.queue import ANSWERS_A_SWEEP, FEW, SWEPT, UNLIMITED, CandidateQueue
 from scentline.models.interest.factors import link_features, rank
 from scentline.models.interest.features import BASE, user
+from scentline.models.learner import requests, semantic
 from scentline.models.learner.batch import inputs_of, named_of
 from scentline.models.learner.calibration import EXPLORED, SELECTED, calibrated
 from scentline.models.learner.candidate import Candidate, CoVisits, Crowd
@@ -20,21 +21,6 @@ from scentline.models.learner.inputs import INPUTS, MOST
 from scentline.models.learner.knowledge import Knowledge
 from scentline.models.learner.lessons import LinkWords, change_of_links, link_lessons, own_lessons
 from scentline.models.learner.linking import NEAR, NEAR_AT_MOST, LinkingPage, LinkTable
-from scentline.models.learner.requests import (
-    a_request,
-    chances_of_pages,
-    failing,
-    foretold,
-    usual_chance_of_page,
-)
-from scentline.models.learner.semantic import (
-    SEMANTIC_INPUTS,
-    Meaning,
-    Sense,
-    inputs_with,
-    page_subject,
-    subject,
-)
 from scentline.models.learner.state import Learner
 from scentline.models.learner.words import Vocabulary
 from scentline.models.ledger import Ledger
@@ -47,10 +33,6 @@ from scentline_lab.simulation.further import Further
 from scentline_lab.simulation.known import InLink, KnownUrl
 from scentline_lab.simulation.tally import NAME
 
-#: Candidates scored again at a choice at most, and in-links kept of a page, as `frontier.rescored` and
-#: `frontier.parents` have it.
-RESCORED, PARENTS = 50, 32
-
 
 class Experience(NamedTuple):
     """What a crawl has learned of requests, and of its predicate."""
@@ -62,12 +44,11 @@ class Experience(NamedTuple):
 class LearnedCrawler:
     """The policy ``learned``: see `docs/learning.md`. ``knowledge`` holds the counts.
 
-    ``explore`` of the choices are left to chance; the others have the most hits expected of a request
-    (`models.learner.requests`). The combiner learns from a page's inputs at the time of its choice; seeds train
-    nothing but the counts. A label changes the combiner and its calibration a page later, as in a crawl, where
-    the frontier counts a verdict itself and chooses before the learner has published the new weights.
-    With a ``table`` there are three inputs more (`models.learner.semantic`), with ``further`` those. The counts
-    of an earlier crawl's ``state`` are multiplied by ``weight``, and its combiners are where these start.
+    ``explore`` of the choices are left to chance. The combiner learns from a page's inputs at the time of its
+    choice; seeds train nothing but the counts. A label changes the combiner and its calibration a page later,
+    as in a crawl, where the frontier chooses before the learner has published the new weights. With a ``table``
+    there are three inputs more, with ``further`` those. The counts of an earlier crawl's ``state`` are
+    multiplied by ``weight``.
     """
 
     def __init__(
@@ -77,39 +58,42 @@ class LearnedCrawler:
         table: SemanticTable | None = None,
         state: Experience | None = None,
         weight: float = WEIGHT,
-        rescored: int = RESCORED,
-        parents: int = PARENTS,
+        rescored: int = 50,
+        parents: int = 32,
         further: Callable[[Trace], Further] | None = None,
     ) -> None:
         self._vocabulary = Vocabulary(Ledger())
         self._further = None if further is None else further(task.trace)
-        inputs = (*inputs_with(table is not None), *(self._further.inputs if self._further else ()))
+        inputs = (*semantic.inputs_with(table is not None), *(self._further.inputs if self._further else ()))
         self._names = tuple(entry.name for entry in inputs)
         self._learner = Learner(inputs=inputs)
         self.knowledge = Knowledge(NAME, self._vocabulary, task.topic, task.phrases)
-        self._failing = Learner(inputs=failing(INPUTS))
+        self._failing = Learner(inputs=requests.failing(INPUTS))
         self._requests = Knowledge(FAILED, self._vocabulary)
         self._foretells = True
         # The counts of an earlier crawl, by predicate.
         self._earlier: dict[str, list[tuple[str, float, float]]] = {FAILED: [], NAME: []}
         if state is not None:
-            self._start(state, weight)
+            self._earlier = {each.name: list(each.counts(weight)) for each in state}
+            self._requests.inherit(self._earlier[FAILED])
+            self.knowledge.inherit(self._earlier[NAME])
+            for learner, earlier in ((self._failing, state.requests), (self._learner, state.predicate)):
+                if earlier.combining is not None:
+                    learner.start(earlier.combining)
         #: None where there is no table; where the predicate names no subject its inputs are 0.
-        self._meaning = Meaning(table, task.topic) if table is not None and task.names_subject else None
+        self._meaning = (
+            semantic.Meaning(table, task.topic) if table is not None and task.names_subject else None
+        )
         self._unmeant = table is not None and not task.names_subject
-        self._trace = task.trace
-        self._random = task.random
-        self._explore = explore
-        self._rescored = rescored
-        self._parents = parents
+        self._trace, self._random = task.trace, task.random
+        self._explore, self._rescored, self._parents = explore, rescored, parents
         #: Candidates scored since anything was learned.
         self._fresh: set[str] = set()
         self._queue = CandidateQueue(UNLIMITED, UNLIMITED)
         self._pages: dict[str, KnownUrl] = {}
         # All that is known in the order of the sweep, where that stands, and after which answer it goes on.
         self._by_id: list[tuple[bytes, KnownUrl]] = []
-        self._swept = b""
-        self._next_sweep = 0
+        self._swept, self._next_sweep = b"", 0
         self._links = LinkTable(2)
         self._targets: dict[LinkingPage, list[tuple[int, KnownUrl]]] = {}
         self._closed: set[str] = set()
@@ -120,16 +104,7 @@ class LearnedCrawler:
         #: What is in flight, and how it was chosen.
         self._chosen: dict[str, str] = {}
 
-    def _start(self, state: Experience, weight: float) -> None:
-        self._earlier = {each.name: list(each.counts(weight)) for each in state}
-        self._requests.inherit(self._earlier[FAILED])
-        self.knowledge.inherit(self._earlier[NAME])
-        for learner, earlier in ((self._failing, state.requests), (self._learner, state.predicate)):
-            if earlier.combining is not None:
-                learner.start(earlier.combining)
-
     def export_state(self) -> Experience:
-        """Return what was learned, with the state that the crawl started with."""
         self._learn_labels()
         return Experience(
             self._exported(FAILED, self._requests, self._failing),
@@ -143,12 +118,10 @@ class LearnedCrawler:
         return learned(name, "", chain(knowledge.items(), self._earlier[name]), combining)
 
     def add_seed(self, url: str) -> None:
-        """Make a URL a candidate to start from."""
         self._seeds[url] = None
         self._page(url).depth = 0
 
     def failed(self, url: str) -> None:
-        """Learn from a request that brought no page, and score the candidates near it."""
         touched = self._answered_by(self._page(url), {FAILED: True}, ())
         self._fresh.clear()
         self._score(touched)
@@ -157,7 +130,8 @@ class LearnedCrawler:
         """Count an answer; return some of the URLs near it on the pages that link to it."""
         self._close(known.url)
         self._take_answer(known, answer)
-        beside = _lessons(known).union(map(user, self._trace.visitors.get(known.url, ())))
+        of_links = link_lessons(link.words for link in known.in_links)
+        beside = of_links.union(map(user, self._trace.visitors.get(known.url, ())))
         self._count(own_lessons(known.url, words) | beside, answer)
         return self._judge_links(known, answer)
 
@@ -172,7 +146,11 @@ class LearnedCrawler:
             self._score([self._page(url) for url in (*self._seeds, *self._trace.accesses)])
         self._sweep()
         explored = self._random.random() < self._explore
-        best = self._drawn(ready) if explored else self._best(ready)
+        if explored:
+            may = [url for url in self._queue if ready(self._pages[url].host)]
+            best = self._random.choice(may) if may else None
+        else:
+            best = self._best(ready)
         if best is None:
             return None
         if best not in self._fresh:
@@ -183,15 +161,10 @@ class LearnedCrawler:
         probability = None if chance is None else calibrated(chance, self._learner.shifts[explored])
         return Choice(best, probability, explored)
 
-    def _drawn(self, ready: Ready) -> str | None:
-        may = [url for url in self._queue if ready(self._pages[url].host)]
-        return self._random.choice(may) if may else None
-
     def _best(self, ready: Ready) -> str | None:
-        """Return the best candidate that was scored since anything was learned.
-
-        The best few are scored again until one of these leads, or as many as may be have been: as the frontier
-        does (`Candidates` in `agents/frontier/candidates.py`).
+        """Return the best candidate that was scored since anything was learned. The best few are scored again
+        until one of these leads, or as many as may be have been: as the frontier does (`Candidates` in
+        `agents/frontier/candidates.py`).
         """
         scored = 0
         while top := self._queue.best(FEW, ready):
@@ -214,7 +187,6 @@ class LearnedCrawler:
         self._score([known for _, known in step])
 
     def judged(self, page: Page, holds: bool) -> None:
-        """Learn from a page's verdict, and score the candidates near it."""
         known = self._page(page.url)
         touched = self._answered_by(known, {FAILED: False, NAME: holds}, page.words)
         self._count_links(True, holds, known.positive)
@@ -222,7 +194,7 @@ class LearnedCrawler:
         if self._further is not None:
             self._further.judged(page.url, holds)
         if self._meaning is not None:
-            self._meaning.learn(self._meaning.table.vector(page_subject(page.url, page.title)), holds)
+            self._meaning.learn(self._meaning.table.vector(semantic.page_subject(page.url, page.title)), holds)
         self._fresh.clear()
         self._follow(known, page, holds, touched)
         self._count_crowd(known, holds)
@@ -250,7 +222,7 @@ class LearnedCrawler:
         for name, knowledge in ((FAILED, self._requests), (NAME, self.knowledge)):
             if name in answer:
                 knowledge.count(features, answer[name], times)
-        self._foretells = foretold(*self._answered, self._foretells)
+        self._foretells = requests.foretold(*self._answered, self._foretells)
 
     @property
     def _answered(self) -> tuple[int, int]:  # the requests, and those of them that failed
@@ -304,24 +276,19 @@ class LearnedCrawler:
             if after != before:
                 target.sense = None
                 if target.answer is not None:
-                    self._correct(target.answer, before, after)
+                    words_before, words_after = ([each.words for each in seen] for seen in (before, after))
+                    added, removed = change_of_links(words_before, words_after)
+                    self._count(added, target.answer)
+                    self._count(removed, target.answer, -1)
         if late:
-            self._count_late(linking, holds, *zip(*late, strict=True))
+            self._count_late(linking, holds, late)
 
-    def _correct(self, answer: Verdict, before: Sequence[InLink], after: Sequence[InLink]) -> None:
-        added, removed = change_of_links([link.words for link in before], [link.words for link in after])
-        self._count(added, answer)
-        self._count(removed, answer, -1)
-
-    def _count_late(
-        self, linking: LinkingPage, source: bool, positions: Sequence[int], answers: Sequence[Verdict]
-    ) -> None:
+    def _count_late(self, linking: LinkingPage, source: bool, late: Sequence[tuple[int, Verdict]]) -> None:
+        positions, answers = zip(*late, strict=True)
         verdicts = [answer[NAME] for answer in answers if NAME in answer]
         for holds in set(verdicts):
             self._count_links(source, holds, verdicts.count(holds))
-        self._links.judged(
-            [linking] * len(answers), positions, np.hstack([_cells(answer) for answer in answers])
-        )
+        self._links.judged([linking] * len(late), positions, np.hstack([*map(_cells, answers)]))
 
     def _count_crowd(self, known: KnownUrl, holds: bool) -> None:
         for url, (times, sixths) in self._trace.keepers.get(known.url, {}).items():
@@ -349,7 +316,7 @@ class LearnedCrawler:
             senses = [_sense(known, self._meaning) for known in scored]
             inputs = np.hstack((inputs, self._meaning.inputs(senses, self.knowledge.rate)))
         elif self._unmeant:
-            inputs = np.hstack((inputs, np.zeros((len(scored), len(SEMANTIC_INPUTS)))))
+            inputs = np.hstack((inputs, np.zeros((len(scored), len(semantic.SEMANTIC_INPUTS)))))
         if self._further is not None:
             values = np.array([self._further.values(known.url, self.knowledge) for known in scored])
             inputs = np.hstack((inputs, np.clip(values, -MOST, MOST)))
@@ -357,7 +324,7 @@ class LearnedCrawler:
         chances = probabilities(means, deviations).tolist()
         _, named = named_of([self._requests, self.knowledge], self._links, candidates)
         bounds = means + deviations + named
-        bounds = a_request(bounds, self._chances_of_pages(scored, fails)).tolist()
+        bounds = requests.a_request(bounds, self._chances_of_pages(scored, fails)).tolist()
         for known, row, bound, chance in zip(scored, inputs, bounds, chances, strict=True):
             known.inputs, known.chance = row, chance
             self._queue.put(known.url, known.host, bound, known.found)
@@ -367,11 +334,11 @@ class LearnedCrawler:
         if not self._foretells:
             for known in scored:
                 known.failing = None
-            return np.full(len(scored), usual_chance_of_page(*self._answered))
+            return np.full(len(scored), requests.usual_chance_of_page(*self._answered))
         for known, row in zip(scored, fails, strict=True):
             known.failing = row
         failed = logits(fails, self._failing.combiner.mean, self._failing.combiner.covariance)
-        return chances_of_pages(*failed, self._failing.shifts[0])
+        return requests.chances_of_pages(*failed, self._failing.shifts[0])
 
     def _candidate(self, known: KnownUrl) -> Candidate:
         accesses = self._trace.accesses.get(known.url, 0)
@@ -389,12 +356,8 @@ def _cells(answer: Verdict) -> Vector:
     return np.array([[(name in answer, answer.get(name, False))] for name in (FAILED, NAME)], float)
 
 
-def _lessons(known: KnownUrl) -> frozenset[str]:
-    return link_lessons(link.words for link in known.in_links)
-
-
-def _sense(known: KnownUrl, meaning: Meaning) -> Sense:
+def _sense(known: KnownUrl, meaning: semantic.Meaning) -> semantic.Sense:
     if known.sense is None:
         anchors = (" ".join(link.words[0]) for link in known.in_links)
-        known.sense = Sense(meaning.table.vector(subject(known.url, anchors)))
+        known.sense = semantic.Sense(meaning.table.vector(semantic.subject(known.url, anchors)))
     return known.sense

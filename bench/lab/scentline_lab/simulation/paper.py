@@ -10,10 +10,10 @@ from scentline.models.interest.ratio import Base, Denominator
 from scentline.models.learner.lessons import LinkWords
 from scentline.models.learner.named import Naming
 from scentline.models.page import Page
-from scentline.models.reuse import WEIGHT, Learned, learned
+from scentline.models.reuse import Learned, learned
 from scentline.models.url import host
 from scentline_lab.simulation.crawler import Choice, Ready, Task, anywhere
-from scentline_lab.simulation.factors import EVEN, Linked, Visited, Weights
+from scentline_lab.simulation.factors import Linked, Visited, Weights
 from scentline_lab.simulation.tally import NAME, Counted, Places
 
 PaperPolicy = Literal["linkage", "collaborative", "combined"]
@@ -26,31 +26,16 @@ DIGITS = 9
 
 
 class PaperCrawler:
-    """One of the paper's policies at work for one predicate; a `simulation.crawler.Crawler`.
+    """One of the paper's policies at work for one predicate; no probability is given.
 
     The priority of a candidate is log I^L of links, weighted, log I^C of the log (14), or their sum. Candidates
     are seeds, link targets and all pages of the log; or a policy's ``own`` alone: seeds and, of the linkage
-    policy, link targets, of the collaborative one the pages of the log, "instead of using the set of
-    hyperlinks", of the combined one these and the links of pages that satisfy (section 4). While there is no
-    hit all logs are 0: candidates that are not ``own`` go by how far their URLs and links name the predicate's
-    topic until then (`models.learner.named.Naming`). A candidate is scored when a judged page links to it, is a
-    near sibling, or satisfies and was visited near by; the ``rescored`` best are scored again at each choice.
-    Ratios are computed again when the judged pages grew by more than the share ``drift``. ``parents`` bounds
-    the in-linking pages whose words and other targets count, ``t`` and ``denominator`` make the significance
-    test.
-    With the ``state`` of an earlier crawl this one goes on where that ended, its counts multiplied by
-    ``weight``. No probability is given.
-
-    >>> from random import Random
-    >>> from scentline.models.crowd.trace import Step, Trace
-    >>> trace = Trace([Step("ann", "http://a.test/", 1.0), Step("ann", "http://b.test/", 2.0)])
-    >>> crawler = PaperCrawler(Task((), trace, Random(1)), "combined")
-    >>> crawler.add_seed("http://a.test/")
-    >>> crawler.next().url
-    'http://a.test/'
-    >>> crawler.judged(Page("http://a.test/"), True)
-    >>> crawler.next().url
-    'http://b.test/'
+    policy, link targets, of the collaborative one the pages of the log, of the combined one these and the links
+    of pages that satisfy (section 4). While there is no hit all logs are 0: candidates that are not ``own`` go
+    by how far URLs and links name the topic (`models.learner.named.Naming`). A candidate is scored when a
+    judged page links to it, is a near sibling, or satisfies and was visited near by; the ``rescored`` best are
+    scored again at each choice, ratios when the judged pages grew by more than the share ``drift``. With the
+    ``state`` of an earlier crawl it goes on.
     """
 
     def __init__(
@@ -61,26 +46,21 @@ class PaperCrawler:
         t: float = 2.0,
         denominator: Denominator = "binomial",
         *,
-        weights: Weights = EVEN,
+        weights: Weights = (1.0, 1.0, 1.0, 1.0),
         own: bool = False,
         rescored: int = 50,
         drift: float = 0.02,
         state: Learned | None = None,
-        weight: float = WEIGHT,
     ) -> None:
         places = Places()
         links = Linked(parents, t, denominator, places, weights)
         crowd = Visited(task.trace, t, denominator, places)
         parts: dict[PaperPolicy, tuple[Linked | Visited, ...]] = {
-            "linkage": (links,),
-            "collaborative": (crowd,),
-            "combined": (links, crowd),
-        }
+            "linkage": (links,), "collaborative": (crowd,), "combined": (links, crowd),
+        }  # fmt: skip
         self._parts = parts[policy]
-        self._rescored = rescored
-        self._drift = drift
-        self._base = Base()
-        self._taken = 0
+        self._rescored, self._drift = rescored, drift
+        self._base, self._taken = Base(), 0
         self._naming = Naming(() if own else task.topic)
         #: By URL how far the best of the links to it names the topic, until there is a hit.
         self._named: dict[str, float] = {}
@@ -99,14 +79,13 @@ class PaperCrawler:
             self._put(url, 0.0)
         self._unscored = logged if state is not None or self._naming else ()
         if state is not None:
-            counted = Counted(state, weight)
+            counted = Counted(state)
             self._base = Base(*counted.base)
             for part in self._parts:
                 part.start(counted)
             self._work_out()
 
     def export_state(self) -> Learned:
-        """Return what was learned, what the crawl started with included (section 4.1)."""
         return learned(NAME, "", self.counts())
 
     def add_seed(self, url: str) -> None:
@@ -142,31 +121,24 @@ class PaperCrawler:
             self._score(link.url for link in page.links)
 
     def failed(self, url: str) -> None:
-        """Take a URL out of the candidates for good."""
         self._left.add(url)
         self._seeds.pop(url, None)
         self._queue.discard(url)
 
     def next(self, ready: Ready = anywhere) -> Choice | None:
         """Take out the candidate of highest priority on a ready host; equal ones go by order of discovery."""
-        url = self._next(ready)
-        if url is None:
-            return None
-        self.failed(url)
-        return Choice(url)
-
-    def _next(self, ready: Ready) -> str | None:
-        for seed in self._seeds:
-            if seed in self._queue and ready(host(seed)):
-                return seed
-        unscored, self._unscored = self._unscored, ()
-        self._score(unscored)
-        self._score(self._queue.best(self._rescored, ready))
-        best = self._queue.best(1, ready)
-        return best[0] if best else None
+        best = [seed for seed in self._seeds if seed in self._queue and ready(host(seed))]
+        if not best:
+            unscored, self._unscored = self._unscored, ()
+            self._score(unscored)
+            self._score(self._queue.best(self._rescored, ready))
+            best = self._queue.best(1, ready)
+        for url in best:
+            self.failed(url)
+            return Choice(url)
+        return None
 
     def priority(self, url: str) -> float:
-        """Return the priority of a candidate, computed from all that is known of it now."""
         if not self._base.hits and self._naming:
             return max(self._naming.by_url(url), self._named.get(url, 0.0))
         return round(sum(part.log(url) for part in self._parts), DIGITS)

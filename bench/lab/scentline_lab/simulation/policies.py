@@ -18,9 +18,8 @@ from scentline_lab.simulation.paper import UNBOUNDED, PaperCrawler, PaperPolicy
 
 
 class Truth(NamedTuple):
-    """The knowledge of the policies that mark a crawl's limits.
-
-    ``hits`` are the URLs of the pages that satisfy the predicate; ``hindsight`` is on the whole archive.
+    """The knowledge of the policies that mark a crawl's limits. ``hits`` are the URLs of the pages that satisfy
+    the predicate; ``hindsight`` is on the whole archive.
     """
 
     hits: Collection[str]
@@ -72,29 +71,21 @@ class Reusable(Protocol):
 
 
 def policies(measures: Measures = USUAL, table: SemanticTable | None = None) -> dict[str, Maker]:
-    """Return the policies that are compared where none is named, from chance to the oracle.
-
-    ``table`` has the word vectors of the learned one, which has no word meanings where there is none.
+    """Return the policies that are compared where none is named, from chance to the oracle. ``table`` has the
+    word vectors of the learned one, which has no word meanings where there is none.
     """
-    alone: dict[str, Callable[[Task], Crawler]] = {
+    alone: dict[str, Callable[..., Crawler]] = {
         "random": Chance, "breadth-first": BreadthFirst, "backlink": Backlink, "pagerank": PageRank,
         "opic": Opic, "tag-paths": TagPaths, "shark-search": SharkSearch, "best-first": BestFirst,
         "link-classifier": LinkClassifier,
     }  # fmt: skip
-    found = {name: _without_truth(maker) for name, maker in alone.items()}
-    heirs = reusable(measures, table)
-    for name in (*get_args(PaperPolicy), LEARNED):
-        found[name] = _without_state(heirs[name])
+    found = {name: _without_truth(maker) for name, maker in (alone | reusable(measures, table)).items()}
     found[INFORMED] = lambda task, truth: Informed(truth.hindsight.expected(truth.hits))
     found[ORACLE] = lambda task, truth: Oracle(truth.hits)
     return found
 
 
-def _without_state(heir: Heir) -> Maker:
-    return lambda task, truth: heir(task, None)
-
-
-def _without_truth(maker: Callable[[Task], Crawler]) -> Maker:
+def _without_truth(maker: Callable[..., Crawler]) -> Maker:
     return lambda task, truth: maker(task)
 
 

@@ -19,10 +19,9 @@ from scentline_lab.simulation.crawler import Choice, Crawler, Ready, anywhere
 
 
 class Request(NamedTuple):
-    """One request of a crawl, and what the policy said when it chose it (`simulation.crawler.Choice`).
-
-    ``page`` says whether a page came, ``hit`` whether that satisfies the predicate. Where time passes it was
-    made and answered ``came`` and ``answered`` seconds after the start.
+    """One request of a crawl, and what the policy said when it chose it (`simulation.crawler.Choice`). ``page``
+    says whether a page came, ``hit`` whether that satisfies the predicate. Where time passes it was made and
+    answered ``came`` and ``answered`` seconds after the start.
     """
 
     url: str
@@ -35,17 +34,12 @@ class Request(NamedTuple):
 
 
 class Terms(NamedTuple):
-    """The limits of a crawl, as the settings of the same names; 0 is no limit.
-
-    It ends after ``budget`` pages, or as many ``requests``, or when the time of ``clock`` is over. Of a host at
-    most ``host_budget`` pages come. ``window_share`` of the pages so far, 1 to ``window_max``, are in flight
-    (`models.frontier.window`). Seeds are asked first, in their order, as in Aggarwal 2004, Figure 1, or, as in
-    a real crawl, where the policy chooses them. With a ``clock`` the policy does, and who may be asked and how
-    many pages are in flight is as that has it.
+    """The limits of a crawl, as the settings of the same names; 0 is no limit. It ends after ``budget`` pages,
+    or when the time of ``clock`` is over. Seeds are asked first, in their order, as in
+    Aggarwal 2004, Figure 1, or, as in a real crawl and with a ``clock``, where the policy chooses them.
     """
 
     budget: int
-    requests: int = 0
     host_budget: int = 0
     window_share: float = 0.0
     window_max: int = 1
@@ -75,23 +69,9 @@ def virtual_crawl(
     """Return the requests that ``crawler`` makes, in the order of their answers.
 
     ``hits`` are the URLs of the pages that satisfy the predicate. A URL without a page is a request that fails,
-    as a dead link does, and so does a near-duplicate of a page of the same owner that came before, as
-    ``texts`` tell. URLs that are ``barred``, or of a host whose budget is spent, cost nothing. Where no time
-    passes answers come in the order of the requests; what is in flight was chosen without them. Membership in
-    ``hits`` is asked once a page, so a set serves best.
-
-    Raises ValueError when the policy chooses a URL twice: it would never end.
-
-    >>> from random import Random
-    >>> from scentline.models.crowd.trace import Trace
-    >>> from scentline_lab.simulation.baselines.simple import BreadthFirst
-    >>> from scentline_lab.simulation.crawler import Task
-    >>> from scentline.models.page import Link
-    >>> pages = {"a": Page("a", links=(Link("b"), Link("gone"), Link("c"))), "b": Page("b"), "c": Page("c")}
-    >>> crawler = BreadthFirst(Task((), Trace([]), Random(1)))
-    >>> found = virtual_crawl(pages, {"c"}, ["a"], crawler, Terms(budget=10))
-    >>> [(request.url, request.page, request.hit) for request in found]
-    [('a', True, False), ('b', True, False), ('gone', False, False), ('c', True, True)]
+    as a dead link does, and so does a near-duplicate of a page of the same owner that came before, as ``texts``
+    tell. URLs that are ``barred``, or of a host whose budget is spent, cost nothing. What is in flight was
+    chosen without the answers. Raises ValueError when the policy chooses a URL twice: it would never end.
     """
     kind = _VirtualCrawl if terms.clock is None else _TimedCrawl
     return kind(pages, hits, crawler, terms, barred, texts).run(seeds)
@@ -109,12 +89,8 @@ class _VirtualCrawl:
         barred: Collection[str],
         texts: Texts,
     ) -> None:
-        self._pages = pages
-        self._hits = hits
-        self._crawler = crawler
-        self._terms = terms
-        self._barred = barred
-        self._texts = texts
+        self._pages, self._hits, self._crawler = pages, hits, crawler
+        self._terms, self._barred, self._texts = terms, barred, texts
         #: The pages judged last whose sketches have a band.
         self._like: defaultdict[bytes, deque[str]] = defaultdict(lambda: deque(maxlen=BAND_PAGES))
         self._seeds: deque[str] = deque()
@@ -140,44 +116,35 @@ class _VirtualCrawl:
         distinct = dict.fromkeys(seeds)
         for url in distinct:
             self._crawler.add_seed(url)
-        if first:
-            self._seeds.extend(distinct)
-
-    def _has_room(self) -> bool:
-        terms, flying = self._terms, len(self._flying)
-        spent = terms.requests and len(self._answered) + flying >= terms.requests
-        return not spent and flying < min(self._window(), terms.budget - self._judged)
+        self._seeds.extend(distinct if first else ())
 
     def _window(self) -> int:
         return window(self._judged, self._terms.window_share, self._terms.window_max)
 
     def _next(self) -> Choice | None:
         """Return what to ask for now: a seed first, then what the policy chooses; None without room."""
-        if not self._has_room():
+        if len(self._flying) >= min(self._window(), self._terms.budget - self._judged):
             return None
         while self._seeds:
-            seed = self._seeds.popleft()
-            if self._may_ask(seed):
-                self._asked.add(seed)
+            if self._may_ask(seed := self._seeds.popleft()):
                 return Choice(seed)
         while (choice := self._crawler.next(self._ready)) is not None:
             if choice.url in self._chosen:
                 raise ValueError(f"virtual crawl: the policy chose {choice.url} again, expected another URL")
             self._chosen.add(choice.url)
             if self._may_ask(choice.url):
-                self._asked.add(choice.url)
                 return choice
         return None
 
     def _may_ask(self, url: str) -> bool:
+        """Return whether a URL may be asked for; one that may counts as asked for."""
+        name, limit = host(url), self._terms.host_budget
         if url in self._asked or url in self._barred:
             return False
-        limit = self._terms.host_budget
-        if not limit:
-            return True
-        name = host(url)
-        flying = sum(host(each) == name for each in self._flying)
-        return self._of_host[name] + flying < limit
+        if limit and self._of_host[name] + sum(host(each) == name for each in self._flying) >= limit:
+            return False
+        self._asked.add(url)
+        return True
 
     def _answer(self, url: str, came: float = 0.0, answered: float = 0.0) -> None:
         """Give the answer to the policy."""
@@ -192,14 +159,12 @@ class _VirtualCrawl:
             self._crawler.failed(url)
             return
         self._judged += 1
-        if self._terms.host_budget:
-            self._of_host[host(url)] += 1
+        self._of_host[host(url)] += 1
         self._crawler.judged(page, hit)
 
     def _repeats(self, url: str) -> bool:
-        """Return whether a page is a near-duplicate; one that is none is remembered.
-
-        In a crawl a page like another owner's is one too, where that owner is trusted more.
+        """Return whether a page is a near-duplicate; one that is none is remembered. In a crawl a page like
+        another owner's is one too, where that owner is trusted more.
         """
         sketches, least = self._texts
         sketch = sketches.get(url)
@@ -216,9 +181,8 @@ class _VirtualCrawl:
 
 
 class _TimedCrawl(_VirtualCrawl):
-    """A crawl in which time passes from one event to the next: answers, verdicts, ends of delays.
-
-    Who may be asked when, and how many pages may be in flight, the frontier's own parts say.
+    """A crawl in which time passes from one event to the next: answers, verdicts, ends of delays. Who may be
+    asked when, and how many pages may be in flight, the frontier's own parts say.
     """
 
     def __init__(self, *given: Any) -> None:
@@ -270,15 +234,13 @@ class _TimedCrawl(_VirtualCrawl):
 
         def note(state: HostState) -> None:
             state.answered(began, now - began)
-            if answered:
-                state.succeeded(now)
-            else:
-                state.failed(now)
+            (state.succeeded if answered else state.failed)(now)
 
         self._clocks.finished(name, now)
         self._clocks.told(name, note)
         self._clocks.answered(name)
-        self._after(self._clocks.wait(name, now).until - now, _nothing)
+        # A host may be asked again then, which the next choice sees.
+        self._after(self._clocks.wait(name, now).until - now, lambda: None)
         if answered and url in self._pages:
             self._reads_until = max(self._reads_until, now) + self._clock.reading
             self._after(self._reads_until - now, partial(self._judge, url, began, now))
@@ -291,7 +253,3 @@ class _TimedCrawl(_VirtualCrawl):
     def _judge(self, url: str, began: float, answered: float) -> None:
         self._answer(url, began, answered)
         self._pace.judged(self._now, self._now - answered)
-
-
-def _nothing() -> None:
-    """Do nothing: a host may be asked again, which the next choice sees."""

@@ -1,9 +1,8 @@
 """The links of the synthetic web's pages: where topical locality comes from.
 
-An article links within its section (mostly to the same topic and sub-topic), to other sites (mostly to the
-same topic, popular pages more often), to a few pages at random, and to its home page and hub. Hubs list the
-articles of their section, home pages list hubs, some articles and other home pages. In an opaque web an
-article links to any of its section and of the web, and no link says what its target is about.
+An article links within its section (mostly to the same topic and sub-topic), to other sites (mostly to the same
+topic, popular pages more often), to a few pages at random, and to its home page and hub. Hubs list the articles
+of their section, home pages hubs, some articles and other home pages.
 """
 
 import random
@@ -31,15 +30,12 @@ CALENDAR = "/calendar/day/"
 #: The anchor text of a link that is a picture.
 PICTURE = ""
 _GENERIC = ("read more", "here", "this page", "more about it", "continue")
-
-
 _Draw: TypeAlias = Callable[[random.Random, PlannedPage], PlannedPage]
 
 
 @dataclass(frozen=True, slots=True)
 class Hyperlink:
     """A link as a page has it: ``href`` as written, the canonical ``target``, the anchor text, the place.
-
     ``page`` is the planned page that the target leads to, None where there is none.
     """
 
@@ -51,22 +47,15 @@ class Hyperlink:
 
 
 class Linker:
-    """Chooses each page's links; equal seeds and plans give equal links.
-
-    A share ``dead`` of the links to articles, wherever they stand, lead into an archive of the article's site
-    that is gone, with the anchor that the article would have. Home pages and hubs of a web with ``calendars``
-    lead to that of their site. Sites are divided into so many ``eras``, in their order: links keep to an era,
-    and now and then lead to the next.
+    """Chooses each page's links; equal seeds and plans give equal links. A share ``dead`` of those to articles
+    lead into an archive of the article's site that is gone, with the anchor that the article would have. Home
+    pages and hubs of a web with ``calendars`` lead to that of their site. Sites are divided into so many
+    ``eras``, in their order.
     """
 
-    def __init__(
-        self, seed: int, plan: Plan, dead: float = 0.0, *, calendars: bool = False, eras: int = 1
-    ) -> None:
-        self._seed = seed
-        self._plan = plan
-        self._dead = dead
-        self._calendars = calendars
-        self._eras = eras
+    def __init__(self, seed: int, plan: Plan, dead: float, *, calendars: bool, eras: int) -> None:
+        self._seed, self._plan = seed, plan
+        self._dead, self._calendars, self._eras = dead, calendars, eras
         self._nearby: dict[tuple[int, int, str], list[PlannedPage]] = {}
         self._popularity: dict[str, list[float]] = {}
 
@@ -78,8 +67,14 @@ class Linker:
             chance = random.Random(f"{self._seed}/dead/{page.number}")
             found = [self._gone(link) if chance.random() < self._dead else link for link in found]
         if self._calendars and page.kind in ("home", "hub"):
-            found.append(self._calendar(page))
+            found.append(self._own(page, f"{CALENDAR}0", "calendar", "nav"))
         return found
+
+    def _own(
+        self, page: PlannedPage, path: str, anchor: str, place: str, to: PlannedPage | None = None
+    ) -> Hyperlink:
+        """Return a link to a path of the page's site."""
+        return Hyperlink(path, f"http://{self._plan.sites[page.site].host}{path}", anchor, place, to)
 
     def _gone(self, link: Hyperlink) -> Hyperlink:
         to = link.page
@@ -88,17 +83,13 @@ class Linker:
         target = f"http://{self._plan.sites[to.site].host}/archive/{_path(to.url).rpartition('/')[2]}"
         return Hyperlink(target, target, link.anchor, link.place, None)
 
-    def _calendar(self, page: PlannedPage) -> Hyperlink:
-        target = f"http://{self._plan.sites[page.site].host}{CALENDAR}0"
-        return Hyperlink(_path(target), target, "calendar", "nav", None)
-
     def _of_home(self, rng: random.Random, page: PlannedPage) -> list[Hyperlink]:
-        plan, site = self._plan, self._plan.sites[page.site]
-        hubs = [plan.hubs[page.site, section][0] for section in range(len(site.sections))]
-        own = [article for hub in hubs for article in plan.in_section[page.site, hub.section]]
+        plan = self._plan
+        sections = range(len(plan.sites[page.site].sections))
+        own = [article for section in sections for article in plan.in_section[page.site, section]]
         others = [home for home in plan.homes if home is not page and self._near_in_time(rng, page, home)]
         return [
-            *(self._link(rng, page, hub, "nav") for hub in hubs),
+            *(self._link(rng, page, plan.hubs[page.site, section][0], "nav") for section in sections),
             *(self._link(rng, page, found, "list") for found in _sample(rng, own, _FEATURED)),
             *(self._link(rng, page, found, "foot") for found in _sample(rng, others, _NEIGHBOURS)),
         ]
@@ -124,12 +115,17 @@ class Linker:
             body.append(rng.choice(plan.private[place]))
         rng.shuffle(body)
         distinct = [found for found in dict.fromkeys(body) if found is not page]
-        return [
+        found = [
             self._link(rng, page, plan.homes[page.site], "nav", "home"),
             self._link(rng, page, plan.hubs[place][0], "nav"),
             *(self._link(rng, page, found, "body") for found in distinct),
-            *self._extras(rng, page),
         ]
+        copy = plan.copy_url.get(page.number)
+        if copy is not None:
+            found.append(self._own(page, _path(copy), "print version", "foot", page))
+        if rng.random() < _TO_FILE:
+            found.append(self._own(page, "/files/report.pdf", "report (PDF)", "foot"))
+        return found
 
     def _within(self, rng: random.Random, page: PlannedPage) -> PlannedPage:
         assert page.topic is not None
@@ -148,11 +144,7 @@ class Linker:
         key = (site, section, category)
         if key not in self._nearby:
             found = self._plan.in_section[site, section]
-            self._nearby[key] = [
-                article
-                for article in found
-                if article.category == category or article.category.startswith(f"{category}.")
-            ]
+            self._nearby[key] = [each for each in found if f"{each.category}.".startswith(f"{category}.")]
         return self._nearby[key]
 
     def _of_the_time(self, rng: random.Random, page: PlannedPage, draw: _Draw) -> PlannedPage:
@@ -176,8 +168,7 @@ class Linker:
         assert page.topic is not None
         if self._plan.opaque or rng.random() >= _ACROSS_SAME_TOPIC:
             return self._anywhere(rng, page)
-        category = page.category if rng.random() < _ACROSS_SAME_SUBTOPIC else page.topic.name
-        return self.popular(rng, category)
+        return self.popular(rng, page.category if rng.random() < _ACROSS_SAME_SUBTOPIC else page.topic.name)
 
     def popular(self, rng: random.Random, category: str) -> PlannedPage:
         """Return an article of a category; the k-th most popular one is 1/sqrt(k) as likely as the first."""
@@ -188,17 +179,6 @@ class Linker:
             random.Random(f"{self._seed}/popularity/{category}").shuffle(order)
             weights = self._popularity[category] = list(accumulate(rank**-0.5 for rank in order))
         return rng.choices(found, cum_weights=weights)[0]
-
-    def _extras(self, rng: random.Random, page: PlannedPage) -> list[Hyperlink]:
-        site = self._plan.sites[page.site]
-        extras = []
-        copy = self._plan.copy_url.get(page.number)
-        if copy is not None:
-            extras.append(Hyperlink(_path(copy), copy, "print version", "foot", page))
-        if rng.random() < _TO_FILE:
-            target = f"http://{site.host}/files/report.pdf"
-            extras.append(Hyperlink(_path(target), target, "report (PDF)", "foot", None))
-        return extras
 
     def _link(
         self, rng: random.Random, page: PlannedPage, to: PlannedPage, place: str, anchor: str | None = None
@@ -217,17 +197,13 @@ class Linker:
     def _anchor(self, rng: random.Random, to: PlannedPage) -> str:
         if self._plan.opaque:
             return rng.choice((*_GENERIC, str(rng.randint(1, 99)), PICTURE))
-        return _anchor(rng, to)
-
-
-def _anchor(rng: random.Random, to: PlannedPage) -> str:
-    words = to.title.split()
-    if to.kind in ("home", "hub") or len(words) < 3:
-        return to.title
-    point = rng.random()
-    if point < 0.15:
-        return rng.choice(_GENERIC)
-    return to.title if point < 0.4 else " ".join(words[: rng.randint(2, 3)])
+        words = to.title.split()
+        if to.kind in ("home", "hub") or len(words) < 3:
+            return to.title
+        point = rng.random()
+        if point < 0.15:
+            return rng.choice(_GENERIC)
+        return to.title if point < 0.4 else " ".join(words[: rng.randint(2, 3)])
 
 
 def _written(rng: random.Random, target: str, *, same_site: bool) -> str:

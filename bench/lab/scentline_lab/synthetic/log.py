@@ -1,8 +1,6 @@
-"""The log of a proxy through which the synthetic web's users browse, in Squid's native format.
-
-Beside the page views of each person's sessions it holds what such a log holds: the styles and images of pages,
-searches sent with POST, pages not modified since (304), redirects, dead links, tunnels to other sites, and
-lines that are damaged.
+"""The log of a proxy through which the synthetic web's users browse, in Squid's native format. Beside page
+views it holds styles and images, searches sent with POST, pages not modified since (304), redirects, dead
+links, tunnels to other sites, and lines that are damaged.
 """
 
 import heapq
@@ -14,7 +12,7 @@ from urllib.parse import urlsplit
 
 from scentline.agents.offline.squidlog import squid_line
 from scentline_lab.synthetic.links import Hyperlink, Linker
-from scentline_lab.synthetic.plan import Plan, PlannedPage
+from scentline_lab.synthetic.plan import Plan
 from scentline_lab.synthetic.vocabulary import Topic
 
 # A link to a page of a user's taste is this many times as likely to be followed as another one.
@@ -31,6 +29,11 @@ class User:
 
     address: str
     tastes: tuple[str, ...]
+
+    def weight(self, link: Hyperlink) -> float:
+        """Return how likely it is that the user follows a link."""
+        topic = None if link.page is None else link.page.topic
+        return _PULL if topic is not None and topic.name in self.tastes else 1.0
 
 
 #: What a request met: a page seen, the old URL of a page, or a dead link.
@@ -51,12 +54,11 @@ def make_users(seed: int, count: int, topics: Sequence[Topic]) -> list[User]:
 
 
 def browse(rng: random.Random, plan: Plan, linker: Linker, user: User) -> Iterator[tuple[str, Met]]:
-    """Return the URLs of one session in order, with what each met.
-
-    The user starts at a page they like or at a home page and follows links, now and then from the page
-    before; robots.txt does not bind people.
+    """Return the URLs of one session in order, with what each met. The user starts at a page they like or at a
+    home page and follows links, now and then from the page before; robots.txt does not bind people.
     """
-    page = _begin(rng, plan, linker, user)
+    at_taste = rng.random() < _BEGIN_AT_TASTE
+    page = linker.popular(rng, rng.choice(user.tastes)) if at_taste else rng.choice(plan.homes)
     before = page
     yield page.url, "page"
     for _ in range(_MAX_SESSION):
@@ -64,9 +66,10 @@ def browse(rng: random.Random, plan: Plan, linker: Linker, user: User) -> Iterat
             return
         if rng.random() < _GO_BACK:
             page = before
-        link = _choose(rng, linker.links(page), user)
-        if link is None:
+        seen = [link for link in linker.links(page) if not link.target.endswith(".pdf")]
+        if not seen:
             return
+        link = rng.choices(seen, weights=list(map(user.weight, seen)))[0]
         if link.page is None:
             yield link.target, "missing"
             continue
@@ -78,32 +81,12 @@ def browse(rng: random.Random, plan: Plan, linker: Linker, user: User) -> Iterat
         before, page = page, link.page
 
 
-def _begin(rng: random.Random, plan: Plan, linker: Linker, user: User) -> PlannedPage:
-    if rng.random() < _BEGIN_AT_TASTE:
-        return linker.popular(rng, rng.choice(user.tastes))
-    return rng.choice(plan.homes)
-
-
-def _choose(rng: random.Random, links: Sequence[Hyperlink], user: User) -> Hyperlink | None:
-    seen = [link for link in links if not link.target.endswith(".pdf")]
-    if not seen:
-        return None
-    return rng.choices(seen, weights=[_PULL if _liked(link, user) else 1.0 for link in seen])[0]
-
-
-def _liked(link: Hyperlink, user: User) -> bool:
-    return link.page is not None and link.page.topic is not None and link.page.topic.name in user.tastes
-
-
 #: 2024-01-08, a Monday, 08:00 UTC.
 START = 1_704_700_800.0
-
 _BETWEEN_SESSIONS = 1800.0
 _BETWEEN_PAGES = 25.0
 _REDIRECT = 0.2
 _LOGO_AGAIN, _SEARCH, _TUNNEL, _MALFORMED = 0.2, 0.03, 0.02, 0.004
-
-_Event = tuple[float, int, str]
 
 
 def write_log(seed: int, plan: Plan, linker: Linker, users: Sequence[User], accesses: int) -> Iterator[str]:
@@ -133,10 +116,9 @@ class _Proxy:
     """Gathers the lines that requests leave; the order in which they came breaks ties of time."""
 
     def __init__(self, rng: random.Random, plan: Plan) -> None:
-        self.events: list[_Event] = []
+        self.events: list[tuple[float, int, str]] = []
         self.views = 0
-        self._rng = rng
-        self._plan = plan
+        self._rng, self._plan = rng, plan
         self._hosts = {site.host: number for number, site in enumerate(plan.sites)}
         self._seen: set[tuple[str, str]] = set()
 

@@ -1,6 +1,5 @@
-"""The plan of a synthetic web: its sites, which pages there are, where, and what each is about.
-
-A site has a host name, sections with topics, and an encoding.
+"""The plan of a synthetic web: its sites, which pages there are, where, and what each is about. A site has a
+host name, sections with topics, and an encoding.
 """
 
 import random
@@ -11,7 +10,6 @@ from typing import Literal, TypeAlias
 from scentline_lab.synthetic.vocabulary import COMMON, TOPICS, Subtopic, Topic
 
 SECTIONS = 4
-
 _NAMES = (
     "northgate", "blueharbour", "quillworks", "oldmill", "lanternpost", "stonebridge", "foxglove",
     "tidewater", "highfield", "amberline", "copperleaf", "windrose", "ironwood", "marlowe", "silverbirch",
@@ -23,7 +21,6 @@ _NEUTRAL_SECTIONS = ("articles", "stories", "library", "notes", "features", "cor
 @dataclass(frozen=True, slots=True)
 class Site:
     """A host: ``sections`` are its path names and topics; ``encoding`` is what its pages are written in.
-
     ``declared`` says whether the Content-Type header names the encoding; the page itself always does.
     """
 
@@ -35,17 +32,11 @@ class Site:
 
 
 def make_sites(
-    rng: random.Random,
-    count: int,
-    topics: tuple[Topic, ...],
-    owners: int | None = None,
-    *,
-    opaque: bool = False,
+    rng: random.Random, count: int, topics: tuple[Topic, ...], owners: int | None, *, opaque: bool
 ) -> list[Site]:
-    """Return sites of four sections each; every topic has about as many sections as another.
-
-    Beyond so many ``owners`` a site's host lies in the domain of an earlier site, of each in turn. In an
-    ``opaque`` web sections are named by numbers.
+    """Return sites of four sections each; every topic has about as many sections as another. Beyond so many
+    ``owners`` a site's host lies in the domain of an earlier site, of each in turn. In an ``opaque`` web
+    sections are named by numbers.
     """
     names = rng.sample(_NAMES, len(_NAMES))
     dealt: list[Topic] = []
@@ -55,33 +46,28 @@ def make_sites(
             dealt += rng.sample(topics, len(topics))
         chosen, dealt = dealt[:SECTIONS], dealt[SECTIONS:]
         name = names[number % len(names)] + (str(number // len(names)) if number >= len(names) else "")
-        encoding, declared = {1: ("iso-8859-1", True), 2: ("windows-1252", False)}.get(
-            number % 6, ("utf-8", True)
-        )
+        encodings = {1: ("iso-8859-1", True), 2: ("windows-1252", False)}
         domain = "test" if number % 3 == 2 else "example"
         if owners is not None and number >= owners:
             domain = sites[number % owners].host
-        sections = _numbered(chosen) if opaque else _named(rng, chosen)
-        sites.append(Site(f"{name}.{domain}", sections, encoding, declared, robots=number % 4 != 3))
+        sections = [str(place) for place in range(1, SECTIONS + 1)] if opaque else _named(rng, chosen)
+        named = tuple(zip(sections, chosen, strict=True))
+        encoded = encodings.get(number % 6, ("utf-8", True))
+        sites.append(Site(f"{name}.{domain}", named, *encoded, robots=number % 4 != 3))
     return sites
 
 
-def _named(rng: random.Random, topics: list[Topic]) -> tuple[tuple[str, Topic], ...]:
+def _named(rng: random.Random, topics: list[Topic]) -> list[str]:
     """Name each section: after its topic, or with a word that tells nothing."""
     names: list[str] = []
     for topic in topics:
         told = topic.name.lower()
         neutral = [name for name in _NEUTRAL_SECTIONS if name not in names]
         names.append(told if told not in names and rng.random() < 0.5 else rng.choice(neutral))
-    return tuple(zip(names, topics, strict=True))
-
-
-def _numbered(topics: list[Topic]) -> tuple[tuple[str, Topic], ...]:
-    return tuple((str(number), topic) for number, topic in enumerate(topics, start=1))
+    return names
 
 
 HUB_SIZE = 20
-
 # Of a section's articles, the share that is about the section's own topic.
 _ON_TOPIC = 0.7
 # Of a topic's articles, the shares of its sub-topics in order; the rest has none.
@@ -91,15 +77,12 @@ _MOVED, _DUPLICATED = 0.06, 0.05
 _PRIVATE_OF_SECTION = 3
 _MISSING_OF_SITE = 5
 
-
 Kind: TypeAlias = Literal["home", "hub", "article", "private"]
-_About: TypeAlias = tuple[Topic | None, Subtopic | None]
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedPage:
     """A page to be: ``section`` is its index in its site, -1 for the home page, which has no topic.
-
     ``category`` is written as labels write it: ``Sports``, ``Sports.Hockey``; ``Portal`` without a topic.
     """
 
@@ -116,9 +99,8 @@ class PlannedPage:
 
 @dataclass(slots=True)
 class Plan:
-    """All that exists, by what it is looked up with; URLs are canonical.
-
-    Where it is ``opaque``, neither URLs nor sections nor links tell what a page is about.
+    """All that exists, by what it is looked up with; URLs are canonical. Where it is ``opaque``, neither URLs
+    nor sections nor links tell what a page is about.
     """
 
     opaque: bool = False
@@ -127,7 +109,7 @@ class Plan:
     by_url: dict[str, PlannedPage] = field(default_factory=dict)
     moved: dict[str, tuple[int, PlannedPage]] = field(default_factory=dict)
     copies: dict[str, PlannedPage] = field(default_factory=dict)
-    missing: dict[int, list[str]] = field(default_factory=lambda: defaultdict(list))
+    missing: dict[int, list[str]] = field(default_factory=dict)
     old_url: dict[int, str] = field(default_factory=dict)
     copy_url: dict[int, str] = field(default_factory=dict)
     homes: list[PlannedPage] = field(default_factory=list)
@@ -137,14 +119,31 @@ class Plan:
     private: dict[tuple[int, int], list[PlannedPage]] = field(default_factory=lambda: defaultdict(list))
     of_category: dict[str, list[PlannedPage]] = field(default_factory=lambda: defaultdict(list))
 
+    def add(
+        self,
+        path: str,
+        kind: Kind,
+        site: int,
+        section: int,
+        topic: Topic | None,
+        subtopic: Subtopic | None,
+        title: str,
+    ) -> PlannedPage:
+        """Plan the next page."""
+        category = ".".join(part.name for part in (topic, subtopic) if part is not None) or "Portal"
+        url = f"http://{self.sites[site].host}/{path}"
+        page = PlannedPage(len(self.pages), url, kind, site, section, topic, subtopic, title, category)
+        self.pages.append(page)
+        self.by_url[url] = page
+        return page
+
 
 def make_plan(
     seed: int, sites: int, pages_per_site: int, topics: int, owners: int | None = None, *, opaque: bool = False
 ) -> Plan:
-    """Return the plan that ``seed`` gives: ``sites`` hosts of about ``pages_per_site`` articles each.
-
-    In an ``opaque`` web URLs are numbers, a section's articles are of any topic, and its hubs of none.
-    Raises ValueError where a number is out of its range.
+    """Return the plan that ``seed`` gives: ``sites`` hosts of about ``pages_per_site`` articles each. In an
+    ``opaque`` web URLs are numbers, a section's articles are of any topic, and its hubs of none. Raises
+    ValueError where a number is out of its range.
     """
     if sites < 1 or pages_per_site < SECTIONS:
         raise ValueError(
@@ -165,41 +164,31 @@ def make_plan(
 def _plan_site(
     plan: Plan, rng: random.Random, number: int, site: Site, articles: int, topics: tuple[Topic, ...]
 ) -> None:
-    root = f"http://{site.host}"
-    plan.homes.append(_add(plan, f"{root}/", "home", number, -1, (None, None), f"Welcome to {site.host}"))
+    plan.homes.append(plan.add("", "home", number, -1, None, None, f"Welcome to {site.host}"))
     weights = [rng.uniform(0.6, 1.4) for _ in site.sections]
     for section, (name, topic) in enumerate(site.sections):
+        place = number, section
         size = max(1, round(articles * weights[section] / sum(weights)))
         for index in range(-(-size // HUB_SIZE)):
             path = f"{name}/" if index == 0 else f"{name}/page-{index + 1}.html"
             title = f"{name.capitalize()}, page {index + 1}"
-            about = None if plan.opaque else topic, None
-            hub = _add(plan, f"{root}/{path}", "hub", number, section, about, title)
-            plan.hubs[number, section].append(hub)
+            plan.hubs[place].append(plan.add(path, "hub", *place, None if plan.opaque else topic, None, title))
         for _ in range(size):
             kept = not plan.opaque and rng.random() < _ON_TOPIC
-            _plan_article(plan, rng, number, section, topic if kept else rng.choice(topics))
+            _plan_article(plan, rng, place, name, topic if kept else rng.choice(topics))
         for _ in range(_PRIVATE_OF_SECTION if site.robots else 0):
-            subtopic = _subtopic(rng, topic)
-            title = _title(rng, topic, subtopic)
-            url = f"{root}/private/{_name(plan, title)}"
-            page = _add(plan, url, "private", number, section, (topic, subtopic), title)
-            plan.private[number, section].append(page)
+            plan.private[place].append(_told(plan, rng, "private", place, "private", topic))
+    root = f"http://{site.host}"
     plan.missing[number] = [f"{root}/gone/{rng.randrange(10**6)}-{k}.html" for k in range(_MISSING_OF_SITE)]
 
 
-def _plan_article(plan: Plan, rng: random.Random, site: int, section: int, topic: Topic) -> None:
-    subtopic = _subtopic(rng, topic)
-    title = _title(rng, topic, subtopic)
-    root = f"http://{plan.sites[site].host}"
-    number = len(plan.pages)
-    url = f"{root}/{plan.sites[site].sections[section][0]}/{_name(plan, title)}"
-    page = _add(plan, url, "article", site, section, (topic, subtopic), title)
+def _plan_article(plan: Plan, rng: random.Random, place: tuple[int, int], folder: str, topic: Topic) -> None:
+    page = _told(plan, rng, "article", place, folder, topic)
     plan.articles.append(page)
-    plan.in_section[site, section].append(page)
-    plan.of_category[topic.name].append(page)
-    if subtopic is not None:
-        plan.of_category[page.category].append(page)
+    plan.in_section[place].append(page)
+    for category in dict.fromkeys((topic.name, page.category)):
+        plan.of_category[category].append(page)
+    root, number = f"http://{plan.sites[place[0]].host}", page.number
     if rng.random() < _MOVED:
         plan.old_url[number] = f"{root}/old/{number}.html"
         plan.moved[plan.old_url[number]] = (rng.choice((301, 302)), page)
@@ -208,39 +197,19 @@ def _plan_article(plan: Plan, rng: random.Random, site: int, section: int, topic
         plan.copies[plan.copy_url[number]] = page
 
 
-def _add(
-    plan: Plan,
-    url: str,
-    kind: Kind,
-    site: int,
-    section: int,
-    about: tuple[Topic | None, Subtopic | None],
-    title: str,
+def _told(
+    plan: Plan, rng: random.Random, kind: Kind, place: tuple[int, int], folder: str, topic: Topic
 ) -> PlannedPage:
-    category = ".".join(part.name for part in about if part is not None) or "Portal"
-    page = PlannedPage(len(plan.pages), url, kind, site, section, *about, title, category)
-    plan.pages.append(page)
-    plan.by_url[url] = page
-    return page
-
-
-def _subtopic(rng: random.Random, topic: Topic) -> Subtopic | None:
-    point = rng.random()
-    for subtopic, share in zip(topic.subtopics, _SUBTOPIC_SHARES, strict=True):
+    """Plan a page on a topic and perhaps on a sub-topic of it, whose title and URL mostly tell."""
+    point, subtopic = rng.random(), None
+    for part, share in zip(topic.subtopics, _SUBTOPIC_SHARES, strict=True):
         if point < share:
-            return subtopic
+            subtopic = part
+            break
         point -= share
-    return None
-
-
-def _title(rng: random.Random, topic: Topic, subtopic: Subtopic | None) -> str:
-    telling = rng.sample(subtopic.words[:5] if subtopic else topic.words[:12], 2)
-    words = [*telling, rng.choice(topic.words), rng.choice(COMMON[20:120])]
+    words = rng.sample(subtopic.words[:5] if subtopic else topic.words[:12], 2)
+    words += [rng.choice(topic.words), rng.choice(COMMON[20:120])]
     rng.shuffle(words)
-    return " ".join(words).capitalize()
-
-
-def _name(plan: Plan, title: str) -> str:
-    """Return the last part of the URL of the page that is planned next."""
+    title = " ".join(words).capitalize()
     slug = "" if plan.opaque else f"{title.lower().replace(' ', '-')}-"
-    return f"{slug}{len(plan.pages)}.html"
+    return plan.add(f"{folder}/{slug}{len(plan.pages)}.html", kind, *place, topic, subtopic, title)

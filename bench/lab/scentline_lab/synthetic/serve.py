@@ -23,16 +23,16 @@ _DATE = "2024-01-08T08:00:00Z"
 
 
 def export(web: SyntheticWeb, directory: Path, users: int, accesses: int) -> dict[str, Path]:
-    """Write a web's files into a directory that exists, and return them by what they hold.
-
-    Two hundred seeds at most are noted. Without users there is no line in the log.
+    """Write a web's files into a directory that exists, and return them by what they hold. Two hundred seeds at
+    most are noted. Without users there is no line in the log.
     """
-    files = {
-        "archive": directory / "pages.warc.gz",
-        "log": directory / "access.log.gz",
-        "labels": directory / "topics.tsv.gz",
-        "seeds": directory / "seeds.txt",
+    names = {
+        "archive": "pages.warc.gz",
+        "log": "access.log.gz",
+        "labels": "topics.tsv.gz",
+        "seeds": "seeds.txt",
     }
+    files = {what: directory / name for what, name in names.items()}
     with files["archive"].open("wb") as file:
         for url in web.urls():
             file.write(record(url, web.answer(url, {})))
@@ -48,15 +48,12 @@ def record(url: str, answer: Answer) -> bytes:
     headers = [*answer.headers, ("Content-Length", str(len(answer.body)))]
     out = BytesIO()
     writer = WARCWriter(out, gzip=False)
-    written = writer.create_warc_record(
-        url,
-        "response",
-        payload=BytesIO(answer.body),
-        length=len(answer.body),
-        warc_headers_dict={"WARC-Date": _DATE, "WARC-Record-ID": f"<urn:uuid:{uuid5(NAMESPACE_URL, url)}>"},
-        http_headers=StatusAndHeaders(f"{answer.status} {phrase}", headers, protocol="HTTP/1.1"),
+    named = {"WARC-Date": _DATE, "WARC-Record-ID": f"<urn:uuid:{uuid5(NAMESPACE_URL, url)}>"}
+    told = StatusAndHeaders(f"{answer.status} {phrase}", headers, protocol="HTTP/1.1")
+    body = {"payload": BytesIO(answer.body), "length": len(answer.body)}
+    writer.write_record(
+        writer.create_warc_record(url, "response", warc_headers_dict=named, http_headers=told, **body)
     )
-    writer.write_record(written)
     return gzip.compress(out.getvalue(), mtime=0)
 
 

@@ -14,7 +14,6 @@ class Subtopic:
 
     @property
     def keyword(self) -> str:
-        """The word that stands on each page of the sub-topic."""
         return self.words[0]
 
 

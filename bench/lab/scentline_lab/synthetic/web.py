@@ -34,7 +34,6 @@ class Writer:
         self._mixtures: dict[tuple[str, str], tuple[list[str], list[float]]] = {}
 
     def html(self, page: PlannedPage, links: Iterable[Hyperlink], site: Site) -> bytes:
-        """Return the page in its site's encoding."""
         rng = random.Random(f"{self._seed}/text/{page.number}")
         placed: dict[str, list[str]] = {"nav": [], "body": [], "list": [], "foot": []}
         for link in links:
@@ -61,10 +60,8 @@ class Writer:
 
     def _sentences(self, rng: random.Random, page: PlannedPage) -> list[list[str]]:
         mixture, weights = self._mixture(page.topic, page.subtopic)
-        short = page.kind in ("home", "hub")
-        words = rng.choices(
-            mixture, cum_weights=weights, k=_OTHER_WORDS if short else rng.randint(*_ARTICLE_WORDS)
-        )
+        count = _OTHER_WORDS if page.kind in ("home", "hub") else rng.randint(*_ARTICLE_WORDS)
+        words = rng.choices(mixture, cum_weights=weights, k=count)
         if page.subtopic is not None:
             words[rng.randrange(len(words))] = page.subtopic.keyword
         sentences = []
@@ -78,26 +75,17 @@ class Writer:
     def _mixture(self, topic: Topic | None, subtopic: Subtopic | None) -> tuple[list[str], list[float]]:
         key = (topic.name if topic else "", subtopic.name if subtopic else "")
         if key not in self._mixtures:
-            parts: list[tuple[float, Sequence[str], list[float]]] = [
-                (_FOREIGN_SHARE, self._foreign, [1.0] * len(self._foreign))
-            ]
-            if topic is not None:
-                parts.append((_TOPIC_SHARE, topic.words, _zipf(len(topic.words))))
-            if subtopic is not None:
-                parts.append((_SUBTOPIC_SHARE, subtopic.words, _zipf(len(subtopic.words))))
-            parts.append((1 - sum(share for share, _, _ in parts), COMMON, _zipf(len(COMMON))))
-            self._mixtures[key] = _mixed(parts)
+            parts = [(_FOREIGN_SHARE, self._foreign, [1.0] * len(self._foreign))]
+            for share, about in ((_TOPIC_SHARE, topic), (_SUBTOPIC_SHARE, subtopic)):
+                if about is not None:
+                    parts.append((share, list(about.words), _zipf(len(about.words))))
+            parts.append((1 - sum(share for share, _, _ in parts), list(COMMON), _zipf(len(COMMON))))
+            scales = [share / sum(weights) for share, _, weights in parts]
+            scaled = (
+                scale * each for scale, (_, _, weights) in zip(scales, parts, strict=True) for each in weights
+            )
+            self._mixtures[key] = [word for _, words, _ in parts for word in words], list(accumulate(scaled))
         return self._mixtures[key]
-
-
-def _mixed(parts: Iterable[tuple[float, Sequence[str], list[float]]]) -> tuple[list[str], list[float]]:
-    words: list[str] = []
-    weights: list[float] = []
-    for share, part, part_weights in parts:
-        scale = share / sum(part_weights)
-        words += part
-        weights += [scale * weight for weight in part_weights]
-    return words, list(accumulate(weights))
 
 
 def _zipf(count: int) -> list[float]:
@@ -119,12 +107,9 @@ _FILES = {
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What is true of a synthetic web, for tests to compare with.
-
-    ``pages`` counts, for each topic, the HTML pages that a crawler may fetch (copies not counted);
-    ``forbidden`` are the URLs that a robots.txt forbids; ``redirects`` and ``duplicates`` map a URL to the
-    one it leads to or repeats; ``missing`` are linked and answered 404; ``files`` are no HTML; ``encodings``
-    are by host.
+    """What is true of a synthetic web, for tests to compare with: ``pages`` for each topic (without copies),
+    ``forbidden`` URLs, where ``redirects`` and ``duplicates`` lead, ``missing`` ones, ``files`` that are no
+    HTML, and ``encodings`` by host.
     """
 
     pages: dict[str, int]
@@ -140,36 +125,23 @@ class SyntheticWeb:
     """A web generated from ``seed``: ``sites`` hosts of about ``pages_per_site`` articles, ``topics`` topics.
 
     It assumes of the real web what focused crawling lives on, and no more than can be read here, in
-    `synthetic.plan` and in `synthetic.links`. Pages link to their own topic
-    more often than chance would (a little over half of the links in the text): within a site, for a site's
-    four sections have a topic each, that of 70 % of their articles; and across sites, where 55 % of the
-    links keep to the topic. Three of ten links in the text go anywhere. An article's words are drawn for a
-    third from its topic and sub-topic and for the rest from words that all pages share; anchors mostly tell
-    what their target is about; half of the section names tell their topic, host names nothing. Every
-    article is listed on a hub of its section, so that nothing is out of reach. The topics have about equal
-    shares of the pages; a topic's first sub-topic, whose keyword stands on each of its pages, has about
-    42 % of the topic's.
+    `synthetic.plan` and in `synthetic.links`. Pages link to their own topic more often than chance would:
+    within a site, for its four sections have a topic each, that of 70 % of their articles; and across sites,
+    where 55 % of the links keep to the topic. An article's words are drawn for a third from its topic and
+    sub-topic; anchors mostly tell what their target is about; half of the section names tell their topic, host
+    names nothing. A topic's first sub-topic, whose keyword stands on each of its pages, has about 42 % of the
+    topic's.
 
-    What a crawler has to bear is there too: a robots.txt that forbids ``/private/`` (pages that are linked
-    and on topic), pages that moved (301, 302), exact copies under ``/print/``, dead links, a PDF, sites
-    in ISO-8859-1 and Windows-1252, hosts without robots.txt, relative and oddly written links.
+    What a crawler has to bear is there too: a robots.txt that forbids ``/private/``, pages that moved (301,
+    302), exact copies under ``/print/``, dead links, a PDF, sites in ISO-8859-1 and Windows-1252, oddly written
+    links.
 
-    A web may be worse: ``dead`` is the share of the links to articles that lead into archives that are gone,
-    with the anchors of the articles; and each site may have a calendar of so many ``days``, a page each that
-    links to others and holds nothing.
-
-    Its topics may move: there are so many ``eras``, a part of the sites each, and links keep to an era or now
-    and then lead to the next. With each era what a category names moves on by one topic: what was Sports is
-    Science then, in words, links and places. Seeds are of the first era.
-
-    Each site has a registered domain of its own; with fewer ``owners`` the other sites are subdomains
-    of theirs.
-
-    It may be ``opaque``: then links are generic words, numbers and pictures, URLs numbers, and neither
-    sections nor links keep to a topic. What a page is about stands in its title and text, and in what its
-    users like.
-
-    Equal parameters give the same web, byte for byte.
+    A web may be worse: ``dead`` is the share of the links to articles that lead into archives that are gone;
+    each site may have a calendar of so many ``days`` that hold nothing. With ``eras`` what a category names
+    moves on by one topic with each part of the sites, links keep to an era or now and then lead to the next,
+    and seeds are of the first. With fewer ``owners`` than sites the others are subdomains of theirs. In an
+    ``opaque`` web links are generic words, URLs numbers, and neither sections nor links keep to a topic. Equal
+    parameters give the same web, byte for byte.
     """
 
     def __init__(
@@ -195,23 +167,24 @@ class SyntheticWeb:
 
     def answer(self, url: str, headers: Mapping[str, str]) -> Answer:
         """Return what a request for ``url`` is answered; the request's ``headers`` change nothing."""
-        asked = canonical(url)
-        parts = urlsplit(asked or "")
-        if asked is None or parts.scheme != "http" or parts.netloc not in self._hosts:
+        asked = canonical(url) or ""
+        parts = urlsplit(asked)
+        if parts.scheme != "http" or parts.netloc not in self._hosts:
             return plain(404, "no such host")
         site = self._plan.sites[self._hosts[parts.netloc]]
         page = self._plan.by_url.get(asked) or self._plan.copies.get(asked)
         if page is not None:
             charset = f"; charset={site.encoding}" if site.declared else ""
-            body = self._writer.html(page, self._linker.links(page), site)
-            return Answer(200, (("Content-Type", f"text/html{charset}"),), body)
+            return _found(f"text/html{charset}", self._writer.html(page, self._linker.links(page), site))
         if asked in self._plan.moved:
             status, to = self._plan.moved[asked]
             answer = plain(status, "moved")
             return Answer(status, (*answer.headers, ("Location", to.url)), answer.body)
         if parts.path.startswith(CALENDAR):
             return self._day(parts.path.removeprefix(CALENDAR), site)
-        return _file(parts.path, site)
+        if parts.path == "/robots.txt" and site.robots:
+            return plain(200, _ROBOTS)
+        return _found(*_FILES[parts.path]) if parts.path in _FILES else plain(404, "no such page")
 
     def _day(self, name: str, site: Site) -> Answer:
         """Return the page of a day of a site's calendar: it links to the days after it, and the home page."""
@@ -225,8 +198,7 @@ class SyntheticWeb:
             f'<title>Calendar, day {day}</title></head>\n<body><a href="/">home</a>'
             f"<p>Nothing happens on day {day}.</p><ul>{links}</ul></body></html>\n"
         )
-        headers = (("Content-Type", f"text/html; charset={site.encoding}"),)
-        return Answer(200, headers, text.encode(site.encoding))
+        return _found(f"text/html; charset={site.encoding}", text.encode(site.encoding))
 
     def urls(self) -> Iterator[str]:
         """Yield every URL that a crawler may fetch: pages, days, redirects, files and robots.txt."""
@@ -245,15 +217,12 @@ class SyntheticWeb:
         return self._plan.by_url.get(url)
 
     def links(self, url: str) -> list[Hyperlink]:
-        """Return the links of the page at a canonical URL; KeyError where none is planned."""
         return self._linker.links(self._plan.by_url[url])
 
     def labels(self) -> Iterator[tuple[str, str]]:
         """Return the URL and the category, such as ``Sports.Hockey``, of every page, copies included."""
-        for page in self._plan.pages:
-            yield page.url, self._category(page)
-        for url, page in self._plan.copies.items():
-            yield url, self._category(page)
+        yield from ((page.url, self._category(page)) for page in self._plan.pages)
+        yield from ((url, self._category(page)) for url, page in self._plan.copies.items())
 
     def _category(self, page: PlannedPage) -> str:
         """Return what a page is about by the names of its era."""
@@ -271,22 +240,17 @@ class SyntheticWeb:
         return random.Random(f"{self._seed}/seeds").sample(homes, min(count, len(homes)))
 
     def users(self, count: int) -> list[User]:
-        """Return the people who browse this web: their addresses, and the topics that they like."""
         return make_users(self._seed, count, self._topics)
 
     def access_log(self, users: int, accesses: int) -> Iterator[str]:
-        """Return the lines of a proxy's log, in Squid's native format, of ``accesses`` page views.
-
-        See `synthetic.log` for what else stands in it.
-        """
+        """Return the lines of a proxy's log of ``accesses`` page views, and what else such a log holds."""
         return write_log(self._seed, self._plan, self._linker, self.users(users), accesses)
 
     def facts(self) -> Facts:
-        """Return what is true of this web."""
         plan = self._plan
-        open_pages: list[PlannedPage] = [page for page in plan.pages if page.kind != "private"]
+        told = (page for page in plan.pages if page.kind != "private" and page.topic)
         return Facts(
-            pages=dict(Counter(self._category(page).partition(".")[0] for page in open_pages if page.topic)),
+            pages=dict(Counter(self._category(page).partition(".")[0] for page in told)),
             forbidden=frozenset(page.url for page in plan.pages if page.kind == "private"),
             redirects={url: page.url for url, (_, page) in plan.moved.items()},
             duplicates={url: page.url for url, page in plan.copies.items()},
@@ -296,10 +260,5 @@ class SyntheticWeb:
         )
 
 
-def _file(path: str, site: Site) -> Answer:
-    if path == "/robots.txt" and site.robots:
-        return plain(200, _ROBOTS)
-    if path in _FILES:
-        content_type, body = _FILES[path]
-        return Answer(200, (("Content-Type", content_type),), body)
-    return plain(404, "no such page")
+def _found(content_type: str, body: bytes) -> Answer:
+    return Answer(200, (("Content-Type", content_type),), body)

@@ -43,8 +43,8 @@ class Hindsight:
     A URL has the words of its own and of the links to it (anchor, context, heading), by field, and the pages
     with these links. A word met t times in n of N texts weighs ln(1 + t) ln((1 + N) / (1 + n)); a text is a
     vector of length 1. P(page comes) P(hit | page) are two logistic regressions, the first learned from all
-    URLs, the second from those that have a page. They are cross-fitted: each fold's probabilities come from
-    the labels of the other four (Stone 1974), so that no label tells of itself.
+    URLs, the second from those that have a page. They are cross-fitted: each fold's probabilities come from the
+    labels of the other four (Stone 1974), so that no label tells of itself.
     """
 
     def __init__(self, pages: Mapping[str, Page]) -> None:
@@ -107,7 +107,6 @@ def _read(pages: Mapping[str, Page]) -> _Linked:
 
 def cross_fitted(texts: Any, labels: _Labels, taught: _Labels, folds: npt.NDArray[np.int64]) -> _Floats:
     """Return the probability of each row's label, learned from the rows that are ``taught`` in other folds.
-
     Where all of these have one label it is the probability.
     """
     chances = np.zeros(len(labels))

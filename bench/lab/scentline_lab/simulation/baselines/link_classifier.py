@@ -1,6 +1,5 @@
-"""The policy `link-classifier`: what links to hits have in common, learned while crawling.
-
-It is a linear support vector machine on sets of words, with probabilities.
+"""The policy `link-classifier`: what links to hits have in common, learned while crawling. It is a linear
+support vector machine on sets of words, with probabilities.
 """
 
 from typing import NamedTuple
@@ -11,7 +10,7 @@ import numpy.typing as npt
 from scentline.models.page import Page
 from scentline.models.words import words
 from scentline_lab.simulation.baselines.queries import Texts
-from scentline_lab.simulation.baselines.queues import Board, grown
+from scentline_lab.simulation.baselines.queues import ByBoard, grown
 from scentline_lab.simulation.crawler import Choice, Ready, Task, anywhere
 
 _Floats = npt.NDArray[np.float64]
@@ -27,9 +26,8 @@ _RIDGE = 1e-3
 
 
 class LinearSvm(NamedTuple):
-    """What decides on a row of k words: margin = sum of their ``weights`` / sqrt(k) + ``bias``.
-
-    ``weights`` has shape (words,). P(hit) is the sigmoid of ``slope`` margin + ``offset``.
+    """What decides on a row of k words: margin = sum of their ``weights`` / sqrt(k) + ``bias``. ``weights`` has
+    shape (words,). P(hit) is the sigmoid of ``slope`` margin + ``offset``.
     """
 
     weights: _Floats
@@ -38,20 +36,15 @@ class LinearSvm(NamedTuple):
     offset: float
 
     def probability(self, margin: float) -> float:
-        """Return the probability of a hit."""
         return float(_sigmoid(np.array(self.slope * margin + self.offset)))
 
 
 def fit(rows: _Ints, columns: _Ints, labels: npt.NDArray[np.bool_], words: int) -> LinearSvm:
     """Return a machine trained on rows of words, columns below ``words``, each pair once.
 
-    Each row is a vector of length 1. The loss is the squared hinge, summed with both classes of equal
-    weight (hits are few), plus a penalty on the weights; the descent takes the steps of AdaGrad (Duchi 2011).
-    The sigmoid is Platt's (1999), fitted to the same rows. Raises ValueError unless there are both classes.
-
-    >>> machine = fit(np.array([0, 1], np.int32), np.array([0, 1], np.int32), np.array([True, False]), 2)
-    >>> machine.probability(machine.weights[0] + machine.bias) > 0.5
-    True
+    Each row is a vector of length 1. The loss is the squared hinge, summed with both classes of equal weight
+    (hits are few), plus a penalty on the weights; the descent takes the steps of AdaGrad (Duchi 2011). The
+    sigmoid is Platt's (1999), fitted to the same rows. Raises ValueError unless there are both classes.
     """
     hits = int(labels.sum())
     if not 0 < hits < len(labels):
@@ -79,10 +72,9 @@ def fit(rows: _Ints, columns: _Ints, labels: npt.NDArray[np.bool_], words: int) 
 
 
 def platt(margins: _Floats, labels: npt.NDArray[np.bool_]) -> tuple[float, float]:
-    """Return slope and offset of the sigmoid that fits the labels best; the slope is never negative.
-
-    The labels are drawn in by one made-up row of each class (Platt 1999), so that a margin that parts the
-    classes fully still has a finite slope.
+    """Return slope and offset of the sigmoid that fits the labels best; the slope is never negative. The labels
+    are drawn in by one made-up row of each class (Platt 1999), so that a margin that parts the classes fully
+    still has a finite slope.
     """
     hits = int(labels.sum())
     aims = np.where(labels, (hits + 1) / (hits + 2), 1 / (len(labels) - hits + 2))
@@ -108,18 +100,18 @@ EVERY = 100
 _FIRST = 10
 
 
-class LinkClassifier:
+class LinkClassifier(ByBoard):
     """Orders candidates by a linear SVM on the words of URL, anchors and contexts, as the crawler ACHE does.
 
-    A candidate's features are the distinct words of its URL and of all known links to it, by field. The
-    machine learns from the fetched pages that links lead to, hits against others: after 10 pages, at each
-    doubling, then every ``every`` pages, and after each page while there is none for want of a hit. Then
-    all candidates are scored anew; between, those that new links lead to. Until there is a machine it goes
-    breadth-first. URLs that only the log knows have no link to classify and come last.
+    A candidate's features are the distinct words of its URL and of all known links to it, by field. The machine
+    learns from the fetched pages that links lead to, hits against others: after 10 pages, at each doubling,
+    then every ``every`` pages, and after each page while there is none for want of a hit. Then all candidates
+    are scored anew; between, those that new links lead to. Until there is a machine it goes breadth-first. URLs
+    that only the log knows have no link to classify and come last.
     """
 
     def __init__(self, task: Task, every: int = EVERY) -> None:
-        self._board = Board(task.trace.accesses)
+        super().__init__(task.trace.accesses)
         self._texts = Texts()
         self._every = every
         self._machine: LinearSvm | None = None
@@ -130,11 +122,9 @@ class LinkClassifier:
         self._sums, self._sizes = np.zeros(0), np.zeros(0)
 
     def add_seed(self, url: str) -> None:
-        """Make a URL a candidate."""
         self._row(url)
 
     def judged(self, page: Page, holds: bool) -> None:
-        """Take in the words of the page's links, and train when it is time."""
         self._board.close(page.url)
         self._verdicts[page.url] = holds
         start = len(self._texts)
@@ -149,18 +139,12 @@ class LinkClassifier:
         if self._machine is not None:
             self._score(start, self._machine)
 
-    def failed(self, url: str) -> None:
-        """Take a URL that brought no page out for good."""
-        self._board.close(url)
-
     def next(self, ready: Ready = anywhere) -> Choice | None:
         """Return the candidate most likely to be a hit, with that probability once the machine is there."""
-        url = self._board.take(ready)
-        if url is None:
-            return None
-        if self._machine is None or url not in self._linked:
-            return Choice(url)
-        return Choice(url, self._machine.probability(self._board.scored(url)))
+        choice = super().next(ready)
+        if choice is None or self._machine is None or choice.url not in self._linked:
+            return choice
+        return Choice(choice.url, self._machine.probability(self._board.scored(choice.url)))
 
     def _row(self, url: str) -> int:
         size = len(self._board)

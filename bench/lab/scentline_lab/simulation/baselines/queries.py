@@ -8,15 +8,14 @@ import numpy as np
 import numpy.typing as npt
 
 from scentline.models.page import Page
-from scentline_lab.simulation.baselines.queues import Board, ByHeap, grown
-from scentline_lab.simulation.crawler import Choice, Ready, Task, anywhere
+from scentline_lab.simulation.baselines.queues import ByBoard, grown
+from scentline_lab.simulation.crawler import Task
 
 
 class Occurrences(NamedTuple):
-    """Words in texts: occurrence i is that of word ``columns[i]`` in text ``rows[i]``.
-
-    ``repeats[i]`` says how often the text had that word already. So ``repeats == 0`` marks the distinct ones,
-    and as t^2 is the sum of 2 r + 1 over r < t, sums over occurrences give the squares of word counts too.
+    """Words in texts: occurrence i is that of word ``columns[i]`` in text ``rows[i]``. ``repeats[i]`` says how
+    often the text had that word already. So ``repeats == 0`` marks the distinct ones, and as t^2 is the sum of
+    2 r + 1 over r < t, sums over occurrences give the squares of word counts too.
     """
 
     rows: npt.NDArray[np.int32]
@@ -32,8 +31,6 @@ class Texts:
     >>> texts.add(2, ["alps"])
     >>> [part.tolist() for part in texts.occurrences()]
     [[0, 0, 0, 2], [0, 1, 0, 1], [0, 0, 1, 0]]
-    >>> texts.column("alps"), texts.column("alps", field="url")
-    (1, 2)
     """
 
     def __init__(self) -> None:
@@ -53,16 +50,13 @@ class Texts:
         return column
 
     def add(self, row: int, words: Iterable[str], field: str = "") -> None:
-        """Add words to the text of a row."""
         while len(self._counts) <= row:
             self._counts.append({})
-        counts = self._counts[row]
+        counts, (rows, columns, repeats) = self._counts[row], self._found
         known = self._columns.setdefault(field, {})
-        rows, columns, repeats = self._found
         for word in words:
-            column = known.get(word)
-            if column is None:
-                column = self.column(word, field)
+            column = known.setdefault(word, self.words)
+            self.words += column == self.words
             repeat = counts.get(column, 0)
             counts[column] = repeat + 1
             rows.append(row)
@@ -83,11 +77,7 @@ _GROWTH = 0.1
 
 
 def by_length(dots: npt.NDArray[Any], squares: npt.NDArray[Any]) -> _Floats:
-    """Return products of texts with something, each divided by the text's length; ``squares`` are theirs.
-
-    >>> by_length(np.array([3.0, 0.0]), np.array([9.0, 0.0])).tolist()
-    [1.0, 0.0]
-    """
+    """Return products of texts with something, each divided by the text's length; ``squares`` are theirs."""
     lengths: _Floats = np.sqrt(np.maximum(squares, 1e-12))
     return dots / lengths
 
@@ -153,26 +143,20 @@ class WordQuery:
         self._length = float(np.sqrt((query**2).sum()))
 
 
-class BestFirst:
-    """Orders candidates by the cosine of their text with a query (Cho 1998, section 2, IS(P); Menczer 2004).
-
-    A candidate's text is the anchor and context words of all known links to it. Without keywords and without a
+class BestFirst(ByBoard):
+    """Orders candidates by the cosine of their text with a query (Cho 1998, section 2, IS(P); Menczer 2004). A
+    candidate's text is the anchor and context words of all known links to it. Without keywords and without a
     hit all candidates are equal, so breadth-first; URLs that only the log knows have no text and come last.
     """
 
     def __init__(self, task: Task) -> None:
-        self._board = Board(task.trace.accesses)
+        super().__init__(task.trace.accesses)
         self._texts = Texts()
         self._query = WordQuery(task.keywords, self._texts)
         # For each row the product with the query and the square of its length.
         self._dots, self._squares = np.zeros(0), np.zeros(0)
 
-    def add_seed(self, url: str) -> None:
-        """Make a URL a candidate."""
-        self._board.row(url)
-
     def judged(self, page: Page, holds: bool) -> None:
-        """Count the words of the page and of its links to URLs that were not fetched yet."""
         self._board.close(page.url)
         anew = self._query.count(page.words, holds)
         start = len(self._texts)
@@ -184,15 +168,6 @@ class BestFirst:
             self._dots[:] = self._squares[:] = 0
             start = 0
         self._score(start)
-
-    def failed(self, url: str) -> None:
-        """Take a URL that brought no page out for good."""
-        self._board.close(url)
-
-    def next(self, ready: Ready = anywhere) -> Choice | None:
-        """Return the candidate of the highest cosine."""
-        url = self._board.take(ready)
-        return None if url is None else Choice(url)
 
     def _score(self, start: int) -> None:
         """Add the occurrences from ``start`` on: cosines but for the query's length, the same for all."""
@@ -210,38 +185,34 @@ class BestFirst:
 DECAY, ANCHOR, INHERITED = 0.5, 0.8, 0.5
 
 
-class SharkSearch(ByHeap):
+class SharkSearch(ByBoard):
     """Orders candidates by Shark-Search's potential score (Hersovici and others, WWW7 1998, section 3).
 
-    A child inherits ``decay`` times the similarity of a page that is relevant, and else ``decay`` times what
-    this page inherited itself. Its neighborhood score is ``anchor`` times the anchor's similarity, and the rest
-    times that of the context, which is 1 where the anchor has some. The potential score is ``inherited`` times
-    the first and the rest times the second; of several links to a page the best counts.
+    A child inherits `DECAY` times the similarity of a page that is relevant, and else `DECAY` times what this
+    page inherited itself. Its neighborhood score is `ANCHOR` times the anchor's similarity, and the rest times
+    that of the context, which is 1 where the anchor has some. The potential score is `INHERITED` times the
+    first and the rest times the second; of several links to a page the best counts.
 
-    Similarity is the cosine with the query (`WordQuery`). The paper takes a page's
-    relevance from it too; here that is the verdict, so a relevant page has similarity 1. The depth to which the
-    paper follows links from pages that are not relevant is not bounded: a crawl has its budget.
+    Similarity is the cosine with the query (`WordQuery`). The paper takes a page's relevance from it too; here
+    that is the verdict, so a relevant page has similarity 1. The depth to which the paper follows links from
+    pages that are not relevant is not bounded: a crawl has its budget.
     """
 
-    def __init__(
-        self, task: Task, decay: float = DECAY, anchor: float = ANCHOR, inherited: float = INHERITED
-    ) -> None:
+    def __init__(self, task: Task) -> None:
         super().__init__(task.trace.accesses)
         self._query = WordQuery(task.keywords, Texts())
-        self._decay, self._anchor, self._inherited = decay, anchor, inherited
         # Of each URL that a link led to: its potential score, and what it inherits by that link.
         self._best: dict[str, tuple[float, float]] = {}
 
     def judged(self, page: Page, holds: bool) -> None:
-        """Score the page's links."""
-        self._heap.close(page.url)
+        self._board.close(page.url)
         self._query.count(page.words, holds)
-        passed = self._decay * (1.0 if holds else self._best.get(page.url, (0.0, 0.0))[1])
+        passed = DECAY * (1.0 if holds else self._best.get(page.url, (0.0, 0.0))[1])
         anchors = self._query.cosines([link.anchor for link in page.links]).tolist()
         contexts = self._query.cosines([link.context for link in page.links]).tolist()
         for link, anchor, context in zip(page.links, anchors, contexts, strict=True):
-            near = self._anchor * anchor + (1 - self._anchor) * (1.0 if anchor else context)
-            score = self._inherited * passed + (1 - self._inherited) * near
+            near = ANCHOR * anchor + (1 - ANCHOR) * (1.0 if anchor else context)
+            score = INHERITED * passed + (1 - INHERITED) * near
             if link.url not in self._best or score > self._best[link.url][0]:
                 self._best[link.url] = score, passed
-                self._heap.put(link.url, score)
+                self._board.put(link.url, score)

@@ -1,78 +1,12 @@
-"""The URLs that may be fetched next, best first: by a fixed score, or by one that changes for all at once."""
+"""The URLs that may be fetched next, best first, and the crawler that takes them so."""
 
 from collections.abc import Iterable, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
-from scentline.models.frontier.queue import UNLIMITED, CandidateQueue
 from scentline.models.url import host
 from scentline_lab.simulation.crawler import Choice, Ready, anywhere
-
-# URLs that only the log knows come after all that links or seeds lead to.
-_LATE = 1 << 62
-
-
-class Heap:
-    """Candidates by priority, equal ones by order of discovery; those that only the log knows come last.
-
-    A candidate is discovered when it is first put.
-
-    >>> heap = Heap(["http://a/logged"])
-    >>> heap.put("http://a/", 1.0)
-    >>> heap.put("http://b/", 2.0)
-    >>> heap.take(lambda host: host != "b"), heap.take()
-    ('http://a/', 'http://b/')
-    >>> heap.put("http://b/", 3.0)
-    >>> heap.take()
-    'http://a/logged'
-    """
-
-    def __init__(self, logged: Iterable[str] = ()) -> None:
-        self._queue = CandidateQueue(UNLIMITED, UNLIMITED)
-        for place, url in enumerate(logged):
-            self._queue.put(url, host(url), 0.0, _LATE + place)
-        self._closed: set[str] = set()
-        #: The number of each URL in the order of discovery.
-        self._found: dict[str, int] = {}
-
-    def put(self, url: str, priority: float) -> None:
-        """Insert a candidate or change its priority; one that was closed stays so."""
-        if url not in self._closed:
-            self._queue.put(url, host(url), priority, self._found.setdefault(url, len(self._found)))
-
-    def close(self, url: str) -> None:
-        """Take a URL out for good."""
-        self._closed.add(url)
-        self._queue.discard(url)
-
-    def take(self, ready: Ready = anywhere) -> str | None:
-        """Close the best candidate of a ready host and return it; None when there is none."""
-        for url in self._queue.best(1, ready):
-            self.close(url)
-            return url
-        return None
-
-
-class ByHeap:
-    """A crawler whose candidates are in a `Heap`."""
-
-    def __init__(self, logged: Iterable[str] = ()) -> None:
-        self._heap = Heap(logged)
-
-    def add_seed(self, url: str) -> None:
-        """Make a URL a candidate."""
-        self._heap.put(url, 0.0)
-
-    def failed(self, url: str) -> None:
-        """Take a URL that brought no page out for good."""
-        self._heap.close(url)
-
-    def next(self, ready: Ready = anywhere) -> Choice | None:
-        """Return the candidate of the highest priority."""
-        url = self._heap.take(ready)
-        return None if url is None else Choice(url)
-
 
 _ROOM = 1024
 
@@ -85,17 +19,10 @@ def grown(values: npt.NDArray[np.float64], size: int, new: float = 0.0) -> npt.N
 
 class Board:
     """Numbers URLs in order of discovery, the rows, and finds the one of the highest score that is not closed.
-
     A new row has score 0; equal scores go by row. What only the log knows has no row and comes last.
-
-    >>> board = Board(["http://a/logged"])
-    >>> rows = [board.row(url) for url in ("http://a/", "http://b/", "http://c/")]
-    >>> board.score([1.0, 3.0, 2.0])
-    >>> board.take(lambda host: host != "b"), board.take()
-    ('http://c/', 'http://b/')
     """
 
-    def __init__(self, logged: Iterable[str]) -> None:
+    def __init__(self, logged: Iterable[str] = ()) -> None:
         self._rows: dict[str, int] = {}
         #: The number of each host, and of the host of each row.
         self._hosts: dict[str, int] = {}
@@ -123,8 +50,12 @@ class Board:
             self._host_of[row] = self._hosts.setdefault(host(url), len(self._hosts))
         return row
 
+    def put(self, url: str, score: float) -> None:
+        """Set the score of a URL, which may be new."""
+        row = self.row(url)
+        self._scores[row] = score
+
     def close(self, url: str) -> None:
-        """Take a URL out for good."""
         self._closed.add(url)
         self._late.pop(url, None)
         row = self._rows.get(url)
@@ -132,7 +63,6 @@ class Board:
             self._open[row] = False
 
     def closed(self, url: str) -> bool:
-        """Return whether a URL was taken out."""
         return url in self._closed
 
     def score(self, scores: Sequence[float] | npt.NDArray[np.float64]) -> None:
@@ -166,3 +96,20 @@ class Board:
             if open_[row]:
                 return self._urls[row]
         return next((url for url in self._late if ready(host(url))), None)
+
+
+class ByBoard:
+    """A crawler whose candidates are on a `Board`."""
+
+    def __init__(self, logged: Iterable[str] = ()) -> None:
+        self._board = Board(logged)
+
+    def add_seed(self, url: str) -> None:
+        self._board.row(url)
+
+    def failed(self, url: str) -> None:
+        self._board.close(url)
+
+    def next(self, ready: Ready = anywhere) -> Choice | None:
+        url = self._board.take(ready)
+        return None if url is None else Choice(url)

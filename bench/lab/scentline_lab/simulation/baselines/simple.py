@@ -1,4 +1,4 @@
-"""Crawlers that learn nothing of pages: by scores, the oracle, as discovered, by chance, links or cash."""
+"""Crawlers that look at links alone, or at the truth: chance, the orderings of Cho 1998, OPIC, the oracle."""
 
 from collections.abc import Callable, Collection, Iterable
 
@@ -8,13 +8,12 @@ from scentline.models.ordering.estimate import Crawled
 from scentline.models.ordering.rank import DAMPING, EVERY, Rank
 from scentline.models.page import Page
 from scentline.models.url import host
-from scentline_lab.simulation.baselines.queues import Board, ByHeap, grown
+from scentline_lab.simulation.baselines.queues import ByBoard, grown
 from scentline_lab.simulation.crawler import Choice, Ready, Task, anywhere
 
 
-class Ranked(ByHeap):
+class Ranked(ByBoard):
     """Fetches the URL of the highest score among those that links have made known; equal ones as discovered.
-
     URLs that only the log knows come last.
     """
 
@@ -24,24 +23,20 @@ class Ranked(ByHeap):
         self._known: set[str] = set()
 
     def add_seed(self, url: str) -> None:
-        """Make a URL a candidate."""
         if url not in self._known:
             self._known.add(url)
-            self._heap.put(url, self._score(url))
+            self._board.put(url, self._score(url))
 
     def judged(self, page: Page, holds: bool) -> None:
-        """Make the link targets candidates; the verdict does not count."""
-        self._heap.close(page.url)
+        self._board.close(page.url)
         for link in page.links:
             self.add_seed(link.url)
 
 
 class Oracle(Ranked):
-    """Takes a page that satisfies the predicate where links have made one known, else goes breadth-first.
-
-    It is greedy, so no upper bound: it does not go through a page that fails to reach many that satisfy.
-    ``hits`` are the URLs of the pages that satisfy the predicate. It knows no log, which would tell it every
-    URL at once.
+    """Takes a page that satisfies the predicate where links have made one known, else goes breadth-first. It is
+    greedy, so no upper bound: it does not go through a page that fails to reach many that satisfy. ``hits`` are
+    the URLs of the pages that satisfy the predicate. It knows no log, which would tell it every URL at once.
     """
 
     def __init__(self, hits: Collection[str]) -> None:
@@ -56,9 +51,8 @@ class BreadthFirst(Ranked):
 
 
 class Chance:
-    """Draws uniformly among the URLs of the log and the link targets that were not fetched yet.
-
-    It shows the base rate of what can be reached.
+    """Draws uniformly among the URLs of the log and the link targets that were not fetched yet. It shows the
+    base rate of what can be reached.
     """
 
     def __init__(self, task: Task) -> None:
@@ -70,13 +64,11 @@ class Chance:
             self.add_seed(url)
 
     def add_seed(self, url: str) -> None:
-        """Make a URL a candidate."""
         if url not in self._places and url not in self._closed:
             self._places[url] = len(self._open)
             self._open.append(url)
 
     def judged(self, page: Page, holds: bool) -> None:
-        """Make the link targets candidates; the verdict does not count."""
         self.failed(page.url)
         for link in page.links:
             self.add_seed(link.url)
@@ -93,7 +85,6 @@ class Chance:
             self._places[last] = place
 
     def next(self, ready: Ready = anywhere) -> Choice | None:
-        """Return a candidate drawn by chance."""
         if not self._open:
             return None
         url = self._random.choice(self._open)
@@ -106,56 +97,45 @@ class Chance:
         return Choice(url, explored=True)
 
 
-class Backlink(ByHeap):
-    """Orders candidates by the number of known in-links, IB'(P) (Cho 1998, Figure 2, 2).
-
-    A page that links twice counts once; equal numbers go by order of discovery.
+class Backlink(ByBoard):
+    """Orders candidates by the number of known in-links, IB'(P) (Cho 1998, Figure 2, 2). A page that links
+    twice counts once; equal numbers go by order of discovery.
     """
 
     def __init__(self, task: Task) -> None:
         super().__init__(task.trace.accesses)
-        self._counts: dict[str, int] = {}
-
-    def add_seed(self, url: str) -> None:
-        """Make a URL a candidate."""
-        self._heap.put(url, self._counts.get(url, 0))
 
     def judged(self, page: Page, holds: bool) -> None:
-        """Count the page's links; the verdict does not count."""
-        self._heap.close(page.url)
+        self._board.close(page.url)
         for target in dict.fromkeys(link.url for link in page.links):
-            self._counts[target] = number = self._counts.get(target, 0) + 1
-            self._heap.put(target, number)
+            self._board.put(target, self._board.scored(target) + 1)
 
 
-class PageRank(ByHeap):
-    """Orders candidates by IR'(P), PageRank over fetched pages and their targets (Cho 1998, Figure 2, 3).
-
-    It is computed every ``every`` pages and kept up between (`models.ordering.rank.Rank`).
+class PageRank(ByBoard):
+    """Orders candidates by IR'(P), PageRank over fetched pages and their targets (Cho 1998, Figure 2, 3). It is
+    computed every ``every`` pages and kept up between (`models.ordering.rank.Rank`).
     """
 
-    def __init__(self, task: Task, every: int = EVERY, damping: float = DAMPING) -> None:
+    def __init__(self, task: Task, every: int = EVERY) -> None:
         super().__init__(task.trace.accesses)
-        self._rank = Rank[str](damping, every)
+        self._rank = Rank[str](DAMPING, every)
         self._found: dict[str, None] = {}
 
     def add_seed(self, url: str) -> None:
-        """Make a URL a candidate."""
         self._found[url] = None
-        self._heap.put(url, self._rank.value(url))
+        self._board.put(url, self._rank.value(url))
 
     def judged(self, page: Page, holds: bool) -> None:
-        """Add the page's links to the graph; the verdict does not count."""
-        self._heap.close(page.url)
+        self._board.close(page.url)
         distinct = dict.fromkeys(link.url for link in page.links if link.url != page.url)
         for url in self._rank.crawled(Crawled(page.url, tuple(distinct))):
             self.add_seed(url)
         if self._rank.sweep():
             for url in self._found:
-                self._heap.put(url, self._rank.value(url))
+                self._board.put(url, self._rank.value(url))
 
 
-class Opic:
+class Opic(ByBoard):
     """Orders candidates by their cash (Abiteboul, Preda, Cobena, WWW 2003, sections 3 and 4: OPIC, greedy).
 
     All seeds start with the same cash. A page that is fetched hands its own on, in equal shares to the distinct
@@ -166,34 +146,29 @@ class Opic:
     """
 
     def __init__(self, task: Task) -> None:
-        self._board = Board(task.trace.accesses)
+        super().__init__(task.trace.accesses)
         self._cash = np.zeros(0)
         self._virtual = 0.0
 
     def add_seed(self, url: str) -> None:
-        """Make a URL a candidate."""
         row = self._row(url)
         self._cash[row] = 1.0
 
     def judged(self, page: Page, holds: bool) -> None:
-        """Hand the page's cash on; the verdict does not count."""
         targets = [self._row(url) for url in dict.fromkeys(link.url for link in page.links) if url != page.url]
         self._hand_on(page.url, targets)
 
     def failed(self, url: str) -> None:
-        """Take a URL that brought no page out for good: its cash is the virtual page's."""
         self._hand_on(url, [])
 
     def next(self, ready: Ready = anywhere) -> Choice | None:
-        """Return the candidate with the most cash."""
         self._board.score(self._cash)
         best = self._board.top()
         if best is not None and self._virtual > best:
             self._cash += self._virtual / len(self._cash)
             self._virtual = 0.0
             self._board.score(self._cash)
-        url = self._board.take(ready)
-        return None if url is None else Choice(url)
+        return super().next(ready)
 
     def _row(self, url: str) -> int:
         row = self._board.row(url)

@@ -32,10 +32,10 @@ class TagPaths:
     the log knows have no path and come last.
     """
 
-    def __init__(self, task: Task, like: float = LIKE, exploration: float = EXPLORATION) -> None:
+    def __init__(self, task: Task, exploration: float = EXPLORATION) -> None:
         self._random = task.random
         self._exploration = exploration
-        self._paths = Arms(like)
+        self._paths = Arms(LIKE)
         self._seeds = _Arm()
         self._arms: list[_Arm] = []
         self._logged = dict.fromkeys(task.trace.accesses)
@@ -45,12 +45,10 @@ class TagPaths:
         self._choices = 0
 
     def add_seed(self, url: str) -> None:
-        """Make a URL a candidate; seeds come before all arms."""
         self._known.add(url)
         self._seeds.open.append(url)
 
     def judged(self, page: Page, holds: bool) -> None:
-        """Reward the page's arm, and give its links to theirs."""
         self._reward(page.url, holds)
         for link, path in zip(page.links, page.paths, strict=True):
             if link.url not in self._known:
@@ -61,29 +59,23 @@ class TagPaths:
                 self._arms[number].open.append(link.url)
 
     def failed(self, url: str) -> None:
-        """Take a URL that brought no page out for good."""
         self._reward(url, False)
 
     def next(self, ready: Ready = anywhere) -> Choice | None:
-        """Return a candidate of the best arm, drawn by chance."""
         of_seeds = self._seeds.places(ready)
         arms = [self._seeds] if of_seeds else self._arms
         awake = [(arm, places) for arm in arms if (places := arm.places(ready))]
         if not awake:
-            return self._next_of_log(ready)
+            late = (url for url in self._logged if url not in self._known and ready(host(url)))
+            for url in late:
+                self._known.add(url)
+                return Choice(url)
+            return None
         best, places = max(awake, key=lambda found: found[0].bound(self._choices, self._exploration))
         url = best.draw(self._random.choice(places))
         self._choices += 1
         self._flying[url] = best
         return Choice(url)
-
-    def _next_of_log(self, ready: Ready) -> Choice | None:
-        for url in self._logged:
-            if url not in self._known and ready(host(url)):
-                del self._logged[url]
-                self._known.add(url)
-                return Choice(url)
-        return None
 
     def _reward(self, url: str, holds: bool) -> None:
         self._known.add(url)
@@ -109,7 +101,6 @@ class _Arm:
         return self.rewards / self.choices + exploration * math.sqrt(math.log(choices) / self.choices)
 
     def places(self, ready: Ready) -> Sequence[int]:
-        """Return the places of the URLs on ready hosts."""
         if ready is anywhere:
             return range(len(self.open))
         return [place for place, url in enumerate(self.open) if ready(host(url))]
@@ -128,10 +119,6 @@ class Arms:
     A path is the bag of its pairs of elements that follow each other, its ends included; the nearest mean is
     that of the highest cosine. The paper projects bags onto 4,096 numbers, of which pairs may share one; here
     each pair has its own.
-
-    >>> arms = Arms(like=0.75)
-    >>> [arms.of(path) for path in ("div ul li a", "div ul li a", "div p a", "div ul li li a")]
-    [0, 0, 1, 0]
     """
 
     def __init__(self, like: float) -> None:
