@@ -41,6 +41,11 @@ class Curve(NamedTuple):
 
     @property
     def rates(self) -> list[float]:
+        """The harvest rate after each page.
+
+        >>> Curve((0, 1, 2, 2)).rates
+        [0.0, 0.5, 0.6666666666666666, 0.5]
+        """
         return [hits / pages for pages, hits in enumerate(self.hits, start=1)]
 
     @property

@@ -188,7 +188,12 @@ def read_steps(sources: Sequence[str], settings: ObserveSettings, progress: Prog
 
 
 def halves(steps: Sequence[Step]) -> tuple[list[Step], list[Step]]:
-    """Return the steps up to the middle of the log's time, and those after it."""
+    """Return the steps up to the middle of the log's time, and those after it.
+
+    >>> first, second = halves([Step("u", "a", 0.0), Step("u", "c", 10.0), Step("u", "b", 5.0)])
+    >>> [step.url for step in first], [step.url for step in second]
+    (['a', 'b'], ['c'])
+    """
     times = [step.time for step in steps]
     middle = (min(times) + max(times)) / 2 if times else 0.0
     return [step for step in steps if step.time <= middle], [step for step in steps if step.time > middle]

@@ -18,7 +18,12 @@ _HANGING_SECONDS = 600.0
 
 
 class Latency:
-    """Seconds that the answer at a URL waits: log-normal, by host and by URL; equal seeds give equal ones."""
+    """Seconds that the answer at a URL waits: log-normal, by host and by URL; equal seeds give equal ones.
+
+    >>> late = Latency(1, ["a.example", "b.example"])
+    >>> sorted(late(f"http://{host}.example/") for host in "ab")[1]
+    600.0
+    """
 
     def __init__(self, seed: int, hosts: Iterable[str]) -> None:
         self._seed = seed

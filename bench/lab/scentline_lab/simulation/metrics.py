@@ -38,7 +38,11 @@ def auc(hits: Sequence[bool], budget: int) -> float:
 
 
 def relative(area: float, best: float) -> float | None:
-    """Return an area as a share of another's, such as the oracle's; None where that found nothing."""
+    """Return an area as a share of another's, such as the oracle's; None where that found nothing.
+
+    >>> relative(0.25, 0.5), relative(0.0, 0.0)
+    (0.5, None)
+    """
     return area / best if best > 0 else None
 
 

@@ -28,7 +28,12 @@ _ROWS = 255
 
 
 class Counted:
-    """The counts of an earlier crawl, multiplied by its weight and rounded."""
+    """The counts of an earlier crawl, multiplied by its weight and rounded.
+
+    >>> counted = Counted(Learned("p", "", 100, 20, {"w:ski": (8, 8), "w:rare": (1, 1)}))
+    >>> counted.base, counted.of("w:"), counted.of("t:")
+    ((25, 5), {'ski': (2, 2)}, {})
+    """
 
     def __init__(self, state: Learned) -> None:
         self.base = (0, 0)
