@@ -43,7 +43,9 @@ from tests.cases import each_case
         ('host("example.org:8080")', {"url": "http://example.org/"}, False),
         ('host("[::1]")', {"url": "http://[::1]:80/"}, True),
         (r'url("/wiki/\w+\.html$")', {"url": "http://example.org/wiki/Ice_hockey.html"}, True),
-        ('url.prefix("http://example.org/")', {"url": "http://www.example.org/"}, False),
+        ('url.prefix("http://www.")', {"url": "http://www.example.org/"}, True),
+        ('url.prefix("www.example.org/")', {"url": "http://www.example.org/"}, False),
+        ('url.suffix(".html")', {"url": "http://example.org/a.html"}, True),
         ('url.suffix(".ORG")', {"url": "http://example.org/"}, True),
         # "not" binds tighter than "and", and that tighter than "or".
         ('not "aa" and "bb" or "cc"', {"text": "cc aa"}, True),
