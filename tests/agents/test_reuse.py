@@ -1,6 +1,5 @@
 """What a crawl has learned goes into another one's log: once, apart from what that one counts, and it helps."""
 
-import gzip
 import logging
 from collections.abc import Sequence
 from pathlib import Path
@@ -36,6 +35,7 @@ from tests.agents.learnt import a_shard, an_agent, told
 from tests.agents.shards import Disk, rows_of, take_in, write
 from tests.agents.test_archive import write as write_archive
 from tests.cases import each_case
+from tests.e2e.crawls import each, exact, write_log
 
 PSEUDONYM = "0123456789abcdef"
 MEAN = np.linspace(-1, 1, len(NAMES)).tobytes()
@@ -215,11 +215,10 @@ def webs(tmp_path_factory: pytest.TempPathFactory) -> Path:
         directory / "pages.warc.gz",
         *((url, "200 OK", list(answer.headers), answer.body) for url, answer in answers.items()),
     )
-    log = "".join(f"{line}\n" for line in WEB.access_log(8, 300)).encode()
-    (directory / "access.log.gz").write_bytes(gzip.compress(log))
+    write_log(directory / "access.log", WEB, 8, 300)
     labels = "".join(f"{url}\t{name.replace('Sports.Hockey', TOPIC)}\n" for url, name in WEB.labels())
     (directory / "topics.tsv").write_text(labels)
-    crawl(directory, "one", 100, 0, "--log", "access.log.gz")
+    crawl(directory, "one", 100, 0, "--log", "access.log")
     printed(directory, "state", "export", "learned.state", "--data", "one")
     return directory
 
@@ -234,7 +233,7 @@ def command(data: str, budget: int, *more: str) -> tuple[str, ...]:
 def crawl(directory: Path, data: str, budget: int, first_seed: int = 7, *more: str) -> Any:
     """Crawl; the first crawl has other seeds and a log, the others have none."""
     urls = sorted(url for url, _ in WEB.labels())
-    seeds = [part for url in urls[first_seed :: len(urls) // 5][:5] for part in ("--seed", url)]
+    seeds = each("--seed", urls[first_seed :: len(urls) // 5][:5])
     return last_line(printed(directory, *command(data, budget, *seeds, *more)))
 
 
@@ -245,17 +244,12 @@ def exported(directory: Path, data: str, *more: str) -> tuple[Any, Sequence[Lear
     return told, unpack((directory / f"{data}.state").read_bytes())[0].learned
 
 
-def audited(directory: Path, data: str) -> tuple[int, int, int]:
-    report = last_line(printed(directory, "audit", "--data", data, "--json"))
-    return report["judged"], report["differences"], report["lost"]
-
-
 def test_a_crawl_that_starts_with_what_another_learned_begins_better_and_its_audit_is_exact(webs: Path) -> None:
     scratch = crawl(webs, "scratch", 30)["predicates"]["topic"]["hits"]
     printed(webs, "state", "import", "learned.state", "--data", "two")
     reused = crawl(webs, "two", 30)["predicates"]["topic"]["hits"]
     assert reused >= 1.5 * scratch, (reused, scratch)
-    assert audited(webs, "two") == (30, 0, 0)
+    exact(webs, "--data", "two", judged=30)
     assert "already" in printed(webs, "state", "import", "learned.state", "--data", "two")
     before, _ = exported(webs, "two")
     assert before["requests"] > 100
@@ -269,7 +263,7 @@ def test_a_crawl_that_is_killed_after_an_import_knows_it_once(webs: Path) -> Non
         wait_until(lambda: rows_of(webs / "killed", "interests", b"") != [], process)
         process.kill()
     crawl(webs, "killed", 30)
-    assert audited(webs, "killed") == (30, 0, 0)
+    exact(webs, "--data", "killed", judged=30)
     told, found = exported(webs, "killed")
     assert told["predicates"]["topic"] > 100
     first = unpack((webs / "learned.state").read_bytes())[0].learned

@@ -9,15 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from scentline_lab.synthetic.serve import synthetic_server
 from scentline_lab.synthetic.web import SyntheticWeb
 from tests.agents.commands import COMMAND, IN_BACKGROUND, TOLD_TO_END, environment, printed, wait_until
 from tests.agents.test_archive import page, write
-from tests.e2e.crawls import judged_so_far
+from tests.e2e.crawls import ANY, judged_so_far, options, synthetic, write_log
 from tests.patience import PATIENCE
 
-WEB = (5, 2, 20, 2)  # seed, sites, pages a site, topics
-EVERY_PAGE = ("--predicate", 'all=not "unheard-of"')
+WEB = SyntheticWeb(5, 2, 20, 2)
+EVERY_PAGE = ("--predicate", ANY)
 BY_CTRL_C, BY_SIGTERM = (COMMAND, signal.SIGINT), (IN_BACKGROUND, signal.SIGTERM)
 Process = subprocess.Popen[str]
 
@@ -48,11 +47,10 @@ def ended(process: Process, *numbers: int) -> tuple[int, str]:
 def cwd(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a directory with a log and the data of a small crawl."""
     directory = tmp_path_factory.mktemp("signals")
-    web = SyntheticWeb(*WEB)
-    (directory / "access.log").write_text("".join(f"{line}\n" for line in web.access_log(5, 50)))
-    crawl = ("crawl", "--seed", web.seeds(1)[0], *EVERY_PAGE, "--budget", "5")
-    with synthetic_server(*WEB) as server:
-        printed(directory, *crawl, SCENTLINE_FETCH__PROXY=server.url, SCENTLINE_FETCH__DELAY_SECONDS="0")
+    write_log(directory / "access.log", WEB, 5, 50)
+    with synthetic(WEB) as served:
+        given = options({"fetch.proxy": served.origin, "fetch.delay_seconds": 0})
+        printed(directory, "crawl", "--seed", WEB.seeds(1)[0], *EVERY_PAGE, "--budget", "5", *given)
     return directory
 
 
