@@ -53,10 +53,7 @@ class Output(OutputDirectory):
 
 
 def run(settings: Settings, options: Options, out: Path | None, *, as_json: bool) -> None:
-    """Compute the depth of each site, write tables and pictures into ``out``, and print. Ctrl-C ends the
-    reading; the figures of what was read until then are written all the same. Raises what is wrong with the
-    options before anything is read, and what can't be read.
-    """
+    """Compute the depth of each site, write tables and pictures, and print; Ctrl-C ends the reading alone."""
     with progress(sys.stderr) as bars:
         results, lines, passed, interrupted = _read(settings, options, out, bars)
     columns = ("site", "depth", "why", "by views", "by links", "best", "q", "95 %", "error", "views a session")

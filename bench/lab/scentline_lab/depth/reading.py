@@ -213,9 +213,7 @@ class Copies:
 def fetch_archives(
     archives: Iterable[Path], settings: Settings, places: Places, sites: Sites, progress: Progress
 ) -> None:
-    """Fetch each site of the archives from its home page on, and note which pages are copies of others. Raises
-    `ArchiveError` for what is no archive, OSError for what can't be opened.
-    """
+    """Fetch each site of the archives, and note copies. Raises `ArchiveError`, and OSError."""
     texts: dict[str, str] = {}
     links: _Linked = defaultdict(dict)
     progress.phase("index the archive", 1)
@@ -237,9 +235,7 @@ def fetch_archives(
 
 
 def fetch_graph(path: Path, places: Places, sites: Sites, progress: Progress) -> None:
-    """Fetch each site of a graph from its home page on; without URLs the graph is one site, by its file's name.
-    Raises `GraphError`.
-    """
+    """Fetch each site of a graph; without URLs it is one, by its file's name. Raises `GraphError`."""
     progress.phase(f"read {path.name}", 1)
     graph = read_graph(path)
     progress.advance()
@@ -266,9 +262,7 @@ def home(site: str, pages: Mapping[str, Collection[str]]) -> str:
 
 
 def _fetch_all(links: _Linked, sites: Sites, copies: Callable[[], Callable[[str], bool]]) -> None:
-    """Fetch each site from its home page on, and note its growth and its PageRank by level; ``copies`` makes
-    what tells of a site's pages whether they are like one before.
-    """
+    """Fetch each site from its home page on; ``copies`` makes what tells copies among a site's pages."""
     for name, pages in links.items():
         site = sites.site(name)
         if site is not None:

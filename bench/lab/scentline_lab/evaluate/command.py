@@ -171,9 +171,7 @@ def _cells(figures: Figures) -> list[str]:
 
 
 class WebSpec(Section):
-    """One web of the file: what the options of the command are for one alone. ``settings`` are by dotted key.
-    Paths are relative to the current directory.
-    """
+    """One web of the file: what the command's options are for one alone; ``settings`` are by dotted key."""
 
     archives: tuple[Path, ...]
     logs: tuple[str, ...] = ()

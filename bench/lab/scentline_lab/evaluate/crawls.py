@@ -34,9 +34,7 @@ class Job(NamedTuple):
 
 
 class Crawl(NamedTuple):
-    """One crawl as it went; ``policy`` is the policy's name, with what was made different about it. ``slots``
-    is the share of hosts' seconds that were used (`simulation.clock.slots_used`), None where no time passes.
-    """
+    """One crawl as it went; ``slots`` is the share of hosts' seconds used, None where no time passes."""
 
     predicate: str
     policy: str
@@ -104,9 +102,7 @@ class Evaluation:
         return frozenset(map(host, self.web.pages))
 
     def _reused(self, job: Job, first: Trace) -> dict[str, list[Request]]:
-        """Return the orders of crawls after an earlier one, with its state and, to compare with, without. Where
-        its pages do not count again their URLs are barred, which costs nothing.
-        """
+        """Return the orders of crawls after an earlier one, with its state and without."""
         name, maker, heir, truth = job.policy, self.makers[job.policy], self.heirs[job.policy], self._truth(job)
         earlier = maker(self._task(job, first, FIRST), truth)
         assert isinstance(earlier, Reusable)

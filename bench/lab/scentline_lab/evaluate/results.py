@@ -56,9 +56,7 @@ class Figures(NamedTuple):
 
 
 def mean_figures(found: Sequence[Figures]) -> Figures:
-    """Return the mean of the figures of several webs; None where one of them has none. Rates are given at the
-    points that all have.
-    """
+    """Return the mean of several webs' figures, None where one has none; rates at the points that all have."""
 
     def mean(values: Sequence[Any]) -> Any:
         if isinstance(values[0], Mapping):
@@ -99,9 +97,7 @@ class Result(NamedTuple):
 
 @dataclass(frozen=True)
 class Results:
-    """All results of an evaluation, in the order of predicates, policies and starts. Every predicate and policy
-    has the same starts. ``seconds`` is how long each crawl was, 0 where no time passed.
-    """
+    """All results, in the order of predicates, policies and starts; ``seconds`` is 0 where no time passed."""
 
     all: Sequence[Result]
     budget: int

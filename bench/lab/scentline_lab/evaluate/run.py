@@ -79,9 +79,7 @@ def prepare(
     heirs: Mapping[str, Heir],
     progress: Progress,
 ) -> Evaluation:
-    """Read archives, logs and labels; ``makers`` and ``heirs`` make the policies' crawlers. Raises
-    `ConfigurationError` where no evaluation can be made of them, and what reading a file raises.
-    """
+    """Read archives, logs and labels. Raises `ConfigurationError`, and what reading a file raises."""
     labels = load_labels(Path(settings.judge.labels)) if settings.judge.labels else None
     web = load_web(options.archives, predicates, labels, settings, options.processes, progress)
     sources = tuple(web.pages) if options.seed_file is None else read_seeds(options.seed_file)
@@ -137,9 +135,7 @@ def crawl(evaluation: Evaluation, output: Output, options: Options, progress: Pr
 
 
 def read_seeds(path: Path) -> tuple[str, ...]:
-    """Return the canonical URLs of a file that has one a line, each once. Raises
-    `ConfigurationError` for a file that can't be read and a line that is no URL.
-    """
+    """Return the canonical URLs of a file, each once. Raises `ConfigurationError` for what is no such file."""
     try:
         lines = path.read_text(encoding="utf-8").split()
     except (OSError, UnicodeDecodeError) as error:
@@ -156,9 +152,7 @@ def read_seeds(path: Path) -> tuple[str, ...]:
 def _traces(
     settings: Settings, options: Options, progress: Progress
 ) -> tuple[Trace | None, Trace, Trace | None, Mapping[str, Trace]]:
-    """Return four traces: of the earlier crawl, the one that counts, it without bounds, and those with less.
-    That without bounds is None where no policy needs it. Without a log there are none with less.
-    """
+    """Return four traces: the earlier crawl's, the one that counts, it without bounds, and those with less."""
     if not options.reuse:
         earlier, steps = None, read_steps(options.logs, settings.observe, progress)
     elif len(options.logs) == 1:

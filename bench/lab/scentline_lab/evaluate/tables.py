@@ -63,9 +63,7 @@ def reuse(results: Results, random_seed: int) -> list[Versus]:
 
 
 def log_worth(webs: Sequence[Results], random_seed: int, figure: Figure = area) -> list[Versus]:
-    """Return the learned policy with the log against itself without, and against itself with its pages alone.
-    Nothing where it did not run, or a web has no log.
-    """
+    """Return the learned policy with the log against it without, and against it with the log's pages alone."""
     return [
         versus(webs, LEARNED, LEARNED + less, random_seed, figure)
         for less in (NO_LOG, NO_USERS)

@@ -130,9 +130,7 @@ class NewsDiscovery:
         self.outlinks.add(source, target)
 
     def find(self, criterion: Criterion, *, hubs: int, share: float = 0.8, least: int = 1) -> News:
-        """Return what is news at the end of the newest day, the top ``hubs`` and the prefixes. ``share`` and
-        ``least`` are those of `PrefixTree.news_prefixes`.
-        """
+        """Return the news at the end of the newest day, top ``hubs``, and prefixes (`news_prefixes`)."""
         last = self.clicks.newest
         judged = {} if last is None else standings(self.clicks.histories, last, criterion)
         pages = frozenset(url for url, found in judged.items() if found.kind == "news")

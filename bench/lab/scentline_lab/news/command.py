@@ -77,10 +77,7 @@ def run(
     *,
     as_json: bool,
 ) -> None:
-    """Read the logs in their order, find news, write everything into ``out``, and print. With ``site`` only
-    that host and those beneath it count. Raises what is wrong with the options before a log is read, and
-    `ConfigurationError` for logs without a page view.
-    """
+    """Read the logs, find news, write and print. Raises `ConfigurationError` without a page view."""
     with progress(sys.stderr) as bars:
         result = _find(settings, sources, labels, out, site, bars)
     _print(result, settings.news)
@@ -270,9 +267,7 @@ def _pages(news: News, labels: Mapping[str, bool] | None) -> Iterator[tuple[obje
 
 
 def _typical(result: Result) -> tuple[dict[str, History], dict[str, History]]:
-    """Return the histories of the news with the most clicks in their first days beyond an even share of them,
-    and of the other pages with the most clicks.
-    """
+    """Return the news most clicked in their first days beyond an even share, and the others most clicked."""
     judged = [(url, page) for url, page in result.news.standings.items() if page.judged]
     news = [(page.average * (page.concentration - 1), url) for url, page in judged if page.kind == _NEWS]
     others = [(page.average, url) for url, page in judged if page.kind != _NEWS]

@@ -45,9 +45,7 @@ class Options:
 
 
 def run(settings: Settings, options: Options, out: Path | None) -> None:
-    """Compare orderings, write everything into ``out`` where there is one, and print. Raises what is wrong with
-    the options before anything is started.
-    """
+    """Compare orderings, write everything into ``out`` where there is one, and print."""
     topics = tuple(dict.fromkeys(map(_word, options.topics)))
     check_files("", [options.path])
     output = Output.prepared(out)

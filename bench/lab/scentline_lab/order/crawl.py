@@ -140,9 +140,7 @@ class Buffer(Generic[K]):
 
 
 def limited_buffers(pages: Iterable[Crawled[K]], sizes: Sequence[int], estimate: Estimate[K]) -> list[list[K]]:
-    """Return what buffers of some sizes hold after ``pages`` were visited in their order. Evicted pages are not
-    visited again, but their links are not forgotten: ``estimate`` knows them.
-    """
+    """Return what buffers of some sizes hold after ``pages``; evicted pages are not visited again."""
     buffers = [Buffer(size, estimate) for size in sizes]
     for found in pages:
         estimate.crawled(found)
@@ -208,7 +206,7 @@ _GROWTH = 0.1
 class AnchorSimilarity(Generic[K]):
     """IS(A, Q), A being the anchor words of all known links to a page (Cho 1998, section 4). The idf factors
     are estimated from the crawled pages. A page's value is as of the last link to it or the last sweep. Beyond
-    ``limit`` pages the tenth that is least like the query is forgotten.
+    a million pages the tenth that is least like the query is forgotten.
     """
 
     def __init__(self, query: Iterable[str]) -> None:
@@ -256,9 +254,7 @@ def is_hot(found: Crawled[K], word: str) -> bool:
 
 
 class Mentions(Generic[K]):
-    """Links that have the word in their anchor or anywhere in their URL (Cho 1998, Figure 4). ``url`` gives a
-    page's canonical URL.
-    """
+    """Links that have the word in their anchor or anywhere in their canonical URL (Cho 1998, Figure 4)."""
 
     def __init__(self, word: str, url: Callable[[K], str]) -> None:
         self._word, self._url = word, url

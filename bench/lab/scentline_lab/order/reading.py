@@ -30,9 +30,7 @@ IB, IR, IF = "backlinks", "PageRank", "forward links"
 
 
 class Text(NamedTuple):
-    """What an archive's page says: title, how often each word is in its text, and the words of its links.
-    ``anchors`` are by the URL that a link leads to.
-    """
+    """What a page says: title, words of its text with their numbers, and ``anchors`` by the URL linked to."""
 
     title: tuple[str, ...]
     words: Mapping[str, int]
@@ -41,9 +39,7 @@ class Text(NamedTuple):
 
 @dataclass(frozen=True)
 class Web:
-    """Pages by number, those of ``graph``; ``texts`` is empty where only links are known. Every page can be
-    reached from ``start``.
-    """
+    """Pages by number, those of ``graph``; ``texts`` is empty where only links are known."""
 
     graph: Graph
     texts: Sequence[Text] = ()
@@ -93,9 +89,7 @@ def _texts(settings: JudgeSettings, found: Iterable[Body]) -> list[tuple[str, Te
 
 
 def read_archive(path: Path, settings: Settings, processes: int, progress: Progress) -> Web:
-    """Read the pages of an archive; they are numbered in the order of their URLs. Raises
-    `ArchiveError` for what is no WARC file, `GraphError` for one without links.
-    """
+    """Read an archive's pages, numbered in the order of their URLs. Raises `ArchiveError` or `GraphError`."""
     texts: dict[str, Text] = {}
     with Archive([path]) as archive:
         progress.phase("read the pages", len(archive))

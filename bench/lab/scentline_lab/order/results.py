@@ -28,9 +28,7 @@ def crawl_and_stop(visited: Curve, points: Ints) -> Curve:
 
 
 def random_crawl_and_stop(visited: Curve, points: Ints) -> Curve:
-    """Return the P_CS that a random crawler is expected to have: the share of hot pages. Without equally
-    important pages that is K/T, as in the paper.
-    """
+    """Return a random crawler's expected P_CS, the share of hot pages: K/T where none are equally important."""
     ranked = np.sort(visited)
     bars = ranked[len(ranked) - points]
     return np.asarray((len(ranked) - np.searchsorted(ranked, bars)) / len(ranked), np.float64)
@@ -99,9 +97,7 @@ class Figure(NamedTuple):
 
 
 class BufferFigure(NamedTuple):
-    """P_BC of one ordering for a buffer of ``size`` pages. Without a ``threshold`` the ``size`` most important
-    pages are hot.
-    """
+    """P_BC of one ordering, of ``size`` pages, which are hot themselves without a ``threshold``."""
 
     importance: str
     threshold: float | None
@@ -188,9 +184,7 @@ HOT_LINKS = 5
 
 
 class Panel(NamedTuple):
-    """One of the paper's graphs: what ``curves``, by ordering, are of, in words and as a name. ``hot`` is the
-    number of hot pages, None where it differs from point to point.
-    """
+    """One of the paper's graphs: ``curves`` by ordering; ``hot`` pages are None where they differ by point."""
 
     name: str
     title: str

@@ -84,9 +84,7 @@ def show(settings: Settings, options: Options, *, as_json: bool) -> None:
 
 
 def run(settings: Settings, options: Options, bars: Progress) -> Found:
-    """Mine the patterns of a log and measure them; each file is written as soon as its figures are known.
-    Raises what is wrong with the options before anything is started, and what reading a file raises.
-    """
+    """Mine the patterns of a log and measure them; each file is written as soon as its figures are known."""
     site = measures.Site(options.site, settings.observe.base_url)
     if options.log == "-":
         raise ConfigurationError("log -: standard input can't be read twice; expected a file")

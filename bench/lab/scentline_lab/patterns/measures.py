@@ -176,9 +176,7 @@ class Reliability:
 
 
 def split(records: Iterable[Record], total: int) -> tuple[list[Period], BehaviourCounts]:
-    """Return the periods of a log of ``total`` records, and the counts of the first. A user's way counts once a
-    period. Some periods are empty where there are fewer records than periods.
-    """
+    """Return the periods of ``total`` records, some maybe empty, and the counts of the first."""
     counts = [BehaviourCounts() for _ in range(PERIODS)]
     spans: dict[int, tuple[float, float]] = {}
     for number, record in enumerate(records):
@@ -194,9 +192,7 @@ def split(records: Iterable[Record], total: int) -> tuple[list[Period], Behaviou
 
 
 def reliability(patterns: Patterns, known: Mapping[str, int], periods: list[Period]) -> Reliability:
-    """Hold the patterns mined in the first period, and its URLs ``known``, against the later ones. Liu 2011,
-    section 5.2, temporal reliability.
-    """
+    """Hold the first period's patterns and ``known`` URLs against the later ones (Liu 2011, section 5.2)."""
 
     def coverages(visits: Mapping[str, int]) -> dict[str, quality.Coverage]:
         found = {URLS: quality.coverage(visits, (url for url in visits if url in known))}
@@ -234,9 +230,7 @@ def tree_figures(
     mirror: Collection[str],
     layouts: Mapping[str, quality.Layout],
 ) -> list[TreeFigures]:
-    """Return the figures of the syntax tree and of both cuts. ``mirror`` has the URLs of a mirror, or none;
-    ``layouts`` those of some of its pages.
-    """
+    """Return the figures of the syntax tree and of both cuts; ``layouts`` are of some of the mirror's pages."""
     found = []
     for name, cut in patterns.cuts.items():
         covered = len(quality.matching(patterns.tree, cut, mirror)) / len(mirror) if mirror else None

@@ -88,16 +88,12 @@ Curve = npt.NDArray[np.float64]
 
 
 def fetched_visits(order: Sequence[str], visits: Mapping[str, int], size: int) -> Curve:
-    """Return the share of all visits that the first 0, 1, ... ``size`` pages have (Liu 2011, section 5.3.1).
-    ``visits`` are those to each page of the site. A crawl that ends early stays at what it has.
-    """
+    """Return the share of ``visits`` that the first 0, 1, ... ``size`` pages have (Liu 2011, 5.3.1)."""
     return _curve([visits.get(url, 0) for url in order], sum(visits.values()), size)
 
 
 def discovered_visits(order: Sequence[str], pages: Mapping[str, Page], visits: Mapping[str, int]) -> Curve:
-    """Return the share of all visits that the pages seen have, by pages fetched (Liu 2011, section 5.3.2). Seen
-    is what was fetched or is linked to by what was fetched; of ``pages``, the site's.
-    """
+    """Return the share of visits to pages fetched or linked to by these (Liu 2011, 5.3.2)."""
     seen: set[str] = set()
     gains = []
     for url in order:
@@ -133,9 +129,7 @@ Score = Callable[[str], float]
 
 @dataclass(frozen=True)
 class Result:
-    """What came of an ordering: the mean curve of its crawls, and the share of the pages at `WANTED` visits.
-    ``aim`` is "fetch" or "discovery". None of the pages where not every crawl got there.
-    """
+    """An ordering's mean curve, and the pages to `WANTED` visits, None where not all crawls got there."""
 
     aim: str
     ordering: str
@@ -146,9 +140,7 @@ class Result:
 def static(
     patterns: Patterns, first: Behaviour, urls: Iterable[str], visits: Mapping[str, int]
 ) -> list[Result]:
-    """Order the URLs of a log without a link graph, of which any may be fetched at any time. Equal ones come in
-    an order that says nothing (by digest). There is nothing to discover.
-    """
+    """Order the URLs of a log without a link graph: any may be fetched; equal ones by digest."""
     known = sorted(urls, key=identifier)
     results = []
     for name, value in _fetch_scores(patterns, first).items():

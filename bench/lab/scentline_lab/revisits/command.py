@@ -26,9 +26,7 @@ class Output(OutputDirectory):
 
 @dataclass(frozen=True)
 class Options:
-    """What is simulated: ``visits`` a page and day, and the part ``recall`` of changes that shows in the log.
-    ``processes`` changes the time it takes and nothing else.
-    """
+    """What is simulated: ``visits`` a page and day, and the part ``recall`` of changes that the log shows."""
 
     pages: int = 1000
     visits: float = 0.1

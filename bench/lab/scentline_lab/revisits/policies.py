@@ -33,10 +33,7 @@ _LOOK = 8
 
 
 class Evenly:
-    """Visits first what was due first; each page is due again after an interval of its own, in seconds. A due
-    date of infinity is never reached. Where nothing is due yet, what is due next is visited. Signals count for
-    nothing.
-    """
+    """Visits first what was due first, each page after an interval of its own; signals don't count."""
 
     def __init__(self, intervals: Sequence[float]) -> None:
         self._intervals = list(intervals)

@@ -18,10 +18,7 @@ def write_table(path: Path, table: SemanticTable) -> int:
 
 
 def build(model: Path, path: Path, bars: Progress) -> tuple[SemanticTable, int]:
-    """Distil the encoder in a directory into a table and write it; return it, and its bytes. Raises
-    `EncoderError` for what is no encoder that can be read, `SemanticTableError` where a file that is no table
-    would be replaced.
-    """
+    """Distil a directory's encoder into a table. Raises `EncoderError` and `SemanticTableError`."""
     if not path.parent.is_dir():
         raise SemanticTableError(f"{path}: there is no directory {path.parent}")
     if path.exists() and not path.is_file():

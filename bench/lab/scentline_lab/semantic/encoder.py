@@ -38,9 +38,7 @@ class Shape(NamedTuple):
 
 
 class Bert:
-    """An encoder with ``tensors`` by their names in a BERT model's file, with or without ``bert.`` before them.
-    Raises ValueError for a tensor that is missing, or of a shape that does not fit ``shape``.
-    """
+    """An encoder of ``tensors`` by their names in a BERT file. ValueError for one missing or misshapen."""
 
     def __init__(self, shape: Shape, tensors: Mapping[str, npt.NDArray[np.generic]]) -> None:
         if shape.heads < 1 or shape.hidden % shape.heads:
@@ -146,9 +144,7 @@ def is_text(piece: str) -> bool:
 
 
 def batches(vocabulary: Sequence[str]) -> list[Numbers]:
-    """Return the vocabulary's pieces of text, each as [CLS] piece [SEP], in arrays of shape (texts, 3). Raises
-    ValueError where the vocabulary lacks one of the two.
-    """
+    """Return the pieces as [CLS] piece [SEP], in arrays of shape (texts, 3). ValueError without the two."""
     for piece in (START, END):
         if piece not in vocabulary:
             raise ValueError(f"vocabulary: there is no piece {piece}, expected that of a BERT model")

@@ -17,9 +17,7 @@ def anywhere(host: str) -> bool:
 
 
 class Choice(NamedTuple):
-    """The next page to fetch, and the probability of a hit that the policy gives it, where it gives one.
-    ``explored`` says that chance alone chose it.
-    """
+    """The next page, the probability of a hit where the policy gives one, and whether chance alone chose it."""
 
     url: str
     probability: float | None = None

@@ -157,9 +157,7 @@ class Visited:
         self._logs = region_log(False, self._region, base), region_log(True, self._region, base)
 
     def touched(self, url: str) -> list[str]:
-        """Return the pages most often visited near one just judged, where it satisfies; not judged ones. Near a
-        page that does not, candidates can only lose, which is seen when they come up.
-        """
+        """Return the pages not judged that are most often visited near one just judged, where it satisfies."""
         near = self._trace.keepers.get(url, {}) if self._judged[url] else {}
         fresh = (
             (times, other) for other, (times, _) in near.items() if times > 0 and other not in self._judged

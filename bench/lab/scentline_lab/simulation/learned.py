@@ -162,10 +162,7 @@ class LearnedCrawler:
         return Choice(best, probability, explored)
 
     def _best(self, ready: Ready) -> str | None:
-        """Return the best candidate that was scored since anything was learned. The best few are scored again
-        until one of these leads, or as many as may be have been: as the frontier does (`Candidates` in
-        `agents/frontier/candidates.py`).
-        """
+        """Return the best candidate scored since anything was learned, as the frontier does (`Candidates`)."""
         scored = 0
         while top := self._queue.best(FEW, ready):
             if top[0] in self._fresh or scored >= self._rescored:

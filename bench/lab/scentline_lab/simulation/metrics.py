@@ -21,9 +21,7 @@ class Band(NamedTuple):
 
 
 def lift_curve(hits: Sequence[bool], budget: int) -> Curve:
-    """Return the harvest rate after 1, 2, .. ``budget`` pages, or requests, each of which brought a hit or not.
-    Where the crawl ended early the hits stay and the pages count on.
-    """
+    """Return the harvest rate after 1, 2, .. ``budget`` pages, or requests; an early end counts on."""
     if budget < 1:
         raise ValueError(f"lift curve: budget is {budget}, expected at least 1 page")
     found = np.zeros(budget)

@@ -18,9 +18,7 @@ from scentline_lab.simulation.paper import UNBOUNDED, PaperCrawler, PaperPolicy
 
 
 class Truth(NamedTuple):
-    """The knowledge of the policies that mark a crawl's limits. ``hits`` are the URLs of the pages that satisfy
-    the predicate; ``hindsight`` is on the whole archive.
-    """
+    """What the policies that mark limits know: the URLs of ``hits``, and ``hindsight`` on the whole archive."""
 
     hits: Collection[str]
     hindsight: Hindsight
@@ -71,9 +69,7 @@ class Reusable(Protocol):
 
 
 def policies(measures: Measures = USUAL, table: SemanticTable | None = None) -> dict[str, Maker]:
-    """Return the policies that are compared where none is named, from chance to the oracle. ``table`` has the
-    word vectors of the learned one, which has no word meanings where there is none.
-    """
+    """Return the policies compared where none is named; ``table`` has the learned one's word vectors."""
     alone: dict[str, Callable[..., Crawler]] = {
         "random": Chance, "breadth-first": BreadthFirst, "backlink": Backlink, "pagerank": PageRank,
         "opic": Opic, "tag-paths": TagPaths, "shark-search": SharkSearch, "best-first": BestFirst,

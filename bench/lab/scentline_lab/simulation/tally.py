@@ -97,9 +97,7 @@ class Tally:
         self._ledger.add(numbers, {NAME: False}, cells[:, 0] - cells[:, 1])
 
     def add_sets(self, sets: list[int], holds: bool, times: int) -> None:
-        """Count a verdict ``times`` over under each feature of each of ``sets``, the bits of integers. Negative
-        ``times`` take it back. Much faster than one by one.
-        """
+        """Count a verdict ``times`` over, or take it back, under the features of ``sets``, bits of integers."""
         width = (max(map(int.bit_length, sets), default=0) + 7) // 8
         for start in range(0, len(sets), _ROWS):
             rows = b"".join(bits.to_bytes(width, "little") for bits in sets[start : start + _ROWS])
@@ -125,9 +123,7 @@ class Tally:
 
 
 class OwnFeatures:
-    """Counts of the names that ``names`` gives for a page, and the sums of their log ratios. Few of them are
-    significant, so a page's sum is worked out from those alone.
-    """
+    """Counts of the names that ``names`` gives for a page, and sums of the few significant log ratios."""
 
     def __init__(self, tally: Tally, names: Callable[[str], Iterable[str]]) -> None:
         self.tally, self._names = tally, names
@@ -150,9 +146,7 @@ class OwnFeatures:
 
 
 class Places(dict[str, int]):
-    """The identifiers of URLs as numbers, each worked out once. Two of them XORed are the
-    `models.interest.factors.rank` of one page among those of the other.
-    """
+    """URLs' identifiers as numbers; two XORed are the `models.interest.factors.rank` of one to the other."""
 
     def __missing__(self, url: str) -> int:
         self[url] = found = int.from_bytes(identifier(url), "big")

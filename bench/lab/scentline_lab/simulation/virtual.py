@@ -163,9 +163,7 @@ class _VirtualCrawl:
         self._crawler.judged(page, hit)
 
     def _repeats(self, url: str) -> bool:
-        """Return whether a page is a near-duplicate; one that is none is remembered. In a crawl a page like
-        another owner's is one too, where that owner is trusted more.
-        """
+        """Return whether a page is a near-duplicate, or like a more trusted owner's; remember it if not."""
         sketches, least = self._texts
         sketch = sketches.get(url)
         if sketch is None:
@@ -181,9 +179,7 @@ class _VirtualCrawl:
 
 
 class _TimedCrawl(_VirtualCrawl):
-    """A crawl in which time passes from one event to the next: answers, verdicts, ends of delays. Who may be
-    asked when, and how many pages may be in flight, the frontier's own parts say.
-    """
+    """A crawl in which time passes; who may be asked, and how many at once, the frontier's parts say."""
 
     def __init__(self, *given: Any) -> None:
         super().__init__(*given)

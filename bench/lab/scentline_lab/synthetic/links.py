@@ -35,9 +35,7 @@ _Draw: TypeAlias = Callable[[random.Random, PlannedPage], PlannedPage]
 
 @dataclass(frozen=True, slots=True)
 class Hyperlink:
-    """A link as a page has it: ``href`` as written, the canonical ``target``, the anchor text, the place.
-    ``page`` is the planned page that the target leads to, None where there is none.
-    """
+    """A link as its page has it; ``page`` is the planned page that it leads to, None where there is none."""
 
     href: str
     target: str

@@ -54,9 +54,7 @@ def make_users(seed: int, count: int, topics: Sequence[Topic]) -> list[User]:
 
 
 def browse(rng: random.Random, plan: Plan, linker: Linker, user: User) -> Iterator[tuple[str, Met]]:
-    """Return the URLs of one session in order, with what each met. The user starts at a page they like or at a
-    home page and follows links, now and then from the page before; robots.txt does not bind people.
-    """
+    """Return the URLs of one session, which robots.txt does not bind, in order, with what each met."""
     at_taste = rng.random() < _BEGIN_AT_TASTE
     page = linker.popular(rng, rng.choice(user.tastes)) if at_taste else rng.choice(plan.homes)
     before = page

@@ -20,9 +20,7 @@ _NEUTRAL_SECTIONS = ("articles", "stories", "library", "notes", "features", "cor
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """A host: ``sections`` are its path names and topics; ``encoding`` is what its pages are written in.
-    ``declared`` says whether the Content-Type header names the encoding; the page itself always does.
-    """
+    """A host; ``declared`` says whether the Content-Type header names the encoding, as its pages do."""
 
     host: str
     sections: tuple[tuple[str, Topic], ...]
@@ -99,9 +97,7 @@ class PlannedPage:
 
 @dataclass(slots=True)
 class Plan:
-    """All that exists, by what it is looked up with; URLs are canonical. Where it is ``opaque``, neither URLs
-    nor sections nor links tell what a page is about.
-    """
+    """All that exists, by canonical URL; in an ``opaque`` web nothing tells what a page is about."""
 
     opaque: bool = False
     sites: list[Site] = field(default_factory=list)

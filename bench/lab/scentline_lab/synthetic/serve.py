@@ -23,9 +23,7 @@ _DATE = "2024-01-08T08:00:00Z"
 
 
 def export(web: SyntheticWeb, directory: Path, users: int, accesses: int) -> dict[str, Path]:
-    """Write a web's files into a directory that exists, and return them by what they hold. Two hundred seeds at
-    most are noted. Without users there is no line in the log.
-    """
+    """Write a web's files into a directory that exists, and return them by what they hold."""
     names = {
         "archive": "pages.warc.gz",
         "log": "access.log.gz",

@@ -106,9 +106,7 @@ def _read(pages: Mapping[str, Page]) -> _Linked:
 
 
 def cross_fitted(texts: Any, labels: _Labels, taught: _Labels, folds: npt.NDArray[np.int64]) -> _Floats:
-    """Return the probability of each row's label, learned from the rows that are ``taught`` in other folds.
-    Where all of these have one label it is the probability.
-    """
+    """Return the probability of each row's label, learned from the rows ``taught`` in other folds."""
     chances = np.zeros(len(labels))
     for fold in range(FOLDS):
         here, others = folds == fold, (folds != fold) & taught

@@ -18,9 +18,7 @@ def grown(values: npt.NDArray[np.float64], size: int, new: float = 0.0) -> npt.N
 
 
 class Board:
-    """Numbers URLs in order of discovery, the rows, and finds the one of the highest score that is not closed.
-    A new row has score 0; equal scores go by row. What only the log knows has no row and comes last.
-    """
+    """Numbers URLs as discovered, the rows, and finds the highest score not closed; a new row's is 0."""
 
     def __init__(self, logged: Iterable[str] = ()) -> None:
         self._rows: dict[str, int] = {}

@@ -13,9 +13,7 @@ from scentline_lab.simulation.crawler import Choice, Ready, Task, anywhere
 
 
 class Ranked(ByBoard):
-    """Fetches the URL of the highest score among those that links have made known; equal ones as discovered.
-    URLs that only the log knows come last.
-    """
+    """Fetches the URL of the highest score among those linked to, equal ones as discovered; the log's last."""
 
     def __init__(self, score: Callable[[str], float], logged: Iterable[str] = ()) -> None:
         super().__init__(logged)
@@ -51,9 +49,7 @@ class BreadthFirst(Ranked):
 
 
 class Chance:
-    """Draws uniformly among the URLs of the log and the link targets that were not fetched yet. It shows the
-    base rate of what can be reached.
-    """
+    """Draws uniformly among the log's URLs and the link targets: the base rate of what can be reached."""
 
     def __init__(self, task: Task) -> None:
         self._random = task.random
@@ -98,9 +94,7 @@ class Chance:
 
 
 class Backlink(ByBoard):
-    """Orders candidates by the number of known in-links, IB'(P) (Cho 1998, Figure 2, 2). A page that links
-    twice counts once; equal numbers go by order of discovery.
-    """
+    """Orders candidates by the number of known in-links, each page's once: IB'(P) (Cho 1998, Figure 2, 2)."""
 
     def __init__(self, task: Task) -> None:
         super().__init__(task.trace.accesses)
@@ -112,9 +106,7 @@ class Backlink(ByBoard):
 
 
 class PageRank(ByBoard):
-    """Orders candidates by IR'(P), PageRank over fetched pages and their targets (Cho 1998, Figure 2, 3). It is
-    computed every ``every`` pages and kept up between (`models.ordering.rank.Rank`).
-    """
+    """Orders candidates by IR'(P), PageRank over what is known (Cho 1998, Figure 2, 3)."""
 
     def __init__(self, task: Task, every: int = EVERY) -> None:
         super().__init__(task.trace.accesses)
