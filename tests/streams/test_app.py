@@ -68,16 +68,16 @@ async def test_what_is_begun_after_the_close_does_nothing(tmp_path: Path) -> Non
 
 
 @given(st.integers(1, 500))
-def test_an_inbox_and_its_changelog_have_the_same_partitions(partitions: int) -> None:
-    numbers = {topic.name: topic.partitions for topic in declared(partitions)}
+def test_each_topic_is_declared_once_an_inbox_with_its_changelogs_partitions_and_none_grows_without_bound(
+    partitions: int,
+) -> None:
+    topics = {topic.name: topic for topic in declared(partitions)}
+    assert len(topics) == len(declared(partitions)) == len(TOPICS) + len(TABLES)
     for table, inbox in TABLES.items():
-        assert numbers[changelog_of("scentline", table)] == numbers[inbox.name] == partitions
-    assert {numbers[topic.name] for topic in TOPICS if not topic.shards} == {1}
-
-
-def test_every_topic_is_declared_once_none_grows_without_bound_and_of_three_replicas_two_have_it() -> None:
-    topics = {topic.name: topic for topic in declared(4)}
-    assert len(topics) == len(declared(4)) == len(TOPICS) + len(TABLES)
+        assert (
+            topics[changelog_of("scentline", table)].partitions == topics[inbox.name].partitions == partitions
+        )
+    assert {topics[topic.name].partitions for topic in TOPICS if not topic.shards} == {1}
     for name, topic in topics.items():
         numbers = {key: int(value) for key, value in topic.configs.items() if value.isdigit()}
         if topic.configs["cleanup.policy"] == "compact":
@@ -88,7 +88,7 @@ def test_every_topic_is_declared_once_none_grows_without_bound_and_of_three_repl
         # A segment and a request hold the largest batch.
         assert numbers["max.message.bytes"] <= min(numbers["segment.bytes"], 100 * 1024 * 1024 - 1), name
     for replicas, needed in ((3, "2"), (2, "1")):
-        assert {topic.configs["min.insync.replicas"] for topic in declared(4, replicas)} == {needed}
+        assert {topic.configs["min.insync.replicas"] for topic in declared(partitions, replicas)} == {needed}
 
 
 # memory
