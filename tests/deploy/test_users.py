@@ -24,19 +24,8 @@ from deploy.kafka.broker import QUICK, Broker
 from deploy.manifests.files import DEPLOY
 from deploy.manifests.users import PARTIES, behind
 from deploy.ports import free_port
+from scentline.streams import topics
 from scentline.streams.settings import Settings
-from scentline.streams.topics import (
-    FETCHES,
-    HARVEST,
-    INBOXES,
-    INTERESTS,
-    PROXY_LOG,
-    TABLES,
-    TOPICS,
-    changelog_of,
-    declared,
-    group_of,
-)
 from scentline.streams.transport.kafka.admin import Admin
 from scentline_lab.synthetic.serve import synthetic_server
 from scentline_lab.synthetic.web import SyntheticWeb
@@ -46,7 +35,7 @@ from tests.kafka.crawls import servers, started
 from tests.patience import PATIENCE, wait_for
 from tests.window.windows import entered
 
-ROLES = tuple(INBOXES)
+ROLES = tuple(topics.INBOXES)
 USERS = {
     user["metadata"]["name"].removeprefix("scentline-"): user["spec"]
     for user in yaml.safe_load_all((DEPLOY / "k8s/base/kafka/users.yaml").read_text(encoding="utf-8"))
@@ -71,23 +60,25 @@ def told(parties: tuple[str, ...], role: str) -> bool:
 
 @each_case("role", ROLES)
 def test_a_role_may_do_what_the_topology_says_and_nothing_else(role: str) -> None:
-    expected: set[Right] = {("group", group_of(role), "literal", "Read")}
-    names = {topic.name for topic in TOPICS}
-    for topic in TOPICS:
+    expected: set[Right] = {("group", topics.group_of(role), "literal", "Read")}
+    names = {topic.name for topic in topics.TOPICS}
+    for topic in topics.TOPICS:
         if told(topic.readers, role):
             expected.add(("topic", topic.name, "literal", "Read"))
         if told(topic.writers, role):
             expected.add(("topic", topic.name, "literal", "Write"))
-    for table, inbox in TABLES.items():
-        changelog = changelog_of("scentline", table)
+    for table, inbox in topics.TABLES.items():
+        changelog = topics.changelog_of("scentline", table)
         names.add(changelog)
-        if inbox is INBOXES[role]:
+        if inbox is topics.INBOXES[role]:
             expected |= {("topic", changelog, "literal", right) for right in ("Read", "Write")}
             expected.add(("transactionalId", f"{changelog}/", "prefix", "Write"))
     if role == "harvest":  # the points of a predicate have one writer at a time
         expected.add(("transactionalId", "harvest/", "prefix", "Write"))
     if role == "judge":  # it judges kept pages no faster than these take in what comes of it
-        expected |= {("group", group_of(other), "literal", "Describe") for other in ("frontier", "learn")}
+        expected |= {
+            ("group", topics.group_of(other), "literal", "Describe") for other in ("frontier", "learn")
+        }
     # Of the others it may know that they are there, since a worker waits for all.
     others = names - {right[1] for right in expected if right[0] == "topic"}
     assert rights(role) == expected | {("topic", name, "literal", "Describe") for name in others}
@@ -97,8 +88,8 @@ def test_log_shippers_keda_and_people_have_no_more_rights_than_they_need() -> No
     assert rights("shipper") == {("topic", "proxy-log", "literal", "Write")}
     scaled = ("observe", "fetch")
     assert rights("keda") == {
-        *(("topic", INBOXES[role].name, "literal", "Describe") for role in scaled),
-        *(("group", group_of(role), "literal", "Describe") for role in scaled),
+        *(("topic", topics.INBOXES[role].name, "literal", "Describe") for role in scaled),
+        *(("group", topics.group_of(role), "literal", "Describe") for role in scaled),
     }
     found = rights("operator")
     assert ("topic", "proxy-log", "literal", "Read") not in found
@@ -114,7 +105,7 @@ def test_every_user_shows_a_certificate_and_may_neither_do_everything_nor_make_a
 
 
 def test_every_writer_and_reader_of_the_topology_is_a_user_and_a_new_one_must_be_given_one() -> None:
-    named = {party for topic in TOPICS for party in (*topic.writers, *topic.readers)}
+    named = {party for topic in topics.TOPICS for party in (*topic.writers, *topic.readers)}
     assert {user for party in named for user in behind(party)} <= set(USERS)
     assert set(PARTIES) <= named
     with pytest.raises(KeyError):
@@ -126,7 +117,11 @@ def test_every_writer_and_reader_of_the_topology_is_a_user_and_a_new_one_must_be
 PASSWORD = "the same for all"
 WEB = (5, 3, 30, 3)  # seed, sites, pages a site, topics
 #: What there must be when every role has done something.
-WRITTEN = [HARVEST.name, INTERESTS.name, *(changelog_of("scentline", table) for table in TABLES)]
+WRITTEN = [
+    topics.HARVEST.name,
+    topics.INTERESTS.name,
+    *(topics.changelog_of("scentline", table) for table in topics.TABLES),
+]
 
 
 @dataclass
@@ -168,7 +163,7 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
     }
     with started(Broker(tmp_path_factory.mktemp("guarded"), free_port(), properties, QUICK)) as broker:
         with Admin(Settings(broker=broker.address)) as admin:
-            admin.create(declared(1), 1)
+            admin.create(topics.declared(1), 1)
         with KafkaAdminClient(bootstrap_servers=servers(broker.address)) as client:
             client.create_acls([acl for user in USERS for acl in acls(user)])
         yield Guarded(broker.address, f"kafka://127.0.0.1:{port}")
@@ -204,21 +199,23 @@ def test_every_role_does_its_work(guarded: Guarded, tmp_path: Path) -> None:
             role: stack.enter_context(
                 running(tmp_path, "worker", role, "--data", role, **guarded.variables(role), **fetching)
             )
-            for role in INBOXES
+            for role in topics.INBOXES
         }
         operator = guarded.variables("operator")
         printed(tmp_path, "predicate", "add", "all", 'not "no such word"', **operator)
         printed(tmp_path, "seed", *web.seeds(2), **operator)
         with KafkaProducer(**guarded.client("shipper")) as shipper:
             for line in web.access_log(users=5, accesses=50):
-                shipper.send(PROXY_LOG.name, line.encode()).get(timeout=PATIENCE)
+                shipper.send(topics.PROXY_LOG.name, line.encode()).get(timeout=PATIENCE)
         with suppress(AssertionError):
             wait_for("every role to have written something", lambda: missing(guarded) == [], pause=1.0)
         for worker in workers.values():
             worker.terminate()
         said = {role: worker.communicate()[1] for role, worker in workers.items()}
         assert missing(guarded) == [], said
-        assert {role: worker.returncode for role, worker in workers.items()} == dict.fromkeys(INBOXES, 0), said
+        assert {role: worker.returncode for role, worker in workers.items()} == dict.fromkeys(
+            topics.INBOXES, 0
+        ), said
         assert "scentline-judge" in printed(tmp_path, "lag", **operator)
         printed(tmp_path, "topics", "check", **operator)
         printed(tmp_path, "snapshot", "--data", "snapshot", **operator)
@@ -240,9 +237,9 @@ def missing(guarded: Guarded) -> list[str]:
 @pytest.mark.slow
 def test_keda_sees_the_lag_of_what_it_scales(guarded: Guarded) -> None:
     with KafkaAdminClient(**guarded.client("keda")) as client:
-        client.list_group_offsets(group_of("fetch"))
+        client.list_group_offsets(topics.group_of("fetch"))
     with KafkaConsumer(**guarded.client("keda")) as consumer:
-        place = TopicPartition(FETCHES.name, 0)
+        place = TopicPartition(topics.FETCHES.name, 0)
         assert consumer.end_offsets([place])[place] >= 0
 
 

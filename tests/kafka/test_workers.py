@@ -18,18 +18,7 @@ from scentline.agents.operate.inspect.record import judged_pages, outcomes
 from scentline.agents.operate.snapshot import take
 from scentline.models.harvest import Harvest, merged
 from scentline.models.url import host
-from scentline.streams.metrics.catalogue import (
-    BROKERS_LOST,
-    HARVEST_HITS,
-    HARVEST_PAGES,
-    HARVEST_RATE,
-    LAG,
-    READY,
-    REBALANCES,
-    RECOVERY,
-    WINDOW_HITS,
-    WINDOW_PAGES,
-)
+from scentline.streams.metrics import catalogue
 from scentline.streams.metrics.catalogue import PARTITIONS as HELD
 from scentline.streams.published import HarvestPoint, Limit, Outcome
 from scentline.streams.topics import ACCESSES, HARVEST, INBOXES, OUTCOMES, PAGES, TOPICS, partition_of
@@ -180,7 +169,7 @@ def test_a_slow_judge_slows_fetching_and_a_frozen_one_stops_it(tmp_path: Path, e
         def pages_wait() -> bool:
             scrapes = crawl.scrapes()
             lag = {
-                topic.name: sum(each.sum(LAG, topic=topic.name) for each in scrapes)
+                topic.name: sum(each.sum(catalogue.LAG, topic=topic.name) for each in scrapes)
                 for topic in INBOXES.values()
             }
             assert lag[PAGES.name] <= CONNECTIONS
@@ -301,7 +290,13 @@ class Counted(Crawl):
             return False  # it has only just been started
 
 
-MEASURED = (HARVEST_PAGES, HARVEST_HITS, WINDOW_PAGES, WINDOW_HITS, HARVEST_RATE)
+MEASURED = (
+    catalogue.HARVEST_PAGES,
+    catalogue.HARVEST_HITS,
+    catalogue.WINDOW_PAGES,
+    catalogue.WINDOW_HITS,
+    catalogue.HARVEST_RATE,
+)
 
 
 def test_there_is_one_line_a_predicate_whatever_happens_to_the_workers(
@@ -315,11 +310,11 @@ def test_there_is_one_line_a_predicate_whatever_happens_to_the_workers(
         wait_for("both to be ready", crawl.ready)
         wait_for("the sums of both", crawl.measured)
         scrapes = crawl.scrapes()
-        assert [scrape.of(READY, role="harvest") for scrape in scrapes] == [1, 1]
-        assert all(scrape.of(REBALANCES, role="harvest") >= 1 for scrape in scrapes)
-        assert all(scrape.of(RECOVERY, role="harvest") > 0 for scrape in scrapes)
+        assert [scrape.of(catalogue.READY, role="harvest") for scrape in scrapes] == [1, 1]
+        assert all(scrape.of(catalogue.REBALANCES, role="harvest") >= 1 for scrape in scrapes)
+        assert all(scrape.of(catalogue.RECOVERY, role="harvest") > 0 for scrape in scrapes)
         assert sum(scrape.of(HELD, topic=OUTCOMES.name) for scrape in scrapes) == PARTITIONS
-        wait_for("no lag", lambda: not sum(scrape.sum(LAG) for scrape in crawl.scrapes()))
+        wait_for("no lag", lambda: not sum(scrape.sum(catalogue.LAG) for scrape in crawl.scrapes()))
         two.freeze()
         crawl.write()
         wait_for("one worker to count it all", crawl.counted)
@@ -363,7 +358,7 @@ def test_a_lost_broker_is_said_once_and_the_worker_is_not_ready(
         try:
             is_ready = f"{crawl.addresses[0]}/readyz"
             wait_for("the loss to be known", lambda: "broker: has not answered" in asked(is_ready)[1])
-            wait_for("more to be tried", lambda: crawl.scrapes()[0].of(BROKERS_LOST) > LOST_SECONDS)
+            wait_for("more to be tried", lambda: crawl.scrapes()[0].of(catalogue.BROKERS_LOST) > LOST_SECONDS)
         finally:
             broker.start()
         wait_for("the worker to be ready again", crawl.ready)

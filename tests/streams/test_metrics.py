@@ -13,20 +13,7 @@ import pytest
 from prometheus_client import generate_latest
 
 from scentline.streams.configuration import ConfigurationError
-from scentline.streams.metrics.catalogue import (
-    BEAT_AGE,
-    BUILD,
-    CATALOGUE,
-    FETCHED,
-    GROUP_SECONDS,
-    HARVEST_PAGES,
-    HITS,
-    LAG,
-    ORDERS,
-    PARTITIONS,
-    QUEUED,
-    REBALANCES,
-)
+from scentline.streams.metrics import catalogue
 from scentline.streams.metrics.endpoint import MOST_REQUESTS, endpoint, serving
 from scentline.streams.metrics.registry import (
     MOST_PREDICATES,
@@ -59,9 +46,9 @@ def samples(metrics: Metrics) -> Scrape:
 
 
 def test_names_follow_the_conventions() -> None:
-    names = [metric.name for metric in CATALOGUE]
+    names = [metric.name for metric in catalogue.CATALOGUE]
     assert len(names) == len(set(names)) > 40
-    for metric in CATALOGUE:
+    for metric in catalogue.CATALOGUE:
         assert re.fullmatch(r"scentline_[a-z]+(_[a-z]+)*", metric.name)
         assert metric.name.endswith("_total") == (metric.kind == "counter"), metric.name
         assert bool(metric.buckets) == (metric.kind == "histogram"), metric.name
@@ -74,30 +61,30 @@ def test_names_follow_the_conventions() -> None:
 
 def test_outcomes_are_there_at_0_and_others_are_refused_in_a_registry_of_one_s_own() -> None:
     metrics = Metrics()
-    outcomes = Outcomes(metrics, FETCHED, ["2xx", "4xx"])
+    outcomes = Outcomes(metrics, catalogue.FETCHED, ["2xx", "4xx"])
     outcomes.count("4xx")
-    ByPredicate(metrics, ORDERS, "chance").count("p", 3)
-    metrics.histogram(GROUP_SECONDS).labels("users").observe(0.1)
+    ByPredicate(metrics, catalogue.ORDERS, "chance").count("p", 3)
+    metrics.histogram(catalogue.GROUP_SECONDS).labels("users").observe(0.1)
     found = samples(metrics)
-    assert (found.of(FETCHED, outcome="2xx"), found.of(FETCHED, outcome="4xx")) == (0, 1)
-    assert found.of(ORDERS, predicate="p", chosen="chance") == 3
+    assert (found.of(catalogue.FETCHED, outcome="2xx"), found.of(catalogue.FETCHED, outcome="4xx")) == (0, 1)
+    assert found.of(catalogue.ORDERS, predicate="p", chosen="chance") == 3
     with pytest.raises(KeyError):
         outcomes.count("http://example.org/")
-    assert FETCHED.name not in samples(Metrics()).kinds
+    assert catalogue.FETCHED.name not in samples(Metrics()).kinds
     assert not [name for name, _ in found.samples if name.endswith("_created")]
     with pytest.raises(AssertionError, match="harvest_pages"):
-        Reading().add(HARVEST_PAGES, 1)  # it has a label
+        Reading().add(catalogue.HARVEST_PAGES, 1)  # it has a label
 
 
 def test_predicates_beyond_the_bound_share_a_label() -> None:
     metrics = Metrics()
-    hits = ByPredicate(metrics, HITS)
+    hits = ByPredicate(metrics, catalogue.HITS)
     for number in range(MOST_PREDICATES + 20):
         hits.count(f"p{number}")
         hits.count(f"p{number}", 0)
     found = samples(metrics)
-    assert sum(name == HITS.name for name, _ in found.samples) == MOST_PREDICATES + 1
-    assert found.of(HITS, predicate=OTHER) == 20
+    assert sum(name == catalogue.HITS.name for name, _ in found.samples) == MOST_PREDICATES + 1
+    assert found.of(catalogue.HITS, predicate=OTHER) == 20
     assert metrics.predicate("p0") == "p0"
 
 
@@ -106,8 +93,8 @@ def test_gauges_of_several_sources_add_up_asked_in_the_event_loop() -> None:
 
     async def source(reading: Reading, number: int) -> None:
         asked.append(threading.get_ident())
-        reading.add(QUEUED, number, "p")
-        reading.add(REBALANCES, number, "fetch")
+        reading.add(catalogue.QUEUED, number, "p")
+        reading.add(catalogue.REBALANCES, number, "fetch")
 
     async def run() -> Scrape:
         metrics = Metrics()
@@ -117,22 +104,22 @@ def test_gauges_of_several_sources_add_up_asked_in_the_event_loop() -> None:
         return await asyncio.to_thread(samples, metrics)  # as the endpoint does, while the loop turns
 
     found = asyncio.run(run())
-    assert found.of(QUEUED, predicate="p") == found.of(REBALANCES, role="fetch") == 3
-    assert (found.kinds[REBALANCES.name], found.kinds[QUEUED.name]) == ("counter", "gauge")
+    assert found.of(catalogue.QUEUED, predicate="p") == found.of(catalogue.REBALANCES, role="fetch") == 3
+    assert (found.kinds[catalogue.REBALANCES.name], found.kinds[catalogue.QUEUED.name]) == ("counter", "gauge")
     assert asked == [threading.get_ident()] * 2
 
 
 def test_a_stuck_loop_leaves_the_counters() -> None:
     async def run() -> Scrape:
         metrics = Metrics(patience_seconds=0.01)
-        Outcomes(metrics, FETCHED, ["2xx"]).count("2xx")
+        Outcomes(metrics, catalogue.FETCHED, ["2xx"]).count("2xx")
         metrics.watch(broadcast_lag("interests", lambda: 1))
         metrics.attach(asyncio.get_running_loop())
         return while_stuck(partial(samples, metrics))
 
     found = asyncio.run(run())
-    assert found.of(FETCHED, outcome="2xx") == 1
-    assert LAG.name not in found.kinds
+    assert found.of(catalogue.FETCHED, outcome="2xx") == 1
+    assert catalogue.LAG.name not in found.kinds
 
 
 def lag(positions: Mapping[int, int], ends: Ends | None) -> dict[str, float]:
@@ -155,9 +142,9 @@ def test_lag_is_what_lies_between_the_positions_and_the_ends_where_the_log_gives
     async def refusing(_: str) -> Mapping[int, int]:
         raise ConnectionError("no broker")
 
-    assert lag({0: 4, 3: 8}, ends) == {PARTITIONS.name: 2, LAG.name: 6}
+    assert lag({0: 4, 3: 8}, ends) == {catalogue.PARTITIONS.name: 2, catalogue.LAG.name: 6}
     for other in (None, silent, refusing):
-        assert lag({0: 4}, other) == {PARTITIONS.name: 1}
+        assert lag({0: 4}, other) == {catalogue.PARTITIONS.name: 1}
 
 
 # the endpoint
@@ -178,8 +165,8 @@ async def test_a_process_that_is_well_says_so_and_what_there_is_until_it_ends() 
         assert await get(f"{url}/healthz") == await get(f"{url}/readyz") == (200, "ok\n")
         status, text = await get(f"{url}/metrics?name[]=all")
         assert status == 200
-        assert f"# TYPE {BUILD.name} gauge" in text
-        assert BEAT_AGE.name in text
+        assert f"# TYPE {catalogue.BUILD.name} gauge" in text
+        assert catalogue.BEAT_AGE.name in text
         assert await get(f"{url}/<script>") == (404, "expected one of: /metrics, /healthz, /readyz\n")
     with pytest.raises(OSError, match="refused"):
         await get(url)
@@ -280,7 +267,7 @@ async def test_those_who_do_not_take_their_answer_stop_no_health_check() -> None
 
     async def read(reading: Reading) -> None:
         for number in range(5_000):
-            reading.add(PARTITIONS, 0, f"{number:01000}")
+            reading.add(catalogue.PARTITIONS, 0, f"{number:01000}")
 
     metrics = Metrics()
     metrics.watch(read)

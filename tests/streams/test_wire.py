@@ -25,22 +25,7 @@ from scentline.streams.attempts import why
 from scentline.streams.facts import AccessPack, EvidencePack, Seeded, SightingPack, Visited
 from scentline.streams.inbox import Codec, Mark
 from scentline.streams.published import FreshnessPart, HarvestPart, Watch
-from scentline.streams.records import (
-    VERSION,
-    DeadLetter,
-    Decoder,
-    FetchedPage,
-    FetchOrder,
-    Interests,
-    JsonDecoder,
-    LogPosition,
-    Pack,
-    Record,
-    RecordError,
-    UnknownFactsError,
-    UnknownVersionError,
-    encode,
-)
+from scentline.streams.records import Decoder, Pack, RecordError, UnknownFactsError, encode
 from scentline.streams.topics import PROXY_LOG, TABLES, TOPICS
 from scentline.streams.transport.partition import FORMAT, TopicMeta, decode_record, encode_record
 from tests.cases import each_case
@@ -119,13 +104,13 @@ Encode = Callable[[Any], bytes]
 Decode = Callable[[bytes], Any]
 
 KINDS: dict[str, Any] = {
-    "accesses": AccessPack, "sightings": SightingPack, "fetches": FetchOrder, "pages": FetchedPage,
-    "evidence": EvidencePack, "interests": Interests, "harvest-parts": HarvestPart, "freshness": FreshnessPart,
-    "dead-letters": DeadLetter, "log-positions": LogPosition,
+    "accesses": AccessPack, "sightings": SightingPack, "evidence": EvidencePack, "interests": records.Interests,
+    "fetches": records.FetchOrder, "pages": records.FetchedPage, "harvest-parts": HarvestPart,
+    "freshness": FreshnessPart, "dead-letters": records.DeadLetter, "log-positions": records.LogPosition,
 }  # fmt: skip
 IN_JSON: dict[str, Decode] = {
     "outcomes": lambda value: read_outcome(value).facts[0][2], "changes": read_change, "harvest": read_point,
-    "predicates": read_definition, "watching": JsonDecoder[Any](Watch), "standing": read_standing,
+    "predicates": read_definition, "watching": records.JsonDecoder[Any](Watch), "standing": read_standing,
     "steering": read_steering,
 }  # fmt: skip
 #: How the messages of each topic are written and read: as the topic's readers do.
@@ -209,7 +194,7 @@ def test_every_topic_record_table_and_row_has_an_example() -> None:
             if isinstance(kind, type)
             and issubclass(kind, msgspec.Struct)
             and kind.__module__ == module.__name__
-            if not name.startswith("_") and kind is not Record
+            if not name.startswith("_") and kind is not records.Record
         }
     assert kinds - seen == set(), f"add one to {FILE.name}"
 
@@ -253,8 +238,8 @@ def test_fields_that_a_later_release_appends_are_read_over(pin: Pin, added: tupl
 @each_case("pin", [pin for pin in PINS if pin.where.startswith("topics/")])
 def test_a_record_of_an_unknown_version_is_an_error_that_names_it(pin: Pin) -> None:
     write, read = codec(pin)
-    later = msgspec.structs.replace(example(pin), version=max(example(pin).version, VERSION) + 1)
-    with pytest.raises((UnknownVersionError, ValueError), match=r"unknown version \d, expected \d"):
+    later = msgspec.structs.replace(example(pin), version=max(example(pin).version, records.VERSION) + 1)
+    with pytest.raises((records.UnknownVersionError, ValueError), match=r"unknown version \d, expected \d"):
         read(write(later))
 
 
