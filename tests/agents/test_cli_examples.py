@@ -21,11 +21,13 @@ from scentline.agents.offline.process import ServerProcess
 from scentline.agents.operate.control.command import submit
 from scentline.agents.operate.control.requests import Exclude
 from scentline.streams.settings import Settings
+from scentline_lab.synthetic.serve import export
 from scentline_lab.synthetic.web import SyntheticWeb
 from tests.agents.commands import TOLD_TO_END, printed, running, typed
 from tests.agents.encoders import packaged_model, write_encoder
-from tests.agents.test_archive import write
+from tests.agents.test_archive import page, write
 from tests.agents.test_changes import a_change, tell
+from tests.agents.test_cli_lines import commands
 from tests.patience import PATIENCE
 
 EXAMPLES = load_commands()
@@ -58,15 +60,17 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a directory that holds what the examples name, a crawl's data among it."""
     directory = tmp_path_factory.mktemp("files")
     web = SyntheticWeb(3, 6, 20, 4)
-    _record(directory / "pages.warc.gz", web)
-    visits = list(web.access_log(5, 100))
-    visits += [_visit(visits[-1].split()[0], f"192.0.2.{user}", url) for user in range(1, 6) for url in PAGES]
-    log = "".join(f"{line}\n" for line in visits).encode()
-    (directory / "access.log.gz").write_bytes(gzip.compress(log))
+    found = export(web, directory, users=5, accesses=100)
+    # Of the web the pages alone are recorded: some links lead nowhere.
+    answers = {url: web.answer(url, {}) for url, _ in web.labels()}
+    records = [(url, "200 OK", list(answer.headers), answer.body) for url, answer in answers.items()]
+    write(found["archive"], *records, *(page(url, body) for url, body in PAGES.items()))
+    *_, last = web.access_log(5, 100)
+    visit = f"{last.split()[0]} 5 192.0.2.{{}} TCP_MISS/200 512 GET {{}} - HIER_DIRECT/- text/html\n".format
+    visits = "".join(visit(user, url) for user in range(1, 6) for url in PAGES)
+    found["log"].write_bytes(found["log"].read_bytes() + gzip.compress(visits.encode()))
     (directory / "logs").mkdir()
     shutil.copy(directory / "access.log.gz", directory / "logs" / "monday.gz")
-    labels = "".join(f"{url}\t{category}\n" for url, category in web.labels()).encode()
-    (directory / "topics.tsv.gz").write_bytes(gzip.compress(labels))
     links = "".join(f"{page // 3}\t{page}\n{page}\t{page % 5}\n" for page in range(1, 100)).encode()
     (directory / "links.tsv.gz").write_bytes(gzip.compress(links))
     examples = "".join(f"{text} {number}\t{name}\n" for number in range(6) for text, name in TEXTS.items())
@@ -85,18 +89,6 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return directory
 
 
-def _visit(time: str, user: str, url: str) -> str:
-    return f"{time} 5 {user} TCP_MISS/200 512 GET {url} - HIER_DIRECT/- text/html"
-
-
-def _record(path: Path, web: SyntheticWeb) -> None:
-    """Write what the web answers, and the pages of example.org, as a WARC file."""
-    answers = {url: web.answer(url, {}) for url, _ in web.labels()}
-    records = [(url, "200 OK", list(answer.headers), answer.body) for url, answer in answers.items()]
-    records += [(url, "200 OK", [("Content-Type", "text/html")], body) for url, body in PAGES.items()]
-    write(path, *records)
-
-
 @pytest.fixture(scope="module")
 def proxy(files: Path) -> Iterator[str]:
     with ServerProcess.archive([files / "pages.warc.gz"]) as server:
@@ -109,18 +101,8 @@ def cwd(files: Path, tmp_path: Path) -> Path:
     return tmp_path
 
 
-def _commands(group: typer.core.TyperGroup, above: str = "") -> Iterator[str]:
-    for name, command in group.commands.items():
-        if isinstance(command, typer.core.TyperGroup):
-            yield from _commands(command, f"{above}{name} ")
-        else:
-            yield above + name
-
-
 def test_every_command_has_examples_in_its_help() -> None:
-    group = typer.main.get_command(app)
-    assert isinstance(group, typer.core.TyperGroup)
-    assert set(EXAMPLES) == {"", *_commands(group)}
+    assert set(EXAMPLES) == {"", *commands(typer.main.get_command(app))}
     for command, lines in EXAMPLES.items():
         shown = CliRunner().invoke(app, [*command.split(), "--help"], env={"COLUMNS": "300"}).output
         assert [line for line in lines if line not in shown] == []
