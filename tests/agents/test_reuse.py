@@ -46,11 +46,6 @@ REQUESTS = Learned(FAILED, "", 120, 40, {"k:ski": (40, 4)}, COMBINING)
 STATE = State("learned", [SKI, TEA, REQUESTS])
 
 
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    return written(tmp_path / "learned.state", STATE)
-
-
 def written(path: Path, state: State) -> Path:
     path.write_bytes(pack(state, "a test"))
     return path
@@ -90,8 +85,8 @@ def settings_of(data: Path, **predicates: str) -> Settings:
 # into the log, and in the learner
 
 
-def test_a_file_imported_twice_counts_once_and_another_adds(tmp_path: Path, file: Path, rows: Disk) -> None:
-    settings = settings_of(tmp_path / "data")
+def test_a_file_imported_twice_counts_once_and_another_adds(tmp_path: Path, rows: Disk) -> None:
+    settings, file = settings_of(tmp_path / "data"), written(tmp_path / "learned.state", STATE)
     assert import_state(settings, file, 0.25) == Imported({"ski": 2, "tea": 2}, 1)
     other = import_state(settings_of(tmp_path / "other", ski='"skiing"', wine='"wine"'), file, 0.25)
     assert [remark.partition(":")[0] for remark in other.remarks] == ["ski", "tea"]
