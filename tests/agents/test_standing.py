@@ -63,9 +63,9 @@ def turn(front: Scenario, later: float = 0.0) -> list[Standing]:
 
     async def run() -> None:
         task = asyncio.create_task(front.agent.standing.run())
-        await asyncio.sleep(0.05)
+        await asyncio.sleep(0.1)
         front.now += later
-        await asyncio.sleep(0.05 if later else 0)
+        await asyncio.sleep(0.1 if later else 0)
         task.cancel()
 
     asyncio.run(run())
