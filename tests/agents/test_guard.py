@@ -126,7 +126,8 @@ def test_no_address_of_a_denied_network_is_allowed_in_any_form(address: IPv4Addr
     guard = Guard(["0.0.0.0/0", "::/0", str(network)], deny=[str(network)])
     for one in (network[0], network[-1], address):
         assert isinstance(one, IPv4Address)
-        assert not any(guard.allows_address(form) for form in (one, *embedded(one)))
+        assert not guard.allows_address(one)
+        assert not any(map(guard.allows_address, embedded(one)))
 
 
 @each_case("entry", ["10.0.0.0/33", "corp.example/", "http://corp.example", "*.example", "a b", ""])
