@@ -20,23 +20,22 @@ from scentline.models.learner.combiner import Vector
 from scentline.models.learner.inputs import INPUTS, Input
 from scentline.models.learner.requests import failing
 from scentline.models.predicate import parse
-from scentline.models.reuse import Combining, Learned
+from scentline.models.reuse import Combining, Learned, State
 from scentline.models.verdict import FAILED
 from scentline.streams.configuration import load
+from scentline.streams.settings import Settings
 from scentline_lab.evaluate.command import read_webs
 from scentline_lab.evaluate.crawls import Evaluation
 from scentline_lab.evaluate.results import Results
 from scentline_lab.evaluate.run import prepare
 from scentline_lab.evaluate.tables import area, area_by_request
+from scentline_lab.simulation.core import NAME
 from scentline_lab.simulation.crawler import Task
-from scentline_lab.simulation.learned import Experience, LearnedCrawler
 from scentline_lab.simulation.metrics import paired_bootstrap
-from scentline_lab.simulation.policies import Truth
-from scentline_lab.simulation.tally import NAME
+from scentline_lab.simulation.policies import LEARNED, Reusable, Truth, reusable
 
 #: The webs, beside what was tuned on each.
 WEBS = Path(__file__).parents[1] / "docs" / "evaluation.toml"
-POLICY = "learned"
 
 
 class Source(NamedTuple):
@@ -62,15 +61,17 @@ class School:
         mean = np.array([entry.weight for entry in weights])
         covariance = np.diag([entry.deviation**2 for entry in weights])
         combining = Combining(names, mean.tobytes(), covariance.tobytes())
-        given, other = _nothing(FAILED if failures else NAME, combining), _nothing(NAME if failures else FAILED)
-        self._state = Experience(given, other) if failures else Experience(other, given)
-        self._failures = failures
-        self._crawlers: list[LearnedCrawler] = []
+        self._name = FAILED if failures else NAME
+        self._state = State(LEARNED, [Learned(self._name, "", 0.0, 0.0, {}, combining)])
+        self._make = reusable(Settings())[LEARNED]
+        self._crawlers: list[Reusable] = []
 
-    def __call__(self, task: Task, truth: Truth) -> LearnedCrawler:
+    def __call__(self, task: Task, truth: Truth) -> Reusable:
         """Make one, as a policy's maker does."""
-        self._crawlers.append(LearnedCrawler(task, state=self._state))
-        return self._crawlers[-1]
+        made = self._make(task, self._state)
+        assert isinstance(made, Reusable)
+        self._crawlers.append(made)
+        return made
 
     def learned(self, weights: Sequence[Input]) -> list[Input]:
         """Return what they learned: the mean of each weight, and the deviation from crawl to crawl."""
@@ -81,14 +82,10 @@ class School:
             for entry, mean, deviation in zip(weights, means, deviations, strict=True)
         ]
 
-    def _mean(self, state: Experience) -> Vector:
-        combining = (state.requests if self._failures else state.predicate).combining
+    def _mean(self, state: State) -> Vector:
+        (combining,) = (each.combining for each in state.learned if each.name == self._name)
         assert combining is not None
         return np.frombuffer(combining.mean)
-
-
-def _nothing(name: str, combining: Combining | None = None) -> Learned:
-    return Learned(name, "", 0.0, 0.0, {}, combining)
 
 
 def main() -> None:
@@ -110,7 +107,7 @@ def main() -> None:
     if given.compare:
         results = [crawled(evaluation, School(each, failures)) for each in (weights, source.inputs)]
         for name, figure in (("AUC", area), ("AUC by request", area_by_request)):
-            one, two = ([each.groups(POLICY, figure)] for each in results)
+            one, two = ([each.groups(LEARNED, figure)] for each in results)
             found = paired_bootstrap(one, two, 1)
             print(f"{name}: found - start {found.difference:+.3f} ({found.low:+.3f} to {found.high:+.3f})")
 
@@ -120,7 +117,7 @@ def prepared(source: Source) -> Evaluation:
     spec = read_webs(WEBS, [source.web])[source.web]
     overrides = {key: value for key, value in spec.overrides().items() if value is not None}
     settings = load(overrides).settings
-    options = replace(spec.options(), policies=(POLICY,), starts=source.starts, budget=source.pages)
+    options = replace(spec.options(), policies=(LEARNED,), starts=source.starts, budget=source.pages)
     predicates = {name: parse(text) for name, text in settings.predicates.items()}
     with progress(sys.stderr) as bars:
         return prepare(settings, options, predicates, {}, {}, bars)
@@ -128,7 +125,7 @@ def prepared(source: Source) -> Evaluation:
 
 def crawled(evaluation: Evaluation, school: School) -> Results:
     """Crawl for every predicate from every start."""
-    taught = replace(evaluation, makers={POLICY: school})
+    taught = replace(evaluation, makers={LEARNED: school})
     crawls = (crawl for job in taught.jobs() for crawl in taught.run(job)[1])
     return Results.of(crawls, evaluation.terms.budget)
 

@@ -32,8 +32,8 @@ from scentline_lab.evaluate.command import WebSpec, read_webs
 from scentline_lab.evaluate.run import read_seeds
 from scentline_lab.reading import Web, load_web
 from scentline_lab.simulation.crawler import Task
-from scentline_lab.simulation.learned import LearnedCrawler
 from scentline_lab.simulation.metrics import auc
+from scentline_lab.simulation.policies import LEARNED, changed, reusable
 from scentline_lab.simulation.virtual import Terms, virtual_crawl
 
 WEBS = Path(__file__).parents[1] / "docs" / "evaluation.toml"
@@ -104,10 +104,12 @@ class Twins:
 
     def virtual(self, predicate: str, start: int, in_flight: int) -> Found:
         """Crawl without a network."""
-        frontier, sought = Settings().frontier, self._predicates[predicate]
+        settings, sought = changed(Settings(), frontier={"explore": 0.0}), self._predicates[predicate]
         task = Task((), Trace([]), Random(start), sought.topic, sought.phrases, sought.names_subject)
-        table = table_of(Settings().learn.table)
-        crawler = LearnedCrawler(task, explore=0.0, table=table, rescored=frontier.rescored)
+        crawler, frontier = (
+            reusable(settings, table_of(settings.learn.table))[LEARNED](task, None),
+            settings.frontier,
+        )
         terms = Terms(self._budget, window_share=frontier.window_share, window_max=in_flight, seeds_first=False)
         web, seeds = self._web, self.seeds(start)
         asked = virtual_crawl(web.pages, web.hits[predicate], seeds, crawler, terms, texts=web.texts)

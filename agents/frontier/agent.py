@@ -230,7 +230,8 @@ class FrontierAgent(Handler[FrontierRow]):
     def _settle(self, shard: FrontierShard) -> None:
         now = self.runtime.clock()
         touched = self.book.touched.pop(shard.partition, set())
-        self.candidates.scorer.bring_up(shard, self.book.noted.pop(shard.partition, set()))
+        noted, beside = (told.pop(shard.partition, set()) for told in (self.book.noted, self.book.beside))
+        self.candidates.scorer.bring_up(shard, noted, beside)
         ended, self.book.ended = self.book.ended, []
         for sighting in ended:
             self._landing.land(sighting, now)

@@ -58,7 +58,8 @@ from scentline.streams.topics import CHANGES, EVIDENCE, OUTCOMES, SIGHTINGS, par
 class Book:
     """Absorbs sightings. ``touched`` has, by partition, the pages to be scored again, ``ended`` what ended.
 
-    ``noted`` has, by partition, the linking pages whose link targets' verdicts, or own, came or grew.
+    ``noted`` has, by partition, the linking pages whose link targets' verdicts, or own, came or grew,
+    ``beside`` the pages beside which one did.
 
     ``stops`` tells which pages lie too deep in their sites, None where sites have no depth of their own.
     ``redirects`` is how many are followed in a row. ``news`` are the settings of news, without which there are
@@ -99,7 +100,7 @@ class Book:
         self.hubs = Hubs(self._pages, sighting_partitions, settings.retry_seconds, self.prefixes.match)
         self._instant = settings.mode == "instant"
         self.touched = self._pages.touched
-        self.noted = self._links.noted
+        self.noted, self.beside = self._links.noted, self._crowd.noted
         self.ended: list[Ended] = []
         self._absorbers = self._by_kind()
 

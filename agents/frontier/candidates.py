@@ -2,13 +2,14 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
+from functools import partial
 from itertools import chain, islice, zip_longest
 from random import Random
 
+from scentline.agents.frontier import keys
 from scentline.agents.frontier.fairness import Fairness
 from scentline.agents.frontier.hosts import KnownRobots
-from scentline.agents.frontier.keys import LEASED_KEY, PAGE_PREFIX, START_KEY, leased_of, start_of, totals_of
 from scentline.agents.frontier.news import Fresh
 from scentline.agents.frontier.orders import Flight, Flights
 from scentline.agents.frontier.priorities import Priorities
@@ -45,9 +46,8 @@ class Candidates:
         self.scorer = scorer
         self.shards = Shards()
         fetch, states = whole.fetch, self.shards.host_state
-        self.clocks = clocks = HostClocks(
-            fetch.delay_seconds, CLOCKS, states, fetch.delay_factor, fetch.host_connections
-        )
+        paces = fetch.delay_factor, fetch.host_connections
+        self.clocks = clocks = HostClocks(fetch.delay_seconds, CLOCKS, states, *paces)
         self.robots = KnownRobots()
         self.opening = Opening()
         self.queues: dict[str, CandidateQueue] = {}
@@ -129,8 +129,8 @@ class Candidates:
         self.shards[shard.partition] = shard
         self.opening.add(shard)
         self.fairness.open(shard)
-        for page in leased_of(shard).pages:
-            row = shard.get(PAGE_PREFIX + page)
+        for page in keys.leased_of(shard).pages:
+            row = shard.get(keys.PAGE_PREFIX + page)
             if isinstance(row, PageRow):
                 self._wait_for(row, now)
 
@@ -149,7 +149,7 @@ class Candidates:
             return False
         if row.not_before > now or (self.fresh is not None and self.fresh.wants(row)):
             return True
-        start = start_of(shard)
+        start = keys.start_of(shard)
         return start is None or row.discovered >= start.discovered or self.sweep.has_room(row.url)
 
     def _wait_for(self, row: PageRow, now: float) -> None:
@@ -176,9 +176,9 @@ class Candidates:
         best, vouched = self._best_of_shards(whole=whole), self.fairness.vouched()
         changed = []
         for partition, shard in self.shards.items():
-            row = StartRow(best.get(partition, []), vouched, totals_of(shard).discovered)
-            if row != start_of(shard):
-                shard.put(START_KEY, row)
+            row = StartRow(best.get(partition, []), vouched, keys.totals_of(shard).discovered)
+            if row != keys.start_of(shard):
+                shard.put(keys.START_KEY, row)
                 changed.append(shard)
         return changed
 
@@ -227,9 +227,9 @@ class Candidates:
         """Note that scores may have changed: none is fresh."""
         self._fresh.clear()
 
-    def refresh(self, shard: FrontierShard, keys: Iterable[bytes], now: float) -> None:
+    def refresh(self, shard: FrontierShard, pages: Iterable[bytes], now: float) -> None:
         """Score rows again and put them where they belong."""
-        found = (shard.get(key) for key in keys)
+        found = (shard.get(page) for page in pages)
         rows = [row for row in found if isinstance(row, PageRow) and row.state == "candidate"]
         self.offer(shard, rows, now)
 
@@ -297,7 +297,7 @@ class Candidates:
         explore = self._explore()
         explored = self._random.random() < explore
 
-        ready = self._ready(now)
+        ready = partial(self.clocks.ready, now=now)
         while True:
             drawn_from = queue.count(ready) if explored else 1
             url = queue.sample(self._random, ready) if explored else self.best(predicate, now)
@@ -324,12 +324,9 @@ class Candidates:
             return False
         return any(self.fairness.others_wait(queue, owner(name)) for queue in self.queues.values())
 
-    def _ready(self, now: float) -> Callable[[str], bool]:
-        return lambda name: self.clocks.ready(name, now)
-
     def glance(self, predicate: str, now: float) -> str | None:
         """Return a predicate's best candidate whose host may be asked, as candidates were last scored."""
-        return next(iter(self.queues[predicate].best(1, self._ready(now))), None)
+        return next(iter(self.queues[predicate].best(1, partial(self.clocks.ready, now=now))), None)
 
     def best(self, predicate: str, now: float) -> str | None:
         """Return the best candidate that is fair and worth its price, scored since anything was learned.
@@ -337,7 +334,7 @@ class Candidates:
         The best few are scored again until a fresh one is the best, or `frontier.rescored` were. Those that
         scoring sets aside are not counted: worse ones wait behind them.
         """
-        queue, ready, scored = self.queues[predicate], self._ready(now), 0
+        queue, ready, scored = self.queues[predicate], partial(self.clocks.ready, now=now), 0
         while top := queue.best(1 if self.priorities.fixed else FEW, ready):
             if top[0] in self._fresh or scored >= self.settings.rescored:
                 return self._fairest(queue, top[0], now, self.prices.get(predicate, -math.inf))
@@ -387,10 +384,15 @@ class Candidates:
             elif row.url in queue:
                 queue.put(row.url, name, priority, row.discovered)
 
-    def take(self, shard: FrontierShard, row: PageRow, choice: Choice, now: float) -> None:
-        """Take a URL out of the queues, and note it among the leased: its fetch is ordered."""
+    def lease(self, shard: FrontierShard, row: PageRow, choice: Choice, now: float, until: float = 0.0) -> None:
+        """Lease a URL, whose fetch is ordered: for `frontier.lease_seconds`, or ``until`` a time."""
+        row.attempts += 1
+        row.lease = until or now + self.settings.lease_seconds
+        row.state, row.choice = "leased", choice
+        row.priorities = self.priorities_of(row.url) | {choice.predicate: choice.priority}
+        shard.put(keys.page_key(row.url), row)
         self.withdraw(row.url)
         self.flights.fly(row.url, Flight.of(choice, row.lease, now))
         kept = self._of(shard, [*self.flights, *self.flights.put_off])
-        shard.put(LEASED_KEY, LeasedRow([identifier(url) for url in kept]))
+        shard.put(keys.LEASED_KEY, LeasedRow([identifier(url) for url in kept]))
         self.fairness.shares.fetched(host(row.url), now)

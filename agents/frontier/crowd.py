@@ -4,6 +4,7 @@ Counts are functions of the sets of judged pages and of accesses: when an access
 crowd says of a page that is judged already, its evidence is corrected.
 """
 
+from collections import defaultdict
 from collections.abc import Iterator
 
 from scentline.agents.frontier.keys import PAGE_PREFIX, beside_key, beside_of
@@ -33,6 +34,8 @@ class Crowd:
         self._evidence = evidence
         self._lessons = lessons
         self._settings = settings
+        #: By partition, the pages beside which a verdict came or grew, or with other neighbours.
+        self.noted: defaultdict[int, set[bytes]] = defaultdict(set)
 
     def features(self, shard: FrontierShard, row: PageRow) -> frozenset[str]:
         """Return what the crowd has a page counted under; nothing before there is an answer that teaches."""
@@ -79,6 +82,7 @@ class Crowd:
         page = identifier(sighting.url)
         before = self._of_others(shard, row)
         judged = False
+        self.noted[shard.partition].add(page)
         for beside in sighting.pages:
             self._tell(shard, row, page, beside.partition)
             judged = self._put_beside(shard, row, page, beside) or judged
@@ -147,6 +151,7 @@ class Crowd:
         found.verdict = sighting.verdict
         found.words = sighting.words
         shard.put(beside_key(sighting.page), found)
+        self.noted[shard.partition].update(found.pages)
         for row, counted in zip(rows, before, strict=False):
             self._recount(row, counted, self._of_others(shard, row))
         nearest = sorted(rows, key=lambda row: -row.together[sighting.page][1])

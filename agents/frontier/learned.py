@@ -16,6 +16,7 @@ from scentline.models.learner.batch import inputs_of, named_of
 from scentline.models.learner.calibration import calibrated
 from scentline.models.learner.candidate import Candidate, CoVisits, Crowd, prefixes, url_words
 from scentline.models.learner.combiner import Vector, logits, probability
+from scentline.models.learner.inputs import Input
 from scentline.models.learner.plain import NAMED
 from scentline.models.learner.requests import (
     Chances,
@@ -65,28 +66,29 @@ class LearnedScorer:
     That is the upper bound of the combiner's probability of a hit, times the probability that a page comes.
     Which requests fail is foretold where that is worth it (`foretold` in `models.learner.requests`).
     With a ``table`` of word vectors there are the inputs of `models.learner.semantic` as well; ``names``
-    are those of all inputs. ``words``
-    is `MOST_WORDS`.
+    are those of all inputs. ``words`` is `MOST_WORDS`.
     """
 
-    def __init__(
-        self,
-        table: SemanticTable | None = None,
-        words: int = MOST_WORDS,
-    ) -> None:
+    def __init__(self, table: SemanticTable | None = None, words: int = MOST_WORDS) -> None:
         self.ledger = Ledger()
         self._least_words = self._most_words = words
         self._vocabulary = Vocabulary(self.ledger)
-        self._inputs = inputs_with(table is not None)
-        self.names = tuple(entry.name for entry in self._inputs)
         self._table = table
+        self._inputs = self.all_inputs()
+        self.names = tuple(entry.name for entry in self._inputs)
         self._texts = None if table is None else Texts(table)
         #: What is known of requests, and of each predicate behind it.
         self._known = {FAILED: Known(FAILED, self._vocabulary, (), (), None, failing(self._inputs))}
         #: Whether it is foretold which requests fail.
         self.foretells = True
         self._addresses: dict[str, _Address] = {}
+        #: By partition and page, its neighbours that were judged: accesses near, sixths of co-visits, verdict.
+        self._beside: dict[tuple[int, bytes], list[tuple[int, int, Verdict]]] = {}
         self._set_predicates()
+
+    def all_inputs(self) -> tuple[Input, ...]:
+        """Return the inputs, in their order."""
+        return inputs_with(self._table is not None)
 
     def add_predicate(
         self,
@@ -165,13 +167,16 @@ class LearnedScorer:
         if self._known.pop(name, None) is not None:
             self._set_predicates()
 
-    def bring_up(self, shard: FrontierShard, linking: Iterable[bytes]) -> None:
-        """Note that verdicts of some linking pages, or of their targets, came or grew."""
+    def bring_up(self, shard: FrontierShard, linking: Iterable[bytes], beside: Iterable[bytes] = ()) -> None:
+        """Note that verdicts of some linking pages, or of their targets, came or grew; or beside some pages."""
         self._in_links.bring_up(shard, linking)
+        for page in beside:
+            self._beside.pop((shard.partition, page), None)
 
     def forget_links(self) -> None:
-        """Keep nothing in memory of what rows say of links."""
+        """Keep nothing in memory of what rows say of links and neighbours."""
         self._in_links.forget()
+        self._beside.clear()
 
     def judged(self, predicate: str) -> int:
         """Return the pages that were judged by a predicate, as far as it is known here."""
@@ -308,7 +313,7 @@ class LearnedScorer:
                 address.prefixes,
                 next(links) if row.parents else (),
                 _links_of(row, names) if row.links else (),
-                _crowd(shard, row, names) if row.visits else None,
+                self._crowd(shard, row, names) if row.visits else None,
                 row.depth,
                 bool(row.links) and not row.native,
             )
@@ -320,14 +325,14 @@ class LearnedScorer:
     ) -> Vector:
         known = list(self._scored_by.values())
         found = inputs_of([each.knowledge for each in known], self._in_links.table, candidates)
-        further = self._further(shard, rows, known)
+        further = self.further(shard, rows, known)
         return np.concatenate((found, *further), axis=2) if further else found
 
     def _named_of(self, candidates: Sequence[Candidate]) -> Vector:
         known = [each.knowledge for each in self._scored_by.values()]
         return named_of(known, self._in_links.table, candidates)
 
-    def _further(self, shard: FrontierShard, rows: Sequence[PageRow], known: Sequence[Known]) -> list[Vector]:
+    def further(self, shard: FrontierShard, rows: Sequence[PageRow], known: Sequence[Known]) -> list[Vector]:
         """Return the inputs that a crawl may have beside those of `models.learner.inputs.INPUTS`."""
         found = []
         if self._texts is not None:
@@ -344,6 +349,22 @@ class LearnedScorer:
             for place, meaning, each in meant:
                 found[place] = meaning.inputs(texts, each.knowledge.rate)
         return found
+
+    def _crowd(self, shard: FrontierShard, row: PageRow, predicates: Sequence[str]) -> Crowd:
+        if not row.together:
+            return Crowd(row.visits, row.visitors)
+        page = shard.partition, identifier(row.url)
+        judged = self._beside.get(page)
+        if judged is None:
+            if len(self._beside) >= CACHED_ADDRESSES:
+                self._beside.clear()
+            judged = self._beside[page] = [
+                (times, sixths, verdict)
+                for other, (_, times, sixths) in row.together.items()
+                if (verdict := beside_of(shard, other).verdict) is not None
+            ]
+        beside = [_covisits(judged, predicate) for predicate in predicates] if judged else []
+        return Crowd(row.visits, row.visitors, beside)
 
     def _address(self, row: PageRow) -> _Address:
         url = row.url
@@ -364,18 +385,6 @@ def _links_of(row: PageRow, names: Sequence[str]) -> list[list[int]]:
     if FAILED in names:
         found[names.index(FAILED)] = [max(links for links, _ in row.links.values()), 0]
     return found
-
-
-def _crowd(shard: FrontierShard, row: PageRow, predicates: Sequence[str]) -> Crowd:
-    if not row.together:
-        return Crowd(row.visits, row.visitors)
-    judged = [
-        (times, sixths, verdict)
-        for other, (_, times, sixths) in row.together.items()
-        if (verdict := beside_of(shard, other).verdict) is not None
-    ]
-    beside = [_covisits(judged, predicate) for predicate in predicates] if judged else []
-    return Crowd(row.visits, row.visitors, beside)
 
 
 def _covisits(judged: Iterable[tuple[int, int, Verdict]], predicate: str) -> CoVisits:

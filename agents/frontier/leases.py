@@ -45,9 +45,7 @@ class Leases:
 
     def order(self, shard: FrontierShard, row: PageRow, choice: Choice, now: float) -> None:
         """Order the fetch of a page."""
-        row.attempts += 1
-        row.lease = now + self._settings.lease_seconds
-        self._lease(shard, row, choice, now)
+        self._candidates.lease(shard, row, choice, now)
         name = host(row.url)
         vouched = self._candidates.fairness.shares.vouched(name)
         silent = not row.seed and self._candidates.taught_enough(name)
@@ -74,17 +72,9 @@ class Leases:
         shard, row = found
         if row.attempts >= order.order:
             return  # it was put off since
-        row.attempts = order.order
-        row.lease = order.lease
-        self._lease(shard, row, choice_of(order, now), now)
+        row.attempts = order.order - 1
+        self._candidates.lease(shard, row, choice_of(order, now), now, until=order.lease)
         self._inbox.commit_soon(shard)
-
-    def _lease(self, shard: FrontierShard, row: PageRow, choice: Choice, now: float) -> None:
-        row.state = "leased"
-        row.choice = choice
-        row.priorities = self._candidates.priorities_of(row.url) | {choice.predicate: choice.priority}
-        shard.put(page_key(row.url), row)
-        self._candidates.take(shard, row, choice, now)
 
     def end(self, now: float) -> None:
         """Take back the URLs whose fetch was never answered."""

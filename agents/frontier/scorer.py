@@ -52,11 +52,14 @@ class Scorer(Protocol):
     def take(self, predicate: str, weighting: Weighting) -> None:
         """Absorb a predicate's combiner, where the policy has one."""
 
-    def bring_up(self, shard: FrontierShard, linking: Iterable[bytes]) -> None:
-        """Note that verdicts of linking pages, by their identifiers, or of their targets came or grew."""
+    def bring_up(self, shard: FrontierShard, linking: Iterable[bytes], beside: Iterable[bytes] = ()) -> None:
+        """Note that verdicts of linking pages, by their identifiers, or of their targets came or grew.
+
+        So did verdicts on pages that users visited near those of ``beside``.
+        """
 
     def forget_links(self) -> None:
-        """Keep nothing in memory of what rows say of links: they may be others now."""
+        """Keep nothing in memory of what rows say of links and neighbours: they may be others now."""
 
     def judged(self, predicate: str) -> int:
         """Return the pages that were judged by a predicate, or the requests, as far as it is known here."""

@@ -170,7 +170,7 @@ class PaperScorer:
         """Forget a predicate."""
         self._known.pop(name, None)
 
-    def bring_up(self, shard: FrontierShard, linking: Iterable[bytes]) -> None:
+    def bring_up(self, shard: FrontierShard, linking: Iterable[bytes], beside: Iterable[bytes] = ()) -> None:
         """Do nothing: rows are looked at when a candidate is scored."""
 
     def forget_links(self) -> None:

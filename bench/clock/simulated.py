@@ -63,7 +63,7 @@ def simulated(
     policy: str, web: Web, pages: Pages, predicates: Mapping[str, Predicate], seeds: Sequence[str], clock: Clock
 ) -> Crawl:
     """Return the crawl of a policy in virtual time."""
-    maker, hindsight = named(table=table_of(Settings().learn.table))[policy], Hindsight(web.pages)
+    maker, hindsight = named(Settings(), table_of(Settings().learn.table))[policy], Hindsight(web.pages)
     crawlers = {
         name: maker(_task(predicate, name), Truth(pages.hits[name], hindsight))
         for name, predicate in predicates.items()

@@ -42,6 +42,8 @@ from tests.models.teaching import teach as teach_one
 from tests.models.webs import PAGES
 from tests.reference.crawler import Reference
 
+#: Weights of content, tokens, links and siblings in PriorityValue (section 3).
+FACTORS = (1.0, 0.5, 2.0, 0.25)
 PREDICATES = ("p", "q")
 #: What pages of interest hold, and the words of that.
 PHRASES = (("a", "b"), ("c",))
@@ -70,12 +72,14 @@ class Half(NamedTuple):
     #: All that was counted so far, as the ledger tells it: what came to nothing once more.
     counts: dict[str, dict[str, tuple[int, int]]]
     noted: list[set[bytes]]
+    beside: list[set[bytes]]
 
     def bring_up(self, *scorers: LearnedScorer | InLinks) -> None:
-        """Have what changed in rows of linking pages taken in, as it is at the end of a group."""
-        for shard, noted in zip(self.pipeline.shards, self.noted, strict=True):
+        """Have what changed in rows of linking pages and neighbours taken in, as at the end of a group."""
+        for shard, noted, beside in zip(self.pipeline.shards, self.noted, self.beside, strict=True):
             for scorer in scorers:
-                scorer.bring_up(shard, noted)
+                told = (noted,) if isinstance(scorer, InLinks) else (noted, beside)
+                scorer.bring_up(shard, *told)
 
 
 def halves(place: Place, policy: str, given: Told) -> Iterator[Half]:
@@ -90,8 +94,9 @@ def halves(place: Place, policy: str, given: Told) -> Iterator[Half]:
             name: {predicate: pipeline.counts.get(name, predicate) for predicate in PREDICATES}
             for name in sorted(features)
         }
-        noted = [pipeline.book.noted.pop(shard.partition, set()) for shard in pipeline.shards]
-        yield Half(pipeline, *part, counts, noted)
+        told = pipeline.book.noted, pipeline.book.beside
+        noted, beside = ([each.pop(shard.partition, set()) for shard in pipeline.shards] for each in told)
+        yield Half(pipeline, *part, counts, noted, beside)
 
 
 class Facts:
@@ -168,8 +173,8 @@ class Facts:
 def test_priorities_of_the_papers_policies_are_those_of_the_reference(
     place: Place, policy: Literal["linkage", "collaborative", "combined"], given: Told
 ) -> None:
-    scorer = PaperScorer(LearnSettings(t=0.5), lessons(policy), drift=0.0)
-    reference = Reference(policy, t=0.5, **given.bounds._asdict())
+    scorer = PaperScorer(LearnSettings(t=0.5, weights=FACTORS), lessons(policy), drift=0.0)
+    reference = Reference(policy, t=0.5, factors=FACTORS, **given.bounds._asdict())
     for name in PREDICATES:
         scorer.add_predicate(name)
     for half in halves(place, policy, given):

@@ -34,7 +34,6 @@ from scentline.streams.facts import Count
 from scentline.streams.inbox import Codec, Shard
 from scentline.streams.records import Decoder, Interests
 from scentline.streams.topics import SIGHTINGS
-from scentline_lab.simulation.tally import Tally
 from tests.models.facts import LAWS, LISTS, PREDICATES, Fact
 from tests.reference.counts import Counts
 
@@ -81,33 +80,6 @@ class InArrays:
         copy.restore(slots, Cells.of_bytes(cells.predicates, cells.names, *cells.as_bytes()))
         copy.restored()
         return InArrays(copy)
-
-
-class Tallied:
-    """What the paper's policies count in `evaluate`: it is never taken back but by sets."""
-
-    def __init__(self) -> None:
-        self.tallies = {name: Tally(2.0, "binomial") for name in PREDICATES}
-
-    def add(self, fact: Fact) -> None:
-        for predicate, holds in fact.verdict.items():
-            tally = self.tallies[predicate]
-            bits = sum(1 << int(number) for number in tally.numbers_of(list(fact.features)))
-            tally.add_sets([bits], holds, fact.times)
-
-    def state(self) -> State:
-        return {
-            (name, predicate): (pages, hits)
-            for predicate, tally in self.tallies.items()
-            for name, pages, hits in tally.items()
-        }
-
-    def again(self) -> "Tallied":
-        copy = Tallied()
-        for predicate, tally in self.tallies.items():
-            copy.tallies[predicate].start({name: (pages, hits) for name, pages, hits in tally.items()})
-            copy.tallies[predicate].work_out(Base(1, 0))
-        return copy
 
 
 class Stored:
@@ -174,7 +146,7 @@ class Heard:
         return Heard(self.learner.again(), self.waiting)
 
 
-COUNTERS = [InArrays, Tallied, Stored, Heard]
+COUNTERS = [InArrays, Stored, Heard]
 
 
 def counted(counter: Any, facts: Iterable[Fact]) -> Any:

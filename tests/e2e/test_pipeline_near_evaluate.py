@@ -75,7 +75,7 @@ def test_by_the_papers_letter_a_crawl_asks_for_the_pages_that_the_policy_as_prin
             })  # fmt: skip
             crawl(settings, seeds, [str(files["log"])])
             outcomes = sorted(outcomes_of(settings.data), key=lambda outcome: outcome.requests)
-            crawler = named()[policy + PRINTED](Task((), trace, Random(1), predicate.topic), truth)
+            crawler = named(Settings())[policy + PRINTED](Task((), trace, Random(1), predicate.topic), truth)
             order = virtual_crawl(pages, hits, seeds, crawler, Terms(10_000), texts=web.texts)
             asked[policy] = {moved.get(request.url, request.url) for request in order if request.page}
             assert {outcome.url for outcome in outcomes} == asked[policy]

@@ -11,7 +11,6 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scentline.models.crowd.trace import Trace
 from scentline.models.interest.features import ANCHOR, BASE, PAGE_WORD, PREFIX, URL_WORD, USER, link
 from scentline.models.learner.batch import inputs_of
 from scentline.models.learner.calibration import Calibration
@@ -23,13 +22,9 @@ from scentline.models.learner.linking import LinkTable
 from scentline.models.learner.state import Learner
 from scentline.models.learner.words import PAGE, Vocabulary, WordLifts
 from scentline.models.ledger import Ledger
-from scentline.models.page import Page
 from scentline.models.reuse import Combining, Learned, LearnedStateError, State, learned, pack, unpack
 from scentline.models.sealed import digest
 from scentline.models.verdict import FAILED
-from scentline_lab.simulation.crawler import Task
-from scentline_lab.simulation.learned import Experience, LearnedCrawler
-from scentline_lab.simulation.tally import NAME
 from tests.cases import each_case
 from tests.models.teaching import put, teach
 
@@ -243,19 +238,3 @@ def test_a_file_beyond_a_bound_is_refused(bound: str, most: int, data: bytes, re
     with pytest.MonkeyPatch.context() as patch, pytest.raises(LearnedStateError, match=reason):
         patch.setattr(bound, most)
         unpack(data)
-
-
-# crawls
-
-
-def test_what_a_learned_crawl_exports_includes_what_it_started_with() -> None:
-    started = Experience(REQUESTS, msgspec.structs.replace(SNOW, name=NAME))
-    crawler = LearnedCrawler(Task((), Trace([]), Random(1)), state=started, weight=0.5)
-    crawler.judged(Page("http://a.test/", words=("ski",)), True)
-    crawler.failed("http://a.test/gone")
-    requests, found = crawler.export_state()
-    assert (requests.pages, requests.hits, requests.features[URL_WORD + "gone"]) == (42, 11, (11, 10))
-    assert (found.pages, found.hits, found.features[PAGE_WORD + "ski"]) == (51, 11, (21, 16))
-    for now, before in ((requests, REQUESTS), (found, SNOW)):
-        assert now.combining is not None and before.combining is not None
-        assert now.combining.mean == before.combining.mean

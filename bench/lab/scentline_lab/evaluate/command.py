@@ -2,7 +2,7 @@
 
 import difflib
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ from scentline_lab.evaluate.crawls import Evaluation
 from scentline_lab.evaluate.pictures import draw_lift, draw_reliability
 from scentline_lab.evaluate.report import Compared, Facts, write_report
 from scentline_lab.evaluate.results import Figures, Results
-from scentline_lab.evaluate.run import Options, Output, crawl, measures_of, prepare
+from scentline_lab.evaluate.run import Options, Output, crawl, prepare
 from scentline_lab.experiment import OutputDirectory, cell, check_files, finish, working
 from scentline_lab.simulation.policies import Maker, named, policies, reusable
 
@@ -51,11 +51,11 @@ def run(settings: Settings, options: Options, out: Path) -> Results:
             raise ConfigurationError(
                 f"{key} is {given!r}: an evaluation goes by its own options and policies; leave it out"
             )
-    table, measures = table_of(settings.learn.table), measures_of(settings)
-    makers = named(measures, table)
-    options = replace(options, policies=_policies(options.policies or tuple(policies()), makers))
+    table = table_of(settings.learn.table)
+    makers, heirs = named(settings, table), reusable(settings, table)
+    options = replace(options, policies=_policies(options.policies or tuple(policies(settings)), makers))
     predicates = _predicates(settings)
-    _check(options)
+    _check(options, heirs)
     output = Output(out)
     output.prepare()
 
@@ -64,7 +64,7 @@ def run(settings: Settings, options: Options, out: Path) -> Results:
         return f": {output.orders} has the orders of the {done} crawls that finished"
 
     with working(left) as bars:
-        evaluation = prepare(settings, options, predicates, makers, reusable(measures, table), bars)
+        evaluation = prepare(settings, options, predicates, makers, heirs, bars)
         results = crawl(evaluation, output, options, bars)
         _write(output, evaluation, results, predicates, bars)
     return results
@@ -90,15 +90,15 @@ def _predicates(settings: Settings) -> dict[str, Predicate]:
     return predicates
 
 
-def _check(options: Options) -> None:
+def _check(options: Options, heirs: Collection[str]) -> None:
     check_files("--archive ", options.archives)
     for source in options.logs:
         LogFile(source).close()
     if options.reuse and len(options.logs) not in (1, 2):
         raise ConfigurationError(f"--reuse: got {len(options.logs)} logs, expected two, or one to split")
-    if options.reuse and reusable().keys().isdisjoint(options.policies):
+    if options.reuse and set(heirs).isdisjoint(options.policies):
         raise ConfigurationError(
-            f"--reuse: none of the policies can reuse a crawl's state; expected one of {', '.join(reusable())}"
+            f"--reuse: none of the policies can reuse a crawl's state; expected one of {', '.join(heirs)}"
         )
 
 

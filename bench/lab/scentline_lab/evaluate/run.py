@@ -20,8 +20,7 @@ from scentline_lab.evaluate.tables import write_order
 from scentline_lab.experiment import OutputDirectory, spread
 from scentline_lab.reading import LogReader, Web, load_web
 from scentline_lab.simulation.clock import Clock, Latency
-from scentline_lab.simulation.paper import UNBOUNDED
-from scentline_lab.simulation.policies import LEARNED, PRINTED, Heir, Maker, Measures
+from scentline_lab.simulation.policies import LEARNED, PRINTED, UNBOUNDED, Heir, Maker
 from scentline_lab.simulation.virtual import Terms
 
 #: The users' pseudonyms decide which are kept of a page that has many, so they are the same at each evaluation.
@@ -110,13 +109,6 @@ def _terms(settings: Settings, options: Options, web: Web) -> Terms:
     connections = min(frontier.window_max or fetch.connections, fetch.connections)
     paces = fetch.delay_seconds, fetch.delay_factor, fetch.first_byte_seconds
     return terms._replace(budget=UNLIMITED, clock=Clock(options.clock, latency, *paces, connections))
-
-
-def measures_of(settings: Settings) -> Measures:
-    """Return the settings that the policies go by."""
-    learn, frontier = settings.learn, settings.frontier
-    bounds = frontier.parents, frontier.rescored, frontier.explore
-    return Measures(learn.t, learn.significance, learn.weights, *bounds)
 
 
 def crawl(evaluation: Evaluation, output: Output, options: Options, progress: Progress) -> Results:

@@ -1,20 +1,30 @@
 """The policies that can be compared, by name."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
-from typing import Any, NamedTuple, Protocol, TypeAlias, get_args, runtime_checkable
+from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
-from scentline.models.interest.ratio import Denominator
+from scentline.agents.frontier.learned import LearnedScorer
+from scentline.agents.frontier.scoring import PaperScorer
+from scentline.models.crowd.trace import Trace
+from scentline.models.lessons import lessons
+from scentline.models.reuse import State
 from scentline.models.semantic.table import SemanticTable
+from scentline.streams.crawl_settings import PaperPolicy
+from scentline.streams.settings import Settings
 from scentline_lab.simulation.baselines.informed import Hindsight, Informed
 from scentline_lab.simulation.baselines.link_classifier import LinkClassifier
 from scentline_lab.simulation.baselines.queries import BestFirst, SharkSearch
 from scentline_lab.simulation.baselines.simple import Backlink, BreadthFirst, Chance, Opic, Oracle, PageRank
 from scentline_lab.simulation.baselines.tag_paths import TagPaths
+from scentline_lab.simulation.core import CoreCrawler
 from scentline_lab.simulation.crawler import Crawler, Task
-from scentline_lab.simulation.further import ExpectedVisits, Significance
-from scentline_lab.simulation.learned import LearnedCrawler
-from scentline_lab.simulation.paper import UNBOUNDED, PaperCrawler, PaperPolicy
+from scentline_lab.simulation.further import ExpectedVisits, Further, FurtherScorer, Significance
+
+#: The policies of Aggarwal (2004).
+PAPERS: tuple[PaperPolicy, ...] = ("linkage", "collaborative", "combined")
+#: A bound that nothing reaches.
+UNBOUNDED = 1 << 62
 
 
 class Truth(NamedTuple):
@@ -43,39 +53,28 @@ PRINTED = "-printed"
 
 
 #: The policies, or beginnings of their names, whose pages in flight the crawl's window limits.
-LEARNING = (LEARNED, *get_args(PaperPolicy))
-
-
-class Measures(NamedTuple):
-    """The settings that the policies go by, by their names."""
-
-    t: float = 2.0
-    significance: Denominator = "binomial"
-    weights: tuple[float, float, float, float] = (1.0, 1.0, 1.0, 1.0)
-    parents: int = 32
-    rescored: int = 50
-    explore: float = 0.01
-
-
-USUAL = Measures()
+LEARNING = (LEARNED, *PAPERS)
 
 
 @runtime_checkable
-class Reusable(Protocol):
+class Reusable(Crawler, Protocol):
     """A crawler whose learning serves another crawl (Aggarwal 2004, section 4.1)."""
 
-    def export_state(self) -> object:
+    def export_state(self) -> State:
         """Return what was learned, without pages and users' identities."""
 
 
-def policies(measures: Measures = USUAL, table: SemanticTable | None = None) -> dict[str, Maker]:
-    """Return the policies compared where none is named; ``table`` has the learned one's word vectors."""
+def policies(settings: Settings, table: SemanticTable | None = None) -> dict[str, Maker]:
+    """Return the policies compared where none is named; the crawl's go by its ``settings``.
+
+    ``table`` has the learned one's word vectors.
+    """
     alone: dict[str, Callable[..., Crawler]] = {
         "random": Chance, "breadth-first": BreadthFirst, "backlink": Backlink, "pagerank": PageRank,
         "opic": Opic, "tag-paths": TagPaths, "shark-search": SharkSearch, "best-first": BestFirst,
         "link-classifier": LinkClassifier,
     }  # fmt: skip
-    found = {name: _without_truth(maker) for name, maker in (alone | reusable(measures, table)).items()}
+    found = {name: _without_truth(maker) for name, maker in (alone | reusable(settings, table)).items()}
     found[INFORMED] = lambda task, truth: Informed(truth.hindsight.expected(truth.hits))
     found[ORACLE] = lambda task, truth: Oracle(truth.hits)
     return found
@@ -85,35 +84,48 @@ def _without_truth(maker: Callable[..., Crawler]) -> Maker:
     return lambda task, truth: maker(task)
 
 
-def named(measures: Measures = USUAL, table: SemanticTable | None = None) -> dict[str, Maker]:
+def named(settings: Settings, table: SemanticTable | None = None) -> dict[str, Maker]:
     """Return all policies, those too that are compared only where they are named."""
-    found = policies(measures, table)
-    for name in get_args(PaperPolicy):
-        printed = measures._replace(significance="paper", parents=UNBOUNDED)
-        found[name + PRINTED] = _without_truth(partial(_paper, policy=name, measures=printed, own=True))
-    found[PLAIN] = _without_truth(partial(_learned, measures=measures))
-    for name, further in ((SIGNIFICANCE, Significance), (VISITS, ExpectedVisits)):
-        found[name] = _without_truth(partial(_learned, measures=measures, table=table, further=further))
+    found = policies(settings, table)
+    learn, frontier = {"significance": "paper"}, {"parents": UNBOUNDED, "candidates": "paper"}
+    printed = changed(settings, learn=learn, frontier=frontier)
+    for name in PAPERS:
+        found[name + PRINTED] = _without_truth(partial(_paper, policy=name, settings=printed))
+    found[PLAIN] = _without_truth(partial(_learned, settings=settings))
+    tried: dict[str, Callable[[Trace], Further]] = {SIGNIFICANCE: Significance, VISITS: ExpectedVisits}
+    for tried_as, further in tried.items():
+        found[tried_as] = _without_truth(partial(_learned, settings=settings, table=table, further=further))
     return found
 
 
-def reusable(measures: Measures = USUAL, table: SemanticTable | None = None) -> dict[str, Heir]:
+def reusable(settings: Settings, table: SemanticTable | None = None) -> dict[str, Heir]:
     """Return the policies that can start with the state of an earlier crawl, or with None."""
-    found: dict[str, Heir] = {
-        name: partial(_paper, policy=name, measures=measures) for name in get_args(PaperPolicy)
-    }
-    return found | {LEARNED: partial(_learned, measures=measures, table=table)}
+    found: dict[str, Heir] = {name: partial(_paper, policy=name, settings=settings) for name in PAPERS}
+    return found | {LEARNED: partial(_learned, settings=settings, table=table)}
 
 
-def _learned(task: Task, state: Any = None, *, measures: Measures, **given: Any) -> Crawler:
-    bounds: dict[str, Any] = {"rescored": measures.rescored, "parents": measures.parents}
-    return LearnedCrawler(task, measures.explore, state=state, **bounds, **given)
-
-
-def _paper(
-    task: Task, state: Any = None, *, policy: PaperPolicy, measures: Measures, own: bool = False
+def _learned(
+    task: Task,
+    state: State | None = None,
+    *,
+    settings: Settings,
+    table: SemanticTable | None = None,
+    further: Callable[[Trace], Further] | None = None,
 ) -> Crawler:
-    """Make a policy of the paper; as printed it has candidates of its ``own``."""
-    of_counts = measures.parents, measures.t, measures.significance
-    settings: dict[str, Any] = {"weights": measures.weights, "rescored": measures.rescored}
-    return PaperCrawler(task, policy, *of_counts, state=state, own=own, **settings)
+    scorer = LearnedScorer(table) if further is None else FurtherScorer(table, further(task.trace))
+    return CoreCrawler(
+        task, changed(settings, frontier={"policy": LEARNED, "domain_share": 1.0}), scorer, state
+    )
+
+
+def _paper(task: Task, state: State | None = None, *, policy: PaperPolicy, settings: Settings) -> Crawler:
+    """Make a policy of the paper, which leaves no choice to chance."""
+    settings = changed(settings, frontier={"policy": policy, "domain_share": 1.0, "explore": 0.0})
+    printed = settings.frontier.candidates == "paper"
+    return CoreCrawler(task, settings, PaperScorer(settings.learn, lessons(policy), printed=printed), state)
+
+
+def changed(settings: Settings, **sections: Mapping[str, Any]) -> Settings:
+    """Return settings of which some are others, by their sections."""
+    found = {name: getattr(settings, name).model_copy(update=given) for name, given in sections.items()}
+    return settings.model_copy(update=found)

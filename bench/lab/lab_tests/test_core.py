@@ -1,0 +1,149 @@
+"""Virtual crawls by the crawl's own frontier: where they start, what they leave, and inputs that were tried."""
+
+import math
+from collections.abc import Iterator
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scentline.agents.frontier.keys import BESIDE_PREFIX, PAGE_PREFIX, page_key
+from scentline.agents.frontier.learned import LearnedScorer
+from scentline.agents.frontier.rows import BesideRow, PageRow
+from scentline.models.crowd.evidence import affinity_log, crowd_table, inside, region_log
+from scentline.models.crowd.trace import Step, Trace
+from scentline.models.interest.features import PAGE_WORD, URL_WORD
+from scentline.models.interest.ratio import Base
+from scentline.models.page import Page
+from scentline.models.reuse import Learned, State
+from scentline.models.verdict import FAILED
+from scentline.streams.settings import Settings
+from scentline_lab.simulation.core import NAME, CoreCrawler, MemoryShard, rows_of
+from scentline_lab.simulation.crawler import Task
+from scentline_lab.simulation.further import ExpectedVisits, Further, FurtherScorer, Significance
+from scentline_lab.simulation.policies import LEARNED, Reusable, reusable
+from tests.agents.pipeline import TIGHT, WIDE, Crawl, Pipeline, Place, a_place
+
+PAGES = [f"http://a.org/{number}" for number in range(8)]
+STEPS = st.lists(
+    st.builds(
+        Step, st.sampled_from(["ann", "bob", "eve"]), st.sampled_from(PAGES), st.floats(0, 100), st.none()
+    ),
+    max_size=30,
+)
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    with a_place(tmp_path_factory.mktemp("place")) as opened:
+        yield opened
+
+
+@given(steps=STEPS, tight=st.booleans())
+def test_a_log_leaves_the_rows_that_it_leaves_in_a_crawl(place: Place, steps: list[Step], tight: bool) -> None:
+    bounds = TIGHT if tight else WIDE
+    pipeline = Pipeline(place, Crawl("combined", bounds=bounds), Random(1))
+    pipeline.run([], steps)
+    limits = {"users": bounds.visitors, "others": bounds.together}
+    shard = MemoryShard(rows_of(Trace(steps, reach=bounds.reach, window=bounds.window, **limits)))
+    expected = {row.url: row for _, row in pipeline.candidates()}
+    found = {row.url: row for _, row in shard.scan(PAGE_PREFIX) if isinstance(row, PageRow)}
+    assert found.keys() == expected.keys()
+    for url, row in found.items():
+        known = expected[url]
+        assert (row.visits, row.visitors, row.together) == (known.visits, known.visitors, known.together)
+    for key, other in shard.scan(BESIDE_PREFIX):
+        known_beside = pipeline.shards[0].get(key)
+        assert isinstance(other, BesideRow)
+        assert isinstance(known_beside, BesideRow)
+        assert other.pages.keys() == known_beside.pages.keys()
+
+
+def test_what_a_learned_crawl_exports_includes_what_it_started_with() -> None:
+    first = reusable(Settings())[LEARNED](Task((), Trace([]), Random(1)), None)
+    urls = [f"http://a.test/{name}" for name in ("ski", "sea", "gone")]
+    assert isinstance(first, Reusable)
+    for url in urls:
+        first.add_seed(url)
+    for _ in range(3):
+        choice = first.next()
+        assert choice is not None
+        if choice.url.endswith("gone"):
+            first.failed(choice.url)
+        else:
+            first.judged(Page(choice.url, words=(choice.url[-3:],)), choice.url.endswith("ski"))
+    learned = first.export_state()
+    requests, hits = learned.learned
+    assert ((requests.pages, requests.hits), (hits.pages, hits.hits)) == ((3, 1), (2, 1))
+    assert (requests.features[URL_WORD + "gone"], hits.features[PAGE_WORD + "ski"]) == ((1, 1), (1, 1))
+    task = Task((), Trace([]), Random(1))
+    second = CoreCrawler(task, Settings(), LearnedScorer(), learned, 0.5)
+    assert second.export_state() == State(LEARNED, [halved(each) for each in learned.learned]), (
+        "nothing was learned since"
+    )
+    second.add_seed(urls[0])
+    second.judged(Page(urls[0], words=("ski",)), False)
+    again = second.export_state().learned
+    assert [(each.name, each.pages, each.hits) for each in again] == [(FAILED, 2.5, 0.5), (NAME, 2.0, 0.5)]
+    assert again[1].features[PAGE_WORD + "ski"] == (1.5, 0.5)
+
+
+def halved(of: Learned) -> Learned:
+    features = {name: (pages / 2, hits / 2) for name, (pages, hits) in of.features.items()}
+    return Learned(of.name, "", of.pages / 2, of.hits / 2, features, of.combining)
+
+
+class Tried:
+    """A crawl by the learned policy that some inputs are tried in."""
+
+    def __init__(self, trace: Trace, further: Further) -> None:
+        self._further, self._scorer = further, FurtherScorer(None, further)
+        self.crawler = CoreCrawler(Task((), trace, Random(1)), Settings(), self._scorer)
+
+    def values(self, url: str) -> list[float]:
+        row = self.crawler._shard.get(page_key(url)) or PageRow(url, 0, 0)
+        assert isinstance(row, PageRow)
+        return self._further.values(self.crawler._shard, row, self._scorer.ledger, NAME)
+
+
+@given(STEPS, st.dictionaries(st.sampled_from(PAGES), st.booleans(), max_size=8))
+def test_significant_users_and_the_region_are_those_of_the_paper(
+    steps: list[Step], verdicts: dict[str, bool]
+) -> None:
+    trace = Trace(steps)
+    tried = Tried(trace, Significance(trace))
+    users: dict[str, tuple[int, int]] = {}
+    for url, holds in verdicts.items():
+        tried.crawler.add_seed(url)
+        tried.crawler.judged(Page(url), holds)
+        for name in trace.visitors.get(url, ()):
+            pages, hits_seen = users.get(name, (0, 0))
+            users[name] = pages + 1, hits_seen + holds
+    base = Base(len(verdicts), sum(verdicts.values()))
+    hits = {url for url, holds in verdicts.items() if holds}
+    region = {url for url in PAGES if inside(trace.together.get(url, {}), hits)}
+    counts = len(region & verdicts.keys()), len(region & hits)
+    table = crowd_table(2.0, "binomial")
+    table.work_out(base, users.items())
+    for url in PAGES:
+        within = url in region if url in trace.accesses else None
+        expected = [affinity_log(trace.visitors.get(url, ()), table), region_log(within, counts, base)]
+        assert tried.values(url) == pytest.approx(expected)
+
+
+def test_expected_visits_are_a_pages_own_drawn_towards_its_patterns() -> None:
+    often = [
+        Step(f"u{number}", f"http://a.org/{kind}/{number % 60}", 10.0 * number + late)
+        for number in range(1200)
+        for late, kind in enumerate(("list", "topic"))
+    ]
+    seldom = [Step(f"v{number}", f"http://a.org/profile/{number}", 1.0) for number in range(60)]
+    trace = Trace((*often, *seldom))
+    tried = Tried(trace, ExpectedVisits(trace))
+
+    def expected(name: str) -> float:
+        return tried.values(f"http://{name}")[0]
+
+    assert expected("a.org/topic/99") > expected("a.org/profile/99") > expected("b.org/") == 0
+    assert expected("a.org/topic/1") == pytest.approx(math.log1p(20) / 3, rel=0.01)
