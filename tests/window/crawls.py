@@ -14,7 +14,6 @@ from scentline.agents.frontier.keys import host_key
 from scentline.agents.frontier.rows import FrontierRow, HostRow
 from scentline.agents.window.index.index import Index
 from scentline.agents.window.reading import Reading
-from scentline.models.verdict import Verdict
 from scentline.streams.published import Change, Outcome
 from scentline.streams.records import DeadLetter, encode
 from scentline.streams.settings import Settings
@@ -44,24 +43,6 @@ HOSTILE_PREDICATES = {
     "hostile": f'url("{SCRIPT}") or url("<img src=x onerror=\'globalThis.hit=2\'>") or "gardens"',
 }
 Record = Outcome | Change | DeadLetter
-
-
-def an_outcome(
-    time: float,
-    verdict: Verdict,
-    url: str = "http://a.org/1",
-    *,
-    title: str = "",
-    later: bool = False,
-    again: bool = False,
-    left: str | msgspec.UnsetType = msgspec.UNSET,
-) -> Outcome:
-    return Outcome(
-        url=url, time=time, title=title or f"title at {time:g}", verdict=verdict, predicate="p",
-        policy="linkage", explored=False, probability=1.0, priority=0.0, expected=None, depth=0,
-        words=(), links=(),
-        origin=f"pages/0@{time:.0f}", later=later, again=again or msgspec.UNSET, left=left,
-    )  # fmt: skip
 
 
 def a_letter(at: int, topic: str = "pages", why: str = "", reason: str = "", value: bytes = b"") -> DeadLetter:

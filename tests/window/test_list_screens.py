@@ -18,8 +18,9 @@ from scentline.models.frontier.politeness import HostState
 from scentline.models.frontier.waits import Waits
 from scentline.models.url import identifier
 from scentline.streams.records import RobotsTxt
+from tests.agents.test_record import an_outcome
 from tests.cases import each_case
-from tests.window.crawls import HOSTILE, a_crawl, a_letter, an_outcome, seen, tell, write_rows
+from tests.window.crawls import HOSTILE, a_crawl, a_letter, seen, tell, write_rows
 from tests.window.test_index import a_change
 
 
@@ -34,42 +35,35 @@ def listed(reading: Reading, **query: str) -> list[dict[str, Any]]:
 
 
 def test_a_long_list_of_pages_is_shown_page_by_page_and_each_page_once() -> None:
-    outcomes = [
-        an_outcome(1e9 + number % 40, {"p": number % 2 == 0}, f"http://a.org/{number}") for number in range(250)
-    ]
+    outcomes = [an_outcome(9, {"p": number % 2 == 0}, url=f"http://a.org/{number}") for number in range(250)]
     with a_crawl(*outcomes) as (journal, reading):
-        rows, hits = listed(reading), {each.url for each in outcomes if each.verdict["p"]}
-        first = seen(reading, pages)
-        assert (len(first["rows"]), first["total"], len(rows)) == (pages.ROWS, 125, 125)
-        assert {row["url"] for row in rows} == hits
-        times = [row["time"] for row in rows]
-        assert times == sorted(times, reverse=True)
-        assert listed(reading, predicate="p") == rows
+        hits, first = {each.url for each in outcomes if each.verdict["p"]}, seen(reading, pages)
+        assert (len(first["rows"]), first["total"]) == (pages.ROWS, 125)
+        for query in ({}, {"predicate": "p"}, {"search": "a.org", "predicate": "p"}):
+            rows = listed(reading, **query)
+            assert (len(rows), {row["url"] for row in rows}) == (125, hits)
         assert listed(reading, predicate="unknown") == []
         assert len(listed(reading, show="judged", search="a.org")) == 250
-        assert {row["url"] for row in listed(reading, search="a.org", predicate="p")} == hits
-        tell(journal, an_outcome(2e9, {"p": True}, "http://a.org/new"))
+        tell(journal, an_outcome(10, {"p": True}, url="http://a.org/new"))
         assert seen(reading, pages)["rows"][0]["url"] == "http://a.org/new"
 
 
 def test_a_list_of_hosts_is_gone_through_forth_and_back() -> None:
     rows = {f"h{number}.test": HostRow(number % 7) for number in range(120)}
     with a_crawl(hosts=rows) as (_, reading):
-        found: list[list[str]] = []
-        query: dict[str, object] = {"by": "pages", "descending": "true"}
-        while not found or len(found[-1]) == hosts.ROWS:
-            view = seen(reading, hosts, **query)
-            found.append([row["host"] for row in view["rows"]])
-            assert (view["total"], view["hosts"]) == (120, 120)
-            assert view["as_of"] is not None
-            query["beyond"] = view["last"]
-        assert view["more"] is False
-        expected = sorted(rows, key=lambda name: (int(name[1:-5]) % 7, name), reverse=True)
-        assert [name for page in found for name in page] == expected
-        back = seen(reading, hosts, by="pages", beyond=view["first"], back="true")
+        views = [seen(reading, hosts)]
+        while views[-1]["more"]:
+            views.append(seen(reading, hosts, beyond=views[-1]["last"]))
+        found = [[row["host"] for row in view["rows"]] for view in views]
+        assert [name for names in found for name in names] == sorted(
+            rows, key=lambda name: (int(name[1:-5]) % 7, name), reverse=True
+        )
+        assert [len(names) for names in found] == [hosts.ROWS, hosts.ROWS, 20]
+        assert {(view["total"], view["hosts"], view["as_of"] is None) for view in views} == {(120, 120, False)}
+        back = seen(reading, hosts, beyond=views[-1]["first"], back="true")
         assert [row["host"] for row in back["rows"]] == found[1]
-        view = seen(reading, hosts, find="H11", by="name", descending="false")
-        assert [row["host"] for row in view["rows"]] == sorted(name for name in rows if "h11" in name)
+        named = seen(reading, hosts, find="H11", by="name", descending="false")
+        assert [row["host"] for row in named["rows"]] == sorted(name for name in rows if "h11" in name)
         assert seen(reading, hosts, find='"* OR')["rows"] == []
 
 
@@ -94,7 +88,7 @@ def test_of_many_changes_the_newest_are_listed_and_a_hit_has_the_words_of_its_la
 ) -> None:
     monkeypatch.setattr("scentline.agents.window.index.recent.MOST_CHANGES", 6)
     changes = [a_change(1, float(time), "p", "changed") for time in range(9)]
-    hit = an_outcome(5, {"p": True, "q": False}, "http://a.org/1")
+    hit = an_outcome(5, {"p": True, "q": False}, url="http://a.org/1")
     with a_crawl(hit, *changes, a_change(1, 9, "q", "appeared")) as (_, reading):
         view = seen(reading, pages, show="changes")
         assert [row["time"] for row in view["rows"]] == [9.0, 8.0]  # those of its partition of three
@@ -153,7 +147,7 @@ def test_all_that_is_known_of_a_host_is_shown() -> None:
     }
     with a_crawl(frontier={"depth": "auto"}) as (journal, reading):
         write_rows(journal, name, rows)
-        tell(journal, *(an_outcome(n, {"p": True, "q": n > 2}, f"https://a.test/{n}") for n in range(4)))
+        tell(journal, *(an_outcome(n, {"p": True, "q": n > 2}, url=f"https://a.test/{n}") for n in range(4)))
         (row_shown,), host = seen(reading, hosts)["rows"], seen(reading, hosts, host=name)["host"]
         assert row_shown.items() <= host.items()
         counts = ("pages", "requests", "again", "moved", "failures", "seconds", "most", "delay")
@@ -215,7 +209,7 @@ def texts(found: Any) -> Iterator[str]:
 
 def test_what_pages_say_is_text_on_one_line_and_of_bounded_length() -> None:
     title = f'{HOSTILE} "* NEAR( hockey {"y" * 2000}'
-    outcome = an_outcome(5, {"p": True}, f"http://a.org/{'x' * 1500}", title=title)
+    outcome = an_outcome(5, {"p": True}, url=f"http://a.org/{'x' * 1500}", title=title)
     with a_crawl(outcome) as (_, reading):
         for query in ({}, {"search": "hockey"}, {"search": "onerror*", "show": "judged"}):
             (row,) = seen(reading, pages, **query)["rows"]
