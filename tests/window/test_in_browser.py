@@ -121,14 +121,6 @@ def test_each_screen_shows_the_crawl_to_everybody_at_every_width_as_text(
     assert page.run("document.getElementById('trouble').innerText") == ""
 
 
-def test_what_is_found_is_seen_as_it_comes(page: Browser, base: str) -> None:
-    show(page, base, "pages")
-    page.run("globalThis.mark = 1")
-    page.wait(f"{HITS} > 0")
-    page.wait(f"{HITS} > {page.run(HITS)}")
-    assert page.run("globalThis.mark") == 1, "the page was loaded anew"
-
-
 def test_hosts_say_how_they_stand_and_what_went_wrong_with_them(page: Browser, base: str) -> None:
     show(page, base, "hosts")
     page.wait("document.querySelector('main .hosts tbody').innerText.includes('to fetch')")
@@ -251,12 +243,16 @@ def test_a_window_that_only_shows_offers_nothing_to_change(
 # what becomes of the crawl
 
 
-def test_a_crawl_that_is_killed_and_started_again_is_picked_up(
+def test_what_is_found_is_seen_as_it_comes_also_when_the_crawl_was_killed_and_started_again(
     page: Browser, base: str, crawl: RunningCrawl
 ) -> None:
     show(page, base, "pages")
+    page.run("globalThis.mark = 1")
+    page.wait(f"{HITS} > 0")
+    page.wait(f"{HITS} > {page.run(HITS)}")
     crawl.kill()
     page.wait("document.getElementById('crawl').innerText.includes('at rest')")
     crawl.start()
     page.wait("document.getElementById('crawl').innerText.includes('running')")
     page.wait(f"{HITS} > {page.run(HITS)}")
+    assert page.run("globalThis.mark") == 1, "the page was loaded anew"
