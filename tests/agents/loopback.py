@@ -2,9 +2,8 @@
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import AbstractAsyncContextManager
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
@@ -12,11 +11,13 @@ import msgspec
 from aiohttp.abc import AbstractResolver, ResolveResult
 
 from scentline.streams.crawl_settings import FetchSettings
+from tests.webs.serving import Exchange, Served, listening
 
 #: Names a contact, so that any host may be asked.
 USER_AGENT = "Scentline/0.2 (+mailto:tests@crawler.internal)"
 
-Answer = Callable[["Request", asyncio.StreamWriter], Awaitable[None]]
+Request, Server = Exchange, Served
+Answer = Callable[[Exchange, asyncio.StreamWriter], Awaitable[None]]
 P = ParamSpec("P")
 R = TypeVar("R", bound=msgspec.Struct)
 
@@ -31,58 +32,9 @@ def awaited(test: Callable[P, Coroutine[Any, Any, None]]) -> Callable[P, None]:
     return run
 
 
-@dataclass
-class Request:
-    target: str
-    headers: dict[str, str]
-
-
-@dataclass
-class Server:
-    port: int = 0
-    requests: list[Request] = field(default_factory=list)
-    connections: int = 0
-
-    @property
-    def origin(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
-
-    def targets(self) -> list[str]:
-        return [request.target for request in self.requests]
-
-
-@asynccontextmanager
-async def serving(answer: Answer, address: str = "127.0.0.1", port: int = 0) -> AsyncIterator[Server]:
+def serving(answer: Answer, address: str = "127.0.0.1", port: int = 0) -> AbstractAsyncContextManager[Served]:
     """Serve what ``answer`` writes to each request; it may close the writer, or write for ever."""
-    seen = Server()
-    tasks: set[asyncio.Task[None]] = set()
-
-    async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        tasks.add(task)
-        seen.connections += 1
-        try:
-            while not writer.is_closing():
-                request = _parsed(await reader.readuntil(b"\r\n\r\n"))
-                seen.requests.append(request)
-                await answer(request, writer)
-                await writer.drain()
-        except (asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
-            pass
-        finally:
-            writer.close()
-
-    server = await asyncio.start_server(connected, address, port)
-    seen.port = server.sockets[0].getsockname()[1]
-    try:
-        yield seen
-    finally:
-        server.close()
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        await server.wait_closed()
+    return listening(lambda exchange: answer(exchange, exchange.writer), address, port=port)
 
 
 class Names(AbstractResolver):
@@ -146,11 +98,3 @@ def settings(**changes: object) -> FetchSettings:
 def untimed(result: R) -> R:
     """Return a result, or a fact of one, without the time that it took."""
     return msgspec.structs.replace(result, elapsed=0.0)
-
-
-def _parsed(head: bytes) -> Request:
-    first, *rest = head.decode("latin-1").split("\r\n")
-    headers = {
-        name.lower(): value.strip() for name, colon, value in (line.partition(":") for line in rest) if colon
-    }
-    return Request(first.split(" ")[1], headers)

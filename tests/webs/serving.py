@@ -6,9 +6,9 @@ import socket
 import struct
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from html import escape
 from threading import Thread
@@ -68,7 +68,7 @@ class Exchange:
         self.attempt = 1
         self.status = 0
         self._reader = reader
-        self._writer = writer
+        self.writer = writer
 
     def page(self, title: str, links: Sequence[str] = (), text: str | None = None, **headers: str) -> None:
         """Answer with an HTML page about ``title`` that has ``links``, as written."""
@@ -77,7 +77,7 @@ class Exchange:
     def send(self, status: int, body: bytes = b"", kind: str = HTML, reason: str = "-", **headers: str) -> None:
         """Answer with a whole body; underscores in the names of ``headers`` stand for hyphens."""
         self.begin(status, kind, reason, Content_Length=str(len(body)), **headers)
-        self._writer.write(body)
+        self.writer.write(body)
 
     def begin(self, status: int, kind: str = HTML, reason: str = "-", **headers: str) -> None:
         """Send the head of an answer; without a Content-Length it ends with the connection."""
@@ -86,14 +86,14 @@ class Exchange:
         if "Content_Length" not in headers:
             given["Connection"] = "close"
         lines = [f"{name.replace('_', '-')}: {value}" for name, value in given.items()]
-        self._writer.write("\r\n".join([f"HTTP/1.1 {status} {reason}", *lines, "", ""]).encode("latin-1"))
+        self.writer.write("\r\n".join([f"HTTP/1.1 {status} {reason}", *lines, "", ""]).encode("latin-1"))
 
     async def write(self, data: bytes) -> None:
         """Send more of a body, as fast as the client takes it; raises ConnectionError when that is gone."""
-        if self._writer.is_closing() or self._reader.at_eof():
+        if self.writer.is_closing() or self._reader.at_eof():
             raise ConnectionResetError
-        self._writer.write(data)
-        await self._writer.drain()
+        self.writer.write(data)
+        await self.writer.drain()
 
     async def pause(self, seconds: float) -> None:
         """Wait; raises ConnectionError as soon as the client closes its connection."""
@@ -106,13 +106,13 @@ class Exchange:
 
     def finish(self) -> None:
         """End the answer with the connection."""
-        self._writer.close()
+        self.writer.close()
 
     def reset(self) -> None:
         """Break the connection: the client gets a reset."""
-        raw = self._writer.get_extra_info("socket")
+        raw = self.writer.get_extra_info("socket")
         raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        self._writer.transport.abort()
+        self.writer.transport.abort()
 
 
 #: What a host does with a request.
@@ -136,9 +136,11 @@ def pages(known: Mapping[str, bytes | str]) -> Answering:
 
 @dataclass
 class Served:
-    """A server's port, and the requests to it, in the order in which they ended."""
+    """A server's port, its connections, the requests as they came, and those that ended in that order."""
 
     port: int = 0
+    connections: int = 0
+    requests: list[Exchange] = field(default_factory=list)
     asked: list[Asked] = field(default_factory=list)
 
     @property
@@ -148,25 +150,29 @@ class Served:
 
     def targets(self) -> list[str]:
         """Return what was asked for."""
-        return [asked.target for asked in self.asked]
+        return [request.target for request in self.requests]
 
 
-@contextmanager
-def serving(answer: Answering, *addresses: str) -> Iterator[Served]:
-    """Serve at addresses of the loopback interface, all on one port, while the block runs."""
-    served, attempts = Served(), Counter[tuple[str, str]]()
-    started: Future[Callable[[], object]] = Future()
+@asynccontextmanager
+async def listening(answer: Answering, *addresses: str, port: int = 0) -> AsyncIterator[Served]:
+    """Serve at addresses of the loopback interface, all on one port, in this event loop."""
+    served, attempts = Served(port), Counter[tuple[str, str]]()
+    servers: list[asyncio.Server] = []
+    tasks: set[asyncio.Task[None] | None] = set()
 
     async def answered(exchange: Exchange) -> None:
         began, place = time.time(), (exchange.address, exchange.target)
         attempts[place] += 1
         exchange.attempt = attempts[place]
+        served.requests.append(exchange)
         try:
             await answer(exchange)
         finally:
             served.asked.append(Asked(*place, exchange.status, began, time.time()))
 
     async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        tasks.add(asyncio.current_task())
+        served.connections += 1
         address = writer.get_extra_info("sockname")[0]
         try:
             while not writer.is_closing():
@@ -176,26 +182,41 @@ def serving(answer: Answering, *addresses: str) -> Iterator[Served]:
         except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, ConnectionError, IndexError):
             pass
         finally:
+            tasks.discard(asyncio.current_task())
             writer.close()
+
+    try:
+        for each in addresses or ("127.0.0.1",):
+            servers.append(await asyncio.start_server(connected, each, served.port, limit=_HEAD_BYTES))
+            served.port = servers[0].sockets[0].getsockname()[1]
+        yield served
+    finally:
+        for server in servers:
+            server.close()
+        ending = [task for task in tasks if task is not None and task.cancel()]
+        await asyncio.gather(*ending, return_exceptions=True)
+
+
+@contextmanager
+def serving(answer: Answering, *addresses: str) -> Iterator[Served]:
+    """Serve so in a thread, while the block runs."""
+    started: Future[tuple[Served, Callable[[], object]]] = Future()
 
     async def serve() -> None:
         stop, loop = asyncio.Event(), asyncio.get_running_loop()
-        servers: list[asyncio.Server] = []
-        try:
-            for address in addresses or ("127.0.0.1",):
-                servers.append(await asyncio.start_server(connected, address, served.port, limit=_HEAD_BYTES))
-                served.port = servers[0].sockets[0].getsockname()[1]
-            started.set_result(lambda: loop.call_soon_threadsafe(stop.set))
+        async with listening(answer, *addresses) as served:
+            started.set_result((served, lambda: loop.call_soon_threadsafe(stop.set)))
             await stop.wait()
+
+    def run() -> None:
+        try:
+            asyncio.run(serve())
         except OSError as error:
             started.set_exception(error)
-        finally:
-            for server in servers:
-                server.close()
 
-    thread = Thread(target=asyncio.run, args=(serve(),))
+    thread = Thread(target=run)
     thread.start()
-    end = started.result()
+    served, end = started.result()
     try:
         yield served
     finally:
