@@ -5,7 +5,7 @@ import socket
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager
 from functools import wraps
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeAlias, TypeVar
 
 import msgspec
 from aiohttp.abc import AbstractResolver, ResolveResult
@@ -16,7 +16,8 @@ from tests.webs.serving import Exchange, Served, listening
 #: Names a contact, so that any host may be asked.
 USER_AGENT = "Scentline/0.2 (+mailto:tests@crawler.internal)"
 
-Request, Server = Exchange, Served
+Request: TypeAlias = Exchange
+Server: TypeAlias = Served
 Answer = Callable[[Exchange, asyncio.StreamWriter], Awaitable[None]]
 P = ParamSpec("P")
 R = TypeVar("R", bound=msgspec.Struct)
