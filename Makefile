@@ -177,7 +177,7 @@ fuzz: develop $(ATHERIS)/installed.stamp ## fuzz every reader and whole crawls, 
 	test -z "$$failed"
 
 docs: develop ## write docs/settings.md anew from the settings class
-	@$(BIN)/python -m scentline.streams.settings_docs > docs/settings.md
+	@$(BIN)/python -m deploy.settings_page > docs/settings.md
 
 screenshots: develop ## take the pictures of the window's screens anew, in Chromium, on a crawl of the demo's web
 	@$(BIN)/python -m tests.window.screenshots

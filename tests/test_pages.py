@@ -16,6 +16,7 @@ import typer.core
 
 import scentline
 import scentline_lab
+from deploy.settings_page import markdown, meanings
 from scentline.agents.cli import load_commands
 from scentline.agents.cli.app import app
 from scentline.agents.fetch import guard, listings, pool, resolver, robots, servers, sitemaps
@@ -41,7 +42,6 @@ from scentline.streams.crawl_settings import FetchSettings, FrontierSettings
 from scentline.streams.metrics import catalogue, endpoint, registry
 from scentline.streams.metrics.catalogue import CATALOGUE
 from scentline.streams.settings import RevisitSettings
-from scentline.streams.settings_docs import markdown, meanings
 from tests.agents.commands import ROOT, printed, typed
 from tests.agents.test_archive import write
 from tests.agents.test_changes import a_change, tell

@@ -8,8 +8,8 @@ from typing import Any
 from pydantic.fields import FieldInfo
 
 from deploy.manifests.topics import CLUSTER, PARTITIONS, REPLICAS
+from deploy.settings_page import meanings
 from scentline.streams.configuration import PREFIX, keys
-from scentline.streams.settings_docs import meanings
 
 #: Where a worker's container has its files.
 DATA = "/var/lib/scentline"

@@ -1,4 +1,4 @@
-"""The reference page of the settings, written from the class: ``python -m scentline.streams.settings_docs``."""
+"""The reference page of the settings, written from the class: ``python -m deploy.settings_page``."""
 
 import inspect
 import json
