@@ -104,8 +104,8 @@ class Twins:
 
     def virtual(self, predicate: str, start: int, in_flight: int) -> Found:
         """Crawl without a network."""
-        settings, sought = changed(Settings(), frontier={"explore": 0.0}), self._predicates[predicate]
-        task = Task((), Trace([]), Random(start), sought.topic, sought.phrases, sought.names_subject)
+        settings = changed(Settings(), frontier={"explore": 0.0})
+        task = Task((), Trace([]), Random(start), self._predicates[predicate].sought)
         crawler, frontier = (
             reusable(settings, table_of(settings.learn.table))[LEARNED](task, None),
             settings.frontier,

@@ -117,8 +117,7 @@ class FrontierAgent(Handler[FrontierRow]):
             self.turns.remove(name)
         else:
             if name not in self.candidates.queues:
-                sought = parse(definition.expression)
-                self.candidates.add_predicate(name, sought.topic, sought.phrases, sought.names_subject)
+                self.candidates.add_predicate(name, parse(definition.expression).sought)
                 self.ledger.tell_all()
                 self._metrics.known(name)
                 self.revisits.known(name)

@@ -21,6 +21,7 @@ from scentline.agents.frontier.sweep import Opening, Shards, Sweep
 from scentline.models.domain import owner
 from scentline.models.frontier.politeness import HostClocks
 from scentline.models.frontier.queue import FEW, CandidateQueue
+from scentline.models.predicate import ANYTHING, Sought
 from scentline.models.url import host, identifier
 from scentline.models.verdict import FAILED
 from scentline.streams.published import Exclusion
@@ -90,15 +91,9 @@ class Candidates:
 
     # predicates
 
-    def add_predicate(
-        self,
-        name: str,
-        topic: tuple[str, ...] = (),
-        phrases: tuple[tuple[str, ...], ...] = (),
-        names_subject: bool = True,
-    ) -> None:
+    def add_predicate(self, name: str, sought: Sought = ANYTHING) -> None:
         """Start keeping a queue for a predicate, which sweeps fill; for the rest see `Scorer.add_predicate`."""
-        self.scorer.add_predicate(name, topic, phrases, names_subject)
+        self.scorer.add_predicate(name, sought)
         self.queues.setdefault(name, CandidateQueue(self.settings.queue))
         self._fresh.clear()
         self.sweep.begin()

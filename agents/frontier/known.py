@@ -16,6 +16,7 @@ from scentline.models.learner.knowledge import Knowledge
 from scentline.models.learner.lessons import IN_LINKS
 from scentline.models.learner.semantic import Meaning, Sense, subject
 from scentline.models.learner.words import Vocabulary
+from scentline.models.predicate import Sought
 from scentline.models.semantic.table import SemanticTable
 from scentline.models.url import identifier
 from scentline.streams.records import Weighting
@@ -93,14 +94,13 @@ class Known:
         self,
         predicate: str,
         vocabulary: Vocabulary,
-        topic: tuple[str, ...],
-        phrases: tuple[tuple[str, ...], ...],
+        sought: Sought,
         table: SemanticTable | None,
         inputs: Sequence[Input],
     ) -> None:
         self.predicate = predicate
-        self.knowledge = Knowledge(predicate, vocabulary, topic, phrases)
-        self.meaning = None if table is None else HeardMeaning(table, topic)
+        self.knowledge = Knowledge(predicate, vocabulary, sought.topic, sought.phrases)
+        self.meaning = None if table is None else HeardMeaning(table, sought.topic)
         self.mean: Vector = prior_mean(inputs)
         self.covariance: Vector = prior_covariance(inputs)
         self.shifts = Calibration().shifts

@@ -31,6 +31,7 @@ from scentline.models.learner.requests import (
 from scentline.models.learner.semantic import SEMANTIC_INPUTS, inputs_with
 from scentline.models.learner.words import Numbers, Vocabulary
 from scentline.models.ledger import Ledger, Slots
+from scentline.models.predicate import ANYTHING, Sought
 from scentline.models.reuse import Cell
 from scentline.models.semantic.table import SemanticTable
 from scentline.models.url import identifier
@@ -78,7 +79,7 @@ class LearnedScorer:
         self.names = tuple(entry.name for entry in self._inputs)
         self._texts = None if table is None else Texts(table)
         #: What is known of requests, and of each predicate behind it.
-        self._known = {FAILED: Known(FAILED, self._vocabulary, (), (), None, failing(self._inputs))}
+        self._known = {FAILED: Known(FAILED, self._vocabulary, ANYTHING, None, failing(self._inputs))}
         #: Whether it is foretold which requests fail.
         self.foretells = True
         self._addresses: dict[str, _Address] = {}
@@ -90,20 +91,14 @@ class LearnedScorer:
         """Return the inputs, in their order."""
         return inputs_with(self._table is not None)
 
-    def add_predicate(
-        self,
-        name: str,
-        topic: tuple[str, ...] = (),
-        phrases: tuple[tuple[str, ...], ...] = (),
-        names_subject: bool = True,
-    ) -> None:
-        """Start keeping what is known of a predicate, from the words of its ``topic`` and ``phrases`` on.
+    def add_predicate(self, name: str, sought: Sought = ANYTHING) -> None:
+        """Start keeping what is known of a predicate, from the words of its topic and phrases on.
 
-        Unless it ``names_subject``, what words mean is nothing to it.
+        Unless it names its subject, what words mean is nothing to it.
         """
         if name not in self._known:
-            table = self._table if names_subject else None
-            self._known[name] = Known(name, self._vocabulary, topic, phrases, table, self._inputs)
+            table = self._table if sought.names_subject else None
+            self._known[name] = Known(name, self._vocabulary, sought, table, self._inputs)
             self._set_predicates()
 
     def _set_predicates(self) -> None:

@@ -11,6 +11,7 @@ from scentline.agents.semantic.tables import table_of
 from scentline.models.learner.requests import Chances, Forecast
 from scentline.models.ledger import Ledger, Slots
 from scentline.models.lessons import Lessons, lessons
+from scentline.models.predicate import ANYTHING, Sought
 from scentline.models.reuse import Cell
 from scentline.streams.crawl_settings import LearnSettings
 from scentline.streams.records import Weighting
@@ -24,18 +25,8 @@ class Scorer(Protocol):
 
     ledger: Ledger
 
-    def add_predicate(
-        self,
-        name: str,
-        topic: tuple[str, ...] = (),
-        phrases: tuple[tuple[str, ...], ...] = (),
-        names_subject: bool = True,
-    ) -> None:
-        """Start keeping what is known of a predicate; ``topic`` are the words that say what it is about.
-
-        Its ``phrases`` are those that pages of interest hold. Unless it ``names_subject``, what words mean says
-        nothing of these (`models.predicate.predicate.Predicate.names_subject`).
-        """
+    def add_predicate(self, name: str, sought: Sought = ANYTHING) -> None:
+        """Start keeping what is known of a predicate, from what it tells on."""
 
     def remove_predicate(self, name: str) -> None:
         """Forget a predicate."""
@@ -84,16 +75,10 @@ class OrderedScorer(PaperScorer):
         self._ordering = ordering
         self._topics: dict[str, tuple[str, ...]] = {}
 
-    def add_predicate(
-        self,
-        name: str,
-        topic: tuple[str, ...] = (),
-        phrases: tuple[tuple[str, ...], ...] = (),
-        names_subject: bool = True,
-    ) -> None:
+    def add_predicate(self, name: str, sought: Sought = ANYTHING) -> None:
         """Start keeping a predicate's topic."""
         super().add_predicate(name)
-        self._topics[name] = topic
+        self._topics[name] = sought.topic
 
     def priority(self, shard: FrontierShard, row: PageRow, predicate: str) -> float:
         """Return the importance of a page."""

@@ -25,6 +25,7 @@ from scentline.models.learner.plain import NAMED
 from scentline.models.learner.requests import Chances, Forecast
 from scentline.models.ledger import Ledger, Slots
 from scentline.models.lessons import Lessons
+from scentline.models.predicate import ANYTHING, Sought
 from scentline.models.reuse import Cell
 from scentline.models.url import identifier, tokens
 from scentline.streams.crawl_settings import LearnSettings
@@ -127,18 +128,12 @@ class PaperScorer:
         self._known: dict[str, Known] = {}
         self._prior: dict[str, Mapping[str, Cell]] = {}
 
-    def add_predicate(
-        self,
-        name: str,
-        topic: tuple[str, ...] = (),
-        phrases: tuple[tuple[str, ...], ...] = (),
-        names_subject: bool = True,
-    ) -> None:
-        """Start keeping a predicate's weights; its ``topic`` counts until there is a hit."""
+    def add_predicate(self, name: str, sought: Sought = ANYTHING) -> None:
+        """Start keeping a predicate's weights; its topic counts until there is a hit."""
         if name not in self._known:
             t, test = self._settings.t, self._settings.significance
             weights = Weights(name, self.ledger, t, test, self._drift, self._prior)
-            self._known[name] = Known(weights, Naming(() if self._printed else topic))
+            self._known[name] = Known(weights, Naming(() if self._printed else sought.topic))
 
     def weights(self, predicate: str) -> Weights:
         """Return a predicate's weights."""

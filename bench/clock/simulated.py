@@ -77,6 +77,4 @@ def simulated(
 
 
 def _task(predicate: Predicate, name: str) -> Task:
-    trace, chance = Trace(()), Random(name)
-    keywords, topic, phrases = predicate.keywords, predicate.topic, predicate.phrases
-    return Task(keywords, trace, chance, topic, phrases, predicate.names_subject)
+    return Task(predicate.keywords, Trace(()), Random(name), predicate.sought)

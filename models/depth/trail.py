@@ -93,10 +93,6 @@ class Trail(msgspec.Struct, array_like=True, gc=False):
         self.shown = time
         return True
 
-    def _frames(self, time: float, page: bytes, came_from: bytes) -> bool:
-        fresh = page not in self.numbers and self.numbers.get(came_from) == self.at
-        return fresh and 0 <= time - self.shown <= FRAME
-
     def arrive(self, page: bytes, changes: Changes) -> None:
         """View a page again where the session has it, else by a link on that of the last view."""
         number = self.numbers.get(page)

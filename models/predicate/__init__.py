@@ -1,10 +1,20 @@
 """The predicate language: which pages are of interest."""
 
 from scentline.models.predicate.excerpt import excerpt
-from scentline.models.predicate.predicate import Predicate, parse
+from scentline.models.predicate.predicate import ANYTHING, Predicate, Sought, parse
 from scentline.models.predicate.syntax import PredicateError, View
 
 #: The predicate of a crawl that has none, and its expression: every page is at an http or https URL.
 EVERY_PAGE, EVERY_URL = "every-page", 'url.prefix("http")'
 
-__all__ = ["EVERY_PAGE", "EVERY_URL", "Predicate", "PredicateError", "View", "excerpt", "parse"]
+__all__ = [
+    "ANYTHING",
+    "EVERY_PAGE",
+    "EVERY_URL",
+    "Predicate",
+    "PredicateError",
+    "Sought",
+    "View",
+    "excerpt",
+    "parse",
+]

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
+from typing import NamedTuple
 
 from scentline.models.predicate.functions import (
     Category,
@@ -16,6 +17,18 @@ from scentline.models.predicate.functions import (
 from scentline.models.predicate.parser import read
 from scentline.models.predicate.syntax import Node, View, tests, wanted
 from scentline.models.words import words
+
+
+class Sought(NamedTuple):
+    """What a predicate tells a policy before any page is judged; see `Predicate` for each."""
+
+    topic: tuple[str, ...] = ()
+    phrases: tuple[tuple[str, ...], ...] = ()
+    names_subject: bool = True
+
+
+#: Of a predicate of which nothing is told.
+ANYTHING = Sought()
 
 
 @dataclass(frozen=True)
@@ -97,6 +110,11 @@ class Predicate:
             for test in wanted(self.root)
         )
         return bool(self.topic) and not patterns
+
+    @property
+    def sought(self) -> Sought:
+        """What it tells a policy."""
+        return Sought(self.topic, self.phrases, self.names_subject)
 
     def __str__(self) -> str:
         return str(self.root)

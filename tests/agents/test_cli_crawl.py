@@ -262,7 +262,7 @@ def as_scored(settings: Settings, journal: Journal) -> tuple[Candidates, Taught]
     candidates = Candidates(settings, estimates.scorer, Random(1))
     taught = Taught(journal, settings)
     for name, predicate in taught.predicates.items():
-        candidates.add_predicate(name, predicate.topic, predicate.phrases)
+        candidates.add_predicate(name, predicate.sought)
     ledger, decode = FrontierLedger(settings.frontier.features, estimates.scorer), Decoder[Interests](Interests)
     for partition in range(journal.partitions(INTERESTS.name)):
         for entry in entries(journal, INTERESTS.name, partition):

@@ -30,6 +30,7 @@ from scentline.models.learner.state import Learner
 from scentline.models.learner.words import WORDS, Vocabulary
 from scentline.models.ledger import Ledger
 from scentline.models.lessons import lessons
+from scentline.models.predicate import Sought
 from scentline.models.recount import JudgedPage
 from scentline.models.semantic.table import SemanticTable
 from scentline.models.url import host, identifier
@@ -207,7 +208,7 @@ def test_learned_inputs_are_those_of_a_candidate_made_of_the_same_facts(place: P
     so_far: tuple[list[JudgedPage], list[Step]] = ([], [])
     for name in PREDICATES:
         for each in every:
-            each.add_predicate(name, TOPIC, PHRASES)
+            each.add_predicate(name, Sought(TOPIC, PHRASES))
     for half in halves(place, "learned", given):
         so_far = so_far[0] + half.pages, so_far[1] + half.steps
         for each in every:

@@ -170,7 +170,7 @@ def test_what_the_learned_policy_is_taught_in_steps_is_what_it_knows_at_once(tmp
         at_once = LearnedScorer()
         for name, expression in EXPRESSIONS.items():
             predicate = parse(expression)
-            at_once.add_predicate(name, predicate.topic, predicate.phrases)
+            at_once.add_predicate(name, predicate.sought)
         at_once.inherit(priors)
         teach(at_once, a_cells(cells_of(learnt.counts)))
         at_once.take("ski", Weighting(learner.state().mean, learner.state().covariance, learner.shifts))

@@ -17,7 +17,7 @@ from scentline.agents.offline.process import ServerProcess
 from scentline.agents.progress import progress
 from scentline.models.crowd.trace import Trace
 from scentline.models.frontier.window import FEW
-from scentline.models.predicate import parse
+from scentline.models.predicate import Sought, parse
 from scentline.streams.settings import Settings
 from scentline_lab.evaluate.command import WebSpec
 from scentline_lab.evaluate.run import read_steps
@@ -75,7 +75,9 @@ def test_by_the_papers_letter_a_crawl_asks_for_the_pages_that_the_policy_as_prin
             })  # fmt: skip
             crawl(settings, seeds, [str(files["log"])])
             outcomes = sorted(outcomes_of(settings.data), key=lambda outcome: outcome.requests)
-            crawler = named(Settings())[policy + PRINTED](Task((), trace, Random(1), predicate.topic), truth)
+            crawler = named(Settings())[policy + PRINTED](
+                Task((), trace, Random(1), Sought(predicate.topic)), truth
+            )
             order = virtual_crawl(pages, hits, seeds, crawler, Terms(10_000), texts=web.texts)
             asked[policy] = {moved.get(request.url, request.url) for request in order if request.page}
             assert {outcome.url for outcome in outcomes} == asked[policy]

@@ -63,8 +63,8 @@ class Taught:
         self.scorer = self._scorer(settings)
         self.priorities = Priorities(settings.frontier, self.scorer)
         self.promises = self.priorities.promises = LinkPromises()
-        for name, sought in self.predicates.items():
-            self.scorer.add_predicate(name, sought.topic, sought.phrases, sought.names_subject)
+        for name, predicate in self.predicates.items():
+            self.scorer.add_predicate(name, predicate.sought)
         self.taken = self.features = 0
         self.done = False
         self._journal = journal

@@ -132,5 +132,5 @@ class Evaluation:
 
     def _task(self, job: Job, trace: Trace, kind: str = "") -> Task:
         chance = Random(f"{self.random_seed}:{job.start}{kind}:{job.predicate}:{job.policy}")
-        sought = self.predicates[job.predicate]
-        return Task(sought.keywords, trace, chance, sought.topic, sought.phrases, sought.names_subject)
+        predicate = self.predicates[job.predicate]
+        return Task(predicate.keywords, trace, chance, predicate.sought)

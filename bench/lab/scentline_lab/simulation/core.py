@@ -146,7 +146,7 @@ class CoreCrawler:
         candidates.clocks = self._clocks = _Asked(0.0, CLOCKS, lambda host: None)
         candidates.scope.spent = self._book.spaces.spent
         candidates.shards[0] = self._shard
-        candidates.add_predicate(NAME, task.topic, task.phrases, task.names_subject)
+        candidates.add_predicate(NAME, task.sought)
         self._ledger = FrontierLedger(settings.frontier.features, scorer)
         #: What is known from the start, until it is scored.
         self._unscored = [*map(page_key, task.trace.accesses)]

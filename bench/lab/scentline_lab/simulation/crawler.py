@@ -6,6 +6,7 @@ from typing import NamedTuple, Protocol, TypeAlias
 
 from scentline.models.crowd.trace import Trace
 from scentline.models.page import Page
+from scentline.models.predicate import ANYTHING, Sought
 
 #: Tells whether a host may be asked now.
 Ready: TypeAlias = Callable[[str], bool]
@@ -25,16 +26,15 @@ class Choice(NamedTuple):
 
 
 class Task(NamedTuple):
-    """What a policy is set to: ``keywords``, ``topic``, ``phrases``, ``names_subject`` are the predicate's.
+    """What a policy is set to: ``keywords``, and what is ``sought``, are the predicate's.
+
     ``trace`` is the log, known from the start; ``random`` the policy's own source of chance.
     """
 
     keywords: tuple[str, ...]
     trace: Trace
     random: Random
-    topic: tuple[str, ...] = ()
-    phrases: tuple[tuple[str, ...], ...] = ()
-    names_subject: bool = True
+    sought: Sought = ANYTHING
 
 
 class Crawler(Protocol):
