@@ -17,6 +17,7 @@ import typer
 
 from scentline.agents.cli.app import INTERRUPTED
 from scentline.agents.cli.output import csv_line, print_json
+from scentline.agents.observe.logfile import LogFile
 from scentline.agents.progress import Progress, progress
 from scentline.agents.stored import whole
 from scentline.models.errors import ScentlineError
@@ -133,6 +134,13 @@ def check_files(option: str, paths: Iterable[Path]) -> None:
     for path in paths:
         if not path.is_file():
             raise ConfigurationError(f"{option}{path}: there is no such file")
+
+
+def check_logs(sources: Iterable[str]) -> None:
+    """Raise what opening a log raises, before anything is made of it; standard input and pipes open once."""
+    for source in sources:
+        if source != "-" and not Path(source).is_fifo():
+            LogFile(source).close()
 
 
 @contextmanager

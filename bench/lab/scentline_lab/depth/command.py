@@ -20,7 +20,7 @@ from scentline.streams.configuration import ConfigurationError
 from scentline.streams.settings import Settings
 from scentline_lab.depth.picture import draw
 from scentline_lab.depth.reading import Places, Result, Sites, fetch_archives, fetch_graph, read_log
-from scentline_lab.experiment import OutputDirectory, cell, check_files, finish, rounded
+from scentline_lab.experiment import OutputDirectory, cell, check_files, check_logs, finish, rounded
 from scentline_lab.reading import LogReader
 
 #: Characters of a file's name: a host may have more than file systems take.
@@ -80,6 +80,7 @@ def _read(
     if not (options.logs or options.archives or options.graphs):
         raise ConfigurationError("depth needs something to read: a LOG, --archive WARC or --graph FILE")
     check_files("", (*options.archives, *options.graphs))
+    check_logs(options.logs)
     site = None if options.site is None else site_named(options.site)
     output = Output.prepared(out)
     sites, places = Sites(), Places(None if site is None else site.host)

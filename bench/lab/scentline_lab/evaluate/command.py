@@ -12,7 +12,6 @@ from pydantic import Field, ValidationError
 
 from scentline.agents.cli.output import print_table
 from scentline.agents.judge.predicates import check_judges
-from scentline.agents.observe.logfile import LogFile
 from scentline.agents.progress import Progress
 from scentline.agents.semantic.tables import table_of
 from scentline.models.predicate import Predicate, parse
@@ -25,7 +24,7 @@ from scentline_lab.evaluate.pictures import draw_lift, draw_reliability
 from scentline_lab.evaluate.report import Compared, Facts, write_report
 from scentline_lab.evaluate.results import Figures, Results
 from scentline_lab.evaluate.run import Options, Output, crawl, prepare
-from scentline_lab.experiment import OutputDirectory, cell, check_files, finish, working
+from scentline_lab.experiment import OutputDirectory, cell, check_files, check_logs, finish, working
 from scentline_lab.simulation.policies import Maker, named, policies, reusable
 
 #: Settings that a virtual crawl ignores, by dotted key: they are refused, for no figure is to stand beside one.
@@ -92,8 +91,7 @@ def _predicates(settings: Settings) -> dict[str, Predicate]:
 
 def _check(options: Options, heirs: Collection[str]) -> None:
     check_files("--archive ", options.archives)
-    for source in options.logs:
-        LogFile(source).close()
+    check_logs(options.logs)
     if options.reuse and len(options.logs) not in (1, 2):
         raise ConfigurationError(f"--reuse: got {len(options.logs)} logs, expected two, or one to split")
     if options.reuse and set(heirs).isdisjoint(options.policies):

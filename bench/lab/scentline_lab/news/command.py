@@ -15,7 +15,6 @@ import typer
 from scentline.agents.cli.app import INTERRUPTED
 from scentline.agents.cli.output import print_table
 from scentline.agents.judge.judges import Labels, LabelsError, load_labels
-from scentline.agents.observe.logfile import LogFile
 from scentline.agents.observe.site import HINT, Site, observed, site_named
 from scentline.agents.progress import Progress, progress
 from scentline.models.news.clicks import DAY, Criterion, History, Kind
@@ -23,7 +22,7 @@ from scentline.models.news.outlinks import Outlinks
 from scentline.streams.configuration import ConfigurationError
 from scentline.streams.crawl_settings import NewsSettings
 from scentline.streams.settings import Settings
-from scentline_lab.experiment import OutputDirectory, cell, finish
+from scentline_lab.experiment import OutputDirectory, cell, check_logs, finish
 from scentline_lab.news.clicks import DailyClicks, News, NewsDiscovery
 from scentline_lab.news.measures import Measure, Reach, Separation, day, measures, reach, separation, span
 from scentline_lab.news.pictures import draw_concentration, draw_daily
@@ -95,9 +94,7 @@ def _find(
     site: str | None,
     bars: Progress,
 ) -> Result:
-    for source in sources:
-        if source != "-" and not Path(source).is_fifo():
-            LogFile(source).close()
+    check_logs(sources)
     only = None if site is None else site_named(site)
     table = load_labels(labels) if labels is not None else None
     output, given = Output.prepared(out), settings.news
