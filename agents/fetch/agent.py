@@ -24,15 +24,17 @@ from scentline.agents.fetch.client import Client
 from scentline.agents.fetch.listings import Dated
 from scentline.agents.fetch.result import (
     OUTCOMES,
+    OVERLOADED,
     Early,
     Failure,
     Fetched,
-    Moved,
     Result,
     Unchanged,
+    fact_of,
+    known_version,
     outcome_of,
+    page_of,
 )
-from scentline.agents.fetch.revisits import known, unchanged, unread
 from scentline.agents.fetch.sitemaps import Kind
 from scentline.models.url import host, identifier
 from scentline.models.verdict import keeps
@@ -82,8 +84,6 @@ class FetchMetrics:
         reading.add(catalogue.WAIT_SECONDS, self._client.servers.waited)
 
 
-#: Failures that stop requests to the whole host for a while.
-OVERLOADED = frozenset({"status 429", "status 503"})
 #: Hosts whose sitemaps or feeds are read at the same time.
 SITEMAP_READERS = 4
 
@@ -210,7 +210,7 @@ class FetchAgent:
         outbox, now = Outbox(""), self._runtime.clock()
         bury(outbox, given.place, given.value, reason, "quarantine", now)
         failure = Failure("refused", QUARANTINED)
-        return [*outbox.take(), self._pack(host(order.url), [self._fact(order, failure, now)])]
+        return [*outbox.take(), self._pack(host(order.url), [fact_of(order, failure, now)])]
 
     def _knows_robots(self, place: Place, order: FetchOrder) -> bool:
         """Return whether robots.txt is known here, or brought by the order, as well as the frontier knows it.
@@ -224,7 +224,7 @@ class FetchAgent:
 
     async def _carried_out(self, order: FetchOrder) -> Result:
         robots = order.robots if isinstance(order.robots, RobotsTxt) else None
-        result = await self._client.fetch(order.url, known(order.revisit), order.delay, robots)
+        result = await self._client.fetch(order.url, known_version(order), order.delay, robots)
         self._metrics.answered(result)
         self._silence.note(result)
         return result
@@ -238,46 +238,18 @@ class FetchAgent:
         if isinstance(order.robots, RobotsTxt):  # the judge has no use for it
             order = msgspec.structs.replace(order, robots=order.robots.until)
         if isinstance(result, Fetched):
-            page = FetchedPage(
-                order=order,
-                status=result.status,
-                headers=result.headers,
-                body=self._compress.compress(result.body),
-                time=now,
-                elapsed=result.elapsed,
-                crawl_delay=result.crawl_delay,
-                nofollow=result.nofollow,
-                server=result.server,
-            )
-            return [self._page(page)]
-        messages = [self._pack(host(order.url), [self._fact(order, result, now)])]
+            return [self._page(page_of(order, result, now, self._compress.compress(result.body)))]
+        if isinstance(result, Failure) and result.reason in OVERLOADED:
+            self._client.sitemaps.stop(host(order.url))
+        messages = [self._pack(host(order.url), [fact_of(order, result, now)])]
         if isinstance(result, Unchanged) and revisit is not None and revisit.again:
             which = self._runtime.settings.keep.pages
-            messages += [self._page(unchanged(order, result, now))] if keeps(which, revisit.verdict) else []
+            messages += [self._page(page_of(order, result, now))] if keeps(which, revisit.verdict) else []
         return messages
 
     def _page(self, page: FetchedPage) -> Message:
         # By host, so that the near-duplicates of one site meet.
         return (PAGES.name, self._runtime.partition(PAGES, host(page.order.url)), None, encode(page))
-
-    def _fact(self, order: FetchOrder, result: Unchanged | Moved | Failure | Early, now: float) -> Fact:
-        url, number, crawl_delay, server = order.url, order.order, result.crawl_delay, result.server
-        overloaded = isinstance(result, Failure) and result.reason in OVERLOADED
-        if overloaded:
-            self._client.sitemaps.stop(host(url))
-        if order.revisit is not None or isinstance(result, Unchanged):
-            return unread(order, result, now, overloaded=overloaded)
-        if isinstance(result, Early):
-            return Postponed(url, number, now, result.wait, crawl_delay, server, result.robots)
-        if isinstance(result, Moved):
-            return Redirected(
-                url, number, result.target, now, crawl_delay, result.elapsed, server, order.silent
-            )
-        return Failed(
-            url, number, result.kind, result.reason, now, result.retry_after, overloaded,
-            crawl_delay=crawl_delay, elapsed=result.elapsed, server=server, silent=order.silent,
-            unanswered=result.unanswered,
-        )  # fmt: skip
 
     async def _publish_listed(self, kind: Kind, urls: Sequence[Dated]) -> None:
         """Publish URLs of one host; a repetition after a crash does no harm."""

@@ -9,10 +9,10 @@ import httpx
 import msgspec
 
 from scentline.agents.fetch import body
+from scentline.agents.fetch.guard import product
 from scentline.agents.fetch.listings import MAX_BYTES as MAX_SITEMAP
 from scentline.agents.fetch.pool import Pool, errors, telling
 from scentline.agents.fetch.result import (
-    UNKNOWN,
     Answer,
     Early,
     Fetched,
@@ -20,20 +20,19 @@ from scentline.agents.fetch.result import (
     Moved,
     Result,
     Unchanged,
-    Validators,
+    conditions,
     retry_after,
     unexpected,
-    validators,
+    version_of,
 )
 from scentline.agents.fetch.robots import MAX_BYTES as MAX_ROBOTS
-from scentline.agents.fetch.robots import Robots
-from scentline.agents.fetch.rules import directives, product
+from scentline.agents.fetch.robots import Robots, directives
 from scentline.agents.fetch.servers import PATIENCE_SECONDS, Held, Servers, TooEarlyError
 from scentline.agents.fetch.sitemaps import Sitemaps
 from scentline.models.frontier.politeness import LONGEST_CRAWL_DELAY
 from scentline.models.url import canonical, host
 from scentline.streams.crawl_settings import FetchSettings
-from scentline.streams.records import RobotsTxt
+from scentline.streams.records import RobotsTxt, Version
 from scentline.streams.settings import RevisitSettings
 
 #: The media types that are read as pages.
@@ -92,7 +91,7 @@ class Client:
         await self._pool.__aexit__()
 
     async def fetch(
-        self, url: str, known: Validators = UNKNOWN, delay: float = 0.0, robots: RobotsTxt | None = None
+        self, url: str, known: Version | None = None, delay: float = 0.0, robots: RobotsTxt | None = None
     ) -> Result:
         """Fetch the canonical ``url``; nothing that a server does raises.
 
@@ -128,7 +127,9 @@ class Client:
             self._delays.clear()  # the next orders have them
         self._delays[name] = delay
 
-    async def _fetch(self, url: str, known: Validators, asking: _Asking, robots: RobotsTxt | None) -> Result:
+    async def _fetch(
+        self, url: str, known: Version | None, asking: _Asking, robots: RobotsTxt | None
+    ) -> Result:
         with errors():
             self._pool.check(url)  # before its name is looked up and its robots.txt requested
         self._note_delay(host(url), asking.delay)
@@ -162,12 +163,13 @@ class Client:
         name = host(url)
         return (name,) if self._settings.proxy else await self._pool.resolver.addresses(name)
 
-    async def _page(self, url: str, known: Validators) -> Result:
-        async with self._pool.open(url, known.headers()) as response:
+    async def _page(self, url: str, known: Version | None) -> Result:
+        asked = conditions(known)
+        async with self._pool.open(url, asked) as response:
             status, headers = response.status_code, fields(response)
             if status in (200, 304):
                 self.sitemaps.asked(url, media_type(headers))
-            if status == 304 and known.known:
+            if status == 304 and asked:
                 return Unchanged(url)
             moved = location(status, headers)
             if moved is not None:
@@ -183,14 +185,14 @@ class Client:
     def _asks(self, response: httpx.Response) -> frozenset[str]:
         return directives(values(response, "x-robots-tag"), self._agent)
 
-    async def _robots_txt(self, url: str, known: Validators) -> Answer:
+    async def _robots_txt(self, url: str, known: Version | None) -> Answer:
         # The fetch has taken the server, or has no delay; the steps of a redirect must not take for ever.
         delay = min(self._settings.delay_seconds, PATIENCE_SECONDS)
         if delay:
             await self.servers.start(await self._addresses(url), delay)
         return await self._file(url, known, MAX_ROBOTS, cut=True)
 
-    async def _sitemap(self, url: str, known: Validators) -> Answer:
+    async def _sitemap(self, url: str, known: Version | None) -> Answer:
         delay = max(self._settings.delay_seconds, self._delays.get(host(url), 0.0))
         if self._settings.robots:
             decision = await self.robots.allowed(url)
@@ -204,12 +206,12 @@ class Client:
             with telling(held.connected):
                 return await self._file(url, known, MAX_SITEMAP)
 
-    async def _file(self, url: str, known: Validators, limit: int, *, cut: bool = False) -> Answer:
-        async with self._pool.open(url, known.headers()) as response:
+    async def _file(self, url: str, known: Version | None, limit: int, *, cut: bool = False) -> Answer:
+        async with self._pool.open(url, conditions(known)) as response:
             status, headers = response.status_code, fields(response)
             if status == 200:
                 content = await self._body(response, headers, limit, cut=cut)
-                return Answer(status, None, content, validators(headers))
+                return Answer(status, None, content, version_of(headers))
             moved = location(status, headers)
             leads_to = None if moved is None else canonical(moved, url)
             wait = retry_after(headers.get("retry-after"), self._clock())

@@ -225,6 +225,15 @@ def literal(name: str) -> Address | None:
         return None
 
 
+def product(user_agent: str) -> str:
+    """Return the product token of a User-Agent, by which robots.txt knows the crawler, in lower case.
+
+    >>> product("Scentline/0.2 (+https://example.org/contact)")
+    'scentline'
+    """
+    return re.split(r"[/\s(]", user_agent.strip(), maxsplit=1)[0].lower()
+
+
 def names_contact(user_agent: str) -> bool:
     """Return whether a User-Agent holds a URL or a mail address at a name that may be somebody's.
 

@@ -1,4 +1,4 @@
-"""The result of a fetch: a page, another URL to go to, or the reason why there is neither."""
+"""What a fetch comes to: a page, another URL to go to, or the reason why there is neither."""
 
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
@@ -9,7 +9,9 @@ from typing import Final, NamedTuple, TypeAlias
 import msgspec
 
 from scentline.models.errors import ScentlineError
+from scentline.streams.facts import Failed, Postponed, Redirected, Revisited
 from scentline.streams.logging import EventLog
+from scentline.streams.records import NOT_MODIFIED, FetchedPage, FetchOrder, Version
 
 DAY = 86_400.0
 _VALIDATOR = 200
@@ -44,6 +46,15 @@ _REASONS: Final = {
 _LONGEST_FIRST: Final = sorted(_REASONS, key=len, reverse=True)
 #: Every word that `outcome_of` returns.
 OUTCOMES: Final = tuple(dict.fromkeys(("2xx", "unchanged", "3xx", *_REASONS.values(), "early", "other")))
+#: Redirects that are for good.
+_PERMANENT: Final = frozenset({301, 308})
+#: What outcomes mean for a judged page: it is gone, or may no longer be fetched.
+_FATES: Final = {
+    **dict.fromkeys(("3xx", "4xx", "broken", "size", "type"), "gone"),
+    **dict.fromkeys(("robots", "address"), "refused"),
+}
+#: Failures that stop requests to the whole host for a while.
+OVERLOADED: Final = frozenset({"status 429", "status 503"})
 log = EventLog("web")
 
 
@@ -105,31 +116,6 @@ class Early(_Result, frozen=True):
 Result: TypeAlias = Fetched | Unchanged | Moved | Failure | Early
 
 
-class Validators(NamedTuple):
-    """The known version of a resource (RFC 9110, 8.8), as its server named it.
-
-    >>> Validators('"1"', None).headers()
-    {'If-None-Match': '"1"'}
-    """
-
-    etag: str | None = None
-    last_modified: str | None = None
-
-    @property
-    def known(self) -> bool:
-        """Whether anything is known, so that another version can be asked for."""
-        return bool(self.etag or self.last_modified)
-
-    def headers(self) -> dict[str, str]:
-        """Return the header fields that request another version only; without one the answer is a 304."""
-        given = {"If-None-Match": self.etag, "If-Modified-Since": self.last_modified}
-        return {name: value for name, value in given.items() if value}
-
-
-#: Nothing is known.
-UNKNOWN = Validators()
-
-
 class Answer(NamedTuple):
     """The answer to a request for robots.txt or a sitemap."""
 
@@ -138,19 +124,32 @@ class Answer(NamedTuple):
     target: str | None
     #: Empty but for a status of 200.
     body: bytes
-    validators: Validators = UNKNOWN
+    version: Version | None = None
     #: In seconds.
     retry_after: float | None = None
 
 
-def validators(headers: Mapping[str, str]) -> Validators:
-    """Return the version that a response's headers, in lower case, name; overlong ones count as none."""
-    found = (headers.get(name, "") for name in ("etag", "last-modified"))
+def version_of(headers: Mapping[str, str]) -> Version | None:
+    """Return the version (RFC 9110, 8.8) that a response's headers, in lower case, name; None without one.
+
+    Overlong values count as none.
+    """
     etag, modified = (
-        value if value.isascii() and value.isprintable() and len(value) <= _VALIDATOR else None
-        for value in found
+        value if value.isascii() and value.isprintable() and len(value) <= _VALIDATOR else ""
+        for value in (headers.get(name, "") for name in ("etag", "last-modified"))
     )
-    return Validators(etag or None, modified or None)
+    return Version(etag or None, modified or None) if etag or modified else None
+
+
+def conditions(known: Version | None) -> dict[str, str]:
+    """Return the header fields that request another version than the known one; else the answer is a 304.
+
+    >>> conditions(Version('"1"'))
+    {'If-None-Match': '"1"'}
+    """
+    known = known or Version()
+    given = {"If-None-Match": known.etag, "If-Modified-Since": known.last_modified}
+    return {name: value for name, value in given.items() if value}
 
 
 class FetchError(ScentlineError):
@@ -227,3 +226,64 @@ def unexpected(step: str, url: str, error: Exception) -> FetchError:
     host = url.partition("://")[2].partition("/")[0].rpartition("@")[2]
     log.error("a fetch failed unexpectedly", step=step, host=host, error=kind, where=where)
     return FetchError("retry", f"error {kind}", unanswered=True)
+
+
+def fact_of(
+    order: FetchOrder, result: Unchanged | Moved | Failure | Early, now: float
+) -> Failed | Redirected | Postponed | Revisited:
+    """Return what the frontier gets of a fetch without a page."""
+    url, number, crawl_delay, server = order.url, order.order, result.crawl_delay, result.server
+    overloaded = isinstance(result, Failure) and result.reason in OVERLOADED
+    if order.revisit is not None or isinstance(result, Unchanged):
+        return _revisited(order, result, now, overloaded=overloaded)
+    if isinstance(result, Early):
+        return Postponed(url, number, now, result.wait, crawl_delay, server, result.robots)
+    if isinstance(result, Moved):
+        return Redirected(url, number, result.target, now, crawl_delay, result.elapsed, server, order.silent)
+    return Failed(
+        url, number, result.kind, result.reason, now, result.retry_after, overloaded, crawl_delay=crawl_delay,
+        elapsed=result.elapsed, server=server, silent=order.silent, unanswered=result.unanswered,
+    )  # fmt: skip
+
+
+def _revisited(
+    order: FetchOrder, result: Unchanged | Moved | Failure | Early, now: float, *, overloaded: bool
+) -> Revisited:
+    again = order.revisit is not None and order.revisit.again
+    outcome, wait, target, reason = "unchanged", None, "", ""
+    if isinstance(result, Early):
+        outcome, wait = "early", result.wait
+    elif isinstance(result, Moved):
+        target = result.target
+        outcome, reason = ("moved", "") if result.status in _PERMANENT else ("failed", "redirect for now")
+    elif isinstance(result, Failure):
+        fate = _FATES.get(outcome_of(result), "failed") if again else "failed"
+        outcome = "retry" if result.kind == "retry" else fate
+        wait, reason = result.retry_after, result.reason
+    return Revisited(
+        order.url, order.order, outcome, now, wait=wait, target=target, overloaded=overloaded,
+        crawl_delay=result.crawl_delay, elapsed=result.elapsed, server=result.server, again=again,
+        reason=reason, unanswered=isinstance(result, Failure) and result.unanswered,
+        robots=isinstance(result, Early) and result.robots,
+    )  # fmt: skip
+
+
+def known_version(order: FetchOrder) -> Version | None:
+    """Return the version of an order's page that is known, None where there is none."""
+    return None if order.revisit is None else order.revisit.version
+
+
+def page_of(order: FetchOrder, result: Fetched | Unchanged, now: float, body: bytes = b"") -> FetchedPage:
+    """Return a page as the judge gets it, to judge or, if it has not changed, to keep."""
+    if isinstance(result, Fetched):
+        status, headers = result.status, result.headers
+        crawl_delay, nofollow = result.crawl_delay, result.nofollow
+    else:
+        version = known_version(order) or Version()
+        told = {"etag": version.etag, "last-modified": version.last_modified}
+        headers = {name: value for name, value in told.items() if value}
+        status, crawl_delay, nofollow = NOT_MODIFIED, None, False
+    return FetchedPage(
+        order=order, status=status, headers=headers, body=body, time=now, elapsed=result.elapsed,
+        crawl_delay=crawl_delay, nofollow=nofollow, server=result.server,
+    )  # fmt: skip

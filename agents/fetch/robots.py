@@ -1,24 +1,30 @@
-"""robots.txt (RFC 9309): what a site asks of crawlers, fetched once a day and obeyed.
+"""What a site asks of crawlers: its robots.txt (RFC 9309), fetched once a day and obeyed, and X-Robots-Tag.
 
 A site is an origin: scheme, host and port. A missing robots.txt allows everything (2.3.1.3). One that is
 unavailable (server errors, no answer) allows nothing for now (2.3.1.4), unless there is an earlier copy (2.4).
 
 A robots.txt is published before any page is fetched by it. The frontier keeps it, and sends it with the next
 order to a worker that does not know it.
+
+Of X-Robots-Tag Google's description is the standard in use:
+developers.google.com/search/docs/crawling-indexing/robots-meta-tag
 """
 
 import asyncio
+import re
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import NamedTuple
 
 import zstandard
+from protego import Protego
 
+from scentline.agents.fetch.guard import product
 from scentline.agents.fetch.resolver import Shared
-from scentline.agents.fetch.result import DAY, UNKNOWN, Answer, Failure, FetchError, Validators, unexpected
-from scentline.agents.fetch.rules import Rules, product, rules
-from scentline.models.url import origin
+from scentline.agents.fetch.result import DAY, Answer, Failure, FetchError, unexpected
+from scentline.models.url import canonical, origin
 from scentline.streams.crawl_settings import FetchSettings
 from scentline.streams.records import ROBOTS_BYTES, RobotsTxt, Version
 
@@ -32,13 +38,41 @@ GRACE_SECONDS = 30 * DAY
 _MAX_SITES = 10_000
 _MAX_CHARACTERS = 8_000_000
 _THREAD_CHARACTERS = 50_000
+#: Rules of one robots.txt with a wildcard, ``*`` or ``$``, and wildcards in one: each is tried for each URL.
+MAX_WILD_RULES = 2_000
+MAX_WILDCARDS = 20
+#: Sitemaps of one robots.txt that are read at most.
+MAX_SITEMAPS = 50
+
+_AGENT = re.compile(r"\s*user[\s-]?\s*agent\s*[:\s]\s*(\*(?![^\s#])|[^\s*/(;,#]*)", re.IGNORECASE)
+# A rule with a wildcard, as it is taken for one: names are spelled in many ways, and the colon may be missing.
+_WILD = re.compile(r"\s*(?:(allow)|di)[^#*$]*+[*$]", re.IGNORECASE)
+# A name before a colon is a crawler's, unless it is that of a directive with a value.
+_FOR = re.compile(r"(\*|[a-z][a-z0-9_-]*)\s*:\s*(.*)", re.DOTALL)
+_VALUED = frozenset({"unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"})
+_BOTH = frozenset({"noindex", "nofollow"})
 
 #: Fetches a robots.txt, at most `MAX_BYTES` of it, unless it is as known; raises `FetchError`.
-Ask = Callable[[str, Validators], Awaitable[Answer]]
+Ask = Callable[[str, Version | None], Awaitable[Answer]]
 #: Called with an origin of which a page is wanted, and the sitemaps that its robots.txt names.
 Announce = Callable[[str, tuple[str, ...]], None]
 #: Publishes a robots.txt; returns when that is safe.
 Publish = Callable[[RobotsTxt], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What a robots.txt says to ``agent``: its rules, its crawl-delay (a day at most), the sitemaps."""
+
+    agent: str
+    parsed: Protego
+    crawl_delay: float | None
+    sitemaps: tuple[str, ...]
+    size: int
+
+    def allows(self, url: str) -> bool:
+        """Return whether a canonical URL may be asked for."""
+        return bool(self.parsed.can_fetch(url, self.agent))
 
 
 class Decision(NamedTuple):
@@ -60,7 +94,7 @@ class _Site:
     error: FetchError | None = None
     #: When the copy was read.
     time: float = 0.0
-    validators: Validators = UNKNOWN
+    version: Version | None = None
     #: The copy, compressed; None where it is too long to be kept.
     text: bytes | None = b""
 
@@ -70,13 +104,12 @@ class _Site:
 
     def published(self, origin: str) -> RobotsTxt | None:
         """Return the record of a site; None where its text is too long, or the site did not answer."""
-        version = Version(*self.validators) if self.validators.known else None
         if self.error is not None:
             passing = self.error.unanswered or self.error.kind == "refused"  # it may be our network, or setting
             return None if passing else RobotsTxt(f"{origin}/robots.txt", self.expires, error=self.error.reason)
         if self.text is None:
             return None
-        return RobotsTxt(f"{origin}/robots.txt", self.expires, self.text, self.time, version)
+        return RobotsTxt(f"{origin}/robots.txt", self.expires, self.text, self.time, self.version)
 
 
 async def _unpublished(read: RobotsTxt) -> None:
@@ -163,8 +196,7 @@ class Robots:
             found = await self._rules(_decompressed(told.text)) if told.text else None
         except zstandard.ZstdError:
             return await self._fetch(origin)
-        version = UNKNOWN if told.version is None else Validators(told.version.etag, told.version.last_modified)
-        site = _Site(told.until, found, error, told.time, version, told.text)
+        site = _Site(told.until, found, error, told.time, told.version, told.text)
         self._keep(origin, site)
         return site
 
@@ -172,7 +204,7 @@ class Robots:
         known = self._sites.get(origin)
         try:
             async with asyncio.timeout(self._seconds):
-                answer = await self._answer(f"{origin}/robots.txt", known.validators if known else UNKNOWN)
+                answer = await self._answer(f"{origin}/robots.txt", known.version if known else None)
             site = await self._read(answer, known)
         except TimeoutError:
             site = self._unreachable(FetchError("retry", "timeout", unanswered=True), known)
@@ -186,11 +218,11 @@ class Robots:
         self._keep(origin, site)
         return site
 
-    async def _answer(self, url: str, validators: Validators) -> Answer:
+    async def _answer(self, url: str, version: Version | None) -> Answer:
         """Return the answer at the end of the redirects; raises `FetchError`."""
         for hop in range(self._redirects + 1):
             try:
-                answer = await self._ask(url, validators)
+                answer = await self._ask(url, version)
             except FetchError as error:
                 if hop == 0 and error.reason.partition(" ")[0] in ("address", "url", "contact"):
                     raise  # it applies to all pages of the site
@@ -199,8 +231,8 @@ class Robots:
                 raise FetchError("retry", f"status {answer.status}", answer.retry_after)
             if answer.target is None:
                 # The version of a redirect's end must not be requested at its beginning.
-                return answer if hop == 0 else answer._replace(validators=UNKNOWN)
-            url, validators = answer.target, UNKNOWN
+                return answer if hop == 0 else answer._replace(version=None)
+            url, version = answer.target, None
         return Answer(404, None, b"")  # as if there were none (2.3.1.2)
 
     async def _read(self, answer: Answer, known: _Site | None) -> _Site:
@@ -212,7 +244,7 @@ class Robots:
             return _Site(now + DAY, time=now)
         text = zstandard.compress(answer.body)
         kept = text if len(text) <= ROBOTS_BYTES else None
-        return _Site(now + DAY, found, time=now, validators=answer.validators, text=kept)
+        return _Site(now + DAY, found, time=now, version=answer.version, text=kept)
 
     async def _rules(self, body: bytes) -> Rules | None:
         """Return the rules of a robots.txt, None for an empty one."""
@@ -240,3 +272,77 @@ class Robots:
         while len(self._sites) > _MAX_SITES or self._size > _MAX_CHARACTERS:
             _, oldest = self._sites.popitem(last=False)
             self._size -= oldest.size
+
+
+def rules(text: str, agent: str) -> Rules:
+    r"""Read a robots.txt for the product token ``agent``; never raises.
+
+    >>> rules("User-agent: *\nDisallow: /a\nCrawl-delay: 2", "scentline").allows("http://example.org/a")
+    False
+    """
+    parsed = Protego.parse(own_groups(text, agent))
+    delay = parsed.crawl_delay(agent)
+    found = (canonical(url) for url in islice(parsed.sitemaps, MAX_SITEMAPS))
+    sitemaps = tuple(dict.fromkeys(url for url in found if url is not None))
+    return Rules(agent, parsed, None if delay is None else min(float(delay), DAY), sitemaps, len(text))
+
+
+def own_groups(text: str, agent: str) -> str:
+    r"""Return a robots.txt whose groups for other agents than ``agent`` and "*" are named alike.
+
+    A group counts as ours by its whole product token (RFC 9309, section 2.2.1), not by a part of it as for
+    protego; and a file that names thousands of agents costs no more than one that names three. Beyond bounds,
+    rules with wildcards are followed up to the first of them.
+
+    >>> own_groups("User-agent: Scent\nUser-agent: SCENTLINE/2\nDisallow: /a", "scentline")
+    'user-agent: not-scentline\nuser-agent: scentline\nDisallow: /a'
+    """
+    return "\n".join(_bounded(_own_line(line, agent) for line in text.splitlines()))
+
+
+def _bounded(lines: Iterable[str]) -> Iterator[str]:
+    """Yield the lines; a rule with too many wildcards, or after too many such, forbids more, or is left out."""
+    left = MAX_WILD_RULES
+    for line in lines:
+        wild = _WILD.match(line)
+        if wild is None:
+            yield line
+            continue
+        left -= 1
+        if left >= 0 and line.count("*") + line.count("$") <= MAX_WILDCARDS:
+            yield line
+        elif wild[1] is None:
+            plain = wild[0][:-1].rstrip()
+            yield plain if "/" in plain else f"{plain} /"
+
+
+def _own_line(line: str, agent: str) -> str:
+    named = _AGENT.match(line)
+    if named is None:
+        return line
+    token = named[1].lower()
+    return f"user-agent: {token if token in ('*', agent) else 'not-' + agent}"
+
+
+def directives(values: Iterable[str], agent: str) -> frozenset[str]:
+    """Return "noindex" and "nofollow" as far as X-Robots-Tag headers say them to ``agent``, a product token.
+
+    ``values`` are those of the headers, one by one: a crawler's name counts to the end of its header.
+
+    >>> sorted(directives(["none"], "scentline"))
+    ['nofollow', 'noindex']
+    >>> sorted(directives(["otherbot: noindex", "Scentline: nofollow"], "scentline"))
+    ['nofollow']
+    """
+    found: set[str] = set()
+    for value in values:
+        ours = True
+        for part in value.lower().split(","):
+            directive = part.strip()
+            named = _FOR.fullmatch(directive)
+            if named is not None and named[1] not in _VALUED:
+                ours = named[1] in (agent, "*")
+                directive = named[2]
+            if ours:
+                found |= _BOTH if directive == "none" else {directive}
+    return _BOTH & found

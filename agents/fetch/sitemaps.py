@@ -12,8 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from scentline.agents.fetch.listings import FEED_TYPES, Dated, Listing, feed_of, read
-from scentline.agents.fetch.result import DAY, UNKNOWN, Answer, FetchError, Validators, unexpected
+from scentline.agents.fetch.result import DAY, Answer, FetchError, unexpected
 from scentline.models.url import canonical, host
+from scentline.streams.records import Version
 from scentline.streams.settings import RevisitSettings
 
 #: Files read of one host: sitemaps, indexes and redirects to them.
@@ -35,7 +36,7 @@ _FEW = 10
 _AT_ONCE, _AT_ONCE_IN_FEED = 3600.0, 60.0
 
 #: Fetches a sitemap or feed in its server's turn, unless it is as known; raises `FetchError`.
-Ask = Callable[[str, Validators], Awaitable[Answer]]
+Ask = Callable[[str, Version | None], Awaitable[Answer]]
 Kind: TypeAlias = Literal["sitemap", "feed"]
 #: Publishes canonical URLs of one host that a file lists, each with the time of a change worth a hint.
 Publish = Callable[[Kind, Sequence[Dated]], Awaitable[None]]
@@ -61,7 +62,7 @@ class _Recent(OrderedDict[K, V]):
 class _Known(NamedTuple):
     """A file when it was read."""
 
-    version: Validators
+    version: Version | None
     marks: Marks
     #: Its date in the index that led to it.
     dated: float | None
@@ -91,7 +92,7 @@ class _Found(NamedTuple):
     listed: int = 0
     #: Files to be read after it.
     more: Sequence[Dated] = ()
-    version: Validators = UNKNOWN
+    version: Version | None = None
     marks: Marks = _NO_MARKS
 
 
@@ -225,7 +226,7 @@ class Sitemaps:
 
     async def _found(self, name: str, url: str, left: int) -> _Found | None:
         known = self._files.get(url)
-        answer = await self._ask(url, UNKNOWN if known is None else known.version)
+        answer = await self._ask(url, None if known is None else known.version)
         if answer.status >= 500 or answer.status == 429:
             return None
         if answer.status == 304 and known is not None:
@@ -247,7 +248,7 @@ class Sitemaps:
         if self._revisit is not None:
             fresh = [one if (one.time or 0.0) > now - _NEWS else Dated(one.url) for one in fresh]
         more = _own(found.files, name, url)
-        return _Found("feed" if found.feed else "sitemap", fresh, len(listed), more, answer.validators, marks)
+        return _Found("feed" if found.feed else "sitemap", fresh, len(listed), more, answer.version, marks)
 
 
 def believed(listing: Listing, listed: Sequence[Dated], now: float) -> list[Dated]:
@@ -299,7 +300,7 @@ class _Files:
         """Remember a file that was read."""
         self._forget(file.url)
         # The files that an index leads to may change while it does not.
-        version = UNKNOWN if found.more else found.version
+        version = None if found.more else found.version
         self._known[file.url] = _Known(version, found.marks, file.time, now)
         self._marks += len(found.marks)
         while len(self._known) > _MAX_HOSTS or self._marks > _MAX_MARKS:

@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from scentline.agents.fetch.revisits import report as report_revisit
-from scentline.agents.fetch.revisits import unjudged, version_of
+from scentline.agents.fetch.result import version_of
 from scentline.agents.judge.duplicates import DuplicateRow, Duplicates, same_owner
 from scentline.agents.judge.keep.store import KeptPages
 from scentline.agents.judge.predicates import Predicates
@@ -23,13 +22,13 @@ from scentline.models.page import Link, Page
 from scentline.models.url import host, identifier
 from scentline.streams.absorber import Handler
 from scentline.streams.attempts import Place, Why
-from scentline.streams.facts import Failed, Judged, Linked, Revisited
+from scentline.streams.facts import Failed, Judged, Linked, Relisted, Revisited
 from scentline.streams.inbox import Shard
 from scentline.streams.logging import EventLog
 from scentline.streams.metrics.catalogue import PAGES_READ
 from scentline.streams.metrics.registry import Outcomes
 from scentline.streams.outbox import Outbox
-from scentline.streams.records import NOT_MODIFIED, Decoder, FetchedPage, Pack, RecordError
+from scentline.streams.records import NOT_MODIFIED, Decoder, FetchedPage, Pack, RecordError, Version
 from scentline.streams.runtime import Runtime
 from scentline.streams.stateful import WRITTEN_ONCE, Stateful
 from scentline.streams.topics import OUTCOMES, PAGES, SIGHTINGS
@@ -59,7 +58,6 @@ class JudgeAgent(Handler[DuplicateRow]):
         self._meanings = runtime.settings.semantic is not None
         self._revisits = runtime.settings.frontier.revisit > 0
         self._versions = self._revisits or runtime.settings.frontier.mode == "instant"
-        self._sightings_partitions = runtime.publisher.partitions(SIGHTINGS.name)
         read = ("judged", "missing", "barred", "duplicate", "revisited", "failed")
         self._read = Outcomes(runtime.metrics, PAGES_READ, read)
         self._fetched = Decoder[FetchedPage](FetchedPage)
@@ -113,10 +111,10 @@ class JudgeAgent(Handler[DuplicateRow]):
         if fetched.status == NOT_MODIFIED:
             self._keep(fetched, examined)
         elif revisit is not None and not revisit.again:
-            report_revisit(shard.outbox, fetched, page, self._sightings_partitions)
+            self._relist(shard.outbox, fetched, page)
         elif revisit is not None and page.barred:
             outcome = "gone" if page.indexable else "refused"
-            self._emit(shard.outbox, fetched, unjudged(fetched, outcome, page.barred))
+            self._revisited(shard.outbox, fetched, outcome, page.barred)
         elif revisit is not None:
             self._judge(shard, arrival, examined)
         elif page.barred:
@@ -184,7 +182,30 @@ class JudgeAgent(Handler[DuplicateRow]):
         if fetched.order.revisit is None:
             self._refuse(outbox, fetched, "refused", reason, barren=False)
         else:
-            self._emit(outbox, fetched, unjudged(fetched, "failed", reason))
+            self._revisited(outbox, fetched, "failed", reason)
+
+    def _relist(self, outbox: Outbox, fetched: FetchedPage, page: Page) -> None:
+        """Report the links of a page that was fetched for them, and then that it was read."""
+        order = fetched.order
+        assert order.revisit is not None
+        for partition, links in sorted(self._links(page).items()) if not page.barred else ():
+            urls = tuple(link.url for link in links)
+            relisted = Relisted(order.url, order.depth, urls, fetched.time, order.revisit.since)
+            outbox.emit(SIGHTINGS.name, partition, relisted)
+        outcome = "failed" if page.barred else "changed"
+        self._revisited(outbox, fetched, outcome, page.barred, version_of(fetched.headers))
+
+    def _revisited(
+        self, outbox: Outbox, fetched: FetchedPage, outcome: str, reason: str, version: Version | None = None
+    ) -> None:
+        """Report the end of a revisit whose page is not judged."""
+        order = fetched.order
+        revisited = Revisited(
+            order.url, order.order, outcome, fetched.time, version=version, crawl_delay=fetched.crawl_delay,
+            elapsed=fetched.elapsed, server=fetched.server, reason=reason,
+            again=order.revisit is not None and order.revisit.again,
+        )  # fmt: skip
+        self._emit(outbox, fetched, revisited)
 
     def _report(
         self,
@@ -231,7 +252,7 @@ class JudgeAgent(Handler[DuplicateRow]):
             order.url, examined.verdict, fetched.time, fetched.crawl_delay, page.words, fetched.elapsed,
             fetched.server, repeated=repeated, silent=order.silent,
             subject=page_subject(order.url, page.title) if self._meanings else "",
-            version=version_of(fetched) if self._versions else None,
+            version=version_of(fetched.headers) if self._versions else None,
             again=order.order if again else 0, changed=again and told,
         )  # fmt: skip
         if self._revisits or again:

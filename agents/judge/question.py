@@ -46,7 +46,7 @@ class Work(msgspec.Struct, array_like=True, frozen=True, tag="begin"):
     def of(cls, settings: "Settings") -> "Work":
         """Return them from all settings."""
         # Imported where it is used, which is not in the process of an examiner.
-        from scentline.agents.fetch.rules import product
+        from scentline.agents.fetch.guard import product
 
         judge, fetch = settings.judge, settings.fetch
         return cls(

@@ -11,8 +11,7 @@ from bench.fuzz.messages import message
 from scentline.agents.fetch.listings import MAX_URLS, feed_of
 from scentline.agents.fetch.listings import read as read_listing
 from scentline.agents.fetch.pool import request_of, wire
-from scentline.agents.fetch.robots import MAX_BYTES
-from scentline.agents.fetch.rules import rules
+from scentline.agents.fetch.robots import MAX_BYTES, rules
 from scentline.agents.judge.judges import Language
 from scentline.agents.judge.parse import parse as parse_page
 from scentline.agents.observe.observer import Filtered, Malformed, Observer

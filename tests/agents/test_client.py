@@ -14,8 +14,9 @@ import pytest
 
 from scentline.agents.fetch.client import Client
 from scentline.agents.fetch.pool import FRAMING_BYTES
-from scentline.agents.fetch.result import Failure, Fetched, Moved, Result, Validators
+from scentline.agents.fetch.result import Failure, Fetched, Moved, Result
 from scentline.models.url import canonical
+from scentline.streams.records import Version
 from tests.agents.loopback import Answer, Request, awaited, closing, fixed, hanging, serving, settings, untimed
 from tests.cases import each_case
 from tests.patience import PATIENCE
@@ -153,10 +154,10 @@ def test_a_page_brings_the_headers_that_are_read_later() -> None:
 
 @awaited
 async def test_requests_name_the_crawler_and_the_known_version_and_carry_no_cookies() -> None:
-    name, known = "Test/1 (+mailto:me@example.org)", Validators('"7"', "Thu, 01 Jan 1970 00:01:40 GMT")
+    name, known = "Test/1 (+mailto:me@example.org)", Version('"7"', "Thu, 01 Jan 1970 00:01:40 GMT")
     async with serving(fixed(b"x", set_cookie="a=b; Path=/")) as server:
         async with Client(settings(user_agent=name), clock) as client:
-            for version in (Validators(), known):
+            for version in (None, known):
                 assert isinstance(await client.fetch(server.origin + "/", version), Fetched)
         assert server.connections == 1
     plain, asked = (request.headers for request in server.requests)

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scentline.agents.fetch.rules import directives
+from scentline.agents.fetch.robots import directives
 from tests.cases import each_case
 
 BOTH = {"noindex", "nofollow"}

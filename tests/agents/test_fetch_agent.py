@@ -12,8 +12,7 @@ from msgspec.structs import replace
 
 from scentline.agents.fetch.agent import QUARANTINED, FetchAgent, noted
 from scentline.agents.fetch.client import Client
-from scentline.agents.fetch.result import Failure
-from scentline.agents.fetch.revisits import unread
+from scentline.agents.fetch.result import Failure, fact_of
 from scentline.models.verdict import Verdict
 from scentline.streams.attempts import Attempts
 from scentline.streams.facts import Failed, Hinted, Listed, Postponed, Redirected, Revisited, SightingPack
@@ -197,7 +196,8 @@ def test_a_page_that_robots_txt_forbids_now_is_refused() -> None:
 @each_case("reason", [QUARANTINED, "contact missing in fetch.user_agent", "error KeyError"])
 def test_what_this_crawler_is_to_blame_for_takes_no_page_out(reason: str) -> None:
     order = an_order("http://a.org/", revisit=AGAIN)
-    told = unread(order, Failure("refused", reason), NOW, overloaded=False)
+    told = fact_of(order, Failure("refused", reason), NOW)
+    assert isinstance(told, Revisited)
     assert (told.outcome, told.reason) == ("failed", reason)
 
 

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from scentline.agents.fetch.client import Client
 from scentline.agents.fetch.guard import ForbiddenAddressError, Guard, hostname, is_global, literal
 from scentline.agents.fetch.resolver import Resolver
-from scentline.agents.fetch.result import UNKNOWN, Failure, Fetched, FetchError, Result
+from scentline.agents.fetch.result import Failure, Fetched, FetchError, Result
 from scentline.models.url import canonical
 from scentline.models.url import host as host_of
 from scentline.streams.crawl_settings import FetchSettings
@@ -212,7 +212,7 @@ async def test_a_robots_txt_or_sitemap_that_leads_inside_is_not_followed(reason:
             held = untimed(await client.fetch(outer.origin + "/page"))
             assert held == Failure("retry", f"robots.txt {reason}", 300.0)
             with pytest.raises(FetchError, match=reason):
-                await client._file(place, UNKNOWN, 1000)
+                await client._file(place, None, 1000)
         assert (outer.targets(), inner.connections) == (["/robots.txt"], 0)
 
 

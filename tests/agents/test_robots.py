@@ -10,11 +10,17 @@ from hypothesis import strategies as st
 
 from scentline.agents.fetch import robots as module
 from scentline.agents.fetch.client import Client
-from scentline.agents.fetch.result import UNKNOWN, Early, Failure, Fetched, FetchError, Validators
 from scentline.agents.fetch.result import Answer as Answered
-from scentline.agents.fetch.robots import MAX_BYTES, Decision, Robots
-from scentline.agents.fetch.rules import MAX_WILD_RULES, MAX_WILDCARDS, own_groups
-from scentline.streams.records import ROBOTS_BYTES, RobotsTxt
+from scentline.agents.fetch.result import Early, Failure, Fetched, FetchError
+from scentline.agents.fetch.robots import (
+    MAX_BYTES,
+    MAX_WILD_RULES,
+    MAX_WILDCARDS,
+    Decision,
+    Robots,
+    own_groups,
+)  # fmt: skip
+from scentline.streams.records import ROBOTS_BYTES, RobotsTxt, Version
 from tests.agents.loopback import Request, awaited, response, serving, settings, untimed
 from tests.cases import each_case
 
@@ -34,10 +40,10 @@ class Site:
     def __init__(self, *answers: Answered | FetchError) -> None:
         self.answers = list(answers)
         self.asked: list[str] = []
-        self.known: list[Validators] = []
+        self.known: list[Version | None] = []
         self.time = 0.0
 
-    async def ask(self, url: str, known: Validators) -> Answered:
+    async def ask(self, url: str, known: Version | None) -> Answered:
         self.asked.append(url)
         self.known.append(known)
         await asyncio.sleep(0)
@@ -54,7 +60,7 @@ def found(text: bytes) -> Answered:
     return Answered(200, None, text)
 
 
-VERSION = Validators('"1"', "Thu, 01 Jan 1970 00:00:00 GMT")
+VERSION = Version('"1"', "Thu, 01 Jan 1970 00:00:00 GMT")
 DAY = 86_400.0
 OPEN, DELAYED = Decision(True), Decision(True, 2.5)
 FORBIDDEN = Decision(False, 2.5, Failure("refused", "robots.txt", crawl_delay=2.5))
@@ -122,14 +128,14 @@ async def test_a_page_is_allowed_by_the_newest_robots_txt_that_could_be_had(
 @each_case(
     ("answers", "known"),
     [
-        ([versioned(RULES), SAME, SAME, NONE], [UNKNOWN, VERSION, VERSION, VERSION]),
+        ([versioned(RULES), SAME, SAME, NONE], [None, VERSION, VERSION, VERSION]),
         # The version of a redirect's end is none of its beginning.
-        ([Answered(301, MOVED, b""), versioned(RULES)] * 2, [UNKNOWN] * 4),
+        ([Answered(301, MOVED, b""), versioned(RULES)] * 2, [None] * 4),
     ],
 )
 @awaited
 async def test_another_robots_txt_than_the_known_one_is_asked_for(
-    answers: list[Answered | FetchError], known: list[Validators]
+    answers: list[Answered | FetchError], known: list[Version | None]
 ) -> None:
     site = Site(*answers)
     robots = site.robots()
@@ -256,9 +262,9 @@ class Changing(Site):
         self.time, self.serves = BEGIN, 0
         self.told: RobotsTxt | None = None
 
-    async def ask(self, url: str, known: Validators) -> Answered:
+    async def ask(self, url: str, known: Version | None) -> Answered:
         missing, busy = Answered(404, None, b""), Answered(503, None, b"", retry_after=900.0)
-        version = Validators(f'"{self.serves}"')
+        version = Version(f'"{self.serves}"')
         if self.serves >= len(TEXTS):
             self.answers = [busy if self.serves > len(TEXTS) else missing]
         else:

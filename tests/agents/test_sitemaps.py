@@ -12,16 +12,17 @@ from hypothesis import strategies as st
 
 from scentline.agents.fetch import sitemaps as module
 from scentline.agents.fetch.listings import Dated, Listing
-from scentline.agents.fetch.result import UNKNOWN, Answer, FetchError, Validators
+from scentline.agents.fetch.result import Answer, FetchError
 from scentline.agents.fetch.sitemaps import Kind, Sitemaps, believed
 from scentline.models.dates import seconds_of
+from scentline.streams.records import Version
 from scentline.streams.settings import RevisitSettings
 from tests.agents.loopback import awaited
 from tests.cases import each_case
 from tests.patience import PATIENCE
 
 HOST = "http://example.org/"
-VERSION = Validators('"1"')
+VERSION = Version('"1"')
 NOON = "2024-03-10T12:00:00Z"
 NOW = seconds_of(NOON) or 0.0
 DAY = 86_400.0
@@ -59,7 +60,7 @@ class Web:
 
     def __init__(self, revisit: RevisitSettings | None = None, limit: int = 1000, **files: Any) -> None:
         self.files = files
-        self.asked: list[tuple[str, Validators]] = []
+        self.asked: list[tuple[str, Version | None]] = []
         self.told: list[str] = []
         self.kinds: list[Kind] = []
         self.hinted: dict[str, float] = {}
@@ -67,7 +68,7 @@ class Web:
         self.on_ask: Callable[[], None] = lambda: None
         self.sitemaps = Sitemaps(self.ask, limit, lambda: self.time, revisit)
 
-    async def ask(self, url: str, known: Validators) -> Answer:
+    async def ask(self, url: str, known: Version | None) -> Answer:
         name = url.removeprefix(HOST)
         self.asked.append((name, known))
         self.on_ask()
@@ -189,7 +190,7 @@ def test_a_host_is_read_once_a_day_and_then_only_what_has_changed() -> None:
     assert len(web.asked) == 2
     web.time += DAY
     assert web.walk("i") == []
-    assert web.asked == [("i", UNKNOWN), ("a", UNKNOWN), ("i", UNKNOWN), ("a", VERSION)]
+    assert web.asked == [("i", None), ("a", None), ("i", None), ("a", VERSION)]
     assert web.hinted == {}
 
 

@@ -24,7 +24,7 @@ from scentline.agents.fetch.result import (
     Unchanged,
     outcome_of,
 )
-from scentline.agents.fetch.rules import Rules
+from scentline.agents.fetch.robots import Rules
 from scentline.models.url import canonical, crawlable
 from scentline.models.url import host as host_of
 from scentline.streams.records import FetchedPage, encode
