@@ -17,7 +17,6 @@ from scentline.agents.frontier.agent import FrontierAgent
 from scentline.agents.harvest.agent import HarvestAgent
 from scentline.agents.judge.agent import JudgeAgent
 from scentline.agents.judge.apart.process import ExaminerProcess
-from scentline.agents.judge.rows import due
 from scentline.agents.learn.agent import LearnAgent
 from scentline.agents.observe.observer import Observer
 from scentline.agents.observe.positions import read_positions
@@ -176,7 +175,7 @@ class Engine:
 
     async def finished(self) -> bool:
         """Return whether there is nothing left to do: the budget is spent, or all is fed and fetched."""
-        if not self.frontier.finished or any(due(self.predicates, self.judge.inbox.shards.values())):
+        if not self.frontier.finished or any(self.judge.due()):
             return False
         if self.frontier.spent:
             return True

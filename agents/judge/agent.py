@@ -5,18 +5,24 @@ space of URLs, and a later predicate); writes `outcomes`, and links, verdicts an
 """
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple
 
 import msgspec
 
 from scentline.agents.fetch.result import version_of
-from scentline.agents.judge.duplicates import DuplicateRow, Duplicates, same_owner
+from scentline.agents.judge.duplicates import (
+    LATER_PREFIX,
+    DuplicateRow,
+    Duplicates,
+    LaterRow,
+    later_row,
+    same_owner,
+)
 from scentline.agents.judge.keep.store import KeptPages
 from scentline.agents.judge.predicates import Predicates
 from scentline.agents.judge.question import Examined, Examines, PageError, Question
-from scentline.agents.judge.rows import LATER_PREFIX, LaterRow, outcome_of
 from scentline.models.learner.semantic import page_subject
 from scentline.models.page import Link, Page
 from scentline.models.url import host, identifier
@@ -28,6 +34,7 @@ from scentline.streams.logging import EventLog
 from scentline.streams.metrics.catalogue import PAGES_READ
 from scentline.streams.metrics.registry import Outcomes
 from scentline.streams.outbox import Outbox
+from scentline.streams.published import Outcome, PredicateDefinition
 from scentline.streams.records import NOT_MODIFIED, Decoder, FetchedPage, Pack, RecordError, Version
 from scentline.streams.runtime import Runtime
 from scentline.streams.stateful import WRITTEN_ONCE, Stateful
@@ -51,9 +58,9 @@ class JudgeAgent(Handler[DuplicateRow]):
     """Parses, judges and reports each page: a function of it, the predicates and the pages before it."""
 
     def __init__(self, runtime: Runtime, examiner: Examines, predicates: Predicates, kept: KeptPages) -> None:
-        self._runtime = runtime
-        self._examiner = examiner
-        self._predicates = predicates
+        self.runtime = runtime
+        self.examiner = examiner
+        self.predicates = predicates
         self._kept = kept
         self._meanings = runtime.settings.semantic is not None
         self._revisits = runtime.settings.frontier.revisit > 0
@@ -71,8 +78,8 @@ class JudgeAgent(Handler[DuplicateRow]):
     async def examine(self, value: bytes) -> None:
         """Examine the page that is to be absorbed next, by the current predicates."""
         try:
-            found: Examined | Exception = await self._examiner.examine(
-                Question(value, self._predicates.expressions)
+            found: Examined | Exception = await self.examiner.examine(
+                Question(value, self.predicates.expressions)
             )
         except (RecordError, PageError) as error:
             found = error
@@ -88,10 +95,20 @@ class JudgeAgent(Handler[DuplicateRow]):
 
     def opened(self, shard: Shard[DuplicateRow]) -> None:
         """Learn the predicates that the partition's last owner knew and this one may not have heard of yet."""
-        predicates = self._predicates
+        predicates = self.predicates
         for _, row in shard.scan(LATER_PREFIX):
             if isinstance(row, LaterRow) and row.definition.name not in predicates.definitions:
                 predicates.hear(row.definition.name.encode(), msgspec.json.encode(row.definition))
+
+    def due(self) -> Iterator[tuple[Shard[DuplicateRow], PredicateDefinition]]:
+        """Yield the shards that have kept pages left to judge, each with the predicate."""
+        known, active = self.predicates.definitions, self.predicates.active
+        asking = [known[name] for name in known if known[name].kept and name in active]
+        for shard in self.inbox.shards.values():
+            for definition in asking:
+                row = later_row(shard, definition.name)
+                if row is None or not row.done:
+                    yield shard, definition
 
     def refused(self, shard: Shard[DuplicateRow], value: bytes) -> None:
         """Report that a page will not be judged: the frontier waits for it."""
@@ -109,7 +126,7 @@ class JudgeAgent(Handler[DuplicateRow]):
         if revisit is not None:
             self._read.count("revisited")
         if fetched.status == NOT_MODIFIED:
-            self._keep(fetched, examined)
+            self.keep(fetched, examined)
         elif revisit is not None and not revisit.again:
             self._relist(shard.outbox, fetched, page)
         elif revisit is not None and page.barred:
@@ -138,14 +155,14 @@ class JudgeAgent(Handler[DuplicateRow]):
         fetched, page, order = arrival.fetched, examined.page, arrival.fetched.order
         if examined.failure is not None:
             self._bury(shard, arrival, examined.failure, "judge")
-        links = self._links(page)
+        links = self.links(page)
         partitions, repeated = tuple(sorted(links)), False
         if order.revisit is None:
             repeated = self._duplicates.repeated(shard, page.url, examined.fingerprint)
         elif examined.differs:
             partitions = tuple(sorted({*links, *order.revisit.partitions}))
             self._duplicates.renew(shard, page.url, examined.fingerprint, order.vouched)
-        self._keep(fetched, examined)
+        self.keep(fetched, examined)
         if order.revisit is not None and not examined.differs:
             self._tell(shard.outbox, fetched, examined, order.revisit.partitions, told=False)
             return
@@ -153,7 +170,8 @@ class JudgeAgent(Handler[DuplicateRow]):
         self._report(shard.outbox, fetched, examined, origin, partitions, links)
         self._tell(shard.outbox, fetched, examined, partitions, repeated=repeated)
 
-    def _keep(self, fetched: FetchedPage, examined: Examined) -> None:
+    def keep(self, fetched: FetchedPage, examined: Examined) -> None:
+        """Keep a page, if it is to be kept."""
         order = fetched.order
         self._kept.keep(
             order.url, examined.record, examined.unkept, judged=fetched.time if examined.differs else None,
@@ -162,7 +180,7 @@ class JudgeAgent(Handler[DuplicateRow]):
 
     def _bury(self, shard: Shard[DuplicateRow], arrival: Arrival, reason: str, why: Why) -> None:
         place = Place(PAGES.name, shard.partition, shard.mark.offset)
-        self._runtime.bury(shard.outbox, place, arrival.value, reason, why)
+        self.runtime.bury(shard.outbox, place, arrival.value, reason, why)
 
     def _fail(self, shard: Shard[DuplicateRow], arrival: Arrival, reason: str) -> None:
         """Report that a page could not be judged: it took too long or too much.
@@ -188,7 +206,7 @@ class JudgeAgent(Handler[DuplicateRow]):
         """Report the links of a page that was fetched for them, and then that it was read."""
         order = fetched.order
         assert order.revisit is not None
-        for partition, links in sorted(self._links(page).items()) if not page.barred else ():
+        for partition, links in sorted(self.links(page).items()) if not page.barred else ():
             urls = tuple(link.url for link in links)
             relisted = Relisted(order.url, order.depth, urls, fetched.time, order.revisit.since)
             outbox.emit(SIGHTINGS.name, partition, relisted)
@@ -217,20 +235,35 @@ class JudgeAgent(Handler[DuplicateRow]):
         links: Mapping[int, list[Link]],
     ) -> None:
         """Report the outcome, and the links to each partition that has, or once had, some of them."""
-        order, page, verdict = fetched.order, examined.page, examined.verdict
-        again = order.revisit is not None
-        revisits = again or self._revisits
-        outcome = outcome_of(fetched, page, verdict, origin, again=again if revisits else msgspec.UNSET)
-        key = order.url
-        outbox.send(
-            OUTCOMES.name, self._runtime.partition(OUTCOMES, key), key.encode(), msgspec.json.encode(outcome)
-        )
+        order, page = fetched.order, examined.page
+        revisits = self._revisits or order.revisit is not None
+        self.tell_outcome(outbox, fetched, examined, origin)
         for partition in partitions:
             linked = Linked(
-                identifier(order.url), order.url, order.depth, verdict, page.words,
+                identifier(order.url), order.url, order.depth, examined.verdict, page.words,
                 tuple(links.get(partition, ())), partitions, fetched.time, revisits,
             )  # fmt: skip
             outbox.emit(SIGHTINGS.name, partition, linked)
+
+    def tell_outcome(
+        self, outbox: Outbox, fetched: FetchedPage, examined: Examined, origin: str, *, later: bool = False
+    ) -> None:
+        """Report the outcome of a page; a ``later`` one has no words and links again."""
+        order, page, again = fetched.order, examined.page, fetched.order.revisit is not None
+        outcome = Outcome(
+            url=order.url, time=fetched.time, title=page.title, verdict=examined.verdict,
+            predicate=order.predicate, policy=order.policy, explored=order.explored,
+            probability=order.probability, priority=order.priority, expected=order.expected, depth=order.depth,
+            words=() if later else page.words, links=() if later else page.links, origin=origin, later=later,
+            silent=order.silent or msgspec.UNSET, requests=order.requests,
+            again=again if not later and (again or self._revisits) else msgspec.UNSET,
+        )  # fmt: skip
+        key, partition = order.url, self.runtime.partition(OUTCOMES, order.url)
+        outbox.send(OUTCOMES.name, partition, key.encode(), msgspec.json.encode(outcome))
+
+    def subject(self, page: Page) -> str:
+        """Return what a page is about, for those who compare meanings."""
+        return page_subject(page.url, page.title) if self._meanings else ""
 
     def _tell(
         self,
@@ -251,7 +284,7 @@ class JudgeAgent(Handler[DuplicateRow]):
         judged = Judged(
             order.url, examined.verdict, fetched.time, fetched.crawl_delay, page.words, fetched.elapsed,
             fetched.server, repeated=repeated, silent=order.silent,
-            subject=page_subject(order.url, page.title) if self._meanings else "",
+            subject=self.subject(page),
             version=version_of(fetched.headers) if self._versions else None,
             again=order.order if again else 0, changed=again and told,
         )  # fmt: skip
@@ -262,11 +295,11 @@ class JudgeAgent(Handler[DuplicateRow]):
             )  # fmt: skip
         self._emit(outbox, fetched, judged)
 
-    def _links(self, page: Page) -> Mapping[int, list[Link]]:
+    def links(self, page: Page) -> Mapping[int, list[Link]]:
         """Return a page's links by partition."""
         by_partition: dict[int, list[Link]] = defaultdict(list)
         for link in page.links:
-            by_partition[self._sightings(link.url)].append(link)
+            by_partition[self.sightings(link.url)].append(link)
         return by_partition
 
     def _refuse(self, outbox: Outbox, fetched: FetchedPage, kind: str, reason: str, *, barren: bool) -> None:
@@ -278,7 +311,8 @@ class JudgeAgent(Handler[DuplicateRow]):
         self._emit(outbox, fetched, refusal)
 
     def _emit(self, outbox: Outbox, fetched: FetchedPage, fact: Judged | Failed | Revisited) -> None:
-        outbox.emit(SIGHTINGS.name, self._sightings(fetched.order.url), fact)
+        outbox.emit(SIGHTINGS.name, self.sightings(fetched.order.url), fact)
 
-    def _sightings(self, url: str) -> int:
-        return self._runtime.partition(SIGHTINGS, host(url))
+    def sightings(self, url: str) -> int:
+        """Return the partition of `sightings` that has a URL."""
+        return self.runtime.partition(SIGHTINGS, host(url))

@@ -7,21 +7,22 @@ A copied site may be fetched before the original. So a page is the duplicate of 
 owner has more trust (`models.frontier.trust`), or where trust is unknown.
 """
 
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import msgspec
 
-from scentline.agents.judge.rows import LaterRow
 from scentline.models.domain import owner
 from scentline.models.duplicates import BAND_PAGES, Fingerprint, Sketch, bands, likeness
 from scentline.models.traps import space
 from scentline.models.url import host, identifier
 from scentline.streams.crawl_settings import JudgeSettings
 from scentline.streams.inbox import Shard
+from scentline.streams.published import PredicateDefinition
 
 SKETCH_PREFIX = b"s"
 BAND_PREFIX = b"b"
 SPACE_PREFIX = b"n"
+LATER_PREFIX = b"l"
 #: Texts kept of a space: a calendar has one for each month's name.
 SPACE_TEXTS = 16
 
@@ -46,8 +47,35 @@ class SpaceRow(msgspec.Struct, array_like=True, tag="space"):
     texts: list[bytes] = []
 
 
+class LaterRow(msgspec.Struct, array_like=True, tag="later"):
+    """A predicate that came after some pages."""
+
+    #: For the partition's next owner, which may not have heard of the predicate yet.
+    definition: PredicateDefinition
+    #: The pages that came before the predicate have smaller offsets.
+    end: int
+    #: Those that it has judged have smaller offsets.
+    at: int = 0
+
+    @property
+    def done(self) -> bool:
+        """Whether all pages before the end are judged by it."""
+        return self.at >= self.end
+
+
 #: All rows of the judge's one table.
 DuplicateRow: TypeAlias = SketchRow | BandRow | SpaceRow | LaterRow
+
+
+def later_key(predicate: str) -> bytes:
+    """Return the key of a predicate's row."""
+    return LATER_PREFIX + predicate.encode()
+
+
+def later_row(shard: Shard[Any], predicate: str) -> LaterRow | None:
+    """Return a predicate's row in a shard, None where there is none yet."""
+    row = shard.get(later_key(predicate))
+    return row if isinstance(row, LaterRow) else None
 
 
 def same_owner(first: str, second: str) -> bool:

@@ -1,21 +1,41 @@
-"""The work on a page whose duration the page decides; `agents.judge.apart` does it in a process of its own."""
+"""The work on a page whose duration the page decides, in a process of its own (`agents.judge.apart`).
 
-from collections.abc import Callable, Sequence
+It answers the questions on standard input, within limits of the system.
+"""
+
+import signal
+from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
+from typing import BinaryIO
 
 import msgspec
 import zstandard
 
-from scentline.agents.judge.judges import CategoryJudge, Verdicts
-from scentline.agents.judge.keep.records import Packing, UnkeptError
+from scentline.agents.judge.apart import alone, bound_cpu, bound_memory, die_first, die_with_parent
+from scentline.agents.judge.judges import CategoryJudge, Verdicts, load_judges
+from scentline.agents.judge.keep.records import Packing
 from scentline.agents.judge.parse import parse as parse_page
-from scentline.agents.judge.question import Examined, Judging, Question, Work
+from scentline.agents.judge.question import (
+    HEAD,
+    Answer,
+    Asked,
+    Examined,
+    Found,
+    Judging,
+    Question,
+    Ready,
+    Refused,
+    Request,
+    Work,
+    framed,
+)
 from scentline.models.duplicates import NONE, fingerprint
 from scentline.models.page import Page
 from scentline.models.predicate import parse
 from scentline.models.revisit.content import changed, content_of, links_digest
 from scentline.models.verdict import Verdict
+from scentline.streams.logging import printable
+from scentline.streams.memory import YOUNG_OF_PAGES, collected_seldom
 from scentline.streams.records import NOT_MODIFIED, Decoder, FetchedPage, RecordError, Revisit
 from scentline.streams.topics import RENEWED
 
@@ -27,43 +47,36 @@ class PageReader:
         self._limits = limits
         self._agent = agent
         self._most = most
-        self._decode = Decoder[FetchedPage](FetchedPage)
+        #: Returns a fetched page as it came; raises `RecordError` for what is none.
+        self.decode = Decoder[FetchedPage](FetchedPage)
         self._decompress = zstandard.ZstdDecompressor()
 
-    def decode(self, value: bytes) -> FetchedPage:
-        """Return a fetched page as it came; raises `RecordError` for what is none."""
-        return self._decode(value)
-
     def read(self, fetched: FetchedPage, *, main: bool = False) -> tuple[bytes, Page]:
-        """Return a page's body and the page; raises `RecordError` for a body that can't be read.
+        """Return a page's body and the page; raises `RecordError` for a body that is too large or damaged.
 
         ``main`` asks for the main text, by which two visits are compared.
         """
-        kind = fetched.headers.get("content-type")
-        body = self.body(fetched)
+        most, kind = self._most, fetched.headers.get("content-type")
+        try:
+            # The decompressor allocates the size that the body states, whatever the limit.
+            if zstandard.frame_content_size(fetched.body) > most:
+                raise RecordError(f"not a FetchedPage: its body has more than {most} bytes")
+            body = self._decompress.decompress(fetched.body, max_output_size=most)
+        except zstandard.ZstdError as error:
+            raise RecordError(f"not a FetchedPage: its body can't be decompressed: {error}") from error
         page = parse_page(fetched.order.url, body, kind, self._limits, self._agent, main=main)
         if fetched.nofollow:
             page = msgspec.structs.replace(page, links=(), leading=(), follow=False)
         return body, page
 
-    def body(self, fetched: FetchedPage) -> bytes:
-        """Return a page's body; raises `RecordError` where it is too large or damaged."""
-        most = self._most
-        try:
-            # The decompressor allocates the size that the body states, whatever the limit.
-            if zstandard.frame_content_size(fetched.body) > most:
-                raise RecordError(f"not a FetchedPage: its body has more than {most} bytes")
-            return self._decompress.decompress(fetched.body, max_output_size=most)
-        except zstandard.ZstdError as error:
-            raise RecordError(f"not a FetchedPage: its body can't be decompressed: {error}") from error
-
 
 # Two sets of predicates may alternate: those for new pages, and one for kept pages.
 _parsed = lru_cache(maxsize=1000)(parse)
+_decode = msgspec.msgpack.Decoder(Request).decode
 
 
 class Examiner:
-    """Examines pages here and now."""
+    """Examines pages."""
 
     def __init__(self, work: Work, judges: Sequence[CategoryJudge] = ()) -> None:
         self._work = work
@@ -71,15 +84,11 @@ class Examiner:
         self._packing = Packing(work.keep, work.user_agent)
         self._verdicts = Verdicts(judges)
 
-    async def examine(self, question: Question) -> Examined:
-        """Examine a page as `examined` does."""
-        return self.examined(question)
-
     def examined(self, question: Question) -> Examined:
         """Examine a page; raises `RecordError` where the message holds none."""
         fetched = self._pages.decode(question.value)
         if fetched.status == NOT_MODIFIED:
-            record, unkept = _kept(self._packing.again, fetched, None)
+            record, unkept = self._packing.again(fetched, None)
             return Examined(Page(fetched.order.url), record=record, unkept=unkept, differs=False)
         work, main = self._work, self._work.revisit
         body, page = self._pages.read(fetched, main=main)
@@ -96,9 +105,9 @@ class Examiner:
         found = {} if question.alone else verdict
         differs = revisit is None or _differs(revisit, fetched.time, content, links, found)
         if differs:
-            kept = _kept(self._packing.record, fetched, body, page, verdict)
+            kept = self._packing.record(fetched, body, page, verdict)
         elif revisit is not None and content == revisit.content and not question.alone:
-            kept = _kept(self._packing.again, fetched, body)
+            kept = self._packing.again(fetched, body)
         else:
             kept = b"", ""
         marked = work.duplicates and differs and not question.alone
@@ -106,14 +115,6 @@ class Examiner:
             told, verdict, failure, fingerprint(page, work.least_words) if marked else NONE, *kept,
             content, links, dict(excerpts), differs,
         )  # fmt: skip
-
-
-def _kept(pack: Callable[..., bytes], *page: Any) -> tuple[bytes, str]:
-    """Return the record of a page, or why it has none."""
-    try:
-        return pack(*page), ""
-    except UnkeptError as error:
-        return b"", str(error)
 
 
 def _differs(known: Revisit, time: float, content: bytes, links: bytes, verdict: Verdict) -> bool:
@@ -127,3 +128,55 @@ def _differs(known: Revisit, time: float, content: bytes, links: bytes, verdict:
         or known.links != links
         or any(known.verdict.get(name) != holds for name, holds in verdict.items())
     )
+
+
+def serve() -> None:
+    """Answer until the end of standard input."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    die_with_parent()
+    die_first()
+    source, out = alone()
+    work = _read(source)
+    if not isinstance(work, Work):
+        return
+    try:
+        examiner = Examiner(work, load_judges(work))
+    except Exception as error:  # a judge is foreign code
+        _write(out, Refused("not-ready", printable(str(error), 1000)))
+        return
+    bound_memory(work.memory_bytes)
+    _write(out, Ready())
+    with collected_seldom(YOUNG_OF_PAGES):
+        _answer_all(examiner, source, out)
+
+
+def _answer_all(examiner: Examiner, source: BinaryIO, out: BinaryIO) -> None:
+    while (asked := _read(source)) is not None:
+        assert isinstance(asked, Asked)
+        bound_cpu(asked.cpu_seconds)
+        answer = _answer(examiner, asked.question)
+        _write(out, answer)
+        if isinstance(answer, Refused) and answer.kind == "broken":
+            return
+
+
+def _answer(examiner: Examiner, question: Question) -> Answer:
+    try:
+        return Found(examiner.examined(question))
+    except RecordError as error:
+        return Refused("no-page", str(error))
+    except Exception as error:  # the next page gets a fresh process
+        return Refused("broken", printable(f"{type(error).__name__}: {error}", 300))
+
+
+def _read(source: BinaryIO) -> Request | None:
+    """Return the next request, None at the end."""
+    head = source.read(HEAD)
+    size = int.from_bytes(head, "big")
+    data = source.read(size)
+    return _decode(data) if len(head) == HEAD and len(data) == size else None
+
+
+def _write(out: BinaryIO, answer: Answer) -> None:
+    out.write(framed(answer))
+    out.flush()

@@ -17,16 +17,11 @@ predicate, so that
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any
 
-import msgspec
-
-from scentline.agents.judge.keep.store import KeptPages
-from scentline.agents.judge.predicates import Predicates
-from scentline.agents.judge.question import Examined, Examines, PageError, Question
-from scentline.agents.judge.rows import LaterRow, due, later_key, later_row, outcome_of
-from scentline.models.learner.semantic import page_subject
-from scentline.models.url import host, identifier
+from scentline.agents.judge.agent import JudgeAgent
+from scentline.agents.judge.duplicates import LaterRow, later_key, later_row
+from scentline.agents.judge.question import Examined, PageError, Question
+from scentline.models.url import identifier
 from scentline.streams.attempts import Place
 from scentline.streams.facts import Rejudged, Relinked
 from scentline.streams.logging import EventLog
@@ -35,9 +30,7 @@ from scentline.streams.metrics.registry import Reading
 from scentline.streams.outbox import Message, Outbox
 from scentline.streams.published import PredicateDefinition
 from scentline.streams.records import NOT_MODIFIED, Decoder, FetchedPage, RecordError
-from scentline.streams.runtime import Runtime
-from scentline.streams.stateful import Stateful
-from scentline.streams.topics import OUTCOMES, PAGES, SIGHTINGS
+from scentline.streams.topics import PAGES, SIGHTINGS
 from scentline.streams.transport.partition import Entry
 from scentline.streams.transport.publisher import LogReader
 
@@ -53,28 +46,16 @@ log = EventLog("judge")
 
 
 class Rejudge:
-    """Judges the kept pages of the partitions in ``inbox``, a few at a time, beside new pages."""
+    """Judges the kept pages of the partitions of ``agent``, a few at a time, beside new pages."""
 
-    def __init__(
-        self,
-        runtime: Runtime,
-        inbox: Stateful[Any],
-        reader: LogReader,
-        examiner: Examines,
-        predicates: Predicates,
-        kept: KeptPages,
-        room: Room,
-    ) -> None:
-        self._runtime = runtime
-        self._inbox = inbox
+    def __init__(self, agent: JudgeAgent, reader: LogReader, room: Room) -> None:
+        self._agent = agent
+        self._runtime = agent.runtime
+        self._inbox = agent.inbox
         self._reader = reader
-        self._examiner = examiner
-        self._predicates = predicates
         self._decode = Decoder[FetchedPage](FetchedPage)
-        self._kept = kept
         self._room = room
-        self._meanings = runtime.settings.semantic is not None
-        runtime.watch(self.measure)
+        agent.runtime.watch(self.measure)
 
     async def run(self) -> None:
         """Judge by each predicate that asks for it; never returns."""
@@ -84,20 +65,19 @@ class Rejudge:
 
     def measure(self, reading: Reading) -> None:
         """Add the number of pages that are left for each predicate."""
-        for name in self._predicates.active:
+        for name in self._agent.predicates.active:
             reading.add(KEPT_LEFT, 0, name)
-        for shard, definition in due(self._predicates, self._inbox.shards.values()):
+        for shard, definition in self._agent.due():
             row = later_row(shard, definition.name)
             reading.add(KEPT_LEFT, 0 if row is None else row.end - row.at, definition.name)
 
     async def look(self) -> bool:
         """Judge a few pages of each partition by each predicate; return whether there were any."""
-        if not any(due(self._predicates, self._inbox.shards.values())):
+        if not any(self._agent.due()):
             return False
         await self._room()  # holding no shard, whose table could not be opened again
-        waiting = due(self._predicates, self._inbox.shards.values())
         went_on = False
-        for partition, definition in [(shard.partition, definition) for shard, definition in waiting]:
+        for partition, definition in [(shard.partition, definition) for shard, definition in self._agent.due()]:
             went_on |= await self._go_on(partition, definition)
         return went_on
 
@@ -143,45 +123,32 @@ class Rejudge:
         if row.done:
             log.info("kept pages were judged", predicate=row.definition.name, partition=partition)
 
-    async def judge(self, outbox: Outbox, predicate: str, partition: int, offset: int, value: bytes) -> bool:
-        """Judge one page and send the result to ``outbox``; return whether the page is judged at all."""
+    async def judge(self, outbox: Outbox, predicate: str, partition: int, offset: int, value: bytes) -> None:
+        """Judge one page and send the result, if it has one, to ``outbox``."""
         place = Place(PAGES.name, partition, offset)
         try:
             fetched = self._decode(value)
             if fetched.status == NOT_MODIFIED:
-                return False  # its earlier version is judged
-            asked = {name: text for name, text in self._predicates.expressions.items() if name == predicate}
-            examined = await self._examiner.examine(Question(value, asked, alone=True))
+                return  # its earlier version is judged
+            known = self._agent.predicates.expressions
+            asked = {predicate: known[predicate]} if predicate in known else {}
+            examined = await self._agent.examiner.examine(Question(value, asked, alone=True))
         except RecordError:
-            return False  # already a dead letter
+            return  # already a dead letter
         except PageError as error:
             self._runtime.bury(outbox, place, value, str(error), "page")
-            return False
+            return
         if examined.failure is not None:
             self._runtime.bury(outbox, place, value, examined.failure, "judge")
         if examined.verdict:
             self._tell(outbox, fetched, examined, f"{PAGES.name}/{partition}@{offset}")
-            self._kept.keep(
-                fetched.order.url,
-                examined.record,
-                examined.unkept,
-                judged=fetched.time,
-                priority=fetched.order.priority,
-                links=len(examined.page.links),
-            )
-        return bool(examined.verdict)
+            self._agent.keep(fetched, examined)
 
     def _tell(self, outbox: Outbox, fetched: FetchedPage, examined: Examined, origin: str) -> None:
-        order, page, verdict = fetched.order, examined.page, examined.verdict
-        outcome = outcome_of(fetched, page, verdict, origin, later=True)
-        to = self._runtime.partition(OUTCOMES, order.url)
-        outbox.send(OUTCOMES.name, to, order.url.encode(), msgspec.json.encode(outcome))
-        subject = page_subject(order.url, page.title) if self._meanings else ""
-        rejudged = Rejudged(order.url, verdict, fetched.time, page.words, subject)
-        outbox.emit(SIGHTINGS.name, self._sightings(order.url), rejudged)
+        agent, order, page, verdict = self._agent, fetched.order, examined.page, examined.verdict
+        agent.tell_outcome(outbox, fetched, examined, origin, later=True)
+        rejudged = Rejudged(order.url, verdict, fetched.time, page.words, agent.subject(page))
+        outbox.emit(SIGHTINGS.name, agent.sightings(order.url), rejudged)
         known = order.revisit.partitions if order.revisit is not None else ()
-        for place in sorted({*known, *(self._sightings(link.url) for link in page.links)}):
+        for place in sorted({*known, *agent.links(page)}):
             outbox.emit(SIGHTINGS.name, place, Relinked(identifier(order.url), verdict, fetched.time))
-
-    def _sightings(self, url: str) -> int:
-        return self._runtime.partition(SIGHTINGS, host(url))

@@ -5,7 +5,6 @@ import select
 import subprocess
 import time
 from collections import OrderedDict
-from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from itertools import islice
@@ -14,8 +13,8 @@ from typing import NamedTuple, TypeAlias
 
 import msgspec
 
-from scentline.agents.judge.apart.messages import HEAD, framed
-from scentline.agents.judge.keep.store import DIRECTORY, Copy, entries_in, files, kept_in
+from scentline.agents.judge.keep.store import newest_first
+from scentline.agents.judge.question import HEAD, framed
 from scentline.agents.signals import command, environment, kill_group
 from scentline.agents.window.index.search import Search
 from scentline.agents.window.kept import CopyRequest, CopyText, Unreadable
@@ -145,7 +144,7 @@ class TextSearch:
         self._search = search
         self._reader = reader
         self._known: set[str] = set()
-        found = list(islice(_newest_first(files(data / DIRECTORY)), LOOKED_AT + 1)) if search else []
+        found = list(islice(newest_first(data, 2 * LOOKED_AT), LOOKED_AT + 1)) if search else []
         #: How many copies will be looked at, and whether there are older ones.
         self.of, self.older = min(len(found), LOOKED_AT), len(found) > LOOKED_AT
         self._copies = found[:LOOKED_AT]
@@ -165,12 +164,6 @@ class TextSearch:
                 marked = [parts for parts in answer.paragraphs if len(parts) > 1]
                 if self._search.found_in(part for parts in marked for part in parts[1::2]):
                     self.found.append(FoundText(answer.url, excerpt_of(self._search, marked[0])))
-
-
-def _newest_first(there: list[Path]) -> Iterator[Copy]:
-    for path in reversed(there):
-        found = kept_in(path, max(0, entries_in(path) - 2 * LOOKED_AT), 2 * LOOKED_AT)
-        yield from (copy for copy in reversed(found) if copy is not None)
 
 
 def excerpt_of(search: Search, marked: tuple[str, ...]) -> tuple[str, ...]:

@@ -17,11 +17,11 @@ from typing import BinaryIO
 
 import msgspec
 
-from scentline.agents.judge.apart.bounds import alone, bound_cpu, bound_memory, die_first, die_with_parent
-from scentline.agents.judge.apart.messages import HEAD, framed
+from scentline.agents.judge.apart import alone, bound_cpu, bound_memory, die_first, die_with_parent
 from scentline.agents.judge.decode import decode
 from scentline.agents.judge.markup import read as read_markup
 from scentline.agents.judge.parse import is_plain, unread_of
+from scentline.agents.judge.question import HEAD, framed
 from scentline.agents.offline.warc import ArchiveError, read
 from scentline.agents.window.index.search import Phrase, Search
 from scentline.streams.logging import printable

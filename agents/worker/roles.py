@@ -103,7 +103,7 @@ def judge(runtime: Runtime, tools: Tools) -> Part[JudgeAgent]:
     assert examiner is not None and predicates is not None and kept is not None
     assert tools.reader is not None and tools.room is not None
     agent = JudgeAgent(runtime, examiner, predicates, kept)
-    rejudge = Rejudge(runtime, agent.inbox, tools.reader, examiner, predicates, kept, tools.room)
+    rejudge = Rejudge(agent, tools.reader, tools.room)
     return Part(agent, agent.inbox, (rejudge.run,))
 
 

@@ -10,7 +10,7 @@ from scentline.agents.judge.examiner import Examiner
 from scentline.agents.judge.judges import CategoryJudge
 from scentline.agents.judge.keep.store import KeptPages
 from scentline.agents.judge.predicates import Predicates
-from scentline.agents.judge.question import Work
+from scentline.agents.judge.question import Examined, Question, Work
 from scentline.streams.inbox import Shard
 from scentline.streams.published import PredicateDefinition
 from scentline.streams.records import FetchOrder
@@ -36,10 +36,11 @@ def hearing(*definitions: PredicateDefinition, **expressions: str) -> Predicates
     return predicates
 
 
-def examiner_of(runtime: Runtime, judges: Sequence[CategoryJudge] = (), keep: str = "none") -> Examiner:
-    """Return what examines pages here, by the settings of a runtime."""
-    settings = runtime.settings.model_copy(update={"keep": KeepSettings.model_validate({"pages": keep})})
-    return Examiner(Work.of(settings), judges)
+class Here(Examiner):
+    """Examines pages here and now."""
+
+    async def examine(self, question: Question) -> Examined:
+        return self.examined(question)
 
 
 def judge_of(
@@ -47,7 +48,8 @@ def judge_of(
 ) -> JudgeAgent:
     """Return a judge agent that examines pages here."""
     kept = KeptPages(runtime.settings.data, KeepSettings())
-    return JudgeAgent(runtime, examiner_of(runtime, judges, keep), predicates, kept)
+    settings = runtime.settings.model_copy(update={"keep": KeepSettings.model_validate({"pages": keep})})
+    return JudgeAgent(runtime, Here(Work.of(settings), judges), predicates, kept)
 
 
 def take_in(judge: JudgeAgent, shard: Shard[Any], offset: int, value: bytes) -> None:

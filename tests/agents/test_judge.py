@@ -67,7 +67,7 @@ def told(
         usual = {"data": data, "streams": {"partitions": 3}, "fetch": {"max_bytes": 100_000}}
         with a_runtime(Settings.model_validate(usual | given)) as runtime, disk(data) as rows:
             judge = judge_of(runtime, hearing(**asked), judges, keep)
-            judge._examiner = examiner or judge._examiner
+            judge.examiner = examiner or judge.examiner
             shard, messages = rows.shard(DuplicateRow, PAGES, 1), []
             for offset, page in enumerate(pages, 7):
                 take_in(judge, shard, offset, encode(page) if isinstance(page, FetchedPage) else page)

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from warcio.archiveiterator import ArchiveIterator
 
 from scentline.agents.judge.keep.export import export
-from scentline.agents.judge.keep.records import Packing, UnkeptError, packed
+from scentline.agents.judge.keep.records import Packing, packed
 from scentline.agents.judge.keep.store import DIRECTORY, PARTS, KeepingError, KeptPages, copies, files
 from scentline.agents.offline.archive import Archive
 from scentline.models.page import Page
@@ -57,14 +57,11 @@ class Store:
         self.kept, self.packing = KeptPages(data, given), Packing(given.pages, "Scentline (test)")
 
     def keep(self, page: FetchedPage, title: str = "Tea", priority: float = 0.0, links: int = 0) -> None:
-        url, record, unkept = page.order.url, b"", ""
-        try:
-            if page.status == 304:
-                record = self.packing.again(page, None)
-            else:
-                record = self.packing.record(page, page.body, Page(url, title), YES)
-        except UnkeptError as error:
-            unkept = str(error)
+        url = page.order.url
+        if page.status == 304:
+            record, unkept = self.packing.again(page, None)
+        else:
+            record, unkept = self.packing.record(page, page.body, Page(url, title), YES)
         judged = page.time if page.status == 200 else None
         self.kept.keep(url, record, unkept, judged=judged, priority=priority, links=links)
 
@@ -164,7 +161,7 @@ def test_the_least_important_pages_are_dropped_beyond_it(a_store: Stores, tmp_pa
         page, other = fetched(number), 100 - worth[number]
         priority, links = (worth[number], other) if by == "priority" else (other, worth[number])
         store.keep(page, priority=priority, links=links)
-        record = store.packing.record(page, page.body, Page(page.order.url, "Tea"), YES)
+        record, _ = store.packing.record(page, page.body, Page(page.order.url, "Tea"), YES)
         expected.append((worth[number], len(record), number))
         if sum(size for _, size, _ in expected) > most:
             expected.sort(reverse=True)
@@ -322,6 +319,6 @@ def test_a_page_that_no_record_can_hold_is_not_kept_and_the_next_one_is(
 )
 def test_which_pages_and_visits_are_kept_is_a_setting(pages: str, verdict: Verdict, kept: bool) -> None:
     packing, page = Packing(pages, "a test"), fetched(1)
-    assert bool(packing.record(page, page.body, Page(page.order.url), verdict)) is kept
-    assert bool(packing.again(again(1, 9.5, 5.5, verdict), None)) is kept
-    assert not packing.again(again(1, 9.5, 0.0), None), "it was not kept before"
+    assert bool(packing.record(page, page.body, Page(page.order.url), verdict)[0]) is kept
+    assert bool(packing.again(again(1, 9.5, 5.5, verdict), None)[0]) is kept
+    assert packing.again(again(1, 9.5, 0.0), None) == (b"", ""), "it was not kept before"

@@ -13,9 +13,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from zstandard import ZstdCompressor
 
-from scentline.agents.judge.duplicates import DuplicateRow
+from scentline.agents.judge.duplicates import DuplicateRow, later_row
 from scentline.agents.judge.rejudge import Rejudge
-from scentline.agents.judge.rows import due, later_row
 from scentline.agents.operate.control.requests import AddPredicate, defined
 from scentline.agents.operate.inspect.record import entries, judged_pages, outcomes
 from scentline.models.revisit.content import content_of, links_digest
@@ -31,7 +30,7 @@ from scentline.streams.settings import Settings
 from scentline.streams.topics import PAGES, SIGHTINGS, partition_of
 from scentline.streams.transport.journal import Journal
 from scentline.streams.transport.publisher import JournalPublisher
-from tests.agents.judging import examine, examiner_of, hearing, judge_of
+from tests.agents.judging import examine, hearing, judge_of
 from tests.agents.loopback import awaited
 from tests.agents.shards import Disk, a_runtime, disk, emitted
 from tests.agents.test_keep import fetched
@@ -65,14 +64,11 @@ class Partition:
             judge = judge_of(self._runtime, self.predicates)
             self.inbox, self._judge = judge.inbox, judge
             self.inbox._generation = self._runtime.app.consumer_generation_id
-        self._judge._predicates = self.predicates
+        self._judge.predicates = self.predicates
         self.shard: Shard[Any] = self._rows.shard(DuplicateRow, PAGES)
         self.inbox.shards[0] = self.shard
         self._judge.opened(self.shard)
-        self.rejudge = Rejudge(
-            self._runtime, self.inbox, self.journal, examiner_of(self._runtime), self.predicates,
-            self._judge._kept, room,
-        )  # fmt: skip
+        self.rejudge = Rejudge(self._judge, self.journal, room)
 
     def hear(self, definition: PredicateDefinition = TEA) -> None:
         self.predicates.hear(definition.name.encode(), msgspec.json.encode(definition))
@@ -109,7 +105,7 @@ class Partition:
         return bool(found)
 
     def left(self) -> bool:
-        return any(due(self.predicates, [self.shard]))
+        return any(self._judge.due())
 
     async def do(self, step: str) -> None:
         steps: dict[str, Callable[[], Any]] = {
@@ -247,7 +243,7 @@ def test_all_who_know_a_page_that_was_judged_again_hear_what_a_later_predicate_s
         page.order = msgspec.structs.replace(page.order, revisit=known)
         partition.hear()
         outbox = Outbox("")
-        assert asyncio.run(partition.rejudge.judge(outbox, "tea", 0, 0, encode(page)))
+        asyncio.run(partition.rejudge.judge(outbox, "tea", 0, 0, encode(page)))
         told = emitted(outbox.take(), SIGHTINGS)
     assert {place for place, fact in told if isinstance(fact, Relinked)} == {*known.partitions}
     assert {fact.time for _, fact in told if isinstance(fact, Relinked | Rejudged)} == {page.time}

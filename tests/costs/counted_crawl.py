@@ -31,7 +31,7 @@ def count(done: str, value: Any) -> None:
     What the judge and its examiner tell each other is neither.
     """
     module = type(value).__module__
-    if not module.startswith("scentline.agents.judge.apart."):
+    if module != "scentline.agents.judge.question":
         counts[f"{'records' if module in RECORDS else 'rows'} {done}"] += 1
 
 

@@ -63,7 +63,7 @@ def test_faust_is_imported_without_a_kafka_client_which_can_be_imported_later() 
 @each_case(
     ("module", "unused"),
     [
-        ("scentline.agents.judge.apart.serve", UNUSED | UNUSED_BY_READER),
+        ("scentline.agents.judge.examiner", UNUSED | UNUSED_BY_READER),
         # What takes long to import waits until the page reader's process starts.
         ("scentline.agents.crawl.command", UNUSED | BESIDE),
     ],

@@ -40,7 +40,7 @@ def kept(data: Path, body: bytes, time: float = 5.5, number: int = 1, **headers:
     """Keep a page; return what requests its copy."""
     store = KeptPages(data, KeepSettings())
     page = fetched(number, time, **headers)
-    record = Packing("all", "Scentline (test)").record(page, body, Page(page.order.url), {})
+    record, _ = Packing("all", "Scentline (test)").record(page, body, Page(page.order.url), {})
     store.keep(page.order.url, record, judged=time)
     store.close()
     return requested(data, url=page.order.url)

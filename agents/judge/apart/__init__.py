@@ -1,1 +1,63 @@
-"""Examining pages in a process of its own, which a page may end, and which takes nothing else with it."""
+"""Reading what anybody may have written in a process of its own, which that may end, and nothing else with it.
+
+Here is what the system holds such a process to.
+"""
+
+import os
+import resource
+import signal
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import BinaryIO
+
+_STATUS = Path("/proc/self/status")
+_OUT_OF_MEMORY = Path("/proc/self/oom_score_adj")
+_DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG of prctl(2)
+
+
+def die_with_parent() -> None:
+    """Have the system kill this process when the thread that started it ends, where it can."""
+    if sys.platform == "linux":
+        import ctypes
+
+        ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, signal.SIGKILL, 0, 0, 0)
+
+
+def die_first() -> None:
+    """Have the system choose this process where it has no memory left, and write no image of it."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    with suppress(OSError):
+        _OUT_OF_MEMORY.write_text("1000", encoding="ascii")
+
+
+def bound_memory(size: int) -> None:
+    """Let this process take ``size`` bytes more than it has; more is a MemoryError."""
+    resource.setrlimit(resource.RLIMIT_DATA, (_data() + size, resource.RLIM_INFINITY))
+
+
+def bound_cpu(seconds: int) -> None:
+    """Let this process take ``seconds`` of CPU more than it has; the system ends it then."""
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    most = int(usage.ru_utime + usage.ru_stime) + 1 + seconds
+    resource.setrlimit(resource.RLIMIT_CPU, (most, resource.RLIM_INFINITY))
+
+
+def _data() -> int:
+    """Return the bytes of data that this process has, as `RLIMIT_DATA` counts them."""
+    with suppress(OSError):
+        for line in _STATUS.read_text(encoding="ascii").splitlines():
+            name, _, value = line.partition(":")
+            if name == "VmData":
+                return int(value.split()[0]) * 1024
+    return 0
+
+
+def alone() -> tuple[BinaryIO, BinaryIO]:
+    """Return where requests come from and answers go; nothing else in this process reads or writes there."""
+    source, out = os.dup(0), os.dup(1)
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for number in (0, 1, 2):
+        os.dup2(nowhere, number)
+    os.close(nowhere)
+    return os.fdopen(source, "rb"), os.fdopen(out, "wb")

@@ -1,4 +1,4 @@
-"""The process of an examiner (`agents.judge.apart.serve`)."""
+"""The process of an examiner (`agents.judge.examiner`)."""
 
 from scentline.streams.memory import collect_seldom
 
@@ -6,7 +6,7 @@ from scentline.streams.memory import collect_seldom
 def main() -> None:
     """Serve until the end of standard input."""
     collect_seldom()  # before most is imported: no garbage is among it
-    from scentline.agents.judge.apart.serve import serve
+    from scentline.agents.judge.examiner import serve
 
     serve()
 

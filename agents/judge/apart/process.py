@@ -10,18 +10,21 @@ from asyncio.subprocess import DEVNULL, PIPE, Process
 
 import msgspec
 
-from scentline.agents.judge.apart.messages import (
+from scentline.agents.judge.question import (
     HEAD,
     MOST_BYTES,
     Answer,
     Asked,
+    Examined,
     Found,
+    PageError,
+    Question,
     Ready,
     Refused,
     Request,
+    Work,
     framed,
 )
-from scentline.agents.judge.question import Examined, PageError, Question, Work
 from scentline.agents.signals import command, environment, kill_group
 from scentline.models.errors import ScentlineError
 from scentline.streams.configuration import PREFIX, ConfigurationError

@@ -1,6 +1,5 @@
 """Kept pages as one WARC file: their records are copied byte for byte."""
 
-import io
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -28,7 +27,9 @@ def export(data: Path, wanted: Mapping[str, float], out: BinaryIO, software: str
     Later visits that found a page unchanged go with it. A crawl may be running: records that it is about to
     write, or drops meanwhile, are left out.
     """
-    out.write(_information(software))
+    writer = WARCWriter(out, gzip=True, warc_version=VERSION)
+    information = {"software": software, "format": f"WARC File Format {VERSION}"}
+    writer.write_record(writer.create_warcinfo_record("matches.warc.gz", information))
     dates: dict[str, str] = {}
     for url, time in wanted.items():
         with suppress(ValueError):  # of such a time nothing was kept
@@ -64,14 +65,3 @@ def _member(path: Path, offset: int) -> bytes:
             member.decompress(block)
             found += block
     return bytes(found[: len(found) - len(member.unused_data)])
-
-
-def _information(software: str) -> bytes:
-    out = io.BytesIO()
-    writer = WARCWriter(out, gzip=True, warc_version=VERSION)
-    writer.write_record(
-        writer.create_warcinfo_record(
-            "matches.warc.gz", {"software": software, "format": f"WARC File Format {VERSION}"}
-        )
-    )
-    return out.getvalue()

@@ -13,12 +13,12 @@ import io
 import re
 import string
 from base64 import b32encode
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from hashlib import sha1
 from http import HTTPStatus
 from types import MappingProxyType
+from typing import Any
 from urllib.parse import quote, urlsplit
 from uuid import NAMESPACE_URL, uuid5
 
@@ -26,7 +26,6 @@ from isal import isal_zlib
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
-from scentline.models.errors import ScentlineError
 from scentline.models.page import Page
 from scentline.models.url import crawlable
 from scentline.models.verdict import Verdict, keeps
@@ -155,38 +154,31 @@ def _metadata(fetched: FetchedPage, page: Page, verdict: Verdict) -> bytes:
     return "".join(f"{name}: {value}\r\n" for name, value in fields).encode()
 
 
-class UnkeptError(ScentlineError):
-    """A page that should be kept has no form as a record; the text names the kind of error."""
-
-    explains_itself = False
-
-
 class Packing:
-    """Makes the records of the pages that ``which``, the setting `keep.pages`, keeps."""
+    """Makes the records of the pages that ``which``, the setting `keep.pages`, keeps.
+
+    They are empty for a page that is not to be kept; of one that should be, but that no record can hold, it is
+    said why.
+    """
 
     def __init__(self, which: str, user_agent: str) -> None:
         self._which = which
         self._user_agent = user_agent
 
-    def record(self, fetched: FetchedPage, body: bytes, page: Page, verdict: Verdict) -> bytes:
-        """Return a page's records, empty if it is not to be kept; raises `UnkeptError`."""
-        if not keeps(self._which, verdict):
-            return b""
-        with _unkept_errors():
-            return packed(fetched, body, page, verdict, self._user_agent)
+    def record(self, fetched: FetchedPage, body: bytes, page: Page, verdict: Verdict) -> tuple[bytes, str]:
+        """Return a page's records, or why there are none."""
+        kept = keeps(self._which, verdict)
+        return _unless_broken(packed, fetched, body, page, verdict, self._user_agent) if kept else (b"", "")
 
-    def again(self, fetched: FetchedPage, body: bytes | None) -> bytes:
-        """Return the record of an unchanged page, empty if it was not kept; raises `UnkeptError`."""
+    def again(self, fetched: FetchedPage, body: bytes | None) -> tuple[bytes, str]:
+        """Return the record of an unchanged page, if it was kept, or why there is none."""
         revisit = fetched.order.revisit
-        if revisit is None or not revisit.judged or not keeps(self._which, revisit.verdict):
-            return b""
-        with _unkept_errors():
-            return packed_again(fetched, body)
+        kept = revisit is not None and revisit.judged and keeps(self._which, revisit.verdict)
+        return _unless_broken(packed_again, fetched, body) if kept else (b"", "")
 
 
-@contextmanager
-def _unkept_errors() -> Iterator[None]:
+def _unless_broken(pack: Callable[..., bytes], *page: Any) -> tuple[bytes, str]:
     try:
-        yield
+        return pack(*page), ""
     except Exception as error:  # of this page, whatever it is: the others are judged and kept
-        raise UnkeptError(type(error).__name__) from error
+        return b"", type(error).__name__

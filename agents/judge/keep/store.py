@@ -7,6 +7,7 @@ pages.
 
 import math
 import struct
+from collections.abc import Iterator
 from io import FileIO
 from pathlib import Path
 from typing import NamedTuple
@@ -30,33 +31,17 @@ class KeepingError(ScentlineError):
 #: An entry of an index: a page's importance, the offset and length of its records in the file, its identifier
 #: and the time it was judged at. The last two are zero for a visit that found a page unchanged.
 _ENTRY = struct.Struct(f"<dQQ{IDENTIFIER_BYTES}sd")
-_PAGE = struct.calcsize("<dQQ")
-
-
-class _Entry(NamedTuple):
-    """An entry of an index."""
-
-    importance: float
-    offset: int
-    length: int
-    page: bytes
-    judged: float
-
-
-class _Kept(NamedTuple):
-    """Records in the store, the least important first, the oldest of equals first."""
-
-    importance: float
-    path: Path
-    entry: _Entry
+_VISIT = bytes(IDENTIFIER_BYTES)
 
 
 class Copy(NamedTuple):
-    """Where the records of a page lie that was judged at the time ``judged``."""
+    """The records of a page, or of a visit to it, in the store: the least important first, then the oldest."""
 
+    importance: float
     path: Path
     offset: int
     length: int
+    page: bytes
     judged: float
 
 
@@ -87,40 +72,31 @@ class KeptPages:
         """
         if unkept:
             log.warning("a page can't be kept", url=url, reason=unkept)
-        if not record:
+        settings = self._settings
+        if not record or len(record) > settings.max_bytes:
             return
+        worth = {"age": -math.inf, "links": float(links), "priority": priority}[settings.by]
+        page = _VISIT if judged is None else identifier(url)
         try:
-            page = bytes(IDENTIFIER_BYTES) if judged is None else identifier(url)
-            self._append(record, _Entry(self._worth(priority, links), 0, len(record), page, judged or 0.0))
+            self._write(record, worth, page, judged or 0.0)
+            if sum(self._sizes.values()) > settings.max_bytes:
+                self._drop() if settings.by == "age" else self._drop_least()
         except OSError as error:
             raise KeepingError(f"keeping pages in {self._directory}: {error.strerror}") from error
 
-    def _worth(self, priority: float, links: int) -> float:
-        return {"age": -math.inf, "links": float(links), "priority": priority}[self._settings.by]
-
-    def _append(self, records: bytes, entry: _Entry) -> None:
-        if len(records) > self._settings.max_bytes:
-            return
-        self._write(records, entry)
-        if sum(self._sizes.values()) <= self._settings.max_bytes:
-            return
-        if self._settings.by == "age":
-            self._drop()
-        else:
-            self._drop_least()
-
-    def _write(self, records: bytes, entry: _Entry) -> None:
+    def _write(self, records: bytes, importance: float, page: bytes, judged: float) -> None:
         part = self._settings.max_bytes // PARTS
         if self._file is None or self._sizes[Path(self._file.name)] + len(records) > part:
             self._begin()
         assert self._file is not None and self._index is not None
         path = Path(self._file.name)
+        offset = self._sizes[path]
         try:
             _write_all(self._file, records)
         except OSError:
-            self._file.truncate(self._sizes[path])  # half a record would end what readers can read
+            self._file.truncate(offset)  # half a record would end what readers can read
             raise
-        _write_all(self._index, _ENTRY.pack(*entry._replace(offset=self._sizes[path])))
+        _write_all(self._index, _ENTRY.pack(importance, offset, len(records), page, judged))
         self._sizes[path] += len(records)
 
     def _begin(self) -> None:
@@ -149,20 +125,20 @@ class KeptPages:
         while, and after a crash it stays so: that is the same page twice.
         """
         self.close()
-        pages = sorted(page for path in self._sizes for page in _pages(path, self._sizes[path]))
+        kept = [copy for path, size in self._sizes.items() for copy in _entries(path) or [_unknown(path, size)]]
         excess = sum(self._sizes.values()) - self._settings.max_bytes * (PARTS - 1) // PARTS
-        dropped: set[_Kept] = set()
-        for page in pages:
+        dropped: set[Copy] = set()
+        for copy in sorted(kept):
             if excess <= 0:
                 break
-            dropped.add(page)
-            excess -= page.entry.length
-        for path in sorted({page.path for page in dropped}):
-            rest = [page for page in pages if page.path == path and page not in dropped]
+            dropped.add(copy)
+            excess -= copy.length
+        for path in sorted({copy.path for copy in dropped}):
             with path.open("rb") as file:
-                for entry in sorted((page.entry for page in rest), key=lambda entry: entry.offset):
-                    file.seek(entry.offset)
-                    self._write(file.read(entry.length), entry)
+                for copy in kept:
+                    if copy.path == path and copy not in dropped:
+                        file.seek(copy.offset)
+                        self._write(file.read(copy.length), copy.importance, copy.page, copy.judged)
             self._remove(path)
 
     def _remove(self, path: Path) -> None:
@@ -185,55 +161,36 @@ def files(directory: Path) -> list[Path]:
 
 def copies(data: Path, url: str) -> list[Copy]:
     """Return where a page is kept, its newest version first; a file may have been dropped meanwhile."""
-    sought, found = identifier(url), []
-    for path in files(data / DIRECTORY):
-        entries = _entries(path)
-        at = entries.find(sought)
-        while at >= 0:
-            if at % _ENTRY.size == _PAGE:
-                entry = _Entry(*_ENTRY.unpack_from(entries, at - _PAGE))
-                found.append(Copy(path, entry.offset, entry.length, entry.judged))
-            at = entries.find(sought, at + 1)
+    sought = identifier(url)
+    found = [copy for path in files(data / DIRECTORY) for copy in _entries(path, sought)]
     return sorted(found, key=lambda copy: copy.judged, reverse=True)
 
 
-def kept_in(path: Path, start: int, most: int) -> list[Copy | None]:
-    """Return so many entries of a file's index from the one numbered ``start``; None for a visit's."""
-    found = (_Entry(*fields) for fields in _ENTRY.iter_unpack(_entries(path, start, most)))
-    return [
-        Copy(path, entry.offset, entry.length, entry.judged) if any(entry.page) else None for entry in found
-    ]
-
-
-def entries_in(path: Path) -> int:
-    """Return how many entries a file's index has."""
-    try:
-        return _index(path).stat().st_size // _ENTRY.size
-    except FileNotFoundError:
-        return 0
+def newest_first(data: Path, most: int) -> Iterator[Copy]:
+    """Yield kept pages, the newest first: of each file those among its last ``most`` entries."""
+    for path in reversed(files(data / DIRECTORY)):
+        yield from (copy for copy in reversed(_entries(path)[-most:]) if copy.page != _VISIT)
 
 
 def _index(path: Path) -> Path:
     return path.with_name(f"{path.name.partition('.')[0]}.index")
 
 
-def _pages(path: Path, size: int) -> list[_Kept]:
-    """Return the pages of a file; one without an index counts as one page of no importance."""
-    entries = [_Entry(*fields) for fields in _ENTRY.iter_unpack(_entries(path))]
-    if not entries:
-        return [_Kept(-math.inf, path, _Entry(-math.inf, 0, size, bytes(IDENTIFIER_BYTES), 0.0))]
-    return [_Kept(entry.importance, path, entry) for entry in entries]
+def _unknown(path: Path, size: int) -> Copy:
+    """Return a file without an index: it counts as one page of no importance."""
+    return Copy(-math.inf, path, 0, size, _VISIT, 0.0)
 
 
-def _entries(path: Path, start: int = 0, most: int | None = None) -> bytes:
-    """Return the whole entries of a file's index."""
+def _entries(path: Path, page: bytes = b"") -> list[Copy]:
+    """Return the whole entries of a file's index, in their order; of one page, if that is given."""
     try:
-        with _index(path).open("rb") as file:
-            file.seek(start * _ENTRY.size)
-            found = file.read(-1 if most is None else most * _ENTRY.size)
+        found = _index(path).read_bytes()
     except FileNotFoundError:
-        return b""
-    return found[: len(found) // _ENTRY.size * _ENTRY.size]
+        return []
+    if page not in found:
+        return []
+    entries = _ENTRY.iter_unpack(found[: len(found) // _ENTRY.size * _ENTRY.size])
+    return [Copy(worth, path, *rest) for worth, *rest in entries if page in (b"", rest[2])]
 
 
 def _write_all(file: FileIO, data: bytes) -> None:
