@@ -26,7 +26,7 @@ from scentline.streams.published import PredicateDefinition
 from scentline.streams.settings import KeepSettings
 from scentline.streams.topics import PREDICATES
 from tests.agents.test_keep import fetched
-from tests.agents.test_record import an_outcome
+from tests.agents.test_record import told_at
 from tests.patience import come, wait_for
 from tests.window.crawls import a_crawl, seen
 
@@ -169,7 +169,7 @@ def shown_page(reading: Reading, **query: str) -> dict[str, Any]:
 
 
 def test_a_page_is_shown_with_why_it_came_and_the_words_of_its_predicates_marked() -> None:
-    with a_crawl(an_outcome(5.5, {"p": True, "q": False}, url=URL)) as (journal, reading):
+    with a_crawl(told_at(5.5, {"p": True, "q": False}, url=URL)) as (journal, reading):
         for name, expression in {"p": '"ice hockey"', "q": 'title("rink*") or "rink"'}.items():
             definition = PredicateDefinition(name=name, expression=expression)
             journal.append(PREDICATES.name, 0, name.encode(), msgspec.json.encode(definition), 0.0)
@@ -204,7 +204,7 @@ def test_a_search_looks_at_the_newest_copies_and_at_the_newest_of_a_page(
 ) -> None:
     monkeypatch.setattr(module, "LOOKED_AT", 4)
     urls = [fetched(number).order.url for number in range(4)]
-    outcomes = [an_outcome(1.0, {"p": number != 2}, url=url) for number, url in enumerate(urls)]
+    outcomes = [told_at(1.0, {"p": number != 2}, url=url) for number, url in enumerate(urls)]
     with a_crawl(*outcomes) as (_, reading):
         data = reading.data
         kept(data, b"<p>ice hockey", 1.0, number=0)  # not among the newest

@@ -26,7 +26,7 @@ from scentline.streams.topics import DEAD_LETTERS, partition_of
 from scentline.streams.transport.journal import Journal
 from tests.agents.shards import put
 from tests.agents.test_changes import a_change as changed
-from tests.agents.test_record import an_outcome
+from tests.agents.test_record import told_at
 from tests.cases import each_case
 from tests.window.crawls import PARTITIONS, a_letter, an_index, read, tell, write_hosts
 
@@ -70,7 +70,7 @@ def check(index: Index, journal: Journal) -> None:
 
 #: The first answer, another one to the same order, a visit again, and a later predicate's word.
 OUTCOMES = st.builds(
-    lambda number, time, verdict, kind: an_outcome(
+    lambda number, time, verdict, kind: told_at(
         time, {} if kind == "left" else verdict, url=f"http://a.org/{number}", later=kind == "later",
         again=kind in ("again", "left"), left="status 410" if kind == "left" else msgspec.UNSET,
     ),
@@ -99,9 +99,9 @@ def test_of_an_index_that_is_far_behind_the_newest_hits_are_listed() -> None:
     with an_index() as (journal, index):
         for number in range(2_000):
             at = 1 + number // 5
-            tell(journal, an_outcome(at, {"p": number % 2 == 0}, url=f"http://a.org/{number}"))
+            tell(journal, told_at(at, {"p": number % 2 == 0}, url=f"http://a.org/{number}"))
             if number % 7 == 0:
-                tell(journal, an_outcome(at, {}, url=f"http://a.org/{number // 2}", left="gone", again=True))
+                tell(journal, told_at(at, {}, url=f"http://a.org/{number // 2}", left="gone", again=True))
             if number == 600:
                 read(index)
             elif number % 200 == 0:  # a view
@@ -118,7 +118,7 @@ def test_of_an_index_that_is_far_behind_the_newest_hits_are_listed() -> None:
 def test_what_its_topic_does_not_keep_any_more_is_dropped() -> None:
     with an_index() as (journal, index):
         for number in range(30):
-            tell(journal, an_outcome(1, {"p": True}, url=f"http://a.org/{number}"), at=float(number))
+            tell(journal, told_at(1, {"p": True}, url=f"http://a.org/{number}"), at=float(number))
             if number == 10:
                 journal.drop_expired(105.0)  # some that were never read
                 read(index)
@@ -147,7 +147,7 @@ TYPED = st.lists(WORDS | SYNTAX | _PHRASES, max_size=4).map(" ".join)
 @given(st.lists(TITLES, max_size=12), st.lists(TYPED, max_size=5))
 def test_a_search_finds_what_a_plain_scan_finds(titles: list[str], queries: list[str]) -> None:
     outcomes = [
-        an_outcome(1, {"p": number % 2 == 0}, url=f"http://a.org/{number}", title=title or " ")
+        told_at(1, {"p": number % 2 == 0}, url=f"http://a.org/{number}", title=title or " ")
         for number, title in enumerate(titles)
     ]
     with an_index(*outcomes) as (_, index):
@@ -346,7 +346,7 @@ def test_hosts_are_found_sorted_and_paged_as_in_a_plain_list(
             check_causes(index.hosts, hosts)
         hits: dict[str, int] = {}
         for number, (name, hit) in enumerate(judged):
-            tell(journal, an_outcome(1, {"p": hit, "q": False}, url=f"http://{name}/{number}"))
+            tell(journal, told_at(1, {"p": hit, "q": False}, url=f"http://{name}/{number}"))
             hits[name] = hits.get(name, 0) + hit
         read(index)
         assert {name: index.pages.hits_of(name) for name in hits} == {

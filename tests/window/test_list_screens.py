@@ -18,7 +18,7 @@ from scentline.models.frontier.politeness import HostState
 from scentline.models.frontier.waits import Waits
 from scentline.models.url import identifier
 from scentline.streams.records import RobotsTxt
-from tests.agents.test_record import an_outcome
+from tests.agents.test_record import told_at
 from tests.cases import each_case
 from tests.window.crawls import HOSTILE, a_crawl, a_letter, seen, tell, write_rows
 from tests.window.test_index import a_change
@@ -35,7 +35,7 @@ def listed(reading: Reading, **query: str) -> list[dict[str, Any]]:
 
 
 def test_a_long_list_of_pages_is_shown_page_by_page_and_each_page_once() -> None:
-    outcomes = [an_outcome(9, {"p": number % 2 == 0}, url=f"http://a.org/{number}") for number in range(250)]
+    outcomes = [told_at(9, {"p": number % 2 == 0}, url=f"http://a.org/{number}") for number in range(250)]
     with a_crawl(*outcomes) as (journal, reading):
         hits, first = {each.url for each in outcomes if each.verdict["p"]}, seen(reading, pages)
         assert (len(first["rows"]), first["total"]) == (pages.ROWS, 125)
@@ -44,7 +44,7 @@ def test_a_long_list_of_pages_is_shown_page_by_page_and_each_page_once() -> None
             assert (len(rows), {row["url"] for row in rows}) == (125, hits)
         assert listed(reading, predicate="unknown") == []
         assert len(listed(reading, show="judged", search="a.org")) == 250
-        tell(journal, an_outcome(10, {"p": True}, url="http://a.org/new"))
+        tell(journal, told_at(10, {"p": True}, url="http://a.org/new"))
         assert seen(reading, pages)["rows"][0]["url"] == "http://a.org/new"
 
 
@@ -88,7 +88,7 @@ def test_of_many_changes_the_newest_are_listed_and_a_hit_has_the_words_of_its_la
 ) -> None:
     monkeypatch.setattr("scentline.agents.window.index.recent.MOST_CHANGES", 6)
     changes = [a_change(1, float(time), "p", "changed") for time in range(9)]
-    hit = an_outcome(5, {"p": True, "q": False}, url="http://a.org/1")
+    hit = told_at(5, {"p": True, "q": False}, url="http://a.org/1")
     with a_crawl(hit, *changes, a_change(1, 9, "q", "appeared")) as (_, reading):
         view = seen(reading, pages, show="changes")
         assert [row["time"] for row in view["rows"]] == [9.0, 8.0]  # those of its partition of three
@@ -147,7 +147,7 @@ def test_all_that_is_known_of_a_host_is_shown() -> None:
     }
     with a_crawl(frontier={"depth": "auto"}) as (journal, reading):
         write_rows(journal, name, rows)
-        tell(journal, *(an_outcome(n, {"p": True, "q": n > 2}, url=f"https://a.test/{n}") for n in range(4)))
+        tell(journal, *(told_at(n, {"p": True, "q": n > 2}, url=f"https://a.test/{n}") for n in range(4)))
         (row_shown,), host = seen(reading, hosts)["rows"], seen(reading, hosts, host=name)["host"]
         assert row_shown.items() <= host.items()
         counts = ("pages", "requests", "again", "moved", "failures", "seconds", "most", "delay")
@@ -209,7 +209,7 @@ def texts(found: Any) -> Iterator[str]:
 
 def test_what_pages_say_is_text_on_one_line_and_of_bounded_length() -> None:
     title = f'{HOSTILE} "* NEAR( hockey {"y" * 2000}'
-    outcome = an_outcome(5, {"p": True}, url=f"http://a.org/{'x' * 1500}", title=title)
+    outcome = told_at(5, {"p": True}, url=f"http://a.org/{'x' * 1500}", title=title)
     with a_crawl(outcome) as (_, reading):
         for query in ({}, {"search": "hockey"}, {"search": "onerror*", "show": "judged"}):
             (row,) = seen(reading, pages, **query)["rows"]
