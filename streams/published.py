@@ -11,6 +11,7 @@ from scentline.models.verdict import Verdict
 from scentline.streams.records import VERSION, Finite, Natural, Record, Seconds, Time, UrlIfAny, Whole
 
 MOST_EXCLUDING = 4_000  #: Characters of an exclusion at most.
+LONGEST_DELAY = 86_400.0  #: Seconds between two requests to a host, as far as people ask for them.
 #: Bytes of a host's name at most, and hosts of one `Watch`.
 HOST_BYTES, MOST_HOSTS = 255, 100
 
@@ -242,18 +243,18 @@ class Pausing(msgspec.Struct, frozen=True, kw_only=True, tag_field="what", tag="
     version: int = VERSION
     name: ClassVar[str] = ""
     on: bool
-    time: Time
+    time: Time = 0.0
 
 
 class Exclusion(msgspec.Struct, frozen=True, kw_only=True, tag_field="what", tag="excluded"):
     """URLs not to fetch: those that begin with ``prefix``, or match ``expression`` (RE2)."""
 
     version: int = VERSION
-    name: str  #: Made of prefix and expression.
+    name: Annotated[str, msgspec.Meta(max_length=64)] = ""  #: Made of prefix and expression.
     prefix: Annotated[str, msgspec.Meta(max_length=MOST_EXCLUDING)] = ""
     expression: Annotated[str, msgspec.Meta(max_length=MOST_EXCLUDING)] = ""
     on: bool = True
-    time: Time
+    time: Time = 0.0
 
 
 class Limit(msgspec.Struct, frozen=True, kw_only=True, tag_field="what", tag="budget"):
@@ -265,19 +266,20 @@ class Limit(msgspec.Struct, frozen=True, kw_only=True, tag_field="what", tag="bu
     #: The budget in the settings of that time, None until a frontier has read the limit: it holds until a run
     #: with another one.
     setting: Natural | None = None
-    time: Time
+    time: Time = 0.0
 
 
 class Slowing(msgspec.Struct, frozen=True, kw_only=True, tag_field="what", tag="delay"):
     """The least ``seconds`` between two requests to the host ``name``; 0 is as usual."""
 
     version: int = VERSION
-    name: str
-    seconds: Seconds
-    time: Time
+    name: Annotated[str, msgspec.Meta(max_length=300)]
+    seconds: Annotated[float, msgspec.Meta(ge=0, le=LONGEST_DELAY)]
+    time: Time = 0.0
 
 
-#: What people ask of a running crawl; the newest record of a kind and a name holds.
+#: What people ask of a running crawl; the newest record of a kind and a name holds. One that is not carried out
+#: yet has no time, and an exclusion no name.
 Steering: TypeAlias = Pausing | Exclusion | Limit | Slowing
 
 

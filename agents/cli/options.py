@@ -235,14 +235,14 @@ class Given:
             raise CommandError(f"the broker is {settings.broker}; {expected}")
         return settings
 
-    def submit(self, request: "Request") -> None:
-        """Have the crawl carry out a request, and print what now holds."""
+    def submit(self, *requests: "Request") -> None:
+        """Have the crawl carry out requests, and print what now holds."""
         from scentline.agents.operate.control.command import submit
-        from scentline.agents.operate.control.requests import checked
 
         settings = self.settings()
+        said = [submit(settings, request) for request in requests]
         not_yet = "requested: the crawl has not applied it yet"
-        typer.echo(submit(settings, checked(request)) or not_yet)
+        typer.echo("; ".join(each for each in said if each) if all(said) else not_yet)
 
     def print_rows(self, rows: Iterable[T], shape: Shape[T], *, follow: bool = False) -> None:
         """Print rows in the form, and to the file, that the options name."""

@@ -39,7 +39,7 @@ def add(
     repeat --kept, also for an existing predicate. A name always means one expression.
     """
     from scentline.agents.operate.control.command import known_predicates
-    from scentline.agents.operate.control.requests import AddPredicate, RefusedError
+    from scentline.agents.operate.control.requests import Redefinition, RefusedError
     from scentline.models.predicate import parse
 
     settings = given.settings()
@@ -47,7 +47,7 @@ def add(
     known = known_predicates(settings).get(name)
     if known is not None and not (kept and known.expression == expression):
         raise RefusedError(f"there is or was a predicate {name} already: choose another name")
-    given.submit(AddPredicate(name, expression, share, kept))
+    given.submit(Redefinition(name, expression, share, kept=kept))
 
 
 @command(
@@ -75,19 +75,19 @@ def list_(given: Given) -> None:
 @command("predicate pause", "scentline predicate pause science", takes=("data", "broker"))
 def pause(given: Given, name: Name) -> None:
     """Fetch nothing more for a predicate. It still judges pages fetched for others, and learns from them."""
-    _set_state(given, name, "paused")
+    _redefine(given, name, state="paused")
 
 
 @command("predicate resume", "scentline predicate resume science", takes=("data", "broker"))
 def resume(given: Given, name: Name) -> None:
     """Fetch for a paused predicate again."""
-    _set_state(given, name, "active")
+    _redefine(given, name, state="active")
 
 
 @command("predicate remove", "scentline predicate remove science", takes=("data", "broker"))
 def remove(given: Given, name: Name) -> None:
     """Stop judging pages by a predicate, for good. Its results stay; its name can't be used again."""
-    _set_state(given, name, "removed")
+    _redefine(given, name, state="removed")
 
 
 @command("predicate share", "scentline predicate share science 3", takes=("data", "broker"))
@@ -99,12 +99,10 @@ def share(
     ],
 ) -> None:
     """Give a predicate another share of the fetches."""
-    from scentline.agents.operate.control.requests import ChangePredicate
-
-    given.submit(ChangePredicate(name, share=value))
+    _redefine(given, name, share=value)
 
 
-def _set_state(given: Given, name: str, state: "State") -> None:
-    from scentline.agents.operate.control.requests import ChangePredicate
+def _redefine(given: Given, name: str, share: float | None = None, state: "State | None" = None) -> None:
+    from scentline.agents.operate.control.requests import Redefinition
 
-    given.submit(ChangePredicate(name, state=state))
+    given.submit(Redefinition(name, share=share, state=state))

@@ -9,10 +9,9 @@ import typer
 from scentline.agents.cli.app import CommandError
 from scentline.agents.cli.options import Given, Since, command, command_group, time_since
 from scentline.agents.cli.output import Shape
+from scentline.streams.published import Exclusion, Limit, Pausing, Slowing, Steering
 
 if TYPE_CHECKING:
-    from scentline.agents.operate.control.requests import Exclude
-    from scentline.streams.published import Steering
     from scentline.streams.settings import Settings
 
 command_group("steer", "Pause a crawl, leave URLs out, set its budget, while it runs.")
@@ -21,17 +20,13 @@ command_group("steer", "Pause a crawl, leave URLs out, set its budget, while it 
 @command("steer pause", "scentline steer pause", takes=("data", "broker"))
 def pause(given: Given) -> None:
     """Order no more fetches, and wait. What is in flight is taken in; the crawl does not end."""
-    from scentline.agents.operate.control.requests import Pause
-
-    given.submit(Pause())
+    given.submit(Pausing(on=True))
 
 
 @command("steer resume", "scentline steer resume", takes=("data", "broker"))
 def resume(given: Given) -> None:
     """Go on with a paused crawl."""
-    from scentline.agents.operate.control.requests import Resume
-
-    given.submit(Resume())
+    given.submit(Pausing(on=False))
 
 
 @command(
@@ -56,21 +51,19 @@ def exclude(
 
     What is in flight already is taken in. The command include undoes it.
     """
-    from scentline.agents.operate.control.requests import Exclude
-
     if bool(prefix) == bool(expression):
         raise CommandError("expected --prefix URL or --expression RE2")
-    request = Exclude(prefix, expression)
+    exclusion = Exclusion(prefix=prefix, expression=expression)
     if preview:
-        _preview(given.settings(), request)
+        _preview(given.settings(), exclusion)
     else:
-        given.submit(request)
+        given.submit(exclusion)
 
 
-def _preview(settings: "Settings", request: "Exclude") -> None:
+def _preview(settings: "Settings", exclusion: Exclusion) -> None:
     """Print how many candidates an exclusion would leave out, with how far that is; nothing is asked for."""
     from scentline.agents.frontier.steered import Steered
-    from scentline.agents.operate.control.requests import checked, steering
+    from scentline.agents.operate.control.requests import Known, checked, resolve
     from scentline.agents.progress import progress
     from scentline.agents.window.trials import CandidateTrial
     from scentline.streams.transport.journal import Journal
@@ -80,10 +73,9 @@ def _preview(settings: "Settings", request: "Exclude") -> None:
             "--preview reads a data directory: make one by `scentline snapshot`, and give it by --data, "
             "without --broker"
         )
-    checked(request)
-    steering(request, Steered(), 0.0)  # says what can't be excluded
+    resolve(checked(exclusion), Known({}, Steered()))  # says what can't be excluded
     with Journal.open(settings.data / "journal", read_only=True) as journal, progress(sys.stderr) as shown:
-        trial = CandidateTrial(journal, request.prefix, request.expression)
+        trial = CandidateTrial(journal, exclusion.prefix, exclusion.expression)
         shown.phase("per cent of the candidates", 100)
         done = 0
         while not trial.done:
@@ -102,9 +94,7 @@ def include(
     name: Annotated[str, typer.Argument(metavar="ID", help="The exclusion, as steer list names it.")],
 ) -> None:
     """Fetch again what an exclusion left out."""
-    from scentline.agents.operate.control.requests import Include
-
-    given.submit(Include(name))
+    given.submit(Exclusion(name=name, on=False))
 
 
 @command("steer budget", "scentline steer budget --pages 5000", takes=("data", "broker"))
@@ -119,11 +109,10 @@ def budget(
     ] = None,
 ) -> None:
     """Give the crawl another budget. A later run with another budget in its settings goes by that."""
-    from scentline.agents.operate.control.requests import Budget
-
     if pages is None and requests is None:
         raise CommandError("expected --pages N, --requests N or both")
-    given.submit(Budget(pages, requests))
+    limits = [] if pages is None else [Limit(name="pages", most=pages)]
+    given.submit(*limits, *([] if requests is None else [Limit(name="requests", most=requests)]))
 
 
 @command("steer delay", "scentline steer delay example.org 10", takes=("data", "broker"))
@@ -135,9 +124,7 @@ def delay(
     ],
 ) -> None:
     """Ask a host more seldom than is polite; what its robots.txt and fetch.delay_seconds say is the least."""
-    from scentline.agents.operate.control.requests import Delay
-
-    given.submit(Delay(host, seconds))
+    given.submit(Slowing(name=host, seconds=seconds))
 
 
 @command("steer list", "scentline steer list", takes=("data", "broker", "array"))
@@ -154,9 +141,7 @@ def list_(given: Given, since: Since = None) -> None:
     given.print_rows(rows, shape)
 
 
-def _row(told: "Steering") -> tuple[str, str, str, str]:
-    from scentline.streams.published import Exclusion, Limit, Slowing
-
+def _row(told: Steering) -> tuple[str, str, str, str]:
     since = datetime.fromtimestamp(told.time, UTC).isoformat(timespec="seconds")
     if isinstance(told, Exclusion):
         return "excluded", told.name, told.prefix or told.expression, since

@@ -3,6 +3,8 @@
 It is in the log: a crawl that was killed hears it again before it orders anything.
 """
 
+from collections.abc import Iterable
+
 import msgspec
 
 from scentline.models.frontier.exclusions import Exclusions
@@ -31,9 +33,11 @@ def read_steering(value: bytes) -> Steering:
 class Steered:
     """The newest record of each kind and name, in force or not."""
 
-    def __init__(self) -> None:
+    def __init__(self, values: Iterable[bytes | None] = ()) -> None:
         self._records: dict[str, Steering] = {}
         self._telling = False
+        for value in values:
+            self.hear(value)
 
     def tell(self) -> None:
         """Say in the log what was asked earlier and is in force, and from now on what is heard."""

@@ -100,7 +100,7 @@ def read_state(settings: Settings, users: bool, most: int) -> State:
 
 
 def _state(journal: Journal, settings: Settings, users: bool, most: int) -> State:
-    expressions = {each.name: each.expression for each in definitions(journal)}
+    expressions = {name: each.expression for name, each in definitions(journal).items()}
     parts = journal.table("interests")
     counts = [_all_cells(part) for part in parts.values()]
     bases = next((found[BASE] for found in counts if BASE in found), {})
@@ -258,7 +258,7 @@ def _remarks(settings: Settings, journal: Journal, state: State) -> Iterator[str
     policy = kept_policy(settings.data)
     if policy is not None and policy != state.policy:
         yield f"learned with the policy {state.policy}, the crawl here has {policy}: most of it will not count"
-    known = settings.predicates | {each.name: each.expression for each in definitions(journal)}
+    known = settings.predicates | {name: each.expression for name, each in definitions(journal).items()}
     for learned in state.learned:
         if known and learned.name not in known and learned.name != FAILED:
             yield f"{learned.name}: no predicate of that name here; skipped until there is one"

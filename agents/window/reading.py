@@ -250,22 +250,12 @@ class Reading:
 
     def predicates(self) -> dict[str, PredicateDefinition]:
         """Return the predicates by name, those that were removed left out."""
-
-        def read() -> dict[str, PredicateDefinition]:
-            found = sorted(definitions(self.journal), key=lambda each: each.name)
-            return {each.name: each for each in found[:MOST_PREDICATES]}
-
+        read = lambda: dict(sorted(definitions(self.journal).items())[:MOST_PREDICATES])  # noqa: E731
         return self._as_of(PREDICATES.name, {}, read)
 
     def steered(self) -> Steered:
         """Return how people steer the crawl."""
-
-        def read() -> Steered:
-            found = Steered()
-            for entry in entries(self.journal, STEERING.name, 0):
-                found.hear(entry.value)
-            return found
-
+        read = lambda: Steered(entry.value for entry in entries(self.journal, STEERING.name, 0))  # noqa: E731
         return self._as_of(STEERING.name, Steered(), read)
 
     def points(self) -> dict[str, list[HarvestPoint]]:

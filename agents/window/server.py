@@ -22,7 +22,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from scentline.agents.operate.control.command import submit
-from scentline.agents.operate.control.requests import RefusedError, checked
+from scentline.agents.operate.control.requests import RefusedError
 from scentline.agents.operate.control.requests import Request as Steering
 from scentline.agents.window.guard import ASKING, ENTER, HEALTH, MOST_BODY, Access, Guard
 from scentline.agents.window.reading import Reading
@@ -226,7 +226,7 @@ class Window:
     async def _steer(self, request: Request) -> Response:
         try:
             steering = _steering.decode(await request.body())
-            said = await self._in_turn(submit, self._reading.settings, checked(steering))
+            said = await self._in_turn(submit, self._reading.settings, steering)
         except ClientDisconnect:
             return PlainTextResponse(
                 f"A request has {MOST_BODY} bytes at most.\n", HTTPStatus.REQUEST_ENTITY_TOO_LARGE

@@ -15,7 +15,7 @@ from deploy.kafka.broker import Broker
 from deploy.ports import free_port
 from scentline.agents.offline.process import ServerProcess
 from scentline.agents.operate.control.command import known_predicates, submit
-from scentline.agents.operate.control.requests import ChangePredicate, Seeds, State
+from scentline.agents.operate.control.requests import Redefinition, Seeds, State
 from scentline.agents.operate.topics import lags
 from scentline.streams.configuration import load
 from scentline.streams.topics import OUTCOMES
@@ -121,7 +121,7 @@ class Cluster:
 
     def _state(self, state: State) -> None:
         for name in known_predicates(self.settings):
-            submit(self.settings, ChangePredicate(name, state=state))
+            submit(self.settings, Redefinition(name, state=state))
 
     # where it stands
 

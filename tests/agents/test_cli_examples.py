@@ -19,7 +19,7 @@ from scentline.agents.cli import load_commands
 from scentline.agents.cli.app import app
 from scentline.agents.offline.process import ServerProcess
 from scentline.agents.operate.control.command import submit
-from scentline.agents.operate.control.requests import Exclude
+from scentline.streams.published import Exclusion
 from scentline.streams.settings import Settings
 from scentline_lab.synthetic.serve import export
 from scentline_lab.synthetic.web import SyntheticWeb
@@ -84,7 +84,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "--seed", "http://example.org/", "--predicate", 'science=category("Science")', "--budget", "30",
     )  # fmt: skip
     printed(directory, "state", "export", "learned.state")
-    submit(Settings(data=directory / "scentline-data"), Exclude("http://example.org/shop/"))
+    submit(Settings(data=directory / "scentline-data"), Exclusion(prefix="http://example.org/shop/"))
     tell(directory / "scentline-data", a_change(1, predicate="science", time=time.time()))
     return directory
 

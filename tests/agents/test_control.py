@@ -19,33 +19,32 @@ from scentline.agents.judge.predicates import Predicates
 from scentline.agents.operate.control import requests
 from scentline.agents.operate.control.command import known_predicates, submit
 from scentline.agents.operate.control.requests import (
-    LONGEST_DELAY,
-    MOST_BYTES,
-    AddPredicate,
-    Budget,
-    ChangePredicate,
-    Delay,
-    Exclude,
-    Include,
     Known,
-    Pause,
+    Record,
+    Redefinition,
     RefusedError,
     Request,
-    Resume,
     Seeds,
-    Steer,
-    carry_out,
     checked,
-    defined,
-    steering,
+    resolve,
 )
 from scentline.agents.operate.control.service import ControlService
-from scentline.agents.operate.control.spool import DIRECTORY, Spool
+from scentline.agents.operate.control.spool import DIRECTORY, MOST_BYTES, Spool
 from scentline.agents.operate.control.spool import WATCHING as WATCHING_NAME
 from scentline.agents.operate.inspect.record import entries
 from scentline.streams.attempts import LETTER_BYTES
 from scentline.streams.broadcast import Broadcast
-from scentline.streams.published import MOST_EXCLUDING, PredicateDefinition, Watch
+from scentline.streams.published import (
+    LONGEST_DELAY,
+    MOST_EXCLUDING,
+    Exclusion,
+    Limit,
+    Pausing,
+    PredicateDefinition,
+    Slowing,
+    Steering,
+    Watch,
+)
 from scentline.streams.records import DeadLetter, Decoder, RecordError
 from scentline.streams.runtime import Runtime
 from scentline.streams.settings import Settings
@@ -54,7 +53,7 @@ from scentline.streams.transport import database
 from tests.agents.shards import a_runtime, journal_of
 from tests.cases import each_case
 
-TEA = AddPredicate("tea", '"tea"', 2.0)
+TEA = Redefinition("tea", '"tea"', 2.0)
 SHOP = "http://a.org/shop/"
 
 
@@ -62,88 +61,99 @@ SHOP = "http://a.org/shop/"
 
 
 GONE = PredicateDefinition(name="gone", expression='"gone"', state="removed")
-KNOWN = Known({"tea": defined(TEA, None), "gone": GONE}, Steered())
+KNOWN = Known({"tea": PredicateDefinition(name="tea", expression='"tea"'), "gone": GONE}, Steered())
 NO_PREFIX, NO_EXPRESSION, BOUND = "begins no URL", "no regular expression as RE2", "^Expected `"
 
 
 @each_case(
-    ("request_", "why"),
+    ("asked", "why"),
     [
-        (AddPredicate("tea", '"coffee"'), 'predicate tea is already "tea" here'),
-        (AddPredicate("gone", '"gone"'), "predicate gone was removed here"),
-        (AddPredicate("new", '"tea'), "this quote is never closed"),
+        (Redefinition("tea", '"coffee"'), 'predicate tea is already "tea" here'),
+        (Redefinition("gone", '"gone"'), "predicate gone was removed here"),
+        (Redefinition("gone", state="active"), "predicate gone was removed here"),
+        (Redefinition("new", '"tea'), "this quote is never closed"),
         (Seeds(("ftp://a.org/",)), "no canonical URL"),
         (Seeds(("http://a.org",)), "no canonical URL"),
-        (Exclude(), "a prefix of URLs or an expression"),
-        (Exclude(SHOP, "shop"), "and not both"),
-        (Exclude("http://A.org/"), NO_PREFIX),
-        (Exclude("ftp://a.org/"), NO_PREFIX),
-        (Exclude("http://u:p@a.org/"), NO_PREFIX),
-        (Exclude("http://a.org/é"), NO_PREFIX),
-        (Exclude(expression="(?=a)"), NO_EXPRESSION),
-        (Delay("", 1.0), "is no host"),
-        (AddPredicate("9", '"tea"'), BOUND),
-        (AddPredicate("a\n", '"tea"'), BOUND),
-        (AddPredicate("new", '"tea"', 0.0), BOUND),
-        (AddPredicate("new", '"tea"', float("nan")), BOUND),
-        (ChangePredicate("tea", share=-1.0), BOUND),
+        (Exclusion(), "a prefix of URLs or an expression"),
+        (Exclusion(prefix=SHOP, expression="shop"), "and not both"),
+        (Exclusion(prefix="http://A.org/"), NO_PREFIX),
+        (Exclusion(prefix="ftp://a.org/"), NO_PREFIX),
+        (Exclusion(prefix="http://u:p@a.org/"), NO_PREFIX),
+        (Exclusion(prefix="http://a.org/é"), NO_PREFIX),
+        (Exclusion(expression="(?=a)"), NO_EXPRESSION),
+        (Slowing(name="", seconds=1.0), "is no host"),
+        (Pausing(version=2, on=True), "unknown version 2, expected 1"),
+        (Redefinition("9", '"tea"'), BOUND),
+        (Redefinition("a\n", '"tea"'), BOUND),
+        (Redefinition("new", '"tea"', 0.0), BOUND),
+        (Redefinition("new", '"tea"', float("nan")), BOUND),
+        (Redefinition("tea", share=-1.0), BOUND),
         (Seeds(("http://a.org/",) * 10_001), BOUND),
         (Watch(1e18), BOUND),
         (Watch(5.0, hosts=("a.org",) * 101), BOUND),
-        (Exclude("http://a.org/" + "x" * MOST_EXCLUDING), BOUND),
-        (Exclude(expression="x" * (MOST_EXCLUDING + 1)), BOUND),
-        (Budget(pages=-1), BOUND),
-        (Delay("a.org", -1.0), BOUND),
-        (Delay("a.org", LONGEST_DELAY + 1), BOUND),
-        (Delay("a.org", float("nan")), BOUND),
-        (Delay("a" * 301, 1.0), BOUND),
+        (Exclusion(prefix="http://a.org/" + "x" * MOST_EXCLUDING), BOUND),
+        (Exclusion(expression="x" * (MOST_EXCLUDING + 1)), BOUND),
+        (Limit(name="pages", most=-1), BOUND),
+        (Slowing(name="a.org", seconds=-1.0), BOUND),
+        (Slowing(name="a.org", seconds=LONGEST_DELAY + 1), BOUND),
+        (Slowing(name="a.org", seconds=float("nan")), BOUND),
+        (Slowing(name="a" * 301, seconds=1.0), BOUND),
     ],
 )
-def test_what_makes_no_sense_or_is_out_of_bounds_is_refused(request_: Request, why: str) -> None:
+def test_what_makes_no_sense_or_is_out_of_bounds_is_refused(asked: Request, why: str) -> None:
     with pytest.raises(RefusedError, match=why):
-        carry_out(checked(request_), KNOWN, lambda topic: 1, None, 0.0)
+        resolve(checked(asked), KNOWN)
 
 
-def asked(*wanted: Steer) -> Steered:
+def told(asked: Steering, steered: Steered, now: float) -> Record:
+    return resolve(asked, Known({}, steered, now=now))[0]
+
+
+def asked_for(*wanted: Steering) -> Steered:
     """Return what is in force after some requests."""
     steered = Steered()
-    for number, request in enumerate(wanted):
-        for told in steering(request, steered, float(number)):
-            steered.hear(msgspec.json.encode(told))
+    for number, asked in enumerate(wanted):
+        steered.hear(msgspec.json.encode(told(asked, steered, float(number))))
     return steered
 
 
 def test_no_more_is_excluded_or_slowed_than_a_frontier_keeps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(requests, "MOST_STEERED", 2)
-    steered = asked(Exclude(SHOP), Exclude(expression="x"), Delay("a.org", 5.0), Delay("b.org", 5.0))
-    assert steering(Exclude(SHOP), steered, 9.0)
-    assert steering(Delay("a.org", 6.0), steered, 9.0)
-    for request in (Exclude(expression="y"), Delay("c.org", 5.0)):
+    shop, slow = Exclusion(prefix=SHOP), Slowing(name="a.org", seconds=5.0)
+    steered = asked_for(shop, Exclusion(expression="x"), slow, Slowing(name="b.org", seconds=5.0))
+    assert told(shop, steered, 9.0)
+    assert told(Slowing(name="a.org", seconds=6.0), steered, 9.0)
+    for asked in (Exclusion(expression="y"), Slowing(name="c.org", seconds=5.0)):
         with pytest.raises(RefusedError, match="expected at most 2"):
-            steering(request, steered, 9.0)
+            told(asked, steered, 9.0)
+
+
+def test_time_and_setting_are_not_the_askers() -> None:
+    asked = Limit(name="pages", most=7, setting=9, time=99.0)
+    assert told(asked, Steered(), 5.0) == Limit(name="pages", most=7, time=5.0)
 
 
 # That none of it may be lost or come twice is for the log, whose newest record of a kind and name holds.
 prefixes = st.sampled_from(["http://a.org/", "http://a.org/b", "http://b.org/"])
 commands = st.one_of(
-    st.just(Pause()), st.just(Resume()),
-    prefixes.map(Exclude), prefixes.map(lambda text: Exclude(expression=text)),
-    st.builds(Budget, st.integers(0, 9), st.integers(0, 9)),
-    st.builds(Delay, st.sampled_from(["a.org", "B.org:8080"]), st.floats(0, 9)),
+    st.builds(Pausing, on=st.booleans()),
+    st.builds(Exclusion, prefix=prefixes), st.builds(Exclusion, expression=prefixes),
+    st.builds(Limit, name=st.sampled_from(["pages", "requests"]), most=st.integers(0, 9)),
+    st.builds(Slowing, name=st.sampled_from(["a.org", "B.org:8080"]), seconds=st.floats(0, 9)),
 )  # fmt: skip
 
 
 @given(st.lists(commands, max_size=12))
-def test_what_is_asked_twice_is_in_force_once_and_the_newest_word_holds(wanted: list[Steer]) -> None:
-    once, twice = asked(*wanted), asked(*(each for each in wanted for _ in range(2)))
+def test_what_is_asked_twice_is_in_force_once_and_the_newest_word_holds(wanted: list[Steering]) -> None:
+    once, twice = asked_for(*wanted), asked_for(*(each for each in wanted for _ in range(2)))
     plain = [[msgspec.structs.replace(each, time=0.0) for each in found.in_force] for found in (once, twice)]
     assert plain[0] == plain[1]
-    pauses = [isinstance(each, Pause) for each in wanted if isinstance(each, Pause | Resume)]
+    pauses = [each.on for each in wanted if isinstance(each, Pausing)]
     assert once.paused == (pauses[-1] if pauses else False)
     for each in once.exclusions:
-        over = steering(Include(each.name), once, 99.0)
-        assert over == steering(Include(each.name), twice, 99.0)
-        once.hear(msgspec.json.encode(over[0]))
+        over = told(Exclusion(name=each.name, on=False), once, 99.0)
+        assert over == told(Exclusion(name=each.name, on=False), twice, 99.0)
+        once.hear(msgspec.json.encode(over))
     assert once.exclusions == []
 
 
@@ -186,17 +196,17 @@ def crawled(tmp_path: Path) -> Settings:
 
 def test_requests_are_carried_out_in_their_order_and_a_second_time_without_harm(crawled: Settings) -> None:
     Spool(crawled.data).put(TEA)
-    submit(crawled, ChangePredicate("tea", share=7.0))
+    submit(crawled, Redefinition("tea", share=7.0))
     assert known_predicates(crawled) == {"tea": PredicateDefinition(name="tea", expression='"tea"', share=7.0)}
     # That kept pages are of concern is part of the definition, and stays so.
-    for request in (msgspec.structs.replace(TEA, kept=True), TEA, ChangePredicate("tea", share=3.0)):
+    for request in (msgspec.structs.replace(TEA, kept=True), TEA, Redefinition("tea", share=3.0)):
         submit(crawled, request)
         once = known_predicates(crawled)
         submit(crawled, request)
         assert known_predicates(crawled) == once
         assert once["tea"].kept
     with pytest.raises(RefusedError, match="there is no predicate ski here"):
-        submit(crawled, ChangePredicate("ski", share=2.0))
+        submit(crawled, Redefinition("ski", share=2.0))
     assert known_predicates(crawled) == once
     assert {path.suffix for path in (crawled.data / DIRECTORY).iterdir()} <= {".done"}
 
@@ -255,9 +265,9 @@ def looked(runtime: Runtime, looks: int = 1) -> Predicates:
 
 def test_a_crawl_carries_out_what_waits_in_its_order(runtime: Runtime) -> None:
     spool = Spool(runtime.settings.data)
-    for request in (TEA, ChangePredicate("tea", share=3.0), ChangePredicate("tea", state="paused")):
+    for request in (TEA, Redefinition("tea", share=3.0), Redefinition("tea", state="paused")):
         spool.put(request)
-    unjudged = spool.put(AddPredicate("sport", 'category("Sport")'))
+    unjudged = spool.put(Redefinition("sport", 'category("Sport")'))
     found = looked(runtime)
     with pytest.raises(RefusedError, match="needs a judge of categories"):
         spool.wait(unjudged, 1)
@@ -266,7 +276,7 @@ def test_a_crawl_carries_out_what_waits_in_its_order(runtime: Runtime) -> None:
     )
     assert list(found.active) == ["tea"]
     assert spool.names() == []
-    spool.put(ChangePredicate("tea", state="removed"))
+    spool.put(Redefinition("tea", state="removed"))
     removed = looked(runtime)
     assert (removed.active, removed.definitions["tea"].state) == ({}, "removed")
 
@@ -282,7 +292,7 @@ def test_a_request_is_removed_when_the_disk_has_what_came_of_it(synced: Options,
             assert found is not None
             removals.append(int(found[1]))
 
-    for request in (TEA, ChangePredicate("tea", share=3.0)):
+    for request in (TEA, Redefinition("tea", share=3.0)):
         spool.put(request)
     sys.addaudithook(seen)
     looked(runtime)
@@ -316,7 +326,7 @@ def hostile(directory: Path) -> Iterator[str]:
 @pytest.mark.timeout(60)
 def test_what_is_no_request_is_refused_or_passed_over_and_the_rest_goes_on(runtime: Runtime) -> None:
     rubbish = [
-        b"", b"{}", b"\xff\xfe", b"[1]", b'{"type":"add","name":"a b","expression":"x"}',
+        b"", b"{}", b"\xff\xfe", b"[1]", b'{"what":"predicate","name":"a b","expression":"x"}',
         b"x" * (MOST_BYTES + 1), b'{"a":' + b"[" * 20_000,
     ]  # fmt: skip
     spool, directory = Spool(runtime.settings.data), runtime.settings.data / DIRECTORY

@@ -15,7 +15,6 @@ from zstandard import ZstdCompressor
 
 from scentline.agents.judge.duplicates import DuplicateRow, later_row
 from scentline.agents.judge.rejudge import Rejudge
-from scentline.agents.operate.control.requests import AddPredicate, defined
 from scentline.agents.operate.inspect.record import entries, judged_pages, outcomes
 from scentline.models.revisit.content import content_of, links_digest
 from scentline.models.url import identifier
@@ -36,7 +35,7 @@ from tests.agents.shards import Disk, a_runtime, disk, emitted
 from tests.agents.test_keep import fetched
 
 FIRST = PredicateDefinition(name="any", expression='not "unheard-of"')
-TEA = defined(AddPredicate("tea", '"tea"', kept=True), None)
+TEA = PredicateDefinition(name="tea", expression='"tea"', kept=True)
 STEPS = (
     "page", "again", "visit", "revisit", "absorb", "hear", "look", "commit", "crash", "send", "freeze", "thaw",
 )  # fmt: skip

@@ -12,19 +12,9 @@ import pytest
 from scentline.agents.frontier.keys import DEPTH_PREFIX
 from scentline.agents.frontier.rows import DepthRow, FrontierRow
 from scentline.agents.operate.control.command import known_predicates, known_steering, submit
-from scentline.agents.operate.control.requests import (
-    Budget,
-    ChangePredicate,
-    Delay,
-    Exclude,
-    Include,
-    Pause,
-    Request,
-    Resume,
-    Seeds,
-)
+from scentline.agents.operate.control.requests import Redefinition, Request, Seeds
 from scentline.models.url import host
-from scentline.streams.published import Limit
+from scentline.streams.published import Exclusion, Limit, Pausing, Slowing
 from scentline.streams.records import Decoder, FetchOrder, encode
 from scentline.streams.settings import Settings
 from scentline.streams.topics import EVIDENCE, FETCHES, OUTCOMES, PAGES, SIGHTINGS, Topic, partition_of
@@ -170,6 +160,7 @@ def test_what_was_asked_of_a_crawl_holds_after_it_was_killed(
 ) -> None:
     site, setting, steered, more = host(web.seeds(1)[0]), 400, 60, 75
     topic, seed = min(web.facts().pages), list(web.labels())[-1][0]
+    pause, resume = Pausing(on=True), Pausing(on=False)
     crawl = Crawl(tmp_path, web, proxy, {"fetch.delay_seconds": 0.02}, "--budget", str(setting))
     settings = Settings(data=crawl.data)
 
@@ -181,14 +172,16 @@ def test_what_was_asked_of_a_crawl_holds_after_it_was_killed(
 
     with forked(tmp_path, *crawl.words) as run:
         crawl.wait(run, lambda: crawl.written(OUTCOMES) >= 10)
-        ask(ChangePredicate(topic, share=4.0), Seeds((seed,)))
-        paused = ask(Budget(pages=steered), Exclude(f"http://{site}/"), Pause(), Resume(), Pause())
-        assert ask(Delay("a.test", 2.0)) == paused
+        ask(Redefinition(topic, share=4.0), Seeds((seed,)))
+        paused = ask(
+            Limit(name="pages", most=steered), Exclusion(prefix=f"http://{site}/"), pause, resume, pause
+        )
+        assert ask(Slowing(name="a.test", seconds=2.0)) == paused
     with forked(tmp_path, *crawl.words) as run:
-        assert ask(Delay("a.test", 0.0)) == paused
+        assert ask(Slowing(name="a.test", seconds=0.0)) == paused
         crawl.wait(run, lambda: run.err.exists() and "; paused" in run.err.read_text())
         assert crawl.written(FETCHES) == paused
-        ask(Resume())
+        ask(resume)
         run.process.join(PATIENCE)
     crawl.check(steered)
     assert known_predicates(settings)[topic].share == 4.0
@@ -197,6 +190,6 @@ def test_what_was_asked_of_a_crawl_holds_after_it_was_killed(
     [exclusion, limit] = sorted(known_steering(settings).in_force, key=lambda each: isinstance(each, Limit))
     assert isinstance(limit, Limit)
     assert (limit.most, limit.setting) == (steered, setting)
-    before = ask(Include(exclusion.name), Budget(pages=more))
+    before = ask(Exclusion(name=exclusion.name, on=False), Limit(name="pages", most=more))
     assert crawl.finish()["fetched"] == more
     assert site in hosts_ordered(crawl.data, before)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from scentline.agents.operate.control.command import submit
-from scentline.agents.operate.control.requests import AddPredicate, ChangePredicate
+from scentline.agents.operate.control.requests import Redefinition
 from scentline.agents.operate.inspect.record import judged_pages
 from scentline.streams.published import Outcome
 from scentline.streams.settings import Settings
@@ -46,14 +46,14 @@ def test_predicates_that_come_pause_and_go_between_crawls_judge_what_they_should
             return sorted(judged_pages(journal).values(), key=lambda page: page.time)
 
     crawl(30)
-    submit(settings, AddPredicate("music", MUSIC, kept=True))
-    submit(settings, AddPredicate("new", MUSIC, share=2.0))
+    submit(settings, Redefinition("music", MUSIC, kept=True))
+    submit(settings, Redefinition("new", MUSIC, share=2.0))
     found = crawl(60)
     hits = sum(categories[page.url].startswith("Music") for page in pages())
     assert (found["music"]["judged"], found["music"]["hits"]) == (60, hits), "as if it had been there"
     assert found["new"]["judged"] == 30
-    submit(settings, ChangePredicate("sports", state="paused"))
-    submit(settings, ChangePredicate("new", state="removed"))
+    submit(settings, Redefinition("sports", state="paused"))
+    submit(settings, Redefinition("new", state="removed"))
     found = crawl(90)
     assert set(found) == {"sports", "music"}
     assert (found["sports"]["judged"], found["music"]["judged"]) == (90, 90), "one that is paused still judges"

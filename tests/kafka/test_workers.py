@@ -13,14 +13,14 @@ from bench.faults.workers import WorkerProcess
 from deploy.kafka.broker import Broker
 from scentline.agents.operate.audit.audit import audit
 from scentline.agents.operate.control.command import known_steering, submit
-from scentline.agents.operate.control.requests import AddPredicate, Budget, Exclude, Seeds
+from scentline.agents.operate.control.requests import Redefinition, Seeds
 from scentline.agents.operate.inspect.record import judged_pages, outcomes
 from scentline.agents.operate.snapshot import take
 from scentline.models.harvest import Harvest, merged
 from scentline.models.url import host
 from scentline.streams.metrics import catalogue
 from scentline.streams.metrics.catalogue import PARTITIONS as HELD
-from scentline.streams.published import HarvestPoint, Limit, Outcome
+from scentline.streams.published import Exclusion, HarvestPoint, Limit, Outcome
 from scentline.streams.topics import ACCESSES, HARVEST, INBOXES, OUTCOMES, PAGES, TOPICS, partition_of
 from scentline.streams.transport.journal import Journal
 from scentline_lab.synthetic.web import SyntheticWeb
@@ -55,8 +55,8 @@ def test_two_workers_judge_as_many_pages_as_they_may_and_a_window_more_at_most(
     with crawl_of(WIDE, tmp_path, empty_kafka, 4, values) as crawl:
         given = seeds(WIDE, 8)
         excluded = host(given.urls[0])
-        submit(crawl.settings, Exclude(f"http://{excluded}/"))
-        submit(crawl.settings, Budget(pages=BUDGET))
+        submit(crawl.settings, Exclusion(prefix=f"http://{excluded}/"))
+        submit(crawl.settings, Limit(name="pages", most=BUDGET))
         for number in range(2):
             crawl.worker(f"worker-{number}", "all")
         submit(crawl.settings, given)
@@ -79,7 +79,7 @@ ROLES = ("fetch", "judge", "frontier", "learn", "harvest")
 TOPIC, *_ = sorted(SyntheticWeb(*WHOLE).facts().pages)
 #: Pages of the web: those of a topic, and each site's home page.
 ALL = sum(SyntheticWeb(*WHOLE).facts().pages.values()) + WHOLE[1]
-LATER = AddPredicate("later", f'category("{TOPIC}")', kept=True)
+LATER = f'category("{TOPIC}")'
 
 
 def wait(what: str, condition: Callable[[], bool], *workers: WorkerProcess) -> None:
@@ -115,10 +115,10 @@ def test_a_later_predicate_counts_every_page_once_whatever_happens_to_a_judge(
         submit(crawl.settings, seeds(WHOLE, 3))
         wait("the first pages", lambda: crawl.ends(OUTCOMES.name) > 30, one, two)
         two.freeze()  # it judges without the predicate what it holds, if anybody listens to it yet
-        assert crawl.command("predicate", "add", "later", LATER.expression, "--kept") == "later is active\n"
+        assert crawl.command("predicate", "add", "later", LATER, "--kept") == "later is active\n"
         wait("kept pages to be judged", lambda: one.said().count("kept pages were judged") == 2, one)
         two.thaw()
-        submit(crawl.settings, LATER)
+        submit(crawl.settings, Redefinition("later", LATER, kept=True))
         wait("the end", lambda: done(crawl), one, two)
     take(crawl.settings, lambda _: None)
     report = audit(crawl.settings)

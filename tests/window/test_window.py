@@ -77,7 +77,7 @@ def test_a_name_that_was_made_to_point_here_gets_nothing(client: httpx.Client, h
 def test_other_sites_get_and_change_nothing(client: httpx.Client) -> None:
     foreign = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "cors"}
     assert client.get("/api/now", headers=foreign).status_code == 403
-    body = b'{"type": "seeds", "urls": []}'
+    body = b'{"what": "seeds", "urls": []}'
     for headers in ({}, {"Origin": "http://evil.example"}, {"Origin": "null"}, origin(client) | foreign):
         assert client.post("/steer", content=body, headers=headers).status_code == 403
     assert client.post("/steer", content=body, headers=origin(client)).status_code == 200
@@ -107,7 +107,7 @@ def test_the_cookie_is_hidden_from_script_and_those_of_others_keep_nobody_out(
 
 def test_a_read_only_window_takes_no_request(data: Path) -> None:
     with entered(data, "--read-only") as client:
-        answer = client.post("/steer", content=b'{"type": "seeds", "urls": []}', headers=origin(client))
+        answer = client.post("/steer", content=b'{"what": "seeds", "urls": []}', headers=origin(client))
         assert (answer.status_code, client.get("/api/crawl").json()["read_only"]) == (403, True)
 
 
@@ -130,11 +130,11 @@ def test_what_is_unknown_or_too_long_is_refused_and_only_the_windows_own_files_a
     ("body", "word"),
     [
         (b"{", "no request"),
-        (b'{"type": "reboot"}', "no request"),
-        (b'{"type":' * 100_000, "no request"),
-        (b'{"type": "change", "name": "sports", "state": "lost"}', "state"),
-        (b'{"type": "seeds", "urls": ["ftp://x/"]}', "canonical"),
-        (b'{"type": "change", "name": "curling", "state": "paused"}', "curling"),
+        (b'{"what": "reboot"}', "no request"),
+        (b'{"what":' * 100_000, "no request"),
+        (b'{"what": "predicate", "name": "sports", "state": "lost"}', "state"),
+        (b'{"what": "seeds", "urls": ["ftp://x/"]}', "canonical"),
+        (b'{"what": "predicate", "name": "curling", "state": "paused"}', "curling"),
     ],
 )
 def test_a_request_that_can_not_be_read_or_carried_out_says_why(

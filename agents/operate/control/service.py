@@ -9,11 +9,12 @@ from collections.abc import Callable, Mapping
 
 from scentline.agents.frontier.steered import Steered
 from scentline.agents.judge.predicates import Predicates
-from scentline.agents.operate.control.requests import Carried, Known, RefusedError, carry_out
+from scentline.agents.operate.control.requests import Known, Record, RefusedError, Seeds, messages, resolve
 from scentline.agents.operate.control.spool import DIRECTORY, Spool, UnreadableError
 from scentline.streams.attempts import Place
 from scentline.streams.logging import EventLog, printable
 from scentline.streams.outbox import Outbox
+from scentline.streams.published import PredicateDefinition, Watch
 from scentline.streams.runtime import Runtime
 
 #: Seconds between two looks at the spool.
@@ -39,7 +40,10 @@ class ControlService:
         stand: Callable[[], Mapping[str, int]],
     ) -> None:
         self._runtime = runtime
-        self._known = Known(predicates.definitions, steered, runtime.settings.fetch.delay_seconds)
+        settings = runtime.settings
+        self._known = Known(
+            predicates.definitions, steered, settings.fetch.delay_seconds, judges=settings.judge
+        )
         self._sync = sync
         self._stand = stand
         self._spool = Spool(runtime.settings.data)
@@ -74,17 +78,15 @@ class ControlService:
             self._spool.refuse(name, str(error))
 
     async def _take_up(self, name: str) -> None:
-        judges = self._runtime.settings.judge
         publisher = self._runtime.publisher
-        request = self._spool.read(name)
-        known = self._known._replace(stand=self._stand())
-        carried = carry_out(request, known, publisher.partitions, judges, self._runtime.clock())
-        await publisher.send_all(carried.messages)
-        while not self._heard(carried):  # the next request may be about the same
+        known = self._known._replace(stand=self._stand(), now=self._runtime.clock())
+        record, said = resolve(self._spool.read(name), known)
+        await publisher.send_all(messages(record, publisher.partitions))
+        while not self._heard(record):  # the next request may be about the same
             await asyncio.sleep(HEARD_SECONDS)
-        if carried.lasting:
+        if not isinstance(record, Watch):  # which need not survive a failure of power
             self._sync()
-        self._spool.done(name, carried.said)
+        self._spool.done(name, said)
 
     async def _bury(self, name: str, error: UnreadableError) -> None:
         outbox = Outbox(DIRECTORY)
@@ -92,7 +94,7 @@ class ControlService:
         self._runtime.bury(outbox, Place(DIRECTORY, 0, 0), error.data, reason, "unreadable")
         await self._runtime.publisher.send_all(outbox.take())
 
-    def _heard(self, carried: Carried) -> bool:
-        made = carried.defines
-        defined = made is None or self._known.predicates.get(made.name) == made
-        return defined and all(self._known.steered.heard(told) for told in carried.steers)
+    def _heard(self, record: Record) -> bool:
+        if isinstance(record, PredicateDefinition):
+            return self._known.predicates.get(record.name) == record
+        return isinstance(record, Seeds | Watch) or self._known.steered.heard(record)

@@ -199,11 +199,8 @@ def _spent(settings: Settings, shard: FrontierShard, url: str) -> str:
 
 
 def _excluding(journal: Journal, url: str) -> Exclusion | None:
-    steered = Steered()
-    if STEERING.name in journal.topics():
-        for entry in entries(journal, STEERING.name, 0):
-            steered.hear(entry.value)
-    return steered.excludes(url)
+    found = entries(journal, STEERING.name, 0) if STEERING.name in journal.topics() else ()
+    return Steered(entry.value for entry in found).excludes(url)
 
 
 def _by_learned(

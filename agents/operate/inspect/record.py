@@ -150,23 +150,20 @@ def _with_later(page: Told, later: Told) -> Told:
     return msgspec.structs.replace(page, verdict=later.verdict | page.verdict)
 
 
-def definitions(journal: Journal) -> list[PredicateDefinition]:
-    """Return the predicates of a crawl as they were last defined, those that were removed left out."""
-    return [definition for definition in all_definitions(journal) if definition.state != REMOVED]
+def definitions(journal: Journal) -> dict[str, PredicateDefinition]:
+    """Return a crawl's predicates by name, those that were removed left out."""
+    had = definitions_of(entries(journal, PREDICATES.name, 0))
+    return {name: definition for name, definition in had.items() if definition.state != REMOVED}
 
 
-def all_definitions(journal: Journal) -> list[PredicateDefinition]:
-    """Return the predicates that a crawl has had, as they were last defined; what can't be read is left out."""
-    return definitions_of(entries(journal, PREDICATES.name, 0))
-
-
-def definitions_of(found: Iterable[Entry]) -> list[PredicateDefinition]:
-    """Return the predicates that records of the topic `predicates` define, the last record of each winning."""
-    last: dict[bytes | None, PredicateDefinition] = {}
+def definitions_of(found: Iterable[Entry]) -> dict[str, PredicateDefinition]:
+    """Return predicates by name, as records of the topic define them last; what can't be read is left out."""
+    last: dict[str, PredicateDefinition] = {}
     for entry in found:
         with suppress(ValueError):
-            last[entry.key] = read_definition(entry.value or b"")
-    return list(last.values())
+            definition = read_definition(entry.value or b"")
+            last[definition.name] = definition
+    return last
 
 
 class _Points:

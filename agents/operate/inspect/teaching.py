@@ -56,7 +56,7 @@ class Taught:
 
     def __init__(self, journal: Journal, settings: Settings) -> None:
         self.predicates: dict[str, Predicate] = {
-            each.name: parse(each.expression) for each in definitions(journal)
+            name: parse(each.expression) for name, each in definitions(journal).items()
         }
         self.patterns = SitePatterns() if settings.behaviour else None
         self.importance = ordering(settings.frontier, self.patterns)

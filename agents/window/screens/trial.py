@@ -8,10 +8,10 @@ from typing import Annotated
 import msgspec
 
 from scentline.agents.frontier.steered import Steered
-from scentline.agents.operate.control.requests import Exclude, RefusedError, steering
+from scentline.agents.operate.control.requests import Known, RefusedError, resolve
 from scentline.agents.window.reading import Reading
 from scentline.models.predicate import PredicateError, parse
-from scentline.streams.published import MOST_EXCLUDING
+from scentline.streams.published import MOST_EXCLUDING, Exclusion
 
 #: Characters of a predicate that is checked: what is longer does not fit into an address.
 MOST_SIGNS = 3_000
@@ -32,7 +32,7 @@ def view(reading: Reading, query: Query) -> object:
             parse(query.expression)
             return {"read": True}
         if query.prefix or query.pattern:
-            steering(Exclude(query.prefix, query.pattern), Steered(), reading.now)
+            resolve(Exclusion(prefix=query.prefix, expression=query.pattern), Known({}, Steered()))
             return {"tried": reading.excluded(query.prefix, query.pattern) if reading.begun else None}
     except PredicateError as error:
         # The lines below the first are the expression and a caret; a long one is cut around it.

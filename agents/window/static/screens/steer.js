@@ -48,12 +48,13 @@ function asking(context, label, request, ...fields) {
   return element;
 }
 
-/** Ask something of the crawl and say what became of it; return whether it was taken. */
+/** Ask something of the crawl, one record or several, and say what became of it; return whether it was taken. */
 async function ask(context, said, wanted) {
   say(said, "Asking …");
   try {
-    const answer = await context.steer(wanted);
-    say(said, answer.said ?? "Asked: the crawl has not done it yet.");
+    const answers = [];
+    for (const record of [wanted].flat()) answers.push((await context.steer(record)).said);
+    say(said, answers.includes(null) ? "Asked: the crawl has not done it yet." : answers.join("; "));
     return true;
   } catch (error) {
     say(said, error.message);
@@ -114,8 +115,8 @@ function short(text) {
 function pausing(context) {
   const lead = h("p", { class: "lead", role: "status" });
   const said = h("p", { class: "note", role: "status" });
-  const pause = h("button", { type: "button", class: "danger", onclick: () => ask(context, said, { type: "pause" }) }, "Pause the crawl");
-  const resume = h("button", { type: "button", onclick: () => ask(context, said, { type: "resume" }) }, "Go on");
+  const pause = h("button", { type: "button", class: "danger", onclick: () => ask(context, said, { what: "paused", on: true }) }, "Pause the crawl");
+  const resume = h("button", { type: "button", onclick: () => ask(context, said, { what: "paused", on: false }) }, "Go on");
   const tools = h("p", { class: "tools" }, pause, resume);
   function update(view) {
     say(lead, view.paused ? "The crawl is paused: it orders nothing." : "The crawl may fetch.");
@@ -155,14 +156,14 @@ function share(context, said, row) {
     type: "number", min: "0.001", max: "1000000", step: "any", value: row.share, size: 5, "aria-label": `Share of ${row.name}`,
   });
   field.addEventListener("change", () => field.reportValidity()
-    && ask(context, said, { type: "change", name: row.name, share: Number(field.value) }));
+    && ask(context, said, { what: "predicate", name: row.name, share: Number(field.value) }));
   return field;
 }
 
 function changes(context, said, row) {
   const paused = row.state === "paused";
-  const state = { type: "change", name: row.name, state: paused ? "active" : "paused" };
-  const removed = { type: "change", name: row.name, state: "removed" };
+  const state = { what: "predicate", name: row.name, state: paused ? "active" : "paused" };
+  const removed = { what: "predicate", name: row.name, state: "removed" };
   return h("span", { class: "tools" },
     doing(context, said, paused ? `Resume ${row.name}` : `Pause ${row.name}`, state),
     doing(context, said, `Remove ${row.name}`, removed, `Remove ${row.name} for good`));
@@ -177,7 +178,7 @@ function adding(context) {
   const problem = h("pre", { class: "caret", hidden: true });
   const tried = h("p", { class: "note", role: "status" });
   const form = asking(context, "Add the predicate", () => ({
-    type: "add", name: name.value, expression: expression.value, share: Number(weight.value), kept: kept.checked,
+    what: "predicate", name: name.value, expression: expression.value, share: Number(weight.value), kept: kept.checked,
   }), h("label", {}, "Name", name), h("label", {}, "Share", weight), h("label", { class: "whole" }, "Looks for", expression),
   h("div", { class: "whole" }, problem, tried),
   h("label", { class: "check" }, kept, "Also judge the pages of the last day"));
@@ -195,7 +196,7 @@ function adding(context) {
 
 function seeds(context) {
   const urls = h("textarea", { name: "urls", required: true, spellcheck: "false", rows: 2 });
-  const form = asking(context, "Add the seeds", () => ({ type: "seeds", urls: lines(urls.value) }),
+  const form = asking(context, "Add the seeds", () => ({ what: "seeds", urls: lines(urls.value) }),
     h("label", { class: "whole" }, "Pages to start from, one URL a line", urls));
   return { element: section("Seeds", form), update: (view) => allowed(view, form.parentElement) };
 }
@@ -215,7 +216,7 @@ function exclusions(context) {
     { title: "URLs that", cell: (row) => (row.kind === "prefix" ? "begin with" : "match") },
     { title: "Text", wide: true, cell: (row) => h("code", {}, row.text) },
     { title: "Since", cell: (row) => ago(row.time) },
-    { title: "Change", cell: (row) => (readOnly ? "" : doing(context, said, `Include ${row.text}`, { type: "include", id: row.id })) },
+    { title: "Change", cell: (row) => (readOnly ? "" : doing(context, said, `Include ${row.text}`, { what: "excluded", name: row.id, on: false })) },
   ], { caption: "Exclusions", key: (row) => row.id, empty: "Nothing is excluded." });
   const pages = pager((offset) => context.go({ exclusions: offset || "" }));
   const [form, stop] = excluding(context);
@@ -233,7 +234,7 @@ function excluding(context) {
   const kind = h("select", { name: "kind" }, h("option", { value: "prefix" }, "begin with"), h("option", { value: "expression" }, "match (RE2)"));
   const text = h("input", { name: "text", class: "code", required: true, maxlength: 4000, spellcheck: "false", autocomplete: "off" });
   const tried = h("p", { class: "note whole", role: "status" });
-  const form = asking(context, "Exclude", () => ({ type: "exclude", [kind.value]: text.value }),
+  const form = asking(context, "Exclude", () => ({ what: "excluded", [kind.value]: text.value }),
     h("label", {}, "URLs that", kind), h("label", { class: "grow" }, "Text", text), tried);
   const asked = () => (short(text.value) ? { [kind.value === "prefix" ? "prefix" : "pattern"]: text.value } : null);
   const stop = trying(form, asked, (view) => say(tried, view.problem ?? leftOut(view.tried)));
@@ -255,10 +256,9 @@ function budget(context) {
   const field = (name) => h("input", { name, type: "number", min: "0", max: "2147483648", step: "1" });
   const pages = field("pages");
   const requests = field("requests");
-  const number = (input) => (input.value === "" ? null : Number(input.value));
   const form = asking(context, "Set the budget", () => {
-    const wanted = { type: "budget", pages: number(pages), requests: number(requests) };
-    return wanted.pages === null && wanted.requests === null ? null : wanted;
+    const given = [pages, requests].filter((input) => input.value !== "");
+    return given.length ? given.map((input) => ({ what: "budget", name: input.name, most: Number(input.value) })) : null;
   }, h("label", {}, "Pages to judge in all", pages), h("label", {}, "Requests to have answered in all", requests));
   function update(view) {
     say(lead, inForce(view.budget));
@@ -282,12 +282,12 @@ function delays(context) {
     { title: "Host", key: "host", head: true, wide: true },
     { title: "Seconds between requests, at least", number: true, cell: (row) => String(row.seconds) },
     { title: "Since", cell: (row) => ago(row.time) },
-    { title: "Change", cell: (row) => (readOnly ? "" : doing(context, said, `As usual for ${row.host}`, { type: "delay", host: row.host, seconds: 0 })) },
+    { title: "Change", cell: (row) => (readOnly ? "" : doing(context, said, `As usual for ${row.host}`, { what: "delay", name: row.host, seconds: 0 })) },
   ], { caption: "Delays of hosts", key: (row) => row.host, empty: "Every host is asked as often as is polite." });
   const pages = pager((offset) => context.go({ delays: offset || "" }));
   const host = h("input", { name: "host", required: true, maxlength: 300, autocomplete: "off", spellcheck: "false" });
   const seconds = h("input", { name: "seconds", type: "number", required: true, min: "0", max: "86400", step: "any" });
-  const form = asking(context, "Set the delay", () => ({ type: "delay", host: host.value.trim(), seconds: Number(seconds.value) }),
+  const form = asking(context, "Set the delay", () => ({ what: "delay", name: host.value.trim(), seconds: Number(seconds.value) }),
     h("label", { class: "grow" }, "Host", host), h("label", {}, "Seconds between two requests", seconds));
   function update(view) {
     readOnly = view.read_only;
