@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from scentline.agents.frontier.keys import PAGE_PREFIX, beside_of, page_key, parent_of, totals_of
+from scentline.agents.frontier.keys import PAGE_PREFIX, beside_of, page_key, totals_of
 from scentline.agents.frontier.priorities import LinkPromises
 from scentline.agents.frontier.rows import Choice, PageRow
 from scentline.models.crowd.trace import Step
@@ -21,7 +21,6 @@ from scentline.models.frontier.promises import believed
 from scentline.models.page import Link
 from scentline.models.recount import FailedRequests, JudgedPage, recount
 from scentline.models.url import identifier
-from scentline.models.verdict import FAILED
 from scentline.streams.facts import (
     Beside,
     Failed,
@@ -38,8 +37,8 @@ from scentline.streams.facts import (
 )
 from scentline.streams.outbox import Message
 from scentline.streams.topics import EVIDENCE, SIGHTINGS
-from tests.agents.pipeline import TIME, WIDE, Bounds, Crawl, Part, Pipeline, Place, Told, links_of, told
-from tests.agents.scenarios import NO, YES, Frontiers, Scenario, judged_of, labels, linked
+from tests.agents.pipeline import TIME, Bounds, Crawl, Part, Pipeline, Place, Told, told
+from tests.agents.scenarios import NO, YES, Frontiers, Scenario, labels, linked
 from tests.agents.shards import DECODERS, emitted, write
 from tests.cases import each_case
 from tests.models.webs import FAILURES, SOME_SILENT
@@ -82,30 +81,9 @@ def test_the_evidence_of_any_order_of_sightings_adds_up_to_the_recount(
     for shard in pipeline.shards:
         rows = [row for _, row in shard.scan(PAGE_PREFIX) if isinstance(row, PageRow)]
         assert totals_of(shard).requests == sum(row.requests for row in rows)
-
-
-@given(told(SOME_SILENT, WIDE))
-def test_every_partition_ends_with_the_verdicts_that_scoring_in_it_needs(place: Place, given: Told) -> None:
-    pipeline = run(place, "combined", given, [])
-    verdicts = {page.url: page.verdict for page in given.pages}
-    for page in given.pages:
-        targets = {link.url: link.position for link in links_of(page) if link.url != page.url}
-        expected = {
-            identifier(url): (verdicts[url] | {FAILED: False}, position)
-            for url, position in targets.items()
-            if url in verdicts
-        }
-        for partition in {pipeline.partition(url) for url in targets}:
-            assert judged_of(pipeline.shards[partition], page.url) == expected
-            assert parent_of(pipeline.shards[partition], identifier(page.url)).verdict == page.verdict
-    names = {identifier(url): verdict for url, verdict in verdicts.items()}
-    for shard, row in pipeline.candidates():
-        for other in row.together:
-            found = beside_of(shard, other)
-            assert (found.verdict, identifier(row.url) in found.pages) == (names.get(other), True)
-    totals = [totals_of(shard).verdicts for shard in pipeline.shards]
-    for name in ("p", "q"):
-        assert sum(found.get(name, 0) for found in totals) == sum(name in page.verdict for page in given.pages)
+    for name in "pq":
+        told_of = sum(totals_of(shard).verdicts.get(name, 0) for shard in pipeline.shards)
+        assert told_of == sum(name in page.verdict for page in given.pages)
 
 
 PAGE = JudgedPage("http://a.org/1", {"p": True}, ("snow",))

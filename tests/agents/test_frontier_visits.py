@@ -10,13 +10,11 @@ from msgspec import structs
 
 from scentline.agents.frontier.keys import DUE_PREFIX, due_key
 from scentline.agents.frontier.rows import DueRow
-from scentline.models.url import identifier
 from scentline.models.verdict import Verdict
 from scentline.streams.facts import Hinted, Inherited, Judged, Revisited, Visited
 from scentline.streams.outbox import Message
 from scentline.streams.records import Version
-from tests.agents.scenarios import NO, YES, Frontiers, Scenario, changes, linked, outcomes, sent
-from tests.cases import each_case
+from tests.agents.scenarios import NO, YES, Frontiers, Scenario, changes, outcomes, sent
 
 URL, OTHER, TARGET = "http://a.org/", "http://b.org/", "http://c.org/x/1"
 
@@ -198,22 +196,3 @@ def test_due_rows_are_in_order_of_time(frontier: Frontiers, told: list[tuple[str
     found = list(front.shards[0].scan(DUE_PREFIX))
     assert [key for key, _ in found] == sorted(due_key(due, url) for due, url in waiting)
     assert {row.url for _, row in found if isinstance(row, DueRow)} == {url for _, url in waiting}
-
-
-@each_case("later_first", [False, True])
-def test_partitions_linked_at_once_know_each_others_targets(frontier: Frontiers, later_first: bool) -> None:
-    front = frontier(frontier={"policy": "learned", "revisit": 0.5}, streams={"partitions": 3})
-    front.hear(judged(YES, 100.0, partitions=()))
-    answers: list[list[Any]] = []
-    for target, time in ((TARGET, 200.0), (OTHER, 300.0)):
-        (place,) = partitions = (front.partition_of(Judged(target, NO, time)),)
-        links = linked(URL, [target], partitions=partitions, time=time, again=True)
-        answers.append([links, again(YES, time, content=str(time).encode(), partitions=partitions)])
-        assert place != front.partition_of(judged(YES, time))
-    messages = [message for facts in answers[:: -1 if later_first else 1] for message in front.hear(*facts)]
-    messages += front.hear(*(Judged(target, NO, 400.0) for target in (TARGET, OTHER)))
-    while messages := front.deliver(messages):
-        pass
-    for target in (TARGET, OTHER):
-        known = front.children(URL, at=front.partition_of(Judged(target, NO, 400.0)))
-        assert {*known} == {identifier(TARGET), identifier(OTHER)}

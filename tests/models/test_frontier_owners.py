@@ -63,11 +63,6 @@ def test_while_time_is_scarce_shares_are_of_what_could_have_been_fetched() -> No
     assert found.handicap("a.org") < 0, "pages are scarce"
 
 
-@each_case("host", ["{}.a.org", "192.0.2.{}", "[2001:db8::{:x}]"])
-def test_many_hosts_of_an_owner_are_one(host: str) -> None:
-    assert shares(*map(host.format, range(59))).handicap(host.format(59)) < 0
-
-
 def test_domains_at_addresses_of_one_network_are_one_when_these_are_known() -> None:
     found = shares()
     for number in range(60):

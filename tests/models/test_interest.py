@@ -1,7 +1,6 @@
 """What the paper leaves open: no hits, no base rate, no evidence; and weights as counts come."""
 
 import math
-from random import Random
 
 import msgspec
 import pytest
@@ -10,13 +9,8 @@ from hypothesis import strategies as st
 
 from scentline.models.interest.factors import (
     LinkTable,
-    correction,
-    joined,
-    kept,
     locality_log,
-    rank,
     sibling_log,
-    union,
 )
 from scentline.models.interest.features import BASE, Feature, link, region, signature, split, token, user, word
 from scentline.models.interest.linkage import Evidence, contributions
@@ -78,34 +72,6 @@ def test_feature_names_are_taken_apart_as_they_were_made(name: str, holds: bool)
 def test_a_foreign_feature_name_is_an_error_that_shows_it(name: str) -> None:
     with pytest.raises(ValueError, match=f"feature '{name}': expected"):
         split(name)
-
-
-IDENTIFIERS = st.binary(min_size=1, max_size=2)
-
-
-@given(st.lists(IDENTIFIERS, max_size=12, unique=True), IDENTIFIERS, st.integers(1, 8), st.randoms())
-def test_kept_parents_are_those_of_lowest_rank_in_any_order_and_as_they_join_one_after_the_other(
-    parents: list[bytes], child: bytes, bound: int, random: Random
-) -> None:
-    found, ranks = kept(parents, child, bound), sorted(rank(parent, child) for parent in parents)
-    assert [rank(parent, child) for parent in found] == ranks[:bound]
-    random.shuffle(parents)
-    assert kept(parents, child, bound) == found
-    one_by_one: list[bytes] = []
-    for parent in parents:
-        one_by_one = joined(one_by_one, parent, child, bound)
-    assert one_by_one == found
-
-
-SETS = st.lists(st.frozensets(st.sampled_from("abcdef")), max_size=4)
-
-
-@given(SETS, SETS)
-def test_a_correction_is_the_difference_of_the_words(
-    before: list[frozenset[str]], after: list[frozenset[str]]
-) -> None:
-    old, new = frozenset(map(word, union(before))), frozenset(map(word, union(after)))
-    assert correction(before, after) == (new - old, old - new)
 
 
 def trained() -> Weights:

@@ -1,16 +1,14 @@
 """The learned policy's inputs, beside plain Python that says what they are."""
 
-import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scentline.models.interest.features import ANCHOR, BASE, CONTEXT, HEADING, PAGE_WORD, PREFIX, USER, link
+from scentline.models.interest.features import ANCHOR, BASE, PAGE_WORD, PREFIX, USER, link
 from scentline.models.learner.batch import inputs_of
 from scentline.models.learner.candidate import Candidate, CoVisits, Crowd
 from scentline.models.learner.inputs import NAMES
@@ -248,52 +246,6 @@ def test_a_table_grows_beyond_the_room_that_it_has_at_first() -> None:
     told = [Candidate((), (), [page.first + 699], [(1, 0)]) for page in pages]
     anchors = inputs_of([knowledge], table, told)[0, :, NAMES.index("anchor words as anchors")]
     assert anchors.tolist() == pytest.approx([lift(8, 8, 0.1)] * 4)
-
-
-def test_inputs_worked_by_hand() -> None:
-    words = {
-        PAGE_WORD + "ski": (8, 8),
-        ANCHOR + "alps": (1, 1),
-        CONTEXT + "the": (18, 0),
-        HEADING + "ski": (8, 8),
-    }
-    others = {link("p", True): (8, 6), PREFIX + "example.org": (2, 2), USER + "u": (2, 0)}
-    knowledge, vocabulary, table = taught({**words, **others, BASE: (100, 10)})  # p = .1
-    page = added(table, vocabulary, ["ski", "x", "y", "z"], [(["alps"], ["the", "ski"], ["ski"])], [True], [2])
-    table.judged([page] * 2, [1, 4], np.array([[[1.0, 1.0], [1.0, 0.0]]]))
-    crowd = Crowd(1, ("u",), [CoVisits(covisits=1.0, covisit_hits=1.0, near=3, near_hits=0)])
-    numbers = vocabulary.numbers(["ski"])
-    candidate = Candidate(numbers, ("example.org",), [page.first], [(1, 1)], crowd, depth=3, foreign=True)
-    expected = {
-        "parent verdict": math.log(6.2),  # (6 + .2) / (8 + 2) / .1
-        "siblings": math.log(3),  # (1 + .2) / (2 + 2) / .1
-        "near siblings": math.log(4.4),  # 1 from one step off, 1/2 from two: (1 + .1) / (1.5 + 1) / .1
-        "anchor words as anchors": math.log(4),  # (1 + .2) / (1 + 2) / .1
-        "context words as context": math.log(0.1) / math.sqrt(2),  # .2 / 20 / .1
-        "context words as page words": math.log(8.2) / math.sqrt(2),
-        "heading words as headings": math.log(8.2),
-        "heading words as page words": math.log(8.2),
-        "parent page": math.log(8.2) / 4,
-        "URL words as page words": math.log(8.2),
-        "users": math.log(0.5),
-        "co-visits": math.log(5.5),  # (1 + .1) / (1 + 1) / .1
-        "temporal locality": math.log(0.25),  # .1 / (3 + 1) / .1
-        "positive in-links": math.log(5.5),
-        "URL prefix": math.log(5.5),  # (2 + .2) / (2 + 2) / .1
-        "in-links": math.log(2) / 3,
-        "accesses": math.log(2) / 3,
-        "depth": math.log(4),
-        "no link from its host": 1.0,
-        "bias": 1.0,
-    }
-    assert named(inputs_of([knowledge], table, [candidate])) == pytest.approx(expected)
-    # Where nothing is known there is no input but what is missing.
-    nothing = inputs_of([Knowledge("p", Vocabulary(Ledger()))], LinkTable(1), [Candidate((), (), (), [(0, 0)])])
-    assert named(nothing) == {"no in-link": 1.0, "not in the log": 1.0, "bias": 1.0}
-
-
-def named(inputs: npt.NDArray[np.float64]) -> dict[str, float]:
-    return {name: value for name, value in zip(NAMES, inputs[0, 0].tolist(), strict=True) if value}
 
 
 def test_the_words_of_a_linking_page_are_weighed_anew_after_a_few_pages() -> None:

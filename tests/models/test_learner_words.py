@@ -24,7 +24,7 @@ from scentline.models.learner.inputs import NAMES, prior_covariance, prior_mean
 from scentline.models.learner.knowledge import TOPIC_PAGES, Knowledge
 from scentline.models.learner.lifts import Lifts, strongest
 from scentline.models.learner.linking import LinkTable
-from scentline.models.learner.named import ABOVE, AROUND, SAID, Named
+from scentline.models.learner.named import ABOVE, AROUND, SAID
 from scentline.models.learner.semantic import SEMANTIC_INPUTS, inputs_with
 from scentline.models.learner.state import Learner
 from scentline.models.learner.words import AKIN_PAGES, DRIFT, LEAST, Roots, Vocabulary, root, roots
@@ -271,13 +271,6 @@ def put_forward(url: Sequence[str], links: Sequence[Link], phrases: Sequence[Seq
     return max(found)
 
 
-def test_without_phrases_nothing_is_put_forward() -> None:
-    vocabulary = Vocabulary(Ledger())
-    candidate = Candidate(vocabulary.numbers(["sports"]), (), (), [(0, 0)])
-    assert named_of([Knowledge("p", vocabulary, ["sports"])], LinkTable(1), [candidate]).tolist() == [[0.0]]
-    assert not Named(vocabulary).any
-
-
 INPUTS = st.lists(st.floats(-4, 4), min_size=3, max_size=3)
 LABELS = st.lists(st.tuples(INPUTS, st.booleans()), max_size=30)
 
@@ -336,19 +329,6 @@ def test_labels_and_doubt_worked_by_hand() -> None:
 
 
 # by setting
-
-
-def test_a_learner_goes_on_where_its_state_was_written_down() -> None:
-    random = np.random.default_rng(7)
-    labels = [(row, bool(row[8] > random.logistic())) for row in random.normal(size=(300, len(NAMES)))]
-    one = other = Learner()
-    for number, (row, label) in enumerate(labels):
-        if number % 70 == 0:
-            other = Learner(other.state())
-        one.learn(row.tolist(), label, "explored" if number % 9 == 0 else "selected")
-        other.learn(row.tolist(), label, "explored" if number % 9 == 0 else "selected")
-    assert one.state() == other.state()
-    assert one.labels == 300
 
 
 def test_a_learner_of_more_inputs_learns_what_these_decide_and_takes_no_state_of_fewer() -> None:
