@@ -84,6 +84,7 @@ def test_the_good_pages_of_every_host_are_fetched_none_that_is_forbidden_and_not
     assert {host: paths for host, paths in missing.items() if paths} == {}
     assert FORBIDDEN.isdisjoint(crawled.targets("private"))
     assert crawled.targets(INSIDE) == []
+    assert max(len(target) for host in crawled.asked for target in crawled.targets(host)) < 3_000
 
 
 def test_robots_txt_is_asked_before_anything_else_and_then_one_page_at_a_time_no_delay_broken(

@@ -1,6 +1,5 @@
 """A real crawl, every agent running, counts what a recount of the same pages, requests and accesses finds."""
 
-from collections.abc import Iterable
 from itertools import islice
 from pathlib import Path
 from typing import Any, cast
@@ -12,23 +11,18 @@ from scentline.agents.crawl.command import seeds_of_log
 from scentline.agents.frontier.ledger import FrontierLedger
 from scentline.agents.observe.logfile import LogFile
 from scentline.agents.offline.process import ServerProcess
-from scentline.agents.operate.audit.audit import audit, failed_requests, judged_page
-from scentline.agents.operate.inspect.record import accesses, entries, read_ledger
-from scentline.models.crowd.trace import Step, Trace
+from scentline.agents.operate.audit.audit import audit
+from scentline.agents.operate.inspect.record import entries, read_ledger
 from scentline.models.interest.features import split
 from scentline.models.ledger import Ledger, Slots
-from scentline.models.recount import recount
-from scentline.streams.published import Outcome
 from scentline.streams.records import Decoder, Interests
 from scentline.streams.settings import Settings
 from scentline.streams.topics import INTERESTS
 from scentline.streams.transport.journal import Journal
 from scentline_lab.synthetic.web import SyntheticWeb
-from tests.agents.cells import cells_of
 from tests.agents.encoders import write_words
 from tests.agents.shards import table
-from tests.e2e.crawls import crawl, outcomes_of, write_labels, write_log
-from tests.reference.counts import Counts, plain
+from tests.e2e.crawls import crawl, write_labels, write_log
 from tests.shared import shared
 
 BUDGET = 100
@@ -69,23 +63,6 @@ def learned(settings: Settings) -> dict[str, dict[str, tuple[int, int]]]:
     return found
 
 
-def counted(settings: Settings, pages: Iterable[Outcome]) -> Counts:
-    """Return what a recount finds of the same answers and accesses."""
-    frontier, browse = settings.frontier, settings.browse
-    with Journal.open(settings.data / "journal", read_only=True) as journal:
-        steps = [Step(each.user, each.url, each.time, each.referrer) for each in accesses(journal)]
-        trace = Trace(
-            steps,
-            reach=browse.reach,
-            users=frontier.visitors,
-            others=frontier.together,
-            window=browse.window,
-        )
-        judged = [judged_page(page, settings.semantic is not None) for page in pages]
-        failures = list(failed_requests(journal.table("frontier")))
-    return plain(recount(judged, frontier.policy, trace, frontier.parents, failures=failures))
-
-
 class Heard:
     """A scorer that keeps what a frontier that starts hears."""
 
@@ -117,17 +94,14 @@ def heard(settings: Settings) -> dict[str, dict[str, tuple[int, int]]]:
 
 
 def check(settings: Settings, judged: int) -> None:
-    pages = outcomes_of(settings.data)
-    assert len({page.url for page in pages}) == judged
-    expected = cells_of(counted(settings, pages))
-    assert learned(settings) == expected
+    report = audit(settings)
+    assert report.clean, report.examples
+    assert (report.judged, report.behind) == (judged, 0)
+    expected = learned(settings)
     kinds = {split(feature).kind for feature in expected}
     assert KINDS[settings.frontier.policy] <= kinds
     assert ("subject" in kinds) == (settings.semantic is not None)
     assert heard(settings) == expected
-    report = audit(settings)
-    assert report.clean, report.examples
-    assert (report.judged, report.behind) == (judged, 0)
 
 
 @pytest.mark.parametrize(("policy", "meanings"), [("linkage", False), ("combined", False), ("learned", True)])

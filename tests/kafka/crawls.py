@@ -19,9 +19,16 @@ from deploy.kafka.broker import Broker
 from deploy.kafka.jars import MissingProgramError
 from deploy.ports import free_port
 from scentline.agents.operate.topics import create, lags
+from scentline.models.url import host
+from scentline.streams.absorber import Handler
 from scentline.streams.configuration import load
+from scentline.streams.facts import AccessPack, Visited
+from scentline.streams.inbox import Shard
+from scentline.streams.records import Decoder
+from scentline.streams.runtime import Runtime
 from scentline.streams.settings import Settings
-from scentline.streams.topics import declared
+from scentline.streams.stateful import Stateful
+from scentline.streams.topics import ACCESSES, SIGHTINGS, declared
 from scentline.streams.transport.kafka.admin import Admin, kept
 from scentline.streams.transport.kafka.log import KafkaLog, connected
 from scentline_lab.synthetic.serve import synthetic_server
@@ -76,6 +83,20 @@ def commit(broker: str, group: str, topic: str, partition: int, offset: int) -> 
 def drop(broker: str, topic: str, partition: int, before: int) -> None:
     with KafkaAdminClient(bootstrap_servers=servers(broker)) as admin:
         admin.delete_records({TopicPartition(topic, partition): before})
+
+
+class Accesses(Handler[int]):
+    """Counts each access of a user, and tells of it in the partition of its URL's host."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+        decode = Decoder[AccessPack](AccessPack)
+        self.inbox: Stateful[int] = Stateful(runtime, ACCESSES, "users", int, decode, self)
+
+    def absorb(self, shard: Shard[int], fact: Any) -> None:
+        shard.put(fact.user.encode(), (shard.get(fact.user.encode()) or 0) + 1)
+        place = self._runtime.partition(SIGHTINGS, host(fact.url))
+        shard.outbox.emit(SIGHTINGS.name, place, Visited(fact.url, fact.user, fact.time))
 
 
 class Crawl:

@@ -1,6 +1,5 @@
-"""A crawl on Kafka counts what one on the embedded log counts, whoever writes to it and whatever befalls it."""
+"""A crawl on Kafka counts what one on the embedded log counts, and goes on exactly whatever befalls it."""
 
-import json
 import re
 import shlex
 import signal
@@ -27,7 +26,6 @@ from tests.agents.test_cli_examples import STOPPED
 from tests.e2e.crawls import each, options, write_labels, write_log
 from tests.patience import PATIENCE, wait_for
 from tests.rubbish.measured import run
-from tests.rubbish.strangers import NUMBER, SECONDS, during
 from tests.shared import shared
 from tests.webs.watched import check, crawled
 from tests.window.windows import entered
@@ -113,17 +111,6 @@ def test_a_crawl_of_a_whole_web_counts_the_same_on_both_logs(
     assert not (tmp_path / "other").exists()
 
 
-def test_a_crawl_on_kafka_that_strangers_write_to_counts_as_one_alone(
-    alone: Alone, tmp_path: Path, empty_kafka: str
-) -> None:
-    create(tmp_path, empty_kafka)
-    broker = ("--data", str(tmp_path / "kafka"), "--broker", empty_kafka)
-    among = counts(alone.directory, *alone.options, *broker, first=during(NUMBER), seconds=SECONDS)
-    assert among == alone.counts
-    printed(tmp_path, "snapshot", "--broker", empty_kafka, "--data", "snapshot")
-    assert json.loads(audited(tmp_path, "snapshot")) | {"quarantined": 0} == json.loads(alone.audit)
-
-
 def test_a_crawl_goes_on_from_a_snapshot_of_the_one_that_runs_and_another_of_that_kafka_hears_nothing(
     alone: Alone, tmp_path: Path, empty_kafka: str
 ) -> None:
@@ -169,8 +156,8 @@ def test_no_host_is_asked_before_its_time_by_a_crawl_that_is_killed(tmp_path: Pa
 LAYOUT = {"one": ("all",), "two": ("all",)}
 #: What is fetched while faults are waited for says no more of them, and takes as long to recount.
 PACED = {"fetch.delay_seconds": 1}
-#: One of each kind that a worker meets; `make faults` has them all.
-SHORT = ("kill frontier", "freeze learn", "poison")
+#: One of each kind that a worker and a broker meet; `make faults` has them all.
+SHORT = ("kill frontier", "freeze learn", "kill the broker", "join and leave", "poison")
 
 
 def test_nothing_is_lost_and_nothing_counted_twice_by_faults(tmp_path: Path) -> None:

@@ -27,8 +27,7 @@ from scentline.streams.transport.kafka.admin import Admin
 from scentline.streams.transport.kafka.connection import KafkaError, aiokafka_arguments
 from scentline.streams.transport.kafka.log import UnreachableError, connected, probe
 from tests.cases import each_case
-from tests.kafka.counting import Counter
-from tests.kafka.crawls import servers, started
+from tests.kafka.crawls import Accesses, servers, started
 from tests.patience import PATIENCE
 
 USER = "scentline"
@@ -129,7 +128,7 @@ def test_it_publishes_reads_and_asks_and_a_worker_takes_its_partitions(
             [entry] = await log.reader.fetch(ACCESSES.name, 0, start, 10)
             if works:
                 runtime = Runtime(log.app(f"browse-{security}"), settings, log.publisher, fail)
-                counter = Counter(runtime)
+                counter = Accesses(runtime)
                 runtime.app.finalize()
                 await runtime.app.start()
                 while not counter.inbox.shards:

@@ -19,7 +19,7 @@ from scentline.streams.app import create_app
 from scentline.streams.facts import Access
 from scentline.streams.records import Pack, encode
 from scentline.streams.runtime import Runtime
-from scentline.streams.settings import KafkaSettings, Settings
+from scentline.streams.settings import KafkaSettings, Settings, StreamSettings
 from scentline.streams.topics import ACCESSES, APP_ID, GROUP_BYTES, PAGES, changelog_of
 from scentline.streams.transport.kafka.connection import KafkaError
 from scentline.streams.transport.kafka.consumer import Consumer, ConsumerThread
@@ -30,8 +30,7 @@ from scentline.streams.transport.partition import Place
 from scentline.streams.transport.publisher import FencedError
 from tests.agents.loopback import awaited
 from tests.cases import each_case
-from tests.kafka.counting import Counter, settings_of
-from tests.kafka.crawls import connections, drop
+from tests.kafka.crawls import Accesses, connections, drop
 from tests.patience import PATIENCE
 
 PARTITIONS = 3
@@ -84,7 +83,7 @@ async def test_a_worker_waits_for_a_broker_and_for_topics_and_says_for_which(
     broker.kill()
     async with asyncio.timeout(PATIENCE):
         names = [ACCESSES.name, "sightings"]
-        waiting = asyncio.ensure_future(wait_for_topics(settings_of(empty_kafka, tmp_path), names))
+        waiting = asyncio.ensure_future(wait_for_topics(Settings(broker=empty_kafka, data=tmp_path), names))
         await told("no answer")
         await asyncio.to_thread(broker.start)
         await told("no topics accesses, sightings")
@@ -97,14 +96,15 @@ async def test_a_worker_waits_for_a_broker_and_for_topics_and_says_for_which(
 async def test_a_worker_whose_changelog_another_has_claimed_counts_each_access_once_all_the_same(
     tmp_path: Path, empty_kafka: str
 ) -> None:
-    settings = settings_of(empty_kafka, tmp_path)
+    streams = StreamSettings(commit_seconds=0.5)
+    settings = Settings(broker=empty_kafka, data=tmp_path, streams=streams)
 
     def fail(error: BaseException) -> None:
         raise AssertionError("no error was expected") from error
 
     async with connections(empty_kafka) as [other], connected(settings) as log:
         runtime = Runtime(log.app("browse"), settings, log.publisher, fail)
-        inbox = Counter(runtime).inbox
+        inbox = Accesses(runtime).inbox
         runtime.app.finalize()
         await runtime.app.start()
 

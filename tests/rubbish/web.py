@@ -26,12 +26,14 @@ _ODD = (
     "http://a.test:99999/", "http://xn--n3h.net/", "http://i❤.ws/", "http://a-.test/", "http://xn--/", "http://0x7f.1/",
     "http://169.254.169.254/", "ftp://a.test/", "http://" + "a" * 64 + ".test/", "?" + "q=1&" * 900,
     "/" + "%25" * 600, "http://u:p@a.test/", "http://a\u200db.test/", "/nul\0byte", "HTTP:\\\\a.test\\x",
+    "file:///etc/passwd", "gopher://127.0.0.1:70/", "/" + "a" * 100_000, "http://" + "a" * 100_000 + ".test/",
+    "/caf\udce9", "http://[::ffff:169.254.169.254]/", "http://0xa9fea9fe/",
 )  # fmt: skip
 #: What may follow a page's links, and is forgiven.
 _TAILS = (
     b"", b"<b>" * 3000 + b"</i>" * 3000, b"<p>a" + "\u0315".encode() * 3000 + "\u0300".encode() * 3000,
     b"\0<p>", b"\xff\xfe\xc3\x28" * 100, b"<!--", b"<script>", b"<a href=" * 50, b"&#99999999;&amp",
-    b"<table><tr>" * 999,
+    b"<table><tr>" * 999, b"word " * 150_000,
 )  # fmt: skip
 _HEADERS = (
     "", "Link: </café>; rel=shortlink\r\n", 'ETag: "é;a=b"\r\n', "X-Robots-Tag: é: archive\r\n",
@@ -111,7 +113,9 @@ class Web:
         links += [self._rubbish(random) for _ in range(5)]
         anchors = "".join(f'<a href="{link}">{random.choice(_WORDS)}</a> ' for link in links)
         text = " ".join(random.choices(_WORDS, k=120))
-        body = f"<title>{path}</title><p>{text}</p>{anchors}".encode() + random.choice(_TAILS)
+        body = f"<title>{path}</title><p>{text}</p>{anchors}".encode(errors="surrogateescape") + random.choice(
+            _TAILS
+        )
         reason, head = random.choice(_REASONS), random.choice(_HEADERS)
         pieces = (body[start : start + 700] for start in range(0, len(body), 700))
         chunks = b"".join(f"{len(piece):x};a=b\r\n".encode() + piece + b"\r\n" for piece in pieces)
@@ -142,7 +146,11 @@ class Web:
 
 
 def _head(status: bytes, headers: str) -> bytes:
-    return b"HTTP/1.1 " + status + f"\r\nContent-Type: text/html\r\n{headers}Connection: close\r\n\r\n".encode()
+    return (
+        b"HTTP/1.1 "
+        + status
+        + f"\r\nContent-Type: text/html\r\n{headers}Connection: close\r\n\r\n".encode(errors="surrogateescape")
+    )
 
 
 def _response(status: bytes, body: bytes, headers: str = "") -> bytes:

@@ -2,13 +2,8 @@
 
 import asyncio
 import logging
-import signal
-import subprocess
-import sys
-import textwrap
 import time
 import tomllib
-from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from importlib.metadata import EntryPoint
@@ -22,17 +17,17 @@ from faust.types import TP
 
 from scentline.agents.crawl.connect import EmbeddedLog, open_journal
 from scentline.streams.app import create_app
-from scentline.streams.inbox import MARK, Codec
+from scentline.streams.inbox import MARK
 from scentline.streams.runtime import Runtime
 from scentline.streams.settings import Settings
 from scentline.streams.stateful import Stateful
-from scentline.streams.topics import ACCESSES, APP_ID, SIGHTINGS, TABLES, changelog_of
+from scentline.streams.topics import ACCESSES, APP_ID, TABLES, changelog_of
 from scentline.streams.transport import embedded
 from scentline.streams.transport.journal import Journal
 from tests.agents.loopback import awaited
 from tests.cases import each_case
 from tests.patience import PATIENCE
-from tests.streams.test_commits import USERS, Counting, decode, packed, told
+from tests.streams.test_commits import Counting, decode, packed
 
 
 def build(directory: Path) -> faust.App:
@@ -245,43 +240,3 @@ async def test_a_table_goes_on_after_a_restart_and_has_no_changelog(tmp_path: Pa
             with pytest.raises(TypeError, match="rows are written in groups"):
                 table.data[b"ann"] = b"7"
             assert set(journal.topics()) & {changelog_of(APP_ID, name) for name in TABLES} == set()
-
-
-COUNTER = """
-    import asyncio, sys
-    from pathlib import Path
-    from tests.streams.test_embedded_transport import counting
-
-    async def main():
-        async with counting(Path(sys.argv[1])):
-            print("ready", flush=True)
-            await asyncio.Event().wait()
-
-    asyncio.run(main())
-"""
-
-
-def test_killed_at_any_time_it_counts_each_access_once(tmp_path: Path) -> None:
-    names = [[USERS[number % 3]] for number in range(6000)]
-    for kill in range(3):
-        with open_journal(Settings(data=tmp_path)) as journal:
-            accesses = [(None, value) for value in packed(names, first=6000 * kill)]
-            journal.append_batch(ACCESSES.name, 0, accesses, time.time())
-        command = [sys.executable, "-c", textwrap.dedent(COUNTER), str(tmp_path)]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
-            assert child.stdout is not None
-            assert child.stdout.readline() == "ready\n"
-            with Journal.open(tmp_path / "journal", read_only=True) as journal:
-                while journal.end(SIGHTINGS.name, 0) < 3 * (kill + 1):
-                    journal.refresh()
-            child.kill()
-        assert child.returncode == -signal.SIGKILL
-
-    async def rest() -> None:
-        async with counting(tmp_path) as (journal, table):
-            await caught_up(journal)
-            assert Counter(access.user for access in told(journal)) == dict.fromkeys(USERS, 6000)
-            codec = Codec[int](int)
-            assert {name: codec.decode(table[name.encode()]) for name in USERS} == dict.fromkeys(USERS, 6000)
-
-    asyncio.run(rest())

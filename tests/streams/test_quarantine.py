@@ -3,9 +3,6 @@
 import asyncio
 import gc
 import os
-import signal
-import subprocess
-import sys
 import weakref
 from collections import Counter
 from collections.abc import AsyncIterator, Sequence
@@ -306,24 +303,6 @@ def test_a_message_is_buried_after_three_processes_ended_with_it(tmp_path: Path)
         assert [letter.offset for letter in found.letters] == ([] if all_taken else [1])
     assert found.letters[0].reason == "3 processes ended while it was taken in"
     assert found.mark.quarantined == found.refusals == 1
-
-
-KILLED = (
-    "import os, signal, sys; from pathlib import Path\n"
-    "from scentline.streams.attempts import Attempts, Place\n"
-    "attempts = Attempts(Path(sys.argv[1]))\n"
-    "with attempts.taking(Place('accesses', 1, 1)): pass\n"
-    "with attempts.taking(Place('accesses', 0, 1)): os.kill(os.getpid(), signal.SIGKILL)\n"
-)
-
-
-def test_a_process_that_is_killed_leaves_what_it_was_taking_in(tmp_path: Path) -> None:
-    for times in (1, 2):
-        run = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path / "attempts")], check=False)
-        assert run.returncode == -signal.SIGKILL
-        attempts = Attempts(tmp_path / "attempts")
-        assert (attempts.deaths(HERE), attempts.deaths(THERE)) == (times, 0)
-        attempts.close()
 
 
 @pytest.mark.parametrize("deaths", [0, 1, 2])
