@@ -65,6 +65,9 @@ def place(tmp_path: Path) -> Path:
     asked = "1700000000.123 10 10.0.0.7 TCP_MISS/200 512 {} http://a.org/ - DIRECT/- text/html\n".format
     (tmp_path / "mixed.log").write_text(asked("GET") + asked("POST") + "damaged\n\0\1 not a line either\n")
     (tmp_path / "urls.tsv").write_text("http://a.test/\tSports\nhttp://b.test/\tArts\n")
+    (tmp_path / "else.log").write_text(asked("GET").replace("a.org", "else.test"))
+    (tmp_path / "links.tsv").write_text("1\t2\n")
+    (tmp_path / "named.dat").write_text("2 1 1\n1 http://a.test/\n2 http://a.test/b\n1 2\n")
     (tmp_path / "kafka.toml").write_text('broker = "kafka://127.0.0.1:9"\n')
     (tmp_path / "settings" / "scentline.toml").write_text(
         '[frontier]\nbudget = 7\n[predicates]\nice = "hockey"\n'
@@ -156,7 +159,8 @@ def test_nothing_is_made_by_a_command_that_is_refused(tmp_path: Path) -> None:
     crawl = ("crawl", "--seed", "http://a.test/", "--set", "fetch.allow=a.test", *untabled)
     (tmp_path / "empty.warc").touch()
     evaluate = ("evaluate", "--archive", "empty.warc", "--out", "refused", *untabled)
-    for command in (("dead-letters",), ("seed", "http://a.org/"), ("worker", "judge"), crawl, evaluate):
+    news = ("news", "empty.warc", "--labels", "missing.tsv", "--out", "refused")
+    for command in (("dead-letters",), ("seed", "http://a.org/"), ("worker", "judge"), crawl, evaluate, news):
         complaint(tmp_path, *command)
     assert [path.name for path in tmp_path.iterdir()] == ["empty.warc"]
 

@@ -156,36 +156,6 @@ def test_every_worker_rolls_out_under_the_restricted_standard_and_applied_again_
     assert (applied.returncode, applied.stdout) == (0, ""), applied.stderr
 
 
-def test_a_disruption_budget_lets_one_worker_of_a_role_go_at_a_time(cluster: Cluster) -> None:
-    namespace = NAMESPACES["prod"]
-
-    def evict(pod: dict[str, Any]) -> subprocess.CompletedProcess[str]:
-        name = pod["metadata"]["name"]
-        metadata = {"name": name, "namespace": namespace}
-        eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": metadata}
-        address = f"/api/v1/namespaces/{namespace}/pods/{name}/eviction"
-        return cluster.run("create", "--raw", address, "--filename=-", given=json.dumps(eviction))
-
-    for role, each in render("prod").workers().items():
-        if each["kind"] == "Deployment":
-            cluster.ask("scale", f"deployment/scentline-{role}", "--replicas=2", f"--namespace={namespace}")
-    settle(cluster, "prod")
-    cluster.ask("cordon", "--selector=type=kwok")  # nobody comes back
-    for role in render("prod").workers():
-        selector = f"--selector=app.kubernetes.io/component={role}"
-        first, second = map(evict, cluster.get("pods", selector, f"--namespace={namespace}")["items"][:2])
-        assert first.returncode == 0, first.stderr
-        assert "disruption budget" in second.stderr
-
-
-def test_the_api_server_refuses_a_misspelt_key(cluster: Cluster) -> None:
-    budget = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "misspelt"}}
-    given = json.dumps(budget | {"spec": {"maxUnavailible": 1}})
-    applied = cluster.run("apply", "--server-side", "--validate=strict", "--filename=-", given=given)
-    assert applied.returncode != 0
-    assert "maxUnavailible" in applied.stderr
-
-
 def test_the_commands_of_the_operations_page_can_be_given_in_their_order(cluster: Cluster) -> None:
     deployed, _, after = TEXT.partition("\n## Upgrade")
     restarts = [command for command in commands(deployed) if "restart" in command]

@@ -59,12 +59,6 @@ def leaves(urls: str) -> list[Page]:
 
 
 TEXTS = [page("a", "bcde", b="sea sun", c="snow", d="snow alps sea", e="snow sea"), *leaves("bcde")]
-SUMS = [page("a", "bcd", b="snow sea", c="sea sea snow"), *leaves("cd")]
-THE = [
-    page("a", "cd", "the snow", c="the the sea", d="the snow"), page("b", "e", "the sea", e="the the the"),
-    *(page(url, words="the") for url in "cde"),
-]  # fmt: skip
-RANKS = [page("a", "cd"), page("b", "e"), page("e", "d"), *leaves("cd")]
 CASH = [page("a", "f"), page("b", "gh"), page("c", "gh"), *leaves("fgh")]
 VIRTUAL = [page("a", "dghijklmn"), page("o", "bc"), page("c", "ef"), *leaves("defghijklmn")]
 SHARK = [
@@ -92,16 +86,9 @@ INHERITED = [
         (Backlink(task(log="x")), WEB, "a", "", "abcdefxy"),
         (Backlink(task()), [page("a", "bcd"), page("b", "d"), *leaves("cd")], "a", "", "abdc"),
         (Backlink(task()), [page("a", "bccd"), page("d", "e"), *leaves("bce")], "a", "", "abcde"),
-        # Ranks are 1 at first: c and d have 1 + .9 / 2 of a, and e 1 + .9 of b, which is more; d gets .9 * 1.9.
-        (PageRank(task(log="z")), RANKS, "ab", "", "abedc"),
         (Oracle({"e", "y"}), WEB, "a", "ey", "abcedf"),
         # Two of three words, then one of one beside one of two; all words weigh alike, as no page has them.
         (BestFirst(task("snow", "alps")), TEXTS, "a", "", "adceb"),
-        # The texts of all links add up.
-        (BestFirst(task("snow")), [*SUMS, page("b", "c", c="snow snow snow")], "a", "", "abcd"),
-        (BestFirst(task("snow")), [*SUMS, page("b", "d", d="snow")], "a", "", "abdc"),
-        # Without keywords: "the" is in every page and weighs nothing, the hit among them.
-        (BestFirst(task()), THE, "ab", "a", "abdce"),
         # f has a half of a's cash; g and h a third of b's and c's. Without the virtual page f had as much.
         (Opic(task(log="x")), CASH, "abc", "", "abcghf"),
         # b and d have a half each; d would have more if it counted four times.

@@ -10,8 +10,7 @@ import pytest
 
 from scentline.streams.transport.database import JournalInUseError
 from scentline_lab.demo.command import LEARNED, POLICIES, PREDICATES, Output, curves, judged
-from scentline_lab.experiment import OccupiedError
-from tests.agents.commands import TOLD_TO_END, environment, last_line, printed, running, scentline, wait_until
+from tests.agents.commands import TOLD_TO_END, environment, last_line, printed, running, wait_until
 from tests.patience import PATIENCE
 
 BUDGET = 40
@@ -110,16 +109,6 @@ def test_another_demo_is_replaced_and_other_files_stay(tmp_path: Path) -> None:
     output.prepare()
     assert (tmp_path / "mine" / "thesis").exists(), "a link is not followed"
     assert sorted(path.name for path in output.directory.iterdir()) == [".scentline-demo", "notes.txt"]
-
-
-def test_a_directory_of_others_is_left_alone(tmp_path: Path) -> None:
-    (tmp_path / "access.log").touch()
-    for occupied in (tmp_path, tmp_path / "access.log"):
-        with pytest.raises(OccupiedError):
-            Output(occupied).prepare()
-    run = scentline(tmp_path, "demo", "--out", ".")
-    assert (run.returncode, run.stderr.count("\n")) == (2, 1)
-    assert [path.name for path in tmp_path.iterdir()] == ["access.log"]
 
 
 def test_a_demo_whose_data_a_crawl_uses_is_not_replaced(tmp_path: Path) -> None:

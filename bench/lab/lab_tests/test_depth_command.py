@@ -205,17 +205,8 @@ def test_a_real_log_stays_within_the_papers_depths() -> None:
     assert found["error_B"] < 0.1
 
 
-def test_another_run_replaces_its_own_files_only_and_pictures_have_names_for_file_systems(
-    tmp_path: Path,
-) -> None:
+def test_pictures_have_names_for_file_systems(tmp_path: Path) -> None:
     output = Output(tmp_path / "out")
-    output.prepare()
-    for path in (output.picture("example.org"), output.directory / "sites.csv", output.directory / "notes.txt"):
-        path.touch()
-    output.prepare()
-    names = sorted(path.name for path in output.directory.iterdir())
-    assert names == [".scentline-depth", "notes.txt", "sites"]
-    assert list((output.directory / "sites").iterdir()) == []
     assert output.picture("example.org:8080").name == "example.org-8080.png"
     assert output.picture("../[::1]").parent == output.directory / "sites"
     assert len(output.picture("a" * 253).name) < 255

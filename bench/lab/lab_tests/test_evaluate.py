@@ -16,8 +16,7 @@ from scentline_lab.evaluate.run import Options, Output, prepare, read_steps
 from scentline_lab.simulation.policies import policies
 from scentline_lab.simulation.virtual import Terms
 from scentline_lab.synthetic.web import SyntheticWeb
-from tests.agents.commands import TOLD_TO_END, complaint, last_line, printed, running, scentline, wait_until
-from tests.cases import each_case
+from tests.agents.commands import TOLD_TO_END, last_line, printed, running, wait_until
 from tests.patience import PATIENCE
 from tests.window.browser import SCHEMES, WIDTHS, Browser
 
@@ -197,30 +196,6 @@ def test_the_report_fits_each_window_and_can_be_read_by_everybody(
         assert browser.barriers() == []
     assert browser.complaints() == []
     assert browser.asked() == [address]
-
-
-@each_case(
-    ("arguments", "said"),
-    [
-        (["--policy", "linkage,breath-first"], "--policy 'breath-first': did you mean breadth-first? expected"),
-        (["--predicate", 'none="word nobody wrote"'], "predicate none: no page of the archive satisfies"),
-        (["--seeds", "5000"], "--seeds 5000: the archive has "),
-        (["--set", "frontier.threshold=0"], "frontier.threshold is "),
-        (["--set", "frontier.ordering=pagerank"], "frontier.ordering is "),
-        (["--reuse", "--policy", "random"], "--reuse: none of the policies can reuse a crawl's state"),
-        (["--reuse", *["--log", "access.log.gz"] * 2], "--reuse: got 3 logs, expected two, or one to split"),
-        (["--webs", "webs.toml"], "--webs: archives, logs, labels and predicates are in the file"),
-    ],
-)
-def test_what_cannot_be_evaluated_is_an_error(files: Path, arguments: list[str], said: str) -> None:
-    run = scentline(files, *command("--out", "none", *arguments))
-    assert (run.returncode, run.stdout) == (2, "")
-    assert run.stderr.splitlines()[-1].removeprefix("scentline: error: ").startswith(said)
-    assert not [path for path in files.glob("none/*.csv") if path.name != "seeds.csv"]
-
-
-def test_an_evaluation_needs_a_web(files: Path) -> None:
-    assert "--webs" in complaint(files, "evaluate", "--out", "none")
 
 
 def test_an_earlier_evaluation_is_replaced_and_another_file_beside_it_kept(files: Path) -> None:

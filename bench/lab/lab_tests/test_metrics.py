@@ -41,20 +41,6 @@ def test_the_band_is_mean_and_sample_deviation_page_by_page() -> None:
     assert band([np.array([0.3])]).deviation.tolist() == [0]
 
 
-def test_calibration_by_hand() -> None:
-    sample = [(0.25, place == 0) for place in range(4)] + [(0.75, place > 0) for place in range(4)]
-    found = Running([*sample, (0.0, False), (1.0, True)]).reliability()
-    assert found is not None
-    assert (found.error, found.brier, found.base_brier) == pytest.approx((0, 0.15, 0.25))
-    assert [(place.low, place.size, place.probability, place.rate) for place in found.bins] == [
-        (0.0, 1, 0, 0), (0.2, 4, 0.25, 0.25), (0.7, 4, 0.75, 0.75), (0.9, 1, 1, 1),
-    ]  # fmt: skip
-    over = Running((0.9, place < 6) for place in range(10)).reliability()
-    assert over is not None
-    assert (over.error, over.brier) == pytest.approx((0.3, 0.6 * 0.01 + 0.4 * 0.81))
-    assert Running().reliability() is None
-
-
 def test_selected_and_explored_pages_are_kept_apart_and_failed_requests_left_out() -> None:
     crawl = [
         Request("seed", True, True), Request("a", True, True, 0.8), Request("gone", False, False, 0.9),
@@ -73,6 +59,7 @@ def test_what_is_no_probability_is_an_error(wrong: float) -> None:
 @given(SAMPLES)
 def test_calibration_is_that_of_all_outcomes_at_once(sample: list[tuple[float, bool]]) -> None:
     found = Running(sample).reliability()
+    assert Running().reliability() is None
     assert found is not None
     assert 0 <= found.error <= found.brier**0.5 + 1e-12, "Jensen"
     said, came = (np.array(column, float) for column in zip(*sample, strict=True))
@@ -82,6 +69,8 @@ def test_calibration_is_that_of_all_outcomes_at_once(sample: list[tuple[float, b
     bins = [(p / 10, (p + 1) / 10, (places == p).sum(), said[places == p].mean(), came[places == p].mean())
             for p in sorted(set(places.tolist()))]  # fmt: skip
     assert [tuple(place) for place in found.bins] == [pytest.approx(each) for each in bins]
+    wrong = sum(size * abs(probability - hits) for _, _, size, probability, hits in bins)
+    assert found.error == pytest.approx(wrong / len(sample))
 
 
 @given(SAMPLES, st.integers(1, 50))

@@ -14,7 +14,6 @@ from scentline.models.news.clicks import day_of
 from scentline.streams.crawl_settings import NewsSettings
 from scentline_lab.news.command import PICTURES, TABLES, short
 from tests.agents.commands import TOLD_TO_END, last_line, printed, running, scentline
-from tests.cases import each_case
 from tests.patience import PATIENCE
 from tests.shared import shared
 from tests.webs.news import DECAY, START, NewsWeb
@@ -182,23 +181,6 @@ def test_a_log_too_short_for_news_says_which_option_would_do(files: Path, tmp_pa
         "in 2 days no page can be more concentrated than 0.67: the log is too short"
     )
     assert short(7, NewsSettings(threshold=2.0)) is None
-
-
-@each_case(
-    ("arguments", "said"),
-    [
-        (["first.log", "--labels", "missing.tsv"], "labels missing.tsv: expected a readable TSV file"),
-        (["first.log", "--labels", "other.tsv"], "labels: none of the 1 labelled pages is in the log"),
-    ],
-)
-def test_what_is_missing_is_an_error_before_a_file_is_replaced(
-    files: Path, arguments: list[str], said: str
-) -> None:
-    (files / "other.tsv").write_text("http://elsewhere.example/\tnews\n")
-    run = scentline(files, "news", *arguments, "--out", "new")
-    assert (run.returncode, run.stdout) == (2, "")
-    assert said in run.stderr.splitlines()[-1]
-    assert [path.name for path in (files / "new").glob("*.csv")] == []
 
 
 def test_a_real_log_of_a_few_days_is_read_whole(tmp_path: Path) -> None:

@@ -12,9 +12,8 @@ from scentline.streams.settings import Settings
 from scentline_lab.order.crawl import Crawls, Job
 from scentline_lab.order.reading import Web, read_archive, read_web
 from scentline_lab.order.results import Results
-from tests.agents.commands import TOLD_TO_END, printed, running, scentline, wait_until
+from tests.agents.commands import TOLD_TO_END, printed, running, wait_until
 from tests.agents.test_archive import page, write
-from tests.cases import each_case
 from tests.patience import PATIENCE
 from tests.shared import shared
 
@@ -143,26 +142,6 @@ def test_an_archive_has_its_titles_words_and_anchors(tmp_path: Path) -> None:
     assert (found.targets, [list(words) for words in found.anchors]) == ([1], [["link", "to", "it"]])
     assert found.title == ("my", "computer")
     assert web.fetch(1).words == {"here": 2, "back": 1}
-
-
-@each_case(
-    ("arguments", "text"),
-    [
-        (["links.tsv.gz", "--topic", "hockey"], "expected an archive of pages"),
-        (["links.tsv.gz", "--start", "999"], "no page 999"),
-        (["named.dat", "--within", "http://z.test/"], "expected at least one"),
-        (["broken.tsv"], "two numbers"),
-        (["empty.tsv"], "there are no links"),
-    ],
-)
-def test_what_is_wrong_is_said_in_one_line(files: Path, arguments: list[str], text: str) -> None:
-    (files / "broken.tsv").write_text("1\t2\nx\ty\n")
-    (files / "empty.tsv").write_text("")
-    run = scentline(files, "order", *arguments)
-    last = run.stderr.splitlines()[-1]
-    assert (run.returncode, run.stdout) == (2, "")
-    assert last.startswith("scentline: error: ")
-    assert text in last
 
 
 @TOLD_TO_END

@@ -1,22 +1,17 @@
 """The patterns command: from a log to tables and pictures, with a mirror and without."""
 
 import gzip
-from contextlib import chdir
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import pytest
 from lxml import etree
 
 from lab_tests.files import PNG, line, quiet, rows
-from scentline.agents.observe.logfile import LogFileError
 from scentline.models.patterns.build import Growth
 from scentline.models.patterns.counts import Behaviour
 from scentline.models.patterns.cuts import THRESHOLD
 from scentline.models.patterns.mine import mine
-from scentline.streams.configuration import ConfigurationError
 from scentline.streams.facts import Access
 from scentline.streams.settings import Settings
 from scentline_lab.patterns.command import Options, run
@@ -25,7 +20,6 @@ from scentline_lab.patterns.pictures import ROWS, draw_tree
 from scentline_lab.patterns.quality import layout_similarity
 from tests.agents.commands import TOLD_TO_END, last_line, printed, running, wait_until
 from tests.agents.test_archive import page, write
-from tests.cases import each_case
 from tests.papers.test_liu_ranking import TOPICS, forum
 from tests.patience import PATIENCE
 from tests.shared import shared
@@ -96,26 +90,6 @@ def test_without_a_mirror_what_needs_links_is_left_out_and_said(files: Path, tmp
     assert all(row["mirror_coverage"] == "" for row in rows(out / "trees.csv"))
     files_too = text + "".join(path.read_text() for path in out.iterdir() if path.suffix in (".csv", ".svg"))
     assert "10.0." not in files_too, "a user is named"
-
-
-@each_case(
-    ("change", "error", "expected"),
-    [
-        ({"site": None}, ConfigurationError, "no page view of any site"),
-        ({"site": "forum.test/topic"}, ConfigurationError, "expected a host"),
-        ({"site": "forum.test:8080"}, ConfigurationError, "expected a host"),
-        ({"log": "missing.log"}, LogFileError, "can't be opened"),
-        ({"log": "-"}, ConfigurationError, "can't be read twice"),
-        ({"log": "one.log", "site": "else.test"}, ConfigurationError, "none of its .* pages is of else.test"),
-    ],
-)
-def test_what_cannot_be_done_is_said(
-    files: Path, change: dict[str, Any], error: type[Exception], expected: str
-) -> None:
-    (files / "one.log").write_text(line(1, 0, "/only"))
-    options = Options("forum.log.gz", "forum.test", (Path("pages.warc.gz"),), THRESHOLD, None)
-    with pytest.raises(error, match=expected), chdir(files):
-        run(Settings(), replace(options, **change), quiet())
 
 
 def test_a_log_of_one_access_is_enough_and_replaces_an_earlier_runs_files(tmp_path: Path) -> None:
