@@ -93,8 +93,8 @@ def feed_of(body: bytes) -> str | None:
     return None
 
 
-def read(body: bytes, limit: int = MAX_URLS) -> Listing:
-    r"""Read a sitemap in XML or as lines of text, or a feed, compressed or not; at most ``limit`` URLs of it.
+def read(body: bytes) -> Listing:
+    r"""Read a sitemap in XML or as lines of text, or a feed, compressed or not; at most `MAX_URLS` of it.
 
     Never raises: what is broken is read as far as it goes, what is no listing is an empty one.
 
@@ -107,18 +107,18 @@ def read(body: bytes, limit: int = MAX_URLS) -> Listing:
         except FetchError:
             return Listing()
     text = body.removeprefix(_BOM).lstrip()
-    return _xml(text, limit) if text.startswith(b"<") else _lines(text, limit)
+    return _xml(text) if text.startswith(b"<") else _lines(text)
 
 
-def _lines(text: bytes, limit: int) -> Listing:
+def _lines(text: bytes) -> Listing:
     found = Listing()
-    for line in islice(io.BytesIO(text), limit):
+    for line in islice(io.BytesIO(text), MAX_URLS):
         if line.startswith((b"http://", b"https://")) and len(line) <= _MAX_URL:
             found.urls.append(Dated(line.decode("utf-8", "replace").strip()))
     return found
 
 
-def _xml(text: bytes, limit: int) -> Listing:
+def _xml(text: bytes) -> Listing:
     if any(mark in text for mark in _UNREAD):
         return Listing()
     # Imported where it is used: few crawls read any, and it takes 4 MB.
@@ -136,13 +136,13 @@ def _xml(text: bytes, limit: int) -> Listing:
     try:
         for start in range(0, len(text), _STEP):
             parser.feed(text[start : start + _STEP])
-            if len(target.found.urls) + len(target.found.files) >= limit or target.depth > MAX_NESTING:
+            if len(target.found.urls) + len(target.found.files) >= MAX_URLS or target.depth > MAX_NESTING:
                 break
         else:
             parser.close()
     except etree.XMLSyntaxError:
         pass  # as far as it goes
-    del target.found.urls[limit:], target.found.files[limit:]
+    del target.found.urls[MAX_URLS:], target.found.files[MAX_URLS:]
     return target.found
 
 

@@ -69,18 +69,8 @@ class _Known(NamedTuple):
     time: float
 
 
-class _Turn(NamedTuple):
-    """When a host's files of a kind may be read again, and the wait that began when they were."""
-
-    due: float
-    wait: float = 0.0
-
-
-class _Task(NamedTuple):
-    """The files of a host that are read in one go: the sitemaps that it names, or its feeds."""
-
-    name: str
-    kind: Kind
+#: A host, and the files of it that are read in one go: the sitemaps that it names, or its feeds.
+_Task: TypeAlias = tuple[str, Kind]
 
 
 class _Found(NamedTuple):
@@ -117,9 +107,10 @@ class Sitemaps:
         self._revisit = revisit
         self._due: deque[tuple[_Task, tuple[str, ...]]] = deque()
         self._ready = asyncio.Event()
-        self._turns: _Recent[_Task, _Turn] = _Recent()
+        #: When files may be read again, and the wait that began when they were.
+        self._turns: _Recent[_Task, tuple[float, float]] = _Recent()
         self._feeds: _Recent[str, tuple[str, ...]] = _Recent()
-        self._files = _Files()
+        self._files: _Recent[str, _Known] = _Recent()
         self._open: set[_Task] = set()
 
     @property
@@ -131,7 +122,7 @@ class Sitemaps:
 
     def announce(self, origin: str, files: tuple[str, ...]) -> None:
         """Have the sitemaps of an origin read, unless those of its host are in hand or were read lately."""
-        self._announce(_Task(host(origin), "sitemap"), files)
+        self._announce((host(origin), "sitemap"), files)
 
     def asked(self, url: str, media_type: str) -> None:
         """Have the feeds of a page's host read, as `announce`; the page may be one by its media type."""
@@ -150,25 +141,22 @@ class Sitemaps:
             feeds = (*feeds, feed)
             self._feeds[name] = feeds
         if feeds:
-            self._announce(_Task(name, "feed"), feeds)
+            self._announce((name, "feed"), feeds)
 
     def _announce(self, task: _Task, files: tuple[str, ...]) -> None:
         now = self._clock()
-        turn = self._turns.get(task)
-        if task in self._open or (turn is not None and now < turn.due) or len(self._open) >= _MAX_HOSTS:
+        due, wait = self._turns.get(task, (now, 0.0))
+        own = tuple(url for url in files if host(url) == task[0])
+        if task in self._open or now < due or len(self._open) >= _MAX_HOSTS or not own:
             return
-        own = tuple(url for url in files if host(url) == task.name)
-        if not own:
-            return
-        # A day, in case the host is in trouble.
-        self._turns[task] = _Turn(now + DAY, turn.wait if turn is not None else 0.0)
+        self._turns[task] = now + DAY, wait  # a day, in case the host is in trouble
         self._open.add(task)
         self._due.append((task, own))
         self._ready.set()
 
     def stop(self, name: str) -> None:
         """Read no more of a host's files for now."""
-        self._open -= {_Task(name, "sitemap"), _Task(name, "feed")}
+        self._open -= {(name, "sitemap"), (name, "feed")}
 
     # reading
 
@@ -194,48 +182,44 @@ class Sitemaps:
             if task not in self._open:
                 return
             file, depth = waiting.popleft()
-            if self._files.is_as_before(file, begun):
+            if self._is_as_before(file, begun):
                 continue
             asked += 1
-            found = await self._file(task.name, file, left)
+            found = await self._found(task[0], file.url, left)
             if found is None:
                 return
             left -= found.listed
             news = news or bool(found.fresh)
             for start in range(0, len(found.fresh), BATCH):
                 await publish(found.kind, found.fresh[start : start + BATCH])
-            self._files.remember(file, found, begun)
+            self._remember(file, found, begun)
             if depth < MAX_DEPTH:
                 waiting.extend((one, depth + 1) for one in found.more if one.url not in seen)
                 seen.update(one.url for one in found.more)
         if self._revisit is not None:
-            turn = self._turns.get(task, _Turn(0.0))
-            wait = max(asked, 1) * self._revisit.shortest_seconds if news else 2 * turn.wait
-            wait = min(max(wait, self._revisit.shortest_seconds), DAY)
-            self._turns[task] = _Turn(begun + wait, wait)
+            shortest, (_, before) = self._revisit.shortest_seconds, self._turns.get(task, (0.0, 0.0))
+            wait = min(max(asked * shortest if news else 2 * before, shortest), DAY)
+            self._turns[task] = begun + wait, wait
 
-    async def _file(self, name: str, file: Dated, left: int) -> _Found | None:
+    async def _found(self, name: str, url: str, left: int) -> _Found | None:
         """Read one file of a host, ``left`` URLs of it; None where the host is to be left alone for now."""
+        known = self._files.get(url)
         try:
-            return await self._found(name, file.url, left)
+            answer = await self._ask(url, None if known is None else known.version)
+            if answer.status >= 500 or answer.status == 429:
+                return None
+            if answer.status == 304 and known is not None:
+                return _Found(version=known.version, marks=known.marks)
+            if answer.status != 200:
+                return _Found(more=() if answer.target is None else _own([Dated(answer.target)], name, url))
+            marks = _NO_MARKS if known is None else known.marks
+            # Up to a second of work.
+            return await asyncio.to_thread(self._read, answer, name, url, left, marks)
         except FetchError as error:
             return None if error.kind == "retry" else _Found()
         except Exception as error:
-            unexpected("sitemap", file.url, error)
+            unexpected("sitemap", url, error)
             return None
-
-    async def _found(self, name: str, url: str, left: int) -> _Found | None:
-        known = self._files.get(url)
-        answer = await self._ask(url, None if known is None else known.version)
-        if answer.status >= 500 or answer.status == 429:
-            return None
-        if answer.status == 304 and known is not None:
-            return _Found(version=known.version, marks=known.marks)
-        if answer.status != 200:
-            return _Found(more=() if answer.target is None else _own([Dated(answer.target)], name, url))
-        marks = _NO_MARKS if known is None else known.marks
-        # Up to a second of work.
-        return await asyncio.to_thread(self._read, answer, name, url, left, marks)
 
     def _read(self, answer: Answer, name: str, url: str, left: int, known: Marks) -> _Found:
         """Return the content of a file, without what is ``known``, and with the dates worth a hint."""
@@ -249,6 +233,25 @@ class Sitemaps:
             fresh = [one if (one.time or 0.0) > now - _NEWS else Dated(one.url) for one in fresh]
         more = _own(found.files, name, url)
         return _Found("feed" if found.feed else "sitemap", fresh, len(listed), more, answer.version, marks)
+
+    # what is known
+
+    def _is_as_before(self, file: Dated, now: float) -> bool:
+        """Return whether a file need not be read: its index has no later date for it, and it was read today.
+
+        Many indexes have dates that are never brought up to date.
+        """
+        known = self._files.get(file.url)
+        if known is None or known.dated is None or file.time is None:
+            return False
+        return file.time <= known.dated and now < known.time + DAY
+
+    def _remember(self, file: Dated, found: _Found, now: float) -> None:
+        # The files that an index leads to may change while it does not.
+        version = None if found.more else found.version
+        self._files[file.url] = _Known(version, found.marks, file.time, now)
+        while sum(len(known.marks) for known in self._files.values()) > _MAX_MARKS:
+            self._files.popitem(last=False)
 
 
 def believed(listing: Listing, listed: Sequence[Dated], now: float) -> list[Dated]:
@@ -273,39 +276,3 @@ def _own(urls: Iterable[Dated], name: str, base: str) -> list[Dated]:
         if url is not None and host(url) == name:
             found[url] = max((time for time in (found.get(url), one.time) if time is not None), default=None)
     return [Dated(*one) for one in found.items()]
-
-
-class _Files:
-    """Files as they were read: of 10,000 at most, with a million marks in all."""
-
-    def __init__(self) -> None:
-        self._known: OrderedDict[str, _Known] = OrderedDict()
-        self._marks = 0
-
-    def get(self, url: str) -> _Known | None:
-        """Return a file as it was read, None where it is not known."""
-        return self._known.get(url)
-
-    def is_as_before(self, file: Dated, now: float) -> bool:
-        """Return whether a file need not be read: its index has no later date for it, and it was read today.
-
-        Many indexes have dates that are never brought up to date.
-        """
-        known = self._known.get(file.url)
-        if known is None or known.dated is None or file.time is None:
-            return False
-        return file.time <= known.dated and now < known.time + DAY
-
-    def remember(self, file: Dated, found: _Found, now: float) -> None:
-        """Remember a file that was read."""
-        self._forget(file.url)
-        # The files that an index leads to may change while it does not.
-        version = None if found.more else found.version
-        self._known[file.url] = _Known(version, found.marks, file.time, now)
-        self._marks += len(found.marks)
-        while len(self._known) > _MAX_HOSTS or self._marks > _MAX_MARKS:
-            self._forget(next(iter(self._known)))
-
-    def _forget(self, url: str) -> None:
-        known = self._known.pop(url, None)
-        self._marks -= 0 if known is None else len(known.marks)

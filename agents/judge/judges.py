@@ -116,10 +116,8 @@ def lines_of(
 class Labels:
     """The categories of the pages that a file of labels names."""
 
-    def __init__(self, categories: dict[str, frozenset[str]], skipped: int = 0) -> None:
+    def __init__(self, categories: Mapping[str, frozenset[str]]) -> None:
         self._categories = categories
-        #: Lines whose URL no crawler could fetch.
-        self.skipped = skipped
 
     def __len__(self) -> int:
         return len(self._categories)
@@ -145,7 +143,6 @@ def load_labels(path: Path) -> Labels:
     """
     categories: dict[str, frozenset[str]] = {}
     shared: dict[frozenset[str], frozenset[str]] = {}
-    skipped = 0
     for number, line in lines_of(path, "labels", _MOST_LINE, _MOST_LINES, LabelsError):
         try:
             written, tab, category = line.decode("utf-8").partition("\t")
@@ -156,12 +153,10 @@ def load_labels(path: Path) -> Labels:
             at = f"labels {path}, line {number}"
             raise LabelsError(f"{at}: expected URL, tab, category: {error}") from error
         url = canonical(written)
-        if url is None:
-            skipped += 1
-            continue
-        found = categories.get(url, _NONE) | label
-        categories[url] = shared.setdefault(found, found)
-    return Labels(categories, skipped)
+        if url is not None:  # else no crawler could fetch it
+            found = categories.get(url, _NONE) | label
+            categories[url] = shared.setdefault(found, found)
+    return Labels(categories)
 
 
 def load_trained(path: Path) -> CategoryJudge:
