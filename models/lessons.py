@@ -8,8 +8,8 @@ after the verdict, the difference is counted, or taken back.
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from scentline.models.crowd.evidence import signature as signature_of
 from scentline.models.interest.factors import correction, union
+from scentline.models.interest.factors import signature as signature_of
 from scentline.models.interest.features import BASE, region, signature, token, user, word
 from scentline.models.learner.lessons import IN_LINKS, LinkWords, change_of_links, link_lessons, own_lessons
 from scentline.models.url import tokens

@@ -5,9 +5,8 @@ from typing import NamedTuple, Protocol
 
 import msgspec
 
-from scentline.models.crowd.evidence import region, signers
 from scentline.models.crowd.trace import Trace
-from scentline.models.interest.factors import kept, link_features
+from scentline.models.interest.factors import kept, link_features, region, signers
 from scentline.models.interest.features import BASE
 from scentline.models.learner.lessons import LinkWords
 from scentline.models.ledger import Ledger

@@ -12,9 +12,9 @@ import numpy as np
 
 from scentline.models.errors import ScentlineError
 from scentline.models.interest.features import BASE, LINK, REGION, USER, link, region, split
+from scentline.models.interest.ratio import log_lift
 from scentline.models.learner.calibration import Calibration
 from scentline.models.learner.combiner import Vector
-from scentline.models.learner.lifts import log_lift
 from scentline.models.sealed import Kind, SealedError, seal, unseal
 from scentline.models.verdict import FAILED
 

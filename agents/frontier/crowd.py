@@ -12,8 +12,7 @@ from scentline.agents.frontier.ledger import EvidenceEmitter
 from scentline.agents.frontier.pages import Pages
 from scentline.agents.frontier.rows import OPEN, BesideRow, FrontierShard, PageRow
 from scentline.agents.frontier.scoring import pages_beside, signers
-from scentline.models.crowd.evidence import WORDS
-from scentline.models.interest.factors import rank
+from scentline.models.interest.factors import WORDS, rank
 from scentline.models.lessons import NOTHING, Lessons
 from scentline.models.url import identifier
 from scentline.streams.crawl_settings import FrontierSettings

@@ -7,9 +7,8 @@ from typing import NamedTuple
 from scentline.agents.frontier.keys import beside_of, children_of, parent_key
 from scentline.agents.frontier.linking import ChildrenRow, ParentRow
 from scentline.agents.frontier.rows import BesideRow, FrontierShard, PageRow
-from scentline.models.crowd.evidence import SIGNERS, affinity_log, region_log, signature
-from scentline.models.interest.factors import kept
-from scentline.models.interest.features import BASE, USER
+from scentline.models.interest.factors import SIGNERS, kept, locality_log, region_log, sibling_log, signature
+from scentline.models.interest.features import BASE, SIGNATURE, TOKEN, USER
 from scentline.models.interest.linkage import (
     Contribution,
     CrowdEvidence,
@@ -18,8 +17,7 @@ from scentline.models.interest.linkage import (
     crowd_contributions,
     ordered,
 )
-from scentline.models.interest.ratio import UNSEEN, Mask, WordMasks
-from scentline.models.interest.weights import Weights
+from scentline.models.interest.weights import UNSEEN, Mask, Weights, WordMasks
 from scentline.models.learner.named import Naming
 from scentline.models.learner.plain import NAMED
 from scentline.models.learner.requests import Chances, Forecast
@@ -55,20 +53,18 @@ class Known:
     def __init__(self, weights: Weights, naming: Naming) -> None:
         self.weights = weights
         self.naming = naming
-        self._masks = WordMasks(weights.words)
+        self._masks = WordMasks(weights)
         self._parents: dict[bytes, Mask] = {}
-        self._signature_masks = WordMasks(weights.signatures)
+        self._signature_masks = WordMasks(weights, SIGNATURE)
         self._signers: dict[bytes, Mask] = {}
         self._children: dict[tuple[int, bytes], Children] = {}
 
     def content_log(self, parents: Iterable[tuple[bytes, ParentRow]]) -> float:
         """Return log I_c(C) of a candidate's linking pages."""
-        self.weights.bring_up()
         return _united(self._masks, self._parents, parents)
 
     def signature_log(self, signers: Iterable[tuple[bytes, BesideRow]]) -> float:
         """Return log I^SF of a candidate's signing pages."""
-        self.weights.bring_up()
         return _united(self._signature_masks, self._signers, signers)
 
     def siblings(self, shard: FrontierShard, parents: Iterable[bytes]) -> tuple[int, int]:
@@ -229,12 +225,13 @@ class PaperScorer:
         known = self._known[predicate]
         weights = known.weights
         parents = linking_pages(shard, row)
+        k, m = row.links.get(predicate, (0, 0))
         content, of_tokens, of_links, of_siblings = self._settings.weights
         return (
             content * known.content_log(parents)
-            + of_tokens * weights.token_log(tokens(row.url))
-            + of_links * weights.link_log(*row.links.get(predicate, (0, 0)))
-            + of_siblings * weights.sibling_log(*known.siblings(shard, row.parents))
+            + of_tokens * weights.sum(TOKEN, tokens(row.url))
+            + of_links * locality_log(k, m, weights.links, weights.base)
+            + of_siblings * sibling_log(*known.siblings(shard, row.parents), weights.base)
         )
 
     def _by_users(self, shard: FrontierShard, row: PageRow, predicate: str) -> float:
@@ -245,7 +242,7 @@ class PaperScorer:
         weights = known.weights
         near = pages_beside(shard, row)
         return (
-            affinity_log(row.visitors, weights.users)
+            weights.sum(USER, row.visitors)
             + known.signature_log((page, near[page]) for page in signers(row, near))
             + region_log(_within(near, predicate), weights.region, weights.base)
         )

@@ -23,8 +23,8 @@ from scentline.agents.learn.rows import LearnRow, ModelRow, model_key
 from scentline.agents.operate.inspect.record import definitions, entries, read_ledger, read_priors
 from scentline.agents.stored import read_stored, write_stored
 from scentline.models.interest.features import BASE, LINK, REGION, SUBJECT, USER, always_kept, split
+from scentline.models.interest.ratio import base_rate
 from scentline.models.learner.inputs import Input, prior_covariance
-from scentline.models.learner.lifts import base_rate
 from scentline.models.learner.requests import failing
 from scentline.models.lessons import lessons
 from scentline.models.predicate import PredicateError, parse

@@ -5,10 +5,9 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from scentline.models.crowd.evidence import region_log
-from scentline.models.interest.factors import union
-from scentline.models.interest.features import OUTSIDE, link, region, signature, token, user, word
-from scentline.models.interest.ratio import RatioTable, interest, ratio, significance
+from scentline.models.interest.factors import region_log, union
+from scentline.models.interest.features import OUTSIDE, SIGNATURE, TOKEN, USER, WORD, link, region
+from scentline.models.interest.ratio import interest, significance
 from scentline.models.interest.weights import Weights
 
 
@@ -55,8 +54,8 @@ class Contribution(msgspec.Struct, frozen=True, array_like=True):
 def contributions(evidence: Evidence, weights: Weights) -> list[Contribution]:
     """Return what each known feature of a candidate adds to its priority, the largest effect first."""
     found = [
-        *events(weights, weights.words, {name: word(name) for name in union(evidence.parents)}),
-        *events(weights, weights.tokens, {name: token(name) for name in evidence.tokens}),
+        *events(weights, WORD, union(evidence.parents)),
+        *events(weights, TOKEN, evidence.tokens),
         *_links(evidence, weights),
         *_siblings(evidence, weights),
     ]
@@ -68,14 +67,14 @@ def ordered(found: Iterable[Contribution]) -> list[Contribution]:
     return sorted(found, key=lambda entry: (-abs(entry.log), -entry.significance, entry.feature))
 
 
-def events(weights: Weights, table: RatioTable, names: dict[str, str]) -> Iterator[Contribution]:
-    """Yield what the known ones of some events add: ``names`` maps names in the table to features."""
-    for name, feature in names.items():
-        pages, hits = weights.cell(feature)
-        if pages > 0:
-            deviation = table.significance((pages, hits))
-            factor = ratio(pages, hits, table.base)
-            yield Contribution(feature, pages, hits, factor, deviation, table.logs.get(name, 0.0))
+def events(weights: Weights, kind: str, names: Iterable[str]) -> Iterator[Contribution]:
+    """Yield what the known ones of some features of a kind add."""
+    logs = weights.logs[kind]
+    for name in names:
+        cell = weights.cell(kind + name)
+        if cell[0] > 0:
+            deviation = weights.significance(kind, cell)
+            yield Contribution(kind + name, *cell, weights.ratio(cell), deviation, logs.get(name, 0.0))
 
 
 def _links(evidence: Evidence, weights: Weights) -> Iterator[Contribution]:
@@ -105,8 +104,8 @@ def crowd_contributions(evidence: CrowdEvidence, weights: Weights) -> Iterator[C
 
     Of a page of the log there are both ratios of the region, f1 / P(U) and f2 / P(U): one of them adds.
     """
-    yield from events(weights, weights.users, {name: user(name) for name in evidence.visitors})
-    yield from events(weights, weights.signatures, {name: signature(name) for name in evidence.words})
+    yield from events(weights, USER, evidence.visitors)
+    yield from events(weights, SIGNATURE, evidence.words)
     for inside, (pages, hits) in region_cells(weights).items():
         if evidence.within is not None and (pages or inside == evidence.within):
             log = region_log(inside, weights.region, weights.base)

@@ -1,12 +1,14 @@
-"""Interest ratios of events and how far they can be trusted (Aggarwal 2004, equations 1 to 10).
+"""Ratios of events to a base rate, by two rules: significant ones, and shrunk ones.
 
-What the paper leaves open: no hit counts as half a hit (a ratio of 0 has no logarithm), but never as a ratio
-above 1; without a base rate to compare with (nothing judged, no hit, or only hits) every ratio is 1.
+The paper's policies take interest ratios that can be trusted (Aggarwal 2004, equations 1 to 10). What the
+paper leaves open: no hit counts as half a hit (a ratio of 0 has no logarithm), but never as a ratio above 1;
+without a base rate to compare with (nothing judged, no hit, or only hits) every ratio is 1.
+
+The learned policy takes all ratios, shrunk: what a few pages say is drawn towards what is known without them.
 """
 
 import math
-from collections.abc import Collection, Iterable
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import msgspec
 import numpy as np
@@ -18,6 +20,11 @@ Denominator = Literal["binomial", "paper"]
 #: What the paper divides by: n(C), the hits, for words (equation 6); N, the pages judged, for users and for
 #: words of signatures (10).
 Sample = Literal["hits", "pages"]
+
+#: Pages and hits of a feature: counted, and weighted as those of an earlier crawl.
+Cell = tuple[int, int]
+Weighed = tuple[float, float]
+Counts = npt.NDArray[np.float64]
 
 #: Hits assumed where none was seen.
 HALF_A_HIT = 0.5
@@ -109,162 +116,70 @@ def significant_log(
     return math.log(ratio(pages, hits, base))
 
 
-#: Pages and hits of a feature.
-Cell = tuple[int, int]
+#: Pages at the base rate that a feature is taken to have behind it.
+PRIOR_PAGES = 2.0
+_MOST_RATE = 0.9
+_PRIOR_HITS = 0.5
+_PRIOR_SEEN = 5.0
 
 
-class RatioTable:
-    """The log ratios of those features of one kind that are significant; their counts lie elsewhere.
+def base_rate(pages: float, hits: float) -> float:
+    """Return p = min(.9, (hits + .5) / (pages + 5)): never 0 or 1, however little was judged.
 
-    ``logs`` maps a feature's name to its log ratio and ``significant`` holds the same names as a set, whose
-    intersections cost half of a dictionary's. All ratios are taken against ``base``, that of
-    the last `work_out`. ``sample`` is what the paper's denominator counts for features of this kind.
-
-    >>> table = RatioTable(2.0, "binomial")
-    >>> table.work_out(Base(100, 20), {"ski": (40, 16), "the": (90, 19)}.items())
-    >>> {name: round(log, 3) for name, log in table.logs.items()}
-    {'ski': 0.693}
+    >>> base_rate(0, 0), base_rate(95, 9.5)
+    (0.1, 0.1)
     """
-
-    __slots__ = ("_changes", "_denominator", "_memory", "_sample", "_t", "base", "logs", "significant")
-
-    def __init__(self, t: float, denominator: Denominator, sample: Sample = "hits") -> None:
-        self.logs: dict[str, float] = {}
-        self.significant: set[str] = set()
-        self._t = t
-        self._denominator: Denominator = denominator
-        self._sample: Sample = sample
-        self.base = Base()
-        self._memory: dict[Cell, float] = {}
-        self._changes: set[str] | None = set()
-
-    def take(self, name: str, cell: Cell) -> None:
-        """Update one feature's ratio, given its pages and hits."""
-        log = self._log(cell)
-        if self._changes is not None:
-            self._changes.add(name)
-        known = name in self.significant
-        if log:
-            self.logs[name] = log
-            self.significant.add(name)
-        elif known:
-            del self.logs[name]
-            self.significant.remove(name)
-
-    def work_out(self, base: Base, cells: Iterable[tuple[str, Cell]]) -> None:
-        """Recompute all ratios against ``base``, given the pages and hits of each feature."""
-        self.base = base
-        self._memory = {}
-        log = self._log
-        self.logs = {name: found for name, cell in cells if (found := log(cell))}
-        self.significant = set(self.logs)
-        self._changes = None
-
-    def significance(self, cell: Cell) -> float:
-        """Return by how many standard deviations a feature of these pages and hits differs from the base."""
-        return significance(*cell, self.base, self._denominator, self._sample)
-
-    def take_changes(self) -> Collection[str] | None:
-        """Return the names whose logs may have changed since the last call, None where all may have."""
-        changes = self._changes
-        if changes is None or changes:
-            self._changes = set()
-        return changes
-
-    def _log(self, cell: Cell) -> float:
-        # Thousands of words share the same small counts.
-        log = self._memory.get(cell)
-        if log is None:
-            log = significant_log(*cell, self.base, self._t, self._denominator, self._sample)
-            self._memory[cell] = log
-        return log
+    return min(_MOST_RATE, (hits + _PRIOR_HITS) / (pages + _PRIOR_SEEN))
 
 
-class Mask(NamedTuple):
-    """A word set's mask: ``bits`` over the first ``seen`` words that have a bit."""
+def log_lift(pages: float, hits: float, rate: float, prior: float = PRIOR_PAGES) -> float:
+    """Return L(c, n; a) = ln(((c + a p) / (n + a)) / p) of c hits on n pages at the base rate p.
 
-    seen: int
-    bits: int
+    ``prior`` is a, the pages at the base rate that are added.
 
-
-#: The mask of a word set that was not looked at yet.
-UNSEEN = Mask(0, 0)
-
-
-class WordMasks:
-    """Word sets as bit masks: the words of many in-linking pages are united and summed in microseconds.
-
-    A candidate's content score sums the logs of the significant words that any in-linking page holds, each once
-    (Aggarwal 2004, equation 7). Each word that was ever significant has a bit; the union of pages is an OR of
-    their masks, the sum a product with the vector of logs.
-
-    >>> table = RatioTable(2.0, "binomial")
-    >>> table.work_out(Base(100, 10), [("ski", (20, 14))])
-    >>> masks = WordMasks(table)
-    >>> mask = masks.mask(frozenset({"ski", "snow"}))
-    >>> round(masks.log([mask.bits]), 3) == round(table.logs["ski"], 3)
-    True
+    >>> log_lift(0, 0, 0.1)
+    0.0
+    >>> round(log_lift(8, 8, 0.1), 3)
+    2.104
     """
+    return math.log((hits + prior * rate) / (pages + prior) / rate)
 
-    def __init__(self, table: RatioTable) -> None:
-        self._table = table
-        self._bits: dict[str, int] = {}
-        self._names: list[str] = []
-        self._logs: npt.NDArray[np.float64] = np.zeros(1024)
-        self._sync()
 
-    def __len__(self) -> int:
-        return len(self._names)
+def log_lifts(pages: Counts, hits: Counts, rates: Counts | float, prior: Counts | float) -> Counts:
+    """Return `log_lift` of many counts."""
+    found: Counts = np.log((hits + prior * rates) / (pages + prior) / rates)
+    return found
 
-    def has_all(self, known: Mask) -> bool:
-        """Return whether a mask has all bits that there are."""
-        self._sync()
-        return known.seen == len(self._names)
 
-    def mask(self, words: frozenset[str], known: Mask = UNSEEN) -> Mask:
-        """Return the mask of a word set, from one ``known`` earlier where there is one."""
-        self._sync()
-        total = len(self._names)
-        if known.seen == total:
-            return known
-        fresh = self._names[known.seen :]
-        if len(fresh) < len(words):
-            found = [number for number, name in enumerate(fresh, known.seen) if name in words]
-        else:
-            found = [self._bits[name] for name in words if self._bits.get(name, -1) >= known.seen]
-        if not found:
-            return Mask(total, known.bits)
-        field = bytearray((total + 7) // 8)
-        for number in found:
-            field[number >> 3] |= 1 << (number & 7)
-        return Mask(total, known.bits | int.from_bytes(field, "little"))
+#: Bound of one feature's weight, either way.
+MOST = 3.0
 
-    def log(self, masks: Iterable[int]) -> float:
-        """Return the sum of the logs of the words in any of ``masks``: log I_c(C), equation (7)."""
-        self._sync()
-        united = 0
-        for bits in masks:
-            united |= bits
-        if not united:
-            return 0.0
-        field = np.frombuffer(united.to_bytes((len(self._names) + 7) // 8, "little"), np.uint8)
-        (present,) = np.unpackbits(field, bitorder="little").view(np.bool_).nonzero()
-        # Not a product of vectors: that is handed to BLAS threads, which wait for each other.
-        return float(self._logs.take(present).sum())
 
-    def _sync(self) -> None:
-        changes = self._table.take_changes()
-        if changes is None:
-            self._logs[:] = 0.0
-            changes = self._table.logs.keys()
-        for name in changes:
-            log = self._table.logs.get(name, 0.0)
-            bit = self._bits.get(name)
-            if bit is None:
-                if not log:
-                    continue
-                bit = self._bits[name] = len(self._names)
-                self._names.append(name)
-                if bit + 8 > len(self._logs):
-                    self._logs = np.concatenate((self._logs, np.zeros(len(self._logs))))
-            self._logs[bit] = log
+def with_earlier(counted: Weighed, pages: float, hits: float, ratio: float) -> Weighed:
+    """Return counts with those of an earlier crawl, whose hits are scaled by ``ratio``, p now over p then.
+
+    >>> with_earlier((2, 1), 8, 4, 0.5)
+    (10, 3.0)
+    """
+    return counted[0] + pages, counted[1] + min(pages, hits * ratio)
+
+
+def strongest(
+    weights: Counts, pages: npt.NDArray[np.integer], most: int, *, against: bool = False
+) -> npt.NDArray[np.intp]:
+    """Return the places of so many of the largest weights above 0, or of the lowest below it, in their order.
+
+    What was seen on no ``pages`` is left out. Of equal ones, as are those at the bound of a weight, what was
+    seen on more comes first.
+
+    >>> weights, pages = np.array([3.0, 0.5, -1.0, 3.0]), np.array([4, 90, 7, 9])
+    >>> strongest(weights, pages, 3).tolist(), strongest(weights, pages, 3, against=True).tolist()
+    ([3, 0, 1], [2])
+    """
+    signed = -weights if against else weights
+    found = np.flatnonzero((signed > 0) & (pages > 0))
+    if len(found) > most:
+        # All that the last one equals are looked at: pages decide between them.
+        least = np.partition(signed[found], len(found) - most)[len(found) - most]
+        found = found[signed[found] >= least]
+    return found[np.lexsort((-pages[found], -signed[found]))][:most]

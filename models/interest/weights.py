@@ -1,18 +1,41 @@
-"""The weights of one predicate: log interest ratios worked out of a ledger, ready for scoring."""
+"""The paper's weights of one predicate: the logs of significant ratios, by name and in masks."""
 
-from collections.abc import Iterable, Mapping
-from collections.abc import Set as AbstractSet
+import math
+from collections.abc import Collection, Iterable, Mapping
 from types import MappingProxyType
+from typing import NamedTuple
 
-from scentline.models.crowd.evidence import crowd_table
-from scentline.models.interest.factors import LinkTable, locality_log, sibling_log, token_log
-from scentline.models.interest.features import BASE, SIGNATURE, TOKEN, USER, WORD, link, region
-from scentline.models.interest.ratio import Base, Cell, Denominator, RatioTable
+import numpy as np
+import numpy.typing as npt
+
+from scentline.models.interest.factors import LinkTable
+from scentline.models.interest.features import (
+    BASE,
+    SIGNATURE,
+    TOKEN,
+    USER,
+    WORD,
+    link,
+    region,
+)
+from scentline.models.interest.ratio import (
+    Base,
+    Cell,
+    Denominator,
+    Sample,
+    ratio,
+    significance,
+    significant_log,
+)
 from scentline.models.ledger import Ledger
 from scentline.models.reuse import Cell as Earlier
 from scentline.models.reuse import whole
 
 NOTHING: Mapping[str, Mapping[str, Earlier]] = MappingProxyType({})
+
+#: The kinds of features that enter where they are significant, and what the paper's denominator counts for
+#: them: signatures are "quite analogous" to users.
+SAMPLES: Mapping[str, Sample] = {WORD: "hits", TOKEN: "hits", SIGNATURE: "pages", USER: "pages"}
 
 
 class Weights:
@@ -23,6 +46,13 @@ class Weights:
     and 10). Each change of the base changes every ratio: those of words, tokens and users are taken anew, at
     the next use, when P(C) or 1 - P(C) (with the paper's denominator also n(C)) moved by more than ``drift``,
     relatively, since they were last taken. With ``drift=0`` they are always exact.
+
+    >>> weights = Weights("ski", Ledger())
+    >>> for word, holds, times in (("snow", True, 20), ("sea", False, 80)):
+    ...     weights.ledger.add(weights.ledger.slots_of([BASE, WORD + word]), {"ski": holds}, times)
+    >>> weights.learn([BASE])
+    >>> round(math.exp(weights.sum(WORD, ["snow", "sea", "the"])), 5)  # 5 times .5 / 16
+    0.15625
     """
 
     def __init__(
@@ -44,20 +74,12 @@ class Weights:
         self.links = LinkTable()
         self.region = (0, 0)
         self._drift = drift
-        self._satisfying = link(predicate, True)
-        self._failing = link(predicate, False)
-        self._region = region(predicate)
-        self._alone = {BASE, self._satisfying, self._failing, self._region}
-        self._words = RatioTable(t, denominator)
-        self._tokens = RatioTable(t, denominator)
-        self._signatures = crowd_table(t, denominator)
-        self._users = crowd_table(t, denominator)
-        self._tables = {
-            WORD: self._words,
-            TOKEN: self._tokens,
-            SIGNATURE: self._signatures,
-            USER: self._users,
-        }
+        self._alone = (link(predicate, True), link(predicate, False), region(predicate), BASE)
+        self._logs: dict[str, dict[str, float]] = {kind: {} for kind in SAMPLES}
+        # Thousands of words share the same small counts.
+        self._memory: dict[str, dict[Cell, float]] = {kind: {} for kind in SAMPLES}
+        self._changes: dict[str, set[str] | None] = {kind: set() for kind in SAMPLES}
+        #: The base that ratios are taken against.
         self._taken = Base()
         self._stale = False
 
@@ -75,30 +97,46 @@ class Weights:
         """Take in that the counts of some features changed; links of other predicates are passed over."""
         alone = False
         for feature in features:
-            table = self._tables.get(feature[:2])
-            if table is not None:
-                table.take(feature[2:], self.cell(feature))
+            if feature[:2] in SAMPLES:
+                self._take(feature)
             else:
                 alone = alone or feature in self._alone
         if alone:
-            self.links = LinkTable(self.cell(self._satisfying), self.cell(self._failing))
-            self.region = self.cell(self._region)
-            self.base = Base(*self.cell(BASE))
+            satisfying, failing, near, base = map(self.cell, self._alone)
+            self.links, self.region, self.base = LinkTable(satisfying, failing), near, Base(*base)
             self._stale = self._moved()
+
+    def _take(self, feature: str) -> None:
+        kind, name = feature[:2], feature[2:]
+        changes = self._changes[kind]
+        if changes is not None:
+            changes.add(name)
+        log = self._log(kind, self.cell(feature))
+        if log:
+            self._logs[kind][name] = log
+        else:
+            self._logs[kind].pop(name, None)
+
+    def _log(self, kind: str, cell: Cell) -> float:
+        log = self._memory[kind].get(cell)
+        if log is None:
+            log = significant_log(*cell, self._taken, self.t, self.denominator, SAMPLES[kind])
+            self._memory[kind][cell] = log
+        return log
 
     def refresh(self) -> None:
         """Take the ratios of words, tokens and users anew, against the base of now."""
-        cells: dict[str, dict[str, Cell]] = {kind: {} for kind in self._tables}
+        self._taken, self._stale = self.base, False
+        self._logs = {kind: {} for kind in SAMPLES}
+        self._memory = {kind: {} for kind in SAMPLES}
         for feature, *cell in self.ledger.items_of(self.predicate):
-            if feature[:2] in cells:
-                cells[feature[:2]][feature[2:]] = (cell[0], cell[1])
+            kind = feature[:2]
+            if kind in SAMPLES and (log := self._log(kind, (cell[0], cell[1]))):
+                self._logs[kind][feature[2:]] = log
         for feature in self._earlier:
-            if feature[:2] in cells:
-                cells[feature[:2]][feature[2:]] = self.cell(feature)
-        for kind, table in self._tables.items():
-            table.work_out(self.base, cells[kind].items())
-        self._taken = self.base
-        self._stale = False
+            if feature[:2] in SAMPLES:
+                self._take(feature)
+        self._changes = dict.fromkeys(SAMPLES)
 
     def bring_up(self) -> None:
         """Take the ratios anew if the base rate has moved too far since they were last taken."""
@@ -106,40 +144,35 @@ class Weights:
             self.refresh()
 
     @property
-    def words(self) -> RatioTable:
-        """Words: counts, and the logs of significant ratios."""
-        return self._fresh()._words
-
-    @property
-    def tokens(self) -> RatioTable:
-        """URL tokens: counts, and the logs of significant ratios."""
-        return self._fresh()._tokens
-
-    @property
-    def signatures(self) -> RatioTable:
-        """Words of signatures: counts, and the logs of significant ratios."""
-        return self._fresh()._signatures
-
-    @property
-    def users(self) -> RatioTable:
-        """Users: counts, and the logs of significant ratios."""
-        return self._fresh()._users
-
-    def token_log(self, tokens_of_url: AbstractSet[str]) -> float:
-        """Return log I_u(C) of a URL's tokens."""
-        return token_log(tokens_of_url, self.tokens)
-
-    def link_log(self, parents: int, satisfying: int) -> float:
-        """Return log I_l(C) of k judged in-links, m of them from satisfying pages."""
-        return locality_log(parents, satisfying, self.links, self.base)
-
-    def sibling_log(self, visited: int, satisfying: int) -> float:
-        """Return log I_s(C) of v visited siblings, s of them satisfying."""
-        return sibling_log(visited, satisfying, self.base)
-
-    def _fresh(self) -> "Weights":
+    def logs(self) -> Mapping[str, Mapping[str, float]]:
+        """The logs of significant ratios, by kind and name."""
         self.bring_up()
-        return self
+        return self._logs
+
+    def sum(self, kind: str, names: Iterable[str]) -> float:
+        """Return the sum of the logs of distinct features of a kind that are significant.
+
+        Of tokens it is log I_u(C), the content process, equations (5) to (7), on the events "token i is in the
+        URL"; of a page's visitors log I^B, equation (9), where the interest ratio of a user, P(U|R_i) / P(U)
+        (8), is that of the event "the user visited the page" over the judged pages.
+        """
+        logs = self.logs[kind]
+        return math.fsum(logs[name] for name in names if name in logs)
+
+    def significance(self, kind: str, cell: Cell) -> float:
+        """Return by how many deviations a feature of these pages and hits differs from the base of the logs."""
+        return significance(*cell, self._taken, self.denominator, SAMPLES[kind])
+
+    def ratio(self, cell: Cell) -> float:
+        """Return the ratio of a feature of these pages and hits to the base of the logs."""
+        return ratio(*cell, self._taken)
+
+    def take_changes(self, kind: str) -> Collection[str] | None:
+        """Return names of a kind whose logs may have changed since the last call, None where all may have."""
+        changes = self._changes[kind]
+        if changes is None or changes:
+            self._changes[kind] = set()
+        return changes
 
     def _moved(self) -> bool:
         old, new = self._taken, self.base
@@ -173,3 +206,96 @@ def weights_of(
     weights = Weights(predicate, few, t, denominator)
     weights.learn(names)
     return weights
+
+
+class Mask(NamedTuple):
+    """A word set's mask: ``bits`` over the first ``seen`` words that have a bit."""
+
+    seen: int
+    bits: int
+
+
+#: The mask of a word set that was not looked at yet.
+UNSEEN = Mask(0, 0)
+
+
+class WordMasks:
+    """Word sets as bit masks: the words of many in-linking pages are united and summed in microseconds.
+
+    A candidate's content score sums the logs of the significant words that any in-linking page holds, each once
+    (Aggarwal 2004, equation 7). Each word that was ever significant has a bit; the union of pages is an OR of
+    their masks, the sum a product with the vector of logs.
+
+    >>> weights = Weights("alps", Ledger())
+    >>> for word, holds, times in (("ski", True, 20), ("sea", False, 80)):
+    ...     weights.ledger.add(weights.ledger.slots_of([BASE, WORD + word]), {"alps": holds}, times)
+    >>> weights.learn([BASE])
+    >>> masks = WordMasks(weights)
+    >>> mask = masks.mask(frozenset({"ski", "snow"}))
+    >>> masks.log([mask.bits]) == weights.sum(WORD, ["ski"])
+    True
+    """
+
+    def __init__(self, weights: Weights, kind: str = WORD) -> None:
+        self._weights, self._kind = weights, kind
+        self._bits: dict[str, int] = {}
+        self._names: list[str] = []
+        self._logs: npt.NDArray[np.float64] = np.zeros(1024)
+        self._sync()
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def has_all(self, known: Mask) -> bool:
+        """Return whether a mask has all bits that there are."""
+        self._sync()
+        return known.seen == len(self._names)
+
+    def mask(self, words: frozenset[str], known: Mask = UNSEEN) -> Mask:
+        """Return the mask of a word set, from one ``known`` earlier where there is one."""
+        self._sync()
+        total = len(self._names)
+        if known.seen == total:
+            return known
+        fresh = self._names[known.seen :]
+        if len(fresh) < len(words):
+            found = [number for number, name in enumerate(fresh, known.seen) if name in words]
+        else:
+            found = [self._bits[name] for name in words if self._bits.get(name, -1) >= known.seen]
+        if not found:
+            return Mask(total, known.bits)
+        field = bytearray((total + 7) // 8)
+        for number in found:
+            field[number >> 3] |= 1 << (number & 7)
+        return Mask(total, known.bits | int.from_bytes(field, "little"))
+
+    def log(self, masks: Iterable[int]) -> float:
+        """Return the sum of the logs of the words in any of ``masks``: log I_c(C), equation (7)."""
+        self._sync()
+        united = 0
+        for bits in masks:
+            united |= bits
+        if not united:
+            return 0.0
+        field = np.frombuffer(united.to_bytes((len(self._names) + 7) // 8, "little"), np.uint8)
+        (present,) = np.unpackbits(field, bitorder="little").view(np.bool_).nonzero()
+        # Not a product of vectors: that is handed to BLAS threads, which wait for each other.
+        return float(self._logs.take(present).sum())
+
+    def _sync(self) -> None:
+        logs = self._weights.logs[self._kind]
+        changes = self._weights.take_changes(self._kind)
+        if changes is None:
+            self._logs[:] = 0.0
+            changes = logs.keys()
+        for name in changes:
+            log = logs.get(name, 0.0)
+            bit = self._bits.get(name)
+            if bit is None:
+                if not log:
+                    continue
+                bit = self._bits[name] = len(self._names)
+                self._names.append(name)
+                if bit + 8 > len(self._logs):
+                    self._logs = np.concatenate((self._logs, np.zeros(len(self._logs))))
+            self._logs[bit] = log

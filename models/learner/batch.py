@@ -1,16 +1,16 @@
 """The inputs of many candidates at once, for several predicates."""
 
-import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain
 
 import numpy as np
 
+from scentline.models.interest.features import USER
+from scentline.models.interest.ratio import PRIOR_PAGES, log_lifts
 from scentline.models.learner.candidate import Candidate
 from scentline.models.learner.combiner import Vector
 from scentline.models.learner.inputs import INPUTS, MOST
-from scentline.models.learner.knowledge import Knowledge, prefix_ratios
-from scentline.models.learner.lifts import PRIOR_PAGES, Lifts, log_lifts
+from scentline.models.learner.knowledge import Knowledge, lifts_of, prefix_ratios
 from scentline.models.learner.linking import HITS, NO_LINK, NOT, PAGES, SATISFIES, SUMMED, LinkTable, Places
 from scentline.models.learner.named import SAID
 from scentline.models.learner.words import KINDS, URL
@@ -71,9 +71,12 @@ def _of_links(
 
 def _joined(groups: Sequence[Sequence[int]]) -> tuple[Places, Places, Vector]:
     """Return numbers one after the other, where each group starts, and one over the root of its size."""
+    return np.fromiter(chain.from_iterable(groups), np.intp), *_grouped(groups)
+
+
+def _grouped(groups: Iterable[Sequence[object]]) -> tuple[Places, Vector]:
     sizes = np.array([len(group) for group in groups])
-    numbers = np.fromiter(chain.from_iterable(groups), np.intp)
-    return numbers, np.cumsum(sizes) - sizes, 1 / np.sqrt(sizes)
+    return np.cumsum(sizes) - sizes, 1 / np.sqrt(sizes)
 
 
 def _of_url_words(candidates: Sequence[Candidate]) -> tuple[Places, Places, Vector]:
@@ -88,10 +91,8 @@ def _of_url(found: Vector, knowledge: Sequence[Knowledge], candidates: Sequence[
     weights = np.array([known.words.weights.take(both) for known in knowledge])
     sums = np.add.reduceat(weights, starts, axis=2) * scale
     found[:, :, _URL_WORDS], found[:, :, _URL_PAGE_WORDS] = sums[:, 0], sums[:, 1]
-    # A level of which nothing is known has the rate of the one above.
-    known = _counted([each.prefixes for each in knowledge], [candidate.prefixes for candidate in candidates])
     distinct: dict[tuple[str, ...], int] = {}  # many candidates share a directory
-    prefixes = [distinct.setdefault(names, len(distinct)) for names in known]
+    prefixes = [distinct.setdefault(candidate.prefixes, len(distinct)) for candidate in candidates]
     found[:, :, _PREFIX] = prefix_ratios(knowledge, list(distinct))[:, prefixes]
 
 
@@ -114,24 +115,13 @@ def _of_crowds(
     accesses = np.array([crowd.accesses if crowd else 0 for crowd in crowds], float)
     found[:, :, _ACCESSES] = np.log1p(accesses) / 3
     found[:, :, _NO_ACCESS] = accesses == 0
-    users = [known.users for known in knowledge]
-    visitors = [crowd.visitors if crowd else () for crowd in crowds]
-    for place, names in enumerate(_counted(users, visitors)):
-        if names:
-            found[:, place, _USERS] = [each.sum(names) for each in users]
-            found[:, place, _USERS] /= math.sqrt(len(visitors[place]))
+    visited = {place: crowd.visitors for place, crowd in enumerate(crowds) if crowd and crowd.visitors}
+    if visited:
+        starts, scale = _grouped(visited.values())
+        lifts = lifts_of(knowledge, [USER + name for name in chain.from_iterable(visited.values())])
+        found[:, list(visited), _USERS] = np.add.reduceat(lifts, starts, axis=1) * scale
     beside = {place: crowd.beside for place, crowd in enumerate(crowds) if crowd and crowd.beside}
     if beside:
         seen = list(beside)
         cells = np.array(list(beside.values()), float).transpose(1, 0, 2)
         found[:, seen, _CROWD] = log_lifts(cells[:, :, 0::2], cells[:, :, 1::2], rates, 1.0)
-
-
-def _counted(lifts: Sequence[Lifts], groups: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
-    """Return of each group, in its order, the names of which any of some predicates' lifts knows anything."""
-    # The counts are in one ledger; what was inherited is each predicate's own.
-    first, *more = [each.known(groups) for each in lifts if each is lifts[0] or each.inherits]
-    if not more:
-        return first
-    known = [set(chain(*found)) for found in zip(first, *more, strict=True)]
-    return [tuple(filter(found.__contains__, names)) for found, names in zip(known, groups, strict=True)]

@@ -5,9 +5,17 @@ from itertools import chain
 
 import numpy as np
 
-from scentline.models.interest.features import BASE, PREFIX, USER, link
+from scentline.models.interest.features import BASE, PREFIX, link
+from scentline.models.interest.ratio import (
+    MOST,
+    PRIOR_PAGES,
+    Weighed,
+    base_rate,
+    log_lift,
+    log_lifts,
+    with_earlier,
+)
 from scentline.models.learner.combiner import Vector
-from scentline.models.learner.lifts import Lifts, base_rate, log_lift, with_earlier
 from scentline.models.learner.named import Named
 from scentline.models.learner.words import WORDS, Numbers, Vocabulary, WordLifts, roots
 
@@ -35,17 +43,11 @@ class Knowledge:
         phrases: Sequence[Sequence[str]] = (),
     ) -> None:
         self.predicate = predicate
-        self._ledger = ledger = vocabulary.ledger
+        self._ledger = vocabulary.ledger
         self.words = WordLifts(vocabulary, predicate)
-        self.prefixes = Lifts(ledger, predicate, PREFIX)
-        self.users = Lifts(ledger, predicate, USER)
-        self._earlier_links: dict[bool, tuple[float, float]] = {True: (0, 0), False: (0, 0)}
+        #: What an earlier crawl counted of features but words, and its base rate, 0 where that is not known.
+        self._earlier_counts: dict[str, Weighed] = {}
         self._earlier = 0.0
-        self._lifts = {
-            PREFIX: self.prefixes,
-            USER: self.users,
-        }
-        self._sources = {link(predicate, holds): holds for holds in (True, False)}
         words = tuple(topic)
         for word in words:
             self.words.start(word, TOPIC_PAGES)
@@ -79,18 +81,23 @@ class Knowledge:
         self.named.renumber(before)
 
     def _rebase(self) -> None:
-        rate, earlier = self.rate, self._earlier
-        self.words.rebase(rate, earlier)
-        for lifts in self._lifts.values():
-            lifts.rebase(rate, earlier)
+        self.words.rebase(self.rate, self._earlier)
         #: The log ratios of links from pages of either verdict.
-        self.verdicts = {holds: log_lift(*self._links(holds), rate) for holds in (True, False)}
+        self.verdicts = {holds: self._lift_of(link(self.predicate, holds)) for holds in (True, False)}
 
-    def _links(self, holds: bool) -> tuple[float, float]:
-        counted = self._ledger.get(link(self.predicate, holds), self.predicate)
-        if not self._earlier:
-            return counted
-        return with_earlier(counted, *self._earlier_links[holds], self.rate / self._earlier)
+    def _lift_of(self, feature: str) -> float:
+        counted = self._ledger.get(feature, self.predicate)
+        return log_lift(*self.with_earlier(feature, counted), self.rate)
+
+    def with_earlier(self, feature: str, counted: Weighed) -> Weighed:
+        """Return the counts of a feature that is no word with what was inherited, at the base rate of now."""
+        earlier = self._earlier_counts.get(feature) if self._earlier else None
+        return counted if earlier is None else with_earlier(counted, *earlier, self.rate / self._earlier)
+
+    @property
+    def inherits(self) -> bool:
+        """Whether an earlier crawl counted anything of features but words."""
+        return bool(self._earlier and self._earlier_counts)
 
     def inherit(self, counts: Iterable[tuple[str, float, float]]) -> None:
         """Set (feature, pages, hits) of an earlier crawl, weighted: they count beside what is counted.
@@ -99,24 +106,17 @@ class Knowledge:
         Until it is, nothing inherited counts.
         """
         found: dict[str, list[tuple[str, float, float]]] = {}
-        moved = False
         for feature, pages, hits in counts:
-            kind, name = feature[:2], feature[2:]
-            if kind in WORDS:
-                found.setdefault(kind, []).append((name, pages, hits))
-            elif kind in self._lifts:
-                self._lifts[kind].inherit(name, pages, hits)
-            elif feature in self._sources:
-                self._earlier_links[self._sources[feature]] = (pages, hits)
-                moved = True
+            if feature[:2] in WORDS:
+                found.setdefault(feature[:2], []).append((feature[2:], pages, hits))
             elif feature == BASE:
                 self._earlier = base_rate(pages, hits) if pages else 0.0
-                moved = True
+            else:
+                self._earlier_counts[feature] = (pages, hits)
         for kind, cells in found.items():
             names, all_pages, all_hits = zip(*cells, strict=True)
             self.words.inherit(WORDS[kind], names, np.array(all_pages, float), np.array(all_hits, float))
-        if moved:
-            self._rebase()
+        self._rebase()
 
     def items(self) -> Iterator[tuple[str, float, float]]:
         """Yield (feature, pages, hits) of everything that was counted, the base included."""
@@ -132,7 +132,7 @@ def prefix_ratios(knowledge: Sequence[Knowledge], places: Sequence[Sequence[str]
     order = sorted(range(len(places)), key=lambda place: -len(places[place]))
     levels = range(len(places[order[0]]) if order else 0)
     named = [[places[place][level] for place in order if len(places[place]) > level] for level in levels]
-    pages, hits = _prefix_counts(knowledge, list(chain.from_iterable(named)))
+    pages, hits = _counts(knowledge, [PREFIX + name for name in chain.from_iterable(named)])
     bases = np.array([[known.rate] for known in knowledge])
     rates = np.repeat(bases, len(places), axis=1)
     start = 0
@@ -145,13 +145,22 @@ def prefix_ratios(knowledge: Sequence[Knowledge], places: Sequence[Sequence[str]
     return found
 
 
-def _prefix_counts(knowledge: Sequence[Knowledge], names: Sequence[str]) -> tuple[Vector, Vector]:
-    """Return the pages and hits of prefixes, with what was inherited, a row a predicate."""
+def lifts_of(knowledge: Sequence[Knowledge], features: Sequence[str]) -> Vector:
+    """Return the shrunk log ratios of features but words, within +-3, a row a predicate; 0 of unknown ones."""
+    rates = np.array([[known.rate] for known in knowledge])
+    found = log_lifts(*_counts(knowledge, features), rates, PRIOR_PAGES)
+    return np.minimum(MOST, np.maximum(-MOST, found, out=found), out=found)
+
+
+def _counts(knowledge: Sequence[Knowledge], features: Sequence[str]) -> tuple[Vector, Vector]:
+    """Return the pages and hits of features but words, with what was inherited, a row a predicate."""
     ledger = knowledge[0].words.vocabulary.ledger
-    counted = ledger.counts([PREFIX + name for name in names], [known.predicate for known in knowledge])
+    counted = ledger.counts(features, [known.predicate for known in knowledge])
     # What was forgotten may be taken back: no count below zero is a page's.
     pages = np.maximum(counted[0], 0.0)
     hits = np.minimum(np.maximum(counted[1], 0.0), pages)
     for row, known in enumerate(knowledge):
-        known.prefixes.add_earlier(names, pages[row], hits[row])
+        if known.inherits and features:
+            cells = zip(features, zip(pages[row], hits[row], strict=True), strict=True)
+            pages[row], hits[row] = zip(*(known.with_earlier(*cell) for cell in cells), strict=True)
     return pages, hits

@@ -14,7 +14,7 @@ from scentline.models.interest.features import ANCHOR as ANCHOR_WORD
 from scentline.models.interest.features import CONTEXT as CONTEXT_WORD
 from scentline.models.interest.features import HEADING as HEADING_WORD
 from scentline.models.interest.features import PAGE_WORD, URL_WORD
-from scentline.models.learner.lifts import MOST, PRIOR_PAGES
+from scentline.models.interest.ratio import MOST, PRIOR_PAGES
 from scentline.models.ledger import Ledger, distinct, longer
 
 #: Letters that a root has at least: shorter ones, as of "sea" and "war", are parts of too much.

@@ -24,8 +24,7 @@ from scentline.agents.learn.rows import LearnRow
 from scentline.agents.learn.store import FeatureStore
 from scentline.agents.learn.telling import Telling
 from scentline.models.interest.features import BASE, PAGE_WORD, TOKEN, URL_WORD, always_kept
-from scentline.models.interest.ratio import Base, significant_log
-from scentline.models.learner.lifts import MOST, base_rate, log_lift
+from scentline.models.interest.ratio import MOST, Base, base_rate, log_lift, significant_log
 from scentline.models.learner.words import WORDS
 from scentline.models.ledger import Cells, Ledger
 from scentline.models.lessons import lessons
@@ -196,7 +195,7 @@ def weighed_by_paper(scorer: PaperScorer) -> Weighed:
     return {
         (TOKEN + name, predicate): log
         for predicate in PREDICATES
-        for name, log in scorer.weights(predicate).tokens.logs.items()
+        for name, log in scorer.weights(predicate).logs[TOKEN].items()
     }
 
 

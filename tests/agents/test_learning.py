@@ -16,8 +16,8 @@ from scentline.agents.operate.inspect.learning import FRESH_SECONDS, MOST_SPEAKI
 from scentline.agents.operate.inspect.teaching import Taught, frontier_shard
 from scentline.agents.operate.inspect.weights import Latest, combined, latest_inputs
 from scentline.models.interest.features import BASE
+from scentline.models.interest.ratio import PRIOR_PAGES, base_rate, log_lift
 from scentline.models.learner.inputs import INPUTS, NAMES
-from scentline.models.learner.lifts import PRIOR_PAGES, base_rate, log_lift
 from scentline.models.learner.plain import PLAIN
 from scentline.models.learner.state import Learner
 from scentline.models.lessons import lessons
@@ -191,8 +191,7 @@ def test_what_the_learned_policy_is_taught_in_steps_is_what_it_knows_at_once(tmp
 def test_what_a_policy_of_the_paper_is_taught_in_steps_is_exact(tmp_path: Path, policy: str) -> None:
     def known(scorer: Any, name: str) -> list[Any]:
         weights = scorer.weights(name)
-        tables = (weights.words, weights.tokens, weights.users, weights.signatures)
-        return [weights.base, weights.links, weights.region, *(table.logs for table in tables)]
+        return [weights.base, weights.links, weights.region, weights.logs]
 
     with a_crawl(tmp_path, policy=policy) as (settings, journal, learnt):
         learnt.judge(60)

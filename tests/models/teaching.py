@@ -7,7 +7,18 @@ from typing import NamedTuple
 import numpy as np
 from hypothesis import strategies as st
 
-from scentline.models.interest.features import ANCHOR, CONTEXT, HEADING, PAGE_WORD, PREFIX, URL_WORD, USER, link
+from scentline.models.interest.features import (
+    ANCHOR,
+    BASE,
+    CONTEXT,
+    HEADING,
+    PAGE_WORD,
+    PREFIX,
+    URL_WORD,
+    USER,
+    link,
+)
+from scentline.models.interest.ratio import Base, Denominator
 from scentline.models.interest.weights import Weights
 from scentline.models.learner.candidate import CoVisits, Crowd
 from scentline.models.learner.knowledge import TOPIC_PAGES, Knowledge
@@ -49,6 +60,15 @@ def teach(knowledge: Knowledge, counts: Mapping[str, Cell], predicate: str = "p"
     """Set the pages and hits of features, and have what knows of the predicate learn them."""
     vocabulary = knowledge.words.vocabulary
     knowledge.learn(vocabulary.places_in(put(vocabulary.ledger, counts, predicate)))
+
+
+def weighed(
+    base: Base, kind: str, counts: Mapping[str, Cell], denominator: Denominator = "binomial"
+) -> Weights:
+    """Return weights of a base, and of features of one kind by their names."""
+    weights = Weights("p", Ledger(), denominator=denominator)
+    weigh(weights, {BASE: (base.pages, base.hits), **{kind + name: cell for name, cell in counts.items()}})
+    return weights
 
 
 def weigh(weights: Weights, counts: Mapping[str, Cell]) -> None:

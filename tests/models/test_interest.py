@@ -12,19 +12,27 @@ from scentline.models.interest.factors import (
     locality_log,
     sibling_log,
 )
-from scentline.models.interest.features import BASE, Feature, link, region, signature, split, token, user, word
+from scentline.models.interest.features import (
+    BASE,
+    WORD,
+    Feature,
+    link,
+    region,
+    signature,
+    split,
+    token,
+    user,
+    word,
+)
 from scentline.models.interest.linkage import Evidence, contributions
 from scentline.models.interest.ratio import (
-    UNSEEN,
     Base,
-    Mask,
-    WordMasks,
     interest,
     ratio,
     significance,
     significant_log,
 )
-from scentline.models.interest.weights import Weights
+from scentline.models.interest.weights import UNSEEN, Mask, Weights, WordMasks
 from scentline.models.ledger import Ledger
 from tests.cases import each_case
 from tests.models.teaching import weigh
@@ -85,20 +93,22 @@ def trained() -> Weights:
 
 def test_ratios_are_taken_anew_only_when_the_base_rate_moved_enough() -> None:
     weights = trained()
-    before = weights.words.logs["snow"]
+    before = weights.logs[WORD]["snow"]
     weigh(weights, {BASE: (101, 20)})
-    assert weights.words.logs["snow"] == before
+    assert weights.logs[WORD]["snow"] == before
     weigh(weights, {BASE: (110, 20)})
-    assert weights.words.logs["snow"] == pytest.approx(math.log(0.6 / (20 / 110)))
+    assert weights.logs[WORD]["snow"] == pytest.approx(math.log(0.6 / (20 / 110)))
+    weigh(weights, {"w:snow": (100, 20)})
+    assert "snow" not in weights.logs[WORD], "what is significant no more has no ratio"
 
 
 def test_with_the_papers_denominator_more_hits_alone_make_words_significant() -> None:
     weights = Weights("p", Ledger(), denominator="paper")
     weigh(weights, {BASE: (10, 2)})
     weigh(weights, {"w:snow": (5, 2)})
-    assert "snow" not in weights.words.significant
+    assert "snow" not in weights.logs[WORD]
     weigh(weights, {BASE: (1_000, 200)})
-    assert "snow" in weights.words.significant
+    assert "snow" in weights.logs[WORD]
 
 
 def test_contributions_name_counts_ratio_and_significance_largest_effect_first() -> None:
@@ -129,7 +139,7 @@ steps = st.one_of(
 
 def summed(weights: Weights, *parents: frozenset[str]) -> float:
     """Return log I_c(C), equation (7)."""
-    return math.fsum(weights.words.logs.get(name, 0.0) for name in frozenset().union(*parents))
+    return math.fsum(weights.logs[WORD].get(name, 0.0) for name in frozenset().union(*parents))
 
 
 @given(
@@ -140,7 +150,7 @@ def test_masks_score_like_sets_after_every_step(
     steps: list[tuple[str, str, int, int]], parents: list[frozenset[str]]
 ) -> None:
     weights = Weights("p", Ledger(), drift=0.02)
-    masks = WordMasks(weights.words)
+    masks = WordMasks(weights)
     known: list[Mask] = [UNSEEN] * len(parents)
     for kind, name, pages, hits in steps:
         if kind == "count":
@@ -156,7 +166,7 @@ def test_masks_score_like_sets_after_every_step(
 def test_many_words_outgrow_the_first_vector() -> None:
     weights = Weights("p", Ledger())
     weigh(weights, {BASE: (1000, 100)})
-    masks = WordMasks(weights.words)
+    masks = WordMasks(weights)
     for number in range(3000):
         weigh(weights, {f"w:word{number}": (50, 40)})
     words = frozenset(f"word{number}" for number in range(0, 3000, 7))

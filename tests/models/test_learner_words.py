@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.models.interest.features import ANCHOR, BASE, PAGE_WORD, URL_WORD, USER
+from scentline.models.interest.ratio import base_rate, strongest
 from scentline.models.learner.batch import inputs_of, named_of
 from scentline.models.learner.candidate import Candidate
 from scentline.models.learner.combiner import DRIFT as NOISE
@@ -21,8 +22,7 @@ from scentline.models.learner.combiner import (
     probability,
 )
 from scentline.models.learner.inputs import NAMES, prior_covariance, prior_mean
-from scentline.models.learner.knowledge import TOPIC_PAGES, Knowledge
-from scentline.models.learner.lifts import Lifts, strongest
+from scentline.models.learner.knowledge import TOPIC_PAGES, Knowledge, lifts_of
 from scentline.models.learner.linking import LinkTable
 from scentline.models.learner.named import ABOVE, AROUND, SAID
 from scentline.models.learner.semantic import SEMANTIC_INPUTS, inputs_with
@@ -43,22 +43,20 @@ RATES = st.floats(0.01, 0.9)
 @given(
     counts=st.lists(st.dictionaries(st.sampled_from(WORDS), CELLS), max_size=3),
     asked=st.lists(st.sampled_from(WORDS)),
-    rates=st.lists(RATES, min_size=1, max_size=2),
+    bases=st.lists(CELLS, min_size=1, max_size=2),
 )
-def test_the_sum_is_that_of_the_clipped_lifts_of_the_names_that_were_counted(
-    counts: list[dict[str, Cell]], asked: list[str], rates: list[float]
+def test_lifts_are_those_of_the_names_that_were_counted_clipped_at_the_base_rate_of_now(
+    counts: list[dict[str, Cell]], asked: list[str], bases: list[Cell]
 ) -> None:
-    ledger = Ledger()
-    lifts = Lifts(ledger, "p", USER)
+    knowledge = Knowledge("p", Vocabulary(Ledger()))
     known: dict[str, Cell] = {}
-    for rate in rates:
-        lifts.rebase(rate)
+    for base in bases:
         for cells in counts:
             known |= cells
-            put(ledger, {USER + name: cell for name, cell in cells.items()})
-            lifts.renew()
-            expected = sum(word_lift(known.get(name, (0, 0)), rate) for name in asked)
-            assert lifts.sum(asked) == pytest.approx(expected, abs=NEARLY)
+            teach(knowledge, {USER + name: cell for name, cell in cells.items()} | {BASE: base})
+            expected = [word_lift(known.get(name, (0, 0)), base_rate(*base)) for name in asked]
+            [found] = lifts_of([knowledge], [USER + name for name in asked])
+            assert found.tolist() == pytest.approx(expected, abs=NEARLY)
 
 
 PAGE_WORDS = [PAGE_WORD + word for word in WORDS]

@@ -12,15 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.models.interest.features import ANCHOR, BASE, PAGE_WORD, PREFIX, URL_WORD, USER, link
+from scentline.models.interest.ratio import base_rate, log_lift
 from scentline.models.learner.batch import inputs_of
 from scentline.models.learner.calibration import Calibration
 from scentline.models.learner.candidate import Candidate, Crowd
 from scentline.models.learner.inputs import NAMES, prior_covariance, prior_mean
-from scentline.models.learner.knowledge import Knowledge
-from scentline.models.learner.lifts import Lifts, base_rate, log_lift
+from scentline.models.learner.knowledge import Knowledge, lifts_of
 from scentline.models.learner.linking import LinkTable
 from scentline.models.learner.state import Learner
-from scentline.models.learner.words import PAGE, Vocabulary, WordLifts
+from scentline.models.learner.words import PAGE, Vocabulary
 from scentline.models.ledger import Ledger
 from scentline.models.reuse import Combining, Learned, LearnedStateError, State, learned, pack, unpack
 from scentline.models.sealed import digest
@@ -45,22 +45,22 @@ def test_inherited_hits_count_by_the_ratio_of_the_base_rates_whatever_comes_firs
     counted: tuple[int, int], earlier: tuple[int, int], then: float, now: float, order: list[int]
 ) -> None:
     ledger = Ledger()
-    words, lifts = WordLifts(Vocabulary(ledger), "p"), Lifts(ledger, "p", URL_WORD)
+    knowledge = Knowledge("p", Vocabulary(ledger))
+    words, user = knowledge.words, USER + "ann"
     words.rebase(0.5)
     pages, hits = np.array([earlier[0]], float), np.array([earlier[1]], float)
     for step in order:
         if step == 0:
-            slots = put(ledger, {PAGE_WORD + "ski": counted, URL_WORD + "ski": counted})
+            slots = put(ledger, {PAGE_WORD + "ski": counted, user: counted})
             words.take(words.vocabulary.places_in(slots))
-            lifts.renew()
         elif step == 1:
             words.inherit(PAGE, ["ski"], pages, hits)
-            lifts.inherit("ski", *earlier)
+            knowledge.inherit([(user, *earlier)])
         else:
-            words.rebase(now, then)
-            lifts.rebase(now, then)
+            knowledge.rate = now
+            knowledge.inherit([(BASE, 95, 100 * then - 0.5)])
     weight = expected(counted, earlier, then, now)
-    assert lifts.weight("ski") == pytest.approx(weight)
+    assert lifts_of([knowledge], [user]) == pytest.approx(weight)
     assert words.sum(words.vocabulary.numbers(["ski"])) == pytest.approx(weight)
     assert ledger.get(PAGE_WORD + "ski", "p") == counted, "what was inherited is not counted"
 

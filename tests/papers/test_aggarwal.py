@@ -1,13 +1,21 @@
 """Aggarwal 2004, section 3: every formula of the techniques by linkage and by users, worked by hand."""
 
 import math
+from collections.abc import Iterable, Mapping
 
 import pytest
 
-from scentline.models.crowd.evidence import affinity_log, crowd_table, inside, region, region_log
 from scentline.models.crowd.trace import Step, Trace
-from scentline.models.interest.factors import LinkTable, locality_log, sibling_log, token_log, union
-from scentline.models.interest.features import BASE
+from scentline.models.interest.factors import (
+    LinkTable,
+    inside,
+    locality_log,
+    region,
+    region_log,
+    sibling_log,
+    union,
+)
+from scentline.models.interest.features import BASE, TOKEN, USER, WORD
 from scentline.models.interest.linkage import (
     Contribution,
     CrowdEvidence,
@@ -18,19 +26,17 @@ from scentline.models.interest.linkage import (
 from scentline.models.interest.ratio import (
     Base,
     Denominator,
-    RatioTable,
     Sample,
-    WordMasks,
     interest,
     ratio,
     significance,
     significant_log,
 )
-from scentline.models.interest.weights import Weights
+from scentline.models.interest.weights import Weights, WordMasks
 from scentline.models.ledger import Ledger
 from scentline.models.url import tokens
 from tests.cases import each_case
-from tests.models.teaching import weigh
+from tests.models.teaching import weigh, weighed
 
 #: "the crawler has collected about 10000 URLs and a fraction of P(C) = 0.1 of them satisfy"
 PAPER = Base(10_000, 1_000)
@@ -89,20 +95,17 @@ def test_equations_4_and_7_each_significant_word_once_over_all_in_linking_pages(
     denominator: Denominator, expected: float
 ) -> None:
     # I = 2, S = 3.16; I = 3, S = 5; I = 2, S = 1.12 by its own pages, 2.24 by the paper's; I = 1.
-    words = RatioTable(2.0, denominator)
     counts = {"slope": (40, 16), "snow": (25, 15), "rare": (5, 2), "the": (100, 20)}
-    words.work_out(SMALL, counts.items())
     parents = [frozenset({"slope", "the"}), frozenset({"slope", "snow", "rare"}), frozenset({"snow", "other"})]
     assert union(parents) == {*counts, "other"}
-    masks = WordMasks(words)
+    masks = WordMasks(weighed(SMALL, WORD, counts, denominator))
     assert math.exp(masks.log([masks.mask(parent).bits for parent in parents])) == pytest.approx(expected)
 
 
 def test_url_tokens_are_split_at_dots_and_slashes_and_weighed_like_words() -> None:
-    ratios = RatioTable(2.0, "binomial")
-    ratios.work_out(SMALL, {"ski": (25, 15), "com": (40, 16)}.items())
-    assert math.exp(token_log(tokens("http://www.ski.com/alps.html"), ratios)) == pytest.approx(3 * 2)
-    assert token_log(tokens("http://www.skiing.org/alps.html"), ratios) == 0
+    weights = weighed(SMALL, TOKEN, {"ski": (25, 15), "com": (40, 16)})
+    assert math.exp(weights.sum(TOKEN, tokens("http://www.ski.com/alps.html"))) == pytest.approx(3 * 2)
+    assert weights.sum(TOKEN, tokens("http://www.skiing.org/alps.html")) == 0
 
 
 def test_table_1_link_locality_is_p_to_the_m_times_q_to_the_rest() -> None:
@@ -133,10 +136,13 @@ def test_priority_is_the_sum_of_the_logarithms() -> None:
 MALLS = Base(100_000, 100)
 
 
-def users(base: Base, counts: dict[str, tuple[int, int]], denominator: Denominator = "binomial") -> RatioTable:
-    table = crowd_table(2.0, denominator)
-    table.work_out(base, counts.items())
-    return table
+def affinity_log(
+    visitors: Iterable[str],
+    base: Base,
+    counts: Mapping[str, tuple[int, int]],
+    denominator: Denominator = "binomial",
+) -> float:
+    return weighed(base, USER, counts, denominator).sum(USER, visitors)
 
 
 def explained(
@@ -151,17 +157,17 @@ def test_equations_8_and_9_a_cumulative_ratio_is_the_product_over_the_visitors()
     # A user visited 50 judged pages, 5 of them on online malls: .1 / .001.
     assert ratio(50, 5, MALLS) == pytest.approx(100)
     # (40, 16): .4 / .2 = 2; (25, 15): .6 / .2 = 3; (50, 2): .04 / .2 = 1/5. Each is significant.
-    table = users(SMALL, {"ann": (40, 16), "bob": (25, 15), "cy": (50, 2)})
-    assert math.exp(affinity_log(("ann", "bob"), table)) == pytest.approx(6)
-    assert math.exp(affinity_log(("ann", "bob", "cy"), table)) == pytest.approx(6 / 5)
+    counts = {"ann": (40, 16), "bob": (25, 15), "cy": (50, 2)}
+    assert math.exp(affinity_log(("ann", "bob"), SMALL, counts)) == pytest.approx(6)
+    assert math.exp(affinity_log(("ann", "bob", "cy"), SMALL, counts)) == pytest.approx(6 / 5)
 
 
 def test_only_users_of_two_standard_deviations_enter() -> None:
     counts = {"ann": (40, 16), "dee": (5, 2), "eve": (4, 1)}
     # dee: 1.118 deviations by her own 5 pages, but 5 by all 100; eve: (.25 - .2) / .04 = 1.25 by all.
-    assert math.exp(affinity_log(counts, users(SMALL, counts))) == pytest.approx(2)
-    assert math.exp(affinity_log(counts, users(SMALL, counts, "paper"))) == pytest.approx(2 * 2)
-    assert affinity_log(("zoe",), users(SMALL, counts)) == affinity_log((), users(SMALL, counts)) == 0
+    assert math.exp(affinity_log(counts, SMALL, counts)) == pytest.approx(2)
+    assert math.exp(affinity_log(counts, SMALL, counts, "paper")) == pytest.approx(2 * 2)
+    assert affinity_log(("zoe",), SMALL, counts) == affinity_log((), SMALL, counts) == 0
 
 
 def test_what_explains_a_priority_shows_the_test_that_decides() -> None:

@@ -1,11 +1,10 @@
 """The paper's policies without streams: each answer is worked out from all pages and accesses."""
 
-import math
 from collections.abc import Iterable
 
-from scentline.models.crowd.evidence import affinity_log, region_log, signature
 from scentline.models.crowd.trace import Step, Trace
-from scentline.models.interest.factors import kept
+from scentline.models.interest.factors import kept, locality_log, region_log, sibling_log, signature
+from scentline.models.interest.features import SIGNATURE, TOKEN, USER, WORD
 from scentline.models.interest.linkage import CrowdEvidence
 from scentline.models.interest.ratio import Denominator
 from scentline.models.interest.weights import Weights
@@ -77,18 +76,18 @@ class Reference:
         found = [self._pages[target].verdict for target in targets & self._pages.keys()]
         siblings = [verdict[predicate] for verdict in found if predicate in verdict]
         logs = (
-            math.fsum(weights.words.logs.get(word, 0.0) for word in words),
-            weights.token_log(tokens(url)),
-            weights.link_log(*self.links(url, predicate)),
-            weights.sibling_log(len(siblings), sum(siblings)),
+            weights.sum(WORD, words),
+            weights.sum(TOKEN, tokens(url)),
+            locality_log(*self.links(url, predicate), weights.links, weights.base),
+            sibling_log(len(siblings), sum(siblings), weights.base),
         )
         return sum(factor * log for factor, log in zip(self._factors, logs, strict=True))
 
     def _by_users(self, url: str, predicate: str) -> float:
         weights, crowd = self._weigh(predicate), self.crowd_evidence(url, predicate)
         return (
-            affinity_log(crowd.visitors, weights.users)
-            + math.fsum(weights.signatures.logs.get(word, 0.0) for word in crowd.words)
+            weights.sum(USER, crowd.visitors)
+            + weights.sum(SIGNATURE, crowd.words)
             + region_log(crowd.within, weights.region, weights.base)
         )
 

@@ -36,10 +36,9 @@ from scentline.models.interest.features import (
     region,
 )
 from scentline.models.interest.linkage import region_cells
-from scentline.models.interest.ratio import ratio, significance
+from scentline.models.interest.ratio import log_lifts, ratio, significance, strongest
 from scentline.models.interest.weights import Weights, weights_of
 from scentline.models.learner.knowledge import PREFIX_PRIOR
-from scentline.models.learner.lifts import log_lifts, strongest
 from scentline.models.learner.plain import plain
 from scentline.models.learner.requests import failing
 from scentline.models.learner.words import WORDS
@@ -322,17 +321,15 @@ def _by_learned(
 
 def _by_paper(scorer: PaperScorer, predicate: str, prefix: str, against: bool) -> list[Speaking]:
     weights = scorer.weights(predicate)
-    tables = {WORD: weights.words, TOKEN: weights.tokens, SIGNATURE: weights.signatures}
-    table = tables.get(prefix)
-    if table is None or not table.logs:
+    known = weights.logs.get(prefix)
+    if not known:
         return []
-    logs = np.fromiter(table.logs.values(), float)
-    slots = scorer.ledger.slots_of(prefix + name for name in table.logs)
-    names = list(table.logs)
+    logs, names = np.fromiter(known.values(), float), list(known)
+    slots = scorer.ledger.slots_of(prefix + name for name in names)
     pages = scorer.ledger.counts_of(predicate)[0][slots]
     best = strongest(logs, pages, MOST_SPEAKING, against=against)
     found = []
     for place in best.tolist():
         cell = weights.cell(prefix + names[place])
-        found.append(Speaking(names[place], *cell, float(logs[place]), table.significance(cell)))
+        found.append(Speaking(names[place], *cell, float(logs[place]), weights.significance(prefix, cell)))
     return found

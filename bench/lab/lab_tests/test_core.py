@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from scentline.agents.frontier.keys import BESIDE_PREFIX, PAGE_PREFIX, page_key
 from scentline.agents.frontier.learned import LearnedScorer
 from scentline.agents.frontier.rows import BesideRow, PageRow
-from scentline.models.crowd.evidence import affinity_log, crowd_table, inside, region_log
 from scentline.models.crowd.trace import Step, Trace
-from scentline.models.interest.features import PAGE_WORD, URL_WORD
+from scentline.models.interest.factors import inside, region_log
+from scentline.models.interest.features import PAGE_WORD, URL_WORD, USER
 from scentline.models.interest.ratio import Base
 from scentline.models.page import Page
 from scentline.models.reuse import Learned, State
@@ -24,6 +24,7 @@ from scentline_lab.simulation.crawler import Task
 from scentline_lab.simulation.further import ExpectedVisits, Further, FurtherScorer, Significance
 from scentline_lab.simulation.policies import LEARNED, Reusable, reusable
 from tests.agents.pipeline import TIGHT, WIDE, Crawl, Pipeline, Place, a_place
+from tests.models.teaching import weighed
 
 PAGES = [f"http://a.org/{number}" for number in range(8)]
 STEPS = st.lists(
@@ -124,11 +125,10 @@ def test_significant_users_and_the_region_are_those_of_the_paper(
     hits = {url for url, holds in verdicts.items() if holds}
     region = {url for url in PAGES if inside(trace.together.get(url, {}), hits)}
     counts = len(region & verdicts.keys()), len(region & hits)
-    table = crowd_table(2.0, "binomial")
-    table.work_out(base, users.items())
+    weights = weighed(base, USER, users)
     for url in PAGES:
         within = url in region if url in trace.accesses else None
-        expected = [affinity_log(trace.visitors.get(url, ()), table), region_log(within, counts, base)]
+        expected = [weights.sum(USER, trace.visitors.get(url, ())), region_log(within, counts, base)]
         assert tried.values(url) == pytest.approx(expected)
 
 
