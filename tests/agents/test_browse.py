@@ -17,7 +17,6 @@ from scentline.agents.frontier.rows import DepthRow
 from scentline.agents.observe.observer import Observer
 from scentline.agents.operate.audit.report import RecountedDepths
 from scentline.agents.operate.inspect.record import users
-from scentline.models.crowd.trace import Visit
 from scentline.models.revisit.sizes import SLACK
 from scentline.models.url import host, identifier
 from scentline.streams.facts import Access, Browsed, Judged, Visited
@@ -82,14 +81,6 @@ def test_sizes_are_told_if_pages_are_revisited(rows: Disk, agent: BrowseAgent, r
     for teller, size in ((agent, 0), (revisiting, 5000)):
         ((_, fact),) = told(empty(rows), teller, Visited, line, line)
         assert fact == Visited(line.url, "u", 1.0, None, size)
-
-
-def test_a_late_line_takes_its_place_in_the_bounded_window(shard: Users, agent: BrowseAgent) -> None:
-    times = [3.0, 1.0, 2.0, *map(float, range(4, 10)), 8.5]
-    assert len(told(shard, agent, Visited, *map(access, times))) == 10
-    row = shard.get(USER_PREFIX + b"u")
-    assert row is not None and row.accesses == 10
-    assert row.window == [Visit(time, "http://a.org/") for time in (8.0, 8.5, 9.0)]
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 1)), max_size=12))

@@ -45,7 +45,6 @@ from tests.models.webs import FAILURES, SOME_SILENT
 from tests.reference.counts import plain
 
 POLICIES = ["linkage", "collaborative", "combined", "learned", "breadth-first", "random"]
-Q = {"q": True}
 
 
 def run(place: Place, policy: str, given: Told, failures: list[FailedRequests]) -> Pipeline:
@@ -86,7 +85,7 @@ def test_the_evidence_of_any_order_of_sightings_adds_up_to_the_recount(
         assert told_of == sum(name in page.verdict for page in given.pages)
 
 
-PAGE = JudgedPage("http://a.org/1", {"p": True}, ("snow",))
+PAGE, Q = JudgedPage("http://a.org/1", {"p": True}, ("snow",), (Link("http://a.org/2"),)), {"q": True}
 
 
 @each_case(("url", "time"), [(PAGE.url, TIME + 1), ("http://a.org/2", TIME)])
@@ -98,6 +97,7 @@ def test_what_is_said_of_a_page_never_judged_so_is_passed_over(place: Place, url
     pipeline.run((), ())
     rows = [pipeline.page(PAGE.url), pipeline.page("http://a.org/2")]
     assert [row and row.verdict for row in rows] == [PAGE.verdict, None]
+    assert rows[1] is not None and rows[1].links == {"p": [1, 1]}
     assert pipeline.counts == plain(recount([PAGE], "linkage", None, 32))
 
 

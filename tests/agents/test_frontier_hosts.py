@@ -167,17 +167,6 @@ def ready(front: Scenario, after: float) -> bool:
     return front.agent.candidates.clocks.ready("a.org", NOW + after)
 
 
-def test_hosts_that_turn_out_to_share_a_server_are_asked_as_one(frontier: Frontiers) -> None:
-    front = a_front(frontier)
-    front.hear(*many("a.org"), *many("b.org"))
-    for name in ("a.org", "b.org"):
-        front.agent.candidates.clocks.serves(SERVER, name)
-    (url,) = front.ordered()
-    assert front.ordered(after=SLOW_SECONDS) == [], "there is room, but the server is being asked"
-    front.hear(Judged(url, YES, front.now, elapsed=0.1, server=SERVER))
-    assert len(front.ordered()) == 1
-
-
 def test_a_page_that_was_put_off_keeps_its_place_in_the_budget(frontier: Frontiers) -> None:
     front = a_front(frontier)
     front.agent.steer(Limit(name="pages", most=1, time=NOW))

@@ -184,13 +184,3 @@ def test_a_client_counts_as_no_more_users_than_it_may(most: int, lines: list[tup
         counted.setdefault(client, set()).add(who)
     for client, found in counted.items():
         assert len(found - {client}) <= most
-
-
-def test_a_client_under_many_names_is_a_robot_by_rate_and_its_address_alone_is_not_the_client() -> None:
-    seen = Robots(120, client_rate=600)
-    found = [seen.reason(f"u{number}", entry(time=TODAY), "client") for number in range(700)]
-    assert found.count(None) == 600
-    assert seen.reason("new", entry(time=TODAY + 9_000), "client") == "robot by rate"
-    assert seen.reason("new", entry(time=TODAY + 9_000), "other") is None
-    seen.ask("other", entry("/robots.txt", TODAY))
-    assert seen.reason("ann", entry(time=TODAY), "other") is None

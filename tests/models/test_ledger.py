@@ -18,19 +18,6 @@ def a_ledger(facts: Iterable[Fact]) -> Ledger:
 
 
 @LAWS
-@given(facts=LISTS, told=LISTS)
-def test_counts_that_are_set_are_those_and_no_others(facts: list[Fact], told: list[Fact]) -> None:
-    ledger, before, other = a_ledger(facts), a_ledger(facts), Ledger()
-    cells = other.take(other.count(fact.change for fact in told))
-    ledger.put(ledger.slots_of([name for name in cells.names if name is not None]), cells)
-    features = {name for fact in told for name in fact.features}
-    for name in NAMES:
-        for predicate in PREDICATES:
-            source = other if name in features else before
-            assert ledger.get(name, predicate) == source.get(name, predicate)
-
-
-@LAWS
 @given(facts=LISTS, number=st.integers(0, 6), more=LISTS)
 def test_the_rarest_are_forgotten_and_slots_reused(facts: list[Fact], number: int, more: list[Fact]) -> None:
     ledger = a_ledger(facts)

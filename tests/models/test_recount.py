@@ -163,14 +163,6 @@ def test_accesses_in_any_order_give_the_pairs_of_the_whole_window(
     assert {key: value for key, value in found.items() if value} == brute_force(window, reach)
 
 
-def test_a_trace_knows_both_pages_of_a_pair() -> None:
-    a, b, c, _ = URLS
-    trace = Trace([Step("u", a, 1.0), Step("u", b, 2.0), Step("u", c, 3.0, a), Step("v", a, 1.0)], reach=1)
-    assert trace.together == {a: {b: (1, 6), c: (0, 6)}, b: {a: (1, 6), c: (1, 6)}, c: {b: (1, 6), a: (0, 6)}}
-    assert trace.visitors == {a: ("u", "v"), b: ("u",), c: ("u",)}
-    assert trace.accesses == {a: 2, b: 1, c: 1}
-
-
 @given(NEAR, st.frozensets(st.sampled_from("abcdefgh")), st.integers(1, 4), st.randoms(use_true_random=False))
 def test_signers_are_the_judged_pages_of_lowest_rank_in_whatever_order_they_came(
     near: dict[str, tuple[int, int]], judged: frozenset[str], bound: int, random: Random

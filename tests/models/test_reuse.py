@@ -22,7 +22,7 @@ from scentline.models.learner.linking import LinkTable
 from scentline.models.learner.state import Learner
 from scentline.models.learner.words import PAGE, Vocabulary
 from scentline.models.ledger import Ledger
-from scentline.models.reuse import Combining, Learned, LearnedStateError, State, learned, pack, unpack
+from scentline.models.reuse import Combining, Learned, LearnedStateError, State, pack, unpack
 from scentline.models.sealed import digest
 from scentline.models.verdict import FAILED
 from tests.cases import each_case
@@ -95,11 +95,6 @@ def test_inherited_counts_wait_for_their_base_and_go_with_it() -> None:
     assert inputs(knowledge, candidate) != before
     knowledge.inherit([(BASE, 0, 0)])
     assert inputs(knowledge, candidate) == before
-
-
-def test_two_earlier_crawls_add_up() -> None:
-    found = learned("p", "", [(BASE, 10, 2), ("p:a", 3, 1), (BASE, 5, 5), ("p:a", 1, 1)])
-    assert found == Learned("p", "", 15, 7, {"p:a": (4, 2)})
 
 
 # combiners

@@ -53,18 +53,6 @@ def test_a_gain_is_reached_when_it_is_said_to_be(rate: float, part: float, recal
     assert 3 * exact(rate, age, recall) == pytest.approx(wanted, rel=1e-6 if recall else 1e-8)
 
 
-def test_what_is_announced_ends_the_cycle_for_whose_length_a_visit_pays() -> None:
-    # By simulating cycles of no more than 5 s, with hidden changes 0.1 and announced ones 0.3 times a second.
-    rng, hidden, announced, end = Random(1), 0.1, 0.3, 5.0
-    fresh, length, cycles = 0.0, 0.0, 100_000
-    for _ in range(cycles):
-        stops = min(end, rng.expovariate(announced))
-        fresh += min(stops, rng.expovariate(hidden))
-        length += stops
-    expected = (fresh - math.exp(-hidden * end) * length) / cycles
-    assert gain(1.0, 0.4, end, 0.75) == pytest.approx(expected, rel=0.03)
-
-
 ANY = st.floats(min_value=0, allow_nan=False, allow_infinity=False)
 
 
