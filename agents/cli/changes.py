@@ -127,7 +127,7 @@ def _cells(change: "Change") -> tuple[str, ...]:
 
 
 def _feeds(found: "Iterator[Iterator[Change]]", predicate: str | None, out: Path | None) -> None:
-    from scentline.agents.operate.inspect.rss import ITEMS, feed
+    from scentline.agents.operate.inspect.changes import ITEMS, feed
 
     title = "Scentline" if predicate is None else f"Scentline: {predicate}"
     newest: deque[Change] = deque(maxlen=ITEMS)

@@ -19,8 +19,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from scentline.agents.crawl.connect import open_journal
-from scentline.agents.operate.inspect.changes import told
-from scentline.agents.operate.inspect.rss import ITEMS, TITLE, feed, guid
+from scentline.agents.operate.inspect.changes import ITEMS, TITLE, feed, guid, told
 from scentline.streams.published import Change, PredicateDefinition
 from scentline.streams.settings import Settings, StreamSettings
 from scentline.streams.topics import CHANGES, PREDICATES

@@ -13,8 +13,7 @@ from scentline.agents.frontier.scoring import PaperScorer
 from scentline.agents.learn.rows import ModelRow, PriorRow, model_key, prior_key
 from scentline.agents.operate.inspect import teaching
 from scentline.agents.operate.inspect.learning import FRESH_SECONDS, MOST_SPEAKING, WANTED_SECONDS, Learning
-from scentline.agents.operate.inspect.teaching import Taught, frontier_shard
-from scentline.agents.operate.inspect.weights import Latest, combined, latest_inputs
+from scentline.agents.operate.inspect.teaching import Latest, Taught, combined, frontier_shard, latest_inputs
 from scentline.models.interest.features import BASE
 from scentline.models.interest.ratio import PRIOR_PAGES, base_rate, log_lift
 from scentline.models.learner.inputs import INPUTS, NAMES

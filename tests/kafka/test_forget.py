@@ -22,8 +22,8 @@ from scentline.agents.frontier.rows import PageRow
 from scentline.agents.observe.observer import Observer
 from scentline.agents.observe.pseudonym import Pseudonyms
 from scentline.agents.operate.audit.audit import audit
-from scentline.agents.operate.privacy.changelogs import Changelogs
 from scentline.agents.operate.privacy.kafka import (
+    Changelogs,
     Deleted,
     ForgottenOnKafka,
     UnrestError,
@@ -69,7 +69,7 @@ KEY = Pseudonyms(b"key")
 #: Kills the command when it has replaced some rows, and not others.
 KILLING = """\
 import os, signal
-from scentline.agents.operate.privacy.changelogs import Changelogs
+from scentline.agents.operate.privacy.kafka import Changelogs
 replace = Changelogs.replace
 async def killing(self, place, replacement):
     if place == ("scentline-frontier-changelog", 1):

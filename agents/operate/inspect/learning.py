@@ -16,8 +16,7 @@ from scentline.agents.frontier.scoring import PaperScorer
 from scentline.agents.learn.models import inputs_of
 from scentline.agents.learn.rows import LearnRow, ModelRow, model_key
 from scentline.agents.operate.inspect.explain import Explanation, explain
-from scentline.agents.operate.inspect.teaching import Taught
-from scentline.agents.operate.inspect.weights import Combined, Latest, combined, latest_inputs
+from scentline.agents.operate.inspect.teaching import Combined, Latest, Taught, combined, latest_inputs
 from scentline.models.errors import ScentlineError
 from scentline.models.interest.features import (
     ANCHOR,
