@@ -131,20 +131,10 @@ def _promise(found: "Explanation", predicate: str) -> str:
 def _print_as_json(found: "Explanation", features: int) -> None:
     row = found.row
     of_row = (
-        "url",
-        "state",
-        "reason",
-        "depth",
-        "seed",
-        "visits",
-        "links",
-        "verdict",
-        "attempts",
-        "found",
-        "choice",
-    )
+        "url", "state", "reason", "depth", "seed", "visits", "links", "verdict", "attempts", "found", "choice",
+    )  # fmt: skip
     of_found = ("beyond", "standing_back", "linking", "priorities", "expected", "named", "comes", "belief")
-    shown: dict[str, object] = {name: getattr(row, name) for name in (*of_row, "found", "choice")}
+    shown: dict[str, object] = {name: getattr(row, name) for name in of_row}
     shown |= {name: getattr(found, name) for name in of_found}
     shown |= {
         "level": row.place.level if row.place is not None else None,
@@ -153,10 +143,8 @@ def _print_as_json(found: "Explanation", features: int) -> None:
         "again": _again_as_json(found.again) if found.again is not None else None,
     }
     lists: dict[str, Mapping[str, Sequence[object]]] = {
-        "features": found.contributions,
-        "inputs": found.inputs,
-        "words": found.words,
-    }
+        "features": found.contributions, "inputs": found.inputs, "words": found.words,
+    }  # fmt: skip
     for key, by_predicate in lists.items():
         shown[key] = {name: entries[:features] for name, entries in by_predicate.items()}
     print_json({key: _as_objects(value) for key, value in shown.items()})
@@ -174,24 +162,15 @@ def _as_objects(value: Any) -> Any:
 
 
 def _again_as_json(again: "Again") -> dict[str, object]:
-    history = again.visit.history
+    visit, history = again.visit, again.visit.history
     return {
-        "visits": history.visits,
-        "changes": history.changes,
-        "visited": again.visit.visited,
-        "due": again.due,
-        "expected_seconds": 1 / again.rate,
-        "signs": again.visit.signs,
-        "failures": again.visit.failures,
-    }
+        "visits": history.visits, "changes": history.changes, "visited": visit.visited, "due": again.due,
+        "expected_seconds": 1 / again.rate, "signs": visit.signs, "failures": visit.failures,
+    }  # fmt: skip
 
 
 def _hub_as_json(hub: "HubRow") -> dict[str, object]:
     return {
-        "visits": hub.visits,
-        "links": hub.links,
-        "visited": hub.visited,
-        "links_an_hour": hub.rate.mean * 3600,
-        "failures": hub.failures,
-        "moved": hub.moved,
-    }
+        "visits": hub.visits, "links": hub.links, "visited": hub.visited,
+        "links_an_hour": hub.rate.mean * 3600, "failures": hub.failures, "moved": hub.moved,
+    }  # fmt: skip

@@ -29,15 +29,10 @@ def show(given: Given) -> None:
 
     def row(topic: Topic) -> dict[str, object]:
         return {
-            "name": topic.name,
-            "partitions": partitions if topic.shards else 1,
-            "key": topic.key,
-            "record": topic.record,
-            "retention_seconds": topic.retention,
-            "compacted": topic.compacted,
-            "writers": topic.writers,
-            "readers": topic.readers,
-        }
+            "name": topic.name, "partitions": partitions if topic.shards else 1, "key": topic.key,
+            "record": topic.record, "retention_seconds": topic.retention, "compacted": topic.compacted,
+            "writers": topic.writers, "readers": topic.readers,
+        }  # fmt: skip
 
     def cells(topic: Topic) -> tuple[str, ...]:
         return (

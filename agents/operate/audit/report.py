@@ -60,15 +60,8 @@ class AuditReport:
 
     def as_dict(self) -> dict[str, int]:
         """Return the figures for JSON."""
-        return {
-            "judged": self.judged,
-            "judged_twice": self.judged_twice,
-            "lost": self.lost,
-            "rows": self.rows,
-            "differences": self.differences,
-            "behind": self.behind,
-            "quarantined": self.quarantined,
-        }
+        shown = ("judged", "judged_twice", "lost", "rows", "differences", "behind", "quarantined")
+        return {name: getattr(self, name) for name in shown}
 
 
 class RecountedDepths:

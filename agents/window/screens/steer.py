@@ -1,4 +1,4 @@
-"""Steer: what is in force of what people asked of the crawl; of each list a page at a time."""
+"""Steer: the records in force of what people asked of the crawl; of each list a page at a time."""
 
 from collections.abc import Callable, Sequence
 from typing import Annotated, TypeVar
@@ -7,12 +7,13 @@ import msgspec
 
 from scentline.agents.window.reading import Reading
 from scentline.streams.logging import printable
-from scentline.streams.published import Exclusion, Limit, PredicateDefinition, Slowing
+from scentline.streams.published import Exclusion, Limit, PredicateDefinition
 
 #: Rows of a list, and characters of a text.
 ROWS, SHOWN = 50, 300
 
 T = TypeVar("T")
+Told = TypeVar("Told", Exclusion, PredicateDefinition)
 Offset = Annotated[int, msgspec.Meta(ge=0, le=10_000)]
 
 
@@ -32,9 +33,8 @@ def view(reading: Reading, query: Query) -> object:
     points = reading.points()
 
     def predicate(each: PredicateDefinition) -> object:
-        newest, text = points.get(each.name, [])[-1:], printable(each.expression, SHOWN)
-        hits = newest[0].hits if newest else None
-        return {"name": each.name, "expression": text, "share": each.share, "state": each.state, "hits": hits}
+        newest = points.get(each.name, [])[-1:]
+        return msgspec.structs.asdict(_shown(each)) | {"hits": newest[0].hits if newest else None}
 
     return {
         "begun": True,
@@ -42,8 +42,8 @@ def view(reading: Reading, query: Query) -> object:
         "paused": steered.paused,
         "budget": _budget(reading),
         "predicates": _page([*reading.predicates().values()], query.predicates, predicate),
-        "exclusions": _page(steered.exclusions[::-1], query.exclusions, _exclusion),
-        "delays": _page(steered.delays[::-1], query.delays, _delay),
+        "exclusions": _page(steered.exclusions[::-1], query.exclusions, _shown),
+        "delays": _page(steered.delays[::-1], query.delays, lambda each: each),
     }
 
 
@@ -66,10 +66,7 @@ def _page(found: Sequence[T], offset: int, row: Callable[[T], object]) -> object
     return {"rows": rows, "offset": offset, "shown": len(rows), "total": len(found)}
 
 
-def _exclusion(each: Exclusion) -> object:
-    text = printable(each.prefix or each.expression, SHOWN)
-    return {"id": each.name, "kind": "prefix" if each.prefix else "expression", "text": text, "time": each.time}
-
-
-def _delay(each: Slowing) -> object:
-    return {"host": each.name, "seconds": each.seconds, "time": each.time}
+def _shown(each: Told) -> Told:
+    """Return a record with its texts as they are shown."""
+    texts = {name: text for name in ("prefix", "expression") if (text := getattr(each, name, ""))}
+    return msgspec.structs.replace(each, **{name: printable(text, SHOWN) for name, text in texts.items()})

@@ -213,11 +213,11 @@ function exclusions(context) {
   const said = h("p", { class: "note", role: "status" });
   let readOnly = true;
   const rows = table([
-    { title: "URLs that", cell: (row) => (row.kind === "prefix" ? "begin with" : "match") },
-    { title: "Text", wide: true, cell: (row) => h("code", {}, row.text) },
+    { title: "URLs that", cell: (row) => (row.prefix ? "begin with" : "match") },
+    { title: "Text", wide: true, cell: (row) => h("code", {}, row.prefix || row.expression) },
     { title: "Since", cell: (row) => ago(row.time) },
-    { title: "Change", cell: (row) => (readOnly ? "" : doing(context, said, `Include ${row.text}`, { what: "excluded", name: row.id, on: false })) },
-  ], { caption: "Exclusions", key: (row) => row.id, empty: "Nothing is excluded." });
+    { title: "Change", cell: (row) => (readOnly ? "" : including(context, said, row)) },
+  ], { caption: "Exclusions", key: (row) => row.name, empty: "Nothing is excluded." });
   const pages = pager((offset) => context.go({ exclusions: offset || "" }));
   const [form, stop] = excluding(context);
   function update(view) {
@@ -227,6 +227,10 @@ function exclusions(context) {
     pages.update(view.exclusions);
   }
   return { element: section("Exclusions", rows.element, pages.element, said, form), update, stop };
+}
+
+function including(context, said, row) {
+  return doing(context, said, `Include ${row.prefix || row.expression}`, { what: "excluded", name: row.name, on: false });
 }
 
 /** Return the form of an exclusion, which says what it would leave out, and what stops that. */
@@ -279,11 +283,11 @@ function delays(context) {
   const said = h("p", { class: "note", role: "status" });
   let readOnly = true;
   const rows = table([
-    { title: "Host", key: "host", head: true, wide: true },
+    { title: "Host", key: "name", head: true, wide: true },
     { title: "Seconds between requests, at least", number: true, cell: (row) => String(row.seconds) },
     { title: "Since", cell: (row) => ago(row.time) },
-    { title: "Change", cell: (row) => (readOnly ? "" : doing(context, said, `As usual for ${row.host}`, { what: "delay", name: row.host, seconds: 0 })) },
-  ], { caption: "Delays of hosts", key: (row) => row.host, empty: "Every host is asked as often as is polite." });
+    { title: "Change", cell: (row) => (readOnly ? "" : doing(context, said, `As usual for ${row.name}`, { what: "delay", name: row.name, seconds: 0 })) },
+  ], { caption: "Delays of hosts", key: (row) => row.name, empty: "Every host is asked as often as is polite." });
   const pages = pager((offset) => context.go({ delays: offset || "" }));
   const host = h("input", { name: "host", required: true, maxlength: 300, autocomplete: "off", spellcheck: "false" });
   const seconds = h("input", { name: "seconds", type: "number", required: true, min: "0", max: "86400", step: "any" });
