@@ -17,9 +17,10 @@ from scentline.agents.frontier.rows import DepthRow
 from scentline.agents.observe.observer import Observer
 from scentline.agents.operate.audit.report import RecountedDepths
 from scentline.agents.operate.inspect.record import users
+from scentline.models.news.clicks import DAY, day_of
 from scentline.models.revisit.sizes import SLACK
 from scentline.models.url import host, identifier
-from scentline.streams.facts import Access, Browsed, Judged, Visited
+from scentline.streams.facts import Access, Browsed, Clicked, Judged, Visited
 from scentline.streams.inbox import Shard
 from scentline.streams.settings import ObserveSettings, Settings
 from scentline.streams.topics import ACCESSES, SIGHTINGS, partition_of
@@ -51,6 +52,12 @@ def following(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrowseAgent]
 def revisiting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrowseAgent]:
     """Give an agent whose window forgets what it had: lines that come again are then told again."""
     yield from an_agent(tmp_path_factory, browse={"window": 2}, frontier={"revisit": 0.5})
+
+
+@pytest.fixture(scope="module")
+def instant(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrowseAgent]:
+    """Give an agent of the mode "instant", which tells of clicks."""
+    yield from an_agent(tmp_path_factory, frontier={"mode": "instant"}, browse={"window": 200})
 
 
 def empty(rows: Disk) -> Users:
@@ -96,6 +103,16 @@ def test_the_lines_of_a_short_time_count_once_in_any_order_and_across_restarts(
         found += [(fact.time, fact.user) for _, fact in facts]
         write(shard)
     assert sorted(found) == sorted({(float(time), f"u{user}") for time, user in lines})
+
+
+@given(st.lists(st.tuples(st.sampled_from("uv"), st.integers(0, 2), st.integers(0, 3 * DAY)), max_size=30))
+def test_a_user_clicks_a_page_once_a_day(
+    one_disk: Disk, instant: BrowseAgent, lines: list[tuple[str, int, int]]
+) -> None:
+    accesses = [Access(user, f"http://a.org/{page}", float(time)) for user, page, time in lines]
+    found = [(fact.url, fact.day) for _, fact in told(empty(one_disk), instant, Clicked, *accesses, *accesses)]
+    expected = {(access.user, access.url, day_of(access.time)) for access in accesses}
+    assert sorted(found) == sorted((url, day) for _, url, day in expected)
 
 
 # sessions

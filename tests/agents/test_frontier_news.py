@@ -1,25 +1,19 @@
 """What a partition's clicks say of news: counts, looks at them, and what is kept of a look."""
 
-from pathlib import Path
-from random import Random
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scentline.agents.browse.agent import BrowseAgent, UserRow
 from scentline.agents.frontier.keys import clicks_key, news_of
 from scentline.agents.frontier.news import NewsLooks, Prefixes, clicked
 from scentline.agents.frontier.rows import ClicksRow, FrontierShard
-from scentline.models.news.clicks import DAY, day_of
+from scentline.models.news.clicks import DAY
 from scentline.models.news.outlinks import REFERRERS
 from scentline.streams.crawl_settings import NewsSettings
-from scentline.streams.facts import Access, Clicked, Hub
-from scentline.streams.settings import Settings
-from scentline.streams.topics import ACCESSES, SIGHTINGS
-from scentline_lab.news.clicks import DailyClicks
+from scentline.streams.facts import Clicked, Hub
+from scentline.streams.topics import SIGHTINGS
 from tests.agents.scenarios import Frontiers, linked
-from tests.agents.shards import a_runtime, disk, emitted, take_in, write
+from tests.agents.shards import emitted, write
 
 ROOT = "http://a.org/"
 #: Clicks of a news page on the days after its birth, and of another page.
@@ -63,25 +57,6 @@ def test_referrers_are_bounded_and_answers_of_a_search_keep_no_hub_out(shard: Fr
     found = clicks_of(shard, page).referrers
     assert (found[hub], found[front], found[elsewhere], len(found)) == (2, 2, 1, REFERRERS)
     assert set(found) - {hub, front, elsewhere} == set(searches[: REFERRERS - 3])
-
-
-def test_a_user_clicks_a_page_once_a_day(tmp_path: Path) -> None:
-    rng, days = Random(1), range(4)
-    accesses = [
-        Access(
-            rng.choice(("ann", "bob")), f"{ROOT}{rng.randrange(3)}", rng.choice(days) * DAY + rng.randrange(DAY)
-        )
-        for _ in range(100)
-    ]
-    accesses.sort(key=lambda access: access.time)
-    given = {"data": tmp_path, "frontier": {"mode": "instant"}, "browse": {"window": 200}}
-    with a_runtime(Settings.model_validate(given)) as runtime, disk(tmp_path) as users:
-        shard = users.shard(UserRow, ACCESSES, 0)
-        told = emitted(take_in(shard, BrowseAgent(runtime), *accesses, *accesses), SIGHTINGS)
-    found = [(fact.url, fact.day) for _, fact in told if isinstance(fact, Clicked)]
-    expected = DailyClicks()
-    counted = [(one.url, day_of(one.time)) for one in accesses if expected.add(one.url, one.user, one.time)]
-    assert sorted(found) == sorted(counted)
 
 
 # looks

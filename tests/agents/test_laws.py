@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bench.listening import Memory
@@ -26,16 +26,20 @@ from scentline.agents.learn.telling import Telling
 from scentline.models.interest.features import BASE, PAGE_WORD, TOKEN, URL_WORD, always_kept
 from scentline.models.interest.ratio import MOST, Base, base_rate, log_lift, significant_log
 from scentline.models.learner.words import WORDS
-from scentline.models.ledger import Cells, Ledger
+from scentline.models.ledger import INT32, Cells, Change, Ledger
 from scentline.models.lessons import lessons
+from scentline.models.verdict import FAILED, Verdict
 from scentline.streams.crawl_settings import LearnSettings
 from scentline.streams.facts import Count
 from scentline.streams.inbox import Codec, Shard
 from scentline.streams.records import Decoder, Interests
 from scentline.streams.topics import SIGHTINGS
-from tests.models.facts import LAWS, LISTS, PREDICATES, Fact
 from tests.reference.counts import Counts
 
+LAWS = settings(max_examples=100)  # what every count rests on
+#: Two predicates, and that a request brought no page.
+PREDICATES = ("p", "q", FAILED)
+NAMES = (BASE, "p:a", "p:b", "x:a", "t:a", "l:p:1")
 SOURCE = f"{SIGHTINGS.name}/0"
 
 ScorerT = TypeVar("ScorerT", bound=Scorer)
@@ -43,6 +47,33 @@ ScorerT = TypeVar("ScorerT", bound=Scorer)
 State = dict[tuple[str, str], tuple[int, int]]
 #: Weights by feature and predicate.
 Weighed = dict[tuple[str, str], float]
+
+
+class Fact(NamedTuple):
+    """A verdict counted ``times`` over under each of ``features``."""
+
+    features: tuple[str, ...]
+    verdict: Verdict
+    times: int = 1
+
+    @property
+    def change(self) -> Change:
+        """What a ledger is told of it."""
+        return Change(self.features, self.verdict, np.full(len(self.features), self.times, INT32))
+
+    @property
+    def back(self) -> "Fact":
+        """What takes it back."""
+        return self._replace(times=-self.times)
+
+
+FACTS = st.builds(
+    Fact,
+    st.lists(st.sampled_from(NAMES), unique=True, min_size=1, max_size=4).map(tuple),
+    st.dictionaries(st.sampled_from(PREDICATES), st.booleans(), min_size=1),
+    st.integers(1, 3),
+)
+LISTS = st.lists(FACTS, max_size=12)
 
 
 # counters
@@ -176,6 +207,41 @@ def test_whoever_starts_again_from_what_was_kept_goes_on_as_if_nothing_had_been(
     make: Callable[[], Any], facts: list[Fact], more: list[Fact]
 ) -> None:
     assert counted(counted(make(), facts).again(), more).state() == state([*facts, *more])
+
+
+# a ledger's arrays: what is forgotten, kept and floored
+
+
+@LAWS
+@given(facts=LISTS, number=st.integers(0, 6), more=LISTS)
+def test_the_rarest_are_forgotten_and_slots_reused(facts: list[Fact], number: int, more: list[Fact]) -> None:
+    ledger = counted(InArrays(), facts).ledger
+    pages = {name: max(ledger.get(name, each)[0] for each in PREDICATES) for name in NAMES if name in ledger}
+    slots = ledger.rarest(number, lambda name: name == "")
+    gone = ledger.forget(slots)
+    assert len(slots) == len(gone) == min(number, len(pages.keys() - {""}))
+    left = [pages[name] for name in pages if name not in gone and name]
+    assert max((pages[name] for name in gone), default=0) <= min(left, default=10**6)
+    assert all(ledger.get(name, each) == (0, 0) for name in gone for each in PREDICATES)
+    size = ledger.size
+    ledger.count(fact.change for fact in more)
+    assert ledger.size == max(size, len(ledger))
+    assert InArrays(ledger).again().state() == state_of(ledger)
+
+
+def test_counts_of_another_number_than_the_names_are_none() -> None:
+    for names, data in ((("w:a", "w:b"), b"\0" * 4), (("w:a",), b"\0" * 3)):
+        with pytest.raises(ValueError, match=r"cannot reshape|buffer size"):
+            Cells.of_bytes(("p",), names, data, b"\0" * 4)
+
+
+@LAWS
+@given(facts=LISTS)
+def test_once_floored_no_count_is_negative_nor_hits_more_than_pages(facts: list[Fact]) -> None:
+    ledger = Ledger()
+    slots = ledger.count(fact._replace(times=(-1) ** place).change for place, fact in enumerate(facts))
+    ledger.floor(slots)
+    assert all(0 <= hits <= pages for _, _, pages, hits in ledger.items())
 
 
 # policies: what they make of counts is a function of the counts

@@ -309,17 +309,11 @@ def test_a_label_updates_as_the_formula_says_and_makes_no_logit_less_certain_but
     assert np.linalg.eigvalsh(model.covariance).min() > 0
 
 
-def test_labels_and_doubt_worked_by_hand() -> None:
-    model = BayesianLogisticRegression(np.array([0.0]), np.array([[4.0]]), drift=0.0)
-    model.learn(np.array([1.0]), True)
-    # s = 4, p = 1/2, v = 1/4, d = 8: m = 4 * .5 / (.25 * 8), P = 4 - 16 / 8
-    assert (model.mean.tolist(), model.covariance.tolist()) == ([1.0], [[2.0]])
-    # Doubt draws a probability towards one half.
+def test_doubt_draws_a_probability_towards_one_half_and_a_sure_prediction_can_still_be_corrected() -> None:
     assert probability(2.0, 0.0) == pytest.approx(1 / (1 + math.exp(-2)))
     assert probability(2.0, 0.0) > probability(2.0, 1.0) > probability(2.0, 5.0) > 0.5
     both = probabilities(np.array([2.0, -1.0]), np.array([1.0, 3.0]))
     assert both.tolist() == pytest.approx([probability(2.0, 1.0), probability(-1.0, 3.0)])
-    # A sure prediction can still be corrected.
     sure = BayesianLogisticRegression(np.array([30.0]), np.array([[1.0]]))
     for _ in range(400):
         sure.learn(np.array([1.0]), False)

@@ -47,9 +47,7 @@ PATHS = [
         ("http://@example.org/", "http://example.org/", None),
         *((f"http://example.org{path}", f"http://example.org{known}", None) for path, known in PATHS),
         # a relative link is joined as browsers do
-        *(("c", "http://example.org/a/c", BASE), ("./c/", "http://example.org/a/c/", BASE)),
-        *(("../c", "http://example.org/c", BASE), ("../../../c", "http://example.org/c", BASE)),
-        *(("/c", "http://example.org/c", BASE), ("\\c", "http://example.org/c", BASE)),
+        *(("./c/", "http://example.org/a/c/", BASE), ("\\c", "http://example.org/c", BASE)),
         ("//other.example/c", "http://other.example/c", BASE),
         *(("/\\other.example/c", "http://other.example/c", BASE), ("", BASE, BASE), ("#top", BASE, BASE)),
         *(("?r", "http://example.org/a/b?r", BASE), ("?", "http://example.org/a/b", BASE)),
