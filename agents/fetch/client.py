@@ -5,13 +5,13 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-import aiohttp
+import httpx
 import msgspec
 
 from scentline.agents.fetch import body
 from scentline.agents.fetch.guard import product
 from scentline.agents.fetch.listings import MAX_BYTES as MAX_SITEMAP
-from scentline.agents.fetch.pool import CHUNK, Pool, errors, telling
+from scentline.agents.fetch.pool import Pool, errors, telling
 from scentline.agents.fetch.result import (
     Answer,
     Early,
@@ -166,7 +166,7 @@ class Client:
     async def _page(self, url: str, known: Version | None) -> Result:
         asked = conditions(known)
         async with self._pool.open(url, asked) as response:
-            status, headers = response.status, fields(response)
+            status, headers = response.status_code, fields(response)
             if status in (200, 304):
                 self.sitemaps.asked(url, media_type(headers))
             if status == 304 and asked:
@@ -182,7 +182,7 @@ class Client:
         self.sitemaps.seen(url, content)
         return Fetched(url, status, kept(headers), content, nofollow="nofollow" in asks)
 
-    def _asks(self, response: aiohttp.ClientResponse) -> frozenset[str]:
+    def _asks(self, response: httpx.Response) -> frozenset[str]:
         return directives(values(response, "x-robots-tag"), self._agent)
 
     async def _robots_txt(self, url: str, known: Version | None) -> Answer:
@@ -208,7 +208,7 @@ class Client:
 
     async def _file(self, url: str, known: Version | None, limit: int, *, cut: bool = False) -> Answer:
         async with self._pool.open(url, conditions(known)) as response:
-            status, headers = response.status, fields(response)
+            status, headers = response.status_code, fields(response)
             if status == 200:
                 content = await self._body(response, headers, limit, cut=cut)
                 return Answer(status, None, content, version_of(headers))
@@ -218,28 +218,27 @@ class Client:
             return Answer(status, leads_to, b"", retry_after=wait)
 
     async def _body(
-        self, response: aiohttp.ClientResponse, headers: dict[str, str], limit: int, *, cut: bool = False
+        self, response: httpx.Response, headers: dict[str, str], limit: int, *, cut: bool = False
     ) -> bytes:
         length = headers.get("content-length", "")
         if not cut and length.isascii() and length.isdigit() and int(length[:20]) > limit:
             raise FetchError("refused", f"body over {limit} bytes")
         coding = headers.get("content-encoding", "")
-        chunks = response.content.iter_chunked(CHUNK)
-        return await body.read(chunks, coding, limit, self._settings.max_ratio, cut=cut)
+        return await body.read(response.aiter_raw(), coding, limit, self._settings.max_ratio, cut=cut)
 
 
-def fields(response: aiohttp.ClientResponse) -> dict[str, str]:
+def fields(response: httpx.Response) -> dict[str, str]:
     """Return a response's headers, their names in lower case; the values of several of a name are joined."""
     found: dict[str, str] = {}
-    for name, value in response.raw_headers:
+    for name, value in response.headers.raw:
         key, text = name.decode("latin-1").lower(), _decoded(value)
         found[key] = f"{found[key]}, {text}" if key in found else text
     return found
 
 
-def values(response: aiohttp.ClientResponse, name: str) -> list[str]:
+def values(response: httpx.Response, name: str) -> list[str]:
     """Return the values of the headers of a name, in lower case, one by one."""
-    return [_decoded(value) for key, value in response.raw_headers if key.decode("latin-1").lower() == name]
+    return [_decoded(value) for key, value in response.headers.raw if key.decode("latin-1").lower() == name]
 
 
 def _decoded(value: bytes) -> str:

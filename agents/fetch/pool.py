@@ -1,10 +1,11 @@
 """The connections to the web: one pool, whose every connection is judged, and its errors as fetch errors.
 
-A URL goes out as it is spelled, and what comes back is taken as bytes: strangers wrote it.
+Requests and responses are httpx's, the connections aiohttp's, behind httpx's interface of transports. httpx's
+own client stays out of it: it decodes host names, reason phrases and where a redirect leads, all of which
+strangers wrote. A URL goes out as it is spelled, and what comes back is taken as bytes.
 """
 
 import asyncio
-import os
 import ssl
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
@@ -14,7 +15,7 @@ from functools import cached_property, partial
 from typing import Any
 
 import aiohttp
-import certifi
+import httpx
 from aiohttp import StreamReader
 from aiohttp.abc import AbstractResolver
 from aiohttp.client_proto import ResponseHandler
@@ -28,7 +29,7 @@ from scentline.agents.fetch.body import ENCODINGS
 from scentline.agents.fetch.guard import ForbiddenAddressError, Guard, connecting, stays_home
 from scentline.agents.fetch.resolver import Resolver
 from scentline.agents.fetch.result import FetchError
-from scentline.models.url import canonical, crawlable, host
+from scentline.models.url import crawlable, host
 from scentline.streams.crawl_settings import FetchSettings
 
 _ACCEPT = "text/html,application/xhtml+xml,text/plain;q=0.8,*/*;q=0.1"
@@ -61,30 +62,22 @@ class Pool:
         self._settings = settings
         self._guard = Guard(settings.allow, settings.deny, settings.ports)
         self._stays_home = stays_home(settings)
-        self._proxy_scheme = URL(settings.proxy or "").scheme
 
     async def __aenter__(self) -> "Pool":
         self.resolver = Resolver(aiohttp.AsyncResolver(timeout=_DNS_SECONDS, tries=_DNS_TRIES), time.monotonic)
-        self._session = _session(self._settings, self._guard, self.resolver)
+        by_tls = URL(self._settings.proxy or "").scheme == "https"
+        self._transport = _Transport(_session(self._settings, self._guard, self.resolver), by_tls)
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self._session.close()
+        await self._transport.aclose()
         await self.resolver.close()
-
-    @cached_property
-    def _tls(self) -> ssl.SSLContext:
-        """Trusts the authorities of certifi, or of SSL_CERT_FILE or SSL_CERT_DIR; to read them takes 20 ms."""
-        file, directory = os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")
-        if file or not directory:
-            return ssl.create_default_context(cafile=file or certifi.where())
-        return ssl.create_default_context(capath=directory)
 
     def check(self, url: str) -> str:
         """Return the host of ``url``; raises a "refused" `FetchError` where it may not be asked for."""
         if not crawlable(url):
             raise FetchError("refused", "url")
-        asked = spelled(url)
+        asked = _spelled(url)
         name = asked.raw_host or ""
         if self._stays_home and not self._guard.allows_host(name):
             raise FetchError("refused", "contact missing in fetch.user_agent")
@@ -94,7 +87,7 @@ class Pool:
         return name
 
     @asynccontextmanager
-    async def open(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[aiohttp.ClientResponse]:
+    async def open(self, url: str, headers: Mapping[str, str] | None = None) -> AsyncIterator[httpx.Response]:
         """Ask for ``url``; its body is not read yet. Redirects are not followed.
 
         What goes wrong inside the block, reading included, is raised as `FetchError`; the time limits are
@@ -106,26 +99,79 @@ class Pool:
             try:
                 async with asyncio.timeout(min(settings.first_byte_seconds, settings.timeout_seconds)) as limit:
                     end = asyncio.get_running_loop().time() + settings.timeout_seconds
-                    asked = spelled(url)
-                    if canonical(url) != url or wire(asked) != url:
+                    request = request_of(url, headers)
+                    if wire(request) != url:
                         raise FetchError("refused", "url")  # robots.txt, scope and people saw another
-                    tls = self._tls if "https" in (asked.scheme, self._proxy_scheme) else True
-                    given = {"host": host(url), **headers}
-                    sent = self._session.get(asked, headers=given, allow_redirects=False, ssl=tls)
-                    async with sent as response:
-                        limit.reschedule(end)
+                    response = await self._transport.handle_async_request(request)
+                    limit.reschedule(end)
+                    try:
                         yield response
+                    finally:
+                        await response.aclose()
             finally:
                 connecting.reset(token)
 
 
-def wire(url: URL) -> str:
-    """Return a URL as it goes out."""
+class _Transport(httpx.AsyncBaseTransport):
+    """Carries out httpx's requests over aiohttp's connections; redirects are not followed.
+
+    ``by_tls`` says that the connection to a proxy is secured, whatever the URL.
+    """
+
+    def __init__(self, session: aiohttp.ClientSession, by_tls: bool) -> None:
+        self._session = session
+        self._by_tls = by_tls
+
+    @cached_property
+    def _tls(self) -> ssl.SSLContext:
+        """Trusts the authorities of certifi, or of SSL_CERT_FILE or SSL_CERT_DIR; to read them takes 20 ms."""
+        return httpx.create_ssl_context()
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """Return the response, whose body is not read yet."""
+        url = _spelled(str(request.url))
+        response = await self._session.request(
+            request.method,
+            url,
+            headers=request.headers,
+            allow_redirects=False,
+            ssl=self._tls if self._by_tls or url.scheme == "https" else True,
+        )
+        return httpx.Response(response.status, headers=response.raw_headers, stream=_Body(response))
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._session.close()
+
+
+class _Body(httpx.AsyncByteStream):
+    """The body of a response as it comes, in its content encoding."""
+
+    def __init__(self, response: aiohttp.ClientResponse) -> None:
+        self._response = response
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        async for chunk in self._response.content.iter_chunked(CHUNK):
+            yield chunk
+
+    async def aclose(self) -> None:
+        """Give the connection back, or close it where something is left to read."""
+        await self._response.__aexit__(None, None, None)
+
+
+def request_of(url: str, headers: Mapping[str, str] | None = None) -> httpx.Request:
+    """Return the request for a URL; raises `httpx.InvalidURL`."""
+    # With the host: of itself httpx would decode it.
+    return httpx.Request("GET", url, headers={"Host": host(url), **(headers or {})})
+
+
+def wire(request: httpx.Request) -> str:
+    """Return the URL that a request asks for, as it goes out."""
+    url = _spelled(str(request.url))
     return f"{url.scheme}://{url.raw_authority}{url.raw_path_qs}"
 
 
-def spelled(url: str) -> URL:
-    """Return a URL as it is spelled."""
+def _spelled(url: str) -> URL:
     # Of itself aiohttp decodes %28 to "(" and the like, so that a server would see another URL than the one
     # under which the page is known.
     return URL(url, encoded=True)
@@ -166,7 +212,7 @@ def errors() -> Iterator[None]:
         raise FetchError("retry", "timeout", unanswered=True) from error
     except ForbiddenAddressError as error:
         raise FetchError("refused", f"address {error.address}") from error
-    except aiohttp.InvalidURL as error:
+    except (aiohttp.InvalidURL, httpx.InvalidURL) as error:
         raise FetchError("refused", "url") from error
     except (aiohttp.ClientError, OSError) as error:
         raise _fetch_error(error) from error

@@ -145,10 +145,10 @@ def conditions(known: Version | None) -> dict[str, str]:
     """Return the header fields that request another version than the known one; else the answer is a 304.
 
     >>> conditions(Version('"1"'))
-    {'if-none-match': '"1"'}
+    {'If-None-Match': '"1"'}
     """
     known = known or Version()
-    given = {"if-none-match": known.etag, "if-modified-since": known.last_modified}
+    given = {"If-None-Match": known.etag, "If-Modified-Since": known.last_modified}
     return {name: value for name, value in given.items() if value}
 
 

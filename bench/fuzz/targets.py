@@ -10,7 +10,7 @@ from bench.fuzz.answers import asked
 from bench.fuzz.messages import message
 from scentline.agents.fetch.listings import MAX_URLS, feed_of
 from scentline.agents.fetch.listings import read as read_listing
-from scentline.agents.fetch.pool import spelled, wire
+from scentline.agents.fetch.pool import request_of, wire
 from scentline.agents.fetch.robots import MAX_BYTES, rules
 from scentline.agents.judge.judges import Language
 from scentline.agents.judge.parse import parse as parse_page
@@ -106,7 +106,7 @@ def url(data: bytes) -> None:
     for found in (canonical(text), canonical(text, URL)):
         if found is not None:
             assert canonical(found) == found
-            assert wire(spelled(found)) == found
+            assert wire(request_of(found)) == found
             assert len(found) <= MAX_LENGTH
 
 

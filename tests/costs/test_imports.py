@@ -14,7 +14,7 @@ from tests.patience import PATIENCE
 
 #: What people see, what other commands do, what few pages need: imported by whoever comes to use it.
 UNUSED = {
-    "aiokafka", "charset_normalizer", "croniter", "httpx", "matplotlib", "numpy.ma", "py3langid",
+    "aiokafka", "charset_normalizer", "croniter", "httpx._main", "matplotlib", "numpy.ma", "py3langid",
     "pygments", "rich", "river.naive_bayes", "scipy", "yaml", "scentline.agents.cli.audit",
     "scentline_lab.cli.evaluate", "scentline_lab",
 }  # fmt: skip
@@ -22,11 +22,11 @@ UNUSED = {
 UNUSED_BESIDE_READER = {"lxml"}
 #: What else the page reader's process has no use for.
 UNUSED_BY_READER = {
-    "scentline.agents.crawl", "aiohttp", "asyncio", "faust", "pydantic", "ssl",
+    "scentline.agents.crawl", "aiohttp", "asyncio", "faust", "httpx", "pydantic", "ssl",
     "scentline.streams.settings", "typer",
 }  # fmt: skip
 #: What the process that a command starts in leaves to the thread beside the page reader's start.
-BESIDE = {"aiohttp", "faust"}
+BESIDE = {"aiohttp", "faust", "httpx"}
 _PRINTED = "import json, sys; print(json.dumps([name for name, module in sys.modules.items() if module]))"
 
 
@@ -42,7 +42,7 @@ def test_a_crawl_of_one_page_imports_nothing_that_it_does_not_use(tmp_path: Path
 
 def test_help_imports_nothing_slow() -> None:
     names = imported(f"from scentline.agents.cli import main\ntry: main(['--help'])\nfinally: {_PRINTED}")
-    assert within(names, {"faust", "matplotlib", "pydantic", "lxml"}) == []
+    assert within(names, {"faust", "matplotlib", "pydantic", "lxml", "httpx"}) == []
 
 
 def test_the_contexts_that_aiohttp_makes_hold_no_certificates_and_one_trusts_nobody() -> None:
