@@ -16,11 +16,11 @@ from typing import NamedTuple
 import numpy as np
 
 from scentline.agents.progress import progress
-from scentline.models.learner.combiner import Vector
+from scentline.models.learner.combiner import Combining, Vector
 from scentline.models.learner.inputs import INPUTS, Input
 from scentline.models.learner.requests import failing
 from scentline.models.predicate import parse
-from scentline.models.reuse import Combining, Learned, State
+from scentline.models.reuse import Learned, State
 from scentline.models.verdict import FAILED
 from scentline.streams.configuration import load
 from scentline.streams.settings import Settings

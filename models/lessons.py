@@ -11,7 +11,7 @@ from typing import NamedTuple
 from scentline.models.interest.factors import correction, union
 from scentline.models.interest.factors import signature as signature_of
 from scentline.models.interest.features import BASE, region, signature, token, user, word
-from scentline.models.learner.lessons import IN_LINKS, LinkWords, change_of_links, link_lessons, own_lessons
+from scentline.models.learner.candidate import IN_LINKS, LinkWords, change_of_links, link_lessons, own_lessons
 from scentline.models.url import tokens
 from scentline.models.verdict import FAILED, Verdict
 

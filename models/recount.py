@@ -5,10 +5,10 @@ from typing import NamedTuple, Protocol
 
 import msgspec
 
-from scentline.models.crowd.trace import Trace
 from scentline.models.interest.factors import kept, link_features, region, signers
 from scentline.models.interest.features import BASE
-from scentline.models.learner.lessons import LinkWords
+from scentline.models.interest.trace import Trace
+from scentline.models.learner.candidate import LinkWords
 from scentline.models.ledger import Ledger
 from scentline.models.lessons import LinkFrom, lessons
 from scentline.models.page import Link
@@ -56,7 +56,7 @@ class InLink(NamedTuple):
 
 
 class Log(Protocol):
-    """What counts of a log: the visitors and the neighbours kept of each page (`models.crowd.trace.Trace`)."""
+    """What counts of a log: visitors and neighbours kept of each page (`models.interest.trace.Trace`)."""
 
     @property
     def visitors(self) -> Mapping[str, Sequence[str]]:

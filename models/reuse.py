@@ -13,8 +13,7 @@ import numpy as np
 from scentline.models.errors import ScentlineError
 from scentline.models.interest.features import BASE, LINK, REGION, USER, link, region, split
 from scentline.models.interest.ratio import log_lift
-from scentline.models.learner.calibration import Calibration
-from scentline.models.learner.combiner import Vector
+from scentline.models.learner.combiner import Calibration, Combining
 from scentline.models.sealed import Kind, SealedError, seal, unseal
 from scentline.models.verdict import FAILED
 
@@ -23,34 +22,6 @@ WEIGHT = 0.25
 
 #: Pages judged under a feature, and the hits among them.
 Cell = tuple[float, float]
-
-
-class Combining(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A combiner: ``names`` of its inputs, ``mean`` and ``covariance`` of their weights, as float64 bytes.
-
-    ``calibration`` is that of `models.learner.state.State`.
-    """
-
-    names: tuple[str, ...]
-    mean: bytes
-    covariance: bytes
-    calibration: bytes = b""
-
-    def onto(self, names: tuple[str, ...], mean: Vector, covariance: Vector) -> tuple[Vector, Vector]:
-        """Return mean and covariance of the inputs ``names``: those not known here keep what is given.
-
-        >>> combining = Combining(("a", "b"), np.array([1.0, 2.0]).tobytes(), np.eye(2).tobytes())
-        >>> combining.onto(("b", "c"), np.zeros(2), np.eye(2) / 4)[0]
-        array([2., 0.])
-        """
-        known = {name: place for place, name in enumerate(self.names)}
-        pairs = [(here, known[name]) for here, name in enumerate(names) if name in known]
-        here, there = (list(places) for places in zip(*pairs, strict=True)) if pairs else ([], [])
-        new_mean, new_covariance = mean.copy(), covariance.copy()
-        new_mean[here] = np.frombuffer(self.mean)[there]
-        old = np.frombuffer(self.covariance).reshape(len(self.names), -1)
-        new_covariance[np.ix_(here, here)] = old[np.ix_(there, there)]
-        return new_mean, new_covariance
 
 
 class Learned(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

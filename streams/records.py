@@ -159,7 +159,7 @@ class Weighting(msgspec.Struct, array_like=True, frozen=True):
 
     mean: bytes  #: Of the weights, as are the rows of their ``covariance``.
     covariance: bytes
-    #: Calibrations (`models.learner.calibration`) of selected and of explored pages.
+    #: Calibrations (`models.learner.combiner`) of selected and of explored pages.
     shifts: tuple[tuple[Finite, Finite], tuple[Finite, Finite]]
 
 

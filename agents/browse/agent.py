@@ -9,8 +9,8 @@ from typing import Any
 
 import msgspec
 
-from scentline.models.crowd.trace import Pair, Visit, arrive
 from scentline.models.depth.trail import ELSEWHERE, Browsing, unbrowsed
+from scentline.models.interest.trace import Pair, Visit, arrive
 from scentline.models.lessons import lessons
 from scentline.models.news.clicks import day_of
 from scentline.models.url import host, identifier

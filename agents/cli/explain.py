@@ -87,7 +87,7 @@ def _print_ratios(entries: Sequence["Contribution"], log: str) -> None:
 
 
 def _print_inputs(found: "Explanation", features: int) -> None:
-    from scentline.models.learner.plain import PLAIN
+    from scentline.models.learner.inputs import PLAIN
 
     for predicate, parts in found.inputs.items():
         typer.echo(f"\n{_promise(found, predicate)}")

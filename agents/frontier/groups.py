@@ -11,8 +11,7 @@ from typing import NamedTuple
 
 from scentline.agents.frontier.keys import group_key
 from scentline.agents.frontier.rows import FrontierShard, GroupRow, VisitRow
-from scentline.models.revisit.rate import NOTHING, Prior, rate
-from scentline.models.revisit.signals import Trust, steps
+from scentline.models.revisit.rate import NOTHING, Prior, Trust, rate, steps
 from scentline.models.traps import pattern
 from scentline.models.url import host
 from scentline.streams.settings import RevisitSettings

@@ -8,9 +8,9 @@ import numpy as np
 from scentline.agents.frontier.keys import children_of, parent_of
 from scentline.agents.frontier.linking import ChildrenRow, ParentRow, identifiers_in, place_of
 from scentline.agents.frontier.rows import FrontierShard
+from scentline.models.learner.batch import LinkingPage, LinkTable
+from scentline.models.learner.candidate import IN_LINKS
 from scentline.models.learner.combiner import Vector
-from scentline.models.learner.lessons import IN_LINKS
-from scentline.models.learner.linking import LinkingPage, LinkTable
 from scentline.models.learner.words import Vocabulary
 from scentline.models.verdict import Verdict
 

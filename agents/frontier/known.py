@@ -9,11 +9,10 @@ import numpy as np
 
 from scentline.agents.frontier.keys import parent_of
 from scentline.agents.frontier.rows import FrontierShard, PageRow
-from scentline.models.learner.calibration import Calibration
-from scentline.models.learner.combiner import Vector, logits
+from scentline.models.learner.candidate import IN_LINKS
+from scentline.models.learner.combiner import Calibration, Vector, logits
 from scentline.models.learner.inputs import Input, prior_covariance, prior_mean
 from scentline.models.learner.knowledge import Knowledge
-from scentline.models.learner.lessons import IN_LINKS
 from scentline.models.learner.semantic import Meaning, Sense, subject
 from scentline.models.learner.words import Vocabulary
 from scentline.models.predicate import Sought

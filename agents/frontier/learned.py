@@ -10,14 +10,12 @@ from scentline.agents.frontier.inlinks import InLinks
 from scentline.agents.frontier.keys import beside_of
 from scentline.agents.frontier.known import Known, Texts
 from scentline.agents.frontier.rows import FrontierShard, PageRow
-from scentline.models.crowd.trace import SIXTHS
 from scentline.models.interest.features import BASE, SUBJECT
+from scentline.models.interest.trace import SIXTHS
 from scentline.models.learner.batch import inputs_of, named_of
-from scentline.models.learner.calibration import calibrated
 from scentline.models.learner.candidate import Candidate, CoVisits, Crowd, prefixes, url_words
-from scentline.models.learner.combiner import Vector, logits, probability
-from scentline.models.learner.inputs import Input
-from scentline.models.learner.plain import NAMED
+from scentline.models.learner.combiner import Vector, calibrated, logits, probability
+from scentline.models.learner.inputs import NAMED, Input
 from scentline.models.learner.requests import (
     Chances,
     Forecast,
@@ -183,7 +181,7 @@ class LearnedScorer:
         """Return what each page's inputs x come to, for all predicates, whichever are asked for.
 
         That is the logit of the hits that are expected of a request: of a page those of m'x + sqrt(x'Px), and
-        what the predicate's phrases add (`models.learner.named`).
+        what the predicate's phrases add (`models.learner.words`).
         """
         names = tuple(self._known)[1:]
         if not rows or not names:

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from scentline.models.learner.lessons import LinkWords
+from scentline.models.learner.candidate import LinkWords
 from scentline.models.url import IDENTIFIER_BYTES
 from scentline.models.verdict import Verdict
 

@@ -15,8 +15,8 @@ from scentline.agents.frontier.pages import Pages
 from scentline.agents.frontier.rows import FrontierShard, PageRow
 from scentline.models.interest.factors import joined, link_features
 from scentline.models.interest.features import link
-from scentline.models.learner.lessons import LinkWords
-from scentline.models.learner.linking import NEAR, NEAR_AT_MOST
+from scentline.models.learner.batch import NEAR, NEAR_AT_MOST
+from scentline.models.learner.candidate import LinkWords
 from scentline.models.lessons import NOTHING, Lessons, LinkFrom
 from scentline.models.page import Link
 from scentline.models.url import IDENTIFIER_BYTES, host, identifier

@@ -12,8 +12,7 @@ from scentline.agents.frontier.keys import PARENT_PREFIX, parent_of
 from scentline.agents.frontier.linking import ParentRow, identifiers_in
 from scentline.agents.frontier.rows import FrontierShard, PageRow
 from scentline.models.learner.candidate import url_words
-from scentline.models.ordering.estimate import Crawled
-from scentline.models.ordering.similarity import Idf, Location, Similarity
+from scentline.models.ordering.estimate import Crawled, Idf, Location, Similarity
 from scentline.models.predicate import EVERY_PAGE
 from scentline.models.url import identifier
 from scentline.models.words import words

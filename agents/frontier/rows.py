@@ -19,10 +19,9 @@ from scentline.models.frontier.waits import Waits
 from scentline.models.news.clicks import History
 from scentline.models.news.revisits import ArrivalRate
 from scentline.models.patterns.counts import Ways
-from scentline.models.revisit.rate import Group
+from scentline.models.revisit.content import Sizes
+from scentline.models.revisit.rate import Group, Trust
 from scentline.models.revisit.rate import History as Visited
-from scentline.models.revisit.signals import Trust
-from scentline.models.revisit.sizes import Sizes
 from scentline.models.traps import Barren
 from scentline.models.verdict import Verdict
 from scentline.streams.inbox import Shard

@@ -18,9 +18,9 @@ from scentline.models.interest.linkage import (
     ordered,
 )
 from scentline.models.interest.weights import UNSEEN, Mask, Weights, WordMasks
-from scentline.models.learner.named import Naming
-from scentline.models.learner.plain import NAMED
+from scentline.models.learner.inputs import NAMED
 from scentline.models.learner.requests import Chances, Forecast
+from scentline.models.learner.words import Naming
 from scentline.models.ledger import Ledger, Slots
 from scentline.models.lessons import Lessons
 from scentline.models.predicate import ANYTHING, Sought

@@ -13,8 +13,7 @@ from scentline.agents.frontier.keys import TOTALS_KEY, due_key, page_key, totals
 from scentline.agents.frontier.pages import Pages
 from scentline.agents.frontier.rows import DueRow, FrontierShard, PageRow, State, VisitRow
 from scentline.agents.frontier.teaching import Said, Teaching
-from scentline.models.revisit.content import changed
-from scentline.models.revisit.sizes import Sizes
+from scentline.models.revisit.content import Sizes, changed
 from scentline.models.url import identifier
 from scentline.models.verdict import Verdict
 from scentline.streams.facts import Hinted, Inherited, Judged, Linked, Relinked, Revisited, Visited

@@ -6,11 +6,10 @@ import msgspec
 
 from scentline.agents.learn.rows import ModelRow, model_key
 from scentline.agents.learn.store import LearnShard
+from scentline.models.learner.combiner import Combining, Learner, State
 from scentline.models.learner.inputs import Input
 from scentline.models.learner.requests import failing
 from scentline.models.learner.semantic import inputs_with
-from scentline.models.learner.state import Learner, State
-from scentline.models.reuse import Combining
 from scentline.models.verdict import FAILED
 from scentline.streams.facts import Label, Start
 from scentline.streams.records import Weighting

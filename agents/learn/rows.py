@@ -102,7 +102,7 @@ class PriorRow(msgspec.Struct, array_like=True, frozen=True, tag="prior"):
 
 
 class ModelRow(msgspec.Struct, array_like=True, frozen=True, tag="model"):
-    """What has learned from a predicate's labels: the fields of `models.learner.state.State`."""
+    """What has learned from a predicate's labels: the fields of `models.learner.combiner.State`."""
 
     mean: bytes
     covariance: bytes

@@ -24,21 +24,12 @@ from scentline.agents.operate.inspect.record import definitions, entries, read_l
 from scentline.agents.stored import read_stored, write_stored
 from scentline.models.interest.features import BASE, LINK, REGION, SUBJECT, USER, always_kept, split
 from scentline.models.interest.ratio import base_rate
+from scentline.models.learner.combiner import Combining
 from scentline.models.learner.inputs import Input, prior_covariance
 from scentline.models.learner.requests import failing
 from scentline.models.lessons import lessons
 from scentline.models.predicate import PredicateError, parse
-from scentline.models.reuse import (
-    Cell,
-    Combining,
-    Learned,
-    LearnedStateError,
-    State,
-    effect,
-    pack,
-    sizes,
-    unpack,
-)
+from scentline.models.reuse import Cell, Learned, LearnedStateError, State, effect, pack, sizes, unpack
 from scentline.models.sealed import MOST_BYTES
 from scentline.models.verdict import FAILED
 from scentline.streams.facts import EvidencePack, Prior, Start

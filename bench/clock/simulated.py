@@ -7,8 +7,8 @@ from random import Random
 from bench.clock.table import Crawl
 from bench.clock.webs import Pages
 from scentline.agents.semantic.tables import table_of
-from scentline.models.crowd.trace import Trace
 from scentline.models.frontier.queue import UNLIMITED
+from scentline.models.interest.trace import Trace
 from scentline.models.page import Page
 from scentline.models.predicate import Predicate
 from scentline.streams.settings import Settings

@@ -1,9 +1,11 @@
-"""The inputs of many candidates at once, for several predicates."""
+"""The inputs of many candidates at once, for several predicates, and the links of fetched pages in arrays."""
 
 from collections.abc import Iterable, Sequence
 from itertools import chain
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from scentline.models.interest.features import USER
 from scentline.models.interest.ratio import PRIOR_PAGES, log_lifts
@@ -11,9 +13,246 @@ from scentline.models.learner.candidate import Candidate
 from scentline.models.learner.combiner import Vector
 from scentline.models.learner.inputs import INPUTS, MOST
 from scentline.models.learner.knowledge import Knowledge, lifts_of, prefix_ratios
-from scentline.models.learner.linking import HITS, NO_LINK, NOT, PAGES, SATISFIES, SUMMED, LinkTable, Places
-from scentline.models.learner.named import SAID
-from scentline.models.learner.words import KINDS, URL
+from scentline.models.learner.words import ANCHOR, CONTEXT, HEADING, KINDS, PAGE, SAID, URL, Numbers, joined
+from scentline.models.ledger import distinct, longer
+
+Places = npt.NDArray[np.intp]
+#: What the table keeps: half the bytes of what is reckoned with, and exact where it counts.
+_Columns = npt.NDArray[np.float32]
+
+#: Link positions within which siblings are near.
+NEAR = 4
+#: Candidates at most that one verdict has scored again because they are near.
+NEAR_AT_MOST = 30
+#: What a link target counts for another one, by the difference of their positions.
+_NEARNESS = np.array((0.0, *(1 / step for step in range(1, NEAR + 1))))
+
+#: The columns of a link for a predicate, the first ten in the order of the inputs that are summed over links:
+#: whether its page satisfies the predicate; the hits among its page's judged link targets, all and near ones by
+#: their nearness; the six sums of its words; the mean of its page's; whether its page does not satisfy it; the
+#: judged link targets, all and near.
+SUMMED = slice(0, 10)
+SATISFIES, NOT = 0, 10
+HITS, PAGES = slice(1, 3), slice(11, 13)
+COLUMNS = 13
+
+# Most of them are the page's, the same for all its links. So pages and links have columns of their own, in an
+# order in which they are put together by few copies.
+_PAGE_COLUMNS = 6
+_SATISFIES, _HITS, _MEAN, _NOT, _PAGES, _PAGE_WEIGHED = range(_PAGE_COLUMNS)
+_LINK_COLUMNS = 10
+_NEAR_HITS, _NEAR_PAGES, _WEIGHED, _NAMED = 0, 7, 8, 9
+_LINK_WORDS = slice(1, 7)
+# What the words in a link are weighed as, those around it and those above.
+_AS = (ANCHOR, CONTEXT, HEADING)
+
+#: Links, and words, that there is room for at first.
+_LEAST = 1024
+#: Where the words of a link start that were not told.
+_SILENT = -1
+#: The place that stands for no link, and its page: they are worth nothing.
+NO_LINK = 0
+
+
+class LinkingPage(NamedTuple):
+    """A fetched page: its ``number``, and its ``links``, which lie one after the other from ``first`` on."""
+
+    number: int
+    first: int
+    links: int
+
+    @property
+    def all(self) -> slice:
+        """The places of all its links."""
+        return slice(self.first, self.first + self.links)
+
+
+class LinkTable:
+    """Links of fetched pages, for as many ``predicates``; a link is a place.
+
+    Words of links and of their pages are weighed when they are asked for and a part of the judged pages is new,
+    `models.learner.knowledge.STALE`.
+    """
+
+    def __init__(self, predicates: int) -> None:
+        self._of_links: _Columns = np.zeros((predicates, _LEAST, _LINK_COLUMNS), np.float32)
+        self._of_links[:, NO_LINK, _WEIGHED] = np.inf
+        # By link: its page and position there; where its words start, and how many are in, around and above it.
+        self._page_of, self._positions, self._starts = (np.zeros(_LEAST, np.int32) for _ in range(3))
+        self._sizes: npt.NDArray[np.int32] = np.zeros((len(_AS), _LEAST), np.int32)
+        self._links = NO_LINK + 1
+        self._of_pages: _Columns = np.zeros((predicates, _LEAST, _PAGE_COLUMNS), np.float32)
+        self._of_pages[:, NO_LINK, _PAGE_WEIGHED] = np.inf
+        self._page_starts, self._page_sizes = (np.zeros(_LEAST, np.int32) for _ in range(2))
+        self._pages = NO_LINK + 1
+        self._words: Numbers = np.zeros(_LEAST, np.int32)
+        self._said = 0
+
+    @property
+    def bytes(self) -> int:
+        """Bytes that links, pages and their words take."""
+        arrays = (each for each in vars(self).values() if isinstance(each, np.ndarray))
+        return sum(array.nbytes for array in arrays)
+
+    def add(self, positions: Sequence[int], words: Numbers, satisfies: Vector) -> LinkingPage:
+        """Absorb a page: the distinct positions of its links, its words; ``satisfies``: 1 or 0 a predicate.
+
+        What its links say is told by `say`.
+        """
+        page = LinkingPage(self._pages, self._links, len(positions))
+        self._pages += 1
+        self._links += len(positions)
+        self._make_room()
+        self._page_of[page.all] = page.number
+        self._positions[page.all] = positions
+        self._starts[page.all] = _SILENT
+        self._of_links[:, page.all, _WEIGHED] = -1.0
+        self._of_pages[:, page.number, _PAGE_WEIGHED] = -1.0
+        self._page_starts[page.number], self._page_sizes[page.number] = self._add_words(words), len(words)
+        self.set_verdict(page, satisfies)
+        return page
+
+    def _make_room(self) -> None:
+        self._of_links, self._of_pages = (
+            longer(self._of_links, self._links),
+            longer(self._of_pages, self._pages),
+        )
+        self._page_of, self._positions, self._starts = (
+            longer(each, self._links) for each in (self._page_of, self._positions, self._starts)
+        )
+        self._sizes = longer(self._sizes, self._links)
+        self._page_starts, self._page_sizes = (
+            longer(each, self._pages) for each in (self._page_starts, self._page_sizes)
+        )
+
+    def _add_words(self, words: Numbers) -> int:
+        start, self._said = self._said, self._said + len(words)
+        self._words = longer(self._words, self._said)
+        self._words[start : self._said] = words
+        return start
+
+    def silent(self, link: int) -> bool:
+        """Return whether it is unknown what a link says."""
+        return bool(self._starts[link] == _SILENT)
+
+    def say(self, links: Sequence[int], words: Numbers, sizes: Sequence[int]) -> None:
+        """Apply what silent links say: ``words`` in, around and above each, one after the other.
+
+        ``sizes`` says how many, three numbers a link. They are not looked for before somebody asks: most links
+        lead to pages that are never scored by them.
+        """
+        by_part = np.array(sizes, np.int32).reshape(-1, len(_AS)).T
+        places, together = np.array(links, np.intp), by_part.sum(axis=0)
+        self._sizes[:, places] = by_part
+        self._starts[places] = self._add_words(words) + np.cumsum(together) - together
+        self._of_links[:, places, _WEIGHED] = -1.0
+
+    # verdicts
+
+    def set_verdict(self, page: LinkingPage, satisfies: Vector) -> None:
+        """Say of which predicates a page holds, where a verdict came later."""
+        self._of_pages[:, page.number, _SATISFIES] = satisfies
+        self._of_pages[:, page.number, _NOT] = 1.0 - satisfies
+
+    def forget_judged(self, page: LinkingPage) -> None:
+        """Forget the verdicts on a page's link targets: they are told again."""
+        self._of_pages[:, page.number, [_HITS, _PAGES]] = 0.0
+        self._of_links[:, page.all, _NEAR_HITS] = self._of_links[:, page.all, _NEAR_PAGES] = 0.0
+
+    def judged(self, pages: Sequence[LinkingPage], positions: Sequence[int], verdicts: Vector) -> None:
+        """Absorb verdicts on link targets: of each page that on the one at a position.
+
+        ``verdicts``: 1 or 0 pages, 1 or 0 hits, shape (predicates, pages, 2).
+        """
+        numbers, firsts, sizes = np.array(pages, np.intp).reshape(-1, 3).T
+        links, told = joined(firsts, sizes), np.repeat(np.arange(len(pages)), sizes)
+        steps = np.abs(self._positions[links] - np.array(positions)[told])
+        near = np.flatnonzero((steps > 0) & (steps <= NEAR))
+        links, told, nearness = links[near], told[near], _NEARNESS[steps[near]]
+        # Predicate by predicate: numpy adds at places of one axis in half the time.
+        for of_pages, of_links, found in zip(self._of_pages, self._of_links, verdicts, strict=True):
+            for count, of_page, of_link in ((0, _PAGES, _NEAR_PAGES), (1, _HITS, _NEAR_HITS)):
+                np.add.at(of_pages[:, of_page], numbers, found[:, count])
+                np.add.at(of_links[:, of_link], links, nearness * found[told, count])
+
+    # what links are worth
+
+    def take(self, places: Places, knowledge: Sequence[Knowledge]) -> Vector:
+        """Return the columns of some links for the predicates known, shape (predicates, links, `COLUMNS`)."""
+        pages = self._page_of.take(places)
+        self._bring_up(places, pages, knowledge)
+        of_pages, of_links = self._of_pages.take(pages, axis=1), self._of_links.take(places, axis=1)
+        found = np.empty((len(knowledge), len(places), COLUMNS))
+        found[:, :, 0:2] = of_pages[:, :, _SATISFIES : _HITS + 1]
+        found[:, :, 2:9] = of_links[:, :, _NEAR_HITS:_NEAR_PAGES]
+        found[:, :, 9:12] = of_pages[:, :, _MEAN : _PAGES + 1]
+        found[:, :, 12] = of_links[:, :, _NEAR_PAGES]
+        return found
+
+    def named(self, places: Places, knowledge: Sequence[Knowledge]) -> Vector:
+        """Return what phrases of the predicates known add for each of some links (`models.learner.words`)."""
+        self._bring_up(places, self._page_of.take(places), knowledge)
+        return self._of_links[:, places, _NAMED].astype(float)
+
+    def _bring_up(self, places: Places, pages: npt.NDArray[np.int32], knowledge: Sequence[Knowledge]) -> None:
+        """Weigh what was not weighed lately of some links and their pages."""
+        fresh = np.array([[known.fresh] for known in knowledge])
+        stale = (self._of_links[:, places, _WEIGHED] < fresh).any(axis=0)
+        behind = (self._of_pages[:, pages, _PAGE_WEIGHED] < fresh).any(axis=0)
+        if stale.any() or behind.any():
+            self._weigh(places[stale], distinct(pages[behind]), knowledge)
+
+    def _weigh(self, links: Places, pages: npt.NDArray[np.int32], knowledge: Sequence[Knowledge]) -> None:
+        """Take the mean of some pages' words, and sum those of some links over the root of their number.
+
+        Words in a link are weighed as anchors, around it as context, above it as headings; all as page words.
+        """
+        parts = self._sizes[:, links]
+        sizes = np.concatenate((self._page_sizes[pages], *parts))
+        starts = self._starts[links] + np.cumsum(parts, axis=0) - parts
+        words = self._words[joined(np.concatenate((self._page_starts[pages], *starts)), sizes)]
+        scale = np.maximum(sizes, 1).astype(float)
+        scale[len(pages) :] **= 0.5
+        scale = (sizes > 0) / scale
+        groups = np.cumsum(sizes) - sizes
+        # One weight more, so that an empty last group has one to start at; an empty one weighs nothing.
+        weights = np.zeros((len(words) + 1, KINDS))
+        for of_links, of_pages, known in zip(self._of_links, self._of_pages, knowledge, strict=True):
+            # All that is asked for is there: `clip` keeps numpy from working in a copy of the weights.
+            known.words.by_word.take(words, axis=0, out=weights[:-1], mode="clip")
+            sums = np.add.reduceat(weights, groups, axis=0) * scale[:, None]
+            of_pages[pages, _MEAN], of_pages[pages, _PAGE_WEIGHED] = sums[: len(pages), PAGE], known.pages
+            by_part = sums[len(pages) :].reshape(len(_AS), -1, KINDS)
+            of_links[links, _LINK_WORDS] = np.concatenate(
+                [part[:, [kind, PAGE]] for part, kind in zip(by_part, _AS, strict=True)], axis=1
+            )
+            of_links[links, _WEIGHED] = known.pages
+            if known.named.any:
+                of_links[links, _NAMED] = known.named.in_links(words[sizes[: len(pages)].sum() :], parts)
+
+    # letting go
+
+    def keep(self, pages: Iterable[LinkingPage]) -> list[LinkingPage]:
+        """Drop all pages but these; return them as they lie then, from the first place on."""
+        numbers, firsts, sizes = np.array([(NO_LINK, NO_LINK, 1), *pages], np.intp).T
+        links = joined(firsts, sizes)
+        ends = np.cumsum(sizes)
+        self._of_links, self._of_pages = self._of_links[:, links], self._of_pages[:, numbers]
+        self._positions, self._sizes = self._positions[links], self._sizes[:, links]
+        self._page_of = np.repeat(np.arange(len(numbers), dtype=np.int32), sizes)
+        self._page_sizes = self._page_sizes[numbers]
+        starts = np.concatenate((self._page_starts[numbers], self._starts[links]))
+        silent = starts == _SILENT
+        of_words = np.concatenate((self._page_sizes, self._sizes.sum(axis=0)))
+        self._words = self._words[joined(starts, of_words)]
+        starts = np.where(silent, _SILENT, np.cumsum(of_words) - of_words).astype(np.int32)
+        self._page_starts, self._starts = starts[: len(numbers)], starts[len(numbers) :]
+        self._pages, self._links, self._said = len(numbers), len(links), len(self._words)
+        found = zip(range(len(numbers)), (ends - sizes).tolist(), sizes.tolist(), strict=True)
+        return [LinkingPage(*each) for each in found][1:]
+
+
+# candidates
 
 #: Places of inputs, in the order of `models.learner.inputs.INPUTS`.
 _URL_WORDS, _URL_PAGE_WORDS, _USERS = 10, 11, 12
@@ -42,11 +281,11 @@ def inputs_of(knowledge: Sequence[Knowledge], links: LinkTable, candidates: Sequ
 def named_of(knowledge: Sequence[Knowledge], links: LinkTable, candidates: Sequence[Candidate]) -> Vector:
     """Return what the phrases of each predicate add to the logit of a hit, shape (predicates, candidates).
 
-    It goes by the best of a candidate's links, or by its URL (`models.learner.named`).
+    It goes by the best of a candidate's links, or by its URL (`models.learner.words`).
     """
     found = np.zeros((len(knowledge), len(candidates)))
     if any(known.named.any for known in knowledge):
-        places, starts, _ = _joined([candidate.links or (NO_LINK,) for candidate in candidates])
+        places, starts, _ = _gathered([candidate.links or (NO_LINK,) for candidate in candidates])
         found[:] = np.maximum.reduceat(links.named(places, knowledge), starts, axis=1)
         places, starts, scale = _of_url_words(candidates)
         for row, known in zip(found, knowledge, strict=True):
@@ -59,7 +298,7 @@ def _of_links(
     knowledge: Sequence[Knowledge], links: LinkTable, candidates: Sequence[Candidate], rates: Vector
 ) -> Vector:
     """Return what is summed over the in-links of each candidate and divided by the root of their number."""
-    places, starts, scale = _joined([candidate.links or (NO_LINK,) for candidate in candidates])
+    places, starts, scale = _gathered([candidate.links or (NO_LINK,) for candidate in candidates])
     cells = links.take(places, knowledge)
     cells[:, :, HITS] = log_lifts(cells[:, :, PAGES], cells[:, :, HITS], rates, _SIBLING_PRIORS)
     holds, not_holds = (
@@ -69,7 +308,7 @@ def _of_links(
     return np.add.reduceat(cells[:, :, SUMMED], starts, axis=1) * scale[:, None]
 
 
-def _joined(groups: Sequence[Sequence[int]]) -> tuple[Places, Places, Vector]:
+def _gathered(groups: Sequence[Sequence[int]]) -> tuple[Places, Places, Vector]:
     """Return numbers one after the other, where each group starts, and one over the root of its size."""
     return np.fromiter(chain.from_iterable(groups), np.intp), *_grouped(groups)
 
@@ -80,8 +319,8 @@ def _grouped(groups: Iterable[Sequence[object]]) -> tuple[Places, Vector]:
 
 
 def _of_url_words(candidates: Sequence[Candidate]) -> tuple[Places, Places, Vector]:
-    """Return the words of URLs as `_joined` does; one without words has that of place 0, nothing times."""
-    places, starts, scale = _joined([candidate.url_words or (0,) for candidate in candidates])
+    """Return the words of URLs as `_gathered` does; one without words has that of place 0, nothing times."""
+    places, starts, scale = _gathered([candidate.url_words or (0,) for candidate in candidates])
     return places, starts, scale * [bool(candidate.url_words) for candidate in candidates]
 
 

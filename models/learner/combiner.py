@@ -1,9 +1,18 @@
-"""Online Bayesian logistic regression with a full covariance: one update a label, no learning rate."""
+"""What learns from one predicate's labels: a combiner of inputs, and the calibration of its probabilities.
+
+The combiner is an online Bayesian logistic regression with a full covariance: one update a label, no learning
+rate.
+"""
 
 import math
+from collections.abc import Sequence
+from typing import NamedTuple
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
+
+from scentline.models.learner.inputs import INPUTS, Input, prior_covariance, prior_mean
 
 Vector = npt.NDArray[np.float64]
 
@@ -76,3 +85,184 @@ def probability(mean: float, deviation: float) -> float:
 def _sigmoid(mean: float, variance: float) -> float:
     steep = max(-_STEEPEST, min(_STEEPEST, mean / math.sqrt(1 + math.pi / 8 * variance)))
     return 1 / (1 + math.exp(-steep))
+
+
+# Calibration: the combiner's probabilities come out too high for chosen and for explored pages, and
+# differently. A choice of the best prefers those that came out high, and pages that chance explores are nothing
+# like those that it was trained on.
+
+#: Intercept a and slope b of p' = sigmoid(a + b logit p).
+Shift = tuple[float, float]
+
+SELECTED, EXPLORED = "selected", "explored"
+#: The shifts before the first label, and the deviations of a and b.
+PRIORS: dict[str, tuple[Shift, Shift]] = {
+    SELECTED: ((0.0, 1.0), (0.5, 0.2)),
+    EXPLORED: ((-2.0, 1.0), (1.5, 0.2)),
+}
+#: Bound of a logit, either way: nothing is surer than that.
+MOST_LOGIT = 6.0
+_NUMBERS = 6  # of one shift: its mean and its covariance
+
+
+class Calibration:
+    """The two shifts, each a Bayesian logistic regression of the verdicts on 1 and logit p (Platt 1999).
+
+    ``state`` is what `state` returned earlier; an empty one starts from the priors.
+
+    >>> calibration = Calibration()
+    >>> for _ in range(50):
+    ...     calibration.learn(0.5, False, "selected")
+    >>> [round(calibrated(0.5, shift), 2) for shift in calibration.shifts]
+    [0.15, 0.12]
+    """
+
+    def __init__(self, state: bytes = b"") -> None:
+        numbers = np.frombuffer(state) if state else np.concatenate([_prior(name) for name in PRIORS])
+        if numbers.size != len(PRIORS) * _NUMBERS:
+            raise ValueError(
+                f"calibration: its state has {len(state)} bytes, expected {8 * len(PRIORS) * _NUMBERS}"
+            )
+        parts = numbers.reshape(len(PRIORS), _NUMBERS)
+        self._models = {
+            name: BayesianLogisticRegression(part[:2], part[2:].reshape(2, 2))
+            for name, part in zip(PRIORS, parts, strict=True)
+        }
+
+    def learn(self, probability: float, label: bool, chosen: str) -> None:
+        """Absorb a verdict and the probability before it; pages ``chosen`` otherwise are passed over."""
+        model = self._models.get(chosen)
+        if model is not None:
+            model.learn(np.array([1.0, _logit(probability)]), label)
+
+    @property
+    def shifts(self) -> tuple[Shift, Shift]:
+        """The shifts for pages that were selected, and that chance explored."""
+        return self._shift(SELECTED), self._shift(EXPLORED)
+
+    def _shift(self, chosen: str) -> Shift:
+        intercept, slope = self._models[chosen].mean.tolist()
+        return intercept, slope
+
+    def state(self) -> bytes:
+        """Return the state: twelve float64 numbers."""
+        parts = [part for model in self._models.values() for part in (model.mean, model.covariance.ravel())]
+        return np.concatenate(parts).tobytes()
+
+
+def calibrated(probability: float, shift: Shift) -> float:
+    """Return p' = sigmoid(a + b logit p) for the shift (a, b); p may be 0 or 1.
+
+    >>> calibrated(0.25, (0.0, 1.0))
+    0.25
+    """
+    return 1 / (1 + math.exp(-shift[0] - shift[1] * _logit(probability)))
+
+
+def _logit(probability: float) -> float:
+    if probability <= 0 or probability >= 1:
+        return math.copysign(MOST_LOGIT, probability - 0.5)
+    return max(-MOST_LOGIT, min(MOST_LOGIT, math.log(probability / (1 - probability))))
+
+
+def _prior(chosen: str) -> Vector:
+    mean, deviations = PRIORS[chosen]
+    return np.concatenate((np.array(mean), np.diag(np.square(deviations)).ravel()))
+
+
+class Combining(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A combiner: ``names`` of its inputs, ``mean`` and ``covariance`` of their weights, as float64 bytes.
+
+    ``calibration`` is that of `State`.
+    """
+
+    names: tuple[str, ...]
+    mean: bytes
+    covariance: bytes
+    calibration: bytes = b""
+
+    def onto(self, names: tuple[str, ...], mean: Vector, covariance: Vector) -> tuple[Vector, Vector]:
+        """Return mean and covariance of the inputs ``names``: those not known here keep what is given.
+
+        >>> combining = Combining(("a", "b"), np.array([1.0, 2.0]).tobytes(), np.eye(2).tobytes())
+        >>> combining.onto(("b", "c"), np.zeros(2), np.eye(2) / 4)[0]
+        array([2., 0.])
+        """
+        known = {name: place for place, name in enumerate(self.names)}
+        pairs = [(here, known[name]) for here, name in enumerate(names) if name in known]
+        here, there = (list(places) for places in zip(*pairs, strict=True)) if pairs else ([], [])
+        new_mean, new_covariance = mean.copy(), covariance.copy()
+        new_mean[here] = np.frombuffer(self.mean)[there]
+        old = np.frombuffer(self.covariance).reshape(len(self.names), -1)
+        new_covariance[np.ix_(here, here)] = old[np.ix_(there, there)]
+        return new_mean, new_covariance
+
+
+class State(NamedTuple):
+    """A `Learner` written down; numbers are float64 bytes."""
+
+    mean: bytes
+    covariance: bytes
+    labels: int
+    calibration: bytes
+
+
+class Learner:
+    """Learns from labels, one at a time: what it becomes depends on its state and the label alone.
+
+    `ValueError` where ``state`` has other weights than those of ``inputs``.
+
+    >>> learner = Learner()
+    >>> inputs = [0.0] * (len(INPUTS) - 1) + [1.0]
+    >>> for _ in range(9):
+    ...     learner.learn(inputs, False, "selected")
+    >>> learner.labels, learner.probability(inputs) < 0.1
+    (9, True)
+    """
+
+    def __init__(self, state: State | None = None, inputs: Sequence[Input] = INPUTS) -> None:
+        self._inputs = inputs
+        self.combiner = combiner(inputs, state)
+        self.labels = state.labels if state else 0
+        self._calibration = Calibration(state.calibration if state else b"")
+
+    def learn(self, inputs: Sequence[float] | Vector, holds: bool, chosen: str) -> None:
+        """Apply a label; ``chosen`` is that of `streams.facts.Label`."""
+        self._calibration.learn(self.probability(inputs), holds, chosen)
+        self.combiner.learn(np.array(inputs), holds)
+        self.labels += 1
+
+    def start(self, earlier: Combining) -> None:
+        """Start where an earlier crawl's combiner stood; inputs that it did not have keep their weights."""
+        names = tuple(entry.name for entry in self._inputs)
+        mean, covariance = earlier.onto(names, self.combiner.mean, self.combiner.covariance)
+        state = State(mean.tobytes(), covariance.tobytes(), 0, earlier.calibration)
+        self.combiner = combiner(self._inputs, state)
+        self._calibration = Calibration(earlier.calibration)
+
+    def probability(self, inputs: Sequence[float] | Vector) -> float:
+        """Return how probable a hit is, before calibration."""
+        found = np.array(inputs)
+        variance = max(0.0, float(found.dot(self.combiner.covariance.dot(found))))
+        return probability(float(found.dot(self.combiner.mean)), variance**0.5)
+
+    @property
+    def shifts(self) -> tuple[Shift, Shift]:
+        """What calibrates the probabilities of selected, and of explored pages."""
+        return self._calibration.shifts
+
+    def state(self) -> State:
+        """Write the learner down."""
+        mean, covariance = self.combiner.mean.tobytes(), self.combiner.covariance.tobytes()
+        return State(mean, covariance, self.labels, self._calibration.state())
+
+
+def combiner(inputs: Sequence[Input] = INPUTS, state: State | None = None) -> BayesianLogisticRegression:
+    """Return a combiner as it is before the first label, or as it was written down."""
+    mean = np.frombuffer(state.mean) if state else prior_mean(inputs)
+    if len(mean) != len(inputs):
+        raise ValueError(f"combiner: its state has {len(mean)} weights, expected {len(inputs)}")
+    covariance = prior_covariance(inputs)
+    if state:
+        covariance = np.frombuffer(state.covariance).reshape(covariance.shape)
+    return BayesianLogisticRegression(mean, covariance)

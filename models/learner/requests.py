@@ -13,8 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from scentline.models.interest.ratio import base_rate
-from scentline.models.learner.calibration import MOST_LOGIT, Shift, calibrated
-from scentline.models.learner.combiner import Vector, probabilities
+from scentline.models.learner.combiner import MOST_LOGIT, Shift, Vector, calibrated, probabilities
 from scentline.models.learner.inputs import Input
 
 #: Weights before the first request, with their deviations (`docs/learning.md`). Inputs of other names weigh 0.

@@ -1,10 +1,7 @@
-"""What words weigh, in arrays: words of pages, of anchors, around links and of URLs, many at a time.
+"""The numbers of words, their roots, and how far words name what a predicate asks for."""
 
-Before any is counted, words with a root in common with a predicate's own words have a weight.
-"""
-
-from collections.abc import Iterable, Sequence
-from itertools import pairwise
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
@@ -14,7 +11,7 @@ from scentline.models.interest.features import ANCHOR as ANCHOR_WORD
 from scentline.models.interest.features import CONTEXT as CONTEXT_WORD
 from scentline.models.interest.features import HEADING as HEADING_WORD
 from scentline.models.interest.features import PAGE_WORD, URL_WORD
-from scentline.models.interest.ratio import MOST, PRIOR_PAGES
+from scentline.models.learner.candidate import LinkWords, url_words
 from scentline.models.ledger import Ledger, distinct, longer
 
 #: Letters that a root has at least: shorter ones, as of "sea" and "war", are parts of too much.
@@ -80,7 +77,6 @@ class Roots:
 
 
 Numbers = npt.NDArray[np.intp]
-Weights = npt.NDArray[np.float64]
 
 #: The kinds of words, in the order of their places in the arrays: a word's own number times four, plus kind.
 KINDS = 5
@@ -93,15 +89,11 @@ WORDS = {
     HEADING_WORD: HEADING,
     URL_WORD: URL,
 }
-#: Relative move of the base rate, or of its complement, after which all weights are taken anew.
-DRIFT = 0.02
-#: Pages, all hits, that a word with a root of the predicate's own words starts with.
-AKIN_PAGES = 2
 
 #: A word that has no slot, and a slot without a word; a slot that was not looked at.
 _NONE, _UNSEEN = -1, -2
 #: Words that there is room for at first.
-_LEAST = 1024
+ROOM = 1024
 
 
 class _Known(dict[str, int]):
@@ -127,8 +119,8 @@ class Vocabulary:
     def __init__(self, ledger: Ledger) -> None:
         self.ledger = ledger
         self._known = _Known(Roots())
-        self._slots: Numbers = np.full(KINDS * _LEAST, _NONE)
-        self._places: Numbers = np.full(_LEAST, _UNSEEN)
+        self._slots: Numbers = np.full(KINDS * ROOM, _NONE)
+        self._places: Numbers = np.full(ROOM, _UNSEEN)
 
     @property
     def places(self) -> int:
@@ -207,7 +199,7 @@ class Vocabulary:
         return _NONE if kind is None else self._known[feature[2:]] * KINDS + kind
 
     def words(self, words: Iterable[str]) -> Numbers:
-        """Return the numbers of words, whatever their kind: places in `WordLifts.by_word`."""
+        """Return the numbers of words, whatever their kind: rows of `by_word`, of lifts as of `Named`."""
         return np.fromiter(map(self._known.__getitem__, words), np.int32)
 
 
@@ -222,139 +214,127 @@ def joined(starts: npt.NDArray[np.integer[Any]], sizes: npt.NDArray[np.integer[A
     return found
 
 
-class WordLifts:
-    """The shrunk log ratios of a predicate's words of all kinds, each within +-3, in an array by place.
+# How far links and URLs name what a predicate asks for is known before any page is judged: a page whose links
+# say a keyword mostly has it. The combiner is not told: if it had known that such a page would be a hit, it
+# would learn next to nothing of all else that led there.
 
-    A word's weight is L(c, n; 2) of its counts in the vocabulary's ledger, at the base rate. It is taken when
-    the counts change, as `take` is told, and those that the base rate moves are taken anew when it has moved by
-    more than 2 % since: at most so much do weights lag behind.
+Parts = npt.NDArray[np.float32]
 
+#: What a whole phrase in a link or a URL, around a link and in the heading above it adds to the logit of a hit.
+SAID, AROUND, ABOVE = 2.0, 0.7, 1.0
+_WORTH = np.array([[SAID], [AROUND], [ABOVE]], np.float32)
+
+
+class Named:
+    """The part of a predicate's ``phrases`` that words hold, by the number of a word in a ``vocabulary``.
+
+    Phrases are words that follow each other. A word holds one of them that it has the root of (`root`), or that
+    it is, where that is shorter; and two, where it has the root of both written as one. Of several phrases that
+    counts of which it holds most.
+
+    >>> from scentline.models.ledger import Ledger
     >>> vocabulary = Vocabulary(Ledger())
-    >>> lifts = WordLifts(vocabulary, "sports")
-    >>> slots = vocabulary.ledger.slots_of(["p:ski"])
-    >>> vocabulary.ledger.add(slots, {"sports": True}, 8)
-    >>> lifts.take(vocabulary.places_in(slots))
-    >>> lifts.rebase(0.1)
-    >>> round(lifts.sum(vocabulary.numbers(["ski", "snow"])), 3)
-    2.104
+    >>> named = Named(vocabulary, [("time", "zone"), ("password",)])
+    >>> numbers = vocabulary.words(["time", "times", "timezones", "passwordhash"])
+    >>> named.by_word[numbers].tolist()
+    [0.5, 0.0, 1.0, 1.0]
     """
 
-    def __init__(self, vocabulary: Vocabulary, predicate: str) -> None:
-        self.vocabulary = vocabulary
-        self._ledger = vocabulary.ledger
-        self._ledger.add_predicates([predicate])
-        self._predicate = predicate
-        self._rate = 0.1
-        self._earlier = 0.0
-        self._weights: Weights = np.zeros(KINDS * _LEAST)
-        # Beside what is counted: pages that are all hits, and an earlier crawl's pages and hits; mostly none.
-        self._started: Weights = np.zeros(0)
-        self._earlier_pages: Weights = np.zeros(0)
-        self._earlier_hits: Weights = np.zeros(0)
-        self._beside: Numbers = np.zeros(0, np.intp)
-        # The words with a root of the predicate's that no pages were given yet.
-        self._akin: list[int] = []
+    def __init__(self, vocabulary: Vocabulary, phrases: Sequence[Sequence[str]] = ()) -> None:
+        self._vocabulary = vocabulary
+        vocabulary.words(chain.from_iterable(phrases))
+        self._parts: Parts = np.zeros(0, np.float32)
+        # The numbers of words that were met and not taken in yet, beside the part of a phrase that they hold.
+        self._met: list[tuple[float, list[int]]] = []
+        #: Whether any word holds anything.
+        self.any = bool(phrases)
+        for sought, part in _sought(phrases):
+            met: list[int] = []
+            if len(sought) < LEAST:
+                met += vocabulary.words((sought,)).tolist()
+            else:
+                vocabulary.watch((sought,), met)
+            self._met.append((part, met))
 
     @property
-    def weights(self) -> Weights:
-        """The weights of all words, by place."""
-        if self._akin:
-            self._start_akin()
-        self._weights = self._for_all(self._weights)
-        return self._weights
+    def by_word(self) -> Parts:
+        """The parts of all words that were met, by number."""
+        self._take_in()
+        self._parts = longer(self._parts, len(self._vocabulary))
+        return self._parts
 
-    @property
-    def by_word(self) -> Weights:
-        """The weights of all words, a row a word, a column a kind."""
-        return self.weights[: self.vocabulary.places].reshape(-1, KINDS)
+    def _take_in(self) -> None:
+        for part, met in self._met:
+            if met:
+                self._parts = longer(self._parts, max(met) + 1)
+                self._parts[met] = np.maximum(self._parts[met], part)
+                met.clear()
 
-    def start(self, word: str, hits: float) -> None:
-        """Take a word to have ``hits`` pages of every kind behind it, all hits, beside what is counted."""
-        places = np.array(self.vocabulary.numbers((word,)), np.intp) + np.arange(KINDS)
-        self._begin(places, hits)
-        self._beside = distinct(np.concatenate((self._beside, places)))
+    def in_links(self, words: npt.NDArray[np.integer[Any]], sizes: npt.NDArray[np.integer[Any]]) -> Parts:
+        """Return what phrases add for each of some links: the most of what words in, around and above it do.
 
-    def watch(self, roots: Iterable[str]) -> None:
-        """Take all words that contain one of ``roots``, when met, to have `AKIN_PAGES` behind them."""
-        self.vocabulary.watch(roots, self._akin)
-
-    def _start_akin(self) -> None:
-        numbers = distinct(np.array(self._akin, np.intp))
-        self._akin.clear()
-        self._begin((numbers[:, None] * KINDS + np.arange(KINDS)).ravel(), AKIN_PAGES)
-
-    def _begin(self, places: Numbers, hits: float) -> None:
-        """Have at least ``hits`` pages, all hits, behind the words in distinct places."""
-        self._started = self._for_all(self._started)
-        self._started[places] = np.maximum(self._started[places], hits)
-        self.take(places)
-
-    def inherit(self, kind: int, words: Iterable[str], pages: Weights, hits: Weights) -> None:
-        """Set what an earlier crawl counted of distinct words; it counts beside what is counted now."""
-        places = self.vocabulary.places_of(words, kind)
-        self._make_room_for_earlier()
-        self._earlier_pages[places], self._earlier_hits[places] = pages, hits
-        self._beside = distinct(np.concatenate((self._beside, places)))
-        self.take(places)
-
-    def rebase(self, rate: float, earlier: float = 0.0) -> None:
-        """Take the weights against another base rate, once it has moved far enough.
-
-        ``earlier`` is the base rate of what was inherited: its hits count by the ratio of the two rates, so
-        that lifts carry over, and not rates. At 0 nothing inherited counts.
+        ``words`` are those in all links, one after the other, then those around and those above; ``sizes`` says
+        how many, a row each, a column a link.
         """
-        if earlier != self._earlier or abs(rate - self._rate) > DRIFT * min(self._rate, 1 - self._rate):
-            self._rate, self._earlier = rate, earlier
-            self.take(np.concatenate((self._hit(), self._beside, np.flatnonzero(self._started))))
-
-    def _hit(self) -> Numbers:
-        """Return the places of words that have hits: that of all others, ln(2 / (n + 2)), is so at any rate."""
-        hits = self._ledger.counts_of(self._predicate)[1]
-        return self.vocabulary.places_in(np.flatnonzero(hits > 0))
-
-    def sum(self, numbers: Iterable[int]) -> float:
-        """Return the sum of a few weights, by place."""
-        weight = self.weights.item
-        return sum([weight(number) for number in numbers])
-
-    def take(self, places: Numbers) -> None:
-        """Take the weights in distinct places: counts have changed there."""
-        slots, rate = self.vocabulary.slots(places), self._rate
-        counts = self._ledger.counts_of(self._predicate)
-        # What was forgotten may be taken back: no count below zero is a logarithm's.
-        pages, hits = (np.where(slots < 0, 0.0, np.maximum(each[slots], 0)) for each in counts)
-        if len(self._started):
-            self._started = self._for_all(self._started)
-            pages, hits = pages + self._started[places], hits + self._started[places]
-        if self._earlier and len(self._earlier_pages):
-            self._make_room_for_earlier()
-            more = self._earlier_pages[places]
-            pages = pages + more
-            hits = hits + np.minimum(more, self._earlier_hits[places] * (rate / self._earlier))
-        lifts = np.log((hits + PRIOR_PAGES * rate) / (pages + PRIOR_PAGES) / rate)
-        self.weights[places] = np.minimum(MOST, np.maximum(-MOST, lifts))
-
-    @property
-    def beside(self) -> Numbers:
-        """The places of words that are kept though nothing is counted of them: started, or inherited.
-
-        Words with a root of the predicate's are not: there is no end of them, and meeting them tells again.
-        """
-        if self._akin:
-            self._start_akin()
-        return self._beside
+        groups = sizes.ravel()
+        parts = np.append(self.by_word.take(words), np.float32(0))  # a last group without words starts there
+        held = np.add.reduceat(parts, np.cumsum(groups) - groups) * (groups > 0)
+        found: Parts = (np.minimum(1.0, held).reshape(sizes.shape) * _WORTH).max(axis=0)
+        return found
 
     def renumber(self, before: Numbers) -> None:
-        """Note that words have other places: what lay in these now lies in the first, in their order."""
-        self._weights, self._started, self._earlier_pages, self._earlier_hits = (
-            longer(each, int(before.max(initial=-1)) + 1)[before] if len(each) else each
-            for each in (self._weights, self._started, self._earlier_pages, self._earlier_hits)
-        )
-        self._beside = np.searchsorted(before, self._beside)
+        """Note that words have other places, as `models.learner.knowledge.WordLifts.renumber` does.
 
-    def _make_room_for_earlier(self) -> None:
-        self._earlier_pages = self._for_all(self._earlier_pages)
-        self._earlier_hits = self._for_all(self._earlier_hits)
+        The words of phrases must be among those kept: shorter ones are not looked for again.
+        """
+        self._take_in()
+        numbers = before[::KINDS] // KINDS
+        self._parts = longer(self._parts, int(numbers.max(initial=-1)) + 1)[numbers]
 
-    def _for_all(self, array: Weights) -> Weights:
-        return longer(array, self.vocabulary.places)
+
+def _sought(phrases: Sequence[Sequence[str]]) -> Iterator[tuple[str, float]]:
+    """Yield what a word has, or is where that is short, and the part of a phrase that it then holds."""
+    for phrase in phrases:
+        for word in phrase:
+            yield root(word), 1 / len(phrase)
+        for first, second in pairwise(phrase):
+            both = root(first + second)
+            if len(both) >= LEAST:
+                yield both, 2 / len(phrase)
+
+
+def _holds(word: str, sought: str) -> bool:
+    return sought in word if len(sought) >= LEAST else sought == word
+
+
+class Naming:
+    """How far a candidate's URL and links name a ``topic``: what candidates go by before there is any hit.
+
+    That is the part of the topic's words that the URL, or the best of the links, holds, weighted as what
+    `Named` adds; no word is numbered for it.
+
+    >>> naming = Naming(("jazz", "guitar"))
+    >>> naming.by_url("http://example.org/jazz/3"), naming.by_link(LinkWords(["next"], ["jazz", "guitars"]))
+    (1.0, 0.7)
+    """
+
+    def __init__(self, topic: Sequence[str]) -> None:
+        self._sought = tuple(_sought([topic]))
+
+    def __bool__(self) -> bool:
+        """Return whether the topic has words."""
+        return bool(self._sought)
+
+    def by_url(self, url: str) -> float:
+        """Return how far a URL names the topic."""
+        return SAID * self._held(url_words(url))
+
+    def by_link(self, words: LinkWords) -> float:
+        """Return how far a link names it, by the words in it, around it and above it."""
+        return max(worth * self._held(found) for worth, found in zip((SAID, AROUND, ABOVE), words, strict=True))
+
+    def _held(self, words: Iterable[str]) -> float:
+        return min(1.0, sum(map(self._part, words)))
+
+    def _part(self, word: str) -> float:
+        return max((part for sought, part in self._sought if _holds(word, sought)), default=0.0)

@@ -15,7 +15,7 @@ that changes too often for its importance never reaches the level at which other
 given up.
 
 Where signals announce the part r of the changes, a page that none has come for is worth waiting for: one may
-come. Ages are then those that signals make (`models.revisit.signals`), and with x = (1 - r) D t
+come. Ages are then those that signals make (`models.revisit.rate`), and with x = (1 - r) D t
 
     gain(t) = (importance / D) (1 - e^(-x) - (1 - r) (1 - e^(-x / (1 - r)))) / r
 

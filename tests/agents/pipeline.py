@@ -17,7 +17,7 @@ from scentline.agents.browse.agent import BrowseAgent, UserRow
 from scentline.agents.frontier.book import book_of
 from scentline.agents.frontier.keys import PAGE_PREFIX, page_key
 from scentline.agents.frontier.rows import FrontierRow, FrontierShard, PageRow
-from scentline.models.crowd.trace import Step, Trace
+from scentline.models.interest.trace import Step, Trace
 from scentline.models.page import Link
 from scentline.models.recount import FailedRequests, JudgedPage
 from scentline.models.url import host, identifier

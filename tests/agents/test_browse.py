@@ -18,7 +18,7 @@ from scentline.agents.observe.observer import Observer
 from scentline.agents.operate.audit.report import RecountedDepths
 from scentline.agents.operate.inspect.record import users
 from scentline.models.news.clicks import DAY, day_of
-from scentline.models.revisit.sizes import SLACK
+from scentline.models.revisit.content import SLACK
 from scentline.models.url import host, identifier
 from scentline.streams.facts import Access, Browsed, Clicked, Judged, Visited
 from scentline.streams.inbox import Shard

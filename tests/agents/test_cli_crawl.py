@@ -25,8 +25,7 @@ from scentline.agents.operate.inspect.explain import Counting, Part, explain
 from scentline.agents.operate.inspect.record import entries
 from scentline.agents.operate.inspect.teaching import Taught, frontier_shard
 from scentline.models.interest.features import BASE
-from scentline.models.learner.inputs import MOST
-from scentline.models.learner.plain import PLAIN
+from scentline.models.learner.inputs import MOST, PLAIN
 from scentline.models.ledger import INT32
 from scentline.models.traps import Barren, space
 from scentline.models.verdict import FAILED

@@ -19,7 +19,7 @@ from scentline.agents.frontier.keys import beside_of, parent_of, visit_key, visi
 from scentline.agents.frontier.rows import OPEN
 from scentline.agents.harvest.agent import read_outcome
 from scentline.agents.operate.inspect.record import judged_of, read_change
-from scentline.models.crowd.trace import Step
+from scentline.models.interest.trace import Step
 from scentline.models.recount import JudgedPage, recount
 from scentline.models.url import identifier
 from scentline.models.verdict import FAILED, Verdict

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scentline.agents.frontier.keys import page_key
 from scentline.agents.frontier.linking import ChildrenRow, ParentRow, identifiers_in, place_in
 from scentline.models.interest.features import BASE
-from scentline.models.learner.lessons import LinkWords
+from scentline.models.learner.candidate import LinkWords
 from scentline.models.url import IDENTIFIER_BYTES, host, identifier
 from scentline.models.verdict import FAILED, Verdict
 from scentline.streams.facts import (

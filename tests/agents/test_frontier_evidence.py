@@ -16,8 +16,8 @@ from msgspec.structs import replace
 from scentline.agents.frontier.keys import PAGE_PREFIX, beside_of, page_key, totals_of
 from scentline.agents.frontier.priorities import LinkPromises
 from scentline.agents.frontier.rows import Choice, PageRow
-from scentline.models.crowd.trace import Step
 from scentline.models.frontier.promises import believed
+from scentline.models.interest.trace import Step
 from scentline.models.page import Link
 from scentline.models.recount import FailedRequests, JudgedPage, recount
 from scentline.models.url import identifier

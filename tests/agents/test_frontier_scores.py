@@ -16,17 +16,23 @@ from scentline.agents.frontier.inlinks import InLinks
 from scentline.agents.frontier.known import HeardMeaning
 from scentline.agents.frontier.learned import LearnedScorer
 from scentline.agents.frontier.scoring import PaperScorer, crowd_of
-from scentline.models.crowd.trace import SIXTHS, Step, Trace
 from scentline.models.interest.factors import kept
 from scentline.models.interest.features import BASE
-from scentline.models.learner.batch import inputs_of, named_of
-from scentline.models.learner.candidate import Candidate, CoVisits, Crowd, prefixes, url_words
+from scentline.models.interest.trace import SIXTHS, Step, Trace
+from scentline.models.learner.batch import LinkTable, inputs_of, named_of
+from scentline.models.learner.candidate import (
+    IN_LINKS,
+    Candidate,
+    CoVisits,
+    Crowd,
+    LinkWords,
+    prefixes,
+    url_words,
+)
+from scentline.models.learner.combiner import Learner
 from scentline.models.learner.inputs import NAMES
 from scentline.models.learner.knowledge import Knowledge
-from scentline.models.learner.lessons import IN_LINKS, LinkWords
-from scentline.models.learner.linking import LinkTable
 from scentline.models.learner.semantic import Meaning, Sense, inputs_with, subject
-from scentline.models.learner.state import Learner
 from scentline.models.learner.words import WORDS, Vocabulary
 from scentline.models.ledger import Ledger
 from scentline.models.lessons import lessons

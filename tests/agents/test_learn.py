@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from scentline.agents.learn.rows import BLOCK, BLOCK_PREFIX, SEGMENT_PREFIX, CountsRow, ModelRow, model_key
 from scentline.agents.learn.store import FeatureStore, LearnShard, learn_totals
 from scentline.models.interest.features import BASE
+from scentline.models.learner.combiner import Learner
 from scentline.models.learner.inputs import INPUTS, Input
 from scentline.models.learner.semantic import inputs_with
-from scentline.models.learner.state import Learner
 from scentline.streams.configuration import ConfigurationError
 from scentline.streams.facts import Count, Label
 from scentline.streams.records import Interests, Weighting

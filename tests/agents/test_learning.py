@@ -16,9 +16,8 @@ from scentline.agents.operate.inspect.learning import FRESH_SECONDS, MOST_SPEAKI
 from scentline.agents.operate.inspect.teaching import Latest, Taught, combined, frontier_shard, latest_inputs
 from scentline.models.interest.features import BASE
 from scentline.models.interest.ratio import PRIOR_PAGES, base_rate, log_lift
-from scentline.models.learner.inputs import INPUTS, NAMES
-from scentline.models.learner.plain import PLAIN
-from scentline.models.learner.state import Learner
+from scentline.models.learner.combiner import Learner
+from scentline.models.learner.inputs import INPUTS, NAMES, PLAIN
 from scentline.models.lessons import lessons
 from scentline.models.predicate import parse
 from scentline.streams.facts import Label

@@ -5,8 +5,8 @@ from random import Random
 from typing import NamedTuple
 
 from scentline.agents.observe.observer import Filtered, Observer
-from scentline.models.crowd.trace import Step
 from scentline.models.interest.features import USER
+from scentline.models.interest.trace import Step
 from scentline.models.page import Link
 from scentline.models.recount import JudgedPage
 from scentline.models.url import host

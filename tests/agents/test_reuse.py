@@ -18,10 +18,11 @@ from scentline.agents.learn.store import LearnShard
 from scentline.agents.operate.reuse import Imported, facts, import_state
 from scentline.models.interest.features import BASE, URL_WORD, USER
 from scentline.models.interest.ratio import Base
+from scentline.models.learner.combiner import Combining
 from scentline.models.learner.inputs import NAMES, prior_covariance
 from scentline.models.ledger import INT32
 from scentline.models.lessons import lessons
-from scentline.models.reuse import Combining, Learned, State, pack, unpack
+from scentline.models.reuse import Learned, State, pack, unpack
 from scentline.models.verdict import FAILED
 from scentline.streams.crawl_settings import LearnSettings
 from scentline.streams.facts import EvidencePack, Label

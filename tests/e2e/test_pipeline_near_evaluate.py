@@ -15,8 +15,8 @@ from bench.near import Twins, area
 from scentline.agents.judge.judges import load_labels
 from scentline.agents.offline.process import ServerProcess
 from scentline.agents.progress import progress
-from scentline.models.crowd.trace import Trace
 from scentline.models.frontier.window import FEW
+from scentline.models.interest.trace import Trace
 from scentline.models.predicate import Sought, parse
 from scentline.streams.settings import Settings
 from scentline_lab.evaluate.command import WebSpec

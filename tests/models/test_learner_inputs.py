@@ -9,14 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.models.interest.features import ANCHOR, BASE, PAGE_WORD, PREFIX, USER, link
-from scentline.models.learner.batch import inputs_of
+from scentline.models.learner.batch import LinkingPage, LinkTable, inputs_of
 from scentline.models.learner.candidate import Candidate, CoVisits, Crowd
-from scentline.models.learner.inputs import NAMES
-from scentline.models.learner.knowledge import Knowledge
-from scentline.models.learner.linking import LinkingPage, LinkTable
-from scentline.models.learner.plain import PLAIN
+from scentline.models.learner.inputs import NAMES, PLAIN
+from scentline.models.learner.knowledge import DRIFT, Knowledge
 from scentline.models.learner.semantic import inputs_with
-from scentline.models.learner.words import DRIFT, Vocabulary
+from scentline.models.learner.words import Vocabulary
 from scentline.models.ledger import Ledger
 from tests.models.teaching import (
     CELLS,

@@ -11,23 +11,21 @@ from hypothesis import strategies as st
 
 from scentline.models.interest.features import ANCHOR, BASE, PAGE_WORD, URL_WORD, USER
 from scentline.models.interest.ratio import base_rate, strongest
-from scentline.models.learner.batch import inputs_of, named_of
+from scentline.models.learner.batch import LinkTable, inputs_of, named_of
 from scentline.models.learner.candidate import Candidate
 from scentline.models.learner.combiner import DRIFT as NOISE
 from scentline.models.learner.combiner import (
     LEAST_VARIANCE,
     BayesianLogisticRegression,
+    Learner,
     logits,
     probabilities,
     probability,
 )
 from scentline.models.learner.inputs import NAMES, prior_covariance, prior_mean
-from scentline.models.learner.knowledge import TOPIC_PAGES, Knowledge, lifts_of
-from scentline.models.learner.linking import LinkTable
-from scentline.models.learner.named import ABOVE, AROUND, SAID
+from scentline.models.learner.knowledge import AKIN_PAGES, DRIFT, TOPIC_PAGES, Knowledge, lifts_of
 from scentline.models.learner.semantic import SEMANTIC_INPUTS, inputs_with
-from scentline.models.learner.state import Learner
-from scentline.models.learner.words import AKIN_PAGES, DRIFT, LEAST, Roots, Vocabulary, root, roots
+from scentline.models.learner.words import ABOVE, AROUND, LEAST, SAID, Roots, Vocabulary, root, roots
 from scentline.models.ledger import Ledger
 from tests.models.teaching import CELLS, SOME_WORDS, WORDS, Cell, put, teach, word_lift
 from tests.models.test_learner_inputs import added

@@ -6,9 +6,9 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scentline.models.crowd.trace import Step, Trace, Visit, arrive, insert, sixths
 from scentline.models.interest.factors import SIGNERS, WORDS, kept, rank, signature, signers
 from scentline.models.interest.features import split
+from scentline.models.interest.trace import Step, Trace, Visit, arrive, insert, sixths
 from scentline.models.page import Link
 from scentline.models.recount import JudgedPage, recount
 from scentline.models.url import identifier

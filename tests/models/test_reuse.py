@@ -13,16 +13,14 @@ from hypothesis import strategies as st
 
 from scentline.models.interest.features import ANCHOR, BASE, PAGE_WORD, PREFIX, URL_WORD, USER, link
 from scentline.models.interest.ratio import base_rate, log_lift
-from scentline.models.learner.batch import inputs_of
-from scentline.models.learner.calibration import Calibration
+from scentline.models.learner.batch import LinkTable, inputs_of
 from scentline.models.learner.candidate import Candidate, Crowd
+from scentline.models.learner.combiner import Calibration, Combining, Learner
 from scentline.models.learner.inputs import NAMES, prior_covariance, prior_mean
 from scentline.models.learner.knowledge import Knowledge, lifts_of
-from scentline.models.learner.linking import LinkTable
-from scentline.models.learner.state import Learner
 from scentline.models.learner.words import PAGE, Vocabulary
 from scentline.models.ledger import Ledger
-from scentline.models.reuse import Combining, Learned, LearnedStateError, State, pack, unpack
+from scentline.models.reuse import Learned, LearnedStateError, State, pack, unpack
 from scentline.models.sealed import digest
 from scentline.models.verdict import FAILED
 from tests.cases import each_case

@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scentline.models.revisit.content import SLACK, Answer, Sizes
 from scentline.models.revisit.gain import gain, limit, stale, when
-from scentline.models.revisit.rate import NOTHING, Group, History, Prior, rate
-from scentline.models.revisit.signals import Trust, steps
-from scentline.models.revisit.sizes import SLACK, Answer, Sizes
+from scentline.models.revisit.rate import NOTHING, Group, History, Prior, Trust, rate, steps
 from tests.cases import each_case
 
 #: Changes in the mean that a page has had since its visit, from hardly any to very many.

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from scentline.models.crowd.trace import Step
+from scentline.models.interest.trace import Step
 from scentline.models.page import Link
 from scentline.models.recount import FailedRequests, JudgedPage
 

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Mapping
 
 import pytest
 
-from scentline.models.crowd.trace import Step, Trace
 from scentline.models.interest.factors import (
     LinkTable,
     inside,
@@ -32,6 +31,7 @@ from scentline.models.interest.ratio import (
     significance,
     significant_log,
 )
+from scentline.models.interest.trace import Step, Trace
 from scentline.models.interest.weights import Weights, WordMasks
 from scentline.models.ledger import Ledger
 from scentline.models.url import tokens

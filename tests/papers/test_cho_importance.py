@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scentline.models.ordering.estimate import Crawled
+from scentline.models.ordering.estimate import BoundedCounts, Crawled, Idf, Location, Similarity
 from scentline.models.ordering.rank import Rank, pagerank
-from scentline.models.ordering.similarity import BoundedCounts, Idf, Location, Similarity
 from scentline_lab.order.crawl import AnchorSimilarity, Backlinks, Weighted
 from scentline_lab.order.graph import Graph
 

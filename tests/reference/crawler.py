@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable
 
-from scentline.models.crowd.trace import Step, Trace
 from scentline.models.interest.factors import kept, locality_log, region_log, sibling_log, signature
 from scentline.models.interest.features import SIGNATURE, TOKEN, USER, WORD
 from scentline.models.interest.linkage import CrowdEvidence
 from scentline.models.interest.ratio import Denominator
+from scentline.models.interest.trace import Step, Trace
 from scentline.models.interest.weights import Weights
 from scentline.models.page import Link
 from scentline.models.recount import JudgedPage, crowd_of, links_of, recount

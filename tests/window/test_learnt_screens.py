@@ -18,7 +18,7 @@ from scentline.agents.window.reading import Reading
 from scentline.agents.window.screens import learning, steer, trial
 from scentline.agents.window.screens import next as upcoming
 from scentline.models.interest.features import BASE
-from scentline.models.learner.plain import NAMED
+from scentline.models.learner.inputs import NAMED
 from scentline.models.url import host, identifier
 from scentline.models.verdict import FAILED
 from scentline.streams.published import Exclusion, Limit, Standing, Upcoming

@@ -35,8 +35,8 @@ from scentline.agents.learn.rows import TOTALS_KEY, LearnRow
 from scentline.agents.operate.audit.quarantined import Quarantined, Seen, seen_of
 from scentline.agents.operate.audit.report import AuditReport, RecountedDepths
 from scentline.agents.operate.inspect.record import read_ledger, users, ways
-from scentline.models.crowd.trace import Step, Trace
 from scentline.models.interest.features import BASE, always_kept
+from scentline.models.interest.trace import Step, Trace
 from scentline.models.learner.semantic import page_subject
 from scentline.models.ledger import Change, Ledger
 from scentline.models.lessons import lessons

@@ -25,9 +25,8 @@ from scentline.models.frontier.shares import LEAST, WINDOW
 from scentline.models.interest.features import ANCHOR, BASE, CONTEXT, HEADING, PAGE_WORD, URL_WORD, region, user
 from scentline.models.interest.linkage import Contribution, crowd_contributions, ordered
 from scentline.models.interest.weights import weights_of
-from scentline.models.learner.candidate import url_words
+from scentline.models.learner.candidate import IN_LINKS, LinkWords, url_words
 from scentline.models.learner.inputs import NAMES
-from scentline.models.learner.lessons import IN_LINKS, LinkWords
 from scentline.models.learner.words import WORDS
 from scentline.models.lessons import lessons
 from scentline.models.traps import space

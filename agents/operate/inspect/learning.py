@@ -37,8 +37,8 @@ from scentline.models.interest.features import (
 from scentline.models.interest.linkage import region_cells
 from scentline.models.interest.ratio import log_lifts, ratio, significance, strongest
 from scentline.models.interest.weights import Weights, weights_of
+from scentline.models.learner.inputs import plain
 from scentline.models.learner.knowledge import PREFIX_PRIOR
-from scentline.models.learner.plain import plain
 from scentline.models.learner.requests import failing
 from scentline.models.learner.words import WORDS
 from scentline.models.ledger import Slots

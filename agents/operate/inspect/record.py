@@ -15,7 +15,7 @@ from scentline.agents.harvest.agent import Counted, Told, read_outcome
 from scentline.agents.judge.predicates import read_definition
 from scentline.agents.learn.rows import BLOCK_PREFIX, PRIOR_PREFIX, SEGMENT_PREFIX, LearnRow, PriorRow, name_of
 from scentline.agents.learn.store import ledger_of
-from scentline.models.crowd.trace import Visit, insert
+from scentline.models.interest.trace import Visit, insert
 from scentline.models.ledger import Ledger
 from scentline.models.patterns.counts import Ways
 from scentline.streams.facts import Access, AccessPack

@@ -31,10 +31,8 @@ from scentline.agents.learn.rows import (
 from scentline.agents.learn.store import put_back
 from scentline.agents.operate.inspect.record import definitions
 from scentline.models.interest.features import BASE
-from scentline.models.learner.calibration import Calibration
-from scentline.models.learner.combiner import Vector
-from scentline.models.learner.inputs import Input, prior_covariance, prior_mean
-from scentline.models.learner.plain import PLAIN
+from scentline.models.learner.combiner import Calibration, Vector
+from scentline.models.learner.inputs import PLAIN, Input, prior_covariance, prior_mean
 from scentline.models.ledger import Ledger, Slots
 from scentline.models.lessons import lessons
 from scentline.models.predicate import Predicate, parse

@@ -11,7 +11,7 @@ from scentline.agents.operate.inspect.in_words import describe, verdict_in_words
 from scentline.agents.operate.inspect.learning import Learning
 from scentline.agents.window.reading import Reading
 from scentline.models.interest.linkage import Contribution
-from scentline.models.learner.plain import plain
+from scentline.models.learner.inputs import plain
 from scentline.models.url import MAX_LENGTH, canonical
 from scentline.models.verdict import FAILED
 from scentline.streams.logging import printable

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from scentline.models.crowd.trace import Step, Trace
+from scentline.models.interest.trace import Step, Trace
 from scentline.models.page import Link, Page
 from scentline.models.url import identifier
 from scentline_lab.simulation.baselines.informed import FOLDS, Hindsight, Informed, cross_fitted, logistic

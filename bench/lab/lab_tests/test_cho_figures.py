@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scentline.models.ordering.estimate import Crawled, Estimate
+from scentline.models.ordering.estimate import Crawled
 from scentline.models.ordering.rank import Rank
 from scentline_lab.order import results
 from scentline_lab.order.crawl import (
@@ -25,6 +25,7 @@ from scentline_lab.order.crawl import (
     limited_buffers,
 )
 from scentline_lab.order.graph import Graph, Walk, walk
+from scentline_lab.order.reading import Estimate
 from tests.cases import each_case
 from tests.papers.test_cho_importance import dense
 

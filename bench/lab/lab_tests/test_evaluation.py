@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from lab_tests.files import quiet
-from scentline.models.crowd.trace import Step, Trace
+from scentline.models.interest.trace import Step, Trace
 from scentline.models.page import Link, Page
 from scentline.models.predicate import parse
 from scentline.streams.configuration import ConfigurationError

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bench.first_weights import School, apart
-from scentline.models.crowd.trace import Trace
+from scentline.models.interest.trace import Trace
 from scentline.models.learner.inputs import INPUTS, Input
 from scentline.models.page import Link, Page
 from scentline_lab.simulation.baselines.informed import Hindsight

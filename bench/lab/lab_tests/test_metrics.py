@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.models.harvest import ratio_factor
-from scentline.models.learner.calibration import MOST_LOGIT, PRIORS, Calibration, calibrated
+from scentline.models.learner.combiner import MOST_LOGIT, PRIORS, Calibration, calibrated
 from scentline.models.reliability import Running, wilson, windows
 from scentline_lab.simulation.metrics import auc, band, interval, lift_curve, macro, outcomes, paired_bootstrap
 from scentline_lab.simulation.virtual import Request

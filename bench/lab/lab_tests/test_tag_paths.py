@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scentline.models.crowd.trace import Step, Trace
+from scentline.models.interest.trace import Step, Trace
 from scentline.models.page import Link, Page
 from scentline_lab.simulation.baselines.tag_paths import Arms, TagPaths
 from scentline_lab.simulation.crawler import Task

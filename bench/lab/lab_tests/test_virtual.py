@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scentline.models.crowd.trace import Step, Trace
 from scentline.models.duplicates import sketch
+from scentline.models.interest.trace import Step, Trace
 from scentline.models.page import Link, Page
 from scentline.streams.settings import Settings
 from scentline_lab.simulation.baselines.informed import Hindsight

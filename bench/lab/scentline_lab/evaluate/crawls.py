@@ -7,7 +7,7 @@ from itertools import product, starmap
 from random import Random
 from typing import NamedTuple
 
-from scentline.models.crowd.trace import Trace
+from scentline.models.interest.trace import Trace
 from scentline.models.predicate import Predicate
 from scentline.models.url import host
 from scentline_lab.reading import Web

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from scentline.agents.judge.judges import load_labels
 from scentline.agents.progress import Progress
-from scentline.models.crowd.trace import Step, Trace
 from scentline.models.frontier.queue import UNLIMITED
+from scentline.models.interest.trace import Step, Trace
 from scentline.models.predicate import Predicate
 from scentline.models.url import canonical, host
 from scentline.streams.configuration import ConfigurationError

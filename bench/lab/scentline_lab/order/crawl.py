@@ -9,12 +9,11 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 import numpy as np
 
 from scentline.agents.progress import Progress
-from scentline.models.ordering.estimate import Crawled, Estimate, Values
+from scentline.models.ordering.estimate import PAGES, BoundedCounts, Crawled, Idf, Location, Similarity
 from scentline.models.ordering.rank import Rank
-from scentline.models.ordering.similarity import PAGES, BoundedCounts, Idf, Location, Similarity
 from scentline_lab.experiment import spread
 from scentline_lab.order.graph import Ints
-from scentline_lab.order.reading import IB, IF, IR, Web
+from scentline_lab.order.reading import IB, IF, IR, Estimate, Values, Web
 
 K = TypeVar("K", bound=Hashable)
 

@@ -1,12 +1,12 @@
 """The web that orderings are compared on: a graph and, of an archive, the words of its pages."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +24,33 @@ from scentline_lab.experiment import spread
 from scentline_lab.order.graph import Graph, Ints
 from scentline_lab.reading import Body, GraphError, bodies, chunks, indexable
 from scentline_lab.reading import read_graph as read_links
+
+K = TypeVar("K", bound=Hashable)
+K_contra = TypeVar("K_contra", bound=Hashable, contravariant=True)
+
+
+class Values(Protocol[K_contra]):
+    """Has a number for each page."""
+
+    def value(self, page: K_contra) -> float:
+        """Return the value of a page, known or not."""
+
+
+class Estimate(Protocol[K]):
+    """I'(P), an importance as far as the crawled pages tell it (Cho 1998, section 2).
+
+    Each page is crawled once. All memory is bounded: what does not fit is forgotten, the least first.
+    """
+
+    def crawled(self, found: Crawled[K]) -> Iterable[K]:
+        """Take in a crawled page; return the pages whose value that changed."""
+
+    def sweep(self) -> bool:
+        """Do what is only worth doing now and then; return whether any value may have changed."""
+
+    def value(self, page: K) -> float:
+        """Return the estimate for a page, crawled or not."""
+
 
 #: The importance metrics that are worked out of links alone.
 IB, IR, IF = "backlinks", "PageRank", "forward links"

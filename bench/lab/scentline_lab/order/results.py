@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from scentline.models.ordering.similarity import Idf, Similarity
+from scentline.models.ordering.estimate import Idf, Similarity
 from scentline_lab.order.crawl import BACKLINK_WEIGHT, BASIC, BY_LINKS, MODIFIED, PLAIN, By, Job, Kept, is_hot
 from scentline_lab.order.graph import Ints, Walk, walk
 from scentline_lab.order.reading import Web

@@ -8,8 +8,7 @@ from heapq import heapify, heapreplace
 from typing import TypeAlias
 
 from scentline.models.revisit.queue import DueQueue
-from scentline.models.revisit.rate import NOTHING, Group, History, rate
-from scentline.models.revisit.signals import Trust, steps
+from scentline.models.revisit.rate import NOTHING, Group, History, Trust, rate, steps
 from scentline_lab.revisits.web import DAY, FALSE, NOISE, Page, Policy
 
 

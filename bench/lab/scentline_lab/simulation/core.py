@@ -18,15 +18,15 @@ from scentline.agents.frontier.rows import BesideRow, FrontierRow, PageRow, Tota
 from scentline.agents.frontier.rows import Choice as Chosen
 from scentline.agents.frontier.scorer import Scorer
 from scentline.agents.operate.reuse import facts
-from scentline.models.crowd.trace import Trace
 from scentline.models.frontier.politeness import HostClocks
 from scentline.models.frontier.queue import ANSWERS_A_SWEEP
 from scentline.models.interest.features import SUBJECT
+from scentline.models.interest.trace import Trace
+from scentline.models.learner.combiner import Combining, Learner
 from scentline.models.learner.requests import failing
 from scentline.models.learner.semantic import page_subject
-from scentline.models.learner.state import Learner
 from scentline.models.page import Page
-from scentline.models.reuse import WEIGHT, Combining, Learned, State, learned
+from scentline.models.reuse import WEIGHT, Learned, State, learned
 from scentline.models.url import identifier
 from scentline.models.verdict import FAILED
 from scentline.streams.facts import Failed, Judged, Label, Linked, Prior, Seeded

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from random import Random
 from typing import NamedTuple, Protocol, TypeAlias
 
-from scentline.models.crowd.trace import Trace
+from scentline.models.interest.trace import Trace
 from scentline.models.page import Page
 from scentline.models.predicate import ANYTHING, Sought
 

@@ -11,10 +11,10 @@ from scentline.agents.frontier.known import Known
 from scentline.agents.frontier.learned import LearnedScorer
 from scentline.agents.frontier.rows import FrontierShard, PageRow
 from scentline.agents.frontier.scoring import crowd_of
-from scentline.models.crowd.trace import SIXTHS, Trace
 from scentline.models.interest.factors import region_log
 from scentline.models.interest.features import BASE, region, user
 from scentline.models.interest.ratio import Base, significant_log
+from scentline.models.interest.trace import SIXTHS, Trace
 from scentline.models.learner.combiner import Vector
 from scentline.models.learner.inputs import MOST, Input
 from scentline.models.ledger import Ledger

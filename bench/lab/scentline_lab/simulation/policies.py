@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from scentline.agents.frontier.learned import LearnedScorer
 from scentline.agents.frontier.scoring import PaperScorer
-from scentline.models.crowd.trace import Trace
+from scentline.models.interest.trace import Trace
 from scentline.models.lessons import lessons
 from scentline.models.reuse import State
 from scentline.models.semantic.table import SemanticTable

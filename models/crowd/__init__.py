@@ -1,1 +1,0 @@
-"""What the crowd of users does: the accesses of each user, in order."""
