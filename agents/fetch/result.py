@@ -133,6 +133,9 @@ def version_of(headers: Mapping[str, str]) -> Version | None:
     """Return the version (RFC 9110, 8.8) that a response's headers, in lower case, name; None without one.
 
     Overlong values count as none.
+
+    >>> version_of({"etag": "x" * 1000, "last-modified": "yesterday"})
+    Version(etag=None, last_modified='yesterday')
     """
     etag, modified = (
         value if value.isascii() and value.isprintable() and len(value) <= _VALIDATOR else ""

@@ -152,23 +152,30 @@ class JudgeAgent(Handler[DuplicateRow]):
 
     def _judge(self, shard: Shard[DuplicateRow], arrival: Arrival, examined: Examined) -> None:
         """Report the verdict on a page; of one that was judged before and has not changed, only that."""
-        fetched, page, order = arrival.fetched, examined.page, arrival.fetched.order
+        outbox, fetched, page = shard.outbox, arrival.fetched, examined.page
+        order, revisit = fetched.order, fetched.order.revisit
         if examined.failure is not None:
             self._bury(shard, arrival, examined.failure, "judge")
         links = self.links(page)
         partitions, repeated = tuple(sorted(links)), False
-        if order.revisit is None:
+        if revisit is None:
             repeated = self._duplicates.repeated(shard, page.url, examined.fingerprint)
-        elif examined.differs:
-            partitions = tuple(sorted({*links, *order.revisit.partitions}))
+        elif examined.differs:  # links are told to each partition that once had some of them, too
+            partitions = tuple(sorted({*links, *revisit.partitions}))
             self._duplicates.renew(shard, page.url, examined.fingerprint, order.vouched)
+        else:
+            partitions = revisit.partitions
         self.keep(fetched, examined)
-        if order.revisit is not None and not examined.differs:
-            self._tell(shard.outbox, fetched, examined, order.revisit.partitions, told=False)
-            return
-        origin = f"{PAGES.name}/{shard.partition}@{shard.mark.offset}"
-        self._report(shard.outbox, fetched, examined, origin, partitions, links)
-        self._tell(shard.outbox, fetched, examined, partitions, repeated=repeated)
+        if examined.differs:
+            self.tell_outcome(outbox, fetched, examined, f"{PAGES.name}/{shard.partition}@{shard.mark.offset}")
+            for partition in partitions:
+                linked = Linked(
+                    identifier(order.url), order.url, order.depth, examined.verdict, page.words,
+                    tuple(links.get(partition, ())), partitions, fetched.time,
+                    self._revisits or revisit is not None,
+                )  # fmt: skip
+                outbox.emit(SIGHTINGS.name, partition, linked)
+        self._tell(outbox, fetched, examined, partitions, repeated)
 
     def keep(self, fetched: FetchedPage, examined: Examined) -> None:
         """Keep a page, if it is to be kept."""
@@ -225,26 +232,6 @@ class JudgeAgent(Handler[DuplicateRow]):
         )  # fmt: skip
         self._emit(outbox, fetched, revisited)
 
-    def _report(
-        self,
-        outbox: Outbox,
-        fetched: FetchedPage,
-        examined: Examined,
-        origin: str,
-        partitions: tuple[int, ...],
-        links: Mapping[int, list[Link]],
-    ) -> None:
-        """Report the outcome, and the links to each partition that has, or once had, some of them."""
-        order, page = fetched.order, examined.page
-        revisits = self._revisits or order.revisit is not None
-        self.tell_outcome(outbox, fetched, examined, origin)
-        for partition in partitions:
-            linked = Linked(
-                identifier(order.url), order.url, order.depth, examined.verdict, page.words,
-                tuple(links.get(partition, ())), partitions, fetched.time, revisits,
-            )  # fmt: skip
-            outbox.emit(SIGHTINGS.name, partition, linked)
-
     def tell_outcome(
         self, outbox: Outbox, fetched: FetchedPage, examined: Examined, origin: str, *, later: bool = False
     ) -> None:
@@ -271,22 +258,16 @@ class JudgeAgent(Handler[DuplicateRow]):
         fetched: FetchedPage,
         examined: Examined,
         partitions: tuple[int, ...],
-        *,
-        repeated: bool = False,
-        told: bool = True,
+        repeated: bool,
     ) -> None:
-        """Send the verdict to the page's own partition, with what its next visit is compared with.
-
-        ``told`` says whether an outcome was reported.
-        """
+        """Send the verdict to the page's own partition, with what its next visit is compared with."""
         order, page = fetched.order, examined.page
         again = order.revisit is not None
         judged = Judged(
             order.url, examined.verdict, fetched.time, fetched.crawl_delay, page.words, fetched.elapsed,
-            fetched.server, repeated=repeated, silent=order.silent,
-            subject=self.subject(page),
+            fetched.server, repeated=repeated, silent=order.silent, subject=self.subject(page),
             version=version_of(fetched.headers) if self._versions else None,
-            again=order.order if again else 0, changed=again and told,
+            again=order.order if again else 0, changed=again and examined.differs,
         )  # fmt: skip
         if self._revisits or again:
             judged = msgspec.structs.replace(

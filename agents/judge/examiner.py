@@ -3,7 +3,6 @@
 It answers the questions on standard input, within limits of the system.
 """
 
-import signal
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import BinaryIO
@@ -11,12 +10,11 @@ from typing import BinaryIO
 import msgspec
 import zstandard
 
-from scentline.agents.judge.apart import alone, bound_cpu, bound_memory, die_first, die_with_parent
+from scentline.agents.judge.apart import alone, bound_cpu, bound_memory
 from scentline.agents.judge.judges import CategoryJudge, Verdicts, load_judges
 from scentline.agents.judge.keep.records import Packing
 from scentline.agents.judge.parse import parse as parse_page
 from scentline.agents.judge.question import (
-    HEAD,
     Answer,
     Asked,
     Examined,
@@ -28,6 +26,7 @@ from scentline.agents.judge.question import (
     Request,
     Work,
     framed,
+    received,
 )
 from scentline.models.duplicates import NONE, fingerprint
 from scentline.models.page import Page
@@ -132,9 +131,6 @@ def _differs(known: Revisit, time: float, content: bytes, links: bytes, verdict:
 
 def serve() -> None:
     """Answer until the end of standard input."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    die_with_parent()
-    die_first()
     source, out = alone()
     work = _read(source)
     if not isinstance(work, Work):
@@ -170,11 +166,8 @@ def _answer(examiner: Examiner, question: Question) -> Answer:
 
 
 def _read(source: BinaryIO) -> Request | None:
-    """Return the next request, None at the end."""
-    head = source.read(HEAD)
-    size = int.from_bytes(head, "big")
-    data = source.read(size)
-    return _decode(data) if len(head) == HEAD and len(data) == size else None
+    data = received(source)
+    return None if data is None else _decode(data)
 
 
 def _write(out: BinaryIO, answer: Answer) -> None:

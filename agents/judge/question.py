@@ -3,7 +3,7 @@
 The judge imports no reader of pages, and its examiner no settings: both import this.
 """
 
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, BinaryIO, Literal, Protocol, TypeAlias
 
 import msgspec
 
@@ -136,6 +136,14 @@ class Refused(msgspec.Struct, array_like=True, frozen=True, tag="refused"):
 
 Request: TypeAlias = Work | Asked
 Answer: TypeAlias = Ready | Found | Refused
+
+
+def received(source: BinaryIO) -> bytes | None:
+    """Return the next message as it was written, None at the end."""
+    head = source.read(HEAD)
+    size = int.from_bytes(head, "big")
+    data = source.read(size)
+    return data if len(head) == HEAD and len(data) == size else None
 
 
 def framed(message: msgspec.Struct) -> bytes:

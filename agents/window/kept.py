@@ -7,21 +7,19 @@ Paragraphs are the text between HTML elements that are not inline; of plain text
 import io
 import re
 import select
-import signal
 import zlib
 from collections.abc import Iterable
 from itertools import groupby
 from os import fsdecode
 from pathlib import Path
-from typing import BinaryIO
 
 import msgspec
 
-from scentline.agents.judge.apart import alone, bound_cpu, bound_memory, die_first, die_with_parent
+from scentline.agents.judge.apart import alone, bound_cpu, bound_memory
 from scentline.agents.judge.decode import decode
 from scentline.agents.judge.markup import read as read_markup
 from scentline.agents.judge.parse import is_plain, unread_of
-from scentline.agents.judge.question import HEAD, framed
+from scentline.agents.judge.question import framed, received
 from scentline.agents.offline.warc import ArchiveError, read
 from scentline.agents.window.index.search import Phrase, Search
 from scentline.streams.logging import printable
@@ -82,28 +80,19 @@ _decode = msgspec.msgpack.Decoder(CopyRequest).decode
 
 def main() -> None:
     """Read copies, one after the other."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    die_with_parent()
-    die_first()
     source, out = alone()
     bound_memory(MEMORY)
-    while select.select([source], [], [], IDLE_SECONDS)[0] and (request := _next(source)) is not None:
+    while select.select([source], [], [], IDLE_SECONDS)[0] and (data := received(source)) is not None:
         bound_cpu(CPU_SECONDS)
         failure = None
         try:
-            answer = text_of(request)
+            answer = text_of(_decode(data))
         except Exception as error:  # whatever it is, it is this copy's
             answer = failure = Unreadable(f"it can't be read: {type(error).__name__}")
         out.write(framed(answer))
         out.flush()
         if failure is not None:
             return  # the next copy meets a process that has seen nothing
-
-
-def _next(source: BinaryIO) -> CopyRequest | None:
-    head = source.read(HEAD)
-    data = source.read(int.from_bytes(head, "big"))
-    return _decode(data) if len(head) == HEAD else None
 
 
 def text_of(request: CopyRequest) -> CopyText | Unreadable:

@@ -2,15 +2,18 @@
 
 import asyncio
 import gzip
+import ssl
 import struct
 import tracemalloc
 import zlib
 from collections.abc import Callable
 from email.utils import formatdate
 from itertools import product
+from pathlib import Path
 from random import Random
 
 import pytest
+import trustme
 
 from scentline.agents.fetch.client import Client
 from scentline.agents.fetch.pool import FRAMING_BYTES
@@ -195,6 +198,29 @@ async def test_what_goes_out_for_any_link_is_what_robots_txt_and_exclusions_saw(
         refused = await client.fetch(f"{server.origin}/b/.x/../../private")
         assert (untimed(refused), len(server.requests)) == (Failure("refused", "url"), asked)
     assert len(seen) > 1000
+
+
+@awaited
+async def test_a_server_is_known_by_the_authorities_that_the_environment_names_and_else_by_those_of_certifi(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    ours, tls = trustme.CA(), ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    ours.issue_cert("localhost").configure_cert(tls)
+    ours.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
+    results = []
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 1\r\n\r\nx")
+
+    async with await asyncio.start_server(answer, "127.0.0.1", 0, ssl=tls) as server:
+        (place,) = server.sockets
+        for file in (tmp_path / "ca.pem", ""):
+            monkeypatch.setenv("SSL_CERT_FILE", str(file))
+            async with Client(settings(allow=("localhost", "127.0.0.1"), robots=False), clock) as client:
+                results.append(await client.fetch(f"https://localhost:{place.getsockname()[1]}/"))
+    assert isinstance(results[0], Fetched)
+    assert untimed(results[1]) == Failure("retry", "certificate", unanswered=True)
 
 
 @awaited

@@ -19,7 +19,15 @@ from warcio.archiveiterator import ArchiveIterator
 
 from scentline.agents.judge.keep.export import export
 from scentline.agents.judge.keep.records import Packing, packed
-from scentline.agents.judge.keep.store import DIRECTORY, PARTS, KeepingError, KeptPages, copies, files
+from scentline.agents.judge.keep.store import (
+    DIRECTORY,
+    PARTS,
+    KeepingError,
+    KeptPages,
+    copies,
+    files,
+    newest_first,
+)
 from scentline.agents.offline.archive import Archive
 from scentline.models.page import Page
 from scentline.models.verdict import Verdict
@@ -211,6 +219,9 @@ def test_a_page_is_found_by_its_url_the_newest_version_first(a_store: Stores, tm
             assert bodies["response"] == fetched(number).body
         kept += len(found)
     assert 0 < kept < 120
+    times = [copy.judged for copy in newest_first(tmp_path, 1000)]
+    assert len(times) == kept, "no visit is among them"
+    assert by != "age" or times == sorted(times, reverse=True)
     (*_, last) = files(tmp_path / DIRECTORY)
     index = last.with_name(last.name.replace("warc.gz", "index"))
     index.write_bytes(index.read_bytes()[:-1])

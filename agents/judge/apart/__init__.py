@@ -54,7 +54,13 @@ def _data() -> int:
 
 
 def alone() -> tuple[BinaryIO, BinaryIO]:
-    """Return where requests come from and answers go; nothing else in this process reads or writes there."""
+    """Begin such a process: it dies with its parent, and first. Return where requests come from and answers go.
+
+    Nothing else in this process reads or writes there.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    die_with_parent()
+    die_first()
     source, out = os.dup(0), os.dup(1)
     nowhere = os.open(os.devnull, os.O_RDWR)
     for number in (0, 1, 2):
