@@ -169,7 +169,7 @@ def copies(data: Path, url: str) -> list[Copy]:
 def newest_first(data: Path, most: int) -> Iterator[Copy]:
     """Yield kept pages, the newest first: of each file those among its last ``most`` entries."""
     for path in reversed(files(data / DIRECTORY)):
-        yield from (copy for copy in reversed(_entries(path)[-most:]) if copy.page != _VISIT)
+        yield from (copy for copy in reversed(_entries(path, last=most)) if copy.page != _VISIT)
 
 
 def _index(path: Path) -> Path:
@@ -181,15 +181,16 @@ def _unknown(path: Path, size: int) -> Copy:
     return Copy(-math.inf, path, 0, size, _VISIT, 0.0)
 
 
-def _entries(path: Path, page: bytes = b"") -> list[Copy]:
-    """Return the whole entries of a file's index, in their order; of one page, if that is given."""
+def _entries(path: Path, page: bytes = b"", last: int = 0) -> list[Copy]:
+    """Return the whole entries of a file's index in their order, or only so many at its end; or of one page."""
     try:
         found = _index(path).read_bytes()
     except FileNotFoundError:
         return []
     if page not in found:
         return []
-    entries = _ENTRY.iter_unpack(found[: len(found) // _ENTRY.size * _ENTRY.size])
+    whole = found[: len(found) // _ENTRY.size * _ENTRY.size]
+    entries = _ENTRY.iter_unpack(whole[-last * _ENTRY.size :])
     return [Copy(worth, path, *rest) for worth, *rest in entries if page in (b"", rest[2])]
 
 
