@@ -168,19 +168,3 @@ def test_no_time_has_more_views_counted_than_there_were(times: list[float]) -> N
 )  # fmt: skip
 def test_a_client_is_what_one_party_holds_of_addresses(client: str, name: str | None) -> None:
     assert network(client) == name
-
-
-@given(
-    st.integers(1, 5),
-    st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from(["u1", "u2", "u3", "u4", "u5", "u6", "a"]))),
-)
-def test_a_client_counts_as_no_more_users_than_it_may(most: int, lines: list[tuple[str, str]]) -> None:
-    first, again = Clients(most), Clients(most)
-    counted: dict[str, set[str]] = {}
-    for client, user in lines:
-        who = first.counted(client, user)
-        assert who in (user, client)
-        assert again.counted(client, user) == who
-        counted.setdefault(client, set()).add(who)
-    for client, found in counted.items():
-        assert len(found - {client}) <= most

@@ -120,11 +120,8 @@ def test_contributions_name_counts_ratio_and_significance_largest_effect_first()
     for name, *figures in (("w:snow", 25, 15, 3, 5), ("siblings:p", 10, 1, 0.5, deviation)):
         expected = *figures, math.log(figures[2])
         assert msgspec.structs.astuple(found[str(name)]) == (name, *map(pytest.approx, expected))
-    logs = math.log(3), math.log(0.5 / 6), math.log(2), 2 * math.log(3.75), math.log(0.375), math.log(0.5)
-    assert math.fsum(entry.log for entry in found.values()) == pytest.approx(math.fsum(logs))
     assert (found["w:sea"].ratio, found["w:the"].log) == pytest.approx((0.5 / 6, 0))
-    assert found["l:p:1"].ratio == pytest.approx((30 / 200) / 0.04)
-    assert found["l:p:1"].log == pytest.approx(2 * math.log(3.75))
+    assert (found["l:p:1"].ratio, found["l:p:1"].log) == pytest.approx((3.75, 2 * math.log(3.75)))
     assert contributions(Evidence(), trained()) == []
 
 
