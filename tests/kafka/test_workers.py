@@ -1,7 +1,5 @@
-"""Crawls by several workers: they keep to budgets, wait for slow ones, and count each page once."""
+"""Crawls by several workers: they wait for slow ones, and the harvest counts each page once."""
 
-from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from urllib.error import URLError
 
@@ -9,126 +7,22 @@ import msgspec
 import pytest
 from kafka import KafkaProducer
 
-from bench.faults.workers import WorkerProcess
 from deploy.kafka.broker import Broker
-from scentline.agents.operate.audit.audit import audit
-from scentline.agents.operate.control.command import known_steering, submit
-from scentline.agents.operate.control.requests import Redefinition, Seeds
-from scentline.agents.operate.inspect.record import judged_pages, outcomes
+from scentline.agents.operate.control.command import submit
+from scentline.agents.operate.control.requests import Seeds
 from scentline.agents.operate.snapshot import take
-from scentline.models.url import host
 from scentline.streams.metrics import catalogue
 from scentline.streams.metrics.catalogue import PARTITIONS as HELD
-from scentline.streams.published import Exclusion, HarvestPoint, Limit, Outcome
+from scentline.streams.published import HarvestPoint, Outcome
 from scentline.streams.topics import ACCESSES, HARVEST, INBOXES, OUTCOMES, PAGES, TOPICS, partition_of
-from scentline.streams.transport.journal import Journal
 from scentline_lab.synthetic.web import SyntheticWeb
 from tests.agents.commands import printed, running
-from tests.e2e.crawls import write_labels, write_log
+from tests.e2e.crawls import write_log
 from tests.kafka.crawls import Crawl, crawl_of, servers, settled
 from tests.patience import PATIENCE, wait_for
 from tests.streams.scraping import asked
 
-WIDE, SLOW, WHOLE = (5, 8, 40, 2), (5, 3, 60, 3), (5, 4, 30, 2)  # seed, sites, pages a site, topics
-
-
-def seeds(web: tuple[int, int, int, int], number: int) -> Seeds:
-    return Seeds(tuple(SyntheticWeb(*web).seeds(number)))
-
-
-# a budget
-
-BUDGET, WINDOW = 100, 8
-
-
-def test_two_workers_judge_as_many_pages_as_they_may_and_a_window_more_at_most(
-    tmp_path: Path, empty_kafka: str
-) -> None:
-    # Few pages are judged while a verdict is on its way through the learner.
-    values: dict[str, object] = {
-        "fetch.delay_seconds": 0.5,
-        "fetch.connections": WINDOW,
-        "frontier.window_share": 1,
-    }
-    values |= {"frontier.window_max": WINDOW, "predicates.menu": 'title("*")'}
-    with crawl_of(WIDE, tmp_path, empty_kafka, 4, values) as crawl:
-        given = seeds(WIDE, 8)
-        excluded = host(given.urls[0])
-        submit(crawl.settings, Exclusion(prefix=f"http://{excluded}/"))
-        submit(crawl.settings, Limit(name="pages", most=BUDGET))
-        for number in range(2):
-            crawl.worker(f"worker-{number}", "all")
-        submit(crawl.settings, given)
-        wait_for("the budget to be spent", lambda: crawl.ends(OUTCOMES.name) >= BUDGET)
-        # For longer than a fetch takes.
-        judged, waiting = settled(lambda: (crawl.ends(OUTCOMES.name), crawl.lag().total()), looks=16)
-        hosts = {host(outcome.url) for outcome in crawl.records(OUTCOMES.name, Outcome)}
-        assert hosts and excluded not in hosts
-        # Each worker told that the budget took the place of none.
-        [limit] = [each for each in known_steering(crawl.settings).in_force if isinstance(each, Limit)]
-        assert limit.setting == 0
-    # What the learner had not told is a part of a window: the verdicts of pages that were just in flight.
-    assert BUDGET <= judged <= BUDGET + 2 * WINDOW
-    assert waiting == 0
-
-
-# a predicate that comes to a crawl of two judges
-
-ROLES = ("fetch", "judge", "frontier", "learn", "harvest")
-TOPIC, *_ = sorted(SyntheticWeb(*WHOLE).facts().pages)
-#: Pages of the web: those of a topic, and each site's home page.
-ALL = sum(SyntheticWeb(*WHOLE).facts().pages.values()) + WHOLE[1]
-LATER = f'category("{TOPIC}")'
-
-
-def wait(what: str, condition: Callable[[], bool], *workers: WorkerProcess) -> None:
-    def checked() -> bool:
-        for worker in workers:
-            worker.check()
-        return condition()
-
-    wait_for(what, checked)
-
-
-def done(crawl: Crawl) -> bool:
-    """Return whether every page of the web counts for both predicates, and nothing waits."""
-    counted: Counter[str] = Counter()
-    for point in crawl.records(HARVEST.name, HarvestPoint):
-        counted[point.predicate] = max(counted[point.predicate], point.pages)
-    return counted == {"first": ALL, "later": ALL} and not crawl.lag().total()
-
-
-def test_a_later_predicate_counts_every_page_once_whatever_happens_to_a_judge(
-    tmp_path: Path, empty_kafka: str
-) -> None:
-    categories = dict(SyntheticWeb(*WHOLE).labels())
-    labels = write_labels(tmp_path / "labels.tsv", SyntheticWeb(*WHOLE))
-    values: dict[str, object] = {
-        "kafka.session_seconds": 3,
-        "kafka.heartbeat_seconds": 1,
-        "frontier.window_max": 3,
-    }
-    values |= {"frontier.lease_seconds": 20, "judge.labels": str(labels)}
-    with crawl_of(WHOLE, tmp_path, empty_kafka, 2, values | {"predicates.first": 'not "unheard-of"'}) as crawl:
-        one, two = crawl.worker("one", *ROLES), crawl.worker("two", "judge")
-        submit(crawl.settings, seeds(WHOLE, 3))
-        wait("the first pages", lambda: crawl.ends(OUTCOMES.name) > 30, one, two)
-        two.freeze()  # it judges without the predicate what it holds, if anybody listens to it yet
-        assert crawl.command("predicate", "add", "later", LATER, "--kept") == "later is active\n"
-        wait("kept pages to be judged", lambda: one.said().count("kept pages were judged") == 2, one)
-        two.thaw()
-        submit(crawl.settings, Redefinition("later", LATER, kept=True))
-        wait("the end", lambda: done(crawl), one, two)
-    take(crawl.settings, lambda _: None)
-    report = audit(crawl.settings)
-    assert (report.examples, report.lost, report.judged_twice, report.behind) == ([], 0, 0, 0)
-    with Journal.open(crawl.settings.data / "journal", read_only=True) as journal:
-        pages, later = judged_pages(journal), sum(outcome.later for outcome in outcomes(journal))
-    assert later > 30
-    assert len(pages) == ALL
-    assert {url: page.verdict for url, page in pages.items()} == {
-        url: {"first": True, "later": categories[url].startswith(TOPIC)} for url in pages
-    }
+SLOW = (5, 3, 60, 3)  # seed, sites, pages a site, topics
 
 
 # back-pressure
@@ -162,7 +56,7 @@ def test_a_slow_judge_slows_fetching_and_a_frozen_one_stops_it(tmp_path: Path, e
     with crawl_of(SLOW, tmp_path, empty_kafka, 1, PACED) as crawl:
         crawl.worker("others", "observe", "browse", "fetch", "frontier", "learn", "harvest")
         judge = crawl.worker("judge", "judge", first=SLOWLY)
-        submit(crawl.settings, seeds(SLOW, 3))
+        submit(crawl.settings, Seeds(tuple(SyntheticWeb(*SLOW).seeds(3))))
         wait_for("a full window", lambda: crawl.ends(OUTCOMES.name) >= 2 * FEW)
 
         def pages_wait() -> bool:
