@@ -216,13 +216,22 @@ def test_a_predicate_is_checked_while_it_is_typed_and_looked_for_when_it_is_adde
     page.wait("![...document.querySelectorAll('main th')].some((name) => name.innerText === 'gardens')")
 
 
-def test_both_budgets_are_set_at_once(page: Browser, base: str, crawl: RunningCrawl) -> None:
+def test_both_budgets_are_set_at_once_and_a_delay_is_undone(
+    page: Browser, base: str, crawl: RunningCrawl
+) -> None:
     show(page, base, "steer")
     write(page, "pages", "80000")
     write(page, "requests", "90000")
     press(page, "Set the budget")
     said(page, "In force, in all: 80,000 pages and 90,000 requests")
     assert "80000" in crawl.told("steer", "list")
+    write(page, "host", "slow.test")
+    write(page, "seconds", "9")
+    press(page, "Set the delay")
+    said(page, "As usual for slow.test")
+    assert "9 s" in crawl.told("steer", "list")
+    press(page, "As usual for slow.test")
+    said(page, "Every host is asked as often as is polite")
 
 
 def test_what_is_refused_is_said(page: Browser, base: str) -> None:

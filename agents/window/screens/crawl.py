@@ -24,12 +24,6 @@ def view(reading: Reading, _: Query) -> object:
         "policy": settings.frontier.rule if begun else "",
         "read_only": settings.window.read_only,
         "predicates": [
-            {
-                "name": each.name,
-                "expression": printable(each.expression, _SHOWN),
-                "share": each.share,
-                "state": each.state,
-            }
-            for each in predicates
+            msgspec.structs.replace(each, expression=printable(each.expression, _SHOWN)) for each in predicates
         ],
     }

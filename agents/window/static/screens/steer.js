@@ -110,6 +110,21 @@ function short(text) {
   return text.trim() && encodeURIComponent(text).length < LONGEST;
 }
 
+/** Return a section with the records of a list in force, a page at a time, and the form that adds to it. */
+function listed(context, title, name, columns, options, form, stop) {
+  const said = h("p", { class: "note", role: "status" });
+  let readOnly = true;
+  const rows = table(columns(said, () => readOnly), options);
+  const pages = pager((offset) => context.go({ [name]: offset || "" }));
+  function update(view) {
+    readOnly = view.read_only;
+    allowed(view, form, said);
+    rows.update(view[name].rows);
+    pages.update(view[name]);
+  }
+  return { element: section(title, rows.element, pages.element, said, form), update, stop };
+}
+
 // pause
 
 function pausing(context) {
@@ -130,25 +145,16 @@ function pausing(context) {
 // predicates
 
 function predicates(context) {
-  const said = h("p", { class: "note", role: "status" });
-  let readOnly = true;
-  const rows = table([
+  const columns = (said, readOnly) => [
     { title: "Predicate", key: "name", head: true },
     { title: "Expression", wide: true, cell: (row) => h("code", {}, row.expression) },
     { title: "Hits", number: true, cell: (row) => count(row.hits) },
-    { title: "Share", number: true, cell: (row) => (readOnly ? String(row.share) : share(context, said, row)) },
+    { title: "Share", number: true, cell: (row) => (readOnly() ? String(row.share) : share(context, said, row)) },
     { title: "State", key: "state" },
-    { title: "Change", cell: (row) => (readOnly ? "" : changes(context, said, row)) },
-  ], { caption: "Predicates", key: (row) => row.name, empty: "The crawl looks for nothing." });
-  const pages = pager((offset) => context.go({ predicates: offset || "" }));
-  const [form, stop] = adding(context);
-  function update(view) {
-    readOnly = view.read_only;
-    allowed(view, form, said);
-    rows.update(view.predicates.rows);
-    pages.update(view.predicates);
-  }
-  return { element: section("Predicates", rows.element, pages.element, said, form), update, stop };
+    { title: "Change", cell: (row) => (readOnly() ? "" : changes(context, said, row)) },
+  ];
+  const options = { caption: "Predicates", key: (row) => row.name, empty: "The crawl looks for nothing." };
+  return listed(context, "Predicates", "predicates", columns, options, ...adding(context));
 }
 
 function share(context, said, row) {
@@ -210,23 +216,14 @@ function lines(text) {
 // exclusions
 
 function exclusions(context) {
-  const said = h("p", { class: "note", role: "status" });
-  let readOnly = true;
-  const rows = table([
+  const columns = (said, readOnly) => [
     { title: "URLs that", cell: (row) => (row.prefix ? "begin with" : "match") },
     { title: "Text", wide: true, cell: (row) => h("code", {}, row.prefix || row.expression) },
     { title: "Since", cell: (row) => ago(row.time) },
-    { title: "Change", cell: (row) => (readOnly ? "" : including(context, said, row)) },
-  ], { caption: "Exclusions", key: (row) => row.name, empty: "Nothing is excluded." });
-  const pages = pager((offset) => context.go({ exclusions: offset || "" }));
-  const [form, stop] = excluding(context);
-  function update(view) {
-    readOnly = view.read_only;
-    allowed(view, form, said);
-    rows.update(view.exclusions.rows);
-    pages.update(view.exclusions);
-  }
-  return { element: section("Exclusions", rows.element, pages.element, said, form), update, stop };
+    { title: "Change", cell: (row) => (readOnly() ? "" : including(context, said, row)) },
+  ];
+  const options = { caption: "Exclusions", key: (row) => row.name, empty: "Nothing is excluded." };
+  return listed(context, "Exclusions", "exclusions", columns, options, ...excluding(context));
 }
 
 function including(context, said, row) {
@@ -280,24 +277,16 @@ function inForce(budget) {
 }
 
 function delays(context) {
-  const said = h("p", { class: "note", role: "status" });
-  let readOnly = true;
-  const rows = table([
+  const columns = (said, readOnly) => [
     { title: "Host", key: "name", head: true, wide: true },
     { title: "Seconds between requests, at least", number: true, cell: (row) => String(row.seconds) },
     { title: "Since", cell: (row) => ago(row.time) },
-    { title: "Change", cell: (row) => (readOnly ? "" : doing(context, said, `As usual for ${row.name}`, { what: "delay", name: row.name, seconds: 0 })) },
-  ], { caption: "Delays of hosts", key: (row) => row.name, empty: "Every host is asked as often as is polite." });
-  const pages = pager((offset) => context.go({ delays: offset || "" }));
+    { title: "Change", cell: (row) => (readOnly() ? "" : doing(context, said, `As usual for ${row.name}`, { what: "delay", name: row.name, seconds: 0 })) },
+  ];
+  const options = { caption: "Delays of hosts", key: (row) => row.name, empty: "Every host is asked as often as is polite." };
   const host = h("input", { name: "host", required: true, maxlength: 300, autocomplete: "off", spellcheck: "false" });
   const seconds = h("input", { name: "seconds", type: "number", required: true, min: "0", max: "86400", step: "any" });
   const form = asking(context, "Set the delay", () => ({ what: "delay", name: host.value.trim(), seconds: Number(seconds.value) }),
     h("label", { class: "grow" }, "Host", host), h("label", {}, "Seconds between two requests", seconds));
-  function update(view) {
-    readOnly = view.read_only;
-    allowed(view, form, said);
-    rows.update(view.delays.rows);
-    pages.update(view.delays);
-  }
-  return { element: section("Delays", rows.element, pages.element, said, form), update };
+  return listed(context, "Delays", "delays", columns, options, form);
 }
