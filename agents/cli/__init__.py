@@ -24,7 +24,7 @@ GROUPS = {
 }
 #: The module of each command, which has its name or that of a command beside it.
 COMMANDS = {name: name for names in GROUPS.values() for name in names} | {
-    "seed": "steer", "top": "window", "lag": "topics",
+    "seed": "steer", "predicate": "steer", "top": "window", "lag": "topics",
 }  # fmt: skip
 #: The group of entry points whose modules register further commands, which the help shows under Research.
 PLUG_INS = "scentline.commands"
