@@ -29,7 +29,7 @@ def explain(
     weights under the learned policy; beside these what users say of the page, by the paper's ratios. Counts are
     current, not those at the time of the choice; a running crawl's may lag a little.
     """
-    from scentline.agents.crawl.fixed import of_crawl
+    from scentline.agents.crawl.directory import of_crawl
     from scentline.agents.operate.inspect.explain import explain as run
     from scentline.agents.operate.inspect.in_words import describe
     from scentline.agents.operate.inspect.teaching import Taught

@@ -15,8 +15,7 @@ from secrets import token_bytes
 from typing import TYPE_CHECKING
 
 from scentline.agents.cli.app import INTERRUPTED
-from scentline.agents.crawl.directory import make_directory
-from scentline.agents.crawl.fixed import keep_fixed, kept_policy, with_table
+from scentline.agents.crawl.directory import keep_settings, kept_settings, make_directory, with_table
 from scentline.agents.fetch.guard import check_contact
 from scentline.agents.judge.apart.process import ExaminerProcess
 from scentline.agents.judge.predicates import check_judges, check_query, with_every_page
@@ -110,7 +109,7 @@ def run(settings: Settings, options: CrawlOptions) -> int:
         settings = with_table(settings)
         _check_table(settings)
         make_directory(settings.data)
-        keep_fixed(settings)
+        keep_settings(settings)
         # Without a log there are no users to name.
         key = user_key(settings.observe, settings.data / KEY_FILE) if options.logs else token_bytes(32)
         observer = Observer(settings.observe, key)
@@ -192,7 +191,7 @@ def _check_table(settings: Settings) -> None:
 def _seeds(settings: Settings, options: CrawlOptions) -> list[str]:
     hubs = settings.news.hubs_given if settings.frontier.mode == "instant" else ()
     if not options.seeds and not options.logs and not hubs:
-        if kept_policy(settings.data) is not None:
+        if kept_settings(settings.data) is not None:
             return []  # it goes on with what it knows
         raise ConfigurationError("a crawl needs somewhere to start: --seed URL, --log FILE or both")
     if not options.seeds:

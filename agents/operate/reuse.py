@@ -16,8 +16,7 @@ import msgspec
 import numpy as np
 
 from scentline.agents.crawl.connect import open_journal
-from scentline.agents.crawl.directory import make_directory
-from scentline.agents.crawl.fixed import kept_policy, of_crawl
+from scentline.agents.crawl.directory import kept_settings, make_directory, of_crawl
 from scentline.agents.learn.models import inputs_of
 from scentline.agents.learn.rows import LearnRow, ModelRow, model_key
 from scentline.agents.operate.inspect.record import definitions, entries, read_ledger, read_priors
@@ -246,9 +245,10 @@ def _has(journal: Journal, source: str) -> bool:
 
 
 def _remarks(settings: Settings, journal: Journal, state: State) -> Iterator[str]:
-    policy = kept_policy(settings.data)
-    if policy is not None and policy != state.policy:
-        yield f"learned with the policy {state.policy}, the crawl here has {policy}: most of it will not count"
+    held = kept_settings(settings.data)
+    if held is not None and held.policy != state.policy:
+        policies = f"learned with the policy {state.policy}, the crawl here has {held.policy}"
+        yield f"{policies}: most of it will not count"
     known = settings.predicates | {name: each.expression for name, each in definitions(journal).items()}
     for learned in state.learned:
         if known and learned.name not in known and learned.name != FAILED:

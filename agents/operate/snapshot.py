@@ -11,7 +11,7 @@ from contextlib import closing
 
 from rocksdict import WriteBatch
 
-from scentline.agents.crawl.fixed import keep_fixed
+from scentline.agents.crawl.directory import keep_settings
 from scentline.agents.frontier.rows import INSTANT
 from scentline.agents.harvest.agent import read_counted
 from scentline.agents.operate.inspect.record import entries, outcomes_of
@@ -59,7 +59,7 @@ def follow(settings: Settings, progress: Progress) -> Generator[int]:
         raise ConfigurationError(f"data {data}: not empty; a snapshot needs a directory of its own")
     data.mkdir(mode=0o700, parents=True, exist_ok=True)
     try:
-        keep_fixed(settings)
+        keep_settings(settings)
         with Admin(settings) as admin, Journal.open(data / "journal") as journal:
             copying = _Copying(settings, admin, journal, progress)
             records = copying.run()

@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from scentline.agents.crawl.fixed import of_crawl
+from scentline.agents.crawl.directory import of_crawl
 from scentline.agents.frontier.steered import Steered
 from scentline.agents.operate.control.command import submit
 from scentline.agents.operate.control.requests import RefusedError

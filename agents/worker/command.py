@@ -6,8 +6,7 @@ from contextlib import ExitStack
 from secrets import token_bytes
 
 from scentline.agents.crawl.connect import connect
-from scentline.agents.crawl.directory import make_directory
-from scentline.agents.crawl.fixed import keep_fixed
+from scentline.agents.crawl.directory import keep_settings, make_directory
 from scentline.agents.fetch.guard import stays_home
 from scentline.agents.judge.predicates import check_judges, with_every_page
 from scentline.agents.observe.observer import Observer
@@ -42,7 +41,7 @@ def run(settings: Settings, roles: tuple[str, ...]) -> None:
     settings = with_every_page(settings)
     _check(settings, roles)
     make_directory(settings.data)
-    keep_fixed(settings)
+    keep_settings(settings)
     observer = Observer(settings.observe, _key(settings, roles))
     asyncio.run(_run(settings, roles, observer))
 

@@ -25,7 +25,9 @@ from warcio.archiveiterator import ArchiveIterator
 from scentline.agents.cli import load_commands
 from scentline.agents.cli.app import app
 from scentline.agents.cli.output import csv_line, json_line
+from scentline.agents.crawl.directory import keep_settings
 from scentline.streams.records import DeadLetter, encode
+from scentline.streams.settings import Settings
 from scentline.streams.topics import DEAD_LETTERS
 from scentline.streams.transport.journal import Journal
 from tests.agents.commands import complaint, printed, scentline, typed
@@ -72,7 +74,7 @@ def place(tmp_path: Path) -> Path:
     (tmp_path / "settings" / "scentline.toml").write_text(
         '[frontier]\nbudget = 7\n[predicates]\nice = "hockey"\n'
     )
-    (tmp_path / "linkage" / "policy").write_text("linkage")
+    keep_settings(Settings.model_validate({"data": tmp_path / "linkage", "frontier": {"policy": "linkage"}}))
     return tmp_path
 
 

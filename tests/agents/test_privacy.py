@@ -338,10 +338,10 @@ def test_a_directory_of_an_earlier_version_is_closed_to_others_but_for_what_is_n
     data = tmp_path / "data"
     for name in ("journal", "kept", DIRECTORY):
         (data / name).mkdir(parents=True)
-    (data / "policy").write_text("learned\n")
+    (data / "crawl.json").write_text("{}")
     make_directory(data)
     assert [mode(path) for path in (data, data / "journal", data / "kept", data / DIRECTORY)] == [0o700] * 4
-    assert mode(data / "policy") == 0o600
+    assert mode(data / "crawl.json") == 0o600
     (tmp_path / "journal").mkdir()
     (tmp_path / "notes").write_text("mine")
     (tmp_path / "kept").symlink_to("notes")

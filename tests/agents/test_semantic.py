@@ -164,8 +164,7 @@ def test_a_new_crawl_has_the_table_of_the_program_unless_its_policy_or_predicate
         ("other-policy", ("--policy", "breadth-first", "--set", "learn.semantic=none.table"), None),
     ):
         printed(files, *crawled, "--budget", "6", "--data", data, *more)
-        noted = files / data / "semantic"
-        assert (noted.read_text() if noted.exists() else None) == table
+        assert json.loads((files / data / "crawl.json").read_text())["semantic"] == table
     found = inputs_of(files, "new")
     assert [found[entry.name] for entry in SEMANTIC_INPUTS] == [0, 0, 0], "a pattern has no meaning"
     exact(files, "--data", "new")
@@ -187,13 +186,17 @@ def test_a_state_has_the_weights_of_meanings_but_no_subjects(files: Path, crawle
 
 def test_a_crawl_goes_on_with_a_table_or_without_as_it_began(files: Path, crawled: tuple[str, ...]) -> None:
     said = complaint(files, *crawled, "--set", "learn.semantic=")
-    assert said == "crawled holds a crawl with word meanings: give one without learn.semantic its own --data"
+    assert said == (
+        "crawled holds a crawl with the word meanings of learn.semantic: "
+        "give one without the word meanings of learn.semantic its own --data"
+    )
     assert last_line(printed(files, *crawled, "--budget", "26"))["fetched"] >= 26
-    assert Path((files / "crawled" / "semantic").read_text()) == files / "own.table"
+    kept = json.loads((files / "crawled" / "crawl.json").read_text())
+    assert Path(kept["semantic"]) == files / "own.table"
     plain = (*crawled, "--data", "plain", "--budget", "5")
     printed(files, *plain, "--set", "learn.semantic=")
     printed(files, *plain, "--budget", "6")
-    assert "plain holds a crawl without word meanings: give one with learn" in complaint(files, *plain, *TABLE)
+    assert "plain holds a crawl without the word meanings of learn.semantic" in complaint(files, *plain, *TABLE)
     (files / "moved.table").write_bytes((files / "own.table").read_bytes())
     goes_on = printed(files, *crawled, "--budget", "30", "--set", "learn.semantic=moved.table")
     assert last_line(goes_on)["fetched"] >= 30

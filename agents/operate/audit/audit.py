@@ -25,7 +25,7 @@ from zlib import crc32
 import msgspec
 
 from scentline.agents.browse.agent import USER_PREFIX, UserRow
-from scentline.agents.crawl.fixed import of_crawl
+from scentline.agents.crawl.directory import of_crawl
 from scentline.agents.frontier.behaviour import WAYS
 from scentline.agents.frontier.keys import DEPTH_PREFIX, HOST_PREFIX, PAGE_PREFIX, WAYS_PREFIX
 from scentline.agents.frontier.keys import TOTALS_KEY as FRONTIER_TOTALS
