@@ -24,8 +24,7 @@ from scentline.agents.operate.control.requests import seeding
 from scentline.agents.operate.control.service import ControlService
 from scentline.agents.operate.inspect.record import entries
 from scentline.agents.worker.backpressure import unabsorbed
-from scentline.agents.worker.roles import ROLES
-from scentline.agents.worker.worker import Worker
+from scentline.agents.worker.worker import ROLES, Worker
 from scentline.streams.metrics.endpoint import endpoint
 from scentline.streams.metrics.registry import Metrics
 from scentline.streams.records import Decoder, FetchOrder, RecordError

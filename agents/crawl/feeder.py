@@ -5,7 +5,7 @@ Lines go out as messages: packs of accesses by partition, and dead letters.
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from pathlib import Path
 
 import msgspec
@@ -14,6 +14,7 @@ from scentline.agents.observe.live import live_lines, opened_live
 from scentline.agents.observe.logfile import LogFile, LogFileError, fingerprint
 from scentline.agents.observe.observer import Malformed, Observer
 from scentline.agents.observe.positions import Positions
+from scentline.agents.worker.backpressure import Backlog, wait_for_room
 from scentline.models.accesslog.entry import MAX_LINE
 from scentline.streams.facts import Access, AccessPack
 from scentline.streams.logging import EventLog
@@ -102,11 +103,8 @@ def _letter(name: str, number: int, line: bytes, malformed: Malformed, time: flo
 
 #: Packs of accesses that may wait for the browse agent before the feeder waits for it.
 BACKLOG = 20
-WAIT_SECONDS = 0.02
 
 Lines = Iterable[tuple[int, bytes]]
-#: Returns how many messages wait for whoever takes them in.
-Backlog = Callable[[], Awaitable[int]]
 
 log = EventLog("observe")
 
@@ -158,8 +156,7 @@ class Feeder:
         partitions = self._publisher.partitions(ACCESSES.name)
         sent = self.positions.line(name)
         for batch in packs(observer, lines, partitions, name, name=called, after=sent):
-            while await self._backlog() > self._most:
-                await asyncio.sleep(WAIT_SECONDS)
+            await wait_for_room(self._backlog, self._most)
             messages = messages_of(batch) + self.positions.passed(name, batch.whole)
             if messages:
                 await self._publisher.send_all(messages)

@@ -10,13 +10,14 @@ from typing import TextIO
 
 from scentline.agents.crawl.connect import connect
 from scentline.agents.crawl.directory import make_directory
-from scentline.agents.crawl.feeder import BACKLOG, Backlog, Feeder, nothing_waits
+from scentline.agents.crawl.feeder import BACKLOG, Feeder, nothing_waits
 from scentline.agents.observe.live import NumberedLine, Tail
 from scentline.agents.observe.logfile import LogFile, LogFileError, fingerprint
 from scentline.agents.observe.observer import Observer
 from scentline.agents.observe.positions import read_positions
 from scentline.agents.observe.pseudonym import KEY_FILE, user_key
 from scentline.agents.signals import told_to_end
+from scentline.agents.worker.backpressure import Backlog, Downstream
 from scentline.models.accesslog.recognise import LogFormatError
 from scentline.streams.configuration import ConfigurationError
 from scentline.streams.logging import EventLog
@@ -239,9 +240,6 @@ async def _feed(settings: Settings, observer: Observer, sources: Sequence[str], 
         backlog: Backlog = nothing_waits
         most = BACKLOG
         if settings.on_kafka:
-            # Imported when it is used: feeding the embedded log has no use for a Kafka client.
-            from scentline.agents.worker.backpressure import Downstream
-
             downstream = Downstream(settings, log.publisher.partitions(ACCESSES.name), progress.waits)
             backlog, most = downstream.backlog, downstream.most
         feeder = Feeder(observer, log.publisher, positions, backlog, progress, most)

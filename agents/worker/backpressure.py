@@ -3,19 +3,19 @@
 import asyncio
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
-from scentline.agents.judge.rejudge import Room
-from scentline.agents.worker.roles import Part
 from scentline.streams.logging import EventLog
 from scentline.streams.settings import Settings
 from scentline.streams.stateful import Stateful
 from scentline.streams.topics import SIGHTINGS
 from scentline.streams.transport.publisher import Log, LogReader
 
-#: Messages that may wait for the frontier in the same process, and seconds between two looks at them.
-BACKLOG = 50
+#: Returns how many messages wait for whoever takes them in.
+Backlog = Callable[[], Awaitable[int]]
+
+#: Seconds between two looks at how many wait.
 WAIT_SECONDS = 0.02
 #: Seconds between two words about why kept pages wait.
 TELL_SECONDS = 30.0
@@ -30,21 +30,14 @@ async def unabsorbed(reader: LogReader, inbox: Stateful[Any]) -> int:
     return sum(end - marks.get(partition, 0) for partition, end in ends.items())
 
 
-def room(settings: Settings, connected: Log, parts: Mapping[str, Part[Any]]) -> Room:
-    """Return what waits until the frontier has room; on the embedded log it is one of the ``parts`` here."""
-    if settings.on_kafka:
-        return _room_on_kafka(settings, connected)
-
-    async def here() -> None:
-        inbox = parts["frontier"].inbox
-        assert inbox is not None
-        while await unabsorbed(connected.reader, inbox) > BACKLOG:
-            await asyncio.sleep(WAIT_SECONDS)
-
-    return here
+async def wait_for_room(backlog: Backlog, most: int) -> None:
+    """Wait until at most so many messages wait."""
+    while await backlog() > most:
+        await asyncio.sleep(WAIT_SECONDS)
 
 
-def _room_on_kafka(settings: Settings, connected: Log) -> Room:
+def room_downstream(settings: Settings, connected: Log) -> Callable[[], Awaitable[None]]:
+    """Return what waits until those have room, on Kafka, whom judging kept pages again reaches."""
     told = -math.inf
 
     def tell(why: str) -> None:
@@ -54,12 +47,7 @@ def _room_on_kafka(settings: Settings, connected: Log) -> Room:
             log.info("kept pages wait", reason=why)
 
     downstream = Downstream(settings, connected.publisher.partitions(SIGHTINGS.name), tell, REJUDGED)
-
-    async def there() -> None:
-        while await downstream.backlog() > downstream.most:
-            await asyncio.sleep(LOOK_SECONDS)
-
-    return there
+    return lambda: wait_for_room(downstream.backlog, downstream.most)
 
 
 #: The roles, in the order in which what a line comes to reaches them.

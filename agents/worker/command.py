@@ -11,8 +11,7 @@ from scentline.agents.fetch.guard import stays_home
 from scentline.agents.judge.predicates import check_judges, with_every_page
 from scentline.agents.observe.observer import Observer
 from scentline.agents.signals import told_to_end
-from scentline.agents.worker.roles import ROLES
-from scentline.agents.worker.worker import Worker
+from scentline.agents.worker.worker import ROLES, Worker
 from scentline.models.predicate import parse
 from scentline.streams.configuration import ConfigurationError
 from scentline.streams.logging import EventLog

@@ -6,21 +6,29 @@ What it owns: the connection to the log, the Faust apps, the web client, the bro
 import asyncio
 import gc
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from contextlib import AsyncExitStack
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Generic, TypeAlias, TypeVar
 
 import faust
 import msgspec
 
+from scentline.agents.browse.agent import BrowseAgent
+from scentline.agents.fetch.agent import FetchAgent
 from scentline.agents.fetch.client import Client
+from scentline.agents.frontier.agent import FrontierAgent
+from scentline.agents.harvest.agent import HarvestAgent
+from scentline.agents.judge.agent import JudgeAgent
 from scentline.agents.judge.apart.process import ExaminerProcess
 from scentline.agents.judge.keep.store import KeptPages
 from scentline.agents.judge.predicates import Predicates, check_judges
 from scentline.agents.judge.question import Work
+from scentline.agents.judge.rejudge import Rejudge
+from scentline.agents.learn.agent import LearnAgent
+from scentline.agents.observe.agent import ObserveAgent
 from scentline.agents.observe.observer import Observer
-from scentline.agents.worker.backpressure import room
-from scentline.agents.worker.roles import MAKERS, Hear, Part, Tools
+from scentline.agents.worker.backpressure import room_downstream, unabsorbed, wait_for_room
 from scentline.models.predicate import parse
 from scentline.streams.app import watch
 from scentline.streams.attempts import ATTEMPTS_FILE, Attempts, Place
@@ -34,13 +42,41 @@ from scentline.streams.records import Decoder, Interests, RecordError
 from scentline.streams.runtime import Runtime
 from scentline.streams.settings import Settings
 from scentline.streams.stateful import Stateful
-from scentline.streams.topics import INTERESTS, PREDICATES, Topic
+from scentline.streams.topics import INTERESTS, PREDICATES, STEERING, WATCHING, Topic
 from scentline.streams.transport.publisher import Log
 
+#: The roles, in the order in which messages flow.
+ROLES = ("observe", "browse", "fetch", "judge", "frontier", "learn", "harvest")
 #: Seconds between two looks at whether a definition was heard.
 HEARD_SECONDS = 0.005
+#: Messages that may wait for the frontier in the same process, before kept pages are judged again.
+BACKLOG = 50
 
 log = EventLog("worker")
+Agent = TypeVar("Agent")
+
+#: Work that goes on beside the agent's stream, without end.
+Task: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
+#: Takes in a message of a topic that every worker hears: its key and value. What it raises, nobody hears again.
+Hear: TypeAlias = Callable[[bytes | None, bytes | None], None]
+
+
+@dataclass(frozen=True)
+class Part(Generic[Agent]):
+    """A role that is played: an agent, with its inbox if it is a stateful one, and its hooks.
+
+    ``tasks`` run while the worker does, the ``hears`` hooks get the messages of topics that every worker reads,
+    ``finish`` runs at a graceful stop before the inboxes are flushed, ``report`` after.
+    """
+
+    agent: Agent
+    inbox: Stateful[Any] | None = None
+    tasks: tuple[Task, ...] = ()
+    hears_predicate: Callable[[PredicateDefinition], None] | None = None
+    hears_interests: Callable[[Interests], None] | None = None
+    hears: tuple[tuple[Topic, Hear], ...] = ()
+    finish: Callable[[], Awaitable[None]] | None = None
+    report: Callable[[], Awaitable[None]] | None = None
 
 
 class Worker:
@@ -64,13 +100,13 @@ class Worker:
         self.failure: BaseException | None = None
         self.stopped = asyncio.Event()
         self.predicates = Predicates()
-        self.tools = Tools()
         self.parts: dict[str, Part[Any]] = {}
         self.runtimes: dict[str, Runtime] = {}
         self.broadcasts: dict[str, Broadcast] = {}
-        self._roles = [role for role in MAKERS if role in frozenset(roles)]
+        self._roles = [role for role in ROLES if role in frozenset(roles)]
         self._observer = observer
         self._examiner = examiner
+        self._starting: asyncio.Task[None] | None = None
         self._interests = Decoder[Interests](Interests)
         self._hearers: list[Callable[[Interests], None]] = []
         self._resources = AsyncExitStack()
@@ -91,24 +127,21 @@ class Worker:
     async def _start(self) -> None:
         self.metrics.ends = self.log.reader.ends
         self.metrics.need_log(self.log.lost_seconds)
-        self.tools = await self._make_tools()
         attempts = Attempts(self.settings.data / ATTEMPTS_FILE)
         self._resources.callback(attempts.close)
-        # Beside what follows, which takes as long.
-        starting = asyncio.create_task(self._start_examiner())
-        self._resources.callback(starting.cancel)
         for role in self._roles:
             runtime = Runtime(
                 self.log.app(role), self.settings, self.log.publisher, self.fail, metrics=self.metrics,
                 attempts=attempts,
             )  # fmt: skip
             self.runtimes[role] = runtime
-            self.parts[role] = MAKERS[role](runtime, self.tools)
+            self.parts[role] = await self._part(role, runtime)
         self._hearers = [part.hears_interests for part in self.parts.values() if part.hears_interests]
         if self._listening:
             await self._listen()
             self._check_judges()
-        await starting
+        if self._starting is not None:
+            await self._starting
         give_back_large_blocks()
         self._resources.enter_context(collected_seldom())
         for app in self._apps:
@@ -136,22 +169,59 @@ class Worker:
         """Whether a role is played that must know the predicates."""
         return "judge" in self.parts or any(part.hears_predicate for part in self.parts.values())
 
-    async def _make_tools(self) -> Tools:
-        settings, client, examiner, kept = self.settings, None, None, None
-        if "fetch" in self._roles:
-            again = settings.revisit if settings.frontier.revisit else None
-            client = await self._resources.enter_async_context(Client(settings.fetch, time.time, again))
-        if "judge" in self._roles:
-            examiner = self._examiner or ExaminerProcess(Work.of(settings))
-            self._resources.push_async_callback(examiner.close)
-            kept = KeptPages(settings.data, settings.keep)
-            self._resources.callback(kept.close)
-        waits = room(settings, self.log, self.parts)
-        return Tools(self._observer, client, examiner, self.predicates, kept, self.log.reader, waits)
+    # the roles
 
-    async def _start_examiner(self) -> None:
-        if self.tools.examiner is not None:
-            await self.tools.examiner.start()
+    async def _part(self, role: str, runtime: Runtime) -> Part[Any]:
+        part: Part[Any]
+        match role:
+            case "observe":
+                part = Part(ObserveAgent(runtime, self._observer))
+            case "browse":
+                browse = BrowseAgent(runtime)
+                part = Part(browse, browse.inbox)
+            case "fetch":
+                again = self.settings.revisit if self.settings.frontier.revisit else None
+                client = Client(self.settings.fetch, time.time, again)
+                await self._resources.enter_async_context(client)
+                part = Part(FetchAgent(runtime, client, self.log.reader))
+            case "judge":
+                part = self._judge(runtime)
+            case "frontier":
+                part = _frontier(FrontierAgent(runtime))
+            case "learn":
+                learn = LearnAgent(runtime)
+                part = Part(
+                    learn,
+                    learn.inbox,
+                    (learn.run,),
+                    hears_predicate=lambda definition: learn.heard_predicate(definition.name),
+                    finish=learn.publish,
+                )
+            case _:
+                harvest = HarvestAgent(runtime, self.log.reader)
+                part = Part(harvest, harvest.inbox, (harvest.stream.run,), report=harvest.stream.tell)
+        return part
+
+    def _judge(self, runtime: Runtime) -> Part[JudgeAgent]:
+        examiner = self._examiner or ExaminerProcess(Work.of(self.settings))
+        self._resources.push_async_callback(examiner.close)
+        # Beside what follows, which takes as long.
+        self._starting = asyncio.create_task(examiner.start())
+        self._resources.callback(self._starting.cancel)
+        kept = KeptPages(self.settings.data, self.settings.keep)
+        self._resources.callback(kept.close)
+        agent = JudgeAgent(runtime, examiner, self.predicates, kept)
+        room = room_downstream(self.settings, self.log) if self.settings.on_kafka else self._room
+        rejudge = Rejudge(agent, self.log.reader, room)
+        return Part(agent, agent.inbox, (rejudge.run,))
+
+    async def _room(self) -> None:
+        """Wait until the frontier, which is one of the parts here, has room."""
+        inbox = self.parts["frontier"].inbox
+        assert inbox is not None
+        await wait_for_room(lambda: unabsorbed(self.log.reader, inbox), BACKLOG)
+
+    # what every worker hears
 
     async def _listen(self) -> None:
         """Read what every worker must know before anything is judged or chosen, then follow it."""
@@ -249,3 +319,17 @@ class Worker:
     def inboxes(self) -> list[Stateful[Any]]:
         """The inboxes of the stateful roles, in the order in which messages flow."""
         return [part.inbox for part in self.parts.values() if part.inbox is not None]
+
+
+def _frontier(agent: FrontierAgent) -> Part[FrontierAgent]:
+    beside = (part for part in (agent.patterns, agent.schedule) if part is not None)
+    return Part(
+        agent,
+        agent.inbox,
+        (agent.run, agent.standing.run, *(part.run for part in beside)),
+        hears_predicate=agent.heard_predicate,
+        hears_interests=agent.heard_interests,
+        hears=((WATCHING, agent.standing.hear), (STEERING, agent.hear_steering)),
+        finish=agent.finish,
+        report=agent.report,
+    )

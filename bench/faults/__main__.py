@@ -20,7 +20,7 @@ from bench.faults.suite import Result, run
 from bench.faults.workers import WorkerError
 from deploy.kafka.jars import BrokerError
 from scentline.agents.signals import end_as_by_ctrl_c
-from scentline.agents.worker.roles import ROLES
+from scentline.agents.worker.worker import ROLES
 
 HEAD = ("fault", "times", "pages", "lines", "lost", "twice", "wrong", "seconds")
 

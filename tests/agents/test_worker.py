@@ -11,8 +11,7 @@ import pytest
 from scentline.agents.crawl.connect import connect
 from scentline.agents.observe.observer import Observer
 from scentline.agents.worker.command import played
-from scentline.agents.worker.roles import ROLES
-from scentline.agents.worker.worker import Worker
+from scentline.agents.worker.worker import ROLES, Worker
 from scentline.streams.configuration import ConfigurationError
 from scentline.streams.metrics.registry import Metrics
 from scentline.streams.settings import Settings
