@@ -184,7 +184,7 @@ class FetchSettings(Section):
     #: a proxy on this machine are contacted.
     user_agent: str = "Scentline/0.2 (+https://example.org/scentline)"
     proxy: str | None = None  #: Forward proxy for every fetch, such as http://localhost:3128.
-    #: Least time between two requests to a host, or to hosts that share an address.
+    #: Least time between two requests to a host, or to hosts that share an address; 0 for crawl --archive.
     delay_seconds: NotNegative = 1.0
     #: The same, as a multiple of the usual duration of its answers; at most a minute, none if
     #: fetch.delay_seconds is 0.
@@ -217,6 +217,11 @@ class FetchSettings(Section):
                         f"{entry!r} is no host, address or network, such as corp.example or 192.0.2.0/24"
                     ) from None
         return value
+
+    def of_archive(self, proxy: str) -> Self:
+        """Return the settings for recorded pages, by the proxy that serves them: the delay is 0 unless given."""
+        delay = self.delay_seconds if "delay_seconds" in self.model_fields_set else 0.0
+        return self.model_copy(update={"proxy": proxy, "delay_seconds": delay})
 
 
 class JudgeSettings(Section):

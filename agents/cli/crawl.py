@@ -61,11 +61,9 @@ def crawl(
         from scentline.agents.crawl.command import CrawlOptions, run
     from scentline.agents.window.process import beside
 
-    delayed = any(text.startswith("fetch.delay_seconds") for text in given.assignments or ())
-    settings = given.settings(**({"fetch.delay_seconds": 0.0} if archives and not delayed else {}))
     given_files = tuple(seeds or ()), tuple(logs or ()), tuple(archives or ())
     join = join or given.options["broker"] is not None
     options = CrawlOptions(*given_files, as_json, follow, keep_up, beside if window else None, join, quiet)
-    status = run(of_site(settings, site, logs or ()), options)
+    status = run(of_site(given.settings(), site, logs or ()), options)
     if status:
         raise typer.Exit(status)

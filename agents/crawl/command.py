@@ -103,8 +103,7 @@ def run(settings: Settings, options: CrawlOptions) -> int:
     with ExitStack() as resources:
         if options.archives:
             server = resources.enter_context(ServerProcess.archive(options.archives))
-            fetch = settings.fetch.model_copy(update={"proxy": server.url})
-            settings = settings.model_copy(update={"fetch": fetch})
+            settings = settings.model_copy(update={"fetch": settings.fetch.of_archive(server.url)})
         check_contact(settings.fetch, seeds)
         settings = with_table(settings)
         _check_table(settings)
@@ -143,8 +142,7 @@ async def _crawl(
     try:
         with uncollected():
             await asyncio.gather(examiner.start(), asyncio.to_thread(_import, settings))
-        from scentline.agents.crawl.run import run_crawl
-        from scentline.agents.crawl.view import reporter
+        from scentline.agents.crawl.run import reporter, run_crawl
 
         with nullcontext(_unreported) if options.quiet else reporter(sys.stderr) as report:
             return await run_crawl(settings, observer, seeds, options.logs, report, options.follow, examiner)
@@ -160,7 +158,7 @@ def _import(settings: Settings) -> None:
     import_aiohttp()
     if not settings.on_kafka:
         import_faust()
-    import_module("scentline.agents.crawl.view")
+    import_module("scentline.agents.crawl.run")
 
 
 def _check_files(options: CrawlOptions) -> None:

@@ -1,22 +1,30 @@
-"""Running a crawl to its end: until it is finished, is interrupted, or can't go on; and where it stands."""
+"""Running a crawl to its end: until it is finished, is interrupted, or can't go on; and where it stands.
+
+That is shown in a live view on a terminal, in plain lines elsewhere.
+"""
 
 import asyncio
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TextIO
 
 from scentline.agents.crawl.engine import Engine
 from scentline.agents.frontier.instant import NewsStanding
+from scentline.agents.frontier.metrics import Kept
 from scentline.agents.judge.apart.process import ExaminerProcess
 from scentline.agents.observe.observer import Observer
 from scentline.agents.signals import told_to_end
 from scentline.models.frontier.slots import Slots
 from scentline.models.harvest import Harvest, Lift
+from scentline.streams.logging import printable
 from scentline.streams.settings import Settings
+
+if TYPE_CHECKING:
+    from rich.console import Group
 
 
 @dataclass(frozen=True)
@@ -226,3 +234,151 @@ async def _ready(engine: Engine) -> None:
 async def _finished(engine: Engine) -> None:
     while not engine.stopped.is_set() and not await engine.finished():
         await asyncio.sleep(0.02)
+
+
+# what is shown
+
+#: Seconds between two plain lines, and how long these are at most.
+LINE_SECONDS, COLUMNS = 5.0, 100
+#: Newest matches shown on a terminal.
+MATCHES = 8
+
+
+@contextmanager
+def reporter(out: TextIO) -> Iterator[Report]:
+    """Give a report function for ``out``, a terminal or not."""
+    if out.isatty():
+        # Imported where it is used: rich takes 40 ms.
+        from rich.console import Console
+        from rich.live import Live
+
+        with Live(console=Console(file=out), transient=False, refresh_per_second=4) as live:
+            yield lambda engine, status: live.update(_view(engine, status))
+    else:
+        lines = Lines(out)
+        yield lines
+        lines.finish()
+
+
+class Lines:
+    """Writes a plain line every few seconds, and where the crawl stood at its end."""
+
+    def __init__(self, out: TextIO) -> None:
+        self._out = out
+        self._last = float("-inf")
+        self._unwritten: Status | None = None
+
+    def __call__(self, engine: Engine, status: Status) -> None:
+        """Write a line if it is time."""
+        self._unwritten = status
+        now = time.monotonic()
+        if now - self._last >= LINE_SECONDS:
+            self._last = now
+            self.finish()
+
+    def finish(self) -> None:
+        """Write the newest status unless it has been written; the last one with what each predicate had."""
+        status, self._unwritten = self._unwritten, None
+        if status is not None:
+            lines = ending(status) if status.ended else [line(status)]
+            self._out.write("\n".join(lines) + "\n")
+            self._out.flush()
+
+
+def line(status: Status) -> str:
+    """Return where the crawl stands, in one line: of what there is to say, what has room."""
+    predicates = status.predicates.values()
+    text = f"{clock(status.seconds)}  {progress(status)}"
+    for part in (
+        f"{sum(each.hits for each in predicates):,} hits, "
+        f"{sum(each.hits_per_minute for each in predicates):,.0f} a minute",
+        *further(status),
+        "" if status.slots is None else str(status.slots),
+        f"{status.failed:,} failed, {status.refused:,} refused",
+        f"{status.candidates:,} candidates",
+    ):
+        if part and len(text) + len(part) + 2 <= COLUMNS:
+            text += f"; {part}"
+    return text
+
+
+def progress(status: Status) -> str:
+    """Return how many pages of how many there are, how fast they come, and how long that will take."""
+    of = f" of {status.budget:,}" if status.budget else ""
+    left = "" if status.seconds_left is None or status.ended else f", {clock(status.seconds_left)} left"
+    return f"{status.fetched:,}{of} pages, {status.pages_per_second:.1f}/s{left}"
+
+
+def clock(seconds: float) -> str:
+    """Return a time as a clock shows it.
+
+    >>> clock(65.2), clock(3600)
+    ('1:05', '1:00:00')
+    """
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+#: The columns of what each predicate had.
+HEAD = ("predicate", "hits", "judged", "harvest rate", "a request", "a minute")
+
+
+def ending(status: Status) -> list[str]:
+    """Return the lines that a crawl ends with: why, after how long, and what each predicate had of it."""
+    rows = [HEAD, *_rows(status)]
+    seeds = f", {len(status.refused_seeds):,} of them seeds" if status.refused_seeds else ""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        f"The crawl ended after {clock(status.seconds)}: {status.ended}. "
+        f"{status.fetched:,} pages of {status.requests:,} requests, {status.failed:,} failed, "
+        f"{status.refused:,} refused{seeds}.",
+        *("  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in rows),
+    ]
+
+
+def _rows(status: Status) -> Iterator[tuple[str, ...]]:
+    for name, each in status.predicates.items():
+        rates = f"{each.harvest_rate:.1%}", f"{each.hits_per_request:.1%}", f"{each.hits_per_minute:,.0f}"
+        yield (name, f"{each.hits:,}", f"{each.judged:,}", *rates)
+
+
+def further(status: Status) -> list[str]:
+    """Return what some crawls do besides: waiting, reading a log, fetching news, visiting pages again."""
+    news, keeping = status.news, status.kept_up
+    found = ["paused"] if status.paused else []
+    found += [] if status.log_read is None else [f"{status.log_read:.0%} of the log read"]
+    if news is not None:
+        delay = f" after {news.delay:.1f} s on average" if news.pages else ""
+        found.append(f"{news.hubs} hubs, {news.pages} news{delay}")
+    if keeping is not None:
+        found.append(f"{keeping.revisits:,} revisits, {keeping.changes:,} changes")
+    return found
+
+
+def _view(engine: Engine, status: Status) -> "Group":
+    from rich.console import Group
+    from rich.table import Table
+    from rich.text import Text
+
+    parts = [
+        clock(status.seconds), progress(status), f"{status.requests:,} requests", f"{status.failed:,} failed",
+        f"{status.refused:,} refused", f"{status.candidates:,} candidates", *further(status),
+        f"{status.in_flight} in flight", *([str(status.slots)] if status.slots else []),
+    ]  # fmt: skip
+    head = Text(ending(status)[0] if status.ended else "  ".join(parts), style="bold")
+    current = engine.frontier.revisits.figures()
+    table = Table(*HEAD, "lately", "lift (95 %)", *(["current"] if current else []), box=None)
+    for row, (name, predicate) in zip(_rows(status), status.predicates.items(), strict=True):
+        lately = f"{predicate.recent_rate:.1%}", str(predicate.lift or "-")
+        table.add_row(*row, *lately, *([_share(current.get(name))] if current else []))
+    matches = Text("\n", overflow="ellipsis", no_wrap=True).join(
+        Text(f"{name}  {printable(title or url)}  {printable(url)}")
+        for name, url, title in reversed(engine.harvest.matches[-MATCHES:])
+    )
+    return Group(head, table, Text(), matches)
+
+
+def _share(kept: Kept | None) -> str:
+    """Return how many of the matches there are now are current, by estimate."""
+    return "-" if kept is None else f"{kept.current / kept.matches:.0%} of {kept.matches}"

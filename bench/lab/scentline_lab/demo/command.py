@@ -15,8 +15,7 @@ import typer
 
 from scentline.agents.cli.output import print_json, print_table
 from scentline.agents.crawl.command import seeds_of_log
-from scentline.agents.crawl.run import run_crawl
-from scentline.agents.crawl.view import reporter
+from scentline.agents.crawl.run import reporter, run_crawl
 from scentline.agents.observe.observer import Observer
 from scentline.agents.observe.pseudonym import KEY_FILE, user_key
 from scentline.agents.operate.inspect.record import judged_pages
