@@ -219,7 +219,7 @@ class FetchSettings(Section):
         return value
 
     def of_archive(self, proxy: str) -> Self:
-        """Return the settings for recorded pages, by the proxy that serves them: the delay is 0 unless given."""
+        """Return the settings for recorded pages, served by a proxy here: the delay is 0 unless given."""
         delay = self.delay_seconds if "delay_seconds" in self.model_fields_set else 0.0
         return self.model_copy(update={"proxy": proxy, "delay_seconds": delay})
 

@@ -14,20 +14,24 @@ from importlib.metadata import entry_points
 
 from scentline.streams.memory import collect_seldom, import_sparingly, uncollected
 
-#: The modules that hold the commands, by the groups of the help; importing one registers its commands.
-GROUPS = {
-    "Crawl": ("crawl", "feed", "seed", "predicate", "steer"),
-    "Look": ("window", "top", "harvest", "matches", "refused", "changes", "explain", "audit", "dead_letters"),
-    "Crawl on Kafka": ("worker", "topics", "lag", "snapshot"),
-    "Settings, judges and what was learned": ("config", "classifier", "state", "forget_user"),
-    "Research": ("serve_archive",),
-}
-#: The module of each command, which has its name or that of a command beside it.
-COMMANDS = {name: name for names in GROUPS.values() for name in names} | {
-    "seed": "steer", "predicate": "steer", "top": "window", "lag": "topics",
+#: The commands by the groups of the help, in its order, and the modules that hold them: importing one registers
+#: its commands.
+GROUPS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+    "Crawl": {"crawl": ("crawl", "feed", "worker", "serve-archive")},
+    "Steer": {"steer": ("seed", "steer", "predicate")},
+    "Look": {
+        "look": ("window", "top", "harvest", "matches", "refused", "dead-letters"),
+        "changes": ("changes",), "explain": ("explain", "audit"),
+    },
+    "Operate": {
+        "operate": ("topics", "lag", "snapshot", "config", "state", "forget-user"),
+        "classifier": ("classifier",),
+    },
 }  # fmt: skip
-#: The group of entry points whose modules register further commands, which the help shows under Research.
-PLUG_INS = "scentline.commands"
+#: The module of each command.
+COMMANDS = {name: module for modules in GROUPS.values() for module, names in modules.items() for name in names}
+#: The group of entry points whose modules register further commands, and that of the help which shows them.
+PLUG_INS, LABORATORY = "scentline.commands", "Laboratory"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -65,10 +69,10 @@ def load_commands(names: Sequence[str] | None = None) -> Mapping[str, tuple[str,
 
     Returns the examples of each one's help by its full name ("config show").
     """
-    from scentline.agents.cli.app import EXAMPLES, CommandError, app
+    from scentline.agents.cli.app import EXAMPLES, CommandError
 
-    for name in COMMANDS if names is None else names:
-        importlib.import_module(f"scentline.agents.cli.{COMMANDS[name]}")
+    for module in dict.fromkeys(COMMANDS[name] for name in (COMMANDS if names is None else names)):
+        importlib.import_module(f"scentline.agents.cli.{module}")
     if names is None:
         for plug_in in entry_points(group=PLUG_INS):
             try:
@@ -77,16 +81,15 @@ def load_commands(names: Sequence[str] | None = None) -> Mapping[str, tuple[str,
                 raise CommandError(
                     f"the command {plug_in.name}, a plug-in: {error}; install it again"
                 ) from error
-    panels = {name: panel for panel, modules in GROUPS.items() for name in modules}
-    for command in app.registered_commands:
-        name = command.name or str(getattr(command.callback, "__name__", ""))
-        command.rich_help_panel = panels.get(name.replace("-", "_"), "Research")
-    for group in app.registered_groups:
-        group.rich_help_panel = panels.get((group.name or "").replace("-", "_"), "Research")
     return EXAMPLES
 
 
 def _named(arguments: Sequence[str]) -> Sequence[str] | None:
     """Return the command of ours that is named, if one has to be: all of them and the plug-ins take longer."""
-    name = arguments[0].replace("-", "_") if arguments else ""
-    return [name] if name in COMMANDS else [] if name == "__version" else None
+    name = arguments[0] if arguments else ""
+    return [name] if name in COMMANDS else [] if name == "--version" else None
+
+
+def panel(command: str) -> str:
+    """Return the group of the help that shows a command."""
+    return next((name for name, modules in GROUPS.items() if COMMANDS.get(command) in modules), LABORATORY)

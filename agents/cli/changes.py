@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from scentline.agents.cli.app import CommandError
-from scentline.agents.cli.options import UNITS, AsJsonLines, Given, Out, Since, command, time_since
-from scentline.agents.cli.output import Shape, lasting, opened, print_rows
+from scentline.agents.cli.options import UNITS, Given, Since, command, time_since
+from scentline.agents.cli.output import Shape, lasting, opened
 
 if TYPE_CHECKING:
     from scentline.streams.published import Change
@@ -35,7 +35,7 @@ _SHOWN = 120  # characters of the last column of the table
     "scentline changes --predicate science --format jsonl",
     "scentline changes --format rss --out feed.xml && ls feed.xml",
     "scentline changes --broker kafka://localhost:9092 --set frontier.revisit=0.5",
-    takes=("data", "broker"),
+    takes=("data", "broker", "rss"),
 )
 def changes(
     given: Given,
@@ -44,20 +44,13 @@ def changes(
         str | None, typer.Option("--predicate", metavar="NAME", help="Only this predicate's matches.")
     ] = None,
     since: Since = None,
-    form: Annotated[
-        Literal["table", "jsonl", "csv", "rss"],
-        typer.Option("--format", help="A table, JSON lines, CSV, or a feed for reader programs."),
-    ] = "table",
-    as_json: AsJsonLines = False,
-    out: Out = None,
 ) -> None:
     """Print what appeared among the pages that satisfy a predicate, changed, left and moved, oldest first.
 
     Only crawls that visit pages again tell it. A feed (RSS) holds the newest 200 changes; with --follow and
     --out it is written anew whenever there are others.
     """
-    form = "jsonl" if as_json else form
-    if follow and (form == "rss") != (out is not None):
+    if follow and (given.form == "rss") != (given.out is not None):
         raise CommandError("--follow prints lines, or writes a feed with --format rss --out FILE")
     settings = given.settings()
     begin = time_since(since)
@@ -68,11 +61,11 @@ def changes(
     _check_known(settings, predicate)
     found = (filter(asked, batch) for batch in _told(settings, follow))
     try:
-        if form == "rss":
-            _feeds(found, predicate, out)
+        if given.form == "rss":
+            _feeds(found, predicate, given.out)
         else:
             shape = Shape(COLUMNS, _cells, FIELDS, _fields)
-            print_rows(chain.from_iterable(found), shape, form, out, follow=follow)
+            given.print_rows(chain.from_iterable(found), shape, follow=follow)
     except KeyboardInterrupt:
         return
 

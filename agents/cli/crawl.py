@@ -1,11 +1,13 @@
-"""``scentline crawl``: every agent in one process, on the embedded log."""
+"""The commands that run a crawl or some of its roles, feed it logs, or serve it a recorded web."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from scentline.agents.cli.options import Given, LogSite, command, of_site
+from scentline.agents.cli.app import INTERRUPTED, CommandError
+from scentline.agents.cli.options import AsJson, Given, LogSite, command, load_settings, of_site
+from scentline.agents.cli.output import print_json
 from scentline.streams.memory import uncollected
 
 
@@ -67,3 +69,109 @@ def crawl(
     status = run(of_site(given.settings(), site, logs or ()), options)
     if status:
         raise typer.Exit(status)
+
+
+@command(
+    "feed",
+    "scentline feed access.log.gz --json",
+    "zcat logs/*.gz | scentline feed -",
+    "scentline feed /var/log/squid/access.log --follow",
+    takes=("data", "broker"),
+)
+def feed(
+    given: Given,
+    sources: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="FILE|-...", help="Logs, plain or compressed (gzip, Zstandard); - is standard input."
+        ),
+    ],
+    form: Annotated[
+        str | None,
+        typer.Option(
+            "--format",
+            metavar="F",
+            help="auto, squid, combined, common, w3c, json, apache:LOGFORMAT, squid:LOGFORMAT or w3c:FIELDS.",
+        ),
+    ] = None,
+    site: LogSite = None,
+    follow: Annotated[
+        bool, typer.Option("--follow", help="Wait for new lines, through rotation, until Ctrl-C.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Write the page views of logs to the topic `accesses`, and malformed lines to `dead-letters`.
+
+    The next crawl with the same data learns from them. A log that was fed before is recognised and counts once.
+    """
+    from scentline.agents.crawl.following import feed_alone
+
+    settings = given.settings(**{"observe.format": form})
+    observer, interrupted = feed_alone(of_site(settings, site, sources), sources, follow)
+    if as_json:
+        print_json(
+            {"accepted": observer.accepted, "filtered": observer.filtered, "malformed": observer.malformed}
+        )
+    else:
+        typer.echo(f"{observer.accepted} accepted, {observer.malformed} malformed")
+        for reason, number in sorted(observer.filtered.items()):
+            typer.echo(f"{number} filtered: {reason}")
+    if interrupted:
+        raise typer.Exit(INTERRUPTED)
+
+
+@command(
+    "worker",
+    "scentline worker fetch judge --broker kafka://localhost:9092",
+    "scentline worker all --broker kafka://localhost:9092 --config crawl.toml --data worker-1",
+    takes=("crawl", "data", "broker"),
+)
+def worker(
+    given: Given,
+    roles: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="ROLE...", help="observe, browse, fetch, judge, frontier, learn, harvest, or all."
+        ),
+    ],
+) -> None:
+    """Run some roles of a crawl, beside any number of other workers, until SIGTERM or Ctrl-C.
+
+    Workers with the same role share its partitions. Each worker needs its own --data directory. `scentline
+    topics create` makes the topics; a worker waits for missing ones. Options mean the same as in `scentline
+    crawl`; give every worker the same.
+    """
+    from scentline.agents.worker.command import played, run
+
+    wanted = played(roles)
+    run(given.on_kafka(), wanted)
+
+
+@command("serve-archive", "scentline serve-archive pages.warc.gz --log served.log")
+def serve_archive(
+    paths: Annotated[list[Path], typer.Argument(metavar="PAGES.warc.gz...", help="WARC files.")],
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 picks a free one.")] = 0,
+    log: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Append each request to this file, in Squid's format.")
+    ] = None,
+) -> None:
+    """Serve WARC files under their original hosts, as an HTTP forward proxy, until Ctrl-C.
+
+    Point a crawl at it with --set fetch.proxy=http://127.0.0.1:PORT.
+    """
+    import asyncio
+
+    from scentline.agents.offline.serve import serve_archive as serve
+
+    load_settings(None, None)
+
+    def ready(url: str) -> None:
+        typer.echo(f"serving {len(paths)} archives as a forward proxy on {url}")
+
+    try:
+        asyncio.run(serve(paths, host, port, log, ready))
+    except KeyboardInterrupt:
+        return
+    except OSError as error:
+        raise CommandError(f"can't serve the archives: {error}") from error

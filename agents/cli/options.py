@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 import typer
 
+from scentline.agents.cli import panel
 from scentline.agents.cli.app import CommandError, app, examples
 from scentline.agents.cli.output import Shape, print_rows
 
@@ -75,14 +76,20 @@ RandomSeed = Annotated[
     int | None, typer.Option("--random-seed", metavar="N", help="Seed of every random choice.")
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-#: Of a command whose rows may be many, or have no end.
-AsJsonLines = Annotated[bool, typer.Option("--json", help="Print JSON lines, as --format jsonl does.")]
-#: Of a command that lists what is in force.
-AsJsonArray = Annotated[bool, typer.Option("--json", help="Print one JSON array, whatever --format says.")]
-Format = Annotated[
+_LINES = Annotated[bool, typer.Option("--json", help="Print JSON lines, as --format jsonl does.")]
+_ARRAY = Annotated[bool, typer.Option("--json", help="Print one JSON array, whatever --format says.")]
+_FORM = Annotated[
     Literal["table", "jsonl", "csv"], typer.Option("--format", help="A table, JSON lines, or CSV.")
 ]
-Out = Annotated[
+_FORM_OR_RSS = Annotated[
+    Literal["table", "jsonl", "csv", "rss"],
+    typer.Option("--format", help="A table, JSON lines, CSV, or a feed for reader programs."),
+]
+_FORM_OR_WARC = Annotated[
+    Literal["table", "jsonl", "csv", "warc"],
+    typer.Option("--format", help="A table, JSON lines, CSV, or the pages themselves as WARC."),
+]
+_OUT = Annotated[
     Path | None, typer.Option("--out", metavar="FILE", help="File to write, instead of standard output.")
 ]
 Since = Annotated[
@@ -204,7 +211,14 @@ _SETTINGS: Mapping[str, Mapping[str, tuple[str, object]]] = {
     "data": {"data": ("data", DataDirectory)},
     "broker": {"broker": ("broker", BrokerAddress)},
 }
-_ROWS: Mapping[str, tuple[str, object]] = {"lines": ("jsonl", AsJsonLines), "array": ("json", AsJsonArray)}
+#: How rows are printed, by what a command `takes`: the form that --json is, the options --json and --format.
+#: Rows that may be many, or have no end, are lines; what is in force is one array.
+_ROWS: Mapping[str, tuple[str, object, object]] = {
+    "lines": ("jsonl", _LINES, _FORM),
+    "array": ("json", _ARRAY, _FORM),
+    "rss": ("jsonl", _LINES, _FORM_OR_RSS),
+    "warc": ("jsonl", _LINES, _FORM_OR_WARC),
+}
 
 
 @dataclass(frozen=True)
@@ -256,21 +270,22 @@ def command_group(name: str, text: str) -> None:
     """Add a command that has commands of its own."""
     _GROUPS[name] = typer.Typer(no_args_is_help=True)
     _GROUPS[name].callback(help=text)(lambda: None)
-    app.add_typer(_GROUPS[name], name=name, help=text)
+    app.add_typer(_GROUPS[name], name=name, help=text, rich_help_panel=panel(name))
 
 
 def command(name: str, *lines: str, takes: Sequence[str] = ("data",)) -> Callable[[Command], Command]:
     """Register a command by its full name, with the examples of its help.
 
     A command whose first parameter is `Given` has --config, --set and the options that it ``takes``: "data" and
-    "broker", "crawl" (those of a crawl that are settings), and "lines" or "array" for how rows are printed.
+    "broker", "crawl" (those of a crawl that are settings), and one of `_ROWS` for how rows are printed.
     """
     *above, own = name.split()
     group = _GROUPS[above[0]] if above else app
 
     def register(run: Command) -> Command:
         shared = "given" in signature(run).parameters
-        group.command(own, epilog=examples(name, *lines))(_with_shared(run, takes) if shared else run)
+        add = group.command(own, epilog=examples(name, *lines), rich_help_panel=None if above else panel(name))
+        add(_with_shared(run, takes) if shared else run)
         return run
 
     return register
@@ -295,7 +310,7 @@ def _with_shared(run: Command, takes: Sequence[str]) -> Command:
     _, *own = signature(run, eval_str=True).parameters.values()
     added: dict[str, tuple[object, object]] = {name: (None, each) for name, (_, each) in settings.items()}
     if rows is not None:
-        added |= {"form": ("table", Format), "as_json": (False, rows[1]), "out": (None, Out)}
+        added |= {"form": ("table", rows[2]), "as_json": (False, rows[1]), "out": (None, _OUT)}
     added |= {"config": (None, ConfigFile), "assignments": (None, Assignments)}
     parameters = [each.replace(kind=Parameter.KEYWORD_ONLY) for each in own] + [
         Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)

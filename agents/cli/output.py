@@ -93,27 +93,36 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
 
 @dataclass(frozen=True)
 class Shape(Generic[T]):
-    """How a command's rows look: the cells of a table, and the named fields of JSON and CSV."""
+    """How a command's rows look: the cells of a table, and the named fields of JSON and CSV.
+
+    Where nothing else is said, the names are those of the columns, and a row has them as attributes.
+    """
 
     columns: Sequence[str]
     cells: Callable[[T], Sequence[str]]
-    names: Sequence[str]
-    fields: Callable[[T], Mapping[str, object]]
+    names: Sequence[str] = ()
+    fields: Callable[[T], Mapping[str, object]] | None = None
     #: The cells of CSV by ``names``, where they are other than the fields.
     values: Callable[[T], Iterable[object]] | None = None
 
     def head(self, form: str) -> list[str]:
         """Return the lines before the first row."""
-        return [csv_line(self.names)] if form == "csv" else []
+        return [csv_line(self.names or self.columns)] if form == "csv" else []
+
+    def named(self, row: T) -> Mapping[str, object]:
+        """Return the fields of a row."""
+        if self.fields is not None:
+            return self.fields(row)
+        return {name: getattr(row, name) for name in self.names or self.columns}
 
     def line(self, row: T, form: str) -> str:
         """Return the line of one row: of JSON, of CSV, or its cells with tabs between."""
         from scentline.streams.logging import printable
 
         if form == "jsonl":
-            return json_line(self.fields(row))
+            return json_line(self.named(row))
         if form == "csv":
-            return csv_line(self.fields(row).values() if self.values is None else self.values(row))
+            return csv_line(self.named(row).values() if self.values is None else self.values(row))
         return "\t".join(map(printable, self.cells(row)))
 
 
@@ -130,7 +139,7 @@ def print_rows(
         return
     lines: Iterable[str]
     if form == "json":
-        lines = [json_line([shape.fields(row) for row in rows])]
+        lines = [json_line([shape.named(row) for row in rows])]
     else:
         lines = (shape.line(row, form) for row in rows)
     with opened(out) as file:

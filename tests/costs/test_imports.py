@@ -15,7 +15,7 @@ from tests.patience import PATIENCE
 #: What people see, what other commands do, what few pages need: imported by whoever comes to use it.
 UNUSED = {
     "aiokafka", "charset_normalizer", "croniter", "httpx._main", "matplotlib", "numpy.ma", "py3langid",
-    "pygments", "rich", "river.naive_bayes", "scipy", "yaml", "scentline.agents.cli.audit",
+    "pygments", "rich", "river.naive_bayes", "scipy", "yaml", "scentline.agents.cli.explain",
     "scentline_lab.cli.evaluate", "scentline_lab",
 }  # fmt: skip
 #: What only the page reader's process has a use for.

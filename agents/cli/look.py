@@ -1,0 +1,328 @@
+"""The commands that show what a crawl found and where it stands; they only read."""
+
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NamedTuple
+
+import typer
+
+from scentline.agents.cli.app import CommandError
+from scentline.agents.cli.options import Given, Since, command, time_since
+from scentline.agents.cli.output import Shape, lasting, opened, print_table
+
+if TYPE_CHECKING:
+    from typing import BinaryIO
+
+    from scentline.models.harvest import Lift
+    from scentline.streams.published import HarvestPoint, Outcome
+    from scentline.streams.records import DeadLetter
+    from scentline.streams.transport.partition import Entry
+
+
+@command(
+    "window",
+    "scentline window",
+    "scentline window --data hockey-data --port 8500 --read-only",
+    takes=("data", "broker"),
+)
+def window(
+    given: Given,
+    port: Annotated[
+        int | None, typer.Option("--port", metavar="N", help="Port to serve at; 0 takes any that is free.")
+    ] = None,
+    read_only: Annotated[
+        bool | None, typer.Option("--read-only", help="Show the crawl without steering it.")
+    ] = None,
+) -> None:
+    """Show a crawl in a browser, and steer it, until Ctrl-C: one that runs, and one at rest.
+
+    Open the address that is printed: it has a token, which keeps others out. Nothing but this machine can reach
+    it unless the settings [window] say so. Of a crawl on Kafka it keeps a mirror in the directory --data.
+    """
+    from scentline.agents.window.command import run
+
+    options = {"window.port": port, "window.read_only": read_only}
+    run(given.settings(**options), lambda url: typer.echo(f"The window: {url}"))
+
+
+@command("top", "scentline top", "scentline top --data hockey-data --once")
+def top(
+    given: Given, once: Annotated[bool, typer.Option("--once", help="Print it once and end.")] = False
+) -> None:
+    """Show where a crawl stands, as the window's first screen does, in a terminal, until q or Ctrl-C.
+
+    Only reads. Where the output is no terminal, it is printed once.
+    """
+    from scentline.agents.window.top import run
+
+    run(given.settings(), sys.stdout, once=once)
+
+
+# harvest rates
+
+
+@command(
+    "harvest",
+    "scentline harvest",
+    "scentline harvest --json",
+    "scentline harvest --format csv",
+    takes=("data", "lines"),
+)
+def harvest(
+    given: Given,
+    follow: Annotated[bool, typer.Option("--follow", help="Print new points until Ctrl-C.")] = False,
+    since: Since = None,
+) -> None:
+    """Print each predicate's latest point, or every point with --format jsonl (or --json), csv, or --follow."""
+    if follow and given.out is not None:
+        raise CommandError("--follow prints lines until Ctrl-C: it does not go with --out")
+    settings = given.settings()
+    begin = time_since(since)
+    points = (point for point in _points(settings.data, follow) if point.time >= begin)
+    if given.form == "table" and not follow:
+        newest = {point.predicate: point for point in points}
+        points = (newest[name] for name in sorted(newest))
+    columns = (
+        "predicate", "pages", "hits", "harvest rate", "lately", "lift (95 %)", "requests", "a request",
+        "current", "age", "revisits",
+    )  # fmt: skip
+    shape = Shape(columns, _cells_of_point, _FIELDS_OF_POINT, _fields_of_point, _values_of_point)
+    try:
+        given.print_rows(points, shape, follow=follow)
+    except KeyboardInterrupt:
+        return
+
+
+def _points(data: Path, follow: bool) -> "Iterator[HarvestPoint]":
+    from scentline.agents.operate.inspect.record import harvest_points
+    from scentline.streams.transport.journal import Journal
+
+    with Journal.open(data / "journal", read_only=True) as journal:
+        yield from harvest_points(journal, follow)
+
+
+_FIELDS_OF_POINT = (
+    "time", "predicate", "pages", "hits", "harvest_rate", "rate_by_pages", "rate_by_time", "lift", "lift_least",
+    "lift_most", "requests", "hits_per_request", "matches", "freshness", "age", "revisits", "revisit_share",
+)  # fmt: skip
+
+
+def _lift(point: "HarvestPoint") -> "Lift | None":
+    from scentline.models.harvest import RANDOM, lift_if_sure
+
+    return lift_if_sure(point.pages, point.hits, *point.policies.get(RANDOM, (0, 0)))
+
+
+def _fields_of_point(point: "HarvestPoint") -> dict[str, object]:
+    import msgspec
+
+    fields: dict[str, object] = msgspec.to_builtins(point)
+    return fields | {"lift": _lift(point)}
+
+
+def _values_of_point(point: "HarvestPoint") -> list[object]:
+    lift = _lift(point)
+    named = {"lift": lift and lift.lift, "lift_least": lift and lift.least, "lift_most": lift and lift.most}
+    return [named[name] if name in named else getattr(point, name) for name in _FIELDS_OF_POINT]
+
+
+def _cells_of_point(point: "HarvestPoint") -> tuple[str, ...]:
+    return (
+        point.predicate,
+        str(point.pages),
+        str(point.hits),
+        f"{point.harvest_rate:.3f}",
+        f"{point.rate_by_pages:.3f}",
+        str(_lift(point) or "-"),
+        str(point.requests),
+        f"{point.hits_per_request:.3f}",
+        "-" if point.freshness is None else f"{point.freshness:.0%} of {point.matches}",
+        "-" if point.age is None else lasting(point.age),
+        "-" if point.matches is None else f"{point.revisits} ({point.revisit_share:.0%})",
+    )
+
+
+# the pages that satisfy a predicate
+
+
+@command(
+    "matches",
+    "scentline matches science --format jsonl",
+    "scentline matches science --format csv",
+    "scentline matches science --format warc --out science.warc.gz && ls science.warc.gz",
+    takes=("data", "warc"),
+)
+def matches(
+    given: Given,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A predicate's name.")],
+    since: Since = None,
+) -> None:
+    """Print the pages that satisfy the predicate NAME now, in the order of judging.
+
+    --format warc has only kept pages: see the settings keep.pages and keep.max_bytes.
+    """
+    data, begin = given.settings().data, time_since(since)
+    rows = [page for page in _matches(data, name) if page.time >= begin]
+    if given.form != "warc":
+        names = ("url", "title", "time", "depth")
+        given.print_rows(rows, Shape(names[:2], lambda page: (page.url, page.title), names))
+        return
+    if given.out is None and sys.stdout.isatty():
+        raise CommandError("--format warc is not for a terminal: give --out FILE")
+    with opened(given.out) as file:
+        _warc(data, rows, file)
+
+
+def _matches(data: Path, name: str) -> "list[Outcome]":
+    from scentline.agents.operate.inspect.record import current_pages, definitions_of, entries
+    from scentline.streams.topics import PREDICATES
+    from scentline.streams.transport.journal import Journal
+
+    with Journal.open(data / "journal", read_only=True) as journal:
+        pages = current_pages(journal).values()
+        known = set(definitions_of(entries(journal, PREDICATES.name, 0)))
+    known = known.union(*(page.verdict for page in pages))
+    if known and name not in known:
+        raise CommandError(f"no predicate {name!r}; expected one of {', '.join(sorted(known))}")
+    return sorted((page for page in pages if page.verdict.get(name)), key=lambda page: page.time)
+
+
+def _warc(data: Path, rows: "list[Outcome]", file: "BinaryIO") -> None:
+    from importlib.metadata import version
+
+    from scentline.agents.judge.keep.export import export
+
+    written = export(data, {row.url: row.time for row in rows}, file, f"scentline {version('scentline')}")
+    if written < len(rows):
+        typer.echo(f"{len(rows) - written} of {len(rows)} pages are no longer kept", err=True)
+
+
+# the URLs that brought no page
+
+
+class Refused(NamedTuple):
+    """A URL that brought no page, with the cause in our words and the reason as it was told."""
+
+    url: str
+    state: str
+    cause: str
+    reason: str
+
+
+@command(
+    "refused",
+    "scentline refused",
+    "scentline refused --reason HTTP --format jsonl",
+    "scentline refused --format csv",
+    takes=("data", "lines"),
+)
+def refused(
+    given: Given,
+    reason: Annotated[
+        str, typer.Option("--reason", metavar="TEXT", help="Only URLs whose cause has this in it.")
+    ] = "",
+) -> None:
+    """Print which URLs brought no page, and why; without options, how many there are of each cause.
+
+    They were refused (by robots.txt, by this crawl's rules, or since they are no pages), are gone, or were
+    given up. A crawl that runs may be asked too.
+    """
+    from scentline.models.frontier.causes import KNOWN
+
+    directory = given.settings().data
+    found, causes = [], Counter[str]()
+    for each in _refused(directory):
+        causes[each.cause] += 1
+        if reason.casefold() in each.cause.casefold():
+            found.append(each)
+    if not found and not any(reason.casefold() in each.casefold() for each in (*KNOWN, "HTTP")):
+        known = ", ".join(sorted(causes)) or "none"
+        raise CommandError(f"--reason {reason!r}: there is no such cause; of this crawl there are: {known}")
+    if given.form == "table" and not reason and given.out is None:
+        print_table(("cause", "URLs"), ((cause, f"{count:,}") for cause, count in causes.most_common()))
+        return
+    given.print_rows(found, Shape(Refused._fields, lambda each: each))
+
+
+def _refused(data: Path) -> Iterator[Refused]:
+    from scentline.agents.frontier.keys import PAGE_PREFIX
+    from scentline.agents.frontier.rows import FrontierRow, PageRow
+    from scentline.models.frontier.causes import cause_of
+    from scentline.streams.inbox import Codec
+    from scentline.streams.transport.journal import Journal
+
+    decode = Codec[FrontierRow](FrontierRow).decode
+    with Journal.open(data / "journal", read_only=True) as journal:
+        for part in journal.table("frontier").values():
+            for _, raw in part.scan(PAGE_PREFIX):
+                row = decode(raw)
+                if isinstance(row, PageRow) and row.state in ("refused", "gone", "given up"):
+                    yield Refused(row.url, row.state, cause_of(row.reason), row.reason)
+
+
+# what could not be read
+
+
+@command(
+    "dead-letters",
+    "scentline dead-letters",
+    "scentline dead-letters --data scentline-data --json",
+    "scentline dead-letters --broker kafka://localhost:9092",
+    takes=("data", "broker", "lines"),
+)
+def dead_letters(given: Given, since: Since = None) -> None:
+    """Print the messages and log lines that could not be read, each with its place and the reason.
+
+    Only reads; a crawl may be running.
+    """
+    from scentline.agents.operate.inspect.record import kept_entries
+    from scentline.streams.topics import DEAD_LETTERS
+
+    entries, begin = kept_entries(given.settings(), DEAD_LETTERS.name), time_since(since)
+    letters = (letter for letter in _letters(entries) if letter.time >= begin)
+    names = ("time", "topic", "partition", "offset", "reason", "value")
+
+    def fields(letter: "DeadLetter") -> dict[str, object]:
+        return {name: getattr(letter, name) for name in names} | {"value": _text(letter.value)}
+
+    given.print_rows(letters, Shape(("time", "place", "reason", "content"), _cells_of_letter, names, fields))
+
+
+def _letters(entries: "Iterable[Entry]") -> "Iterator[DeadLetter]":
+    """Yield the letters, oldest first, without the repetitions that a restart leaves."""
+    from scentline.streams.records import DeadLetter, Decoder, RecordError
+    from scentline.streams.topics import DEAD_LETTERS
+
+    decode = Decoder[DeadLetter](DeadLetter)
+    seen: set[tuple[str, int, int, str]] = set()
+    for entry in entries:
+        value = entry.value or b""
+        try:
+            letter = decode(value)
+        except RecordError as error:
+            letter = DeadLetter(
+                topic=DEAD_LETTERS.name, partition=0, offset=entry.offset, reason=str(error), value=value,
+                time=entry.timestamp,
+            )  # fmt: skip
+        place = (letter.topic, letter.partition, letter.offset, letter.reason)
+        if place not in seen:
+            seen.add(place)
+            yield letter
+
+
+def _cells_of_letter(letter: "DeadLetter") -> tuple[str, ...]:
+    from scentline.streams.logging import printable
+
+    return (
+        datetime.fromtimestamp(letter.time, UTC).isoformat(timespec="seconds"),
+        f"{letter.topic}/{letter.partition}@{letter.offset}",
+        letter.reason,
+        printable(_text(letter.value), 120),
+    )
+
+
+def _text(value: bytes) -> str:
+    return value.decode(errors="backslashreplace")

@@ -1,0 +1,360 @@
+"""The commands of who runs a crawl: topics and snapshots, settings, what was learned, and forgetting a user."""
+
+import json
+from collections.abc import Mapping
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from scentline.agents.cli.options import AsJson, Given, command, command_group
+from scentline.agents.cli.output import Shape, print_json, print_table
+
+if TYPE_CHECKING:
+    from scentline.agents.operate.privacy.kafka import ForgottenOnKafka
+    from scentline.agents.operate.topics import Lag
+    from scentline.streams.settings import Settings
+
+# a crawl on Kafka
+
+Partitions = Annotated[
+    int | None, typer.Option(min=1, help="Partitions of each sharded topic: streams.partitions.")
+]
+Replication = Annotated[
+    int | None, typer.Option(min=1, help="Brokers that keep each message: kafka.replication.")
+]
+
+command_group("topics", "List, make and check topics.")
+
+
+@command("topics list", "scentline topics list", "scentline topics list --json", takes=("array",))
+def list_(given: Given) -> None:
+    """Print every topic: partitions, key, record, retention, writers and readers."""
+    from scentline.streams.topics import TOPICS, Topic
+
+    partitions = given.settings().streams.partitions
+
+    def row(topic: Topic) -> dict[str, object]:
+        return {
+            "name": topic.name, "partitions": partitions if topic.shards else 1, "key": topic.key,
+            "record": topic.record, "retention_seconds": topic.retention, "compacted": topic.compacted,
+            "writers": topic.writers, "readers": topic.readers,
+        }  # fmt: skip
+
+    def cells(topic: Topic) -> tuple[str, ...]:
+        return (
+            topic.name, str(row(topic)["partitions"]), topic.key, topic.record,
+            _kept(topic.retention), ", ".join(topic.writers), ", ".join(topic.readers),
+        )  # fmt: skip
+
+    def values(topic: Topic) -> list[object]:
+        return [", ".join(value) if isinstance(value, tuple) else value for value in row(topic).values()]
+
+    columns = ("name", "partitions", "key", "record", "kept", "written by", "read by")
+    shape = Shape(columns, cells, tuple(row(TOPICS[0])), row, values)
+    given.print_rows(TOPICS, shape)
+
+
+@command(
+    "topics create",
+    "scentline topics create --broker kafka://localhost:9092 --partitions 8",
+    "scentline topics create --broker kafka://localhost:9092 --partitions 8 --json",
+    takes=("broker", "array"),
+)
+def create(given: Given, partitions: Partitions = None, replication: Replication = None) -> None:
+    """Make every topic and every table's changelog at a Kafka broker, with its retention and limits.
+
+    Existing topics get the declared configuration; running it again is harmless. The number of partitions can't
+    change later.
+    """
+    from scentline.agents.operate.topics import Done
+    from scentline.agents.operate.topics import create as run
+
+    def cells(each: Done) -> tuple[str, ...]:
+        return each.topic, str(each.partitions), " ".join((each.done, *each.keys))
+
+    done = run(given.on_kafka(**{"streams.partitions": partitions, "kafka.replication": replication}))
+    shape = Shape(("name", "partitions", "done"), cells, Done._fields)
+    given.print_rows(done, shape)
+
+
+@command(
+    "topics check",
+    "scentline topics check --broker kafka://localhost:9092 --partitions 8",
+    "scentline topics check --broker kafka://localhost:9092 --partitions 8 --json",
+    takes=("broker", "array"),
+)
+def check(given: Given, partitions: Partitions = None, replication: Replication = None) -> None:
+    """Compare the topics at a Kafka broker with their declaration; only reads.
+
+    Prints what is missing or differs, and exits with status 1 if anything does.
+    """
+    from scentline.agents.operate.topics import Difference
+    from scentline.agents.operate.topics import check as run
+
+    def cells(each: Difference) -> tuple[str, ...]:
+        return each.topic, each.what, each.declared, "missing" if each.found is None else each.found
+
+    found = run(given.on_kafka(**{"streams.partitions": partitions, "kafka.replication": replication}))
+    if found or given.form != "table":
+        given.print_rows(found, Shape(Difference._fields, cells))
+    else:
+        typer.echo("every topic is as declared")
+    if found:
+        raise typer.Exit(1)
+
+
+def _kept(retention: int | None) -> str:
+    from scentline.streams.topics import DAY
+
+    if retention is None:
+        return "newest of each key"
+    return f"{retention // DAY} day" + ("" if retention == DAY else "s")
+
+
+@command(
+    "lag",
+    "scentline lag --broker kafka://localhost:9092",
+    "scentline lag --broker kafka://localhost:9092 --json",
+    takes=("broker", "array"),
+)
+def lag(given: Given) -> None:
+    """Print how many messages wait for each role's consumer group at a Kafka broker, by partition.
+
+    Only reads. A group without a committed offset reads from the start.
+    """
+    from scentline.agents.operate.topics import Lag, lags
+
+    found = list(lags(given.on_kafka()))
+    for each in found:
+        if each.dropped:
+            typer.echo(
+                f"{each.topic}/{each.partition}: {each.dropped} messages expired before {each.group} read "
+                "them: it lagged by more than the topic's retention",
+                err=True,
+            )
+    shape = Shape(("group", "topic", "partition", "end", "committed", "lag"), _cells_of_lag, Lag._fields)
+    given.print_rows(found, shape)
+
+
+def _cells_of_lag(each: "Lag") -> tuple[str, ...]:
+    committed = "none" if each.committed is None else str(each.committed)
+    return each.group, each.topic, str(each.partition), str(each.end), committed, str(each.lag)
+
+
+@command(
+    "snapshot",
+    "scentline snapshot --broker kafka://localhost:9092 --data today",
+    "scentline snapshot --broker kafka://localhost:9092 --data mirror --follow",
+    takes=("data", "broker"),
+)
+def snapshot(
+    given: Given,
+    following: Annotated[bool, typer.Option("--follow", help="Go on with what comes, until Ctrl-C.")] = False,
+) -> None:
+    """Copy what a crawl on Kafka knows to a new data directory, for audit, explain, matches, state and harvest.
+
+    Only reads. Pages are left out. The crawl may continue meanwhile; the copy has only part of that. With
+    --follow it stays a moment behind the crawl.
+    """
+    from scentline.agents.operate.snapshot import follow, take
+
+    def progress(name: str) -> None:
+        typer.echo(name, err=True)
+
+    settings = given.on_kafka()
+    if not following:
+        typer.echo(f"{take(settings, progress)} records copied to {settings.data}")
+        return
+    with suppress(KeyboardInterrupt), closing(follow(settings, progress)) as copied:
+        typer.echo(f"{next(copied)} records copied to {settings.data}; following what comes")
+        for _ in copied:
+            pass
+
+
+# settings, and what was learned
+
+command_group("config", "Show the settings.")
+
+
+@command(
+    "config show", "scentline config show", "scentline config show --set frontier.budget=100 --json", takes=()
+)
+def show(given: Given, as_json: AsJson = False) -> None:
+    """Print each setting's value and where it came from: default, file, environment or command line."""
+    loaded = given.loaded()
+    values = loaded.values()
+    if as_json:
+        print_json({key: {"value": value, "origin": loaded.origins[key]} for key, value in values.items()})
+        return
+    print_table(
+        ("key", "value", "from"), ((key, _shown(value), loaded.origins[key]) for key, value in values.items())
+    )
+
+
+def _shown(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+command_group("state", "Start a crawl with what another one has learned.")
+
+StateFile = Annotated[Path, typer.Argument(metavar="FILE", help="File of the learned state.")]
+
+
+@command(
+    "state export",
+    "scentline state export science.state --data scentline-data",
+    "scentline state export science.state --no-users --json",
+)
+def export(
+    given: Given,
+    file: StateFile,
+    users: Annotated[bool, typer.Option("--users/--no-users", help="Include the users' pseudonyms.")] = True,
+    as_json: AsJson = False,
+) -> None:
+    """Write what a crawl has learned to a file, or replace one; a crawl may be running.
+
+    The file has counts of words, parts of URLs and users, and the weights of the learned policy: of each
+    predicate, and of which requests fail, the 100,000 features with the largest effect. It has no pages and no
+    users' identities.
+    """
+    from scentline.agents.operate.reuse import export as run
+
+    settings = given.settings()
+    done = run(settings, file, users)
+    if as_json:
+        print_json(
+            {"predicates": done.features, "requests": done.requests, "users": done.users, "bytes": done.size}
+        )
+        return
+    _tell_features(done.features, done.requests)
+    typer.echo(f"{done.users:,} users; {done.size:,} bytes in {file}")
+
+
+@command(
+    "state import",
+    "scentline state import learned.state --data new-data",
+    "scentline state import learned.state --data new-data --weight 1 --json",
+)
+def import_(
+    given: Given,
+    file: StateFile,
+    weight: Annotated[
+        float, typer.Option(min=0.001, max=1, help="Factor for the file's counts: evidence fades.")
+    ] = 0.25,
+    as_json: AsJson = False,
+) -> None:
+    """Give a data directory what another crawl has learned; no crawl may be running there.
+
+    Predicates are matched by name. A file that is imported twice counts once, with the first weight.
+    """
+    from scentline.agents.operate.reuse import import_state
+
+    settings = given.settings()
+    done = import_state(settings, file, weight)
+    for remark in done.remarks:
+        typer.echo(remark, err=True)
+    if as_json:
+        print_json({"predicates": done.features, "requests": done.requests, "repeated": done.repeated})
+        return
+    if done.repeated:
+        typer.echo(f"{settings.data} already has this file: nothing was changed")
+        return
+    _tell_features(done.features, done.requests, f" at weight {weight:g}")
+
+
+def _tell_features(features: Mapping[str, int], requests: int, how: str = "") -> None:
+    for name, number in features.items():
+        typer.echo(f"{name}: {number:,} features{how}")
+    if requests:
+        typer.echo(f"of requests: {requests:,} features{how}")
+
+
+# users
+
+_NOTHING = "nothing was found; check that the key is the one that the log was fed with"
+
+
+@command(
+    "forget-user",
+    "scentline forget-user 192.0.2.7 --data scentline-data",
+    "scentline forget-user --pseudonym 25b8e0716cbcc8a0 --json",
+    "scentline forget-user 192.0.2.7 --broker kafka://localhost:9092",
+    takes=("data", "broker"),
+)
+def forget(
+    given: Given,
+    user: Annotated[str, typer.Argument(metavar="USER", help="User name or address, exactly as in the log.")],
+    pseudonym: Annotated[
+        bool, typer.Option("--pseudonym", help="USER is a pseudonym, as in the topics.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Replace a user's pseudonym by a random one in all tables and topics; no crawl may run.
+
+    Raw lines of the user on `proxy-log` are deleted. All statistics stay exact. If interrupted, run it again.
+    You must clean logs and files of `state export` yourself.
+
+    On Kafka all workers must be stopped after they have absorbed everything. Absorbed raw lines, sightings and
+    evidence are deleted there for all users: nothing needs them. The command prints what remains, and until
+    when.
+    """
+    from scentline.agents.operate.privacy.forget import forget_user
+
+    settings = given.settings()
+    if settings.on_kafka:
+        _on_kafka(settings, user, is_name=not pseudonym, as_json=as_json)
+        return
+    done = forget_user(settings, user, is_name=not pseudonym)
+    if as_json:
+        print_json({"entries": done.entries, "lines": done.lines})
+    elif done.entries or done.lines:
+        typer.echo(f"forgotten: {done.entries} entries of topics and tables, {done.lines} raw lines")
+    else:
+        typer.echo(_NOTHING)
+
+
+def _on_kafka(settings: "Settings", user: str, is_name: bool, as_json: bool) -> None:
+    from scentline.agents.operate.privacy.kafka import forget_user_on_kafka
+
+    done = forget_user_on_kafka(settings, user, is_name, lambda what: typer.echo(what, err=True))
+    if as_json:
+        print_json(
+            {
+                "entries": done.entries, "deleted": done.deleted.messages, "unread": done.deleted.unread,
+                "replaced_by": _day(done.replaced_at), "keys_gone_by": _day(done.deleted_at),
+                "left_until": {topic: _day(at) for topic, at in done.left.items()},
+            }
+        )  # fmt: skip
+    else:
+        _tell_forgotten(done)
+
+
+def _tell_forgotten(done: "ForgottenOnKafka") -> None:
+    if done.entries:
+        typer.echo(
+            f"forgotten: {done.entries} rows of tables and values of topics have a new pseudonym; "
+            f"compaction removes the old ones by {_day(done.replaced_at)}, the last of their keys by "
+            f"{_day(done.deleted_at)}"
+        )
+    else:
+        typer.echo(_NOTHING)
+    for topic, messages in done.deleted.messages.items():
+        typer.echo(f"deleted: {messages} messages of {topic}, of all users")
+    for topic, at in done.left.items():
+        typer.echo(
+            f"left to its retention: {topic}, whose last message with the old pseudonym is gone by {_day(at)}"
+        )
+    if done.deleted.unread:
+        typer.echo(
+            f"not read yet: {done.deleted.unread} raw lines of proxy-log; those of the user will count as a "
+            "new user's"
+        )
+
+
+def _day(at: float) -> str:
+    """Return the first full day after a time."""
+    from datetime import UTC, datetime, timedelta
+
+    return (datetime.fromtimestamp(at, UTC) + timedelta(days=1)).date().isoformat()
