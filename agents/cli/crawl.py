@@ -107,14 +107,12 @@ def feed(
     from scentline.agents.crawl.following import feed_alone
 
     settings = given.settings(**{"observe.format": form})
-    observer, interrupted = feed_alone(of_site(settings, site, sources), sources, follow)
+    counts, interrupted = feed_alone(of_site(settings, site, sources), sources, follow)
     if as_json:
-        print_json(
-            {"accepted": observer.accepted, "filtered": observer.filtered, "malformed": observer.malformed}
-        )
+        print_json({name: getattr(counts, name) for name in ("accepted", "filtered", "malformed")})
     else:
-        typer.echo(f"{observer.accepted} accepted, {observer.malformed} malformed")
-        for reason, number in sorted(observer.filtered.items()):
+        typer.echo(f"{counts.accepted} accepted, {counts.malformed} malformed")
+        for reason, number in sorted(counts.filtered.items()):
             typer.echo(f"{number} filtered: {reason}")
     if interrupted:
         raise typer.Exit(INTERRUPTED)

@@ -10,7 +10,7 @@ from typing import Any
 
 from scentline.agents.browse.agent import BrowseAgent
 from scentline.agents.crawl.connect import EmbeddedLog, connect
-from scentline.agents.crawl.feeder import Feeder
+from scentline.agents.crawl.feeder import Feeder, read_positions
 from scentline.agents.crawl.following import Following
 from scentline.agents.fetch.agent import FetchAgent
 from scentline.agents.frontier.agent import FrontierAgent
@@ -19,7 +19,6 @@ from scentline.agents.judge.agent import JudgeAgent
 from scentline.agents.judge.apart.process import ExaminerProcess
 from scentline.agents.learn.agent import LearnAgent
 from scentline.agents.observe.observer import Observer
-from scentline.agents.observe.positions import read_positions
 from scentline.agents.operate.control.requests import seeding
 from scentline.agents.operate.control.service import ControlService
 from scentline.agents.operate.inspect.record import entries

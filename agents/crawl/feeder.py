@@ -10,17 +10,17 @@ from pathlib import Path
 
 import msgspec
 
-from scentline.agents.observe.live import live_lines, opened_live
+from scentline.agents.observe.live import arriving, opened_live
 from scentline.agents.observe.logfile import LogFile, LogFileError, fingerprint
 from scentline.agents.observe.observer import Malformed, Observer
-from scentline.agents.observe.positions import Positions
 from scentline.agents.worker.backpressure import Backlog, wait_for_room
 from scentline.models.accesslog.entry import MAX_LINE
+from scentline.streams.broadcast import Broadcast
 from scentline.streams.facts import Access, AccessPack
 from scentline.streams.logging import EventLog
-from scentline.streams.records import DeadLetter, Pack, encode
-from scentline.streams.topics import ACCESSES, DEAD_LETTERS, partition_of
-from scentline.streams.transport.publisher import Publisher
+from scentline.streams.records import DeadLetter, Decoder, LogPosition, Pack, RecordError, encode
+from scentline.streams.topics import ACCESSES, DEAD_LETTERS, LOG_POSITIONS, partition_of
+from scentline.streams.transport.publisher import LogReader, Publisher
 
 #: Lines after which a batch ends though it holds little.
 LINES = 20_000
@@ -105,8 +105,56 @@ def _letter(name: str, number: int, line: bytes, malformed: Malformed, time: flo
 BACKLOG = 20
 
 Lines = Iterable[tuple[int, bytes]]
+Message = tuple[str, int, bytes | None, bytes | None]
 
 log = EventLog("observe")
+
+
+class Positions:
+    """The positions of all logs; one counts for those settings only by which the log was read (``reading``)."""
+
+    def __init__(self, reading: str) -> None:
+        self._reading = reading
+        self._lines: dict[str, int] = {}
+        self._decode = Decoder[LogPosition](LogPosition)
+
+    def hear(self, key: bytes | None, value: bytes | None) -> None:
+        """Take in a message of the topic."""
+        if key is not None and value is not None:
+            try:
+                position = self._decode(value)
+            except RecordError as error:
+                log.warning("skipped a log's position that can't be read", reason=str(error))
+                return
+            self._lines[key.decode(errors="replace")] = (
+                position.line if position.reading == self._reading else 0
+            )
+
+    def line(self, fingerprint: str) -> int:
+        """Return the number of the last line of a log that was fed, 0 where none was."""
+        return self._lines.get(fingerprint, 0)
+
+    def passed(self, fingerprint: str, line: int) -> list[Message]:
+        """Note that a log was fed up to a line; return the message that says so, if that is news."""
+        if line <= self.line(fingerprint):
+            return []
+        self._lines[fingerprint] = line
+        return [
+            (LOG_POSITIONS.name, 0, fingerprint.encode(), encode(LogPosition(line=line, reading=self._reading)))
+        ]
+
+
+async def read_positions(reader: LogReader, reading: str) -> Positions:
+    """Return the positions of all logs as they are now."""
+    positions = Positions(reading)
+
+    def fail(error: BaseException) -> None:
+        raise error
+
+    broadcast = Broadcast(reader, LOG_POSITIONS.name, positions.hear, fail)
+    await broadcast.start()
+    await broadcast.stop()
+    return positions
 
 
 class Feeder:
@@ -147,7 +195,7 @@ class Feeder:
             observer = self.observer.another()
             observer.recognise(lines.sample)
             name = fingerprint(lines.first)
-            async for chunk in live_lines(lines) if live else _all_lines(lines):
+            async for chunk in arriving(lines) if live else _all_lines(lines):
                 async for _ in self.send(observer, chunk, name, lines.name):
                     self._progress(lines.consumed / lines.size if lines.size else None)
 
@@ -157,7 +205,7 @@ class Feeder:
         sent = self.positions.line(name)
         for batch in packs(observer, lines, partitions, name, name=called, after=sent):
             await wait_for_room(self._backlog, self._most)
-            messages = messages_of(batch) + self.positions.passed(name, batch.whole)
+            messages = _messages_of(batch) + self.positions.passed(name, batch.whole)
             if messages:
                 await self._publisher.send_all(messages)
             yield batch
@@ -169,9 +217,8 @@ async def _all_lines(lines: LogFile) -> AsyncIterator[Lines]:
     yield lines
 
 
-def messages_of(batch: Batch) -> list[tuple[str, int, bytes | None, bytes | None]]:
-    """Return a batch of observed lines as messages."""
-    messages: list[tuple[str, int, bytes | None, bytes | None]] = [
+def _messages_of(batch: Batch) -> list[Message]:
+    messages: list[Message] = [
         (ACCESSES.name, partition, None, encode(pack)) for partition, pack in batch.packs.items()
     ]
     messages += [(DEAD_LETTERS.name, 0, None, encode(letter)) for letter in batch.letters]

@@ -10,11 +10,10 @@ from typing import TextIO
 
 from scentline.agents.crawl.connect import connect
 from scentline.agents.crawl.directory import make_directory
-from scentline.agents.crawl.feeder import BACKLOG, Feeder, nothing_waits
+from scentline.agents.crawl.feeder import BACKLOG, Feeder, nothing_waits, read_positions
 from scentline.agents.observe.live import NumberedLine, Tail
 from scentline.agents.observe.logfile import LogFile, LogFileError, fingerprint
-from scentline.agents.observe.observer import Observer
-from scentline.agents.observe.positions import read_positions
+from scentline.agents.observe.observer import Counts, Observer
 from scentline.agents.observe.pseudonym import KEY_FILE, user_key
 from scentline.agents.signals import told_to_end
 from scentline.agents.worker.backpressure import Backlog, Downstream
@@ -199,13 +198,13 @@ LINE_SECONDS = 5.0
 class _Progress:
     """Writes how far a log was read, every few seconds."""
 
-    def __init__(self, out: TextIO, observer: Observer) -> None:
+    def __init__(self, out: TextIO, counts: Counts) -> None:
         self._out = out
-        self._observer = observer
+        self._counts = counts
         self._last = time.monotonic()
 
-    def __call__(self, part: float | None) -> None:
-        """Write a line if it is time."""
+    def reads(self, part: float | None) -> None:
+        """Write how far it is, if it is time."""
         self._write(f", {part:.0%} of the log" if part is not None else "")
 
     def waits(self, why: str) -> None:
@@ -216,13 +215,13 @@ class _Progress:
         now = time.monotonic()
         if now - self._last >= LINE_SECONDS:
             self._last = now
-            self._out.write(f"{self._observer.lines} lines read{more}\n")
+            self._out.write(f"{self._counts.lines} lines read{more}\n")
             self._out.flush()
 
 
-def feed_alone(settings: Settings, sources: Sequence[str], follow: bool = False) -> tuple[Observer, bool]:
-    """Feed logs, or follow them until Ctrl-C or SIGTERM; return the observer with its counts, and whether
-    it was such a signal that ended it.
+def feed_alone(settings: Settings, sources: Sequence[str], follow: bool = False) -> tuple[Counts, bool]:
+    """Feed logs, or follow them until Ctrl-C or SIGTERM; return what became of their lines, and whether it was
+    such a signal that ended it.
 
     Raises `JournalInUseError` while a crawl runs on the directory.
     """
@@ -230,19 +229,19 @@ def feed_alone(settings: Settings, sources: Sequence[str], follow: bool = False)
         check_followed(sources)
     make_directory(settings.data)
     observer = Observer(settings.observe, user_key(settings.observe, settings.data / KEY_FILE))
-    return observer, asyncio.run(_feed(settings, observer, sources, follow=follow))
+    return observer.counts, asyncio.run(_feed(settings, observer, sources, follow=follow))
 
 
 async def _feed(settings: Settings, observer: Observer, sources: Sequence[str], *, follow: bool) -> bool:
     async with connect(settings) as log:
         positions = await read_positions(log.reader, observer.reading)
-        progress = _Progress(sys.stderr, observer)
+        progress = _Progress(sys.stderr, observer.counts)
         backlog: Backlog = nothing_waits
         most = BACKLOG
         if settings.on_kafka:
             downstream = Downstream(settings, log.publisher.partitions(ACCESSES.name), progress.waits)
             backlog, most = downstream.backlog, downstream.most
-        feeder = Feeder(observer, log.publisher, positions, backlog, progress, most)
+        feeder = Feeder(observer, log.publisher, positions, backlog, progress.reads, most)
         if follow:
             return await _follow(feeder, sources)
         for source in sources:

@@ -117,7 +117,7 @@ class ObserveAgent:
 
     def _measure(self, reading: Reading) -> None:
         """Tell what became of the lines of all logs, those that this process feeds itself among them."""
-        observer = self.observer
-        reading.add(LINES, observer.accepted, "accepted")
-        reading.add(LINES, sum(observer.filtered.values()), "filtered")
-        reading.add(LINES, observer.malformed, "malformed")
+        counts = self.observer.counts
+        reading.add(LINES, counts.accepted, "accepted")
+        reading.add(LINES, sum(counts.filtered.values()), "filtered")
+        reading.add(LINES, counts.malformed, "malformed")

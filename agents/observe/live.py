@@ -9,66 +9,53 @@ import threading
 from collections import deque
 from collections.abc import AsyncIterator, Iterable
 from pathlib import Path
+from typing import Generic, TypeVar
 
 from scentline.agents.observe.logfile import LogFile, LogFileError, identifying
 from scentline.models.accesslog.entry import MAX_LINE
 
+T = TypeVar("T")
 NumberedLine = tuple[int, bytes]
-
 
 #: Lines that may wait to be taken before the reader waits.
 WAITING = 5_000
 
 
-async def live_lines(lines: Iterable[NumberedLine]) -> AsyncIterator[list[NumberedLine]]:
-    """Yield what is there of ``lines``, again and again until their end; an error of theirs is raised last.
+async def arriving(items: Iterable[T]) -> AsyncIterator[list[T]]:
+    """Yield what is there of ``items``, again and again until their end; an error of theirs is raised last.
 
-    They are read in a thread of their own, which may wait for the next line as long as it likes and does not
-    keep the program from ending.
+    They come from a thread of their own, which may wait for the next one as long as it likes and does not keep
+    the program from ending.
     """
-    arrivals = _Arrivals()
-    threading.Thread(target=arrivals.read, args=(lines,), name="live log", daemon=True).start()
+    arrivals = _Arrivals[T]()
+    threading.Thread(target=arrivals.read, args=(items,), name="live log", daemon=True).start()
     while chunk := await arrivals.take():
         yield chunk
 
 
 async def opened_live(source: str) -> LogFile:
-    """Return a log once its first lines have come, which may take as long as `live_lines` may wait."""
-    loop, done = asyncio.get_running_loop(), asyncio.Event()
-    found: list[LogFile | Exception] = []
-
-    def read() -> None:
-        try:
-            found.append(LogFile(source))
-        except Exception as error:
-            found.append(error)
-        if not loop.is_closed():
-            loop.call_soon_threadsafe(done.set)
-
-    threading.Thread(target=read, name="live log's start", daemon=True).start()
-    await done.wait()
-    if isinstance(found[0], Exception):
-        raise found[0]
-    return found[0]
+    """Return a log once its first lines have come, which may take as long as `arriving` may wait."""
+    ((found,),) = [chunk async for chunk in arriving(LogFile(each) for each in (source,))]
+    return found
 
 
-class _Arrivals:
-    """Lines between the thread that reads them and the task that takes them."""
+class _Arrivals(Generic[T]):
+    """Lines, or other items, between the thread that reads them and the task that takes them."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._arrived = asyncio.Event()
         self._room = threading.Semaphore(WAITING)
-        self._waiting: deque[NumberedLine] = deque()
+        self._waiting: deque[T] = deque()
         self._ending: list[Exception | None] = []
 
-    def read(self, lines: Iterable[NumberedLine]) -> None:
-        """Read lines to their end, each when there is room for it; an error of theirs is an end."""
+    def read(self, items: Iterable[T]) -> None:
+        """Read items to their end, each when there is room for it; an error of theirs is an end."""
         error: Exception | None = None
         try:
-            for line in lines:
+            for item in items:
                 self._room.acquire()
-                self._waiting.append(line)
+                self._waiting.append(item)
                 self._tell()
         except Exception as caught:
             error = caught
@@ -79,8 +66,8 @@ class _Arrivals:
         if not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._arrived.set)
 
-    async def take(self) -> list[NumberedLine]:
-        """Wait for lines, and take what is there; nothing at their end, where an error of theirs is raised."""
+    async def take(self) -> list[T]:
+        """Wait for items, and take what is there; nothing at their end, where an error of theirs is raised."""
         while not self._waiting and not self._ending:
             await self._arrived.wait()
             self._arrived.clear()

@@ -56,7 +56,7 @@ class _Public(NamedTuple):
 
 
 class Counts:
-    """What became of the lines observed."""
+    """What became of the lines observed: the ``filtered`` by reason."""
 
     def __init__(self) -> None:
         self.accepted: int = 0
@@ -64,14 +64,18 @@ class Counts:
         self.malformed: int = 0
         self.crowded: bool = False
 
+    @property
+    def lines(self) -> int:
+        """How many lines were observed."""
+        return self.accepted + sum(self.filtered.values()) + self.malformed
+
 
 class Observer:
-    """Reads the lines of a log one by one and counts them as ``accepted``, ``filtered`` by reason, or
-    ``malformed``.
+    """Reads the lines of a log one by one, and counts what becomes of them.
 
-    The reasons are those of `page_view` and `Robots.reason`, "site" for a path without a site, "url" for a URL
-    that can't be crawled, "secret" for one that can't be without a secret, "elsewhere" for one of another site
-    than ``observe.base_url``, and "directive" for a head line of the W3C format.
+    Lines are filtered for the reasons of `page_view` and `Robots.reason`, "site" for a path without a site,
+    "url" for a URL that can't be crawled, "secret" for one that can't be without a secret, "elsewhere" for one
+    of another site than ``observe.base_url``, and "directive" for a head line of the W3C format.
 
     The result depends on the settings, the key and the log's lines up to it alone, so each log has an observer
     of its own (`another`). ``everywhere`` accepts lines and referrers of all hosts. Raises ValueError when
@@ -82,7 +86,7 @@ class Observer:
         self._settings: Final = settings
         self._everywhere: Final = everywhere
         self._pseudonyms = Pseudonyms(key)
-        self._counts = Counts()
+        self.counts = Counts()
         self._malformed = 0
         self._site: Final = _site(settings.base_url)
         self._keep_query: Final = settings.keep_query
@@ -100,28 +104,8 @@ class Observer:
         """Return an observer for another log; the counts are those of all together."""
         fresh = Observer(self._settings, b"", everywhere=self._everywhere)
         fresh._pseudonyms = self._pseudonyms
-        fresh._counts = self._counts
+        fresh.counts = self.counts
         return fresh
-
-    @property
-    def accepted(self) -> int:
-        """How many lines are accesses."""
-        return self._counts.accepted
-
-    @property
-    def filtered(self) -> dict[str, int]:
-        """How many lines are none, by reason."""
-        return self._counts.filtered
-
-    @property
-    def malformed(self) -> int:
-        """How many lines could not be read."""
-        return self._counts.malformed
-
-    @property
-    def lines(self) -> int:
-        """How many lines were observed."""
-        return self.accepted + sum(self.filtered.values()) + self.malformed
 
     @property
     def reading(self) -> str:
@@ -145,7 +129,7 @@ class Observer:
                 return self._filter("directive")
             entry = self._entry(text)
         except LogLineError as error:
-            self._counts.malformed += 1
+            self.counts.malformed += 1
             self._malformed += 1
             last = "; further ones are only counted" if self._malformed == MOST_TOLD else ""
             return Malformed(f"{error}{last}", self._malformed <= MOST_TOLD)
@@ -174,8 +158,8 @@ class Observer:
         if self._clients is None or client is None:
             return who, client
         counted = self._clients.counted(client, who)
-        if counted != who and not self._counts.crowded:
-            self._counts.crowded = True
+        if counted != who and not self.counts.crowded:
+            self.counts.crowded = True
             _log.warning(
                 "observe: an address has more than %d users in the log; further ones count as the address. If "
                 "many people share an address, set observe.client_users and observe.client_rate to 0",
@@ -231,7 +215,7 @@ class Observer:
         referrer = None if entry.referrer is None else self._known(entry.referrer)
         if referrer is not None and self._elsewhere(referrer.url):
             referrer = None
-        self._counts.accepted += 1
+        self.counts.accepted += 1
         size = min(entry.size, _MOST_BYTES) if known_as.whole and entry.status == 200 else 0
         came_from = None if referrer is None else referrer.url
         return Access(who, known_as.url, entry.time, came_from, entry.status, entry.content_type, size)
@@ -264,7 +248,7 @@ class Observer:
         return None if public is None else _Public(public, public == found)
 
     def _filter(self, reason: str) -> Filtered:
-        filtered = self._counts.filtered
+        filtered = self.counts.filtered
         if reason == "site" and reason not in filtered:
             _log.warning(
                 "observe: left out lines with only a path, because no site is set: name it with --site "

@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from typing import Any
 
+from scentline.agents.crawl.feeder import Positions
 from scentline.agents.harvest.agent import read_outcome
 from scentline.agents.judge.examiner import PageReader
 from scentline.agents.judge.predicates import Predicates
-from scentline.agents.observe.positions import Positions
 from scentline.streams.crawl_settings import JudgeSettings
 from scentline.streams.facts import AccessPack, EvidencePack, SightingPack
 from scentline.streams.records import DeadLetter, Decoder, FetchOrder, Interests, LogPosition, RecordError

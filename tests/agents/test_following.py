@@ -15,10 +15,9 @@ import zstandard
 
 from scentline.agents.crawl import following
 from scentline.agents.crawl.connect import open_journal
-from scentline.agents.crawl.feeder import Feeder, nothing_waits
+from scentline.agents.crawl.feeder import Feeder, nothing_waits, read_positions
 from scentline.agents.crawl.following import Following
 from scentline.agents.observe.observer import Observer
-from scentline.agents.observe.positions import read_positions
 from scentline.agents.operate.inspect.record import accesses
 from scentline.streams.outbox import Message
 from scentline.streams.settings import Settings
@@ -59,7 +58,7 @@ class Crawl:
     def run(self, work: Callable[[Feeder], Coroutine[Any, Any, None]], way: Any = JournalPublisher) -> None:
         with open_journal(self.settings) as journal:
             observer = Observer(self.settings.observe, b"key")
-            self.accepted = lambda: observer.accepted
+            self.accepted = lambda: observer.counts.accepted
             positions = asyncio.run(read_positions(journal, observer.reading))
             feeder = Feeder(observer, way(journal, lambda: 1.0), positions, nothing_waits, lambda _: None)
             asyncio.run(work(feeder))

@@ -59,7 +59,7 @@ def test_three_hundred_forged_users_are_a_few_at_any_rate(seconds: int, a_second
     assert [access for access in after if access in before] == before, "what others did counts as it did"
     assert len(theirs) <= views
     assert users(theirs) <= FEW
-    assert observer.filtered.get("robot by rate", 0) == seconds * a_second - len(theirs)
+    assert observer.counts.filtered.get("robot by rate", 0) == seconds * a_second - len(theirs)
 
 
 def test_a_log_that_tells_no_client_or_that_people_share_an_address_in_is_read_as_it_was() -> None:

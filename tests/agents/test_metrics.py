@@ -212,7 +212,7 @@ async def crawl(settings: Settings, log: Path) -> SimpleNamespace:
             found.status = meter.status()
     if engine.failure is not None:
         raise engine.failure
-    found.accepted, found.malformed = observer.accepted, observer.malformed
+    found.accepted, found.malformed = observer.counts.accepted, observer.counts.malformed
     return found
 
 

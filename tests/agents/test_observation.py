@@ -92,14 +92,14 @@ def test_the_size_of_a_whole_page_is_told_and_of_nothing_else() -> None:
 def test_what_is_no_page_view_is_filtered_and_counted(line: bytes, reason: str) -> None:
     reader = observer()
     assert reader.observe(line) == Filtered(reason)
-    assert (reader.accepted, reader.filtered, reader.malformed) == (0, {reason: 1}, 0)
+    assert (reader.counts.accepted, reader.counts.filtered, reader.counts.malformed) == (0, {reason: 1}, 0)
 
 
 def test_a_path_without_a_site_is_filtered_and_said_once(caplog: pytest.LogCaptureFixture) -> None:
     reader = observer(base_url=None)
     with caplog.at_level(logging.WARNING):
         assert [reader.observe(combined("/private")) for _ in range(3)] == [Filtered("site")] * 3
-    assert reader.filtered == {"site": 3}
+    assert reader.counts.filtered == {"site": 3}
     assert len(caplog.records) == 1
     assert "observe.base_url" in caplog.text and "private" not in caplog.text
 
@@ -121,7 +121,7 @@ def test_robots_are_left_out_and_counted_by_reason() -> None:
     lines += [combined("/robots.txt", user="bob"), combined(user="bob")]
     lines += [*(combined(f"/{number}", user="carol") for number in range(7)), combined(user="alice")]
     found = [reader.observe(line) for line in lines]
-    assert reader.filtered == {"robot by agent": 1, "robot by robots.txt": 2, "robot by rate": 2}
+    assert reader.counts.filtered == {"robot by agent": 1, "robot by robots.txt": 2, "robot by rate": 2}
     assert isinstance(found[-1], Access), "the robot's agent says nothing of the next line"
     kept = observer(robots=False)
     assert [type(kept.observe(line)) for line in lines] == [Access] * len(lines)
@@ -260,11 +260,16 @@ def test_a_malformed_line_is_buried_with_its_place_and_reason_alone(agent: Obser
         assert found.reason and "secret" not in found.reason and "alice" not in found.reason
         assert found.value == b""
     reader = agent.observer
-    assert (reader.accepted, reader.filtered, reader.malformed, reader.lines) == (0, {}, 7, 7)
+    assert (reader.counts.accepted, reader.counts.filtered, reader.counts.malformed, reader.counts.lines) == (
+        0,
+        {},
+        7,
+        7,
+    )
 
 
 def test_a_partition_is_a_log_of_its_own_and_all_are_counted_together(agent: ObserveAgent) -> None:
     assert observed(agent, squid("http://a.org/robots.txt"), 0) == []
     assert observed(agent, squid("http://a.org/a"), 0) == []
     assert len(observed(agent, squid("http://a.org/a"), 1)) == 1
-    assert (agent.observer.accepted, agent.observer.filtered) == (1, {"robot by robots.txt": 2})
+    assert (agent.observer.counts.accepted, agent.observer.counts.filtered) == (1, {"robot by robots.txt": 2})

@@ -12,7 +12,7 @@ import pytest
 import zstandard
 
 from scentline.agents.crawl.feeder import Batch, packs
-from scentline.agents.observe.live import WAITING, Tail, live_lines
+from scentline.agents.observe.live import WAITING, Tail, arriving
 from scentline.agents.observe.logfile import LogFile, LogFileError, fingerprint
 from scentline.agents.observe.observer import Observer
 from scentline.streams.facts import Access
@@ -104,7 +104,7 @@ def test_a_line_of_a_hundred_megabytes_is_never_held(tmp_path: Path, compress: C
     assert peak < most
     reader = observer()
     (batch,) = packs(reader, lines, 1, "s")
-    assert (reader.accepted, reader.malformed) == (2, 1)
+    assert (reader.counts.accepted, reader.counts.malformed) == (2, 1)
     assert [(letter.offset, letter.reason) for letter in batch.letters] == [(2, "more than 8192 bytes")]
 
 
@@ -156,7 +156,7 @@ def test_the_longest_line_is_read_whole_and_a_letter_tells_nothing_of_a_line(tmp
     for end in (b"", b"\n", b"\r\n"):
         reader = observer()
         list(packs(reader, read(written(tmp_path, longest + end + LINES[1])), 1, "s"))
-        assert reader.accepted == (2 if end else 0)  # without a line end the two are one
+        assert reader.counts.accepted == (2 if end else 0)  # without a line end the two are one
     lines = [(7, b"alice was here\n"), (8, LINES[0])]
     (batch,) = packs(observer(), lines, 1, "s", name="access.log", now=lambda: 5.0)
     reason = "of no known format (squid, combined, common, w3c, json) (line of 15 bytes)"
@@ -189,7 +189,7 @@ def test_a_log_of_rubbish_leaves_few_letters_and_every_line_is_counted() -> None
     lines = [(number, b"rubbish\n") for number in range(1, 35_001)]
     parts = (lines[:900], lines[900:2_000], lines[2_000:])
     letters = [letter for part in parts for batch in packs(reader, part, 1, "s") for letter in batch.letters]
-    assert reader.malformed == 35_000
+    assert reader.counts.malformed == 35_000
     assert [letter.offset for letter in letters] == list(range(1, 1_001))
     assert "further ones are only counted" in letters[-1].reason
     again = [letter for batch in packs(reader.another(), lines, 1, "s", after=500) for letter in batch.letters]
@@ -203,7 +203,7 @@ def test_what_was_read_before_a_break_is_packed_before_the_error(tmp_path: Path)
         assert [next(batches).line, next(batches).line] == [80, 100]
         with pytest.raises(LogFileError, match="after line 100"):
             next(batches)
-    assert reader.accepted == 100
+    assert reader.counts.accepted == 100
 
 
 SUNDOG = {"method": 41_100, "status": 9_466, "media": 24_808}
@@ -228,10 +228,14 @@ def test_every_line_of_a_real_log_is_accounted_for(
     with LogFile(str(shared(log_name))) as log:
         reader.recognise(log.sample)
         batches = list(packs(reader, log, 4, fingerprint(log.sample[0]), name=log.name))
-    assert (reader.accepted, reader.filtered, reader.malformed) == (accepted, filtered, len(malformed))
+    assert (reader.counts.accepted, reader.counts.filtered, reader.counts.malformed) == (
+        accepted,
+        filtered,
+        len(malformed),
+    )
     assert sum(len(pack.facts) for batch in batches for pack in batch.packs.values()) == accepted
     assert [letter.offset for batch in batches for letter in batch.letters] == malformed
-    assert reader.lines == batches[-1].line in (102_972, 10_000, 116_388)
+    assert reader.counts.lines == batches[-1].line in (102_972, 10_000, 116_388)
 
 
 # what is still written to
@@ -263,7 +267,7 @@ def test_a_log_is_known_by_its_first_line_though_a_head_line_before_it_is_endles
 @awaited
 async def test_a_line_is_there_before_the_next_one_is_written() -> None:
     source: queue.Queue[Line | None] = queue.Queue()
-    chunks = live_lines(iter(source.get, None))
+    chunks = arriving(iter(source.get, None))
     for number in (1, 2):
         source.put((number, b"line"))
         assert await anext(chunks) == [(number, b"line")]
@@ -281,6 +285,6 @@ async def test_every_line_comes_once_and_in_order_and_an_error_of_the_log_after_
         raise OSError("gone")
 
     with pytest.raises(OSError, match="gone"):
-        async for chunk in live_lines(broken()):
+        async for chunk in arriving(broken()):
             seen.extend(chunk)
     assert seen == many

@@ -241,9 +241,9 @@ class LogReader:
 
     @property
     def lines(self) -> int:
-        return self._all.lines
+        return self._all.counts.lines
 
     @property
     def passed(self) -> dict[str, int]:
         """The lines that are no page views, by reason."""
-        return {**self._all.filtered, "malformed": self._all.malformed}
+        return {**self._all.counts.filtered, "malformed": self._all.counts.malformed}
