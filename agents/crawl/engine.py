@@ -5,11 +5,11 @@ What it decides: where to start, when the log has been fed, and when the crawl i
 
 import asyncio
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AsyncExitStack, suppress
+from contextlib import suppress
 from typing import Any
 
 from scentline.agents.browse.agent import BrowseAgent
-from scentline.agents.crawl.connect import EmbeddedLog, connect
+from scentline.agents.crawl.connect import EmbeddedLog
 from scentline.agents.crawl.feeder import Feeder, read_positions
 from scentline.agents.crawl.following import Following
 from scentline.agents.fetch.agent import FetchAgent
@@ -24,8 +24,6 @@ from scentline.agents.operate.control.service import ControlService
 from scentline.agents.operate.inspect.record import entries
 from scentline.agents.worker.backpressure import unabsorbed
 from scentline.agents.worker.worker import ROLES, Worker
-from scentline.streams.metrics.endpoint import endpoint
-from scentline.streams.metrics.registry import Metrics
 from scentline.streams.records import Decoder, FetchOrder, RecordError
 from scentline.streams.runtime import Runtime
 from scentline.streams.settings import Settings
@@ -36,52 +34,28 @@ from scentline.streams.topics import APP_ID, EVIDENCE, FETCHES, INTERESTS, SIGHT
 WAIT_SECONDS = 0.02
 
 
-class Engine:
-    """One process that is a whole crawler. An asynchronous context manager: entered, it runs.
-
-    ``examiner`` is as in `Worker`.
-    """
+class Engine(Worker):
+    """A worker that plays every role, and so is a whole crawler."""
 
     def __init__(self, settings: Settings, observer: Observer, examiner: ExaminerProcess | None = None) -> None:
-        self.settings = settings
-        self.observer = observer
+        super().__init__(settings, ROLES, observer, examiner=examiner)
         self.feeding = False
         self.log_read: float | None = None
-        self._examiner = examiner
-        self._resources = AsyncExitStack()
         self._feeder: asyncio.Task[None] | None = None
 
-    async def __aenter__(self) -> "Engine":
-        try:
-            await self._start()
-        except BaseException:
-            await self._resources.aclose()
-            raise
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self._resources.aclose()
-
-    # starting and stopping
-
     async def _start(self) -> None:
-        self.log = await self._resources.enter_async_context(connect(self.settings))
-        metrics = Metrics()
-        await self._resources.enter_async_context(endpoint(self.settings.metrics, metrics))
-        self.worker = Worker(self.settings, ROLES, self.log, self.observer, metrics, self._examiner)
-        await self._resources.enter_async_context(self.worker)
+        await super()._start()
         self._resources.push_async_callback(self.stop_feeding)
-        self.stopped, self.predicates = self.worker.stopped, self.worker.predicates
-        self.browse: BrowseAgent = self.worker.parts["browse"].agent
-        self.frontier: FrontierAgent = self.worker.parts["frontier"].agent
-        self.fetch: FetchAgent = self.worker.parts["fetch"].agent
-        self.judge: JudgeAgent = self.worker.parts["judge"].agent
-        self.learn: LearnAgent = self.worker.parts["learn"].agent
-        self.harvest: HarvestAgent = self.worker.parts["harvest"].agent
-        self.runtime: Runtime = self.worker.runtimes["frontier"]
+        self.browse: BrowseAgent = self.parts["browse"].agent
+        self.frontier: FrontierAgent = self.parts["frontier"].agent
+        self.fetch: FetchAgent = self.parts["fetch"].agent
+        self.judge: JudgeAgent = self.parts["judge"].agent
+        self.learn: LearnAgent = self.parts["learn"].agent
+        self.harvest: HarvestAgent = self.parts["harvest"].agent
+        self.runtime: Runtime = self.runtimes["frontier"]
         if isinstance(self.log, EmbeddedLog):
             self._control(self.log)
-        self.worker.begin()
+        self.begin()
 
     def _control(self, log: EmbeddedLog) -> None:
         """Take up what one process alone can know, and listen to what other processes ask of it."""
@@ -97,11 +71,6 @@ class Engine:
             "judged": totals.judged, "answered": totals.requests, "pages": budget.pages,
             "requests": budget.requests,
         }  # fmt: skip
-
-    @property
-    def failure(self) -> BaseException | None:
-        """The error that ended the crawl, None where none did."""
-        return self.worker.failure
 
     # work
 
@@ -121,13 +90,13 @@ class Engine:
             await asyncio.sleep(WAIT_SECONDS)
         await self.learn.publish()
         told = await self.log.reader.ends(INTERESTS.name)
-        while not self.worker.broadcasts[INTERESTS.name].reached(told) and not self.stopped.is_set():
+        while not self.broadcasts[INTERESTS.name].reached(told) and not self.stopped.is_set():
             await asyncio.sleep(WAIT_SECONDS)
 
     async def start_feeding(self, sources: Sequence[str], follow: bool = False) -> None:
         """Feed logs, one after the other, while the crawl runs, or follow them all."""
-        positions = await read_positions(self.log.reader, self.observer.reading)
-        feeder = Feeder(self.observer, self.runtime.publisher, positions, self._backlog, self._read)
+        positions = await read_positions(self.log.reader, self._observer.reading)
+        feeder = Feeder(self._observer, self.runtime.publisher, positions, self._backlog, self._read)
 
         async def work() -> None:
             try:
@@ -154,11 +123,6 @@ class Engine:
         return await unabsorbed(self.log.reader, self.browse.inbox)
 
     # where it stands
-
-    @property
-    def inboxes(self) -> list[Stateful[Any]]:
-        """The inboxes of the stateful roles."""
-        return self.worker.inboxes
 
     async def caught_up(self) -> bool:
         """Return whether every stateful role has absorbed all that was sent to it, and sent what came of it."""

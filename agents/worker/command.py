@@ -5,7 +5,6 @@ from collections.abc import Iterable
 from contextlib import ExitStack
 from secrets import token_bytes
 
-from scentline.agents.crawl.connect import connect
 from scentline.agents.crawl.directory import keep_settings, make_directory
 from scentline.agents.fetch.guard import stays_home
 from scentline.agents.judge.predicates import check_judges, with_every_page
@@ -15,7 +14,6 @@ from scentline.agents.worker.worker import ROLES, Worker
 from scentline.models.predicate import parse
 from scentline.streams.configuration import ConfigurationError
 from scentline.streams.logging import EventLog
-from scentline.streams.metrics.endpoint import endpoint
 from scentline.streams.metrics.registry import Metrics
 from scentline.streams.settings import Settings
 
@@ -75,11 +73,7 @@ async def _run(settings: Settings, roles: tuple[str, ...], observer: Observer) -
     metrics.health.need(lambda: list(waiting))
     # It is told to end while the worker stops, too.
     with ExitStack() as heard:
-        async with (
-            endpoint(settings.metrics, metrics),
-            connect(settings) as connected,
-            Worker(settings, roles, connected, observer, metrics) as worker,
-        ):
+        async with Worker(settings, roles, observer, metrics) as worker:
             waiting.clear()
             heard.enter_context(told_to_end(worker.stopped.set))
             worker.begin()

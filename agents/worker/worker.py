@@ -9,12 +9,13 @@ import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Any, Generic, Self, TypeAlias, TypeVar
 
 import faust
 import msgspec
 
 from scentline.agents.browse.agent import BrowseAgent
+from scentline.agents.crawl.connect import connect
 from scentline.agents.fetch.agent import FetchAgent
 from scentline.agents.fetch.client import Client
 from scentline.agents.frontier.agent import FrontierAgent
@@ -36,6 +37,7 @@ from scentline.streams.broadcast import Broadcast
 from scentline.streams.configuration import ConfigurationError
 from scentline.streams.logging import EventLog
 from scentline.streams.memory import collected_seldom, give_back_large_blocks
+from scentline.streams.metrics.endpoint import endpoint
 from scentline.streams.metrics.registry import Metrics, broadcast_lag
 from scentline.streams.published import REMOVED, PredicateDefinition
 from scentline.streams.records import Decoder, Interests, RecordError
@@ -80,23 +82,23 @@ class Part(Generic[Agent]):
 
 
 class Worker:
-    """Some of the roles, or all, on the log ``connected``. An async context manager: it runs while entered.
+    """Some of the roles, or all, on the log of the settings. An async context manager: it runs while entered.
 
     ``examiner`` is a process of the judge's that runs already; without one the worker starts its own.
     """
+
+    log: Log
 
     def __init__(
         self,
         settings: Settings,
         roles: Iterable[str],
-        connected: Log,
         observer: Observer,
-        metrics: Metrics,
+        metrics: Metrics | None = None,
         examiner: ExaminerProcess | None = None,
     ) -> None:
         self.settings = settings
-        self.log = connected
-        self.metrics = metrics
+        self.metrics = metrics or Metrics()
         self.failure: BaseException | None = None
         self.stopped = asyncio.Event()
         self.predicates = Predicates()
@@ -111,7 +113,7 @@ class Worker:
         self._hearers: list[Callable[[Interests], None]] = []
         self._resources = AsyncExitStack()
 
-    async def __aenter__(self) -> "Worker":
+    async def __aenter__(self) -> Self:
         try:
             await self._start()
         except BaseException:
@@ -125,6 +127,8 @@ class Worker:
     # starting and stopping
 
     async def _start(self) -> None:
+        await self._resources.enter_async_context(endpoint(self.settings.metrics, self.metrics))
+        self.log = await self._resources.enter_async_context(connect(self.settings))
         self.metrics.ends = self.log.reader.ends
         self.metrics.need_log(self.log.lost_seconds)
         attempts = Attempts(self.settings.data / ATTEMPTS_FILE)

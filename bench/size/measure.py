@@ -11,12 +11,11 @@ from typing import NamedTuple
 from bench.size.directory import settings
 from bench.stages.stopwatch import Stopwatch
 from bench.stages.table import STAGES
-from scentline.agents.crawl.connect import EmbeddedLog, connect
+from scentline.agents.crawl.connect import EmbeddedLog
 from scentline.agents.crawl.engine import Engine
 from scentline.agents.frontier.agent import FrontierAgent
 from scentline.agents.observe.observer import Observer
 from scentline.agents.worker.worker import Worker
-from scentline.streams.metrics.registry import Metrics
 from scentline.streams.topics import FETCHES
 
 #: The stages that a line of a log takes, beside those of a page.
@@ -53,21 +52,20 @@ def start(directory: Path, whole: bool) -> tuple[Mark, Mark]:
 async def _start(directory: Path, whole: bool) -> tuple[Mark, Mark]:
     begun = time.perf_counter()
     given = settings(directory)
-    async with connect(given) as log:
-        assert isinstance(log, EmbeddedLog)
-        journal, observer = log.journal, Observer(given.observe, b"key")
+    async with Worker(given, ["frontier"], Observer(given.observe, b"key")) as worker:
+        assert isinstance(worker.log, EmbeddedLog)
+        journal = worker.log.journal
+        agent: FrontierAgent = worker.parts["frontier"].agent
         end = journal.end(FETCHES.name, 0)
-        async with Worker(given, ["frontier"], log, observer, Metrics()) as worker:
-            agent: FrontierAgent = worker.parts["frontier"].agent
-            worker.begin()
-            while journal.end(FETCHES.name, 0) == end:
-                await _look(worker)
-            first = Mark.since(begun)
-            schedule = agent.schedule
-            assert schedule is not None, "the settings have it"
-            while whole and (agent.candidates.opening or schedule.busy):
-                await _look(worker)
-            return first, Mark.since(begun)
+        worker.begin()
+        while journal.end(FETCHES.name, 0) == end:
+            await _look(worker)
+        first = Mark.since(begun)
+        schedule = agent.schedule
+        assert schedule is not None, "the settings have it"
+        while whole and (agent.candidates.opening or schedule.busy):
+            await _look(worker)
+        return first, Mark.since(begun)
 
 
 async def _look(worker: Worker) -> None:
@@ -110,6 +108,6 @@ async def _take_up(file: Path, directory: Path) -> Mark:
         begun, before = time.perf_counter(), time.process_time()
         await engine.start_feeding([str(file)])
         while engine.feeding or not await engine.caught_up():
-            await _look(engine.worker)
+            await _look(engine)
         mark = Mark.since(begun)
         return mark._replace(cpu=mark.cpu - before)

@@ -31,7 +31,7 @@ async def kept(settings: Settings, log: Path) -> list[str]:
             assert engine.failure is None
             await asyncio.sleep(0.05)
         await engine.settle()
-        inboxes = {role: part.inbox for role, part in engine.worker.parts.items() if part.inbox is not None}
+        inboxes = {role: part.inbox for role, part in engine.parts.items() if part.inbox is not None}
         lost = [(role, weakref.ref(shard)) for role, box in inboxes.items() for shard in box.shards.values()]
         assert lost
         for inbox in inboxes.values():

@@ -8,12 +8,10 @@ from typing import Any
 
 import pytest
 
-from scentline.agents.crawl.connect import connect
 from scentline.agents.observe.observer import Observer
 from scentline.agents.worker.command import played
 from scentline.agents.worker.worker import ROLES, Worker
 from scentline.streams.configuration import ConfigurationError
-from scentline.streams.metrics.registry import Metrics
 from scentline.streams.settings import Settings
 from scentline.streams.topics import INBOXES
 from tests.agents.loopback import awaited
@@ -24,11 +22,7 @@ from tests.patience import PATIENCE
 async def a_worker(directory: Path, *roles: str) -> AsyncIterator[Worker]:
     here = Settings(data=directory / "data")
     observer = Observer(here.observe, b"key")
-    async with (
-        asyncio.timeout(PATIENCE),
-        connect(here) as log,
-        Worker(here, roles, log, observer, Metrics()) as worker,
-    ):
+    async with asyncio.timeout(PATIENCE), Worker(here, roles, observer) as worker:
         yield worker
 
 

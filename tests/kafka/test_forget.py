@@ -37,7 +37,6 @@ from scentline.agents.operate.topics import create
 from scentline.agents.worker.worker import Worker
 from scentline.streams.configuration import ConfigurationError, load
 from scentline.streams.facts import Access, AccessPack
-from scentline.streams.metrics.registry import Metrics
 from scentline.streams.records import encode
 from scentline.streams.settings import Settings
 from scentline.streams.topics import APP_ID, DAY, INTERESTS, TABLES, TOPICS, changelog_of
@@ -135,13 +134,12 @@ def snapshot(settings: Settings, data: Path) -> Settings:
 
 async def open_tables(settings: Settings, roles: tuple[str, ...] = ("browse", "frontier", "learn")) -> None:
     """Have a worker recover the tables of roles and take over their partitions, and stop."""
-    async with asyncio.timeout(PATIENCE), connect(settings) as log:
-        observer = Observer(settings.observe, b"key")
-        async with Worker(settings, roles, log, observer, Metrics()) as worker:
-            while worker.failure is None and any(
-                len(inbox.shards) < settings.streams.partitions for inbox in worker.inboxes
-            ):
-                await asyncio.sleep(0.05)
+    observer = Observer(settings.observe, b"key")
+    async with asyncio.timeout(PATIENCE), Worker(settings, roles, observer) as worker:
+        while worker.failure is None and any(
+            len(inbox.shards) < settings.streams.partitions for inbox in worker.inboxes
+        ):
+            await asyncio.sleep(0.05)
     if worker.failure is not None:
         raise worker.failure
 
