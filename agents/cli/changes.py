@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from scentline.agents.cli.app import CommandError
-from scentline.agents.cli.options import UNITS, Given, Since, command, time_since
-from scentline.agents.cli.output import Shape, lasting, opened
+from scentline.agents.cli.options import Given, Since, command, time_since
+from scentline.agents.cli.output import UNITS, Shape, lasting, opened
 
 if TYPE_CHECKING:
     from scentline.streams.published import Change
@@ -114,7 +114,7 @@ def _cells(change: "Change") -> tuple[str, ...]:
 
     more = change.target or change.reason or change.excerpt
     age = time.time() - change.time
-    when = f"{lasting(age)} ago" if age >= UNITS["m"] else "just now"
+    when = f"{lasting(age)} ago" if age >= UNITS["minute"] else "just now"
     cells = (when, change.predicate, change.kind, change.title, change.url)
     return (*map(printable, cells), printable(more, _SHOWN))
 

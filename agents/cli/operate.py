@@ -48,11 +48,8 @@ def list_(given: Given) -> None:
             _kept(topic.retention), ", ".join(topic.writers), ", ".join(topic.readers),
         )  # fmt: skip
 
-    def values(topic: Topic) -> list[object]:
-        return [", ".join(value) if isinstance(value, tuple) else value for value in row(topic).values()]
-
     columns = ("name", "partitions", "key", "record", "kept", "written by", "read by")
-    shape = Shape(columns, cells, tuple(row(TOPICS[0])), row, values)
+    shape = Shape(columns, cells, tuple(row(TOPICS[0])), row)
     given.print_rows(TOPICS, shape)
 
 

@@ -14,7 +14,7 @@ import typer
 
 from scentline.agents.cli import panel
 from scentline.agents.cli.app import CommandError, app, examples
-from scentline.agents.cli.output import Shape, print_rows
+from scentline.agents.cli.output import UNITS, Shape, print_rows
 
 if TYPE_CHECKING:
     from scentline.agents.operate.control.requests import Request
@@ -99,9 +99,7 @@ Since = Annotated[
     ),
 ]
 
-#: Seconds in each unit of a duration.
-UNITS = {"w": 7 * 86_400, "d": 86_400, "h": 3_600, "m": 60, "s": 1}
-_DURATION = re.compile(rf"(\d{{1,6}})([{''.join(UNITS)}])")
+_DURATION = re.compile(r"(\d{1,6})([wdhms])")
 
 
 def duration(text: str) -> int | None:
@@ -111,7 +109,8 @@ def duration(text: str) -> int | None:
     (5400, 86400, None)
     """
     found = _DURATION.fullmatch(text)
-    return int(found[1]) * UNITS[found[2]] if found else None
+    units = {word[0]: seconds for word, seconds in UNITS.items()}
+    return int(found[1]) * units[found[2]] if found else None
 
 
 def time_since(text: str | None) -> float:

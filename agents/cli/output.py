@@ -25,8 +25,8 @@ T = TypeVar("T")
 _FORMULA = ("=", "+", "-", "@")
 
 
-#: The units that people are told durations in, longest first.
-_UNITS = (("week", 7 * 86_400), ("day", 86_400), ("hour", 3_600), ("minute", 60), ("second", 1))
+#: The units that people are told durations in, longest first, by their seconds.
+UNITS = {"week": 7 * 86_400, "day": 86_400, "hour": 3_600, "minute": 60, "second": 1}
 
 
 def print_json(value: Any) -> None:
@@ -61,6 +61,8 @@ def csv_line(cells: Iterable[object]) -> str:
 
 
 def _cell(value: object) -> object:
+    if isinstance(value, tuple):
+        value = ", ".join(value)
     if not isinstance(value, str):
         return value
     from scentline.streams.logging import printable
@@ -175,7 +177,7 @@ def lasting(seconds: float) -> str:
     >>> lasting(59.9), lasting(2 * 3600 + 5), lasting(86_400)
     ('59 seconds', '2 hours', '1 day')
     """
-    for word, unit in _UNITS:
+    for word, unit in UNITS.items():
         if (number := int(seconds // unit)) > 0:
             return f"{number:,} {word}{'s' if number > 1 else ''}"
     return "0 seconds"
