@@ -91,6 +91,12 @@ class ObserveSettings(Section):
         JsonLines(value)
         return value
 
+    @property
+    def key(self) -> bytes | None:
+        """The bytes of ``user_key``, None where it is missing or empty."""
+        given = "" if self.user_key is None else self.user_key.get_secret_value()
+        return given.encode() or None
+
 
 class KeepSettings(Section):
     """Fetched pages kept as WARC files in the data directory."""

@@ -32,8 +32,8 @@ def user_key(settings: ObserveSettings, kept: Path) -> bytes:
     The random key is kept in the file ``kept``, for its owner only: a crawl that continues must give its users
     the same names. Raises `ConfigurationError` where it can't be kept or read.
     """
-    if settings.user_key is not None and settings.user_key.get_secret_value():
-        return settings.user_key.get_secret_value().encode()
+    if settings.key is not None:
+        return settings.key
     known = kept_key(kept)
     _log.warning(
         "observe: no key for the users' pseudonyms (observe.user_key, SCENTLINE_OBSERVE__USER_KEY): using a "

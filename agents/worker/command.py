@@ -39,7 +39,7 @@ def run(settings: Settings, roles: tuple[str, ...]) -> None:
     _check(settings, roles)
     make_directory(settings.data)
     keep_settings(settings)
-    observer = Observer(settings.observe, _key(settings, roles))
+    observer = Observer(settings.observe, settings.observe.key or token_bytes(32))
     asyncio.run(_run(settings, roles, observer))
 
 
@@ -52,19 +52,12 @@ def _check(settings: Settings, roles: tuple[str, ...]) -> None:
             f"fetch.user_agent: {settings.fetch.user_agent!r} names no contact, so nothing may be "
             "fetched; expected your URL or e-mail address, or hosts in fetch.allow"
         )
-
-
-def _key(settings: Settings, roles: tuple[str, ...]) -> bytes:
-    """Return the key of the pseudonyms: every worker that observes must call a user by the same name."""
-    key = settings.observe.user_key
-    if key is not None and key.get_secret_value():
-        return key.get_secret_value().encode()
-    if "observe" in roles:
+    # Every worker that observes must call a user by the same name.
+    if "observe" in roles and settings.observe.key is None:
         raise ConfigurationError(
             "observe.user_key: missing; expected the key of the users' pseudonyms in "
             "SCENTLINE_OBSERVE__USER_KEY, the same for every worker"
         )
-    return token_bytes(32)
 
 
 async def _run(settings: Settings, roles: tuple[str, ...], observer: Observer) -> None:

@@ -127,10 +127,7 @@ def pseudonym_of(settings: Settings, user: str, is_name: bool) -> str:
 
 def key_of(settings: Settings) -> bytes | None:
     """Return the key of the pseudonyms: from the settings, else the one kept in the data directory, if any."""
-    configured = settings.observe.user_key
-    if configured is not None and configured.get_secret_value():
-        return configured.get_secret_value().encode()
-    return kept_key(settings.data / KEY_FILE)
+    return settings.observe.key or kept_key(settings.data / KEY_FILE)
 
 
 def bounds_of(old: str, settings: Settings, journal: Journal) -> Bounds:
