@@ -144,14 +144,10 @@ async def _crawl(
             await asyncio.gather(examiner.start(), asyncio.to_thread(_import, settings))
         from scentline.agents.crawl.run import reporter, run_crawl
 
-        with nullcontext(_unreported) if options.quiet else reporter(sys.stderr) as report:
+        with nullcontext(lambda *_: None) if options.quiet else reporter(sys.stderr) as report:
             return await run_crawl(settings, observer, seeds, options.logs, report, options.follow, examiner)
     finally:
         await examiner.close()
-
-
-def _unreported(_engine: object, _status: "Status") -> None:
-    """Print nothing."""
 
 
 def _import(settings: Settings) -> None:

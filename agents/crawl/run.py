@@ -9,7 +9,6 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, TextIO
 
 from scentline.agents.crawl.engine import Engine
@@ -19,7 +18,7 @@ from scentline.agents.judge.apart.process import ExaminerProcess
 from scentline.agents.observe.observer import Observer
 from scentline.agents.signals import told_to_end
 from scentline.models.frontier.slots import Slots
-from scentline.models.harvest import Harvest, Lift
+from scentline.models.harvest import Lift
 from scentline.streams.logging import printable
 from scentline.streams.settings import Settings
 
@@ -116,8 +115,14 @@ class Meter:
             in_flight=len(engine.frontier.candidates.flights),
             log_read=engine.log_read if engine.feeding else None,
             predicates={
-                name: predicate_status(
-                    state, totals.requests, 60.0 * (state.hits - then.get(name, 0)) / max(1.0, seconds - before)
+                name: PredicateStatus(
+                    hits=state.hits,
+                    judged=state.pages,
+                    harvest_rate=state.rate,
+                    hits_per_request=state.hits / totals.requests if totals.requests else 0.0,
+                    hits_per_minute=60.0 * (state.hits - then.get(name, 0)) / max(1.0, seconds - before),
+                    recent_rate=state.rate_by_pages,
+                    lift=state.lift_if_sure,
                 )
                 for name, state in harvest.items()
             },
@@ -146,19 +151,6 @@ class Meter:
         return self._hits[0]
 
 
-def predicate_status(state: Harvest, requests: int, hits_per_minute: float) -> PredicateStatus:
-    """Return a predicate's figures, after so many requests."""
-    return PredicateStatus(
-        hits=state.hits,
-        judged=state.pages,
-        harvest_rate=state.rate,
-        hits_per_request=state.hits / requests if requests else 0.0,
-        hits_per_minute=hits_per_minute,
-        recent_rate=state.rate_by_pages,
-        lift=state.lift_if_sure,
-    )
-
-
 #: Seconds between two reports of where the crawl stands.
 REPORT_SECONDS = 0.5
 
@@ -183,7 +175,12 @@ async def run_crawl(
     # It is told to end while the engine stops, too.
     with ExitStack() as heard:
         async with Engine(settings, observer, examiner) as engine:
-            heard.enter_context(told_to_end(partial(_stop, engine, told)))
+
+            def stop() -> None:
+                told.set()
+                engine.stopped.set()
+
+            heard.enter_context(told_to_end(stop))
             await _ready(engine)
             meter = Meter(engine)
             await _crawl(engine, meter, seeds, logs, report, follow)
@@ -203,11 +200,6 @@ def _why(engine: Engine, *, told: bool) -> str:
     if told:
         return "it was stopped, and the same command goes on with it"
     return "nothing is left to fetch" if standing.judged else "no page could be fetched"
-
-
-def _stop(engine: Engine, told: asyncio.Event) -> None:
-    told.set()
-    engine.stopped.set()
 
 
 async def _crawl(
