@@ -22,7 +22,7 @@ from scentline.agents.observe.observer import Observer
 from scentline.agents.operate.control.requests import seeding
 from scentline.agents.operate.control.service import ControlService
 from scentline.agents.operate.inspect.record import entries
-from scentline.agents.worker.backpressure import unabsorbed
+from scentline.agents.worker.backpressure import unabsorbed, wait_for_room
 from scentline.agents.worker.worker import ROLES, Worker
 from scentline.streams.records import Decoder, FetchOrder, RecordError
 from scentline.streams.runtime import Runtime
@@ -32,6 +32,8 @@ from scentline.streams.topics import APP_ID, EVIDENCE, FETCHES, INTERESTS, SIGHT
 
 #: Seconds between two looks at whether something has come about.
 WAIT_SECONDS = 0.02
+#: Packs of accesses that may wait for the browse agent before the feeder waits for it.
+BACKLOG = 20
 
 
 class Engine(Worker):
@@ -96,7 +98,7 @@ class Engine(Worker):
     async def start_feeding(self, sources: Sequence[str], follow: bool = False) -> None:
         """Feed logs, one after the other, while the crawl runs, or follow them all."""
         positions = await read_positions(self.log.reader, self._observer.reading)
-        feeder = Feeder(self._observer, self.runtime.publisher, positions, self._backlog, self._read)
+        feeder = Feeder(self._observer, self.runtime.publisher, positions, self._taken_in, self._read)
 
         async def work() -> None:
             try:
@@ -119,8 +121,9 @@ class Engine(Worker):
     def _read(self, part: float | None) -> None:
         self.log_read = part
 
-    async def _backlog(self) -> int:
-        return await unabsorbed(self.log.reader, self.browse.inbox)
+    async def _taken_in(self) -> None:
+        """Wait until browse has room for more accesses."""
+        await wait_for_room(lambda: unabsorbed(self.log.reader, self.browse.inbox), BACKLOG)
 
     # where it stands
 

@@ -13,7 +13,7 @@ import msgspec
 from scentline.agents.observe.live import arriving, opened_live
 from scentline.agents.observe.logfile import LogFile, LogFileError, fingerprint
 from scentline.agents.observe.observer import Malformed, Observer
-from scentline.agents.worker.backpressure import Backlog, wait_for_room
+from scentline.agents.worker.backpressure import Room
 from scentline.models.accesslog.entry import MAX_LINE
 from scentline.streams.broadcast import Broadcast
 from scentline.streams.facts import Access, AccessPack
@@ -101,9 +101,6 @@ def _letter(name: str, number: int, line: bytes, malformed: Malformed, time: flo
     return DeadLetter(topic=name, partition=0, offset=number, reason=reason, value=b"", time=time)
 
 
-#: Packs of accesses that may wait for the browse agent before the feeder waits for it.
-BACKLOG = 20
-
 Lines = Iterable[tuple[int, bytes]]
 Message = tuple[str, int, bytes | None, bytes | None]
 
@@ -160,10 +157,10 @@ async def read_positions(reader: LogReader, reading: str) -> Positions:
 class Feeder:
     """Sends the accesses of logs to the browse agent and their malformed lines to the dead letters.
 
-    ``backlog`` returns how many messages wait to be absorbed, at most ``most``; ``progress`` is called with the
-    part of the log that was read, None where unknown. How far a log was fed goes to `log-positions` in one
-    batch with its accesses, so each line is sent once. A log that was fed before is read from its start all the
-    same: lines depend on earlier ones.
+    ``room`` waits until those who take the accesses in have room; ``progress`` is called with the part of the
+    log that was read, None where unknown. How far a log was fed goes to `log-positions` in one batch with its
+    accesses, so each line is sent once. A log that was fed before is read from its start all the same: lines
+    depend on earlier ones.
     """
 
     def __init__(
@@ -171,15 +168,13 @@ class Feeder:
         observer: Observer,
         publisher: Publisher,
         positions: Positions,
-        backlog: Backlog,
+        room: Room,
         progress: Callable[[float | None], None],
-        most: int = BACKLOG,
     ) -> None:
         self.observer = observer
         self.positions = positions
         self._publisher = publisher
-        self._backlog = backlog
-        self._most = most
+        self._room = room
         self._progress = progress
 
     async def feed(self, source: str) -> None:
@@ -204,7 +199,7 @@ class Feeder:
         partitions = self._publisher.partitions(ACCESSES.name)
         sent = self.positions.line(name)
         for batch in packs(observer, lines, partitions, name, name=called, after=sent):
-            await wait_for_room(self._backlog, self._most)
+            await self._room()
             messages = _messages_of(batch) + self.positions.passed(name, batch.whole)
             if messages:
                 await self._publisher.send_all(messages)
@@ -223,8 +218,3 @@ def _messages_of(batch: Batch) -> list[Message]:
     ]
     messages += [(DEAD_LETTERS.name, 0, None, encode(letter)) for letter in batch.letters]
     return messages
-
-
-async def nothing_waits() -> int:
-    """Return the backlog where nobody takes the accesses in before a crawl runs."""
-    return 0

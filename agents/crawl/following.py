@@ -10,13 +10,13 @@ from typing import TextIO
 
 from scentline.agents.crawl.connect import connect
 from scentline.agents.crawl.directory import make_directory
-from scentline.agents.crawl.feeder import BACKLOG, Feeder, nothing_waits, read_positions
+from scentline.agents.crawl.feeder import Feeder, read_positions
 from scentline.agents.observe.live import NumberedLine, Tail
 from scentline.agents.observe.logfile import LogFile, LogFileError, fingerprint
 from scentline.agents.observe.observer import Counts, Observer
 from scentline.agents.observe.pseudonym import KEY_FILE, user_key
 from scentline.agents.signals import told_to_end
-from scentline.agents.worker.backpressure import Backlog, Downstream
+from scentline.agents.worker.backpressure import Room, downstream
 from scentline.models.accesslog.recognise import LogFormatError
 from scentline.streams.configuration import ConfigurationError
 from scentline.streams.logging import EventLog
@@ -236,17 +236,19 @@ async def _feed(settings: Settings, observer: Observer, sources: Sequence[str], 
     async with connect(settings) as log:
         positions = await read_positions(log.reader, observer.reading)
         progress = _Progress(sys.stderr, observer.counts)
-        backlog: Backlog = nothing_waits
-        most = BACKLOG
+        room: Room = _nobody
         if settings.on_kafka:
-            downstream = Downstream(settings, log.publisher.partitions(ACCESSES.name), progress.waits)
-            backlog, most = downstream.backlog, downstream.most
-        feeder = Feeder(observer, log.publisher, positions, backlog, progress.reads, most)
+            room = downstream(settings, log.publisher.partitions(ACCESSES.name), progress.waits)
+        feeder = Feeder(observer, log.publisher, positions, room, progress.reads)
         if follow:
             return await _follow(feeder, sources)
         for source in sources:
             await feeder.feed(source)
     return False
+
+
+async def _nobody() -> None:
+    """Wait for nobody: nobody takes the accesses in before a crawl runs."""
 
 
 async def _follow(feeder: Feeder, sources: Sequence[str]) -> bool:

@@ -1,26 +1,19 @@
 """Back-pressure: how far those who take in log lines or judged pages may fall behind before others wait."""
 
 import asyncio
-import math
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
-from scentline.streams.logging import EventLog
 from scentline.streams.settings import Settings
 from scentline.streams.stateful import Stateful
-from scentline.streams.topics import SIGHTINGS
-from scentline.streams.transport.publisher import Log, LogReader
+from scentline.streams.transport.publisher import LogReader
 
-#: Returns how many messages wait for whoever takes them in.
-Backlog = Callable[[], Awaitable[int]]
+#: Waits until whoever takes messages in has room for more.
+Room = Callable[[], Awaitable[None]]
 
 #: Seconds between two looks at how many wait.
 WAIT_SECONDS = 0.02
-#: Seconds between two words about why kept pages wait.
-TELL_SECONDS = 30.0
-
-log = EventLog("judge")
 
 
 async def unabsorbed(reader: LogReader, inbox: Stateful[Any]) -> int:
@@ -30,24 +23,10 @@ async def unabsorbed(reader: LogReader, inbox: Stateful[Any]) -> int:
     return sum(end - marks.get(partition, 0) for partition, end in ends.items())
 
 
-async def wait_for_room(backlog: Backlog, most: int) -> None:
-    """Wait until at most so many messages wait."""
+async def wait_for_room(backlog: Callable[[], Awaitable[int]], most: int) -> None:
+    """Wait until at most so many messages wait, which ``backlog`` counts."""
     while await backlog() > most:
         await asyncio.sleep(WAIT_SECONDS)
-
-
-def room_downstream(settings: Settings, connected: Log) -> Callable[[], Awaitable[None]]:
-    """Return what waits until those have room, on Kafka, whom judging kept pages again reaches."""
-    told = -math.inf
-
-    def tell(why: str) -> None:
-        nonlocal told
-        if time.monotonic() >= told + TELL_SECONDS:
-            told = time.monotonic()
-            log.info("kept pages wait", reason=why)
-
-    downstream = Downstream(settings, connected.publisher.partitions(SIGHTINGS.name), tell, REJUDGED)
-    return lambda: wait_for_room(downstream.backlog, downstream.most)
 
 
 #: The roles, in the order in which what a line comes to reaches them.
@@ -56,6 +35,14 @@ ROLES = ("browse", "frontier", "learn")
 REJUDGED = ("frontier", "learn")
 #: Seconds between two looks at what waits for them, while it is too much.
 LOOK_SECONDS = 0.5
+
+
+def downstream(
+    settings: Settings, batch: int, tell: Callable[[str], None], roles: Sequence[str] = ROLES
+) -> Room:
+    """Return what waits, on Kafka, until the ``roles`` have room for another ``batch`` of messages."""
+    found = Downstream(settings, batch, tell, roles)
+    return lambda: wait_for_room(found.backlog, found.most)
 
 
 class Downstream:
@@ -67,7 +54,7 @@ class Downstream:
     """
 
     def __init__(
-        self, settings: Settings, batch: int, tell: Callable[[str], None], roles: Sequence[str] = ROLES
+        self, settings: Settings, batch: int, tell: Callable[[str], None], roles: Sequence[str]
     ) -> None:
         self.most = settings.streams.backlog
         self._settings = settings

@@ -5,6 +5,7 @@ What it owns: the connection to the log, the Faust apps, the web client, the bro
 
 import asyncio
 import gc
+import math
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from contextlib import AsyncExitStack
@@ -29,7 +30,7 @@ from scentline.agents.judge.rejudge import Rejudge
 from scentline.agents.learn.agent import LearnAgent
 from scentline.agents.observe.agent import ObserveAgent
 from scentline.agents.observe.observer import Observer
-from scentline.agents.worker.backpressure import room_downstream, unabsorbed, wait_for_room
+from scentline.agents.worker.backpressure import REJUDGED, Room, downstream, unabsorbed, wait_for_room
 from scentline.models.predicate import parse
 from scentline.streams.app import watch
 from scentline.streams.attempts import ATTEMPTS_FILE, Attempts, Place
@@ -44,7 +45,7 @@ from scentline.streams.records import Decoder, Interests, RecordError
 from scentline.streams.runtime import Runtime
 from scentline.streams.settings import Settings
 from scentline.streams.stateful import Stateful
-from scentline.streams.topics import INTERESTS, PREDICATES, STEERING, WATCHING, Topic
+from scentline.streams.topics import INTERESTS, PREDICATES, SIGHTINGS, STEERING, WATCHING, Topic
 from scentline.streams.transport.publisher import Log
 
 #: The roles, in the order in which messages flow.
@@ -53,6 +54,8 @@ ROLES = ("observe", "browse", "fetch", "judge", "frontier", "learn", "harvest")
 HEARD_SECONDS = 0.005
 #: Messages that may wait for the frontier in the same process, before kept pages are judged again.
 BACKLOG = 50
+#: Seconds between two words about why kept pages wait.
+SAY_SECONDS = 30.0
 
 log = EventLog("worker")
 Agent = TypeVar("Agent")
@@ -108,6 +111,7 @@ class Worker:
         self._roles = [role for role in ROLES if role in frozenset(roles)]
         self._observer = observer
         self._examiner = examiner
+        self._said = -math.inf
         self._starting: asyncio.Task[None] | None = None
         self._interests = Decoder[Interests](Interests)
         self._hearers: list[Callable[[Interests], None]] = []
@@ -215,7 +219,10 @@ class Worker:
         kept = KeptPages(self.settings.data, self.settings.keep)
         self._resources.callback(kept.close)
         agent = JudgeAgent(runtime, examiner, self.predicates, kept)
-        room = room_downstream(self.settings, self.log) if self.settings.on_kafka else self._room
+        room: Room = self._room
+        if self.settings.on_kafka:
+            batch = self.log.publisher.partitions(SIGHTINGS.name)
+            room = downstream(self.settings, batch, self._waits, REJUDGED)
         rejudge = Rejudge(agent, self.log.reader, room)
         return Part(agent, agent.inbox, (rejudge.run,))
 
@@ -224,6 +231,12 @@ class Worker:
         inbox = self.parts["frontier"].inbox
         assert inbox is not None
         await wait_for_room(lambda: unabsorbed(self.log.reader, inbox), BACKLOG)
+
+    def _waits(self, why: str) -> None:
+        """Say why kept pages wait, if it is time."""
+        if time.monotonic() >= self._said + SAY_SECONDS:
+            self._said = time.monotonic()
+            EventLog("judge").info("kept pages wait", reason=why)
 
     # what every worker hears
 

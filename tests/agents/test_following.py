@@ -15,7 +15,7 @@ import zstandard
 
 from scentline.agents.crawl import following
 from scentline.agents.crawl.connect import open_journal
-from scentline.agents.crawl.feeder import Feeder, nothing_waits, read_positions
+from scentline.agents.crawl.feeder import Feeder, read_positions
 from scentline.agents.crawl.following import Following
 from scentline.agents.observe.observer import Observer
 from scentline.agents.operate.inspect.record import accesses
@@ -60,7 +60,7 @@ class Crawl:
             observer = Observer(self.settings.observe, b"key")
             self.accepted = lambda: observer.counts.accepted
             positions = asyncio.run(read_positions(journal, observer.reading))
-            feeder = Feeder(observer, way(journal, lambda: 1.0), positions, nothing_waits, lambda _: None)
+            feeder = Feeder(observer, way(journal, lambda: 1.0), positions, following._nobody, lambda _: None)
             asyncio.run(work(feeder))
 
     def feed(self, *sources: Path, way: Any = JournalPublisher) -> None:
