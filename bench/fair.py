@@ -29,11 +29,11 @@ from scentline.agents.judge.judges import load_labels
 from scentline.agents.offline.archive import Archive
 from scentline.agents.offline.process import ServerProcess
 from scentline.agents.operate.inspect.record import outcomes
-from scentline.agents.progress import progress
 from scentline.models.predicate import parse
 from scentline.streams.settings import Settings
 from scentline.streams.transport.journal import Journal
 from scentline_lab.picture import INK, Look, canvas, frame
+from scentline_lab.progress import progress
 from scentline_lab.reading import load_web
 
 SEEDS = 10

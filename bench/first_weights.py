@@ -15,7 +15,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scentline.agents.progress import progress
 from scentline.models.learner.combiner import Combining, Vector
 from scentline.models.learner.inputs import INPUTS, Input
 from scentline.models.learner.requests import failing
@@ -29,6 +28,7 @@ from scentline_lab.evaluate.crawls import Evaluation
 from scentline_lab.evaluate.results import Results
 from scentline_lab.evaluate.run import prepare
 from scentline_lab.evaluate.tables import area, area_by_request
+from scentline_lab.progress import progress
 from scentline_lab.simulation.core import NAME
 from scentline_lab.simulation.crawler import Task
 from scentline_lab.simulation.metrics import paired_bootstrap

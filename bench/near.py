@@ -21,7 +21,6 @@ from bench.command import crawling, kept, summary
 from scentline.agents.judge.judges import load_labels
 from scentline.agents.offline.process import ServerProcess
 from scentline.agents.operate.inspect.record import judged_pages
-from scentline.agents.progress import progress
 from scentline.agents.semantic.tables import table_of
 from scentline.models.frontier.window import FEW
 from scentline.models.interest.trace import Trace
@@ -30,6 +29,7 @@ from scentline.streams.settings import Settings
 from scentline.streams.transport.journal import Journal
 from scentline_lab.evaluate.command import WebSpec, read_webs
 from scentline_lab.evaluate.run import read_seeds
+from scentline_lab.progress import progress
 from scentline_lab.reading import Web, load_web
 from scentline_lab.simulation.crawler import Task
 from scentline_lab.simulation.metrics import auc

@@ -1,6 +1,6 @@
 """``scentline steer``, ``seed`` and ``predicate``: change what a crawl does, during or between runs."""
 
-import sys
+import time
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,6 +14,9 @@ from scentline.streams.published import Exclusion, Limit, Pausing, PredicateDefi
 if TYPE_CHECKING:
     from scentline.agents.operate.control.requests import State
     from scentline.streams.settings import Settings
+
+#: Seconds between two lines of how far a preview is.
+LINE_SECONDS = 5.0
 
 command_group("steer", "Pause a crawl, leave URLs out, set its budget, while it runs.")
 command_group("predicate", "Change what a crawl looks for, while it runs.")
@@ -72,7 +75,6 @@ def _preview(settings: "Settings", exclusion: Exclusion) -> None:
     """Print how many candidates an exclusion would leave out, with how far that is; nothing is asked for."""
     from scentline.agents.frontier.steered import Steered
     from scentline.agents.operate.control.requests import Known, checked, resolve
-    from scentline.agents.progress import progress
     from scentline.agents.window.trials import CandidateTrial
     from scentline.streams.transport.journal import Journal
 
@@ -82,16 +84,15 @@ def _preview(settings: "Settings", exclusion: Exclusion) -> None:
             "without --broker"
         )
     resolve(checked(exclusion), Known({}, Steered()))  # says what can't be excluded
-    with Journal.open(settings.data / "journal", read_only=True) as journal, progress(sys.stderr) as shown:
+    said = time.monotonic()
+    with Journal.open(settings.data / "journal", read_only=True) as journal:
         trial = CandidateTrial(journal, exclusion.prefix, exclusion.expression)
-        shown.phase("per cent of the candidates", 100)
-        done = 0
         while not trial.done:
             trial.step()
             told = trial.told()
-            part = 100 if told.done else min(99, 100 * told.read // max(1, told.of))
-            shown.advance(max(0, part - done))
-            done = max(done, part)
+            if time.monotonic() >= said + LINE_SECONDS:
+                said = time.monotonic()
+                typer.echo(f"{told.read:,} of {told.of:,} candidates read", err=True)
         told = trial.told()
     typer.echo(f"it would leave out {told.found} of {told.read} candidates")
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 from bench.command import COMMAND
 from scentline.agents.judge.judges import load_labels
-from scentline.agents.progress import progress
 from scentline.models.predicate import Predicate, parse
 from scentline.models.url import host
 from scentline.streams.settings import Settings
 from scentline_lab import reading as lab
+from scentline_lab.progress import progress
 
 _TOPICS = ('cinema=category("Cinema")', 'computing=category("Computing")')
 #: Of those of handbooks in docs/evaluation.toml the two nearest to 4 % of the pages.

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from scentline.agents.operate.inspect.record import outcomes
-from scentline.agents.progress import Lines
 from scentline.agents.semantic.tables import SHIPPED, read_table
 from scentline.models.interest.features import SUBJECT
 from scentline.models.learner.semantic import SEMANTIC_INPUTS, inputs_with
 from scentline.models.reuse import unpack
 from scentline.streams.transport.journal import Journal
+from scentline_lab.progress import Lines
 from scentline_lab.semantic import encoder
 from scentline_lab.semantic.build import build
 from scentline_lab.semantic.encoder import EncoderError, read_encoder

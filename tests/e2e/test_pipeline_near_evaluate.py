@@ -14,13 +14,13 @@ import pytest
 from bench.near import Twins, area
 from scentline.agents.judge.judges import load_labels
 from scentline.agents.offline.process import ServerProcess
-from scentline.agents.progress import progress
 from scentline.models.frontier.window import FEW
 from scentline.models.interest.trace import Trace
 from scentline.models.predicate import Sought, parse
 from scentline.streams.settings import Settings
 from scentline_lab.evaluate.command import WebSpec
 from scentline_lab.evaluate.run import read_steps
+from scentline_lab.progress import progress
 from scentline_lab.reading import load_web
 from scentline_lab.simulation.baselines.informed import Hindsight
 from scentline_lab.simulation.crawler import Task

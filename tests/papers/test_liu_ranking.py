@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.spatial.distance import jensenshannon
 
-from scentline.agents.progress import Lines
 from scentline.models.page import Link, Page
 from scentline.models.patterns.build import Growth
 from scentline.models.patterns.counts import RANKS, Behaviour, Ways, behaviour
@@ -31,6 +30,7 @@ from scentline_lab.patterns.quality import (
     reached,
     traffic_approximation,
 )
+from scentline_lab.progress import Lines
 from scentline_lab.simulation.baselines.simple import Ranked
 from scentline_lab.simulation.virtual import Terms, virtual_crawl
 from tests.cases import each_case

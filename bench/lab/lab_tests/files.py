@@ -5,7 +5,7 @@ import io
 from datetime import UTC, datetime
 from pathlib import Path
 
-from scentline.agents.progress import Lines
+from scentline_lab.progress import Lines
 from scentline_lab.synthetic.serve import export
 from scentline_lab.synthetic.web import SyntheticWeb
 

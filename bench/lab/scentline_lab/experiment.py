@@ -18,10 +18,10 @@ import typer
 from scentline.agents.cli.app import INTERRUPTED
 from scentline.agents.cli.output import csv_line, print_json
 from scentline.agents.observe.logfile import LogFile
-from scentline.agents.progress import Progress, progress
 from scentline.agents.stored import whole
 from scentline.models.errors import ScentlineError
 from scentline.streams.configuration import ConfigurationError
+from scentline_lab.progress import Progress, progress
 
 T = TypeVar("T")
 R = TypeVar("R")

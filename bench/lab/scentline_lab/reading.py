@@ -21,7 +21,6 @@ from scentline.agents.judge.parse import parse
 from scentline.agents.observe.logfile import LogFile
 from scentline.agents.observe.observer import Observer
 from scentline.agents.offline.archive import Archive
-from scentline.agents.progress import Progress
 from scentline.models.duplicates import Sketch, fingerprint
 from scentline.models.errors import ScentlineError
 from scentline.models.page import Link, Page
@@ -31,6 +30,7 @@ from scentline.streams.crawl_settings import JudgeSettings
 from scentline.streams.facts import Access
 from scentline.streams.settings import ObserveSettings, Settings
 from scentline_lab.experiment import spread
+from scentline_lab.progress import Progress
 from scentline_lab.simulation.virtual import NO_TEXTS, Texts
 
 #: Pages that a process reads at a time.

@@ -27,7 +27,7 @@ def build(
     """
     import sys
 
-    from scentline.agents.progress import progress
+    from scentline_lab.progress import progress
     from scentline_lab.semantic.build import build as run
     from scentline_lab.semantic.encoder import packaged
 

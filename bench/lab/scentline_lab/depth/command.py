@@ -13,7 +13,6 @@ import typer
 from scentline.agents.cli.app import INTERRUPTED
 from scentline.agents.cli.output import print_table
 from scentline.agents.observe.site import HINT, observed, site_named
-from scentline.agents.progress import Progress, progress
 from scentline.models.depth.surfers import Surfer, best, fit
 from scentline.models.depth.visits import Move
 from scentline.streams.configuration import ConfigurationError
@@ -21,6 +20,7 @@ from scentline.streams.settings import Settings
 from scentline_lab.depth.picture import draw
 from scentline_lab.depth.reading import Places, Result, Sites, fetch_archives, fetch_graph, read_log
 from scentline_lab.experiment import OutputDirectory, cell, check_files, check_logs, finish, rounded
+from scentline_lab.progress import Progress, progress
 from scentline_lab.reading import LogReader
 
 #: Characters of a file's name: a host may have more than file systems take.

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from scentline.agents.judge.parse import parse
 from scentline.agents.offline.archive import Archive
-from scentline.agents.progress import Progress
 from scentline.models.depth.growth import Growth
 from scentline.models.depth.site import Advice
 from scentline.models.depth.surfers import Fit
@@ -22,6 +21,7 @@ from scentline.models.url import host
 from scentline.streams.settings import Settings
 from scentline_lab.depth.site import Site
 from scentline_lab.order.graph import Graph
+from scentline_lab.progress import Progress
 from scentline_lab.reading import LogReader, bodies, read_graph
 
 

@@ -12,7 +12,6 @@ from pydantic import Field, ValidationError
 
 from scentline.agents.cli.output import print_table
 from scentline.agents.judge.predicates import check_judges
-from scentline.agents.progress import Progress
 from scentline.agents.semantic.tables import table_of
 from scentline.models.predicate import Predicate, parse
 from scentline.streams.configuration import ConfigurationError
@@ -25,6 +24,7 @@ from scentline_lab.evaluate.report import Compared, Facts, write_report
 from scentline_lab.evaluate.results import Figures, Results
 from scentline_lab.evaluate.run import Options, Output, crawl, prepare
 from scentline_lab.experiment import OutputDirectory, cell, check_files, check_logs, finish, working
+from scentline_lab.progress import Progress
 from scentline_lab.simulation.policies import Maker, named, policies, reusable
 
 #: Settings that a virtual crawl ignores, by dotted key: they are refused, for no figure is to stand beside one.

@@ -7,7 +7,6 @@ from itertools import chain
 from pathlib import Path
 
 from scentline.agents.judge.judges import load_labels
-from scentline.agents.progress import Progress
 from scentline.models.frontier.queue import UNLIMITED
 from scentline.models.interest.trace import Step, Trace
 from scentline.models.predicate import Predicate
@@ -18,6 +17,7 @@ from scentline_lab.evaluate.crawls import NO_LOG, NO_USERS, Crawl, Evaluation, J
 from scentline_lab.evaluate.results import Results
 from scentline_lab.evaluate.tables import write_order
 from scentline_lab.experiment import OutputDirectory, spread
+from scentline_lab.progress import Progress
 from scentline_lab.reading import LogReader, Web, load_web
 from scentline_lab.simulation.clock import Clock, Latency
 from scentline_lab.simulation.policies import LEARNED, PRINTED, UNBOUNDED, Heir, Maker

@@ -16,7 +16,6 @@ from scentline.agents.cli.app import INTERRUPTED
 from scentline.agents.cli.output import print_table
 from scentline.agents.judge.judges import Labels, LabelsError, load_labels
 from scentline.agents.observe.site import HINT, Site, observed, site_named
-from scentline.agents.progress import Progress, progress
 from scentline.models.news.clicks import DAY, Criterion, History, Kind
 from scentline.models.news.outlinks import Outlinks
 from scentline.streams.configuration import ConfigurationError
@@ -26,6 +25,7 @@ from scentline_lab.experiment import OutputDirectory, cell, check_logs, finish
 from scentline_lab.news.clicks import DailyClicks, News, NewsDiscovery
 from scentline_lab.news.measures import Measure, Reach, Separation, day, measures, reach, separation, span
 from scentline_lab.news.pictures import draw_concentration, draw_daily
+from scentline_lab.progress import Progress, progress
 from scentline_lab.reading import LogReader
 
 #: Hubs and prefixes that are printed; the files have all. Pages of each kind that are drawn.

@@ -8,7 +8,6 @@ import numpy as np
 import typer
 
 from scentline.agents.cli.output import print_table
-from scentline.agents.progress import Progress
 from scentline.models.words import words
 from scentline.streams.configuration import ConfigurationError
 from scentline.streams.settings import Settings
@@ -18,6 +17,7 @@ from scentline_lab.order.graph import Ints
 from scentline_lab.order.pictures import draw_results, draw_topic
 from scentline_lab.order.reading import IB, IR, Web, read_web
 from scentline_lab.order.results import TOLD, Curve, Panel, Results, TopicResults, points
+from scentline_lab.progress import Progress
 
 
 class Output(OutputDirectory):

@@ -8,12 +8,12 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from scentline.agents.progress import Progress
 from scentline.models.ordering.estimate import PAGES, BoundedCounts, Crawled, Idf, Location, Similarity
 from scentline.models.ordering.rank import Rank
 from scentline_lab.experiment import spread
 from scentline_lab.order.graph import Ints
 from scentline_lab.order.reading import IB, IF, IR, Estimate, Values, Web
+from scentline_lab.progress import Progress
 
 K = TypeVar("K", bound=Hashable)
 

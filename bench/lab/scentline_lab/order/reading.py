@@ -13,7 +13,6 @@ import numpy.typing as npt
 
 from scentline.agents.observe.logfile import LogFile
 from scentline.agents.offline.archive import Archive
-from scentline.agents.progress import Progress
 from scentline.models.ordering.estimate import Crawled
 from scentline.models.ordering.rank import pagerank
 from scentline.models.url import canonical
@@ -22,6 +21,7 @@ from scentline.streams.crawl_settings import JudgeSettings
 from scentline.streams.settings import Settings
 from scentline_lab.experiment import spread
 from scentline_lab.order.graph import Graph, Ints
+from scentline_lab.progress import Progress
 from scentline_lab.reading import Body, GraphError, bodies, chunks, indexable
 from scentline_lab.reading import read_graph as read_links
 

@@ -15,7 +15,6 @@ from scentline.agents.cli.output import print_table
 from scentline.agents.observe.logfile import LogFile
 from scentline.agents.observe.site import HINT
 from scentline.agents.offline.archive import Archive
-from scentline.agents.progress import Progress, progress
 from scentline.models.page import Page
 from scentline.models.patterns.mine import Patterns, mine
 from scentline.models.patterns.ranking import DISCOVERY, FETCH, Pattern, score
@@ -26,6 +25,7 @@ from scentline_lab.experiment import OutputDirectory, cell, check_files, finish
 from scentline_lab.patterns import measures
 from scentline_lab.patterns.pictures import draw_coverage, draw_curves, draw_tree
 from scentline_lab.patterns.quality import Layout, Result, crawled, static
+from scentline_lab.progress import Progress, progress
 from scentline_lab.reading import load_web
 
 #: Patterns that are printed; patterns.csv has all.

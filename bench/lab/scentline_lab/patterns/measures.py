@@ -14,13 +14,13 @@ from lxml import etree
 
 from scentline.agents.observe.site import Site as Host
 from scentline.agents.observe.site import base_url, site_named
-from scentline.agents.progress import Progress
 from scentline.models.patterns.counts import Behaviour
 from scentline.models.patterns.mine import Patterns
 from scentline.models.url import canonical, host
 from scentline.streams.facts import Access
 from scentline.streams.settings import ObserveSettings
 from scentline_lab.patterns import quality
+from scentline_lab.progress import Progress
 from scentline_lab.reading import LogReader
 
 

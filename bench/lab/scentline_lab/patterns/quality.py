@@ -12,7 +12,6 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 from scipy.spatial import distance
 
-from scentline.agents.progress import Progress
 from scentline.models.ordering.rank import pagerank
 from scentline.models.page import Page
 from scentline.models.patterns.counts import Behaviour
@@ -21,6 +20,7 @@ from scentline.models.patterns.mine import Patterns
 from scentline.models.patterns.ranking import DISCOVERY, FETCH, VISITS, score
 from scentline.models.patterns.tree import PatternTree, TreeCut
 from scentline.models.url import identifier
+from scentline_lab.progress import Progress
 from scentline_lab.simulation.baselines.simple import Ranked
 from scentline_lab.simulation.virtual import Terms, virtual_crawl
 

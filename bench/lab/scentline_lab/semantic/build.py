@@ -4,9 +4,9 @@ from pathlib import Path
 
 import numpy as np
 
-from scentline.agents.progress import Progress
 from scentline.agents.stored import write_stored
 from scentline.models.semantic.table import NAME, SemanticTable, SemanticTableError, pack
+from scentline_lab.progress import Progress
 from scentline_lab.semantic.encoder import batches, distilled, read_encoder
 
 
