@@ -29,6 +29,8 @@ MAX_NESTING = 100
 _UNREAD = (b"<!DOCTYPE", b"\0")
 _GZIP = b"\x1f\x8b"
 _STEP = 65_536
+MOST_LONE = 200_000
+_LONE = re.compile(rb"&(?!(?:amp|lt|gt|quot|apos|#[0-9]{1,7}|#x[0-9A-Fa-f]{1,6});)")
 _BOM = b"\xef\xbb\xbf"
 
 # The outermost elements of feeds.
@@ -133,6 +135,7 @@ def _xml(text: bytes) -> Listing:
         recover=True,
         huge_tree=False,
     )
+    text = _escaped(text)
     try:
         for start in range(0, len(text), _STEP):
             parser.feed(text[start : start + _STEP])
@@ -144,6 +147,25 @@ def _xml(text: bytes) -> Listing:
         pass  # as far as it goes
     del target.found.urls[MAX_URLS:], target.found.files[MAX_URLS:]
     return target.found
+
+
+def _escaped(text: bytes) -> bytes:
+    """Return XML in which an ampersand that begins no entity of XML's own is text.
+
+    libxml2 goes on behind one that it does not know, such as `&nbsp;`, and loses all that come later. A text with
+    more of them than `MOST_LONE` stays as it is: it would take much more memory.
+
+    >>> _escaped(b"a &nbsp; &amp; b <![CDATA[ & ]]> &")
+    b'a &amp;nbsp; &amp; b <![CDATA[ & ]]> &amp;'
+    """
+    if text.count(b"&") + text.count(b"<![CDATA[") > MOST_LONE:
+        return text
+    first, *others = text.split(b"<![CDATA[")
+    found = [_LONE.sub(b"&amp;", first)]
+    for part in others:
+        inside, end, outside = part.partition(b"]]>")
+        found += (b"<![CDATA[", inside, end, _LONE.sub(b"&amp;", outside))
+    return b"".join(found)
 
 
 class _Target:
