@@ -187,8 +187,12 @@ def test_what_lies_too_deep_is_taken_up_when_users_go_deeper(frontier: Frontiers
     assert front.choices() == [at(13)]
 
 
-@each_case(("by", "deepest"), [("views", 3), ("model", 2)])
-def test_users_stop_a_site_by_views_or_by_the_model_of_them(frontier: Frontiers, by: str, deepest: int) -> None:
+@each_case(
+    ("by", "deepest", "why"), [("views", 3, "96% of 100 page views"), ("model", 2, "model B with q = 0.29")]
+)
+def test_users_stop_a_site_by_views_or_by_the_model_of_them(
+    frontier: Frontiers, by: str, deepest: int, why: str
+) -> None:
     front = calendar(a_front(frontier, 0.95, by))
     for depth, views in enumerate((84, 4, 4, 4, 4)):
         facts = (viewed(at(depth), depth, begun=True) for _ in range(views))
@@ -198,6 +202,9 @@ def test_users_stop_a_site_by_views_or_by_the_model_of_them(frontier: Frontiers,
     stops.catch_up()
     beyond = [number for number in range(6) if stops.beyond(front.shards[0], front.page(at(number)))]
     assert beyond == list(range(deepest + 1, 6))
+    settings = FrontierSettings(depth="auto", depth_share=0.95, depth_by=by)
+    told = why_beyond(front.page(at(5)), depth_of(front.shards[0], "a.org"), settings)
+    assert f"which is crawled to level {deepest} (frontier.depth): that keeps {why}" in told
 
 
 def test_why_a_page_lies_too_deep_is_explained(frontier: Frontiers) -> None:

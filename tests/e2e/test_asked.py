@@ -1,4 +1,4 @@
-"""Whole crawls, as servers saw them: one thing at a time, what sitemaps list, few that fail, not too deep."""
+"""Whole crawls, as servers saw them: one thing at a time, what sitemaps list, few that fail."""
 
 import asyncio
 from collections.abc import Sequence
@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from scentline.agents.offline.squidlog import squid_line
 from scentline_lab.synthetic.web import SyntheticWeb
-from tests.agents.commands import complaint, last_line, printed
+from tests.agents.commands import last_line, printed
 from tests.e2e.crawls import ANY, each, exact, options, outcomes_of, synthetic, write_labels
 from tests.webs.serving import Exchange, serving
 from tests.webs.watched import check, crawled
@@ -93,56 +92,3 @@ def test_a_crawl_whose_seed_waits_to_be_committed_is_not_finished(
     given = {"fetch.proxy": proxy, "fetch.delay_seconds": 0, "streams.group_seconds": 0.3}
     command = ("crawl", "--seed", web.seeds(1)[0], "--predicate", ANY, "--budget", "3", "--json")
     assert last_line(printed(tmp_path, *command, *options(given)))["fetched"] == 3
-
-
-def distances(web: SyntheticWeb, start: str) -> dict[str, int]:
-    """Return the links from the start to each URL of the synthetic web."""
-    found, reached = {start: 0}, [start]
-    for url in reached:
-        for link in web.links(url) if web.planned(url) is not None else ():
-            if link.target not in found:
-                found[link.target] = found[url] + 1
-                reached.append(link.target)
-    return found
-
-
-def test_a_site_is_crawled_as_deep_as_its_users_go(tmp_path: Path) -> None:
-    web = SyntheticWeb(3, 1, 60, 2)
-    [home] = web.seeds(1)
-    levels = distances(web, home)
-    [hub, *_] = [link.target for link in web.links(home)]
-    deep = next(link.target for link in web.links(hub) if levels[link.target] == 2)
-    lines = [
-        squid_line(
-            time=1_700_000_000.0 + 60 * view + number / 100, elapsed=9, client=f"10.0.0.{number}", status=200,
-            size=5000, url=url, content_type="text/html",
-        )
-        for number, session in enumerate([[home, hub]] * 110 + [[home, hub, deep]] * 20)
-        for view, url in enumerate(session)
-    ]  # fmt: skip
-    (tmp_path / "access.log").write_text("\n".join(lines) + "\n")
-    # In the order of links from the seed, so that it is known which is asked for when.
-    given: dict[str, object] = {
-        "frontier.traps": "false", "frontier.explore": 0, "frontier.policy": "breadth-first",
-        "fetch.delay_seconds": 0, "frontier.window_max": 16,
-    }  # fmt: skip
-    command = ("crawl", "--seed", home, "--predicate", ANY, *options(given), "--set")
-    with synthetic(web) as served:
-
-        def crawl(share: float, *more: str) -> set[str]:
-            """Crawl on; return what the server was asked for so far."""
-            auto = {"frontier.depth_share": share, "fetch.proxy": served.origin}
-            printed(tmp_path, *command, "frontier.depth=auto", *options(auto), *more)
-            return {url for url in served.targets() if not url.endswith("/robots.txt")}
-
-        printed(tmp_path, "feed", "access.log")
-        assert crawl(0.9, "--budget", "1") == {home}  # and the log is counted then
-        assert crawl(0.9) == {url for url, links in levels.items() if links <= 1}
-        told = printed(tmp_path, "explain", deep, *options({"frontier.depth_share": 0.9}))
-        assert "state: candidate" in told
-        assert "which is crawled to level 1 (frontier.depth): that keeps 93% of 280 page views" in told
-        within = {url for url, links in levels.items() if links <= 2 and url not in web.facts().forbidden}
-        assert crawl(0.95) >= within
-        said = complaint(tmp_path, *command, f"fetch.proxy={served.origin}")
-        assert 'holds a crawl with frontier.depth = "auto"' in said
-    exact(tmp_path)
