@@ -100,7 +100,7 @@ class Near(msgspec.Struct, array_like=True, frozen=True, tag="near"):
 
 
 class Beside(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """The change between a page and the page ``other`` of a partition of `sightings` (`models.interest.trace`)."""
+    """The change between a page and ``other``, one of a partition of `sightings` (`models.interest.trace`)."""
 
     other: bytes
     partition: Natural

@@ -152,8 +152,8 @@ def _xml(text: bytes) -> Listing:
 def _escaped(text: bytes) -> bytes:
     """Return XML in which an ampersand that begins no entity of XML's own is text.
 
-    libxml2 goes on behind one that it does not know, such as `&nbsp;`, and loses all that come later. A text with
-    more of them than `MOST_LONE` stays as it is: it would take much more memory.
+    libxml2 goes on behind one that it does not know, such as `&nbsp;`, and loses all that come later. A text
+    with more of them than `MOST_LONE` stays as it is: it would take much more memory.
 
     >>> _escaped(b"a &nbsp; &amp; b <![CDATA[ & ]]> &")
     b'a &amp;nbsp; &amp; b <![CDATA[ & ]]> &amp;'
