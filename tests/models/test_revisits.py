@@ -154,17 +154,6 @@ def test_a_page_without_visits_is_like_its_group_and_one_with_many_like_itself()
     assert rate(alone, of_prefix) < of_prefix.rate / 100
 
 
-def test_a_group_of_few_visits_is_drawn_towards_the_larger_one() -> None:
-    outer = Prior(2.0, 2e6)
-    few, many = Group(), Group()
-    few.seen(1000.0, True)
-    for _ in range(100):
-        many.seen(1000.0, True)
-        many.seen(1000.0, False)
-    assert outer.rate < few.prior(outer).rate < many.prior(outer).rate
-    assert many.prior(outer).rate == pytest.approx(math.log(2) / 1000, rel=0.05)
-
-
 def visits(change: float, recall: float, false: float, interval: float, number: int) -> Trust:
     """Return what so many visits to ten pages show, of signals with a recall and a rate of false ones."""
     rng, trust = Random(3), Trust()
