@@ -24,7 +24,7 @@ from scentline.streams.runtime import Runtime
 from scentline.streams.settings import Settings
 from scentline.streams.topics import ACCESSES, declared
 from scentline.streams.transport.kafka.admin import Admin
-from scentline.streams.transport.kafka.connection import KafkaError, aiokafka_arguments
+from scentline.streams.transport.kafka.connection import KafkaError
 from scentline.streams.transport.kafka.log import UnreachableError, connected, probe
 from tests.cases import each_case
 from tests.kafka.crawls import Accesses, servers, started
@@ -174,15 +174,3 @@ def test_what_the_broker_or_the_worker_refuses_is_one_clear_error(
     refused(settings, r"it refuses the connection \(.*CERTIFICATE.*\)", caplog)
     with pytest.raises(UnreachableError, match=r"no answer \(.+\); .* kafka.security plaintext\?"):
         asyncio.run(probe(Settings(broker=secured.broker("sasl_ssl"))))
-
-
-@each_case("key", ["ca_file", "password_file", "cert_file"])
-def test_a_file_that_is_not_there_is_named(tmp_path: Path, key: str) -> None:
-    absent = tmp_path / "absent"
-    kafka: dict[str, Any] = {"security": "sasl_ssl", "username": USER, "password": SECRET, key: absent}
-    if key == "password_file":
-        del kafka["password"]
-    if key == "cert_file":
-        kafka["key_file"] = absent
-    with pytest.raises(KafkaError, match=rf"kafka\.{key}.*absent: can't be used: No such file or directory"):
-        aiokafka_arguments(Settings(broker="kafka://localhost", kafka=kafka))
