@@ -8,12 +8,13 @@ import pytest
 from kafka import KafkaProducer
 
 from deploy.kafka.broker import Broker
-from scentline.agents.operate.control.command import submit
+from scentline.agents.operate.control.command import known_steering, submit
 from scentline.agents.operate.control.requests import Seeds
 from scentline.agents.operate.snapshot import take
+from scentline.models.url import host
 from scentline.streams.metrics import catalogue
 from scentline.streams.metrics.catalogue import PARTITIONS as HELD
-from scentline.streams.published import HarvestPoint, Outcome
+from scentline.streams.published import Exclusion, HarvestPoint, Limit, Outcome
 from scentline.streams.topics import ACCESSES, HARVEST, INBOXES, OUTCOMES, PAGES, TOPICS, partition_of
 from scentline_lab.synthetic.web import SyntheticWeb
 from tests.agents.commands import printed, running
@@ -244,3 +245,34 @@ def test_a_lost_broker_is_said_once_and_the_worker_is_not_ready(
         "the brokers do not answer: trying again", "the brokers answer again",
     ]  # fmt: skip
     assert len(said) < 6 and " error " not in "\n".join(said)
+
+
+# steering
+
+BUDGET, WINDOW = 60, 8
+
+
+@pytest.mark.slow
+def test_two_workers_leave_out_what_is_excluded_and_end_at_the_budget_that_was_set(
+    tmp_path: Path, empty_kafka: str
+) -> None:
+    values = {
+        # Few pages are judged while a verdict is on its way through the learner.
+        "fetch.delay_seconds": 0.5, "fetch.connections": WINDOW, "frontier.window_share": 1,
+        "frontier.window_max": WINDOW, "predicates.menu": 'title("*")',
+    }  # fmt: skip
+    seeds = tuple(SyntheticWeb(5, 8, 40, 2).seeds(8))
+    with crawl_of((5, 8, 40, 2), tmp_path, empty_kafka, PARTITIONS, values) as crawl:
+        submit(crawl.settings, Exclusion(prefix=f"http://{host(seeds[0])}/"))
+        submit(crawl.settings, Limit(name="pages", most=BUDGET))
+        for name in ("one", "two"):
+            crawl.worker(name, "all")
+        submit(crawl.settings, Seeds(seeds))
+        wait_for("the budget to be spent", lambda: crawl.ends(OUTCOMES.name) >= BUDGET)
+        judged = settled(lambda: crawl.ends(OUTCOMES.name), LOOKS)
+        found = crawl.records(OUTCOMES.name, Outcome)
+        limits = [each for each in known_steering(crawl.settings).in_force if isinstance(each, Limit)]
+    assert host(seeds[0]) not in {host(outcome.url) for outcome in found}
+    # What the learner had not told is a part of a window: the verdicts of pages that were just in flight.
+    assert judged <= BUDGET + 2 * WINDOW
+    assert [(each.most, each.setting) for each in limits] == [(BUDGET, 0)], "workers tell that it replaced none"
