@@ -78,6 +78,9 @@ def evaluate(
     With --reuse, the earlier crawl has its own seeds. NAME+reuse starts with its state. "New pages only"
     removes the earlier crawl's pages from the web.
     """
+    from scentline_lab.evaluate.command import read_webs, show, show_webs
+    from scentline_lab.evaluate.run import Options
+
     told: dict[str, Any] = {
         "policies": tuple(name.strip() for text in policies or () for name in text.split(",")) or None,
         "budget": budget, "clock": clock, "starts": starts, "seeds": seeds, "seed_file": seed_file,
@@ -87,7 +90,6 @@ def evaluate(
     if webs is not None:
         if archives or logs or site or labels or predicates or reuse:
             raise CommandError("--webs: archives, logs, labels and predicates are in the file, not beside it")
-        from scentline_lab.evaluate.command import read_webs, show_webs
 
         def settings_of(own: dict[str, Any]) -> Any:
             return given.settings(**own, random_seed=random_seed)
@@ -98,8 +100,5 @@ def evaluate(
         raise CommandError("an evaluation needs a web: give --archive WARC, or several by --webs TOML")
     own = {"random_seed": random_seed, "judge.labels": labels and str(labels)}
     settings = given.settings(**own, **given_predicates(predicates or ()))
-    from scentline_lab.evaluate.command import show
-    from scentline_lab.evaluate.run import Options
-
     options = Options(archives=tuple(archives), logs=tuple(logs or ()), reuse=reuse, **told)
     show(of_site(settings, site, options.logs), options, out, as_json=as_json)
