@@ -73,7 +73,7 @@ class EvidenceEmitter:
             return
         gathered, self._gathered = self._gathered, {}
         for verdict, found in gathered.items():
-            for partition, features in self._split([name for name, times in found.items() if times]):
+            for partition, features in self._split(sorted(name for name, times in found.items() if times)):
                 change = Change(features, dict(verdict), np.array([found[name] for name in features], INT32))
                 fact = Count(tuple(features), change.verdict, change.times.tobytes())
                 origin = shard.outbox.emit(EVIDENCE.name, partition, fact)

@@ -131,6 +131,6 @@ class Evaluation:
         return Truth(self.web.hits[job.predicate], self._hindsight)
 
     def _task(self, job: Job, trace: Trace, kind: str = "") -> Task:
-        chance = Random(f"{self.random_seed}:{job.start}{kind}:{job.predicate}:{job.policy}")
+        chance = Random(f"{self.random_seed}:{job.start}{kind}:{job.predicate}")  # the same for all policies
         predicate = self.predicates[job.predicate]
         return Task(predicate.keywords, trace, chance, predicate.sought)

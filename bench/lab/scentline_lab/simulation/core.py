@@ -239,11 +239,11 @@ class CoreCrawler:
             self._book.absorb(shard, fact)
         self._ledger.count(_SOURCE, self._book.evidence.take(shard))
         candidates.learned()
-        self._scorer.bring_up(shard, self._book.noted.pop(0, ()), self._book.beside.pop(0, ()))
+        self._scorer.bring_up(shard, sorted(self._book.noted.pop(0, ())), self._book.beside.pop(0, ()))
         candidates.flights.land(ends[-1].url, self._answers)
         candidates.withdraw(ends[-1].url)
         self._book.ended.clear()
-        self._offer(self._book.touched.pop(0, ()))
+        self._offer(sorted(self._book.touched.pop(0, ())))  # equal ones go by their order
 
     def _offer(self, keys: Iterable[bytes]) -> None:
         self._candidates.refresh(self._shard, keys, self._answers)
