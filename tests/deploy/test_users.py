@@ -222,7 +222,7 @@ def test_every_role_does_its_work(guarded: Guarded, tmp_path: Path) -> None:
         with entered(tmp_path / "window", **guarded.variables("window")) as window:
             shown = window.get("/api/crawl").json()
             assert [each["name"] for each in shown["predicates"]] == ["all"]
-            request = b'{"type": "change", "name": "all", "state": "paused"}'
+            request = b'{"what": "predicate", "name": "all", "state": "paused"}'
             origin = {"Origin": str(window.base_url).rstrip("/")}
             assert window.post("/steer", content=request, headers=origin).status_code == 200
 
