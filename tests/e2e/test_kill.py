@@ -105,7 +105,7 @@ class Crawl:
 def test_a_crawl_that_is_killed_again_and_again_counts_every_page_and_access_once(
     tmp_path: Path, web: SyntheticWeb, proxy: str, given: Mapping[str, object]
 ) -> None:
-    crawl, random, budget = Crawl(tmp_path, web, proxy, given, "--budget", "60"), Random(len(given)), 60
+    crawl, random, budget = Crawl(tmp_path, web, proxy, given, "--budget", "150"), Random(len(given)), 150
     crawl.kill_after(SIGHTINGS, 3)  # while it reads the log
     for _ in range(2):
         crawl.kill_after(random.choice((EVIDENCE, FETCHES, PAGES, OUTCOMES)), random.randint(1, 20))
@@ -138,9 +138,10 @@ def test_a_crawl_among_dead_links_whose_machine_loses_power_again_and_again_coun
 def test_orders_that_a_crash_left_without_their_rows_are_answered_and_counted_once(
     tmp_path: Path, web: SyntheticWeb, proxy: str
 ) -> None:
-    crawl = Crawl(tmp_path, web, proxy, {"frontier.ordering": "pagerank"}, "--budget", "100")
-    crawl.kill_after(OUTCOMES, 20)
-    crawl.leave_orders(15)
+    crawl = Crawl(tmp_path, web, proxy, {"frontier.ordering": "pagerank"}, "--budget", "60")
+    crawl.finish()
+    crawl.leave_orders(15)  # for which the budget has room
+    crawl.words[crawl.words.index("60")] = "100"
     assert crawl.finish()["fetched"] == 100
 
 
