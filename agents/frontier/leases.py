@@ -149,6 +149,6 @@ class Landing:
         found = self._candidates.shards.find(failed.url)
         if found is not None and found[1].seed and (found[1].state not in OPEN or failed.reason == "dns"):
             advice = "name it in fetch.allow" if failed.reason.startswith("address") else "look at it"
-            if found[1].state == "refused":
+            if found[1].state == "refused" and not failed.barren:  # its like is judged under another URL
                 self.refused_seeds.add(failed.url)
             log.warning("a seed could not be fetched", url=failed.url, reason=failed.reason, advice=advice)

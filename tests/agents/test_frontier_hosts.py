@@ -289,3 +289,14 @@ def test_a_crawl_delay_that_robots_txt_no_longer_asks_for_is_forgotten(frontier:
     for number, asked in enumerate((30.0, None)):
         front.hear(Judged(f"{URL}{number}", YES, NOW, crawl_delay=asked, elapsed=0.01))
         assert front.agent.candidates.clocks.apart("a.org") == (asked or 1.0)
+
+
+@each_case(("barren", "told"), [(False, True), (True, False)])
+def test_a_seed_that_is_refused_is_told_of_but_for_one_whose_like_was_judged(
+    frontier: Frontiers, barren: bool, told: bool
+) -> None:
+    front = frontier()
+    front.hear(Seeded("http://a.org/"))
+    (order,) = front.order()
+    front.hear(Failed(order.url, order.order, "refused", "as it is", front.now, elapsed=0.1, barren=barren))
+    assert (order.url in front.agent.refused_seeds) == told
