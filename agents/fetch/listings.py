@@ -29,6 +29,7 @@ MAX_NESTING = 100
 _UNREAD = (b"<!DOCTYPE", b"\0")
 _GZIP = b"\x1f\x8b"
 _STEP = 65_536
+#: Ampersands and sections of CDATA of a text that is rewritten (`_escaped`).
 MOST_LONE = 200_000
 _LONE = re.compile(rb"&(?!(?:amp|lt|gt|quot|apos|#[0-9]{1,7}|#x[0-9A-Fa-f]{1,6});)")
 _BOM = b"\xef\xbb\xbf"

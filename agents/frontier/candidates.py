@@ -379,10 +379,8 @@ class Candidates:
             elif row.url in queue:
                 queue.put(row.url, name, priority, row.discovered)
 
-    def lease(self, shard: FrontierShard, row: PageRow, choice: Choice, now: float, until: float = 0.0) -> None:
-        """Lease a URL, whose fetch is ordered: for `frontier.lease_seconds`, or ``until`` a time."""
-        row.attempts += 1
-        row.lease = until or now + self.settings.lease_seconds
+    def lease(self, shard: FrontierShard, row: PageRow, choice: Choice, now: float) -> None:
+        """Lease a URL whose fetch is ordered: ``row`` has the number of the attempt, and the lease's end."""
         row.state, row.choice = "leased", choice
         row.priorities = self.priorities_of(row.url) | {choice.predicate: choice.priority}
         shard.put(keys.page_key(row.url), row)

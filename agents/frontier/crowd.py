@@ -33,7 +33,7 @@ class Crowd:
         self._evidence = evidence
         self._lessons = lessons
         self._settings = settings
-        #: By partition, the pages beside which a verdict came or grew, or with other neighbours.
+        #: By partition, the pages whose judged neighbours became others, or the verdicts on these.
         self.noted: defaultdict[int, set[bytes]] = defaultdict(set)
 
     def features(self, shard: FrontierShard, row: PageRow) -> frozenset[str]:
@@ -81,10 +81,11 @@ class Crowd:
         page = identifier(sighting.url)
         before = self._of_others(shard, row)
         judged = False
-        self.noted[shard.partition].add(page)
         for beside in sighting.pages:
             self._tell(shard, row, page, beside.partition)
             judged = self._put_beside(shard, row, page, beside) or judged
+        if judged:
+            self.noted[shard.partition].add(page)
         if judged or not row.visits:
             self._pages.keep(shard, key, row)
         else:

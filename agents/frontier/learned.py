@@ -38,6 +38,8 @@ from scentline.streams.records import Weighting
 
 #: URLs whose words are kept in memory.
 CACHED_ADDRESSES = 100_000
+#: Pages whose judged neighbours are kept in memory, of a page some kilobytes where all of them are.
+CACHED_BESIDE = 20_000
 #: Words that are kept in memory, at 180 bytes each, before those are forgotten that nothing is counted of. Then
 #: as many more may come as are left.
 MOST_WORDS = 250_000
@@ -349,7 +351,7 @@ class LearnedScorer:
         page = shard.partition, identifier(row.url)
         judged = self._beside.get(page)
         if judged is None:
-            if len(self._beside) >= CACHED_ADDRESSES:
+            if len(self._beside) >= CACHED_BESIDE:
                 self._beside.clear()
             judged = self._beside[page] = [
                 (times, sixths, verdict)

@@ -45,6 +45,7 @@ class Leases:
 
     def order(self, shard: FrontierShard, row: PageRow, choice: Choice, now: float) -> None:
         """Order the fetch of a page."""
+        row.attempts, row.lease = row.attempts + 1, now + self._settings.lease_seconds
         self._candidates.lease(shard, row, choice, now)
         name = host(row.url)
         vouched = self._candidates.fairness.shares.vouched(name)
@@ -72,8 +73,8 @@ class Leases:
         shard, row = found
         if row.attempts >= order.order:
             return  # it was put off since
-        row.attempts = order.order - 1
-        self._candidates.lease(shard, row, choice_of(order, now), now, until=order.lease)
+        row.attempts, row.lease = order.order, order.lease
+        self._candidates.lease(shard, row, choice_of(order, now), now)
         self._inbox.commit_soon(shard)
 
     def end(self, now: float) -> None:

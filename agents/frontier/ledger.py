@@ -52,8 +52,7 @@ class EvidenceEmitter:
 
     def begin(self) -> None:
         """Forget what a sighting that failed half-way has gathered."""
-        if self._gathered:
-            self._gathered = {}
+        self._gathered = {}
 
     def count(self, features: Iterable[str], verdict: Verdict, times: int = 1) -> None:
         """Count features ``times`` over under a verdict; taken back, where negative."""
@@ -73,6 +72,7 @@ class EvidenceEmitter:
             return
         gathered, self._gathered = self._gathered, {}
         for verdict, found in gathered.items():
+            # In the order of their names: it numbers the slots, and sums are rounded by that.
             for partition, features in self._split(sorted(name for name, times in found.items() if times)):
                 change = Change(features, dict(verdict), np.array([found[name] for name in features], INT32))
                 fact = Count(tuple(features), change.verdict, change.times.tobytes())

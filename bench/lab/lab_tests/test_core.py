@@ -15,11 +15,11 @@ from scentline.models.interest.factors import inside, region_log
 from scentline.models.interest.features import PAGE_WORD, URL_WORD, USER
 from scentline.models.interest.ratio import Base
 from scentline.models.interest.trace import Step, Trace
-from scentline.models.page import Page
+from scentline.models.page import Link, Page
 from scentline.models.reuse import Learned, State
 from scentline.models.verdict import FAILED
 from scentline.streams.settings import Settings
-from scentline_lab.simulation.core import NAME, CoreCrawler, MemoryShard, rows_of
+from scentline_lab.simulation.core import _CODEC, NAME, CoreCrawler, MemoryShard, rows_of
 from scentline_lab.simulation.crawler import Task
 from scentline_lab.simulation.further import ExpectedVisits, Further, FurtherScorer, Significance
 from scentline_lab.simulation.policies import LEARNED, Reusable, reusable
@@ -47,7 +47,7 @@ def test_a_log_leaves_the_rows_that_it_leaves_in_a_crawl(place: Place, steps: li
     pipeline = Pipeline(place, Crawl("combined", bounds=bounds), Random(1))
     pipeline.run([], steps)
     limits = {"users": bounds.visitors, "others": bounds.together}
-    shard = MemoryShard(rows_of(Trace(steps, reach=bounds.reach, window=bounds.window, **limits)))
+    shard = MemoryShard(_CODEC, rows_of(Trace(steps, reach=bounds.reach, window=bounds.window, **limits)))
     expected = {row.url: row for _, row in pipeline.candidates()}
     found = {row.url: row for _, row in shard.scan(PAGE_PREFIX) if isinstance(row, PageRow)}
     assert found.keys() == expected.keys()
@@ -84,10 +84,19 @@ def test_what_a_learned_crawl_exports_includes_what_it_started_with() -> None:
         "nothing was learned since"
     )
     second.add_seed(urls[0])
-    second.judged(Page(urls[0], words=("ski",)), False)
+    second.judged(Page(urls[0], words=("ski",), links=(Link(f"{urls[0]}/2"),)), False)
     again = second.export_state().learned
     assert [(each.name, each.pages, each.hits) for each in again] == [(FAILED, 2.5, 0.5), (NAME, 2.0, 0.5)]
     assert again[1].features[PAGE_WORD + "ski"] == (1.5, 0.5)
+    # A page that was chosen teaches the combiners, and a crawl after that starts with theirs.
+    chosen = second.next()
+    assert chosen is not None
+    second.judged(Page(chosen.url), True)
+    taught = second.export_state()
+    combiners = [each.combining for each in taught.learned]
+    assert None not in combiners and None in [each.combining for each in again]
+    third = CoreCrawler(task, Settings(), LearnedScorer(), taught)
+    assert [each.combining for each in third.export_state().learned] == combiners
 
 
 def halved(of: Learned) -> Learned:

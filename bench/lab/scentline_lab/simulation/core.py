@@ -7,7 +7,7 @@ from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from itertools import chain
-from typing import Any
+from typing import Any, Generic
 
 from scentline.agents.frontier.book import Book
 from scentline.agents.frontier.candidates import CLOCKS, Candidates
@@ -17,22 +17,23 @@ from scentline.agents.frontier.ledger import FrontierLedger
 from scentline.agents.frontier.rows import BesideRow, FrontierRow, PageRow, TotalsRow
 from scentline.agents.frontier.rows import Choice as Chosen
 from scentline.agents.frontier.scorer import Scorer
+from scentline.agents.learn.models import ModelStore
+from scentline.agents.learn.rows import LearnRow, ModelRow, model_key
 from scentline.agents.operate.reuse import facts
 from scentline.models.frontier.politeness import HostClocks
 from scentline.models.frontier.queue import ANSWERS_A_SWEEP
 from scentline.models.interest.features import SUBJECT
 from scentline.models.interest.trace import Trace
-from scentline.models.learner.combiner import Combining, Learner
-from scentline.models.learner.requests import failing
+from scentline.models.learner.combiner import Combining
 from scentline.models.learner.semantic import page_subject
 from scentline.models.page import Page
 from scentline.models.reuse import WEIGHT, Learned, State, learned
 from scentline.models.url import identifier
 from scentline.models.verdict import FAILED
 from scentline.streams.facts import Failed, Judged, Label, Linked, Prior, Seeded
-from scentline.streams.inbox import Codec, Shard
+from scentline.streams.inbox import Codec, Row, Shard
 from scentline.streams.outbox import Outbox
-from scentline.streams.records import Interests, Weighting
+from scentline.streams.records import Interests
 from scentline.streams.settings import Settings
 from scentline_lab.simulation.crawler import Choice, Ready, Task, anywhere
 
@@ -40,6 +41,7 @@ from scentline_lab.simulation.crawler import Choice, Ready, Task, anywhere
 NAME = "p"
 _SOURCE = "sightings/0"
 _CODEC: Codec[FrontierRow] = Codec(FrontierRow)
+_LEARNED: Codec[LearnRow] = Codec(LearnRow)
 
 
 class _NoTable:
@@ -65,34 +67,35 @@ class _Labels(Outbox):
     def emit(self, topic: str, partition: int, fact: Any) -> tuple[int, int]:
         if isinstance(fact, Label):
             self.labels.append(fact)
+        origin = self._offset, self._index
         self.skip()
-        return self._offset, self._index
+        return origin
 
 
-class MemoryShard(Shard[FrontierRow]):
+class MemoryShard(Shard[Row], Generic[Row]):
     """Rows in memory, on top of those of ``base``, written as in a table, which stay as they are."""
 
-    def __init__(self, base: Mapping[bytes, bytes]) -> None:
-        super().__init__(0, _SOURCE, _NoTable(), _CODEC, 0)
+    def __init__(self, codec: Codec[Row], base: Mapping[bytes, bytes]) -> None:
+        super().__init__(0, _SOURCE, _NoTable(), codec, 0)
         self.outbox = self.told = _Labels()
         self._base = base
-        self._rows: dict[bytes, FrontierRow] = {}
+        self._rows: dict[bytes, Row] = {}
         self._keys = sorted(base)
 
-    def get(self, key: bytes) -> FrontierRow | None:
+    def get(self, key: bytes) -> Row | None:
         """Return a row."""
         row = self._rows.get(key)
         if row is None and key in self._base:
-            row = self._rows[key] = _CODEC.decode(self._base[key])
+            row = self._rows[key] = self._codec.decode(self._base[key])
         return row
 
-    def put(self, key: bytes, row: FrontierRow) -> None:
+    def put(self, key: bytes, row: Row) -> None:
         """Keep a row."""
         if key not in self._rows and key not in self._base:
             insort(self._keys, key)
         self._rows[key] = row
 
-    def scan(self, prefix: bytes, after: bytes | None = None) -> Iterator[tuple[bytes, FrontierRow]]:
+    def scan(self, prefix: bytes, after: bytes | None = None) -> Iterator[tuple[bytes, Row]]:
         """Yield the rows with ``prefix`` in key order."""
         start = bisect_left(self._keys, prefix) if after is None else bisect_right(self._keys, after)
         for key in self._keys[start:]:
@@ -140,7 +143,7 @@ class CoreCrawler:
     ) -> None:
         self._rule = settings.frontier.rule
         self._scorer = scorer
-        self._shard = MemoryShard(rows_of(task.trace))
+        self._shard = MemoryShard(_CODEC, rows_of(task.trace))
         self._book = Book(settings.frontier, 1, 1, redirects=0)
         self._candidates = candidates = Candidates(settings, scorer, task.random)
         candidates.clocks = self._clocks = _Asked(0.0, CLOCKS, lambda host: None)
@@ -151,10 +154,9 @@ class CoreCrawler:
         #: What is known from the start, until it is scored.
         self._unscored = [*map(page_key, task.trace.accesses)]
         self._seeds: list[bytes] = []
-        self._learners: dict[str, Learner] = {}
-        if isinstance(scorer, LearnedScorer):
-            inputs = scorer.all_inputs()
-            self._learners = {FAILED: Learner(inputs=failing(inputs)), NAME: Learner(inputs=inputs)}
+        #: What learns from labels, where the policy does, with its rows.
+        self._models = ModelStore(scorer.all_inputs()) if isinstance(scorer, LearnedScorer) else None
+        self._combiners = MemoryShard(_LEARNED, {})
         self._earlier: dict[str, list[tuple[str, float, float]]] = {}
         self._answers = self._next_sweep = 0
         if state is not None:
@@ -164,39 +166,37 @@ class CoreCrawler:
 
     def _start(self, state: State, weight: float) -> None:
         self._earlier = {each.name: list(each.counts(weight)) for each in state.learned}
-        priors = (fact for _, fact in facts(state, weight) if isinstance(fact, Prior))
-        self._ledger.hear(Interests(prior={prior.feature: prior.counts for prior in priors}))
-        for each in state.learned:
-            if each.combining is not None and each.name in self._learners:
-                self._learners[each.name].start(each.combining)
-                self._publish(each.name)
+        prior: dict[str, dict[str, tuple[float, float]]] = {}
+        for _, fact in facts(state, weight):
+            if isinstance(fact, Prior):
+                prior[fact.feature] = fact.counts
+            elif self._models is not None and self._models.start(self._combiners, fact):
+                self._publish(self._models, fact.predicate)
+        self._ledger.hear(Interests(prior=prior))
 
     def export_state(self) -> State:
         """Return what was learned, with what the crawl started with included (section 4.1)."""
         self._learn()
-        return State(self._rule, [self._learned(name) for name in self._learners or (NAME,)])
+        names = (NAME,) if self._models is None else (FAILED, NAME)
+        return State(self._rule, [self._learned(name) for name in names])
 
     def _learned(self, name: str) -> Learned:
         counts = (entry for entry in self._scorer.ledger.items_of(name) if not entry[0].startswith(SUBJECT))
-        combining = None
-        if isinstance(self._scorer, LearnedScorer):
-            state = self._learners[name].state()
-            combining = Combining(self._scorer.names, state.mean, state.covariance, state.calibration)
+        row, combining = self._combiners.get(model_key(name)), None
+        if isinstance(self._scorer, LearnedScorer) and isinstance(row, ModelRow):
+            combining = Combining(self._scorer.names, row.mean, row.covariance, row.calibration)
         return learned(name, "", chain(counts, self._earlier.get(name, ())), combining)
 
     def _learn(self) -> None:
         labels, self._shard.told.labels = self._shard.told.labels, []
-        for label in labels:
-            self._learners[label.predicate].learn(label.inputs, label.holds, label.chosen)
-        for name in {label.predicate for label in labels}:
-            self._publish(name)
+        if self._models is not None:
+            for label in labels:
+                self._models.learn(self._combiners, label)
+            for name in {label.predicate for label in labels}:
+                self._publish(self._models, name)
 
-    def _publish(self, name: str) -> None:
-        learner = self._learners[name]
-        combiner = learner.combiner
-        self._scorer.take(
-            name, Weighting(combiner.mean.tobytes(), combiner.covariance.tobytes(), learner.shifts)
-        )
+    def _publish(self, models: ModelStore, name: str) -> None:
+        self._scorer.take(name, models.weighting(self._combiners, name))
 
     # answers
 
@@ -221,8 +221,7 @@ class CoreCrawler:
         self._settle(Failed(url, row.attempts, "gone", "", now, elapsed=1.0))
 
     def _row(self, url: str) -> PageRow:
-        key = page_key(url)
-        row = self._shard.get(key)
+        row = self._shard.get(page_key(url))
         if not isinstance(row, PageRow):
             raise KeyError(url)
         return row
@@ -243,7 +242,8 @@ class CoreCrawler:
         candidates.flights.land(ends[-1].url, self._answers)
         candidates.withdraw(ends[-1].url)
         self._book.ended.clear()
-        self._offer(sorted(self._book.touched.pop(0, ())))  # equal ones go by their order
+        # Words are numbered as they are met, and sums rounded by that: a set's order would be another each run.
+        self._offer(sorted(self._book.touched.pop(0, ())))
 
     def _offer(self, keys: Iterable[bytes]) -> None:
         self._candidates.refresh(self._shard, keys, self._answers)
@@ -268,5 +268,6 @@ class CoreCrawler:
         priority = candidates.priorities_of(row.url)[NAME]
         chances = candidates.priorities.choose(shard, row, NAME, explored)
         choice = Chosen(NAME, self._rule, explored, probability, priority, now, *chances)
+        row.attempts += 1
         candidates.lease(shard, row, choice, now)
         return Choice(row.url, chances.expected, explored)
