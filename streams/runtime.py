@@ -9,13 +9,13 @@ from typing import Any
 import faust
 
 from scentline.streams.attempts import Attempts, Place, Why, bury, cause, quarantinable
+from scentline.streams.bus import Bus
 from scentline.streams.logging import EventLog
 from scentline.streams.metrics.catalogue import DEAD_LETTERS
 from scentline.streams.metrics.registry import Metrics, Positions, Reading, read_lag
 from scentline.streams.outbox import Outbox
 from scentline.streams.settings import Settings
 from scentline.streams.topics import Topic, partition_of
-from scentline.streams.transport.publisher import Publisher
 
 WHY_ANY: tuple[Why, ...] = ("unreadable", "version", "quarantine")  #: Why a message of any topic may be buried.
 Work = Callable[[Any], Coroutine[Any, Any, None]]  #: An agent's body: it reads its stream without end.
@@ -29,7 +29,7 @@ class Runtime:
 
     app: faust.App
     settings: Settings
-    publisher: Publisher
+    bus: Bus
     fail: Callable[[BaseException], None]  #: Ends the program: no state may be written past the error.
     clock: Callable[[], float] = time.time
     metrics: Metrics = field(default_factory=Metrics)
@@ -43,7 +43,7 @@ class Runtime:
 
     def partition(self, topic: Topic, key: str) -> int:
         """Return the partition of ``key`` in a topic."""
-        return partition_of(key, self.publisher.partitions(topic.name))
+        return partition_of(key, self.bus.partitions(topic.name))
 
     def read(self, topic: Topic, name: str, work: Work) -> None:
         """Have ``work`` read a topic as the Faust agent ``name``; `faust.App.agent` would scan all modules."""
@@ -60,7 +60,7 @@ class Runtime:
             value_type=bytes,
             key_serializer="raw",
             value_serializer="raw",
-            partitions=self.publisher.partitions(topic.name),
+            partitions=self.bus.partitions(topic.name),
         )
 
     def bury(self, outbox: Outbox, place: Place, value: bytes, reason: str, why: Why) -> None:

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, Generic
 
 from scentline.streams.absorber import Absorber, Handler, Row
+from scentline.streams.bus import FencedError
 from scentline.streams.inbox import Codec, Group, LostShardError, Shard, Store, commit
 from scentline.streams.metrics.catalogue import (
     GROUP_MESSAGES,
@@ -22,7 +23,6 @@ from scentline.streams.metrics.registry import Metrics, Reading
 from scentline.streams.records import Pack
 from scentline.streams.runtime import Runtime
 from scentline.streams.topics import Topic
-from scentline.streams.transport.publisher import FencedError
 
 
 class GroupMeter:
@@ -84,7 +84,7 @@ class Stateful(Generic[Row]):
         self._cached_bytes = cached_bytes or self._limits.cached_bytes
         self._timers: dict[int, asyncio.TimerHandle] = {}
         app = runtime.app
-        self._committer = runtime.publisher.committer(app, table, topic.name)
+        self._committer = runtime.bus.committer(app, table, topic.name)
         self._meter = GroupMeter(runtime.metrics, table, topic.name)
         self._generation = -1
         self._resting = False

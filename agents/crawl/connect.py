@@ -4,15 +4,14 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-import faust
-
 from scentline.agents.operate.privacy.plan import check_nothing_pending
 from scentline.streams.app import create_app
+from scentline.streams.bus import Bus
 from scentline.streams.configuration import ConfigurationError
 from scentline.streams.settings import Settings
 from scentline.streams.topics import TABLES, TOPICS
 from scentline.streams.transport.journal import Journal
-from scentline.streams.transport.publisher import JournalPublisher, Log
+from scentline.streams.transport.one_batch import JournalBus
 
 
 def open_journal(settings: Settings) -> Journal:
@@ -53,35 +52,15 @@ def _make_topics(journal: Journal, partitions: int) -> None:
         journal.create_table(table, partitions)
 
 
-class EmbeddedLog:
-    """A journal in this process; all roles share one app, whose messages never leave the process.
-
-    Who made the ``journal`` closes it.
-    """
-
-    def __init__(self, settings: Settings, journal: Journal) -> None:
-        self.journal = self.reader = journal
-        self.publisher = JournalPublisher(journal, time.time)
-        self._app = create_app(settings)
-
-    def app(self, role: str) -> faust.App:
-        """Return the app of all roles."""
-        return self._app
-
-    def lost_seconds(self) -> float:
-        """Return 0: it is in this process."""
-        return 0.0
-
-
 @asynccontextmanager
-async def connect(settings: Settings) -> AsyncIterator[Log]:
+async def connect(settings: Settings) -> AsyncIterator[Bus]:
     """Connect to the log; raises what `open_journal` does, and `KafkaError` for brokers that can't be used."""
     if settings.on_kafka:
         # Imported when it is used: a crawl on the embedded log has no use for a Kafka client.
-        from scentline.streams.transport.kafka.log import connected
+        from scentline.streams.transport.kafka.bus import KafkaBus
 
-        async with connected(settings) as log:
-            yield log
+        async with KafkaBus(settings) as bus:
+            yield bus
         return
     with open_journal(settings) as journal:
-        yield EmbeddedLog(settings, journal)
+        yield JournalBus(journal, time.time, create_app(settings))

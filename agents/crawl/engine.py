@@ -9,7 +9,6 @@ from contextlib import suppress
 from typing import Any
 
 from scentline.agents.browse.agent import BrowseAgent
-from scentline.agents.crawl.connect import EmbeddedLog
 from scentline.agents.crawl.feeder import Feeder, read_positions
 from scentline.agents.crawl.following import Following
 from scentline.agents.fetch.agent import FetchAgent
@@ -29,6 +28,7 @@ from scentline.streams.runtime import Runtime
 from scentline.streams.settings import Settings
 from scentline.streams.stateful import Stateful
 from scentline.streams.topics import APP_ID, EVIDENCE, FETCHES, INTERESTS, SIGHTINGS
+from scentline.streams.transport.one_batch import JournalBus
 
 #: Seconds between two looks at whether something has come about.
 WAIT_SECONDS = 0.02
@@ -55,16 +55,16 @@ class Engine(Worker):
         self.learn: LearnAgent = self.parts["learn"].agent
         self.harvest: HarvestAgent = self.parts["harvest"].agent
         self.runtime: Runtime = self.runtimes["frontier"]
-        if isinstance(self.log, EmbeddedLog):
-            self._control(self.log)
+        if isinstance(self.bus, JournalBus):
+            self._control(self.bus)
         self.begin()
 
-    def _control(self, log: EmbeddedLog) -> None:
+    def _control(self, bus: JournalBus) -> None:
         """Take up what one process alone can know, and listen to what other processes ask of it."""
-        for order in _unanswered_orders(log):
+        for order in _unanswered_orders(bus):
             self.frontier.expect(order)
         steered = self.frontier.steered
-        service = ControlService(self.runtime, self.predicates, steered, log.journal.sync, self._stand)
+        service = ControlService(self.runtime, self.predicates, steered, bus.journal.sync, self._stand)
         self.runtime.spawn(service.run())
 
     def _stand(self) -> dict[str, int]:
@@ -78,27 +78,27 @@ class Engine(Worker):
 
     async def seed(self, urls: Iterable[str]) -> None:
         """Start from canonical URLs; one that is known already changes nothing."""
-        publisher = self.runtime.publisher
-        if messages := seeding(urls, publisher.partitions(SIGHTINGS.name)):
-            await publisher.send_all(messages)
+        bus = self.runtime.bus
+        if messages := seeding(urls, bus.partitions(SIGHTINGS.name)):
+            await bus.send_all(messages)
 
     async def take_up(self) -> None:
         """Wait until the frontier has heard of all evidence there is: an earlier crawl's state, above all."""
-        ends = await self.log.reader.ends(EVIDENCE.name)
+        ends = await self.bus.ends(EVIDENCE.name)
         shards = self.learn.inbox.shards
         while any(n not in shards or shards[n].mark.offset + 1 < end for n, end in ends.items()):
             if self.stopped.is_set():
                 return
             await asyncio.sleep(WAIT_SECONDS)
         await self.learn.publish()
-        told = await self.log.reader.ends(INTERESTS.name)
+        told = await self.bus.ends(INTERESTS.name)
         while not self.broadcasts[INTERESTS.name].reached(told) and not self.stopped.is_set():
             await asyncio.sleep(WAIT_SECONDS)
 
     async def start_feeding(self, sources: Sequence[str], follow: bool = False) -> None:
         """Feed logs, one after the other, while the crawl runs, or follow them all."""
-        positions = await read_positions(self.log.reader, self._observer.reading)
-        feeder = Feeder(self._observer, self.runtime.publisher, positions, self._taken_in, self._read)
+        positions = await read_positions(self.bus, self._observer.reading)
+        feeder = Feeder(self._observer, self.runtime.bus, positions, self._taken_in, self._read)
 
         async def work() -> None:
             try:
@@ -123,7 +123,7 @@ class Engine(Worker):
 
     async def _taken_in(self) -> None:
         """Wait until browse has room for more accesses."""
-        await wait_for_room(lambda: unabsorbed(self.log.reader, self.browse.inbox), BACKLOG)
+        await wait_for_room(lambda: unabsorbed(self.bus, self.browse.inbox), BACKLOG)
 
     # where it stands
 
@@ -132,7 +132,7 @@ class Engine(Worker):
         return all([await self._absorbed_all(inbox) for inbox in self.inboxes])
 
     async def _absorbed_all(self, inbox: Stateful[Any]) -> bool:
-        ends = await self.log.reader.ends(inbox.topic.name)
+        ends = await self.bus.ends(inbox.topic.name)
         return len(inbox.shards) == len(ends) and all(
             shard.mark.offset + 1 >= ends[partition] and not shard.pending and not shard.sending
             for partition, shard in inbox.shards.items()
@@ -156,8 +156,8 @@ class Engine(Worker):
             await asyncio.sleep(WAIT_SECONDS)
 
 
-def _unanswered_orders(log: EmbeddedLog) -> Iterator[FetchOrder]:
-    journal, decode = log.journal, Decoder[FetchOrder](FetchOrder)
+def _unanswered_orders(bus: JournalBus) -> Iterator[FetchOrder]:
+    journal, decode = bus.journal, Decoder[FetchOrder](FetchOrder)
     for partition in range(journal.partitions(FETCHES.name)):
         done = journal.committed(APP_ID, FETCHES.name, partition)
         for entry in entries(journal, FETCHES.name, partition, done):

@@ -15,12 +15,11 @@ from scentline.agents.observe.logfile import LogFile, LogFileError, fingerprint
 from scentline.agents.observe.observer import Malformed, Observer
 from scentline.agents.worker.backpressure import Room
 from scentline.models.accesslog.entry import MAX_LINE
-from scentline.streams.broadcast import Broadcast
+from scentline.streams.bus import Broadcast, Bus
 from scentline.streams.facts import Access, AccessPack
 from scentline.streams.logging import EventLog
 from scentline.streams.records import DeadLetter, Decoder, LogPosition, Pack, RecordError, encode
 from scentline.streams.topics import ACCESSES, DEAD_LETTERS, LOG_POSITIONS, partition_of
-from scentline.streams.transport.publisher import LogReader, Publisher
 
 #: Lines after which a batch ends though it holds little.
 LINES = 20_000
@@ -141,14 +140,14 @@ class Positions:
         ]
 
 
-async def read_positions(reader: LogReader, reading: str) -> Positions:
+async def read_positions(bus: Bus, reading: str) -> Positions:
     """Return the positions of all logs as they are now."""
     positions = Positions(reading)
 
     def fail(error: BaseException) -> None:
         raise error
 
-    broadcast = Broadcast(reader, LOG_POSITIONS.name, positions.hear, fail)
+    broadcast = Broadcast(bus, LOG_POSITIONS.name, positions.hear, fail)
     await broadcast.start()
     await broadcast.stop()
     return positions
@@ -166,14 +165,14 @@ class Feeder:
     def __init__(
         self,
         observer: Observer,
-        publisher: Publisher,
+        bus: Bus,
         positions: Positions,
         room: Room,
         progress: Callable[[float | None], None],
     ) -> None:
         self.observer = observer
         self.positions = positions
-        self._publisher = publisher
+        self._bus = bus
         self._room = room
         self._progress = progress
 
@@ -196,13 +195,13 @@ class Feeder:
 
     async def send(self, observer: Observer, lines: Lines, name: str, called: str) -> AsyncIterator[Batch]:
         """Observe lines of the log with the fingerprint ``name``, send what they came to, yield each batch."""
-        partitions = self._publisher.partitions(ACCESSES.name)
+        partitions = self._bus.partitions(ACCESSES.name)
         sent = self.positions.line(name)
         for batch in packs(observer, lines, partitions, name, name=called, after=sent):
             await self._room()
             messages = _messages_of(batch) + self.positions.passed(name, batch.whole)
             if messages:
-                await self._publisher.send_all(messages)
+                await self._bus.send_all(messages)
             yield batch
             await asyncio.sleep(0)
 

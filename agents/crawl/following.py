@@ -233,13 +233,13 @@ def feed_alone(settings: Settings, sources: Sequence[str], follow: bool = False)
 
 
 async def _feed(settings: Settings, observer: Observer, sources: Sequence[str], *, follow: bool) -> bool:
-    async with connect(settings) as log:
-        positions = await read_positions(log.reader, observer.reading)
+    async with connect(settings) as bus:
+        positions = await read_positions(bus, observer.reading)
         progress = _Progress(sys.stderr, observer.counts)
         room: Room = _nobody
         if settings.on_kafka:
-            room = downstream(settings, log.publisher.partitions(ACCESSES.name), progress.waits)
-        feeder = Feeder(observer, log.publisher, positions, room, progress.reads)
+            room = downstream(settings, bus.partitions(ACCESSES.name), progress.waits)
+        feeder = Feeder(observer, bus, positions, room, progress.reads)
         if follow:
             return await _follow(feeder, sources)
         for source in sources:

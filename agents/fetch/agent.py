@@ -47,7 +47,6 @@ from scentline.streams.outbox import Message, Outbox
 from scentline.streams.records import Decoder, FetchedPage, FetchOrder, Pack, RecordError, RobotsTxt, encode
 from scentline.streams.runtime import Runtime
 from scentline.streams.topics import FETCHES, PAGES, SIGHTINGS
-from scentline.streams.transport.publisher import LogReader
 
 #: The outcome of an order whose lease had run out.
 EXPIRED = "expired"
@@ -115,10 +114,9 @@ class _Given(NamedTuple):
 class FetchAgent:
     """Fetches as many pages at once as there are connections."""
 
-    def __init__(self, runtime: Runtime, client: Client, reader: LogReader) -> None:
+    def __init__(self, runtime: Runtime, client: Client) -> None:
         self._runtime = runtime
         self._client = client
-        self._reader = reader
         self._decode = Decoder[FetchOrder](FetchOrder)
         self._slots = asyncio.Semaphore(runtime.settings.fetch.connections)
         self._metrics = FetchMetrics(runtime, client, runtime.settings.fetch.connections)
@@ -136,7 +134,7 @@ class FetchAgent:
 
     async def _assigned(self, *_: Any, **__: Any) -> None:
         """Count every host as just requested, if there were orders before; Faust waits for this."""
-        self._earlier = await self._reader.ends(FETCHES.name)
+        self._earlier = await self._runtime.bus.ends(FETCHES.name)
         if any(self._earlier.values()):
             self._client.servers.hold()
 
@@ -170,7 +168,7 @@ class FetchAgent:
         self._metrics.in_flight += 1
         try:
             messages = await self._messages(given)
-            await self._runtime.publisher.send_all(messages)
+            await self._runtime.bus.send_all(messages)
             event.ack()
             self._metrics.taken.inc()
         finally:
@@ -255,11 +253,11 @@ class FetchAgent:
         """Publish URLs of one host; a repetition after a crash does no harm."""
         facts: list[Fact] = [Listed(one.url) for one in urls]
         facts += [Hinted(one.url, kind, one.time) for one in urls if one.time is not None]
-        await self._runtime.publisher.send_all([self._pack(host(urls[0].url), facts)])
+        await self._runtime.bus.send_all([self._pack(host(urls[0].url), facts)])
 
     async def _publish_robots(self, read: RobotsTxt) -> None:
         """Publish a robots.txt, and return once it is in the log."""
-        send = self._runtime.publisher.send_all([self._pack(host(read.url), [read])])
+        send = self._runtime.bus.send_all([self._pack(host(read.url), [read])])
         await asyncio.wait([self._runtime.spawn(send)])  # an error is the program's end, and not the page's
 
     def _pack(self, name: str, facts: Sequence[Fact]) -> Message:

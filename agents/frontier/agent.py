@@ -67,8 +67,8 @@ class FrontierAgent(Handler[FrontierRow]):
         self.settings = settings = runtime.settings.frontier
         self._estimates = Estimates(runtime.settings, self._reorder)
         self.patterns = self._estimates.patterns
-        self._partitions = runtime.publisher.partitions(SIGHTINGS.name)
-        self.book = book_of(runtime.settings, runtime.publisher.partitions)
+        self._partitions = runtime.bus.partitions(SIGHTINGS.name)
+        self.book = book_of(runtime.settings, runtime.bus.partitions)
         self.candidates = candidates = self._estimates.candidates(self.book)
         self.totals = candidates.shards.totals
         self.turns = ProportionalTurns()
@@ -154,7 +154,7 @@ class FrontierAgent(Handler[FrontierRow]):
 
     async def _tell_limits(self) -> None:
         told, self._to_tell = self._to_tell, []
-        await self.runtime.publisher.send_all(
+        await self.runtime.bus.send_all(
             [(STEERING.name, 0, steering_key(limit).encode(), msgspec.json.encode(limit)) for limit in told]
         )
 

@@ -67,7 +67,7 @@ class Instant:
         settings = runtime.settings
         self._candidates = candidates
         self._delays = book.hubs.delays
-        self._partitions = runtime.publisher.partitions(SIGHTINGS.name)
+        self._partitions = runtime.bus.partitions(SIGHTINGS.name)
         self._looks = NewsLooks(settings.news, book.prefixes, inbox.commit_soon)
         self._fresh = candidates.fresh = Fresh(book.prefixes, settings.frontier.queue)
         candidates.scope.news = self._fresh.wants
@@ -188,7 +188,7 @@ class HubSchedule:
         self._candidates = candidates
         self._hubs = hubs
         self._inbox = inbox
-        self._partitions = runtime.publisher.partitions(SIGHTINGS.name)
+        self._partitions = runtime.bus.partitions(SIGHTINGS.name)
         self._revisits = Revisits(
             news.visits_a_minute / 60, shortest=news.shortest_seconds, longest=news.longest_seconds
         )

@@ -219,7 +219,7 @@ class Revisits:
     async def _tell(self) -> None:
         shards = self._candidates.shards
         if messages := self._freshness.messages(shards.values(), self._runtime.clock()):
-            await self._runtime.publisher.send_all(messages)
+            await self._runtime.bus.send_all(messages)
 
     # which is due
 

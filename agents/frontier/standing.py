@@ -136,7 +136,7 @@ class StandingTeller:
             message = next(steps)
             spent += time.thread_time() - begun
             if message is not None:
-                await self._runtime.publisher.send_all([message])
+                await self._runtime.bus.send_all([message])
                 return spent
             await asyncio.sleep(0)
 

@@ -42,7 +42,6 @@ from scentline.streams.records import (
 from scentline.streams.runtime import Runtime
 from scentline.streams.stateful import WRITTEN_ONCE, Stateful
 from scentline.streams.topics import OUTCOMES
-from scentline.streams.transport.publisher import LogReader
 
 #: What is told of each predicate, and added up over those that share a label, in the order of `_numbers`.
 _SUMS: Final = (HARVEST_PAGES, HARVEST_HITS, WINDOW_PAGES, WINDOW_HITS, CHANCE_PAGES, CHANCE_HITS)
@@ -174,14 +173,14 @@ def read_as(decoder: msgspec.json.Decoder[Told], value: bytes) -> Pack[Told]:
 class HarvestAgent(Handler[HarvestTableRow]):
     """Counts outcomes and tells each predicate's rates now and then."""
 
-    def __init__(self, runtime: Runtime, reader: LogReader) -> None:
+    def __init__(self, runtime: Runtime) -> None:
         self._settings = runtime.settings.harvest
         self._metrics = HarvestMetrics(runtime, self._owned)
         self.matches: list[tuple[str, str, str]] = []
         self.inbox: Stateful[HarvestTableRow] = Stateful(
             runtime, OUTCOMES, "harvest", HarvestTableRow, read_counted, self, GROUP_SECONDS, WRITTEN_ONCE
         )
-        self.stream = HarvestStream(runtime, reader, self.inbox, committed_parts)
+        self.stream = HarvestStream(runtime, self.inbox, committed_parts)
 
     def closed(self, shard: Shard[HarvestTableRow]) -> None:
         """Say no more of a partition."""

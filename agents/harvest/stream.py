@@ -6,7 +6,7 @@ predicate's name merges the newest parts (`HarvestParts`) and writes the predica
 No point goes back behind an earlier one. A part covers only what is committed, which the partition's next owner
 has too, and a point is made of parts that were written before. So a new owner that has read all parts knows
 what each earlier point covered. What an earlier owner appends after the new one's first point is refused
-(`streams.transport.publisher.Publisher.take_over`).
+(`streams.bus.Bus.take_over`).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -15,7 +15,7 @@ from typing import Generic
 import msgspec
 
 from scentline.models.harvest import Harvest, merged
-from scentline.streams.broadcast import Broadcast
+from scentline.streams.bus import Broadcast, FencedError
 from scentline.streams.inbox import MARK, Mark, Row, Shard
 from scentline.streams.logging import EventLog
 from scentline.streams.metrics.registry import broadcast_lag
@@ -25,8 +25,7 @@ from scentline.streams.records import Decoder, RecordError, encode
 from scentline.streams.runtime import Runtime, every
 from scentline.streams.stateful import Stateful
 from scentline.streams.topics import FRESHNESS, HARVEST, HARVEST_PARTS, partition_of
-from scentline.streams.transport.journal import Record
-from scentline.streams.transport.publisher import FencedError, LogReader
+from scentline.streams.transport.partition import Record
 
 log = EventLog("harvest")
 
@@ -44,20 +43,18 @@ class HarvestStream(Generic[Row]):
     def __init__(
         self,
         runtime: Runtime,
-        reader: LogReader,
         inbox: Stateful[Row],
         committed: Callable[[Shard[Row], int], Iterable[HarvestPart]],
     ) -> None:
         self._runtime = runtime
-        self._publisher = runtime.publisher
-        self._reader = reader
+        self._bus = runtime.bus
         self._inbox = inbox
         self._committed = committed
-        self._partitions = self._publisher.partitions(inbox.topic.name)
+        self._partitions = self._bus.partitions(inbox.topic.name)
         self.parts = HarvestParts(self._partitions)
-        self._others = Broadcast(reader, HARVEST_PARTS.name, self.parts.hear, runtime.fail)
+        self._others = Broadcast(self._bus, HARVEST_PARTS.name, self.parts.hear, runtime.fail)
         self._fresh = FreshnessParts()
-        self._frontiers = Broadcast(reader, FRESHNESS.name, self._fresh.hear, runtime.fail)
+        self._frontiers = Broadcast(self._bus, FRESHNESS.name, self._fresh.hear, runtime.fail)
         self._following = False
         self._told: dict[int, int] = {}
         self._taken_over: dict[int, Mapping[int, int]] = {}
@@ -84,7 +81,7 @@ class HarvestStream(Generic[Row]):
         """Write no more of a partition that is no longer held."""
         self._told.pop(partition, None)
         self._hush(partition)
-        self._publisher.release(HARVEST.name, partition)
+        self._bus.release(HARVEST.name, partition)
 
     def _hush(self, partition: int) -> None:
         self._taken_over.pop(partition, None)
@@ -111,7 +108,7 @@ class HarvestStream(Generic[Row]):
                 says_more = self.parts.adds if partition in self._told else self.parts.newer
                 new += filter(says_more, self._committed(shard, offset))
         if new:
-            await self._publisher.send_all([message(part) for part in new])
+            await self._bus.send_all([message(part) for part in new])
         for part in new:
             self.parts.take(part)
         for shard, offset in read:
@@ -120,12 +117,12 @@ class HarvestStream(Generic[Row]):
 
     async def _take_over(self, shard: Shard[Row]) -> None:
         """Become the one who writes a partition's points, and note what has to be heard before the first."""
-        await self._publisher.take_over(HARVEST.name, shard.partition)
-        ends = await self._reader.ends(HARVEST_PARTS.name)
+        await self._bus.take_over(HARVEST.name, shard.partition)
+        ends = await self._bus.ends(HARVEST_PARTS.name)
         if self._holds(shard):
             self._taken_over[shard.partition] = ends
         else:
-            self._publisher.release(HARVEST.name, shard.partition)
+            self._bus.release(HARVEST.name, shard.partition)
 
     def _knows_all(self, partition: int) -> bool:
         """Return whether all that was told before the partition was taken over is known."""
@@ -151,7 +148,7 @@ class HarvestStream(Generic[Row]):
         if not records or not self._inbox.owns(shard):
             return
         try:
-            await self._publisher.append_batch(HARVEST.name, shard.partition, records)
+            await self._bus.append_batch(HARVEST.name, shard.partition, records)
         except FencedError:
             self._hush(shard.partition)
         else:

@@ -32,7 +32,6 @@ from scentline.streams.published import PredicateDefinition
 from scentline.streams.records import NOT_MODIFIED, Decoder, FetchedPage, RecordError
 from scentline.streams.topics import PAGES, SIGHTINGS
 from scentline.streams.transport.partition import Entry
-from scentline.streams.transport.publisher import LogReader
 
 #: Pages judged before other work gets its turn.
 PAGES_AT_ONCE = 5
@@ -48,11 +47,10 @@ log = EventLog("judge")
 class Rejudge:
     """Judges the kept pages of the partitions of ``agent``, a few at a time, beside new pages."""
 
-    def __init__(self, agent: JudgeAgent, reader: LogReader, room: Room) -> None:
+    def __init__(self, agent: JudgeAgent, room: Room) -> None:
         self._agent = agent
         self._runtime = agent.runtime
         self._inbox = agent.inbox
-        self._reader = reader
         self._decode = Decoder[FetchedPage](FetchedPage)
         self._room = room
         agent.runtime.watch(self.measure)
@@ -88,14 +86,14 @@ class Rejudge:
         row = later_row(shard, definition.name)
         if row is None:
             del shard
-            ends = await self._reader.ends(PAGES.name)
+            ends = await self._runtime.bus.ends(PAGES.name)
             self._note(partition, None, LaterRow(definition, ends[partition]))
             return True
         if shard.mark.offset + 1 < row.end:
             return False  # some have no verdict yet
         await self._inbox.commit(shard)
         del shard
-        entries = await self._reader.fetch(PAGES.name, partition, row.at, PAGES_AT_ONCE)
+        entries = await self._runtime.bus.fetch(PAGES.name, partition, row.at, PAGES_AT_ONCE)
         await self._judge_all(partition, row, [entry for entry in entries if entry.offset < row.end])
         return True
 

@@ -175,7 +175,7 @@ class LearnAgent(Handler[LearnRow]):
 
     def _allowed(self, now: float) -> int:
         """Return how many features may be told: those of the time since the last ones, a second's at most."""
-        share = len(self._telling) / self.runtime.publisher.partitions(EVIDENCE.name)
+        share = len(self._telling) / self.runtime.bus.partitions(EVIDENCE.name)
         passed, self._told_at = min(1.0, now - self._told_at), now
         self._room = min(self._room + passed, 1.0)
         return int(self._room * self.settings.told * share)
@@ -185,7 +185,7 @@ class LearnAgent(Handler[LearnRow]):
         async with self._sending:
             messages = self._combiners() + self._counts(features)
             if messages:
-                await self.runtime.publisher.send_all(messages)
+                await self.runtime.bus.send_all(messages)
 
     def _counts(self, features: int | None) -> list[Message]:
         messages: list[Message] = []

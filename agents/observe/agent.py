@@ -82,7 +82,7 @@ class Relay:
             events, self._events = self._events, []
             messages = [m for outbox in self._outboxes.values() if outbox for m in outbox.take()]
             if messages:
-                await self._runtime.publisher.send_all(messages)
+                await self._runtime.bus.send_all(messages)
             for event in events:
                 event.ack()
             self._taken.inc(len(events))

@@ -5,9 +5,9 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
+from scentline.streams.bus import Bus
 from scentline.streams.settings import Settings
 from scentline.streams.stateful import Stateful
-from scentline.streams.transport.publisher import LogReader
 
 #: Waits until whoever takes messages in has room for more.
 Room = Callable[[], Awaitable[None]]
@@ -16,9 +16,9 @@ Room = Callable[[], Awaitable[None]]
 WAIT_SECONDS = 0.02
 
 
-async def unabsorbed(reader: LogReader, inbox: Stateful[Any]) -> int:
+async def unabsorbed(bus: Bus, inbox: Stateful[Any]) -> int:
     """Return the messages of an inbox, all partitions of which are here, that are not absorbed yet."""
-    ends = await reader.ends(inbox.topic.name)
+    ends = await bus.ends(inbox.topic.name)
     marks = {partition: shard.mark.offset + 1 for partition, shard in inbox.shards.items()}
     return sum(end - marks.get(partition, 0) for partition, end in ends.items())
 

@@ -34,7 +34,7 @@ from scentline.agents.worker.backpressure import REJUDGED, Room, downstream, una
 from scentline.models.predicate import parse
 from scentline.streams.app import watch
 from scentline.streams.attempts import ATTEMPTS_FILE, Attempts, Place
-from scentline.streams.broadcast import Broadcast
+from scentline.streams.bus import Broadcast, Bus
 from scentline.streams.configuration import ConfigurationError
 from scentline.streams.logging import EventLog
 from scentline.streams.memory import collected_seldom, give_back_large_blocks
@@ -46,7 +46,6 @@ from scentline.streams.runtime import Runtime
 from scentline.streams.settings import Settings
 from scentline.streams.stateful import Stateful
 from scentline.streams.topics import INTERESTS, PREDICATES, SIGHTINGS, STEERING, WATCHING, Topic
-from scentline.streams.transport.publisher import Log
 
 #: The roles, in the order in which messages flow.
 ROLES = ("observe", "browse", "fetch", "judge", "frontier", "learn", "harvest")
@@ -90,7 +89,7 @@ class Worker:
     ``examiner`` is a process of the judge's that runs already; without one the worker starts its own.
     """
 
-    log: Log
+    bus: Bus
 
     def __init__(
         self,
@@ -132,14 +131,14 @@ class Worker:
 
     async def _start(self) -> None:
         await self._resources.enter_async_context(endpoint(self.settings.metrics, self.metrics))
-        self.log = await self._resources.enter_async_context(connect(self.settings))
-        self.metrics.ends = self.log.reader.ends
-        self.metrics.need_log(self.log.lost_seconds)
+        self.bus = await self._resources.enter_async_context(connect(self.settings))
+        self.metrics.ends = self.bus.ends
+        self.metrics.need_log(self.bus.lost_seconds)
         attempts = Attempts(self.settings.data / ATTEMPTS_FILE)
         self._resources.callback(attempts.close)
         for role in self._roles:
             runtime = Runtime(
-                self.log.app(role), self.settings, self.log.publisher, self.fail, metrics=self.metrics,
+                self.bus.app(role), self.settings, self.bus, self.fail, metrics=self.metrics,
                 attempts=attempts,
             )  # fmt: skip
             self.runtimes[role] = runtime
@@ -191,7 +190,7 @@ class Worker:
                 again = self.settings.revisit if self.settings.frontier.revisit else None
                 client = Client(self.settings.fetch, time.time, again)
                 await self._resources.enter_async_context(client)
-                part = Part(FetchAgent(runtime, client, self.log.reader))
+                part = Part(FetchAgent(runtime, client))
             case "judge":
                 part = self._judge(runtime)
             case "frontier":
@@ -206,7 +205,7 @@ class Worker:
                     finish=learn.publish,
                 )
             case _:
-                harvest = HarvestAgent(runtime, self.log.reader)
+                harvest = HarvestAgent(runtime)
                 part = Part(harvest, harvest.inbox, (harvest.stream.run,), report=harvest.stream.tell)
         return part
 
@@ -221,16 +220,16 @@ class Worker:
         agent = JudgeAgent(runtime, examiner, self.predicates, kept)
         room: Room = self._room
         if self.settings.on_kafka:
-            batch = self.log.publisher.partitions(SIGHTINGS.name)
+            batch = self.bus.partitions(SIGHTINGS.name)
             room = downstream(self.settings, batch, self._waits, REJUDGED)
-        rejudge = Rejudge(agent, self.log.reader, room)
+        rejudge = Rejudge(agent, room)
         return Part(agent, agent.inbox, (rejudge.run,))
 
     async def _room(self) -> None:
         """Wait until the frontier, which is one of the parts here, has room."""
         inbox = self.parts["frontier"].inbox
         assert inbox is not None
-        await wait_for_room(lambda: unabsorbed(self.log.reader, inbox), BACKLOG)
+        await wait_for_room(lambda: unabsorbed(self.bus, inbox), BACKLOG)
 
     def _waits(self, why: str) -> None:
         """Say why kept pages wait, if it is time."""
@@ -252,7 +251,7 @@ class Worker:
 
     async def _follow(self, topic: Topic, hear: Hear) -> None:
         broadcast = self.broadcasts[topic.name] = Broadcast(
-            self.log.reader, topic.name, hear, self.fail, self._quarantine
+            self.bus, topic.name, hear, self.fail, self._quarantine
         )
         await broadcast.start()
         self.metrics.watch(broadcast_lag(topic.name, broadcast.behind))
@@ -286,7 +285,7 @@ class Worker:
             if known is None:
                 definition = PredicateDefinition(name=name, expression=expression)
                 message = (PREDICATES.name, 0, name.encode(), msgspec.json.encode(definition))
-                await self.log.publisher.send_all([message])
+                await self.bus.send_all([message])
                 while self.predicates.definitions.get(name) != definition:
                     await asyncio.sleep(HEARD_SECONDS)
             elif known.state == REMOVED:

@@ -113,8 +113,8 @@ def poison(cluster: Cluster, random: Random) -> int:
 
 
 async def _send(settings: Settings, topics: Iterable[str], values: Iterable[bytes]) -> None:
-    async with connect(settings) as log:
-        await log.publisher.send_all([(topic, 0, None, value) for topic in topics for value in values])
+    async with connect(settings) as bus:
+        await bus.send_all([(topic, 0, None, value) for topic in topics for value in values])
 
 
 def _dead_letters(settings: Settings) -> int:

@@ -11,12 +11,12 @@ from typing import NamedTuple
 from bench.size.directory import settings
 from bench.stages.stopwatch import Stopwatch
 from bench.stages.table import STAGES
-from scentline.agents.crawl.connect import EmbeddedLog
 from scentline.agents.crawl.engine import Engine
 from scentline.agents.frontier.agent import FrontierAgent
 from scentline.agents.observe.observer import Observer
 from scentline.agents.worker.worker import Worker
 from scentline.streams.topics import FETCHES
+from scentline.streams.transport.one_batch import JournalBus
 
 #: The stages that a line of a log takes, beside those of a page.
 OF_A_LINE: Mapping[str, tuple[str, ...]] = {
@@ -53,8 +53,8 @@ async def _start(directory: Path, whole: bool) -> tuple[Mark, Mark]:
     begun = time.perf_counter()
     given = settings(directory)
     async with Worker(given, ["frontier"], Observer(given.observe, b"key")) as worker:
-        assert isinstance(worker.log, EmbeddedLog)
-        journal = worker.log.journal
+        assert isinstance(worker.bus, JournalBus)
+        journal = worker.bus.journal
         agent: FrontierAgent = worker.parts["frontier"].agent
         end = journal.end(FETCHES.name, 0)
         worker.begin()

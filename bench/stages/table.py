@@ -35,7 +35,7 @@ STAGES: Mapping[str, tuple[str, ...]] = {
     ),
     "frontier: hear what was learned": (
         "scentline.agents.worker.worker:Worker._hear_interests",
-        "scentline.streams.broadcast:Broadcast._step",
+        "scentline.streams.bus:Broadcast._step",
     ),
     "frontier: count own verdicts": ("scentline.agents.frontier.ledger:FrontierLedger.count",),
     "learn: count": (

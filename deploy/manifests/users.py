@@ -95,7 +95,7 @@ def _fences(role: str) -> Iterator[Acl]:
 
 
 def _claiming(topic: str) -> Acl:
-    """Return the right to claim a topic's partitions: streams/transport/kafka/publisher.py."""
+    """Return the right to claim a topic's partitions: streams/transport/kafka/lane.py."""
     return _acl("transactionalId", f"{topic}/", "Write", pattern="prefix")
 
 

@@ -30,14 +30,13 @@ from scentline.streams.transport.partition import (
     Entry,
     Partition,
     Place,
+    Record,
     TopicMeta,
     Waiters,
     encode_record,
     pack_offset,
     unpack_offset,
 )
-
-Record = tuple[bytes | None, bytes | None]  #: Key and value.
 
 READ_BYTES = 8 * 1024 * 1024
 

@@ -1,10 +1,11 @@
-"""The group commit on the embedded log: one batch of the one database that has the log and every table.
+"""The bus of an embedded log, and its group commit: one batch of the database that has log and tables.
 
 After a crash the emissions, the rows, the mark row and the offset that the inbox goes on from are there, or
 none of them is. So a table needs no changelog: it is never behind the log, nor ahead of it.
 """
 
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import faust
@@ -13,8 +14,10 @@ from faust.types import TP
 from rocksdict import WriteBatch
 
 from scentline.streams.inbox import Group, Shard
+from scentline.streams.outbox import Message
 from scentline.streams.transport.database import TablePartition
 from scentline.streams.transport.journal import Journal
+from scentline.streams.transport.partition import Record
 
 
 class Store(SerializedStore[Any, Any]):
@@ -103,3 +106,46 @@ class OneBatch:
             place = (self._topic, shard.partition)
             self._journal.stage_commit(batch, self._group, {place: group.absorbed + 1})
         self._journal.append_all(group.emissions, self._clock(), batch)
+
+
+class JournalBus:
+    """The bus of a journal in this process; ``clock`` gives the time of day in seconds.
+
+    All roles share one ``app``, whose messages never leave the process. Who opened the journal closes it.
+    """
+
+    def __init__(
+        self, journal: Journal, clock: Callable[[], float] = time.time, app: faust.App | None = None
+    ) -> None:
+        self.journal = journal
+        self.partitions = journal.partitions
+        self.fetch, self.ends, self.wait = journal.fetch, journal.ends, journal.wait
+        self._clock = clock
+        self._app = app
+
+    def app(self, role: str) -> faust.App:
+        """Return the app of all roles."""
+        assert self._app is not None, "only who runs roles has an app"
+        return self._app
+
+    def lost_seconds(self) -> float:
+        """Return 0: it is in this process."""
+        return 0.0
+
+    async def send_all(self, entries: Sequence[Message]) -> None:
+        """Append the messages, all or none."""
+        self.journal.append_all(entries, self._clock())
+
+    async def take_over(self, topic: str, partition: int) -> None:
+        """Do nothing: a journal has one writer."""
+
+    def release(self, topic: str, partition: int) -> None:
+        """Do nothing: nothing is under way in a journal."""
+
+    async def append_batch(self, topic: str, partition: int, records: Sequence[Record]) -> int:
+        """Append the records, all or none."""
+        return self.journal.append_batch(topic, partition, records, self._clock())
+
+    def committer(self, app: faust.App, table: str, topic: str) -> OneBatch:
+        """Return what writes a group as one batch."""
+        return OneBatch(self.journal, app, table, topic, self._clock)

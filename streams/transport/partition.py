@@ -34,6 +34,7 @@ _NONE = 0xFFFFFFFF
 pack_offset = _OFFSET.pack
 
 Place = tuple[str, int]  #: A partition of a topic.
+Record = tuple[bytes | None, bytes | None]  #: Key and value.
 
 
 class Entry(NamedTuple):

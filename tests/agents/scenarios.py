@@ -49,7 +49,7 @@ from scentline.streams.records import Decoder, FetchOrder
 from scentline.streams.runtime import Runtime
 from scentline.streams.settings import Settings
 from scentline.streams.topics import CHANGES, EVIDENCE, FETCHES, OUTCOMES, SIGHTINGS, Topic, partition_of
-from scentline.streams.transport.publisher import JournalPublisher
+from scentline.streams.transport.one_batch import JournalBus
 from tests.agents.cells import a_cells, add, teach
 from tests.agents.shards import disk, emitted, raised, take_in, write
 from tests.reference.counts import Counts
@@ -71,7 +71,7 @@ class Frontiers:
     def __init__(self, directory: Path, resources: ExitStack) -> None:
         self._directory, self._resources = directory, resources
         self.tables = resources.enter_context(disk(directory / "tables"))
-        self._publishers: dict[int, JournalPublisher] = {}
+        self._buses: dict[int, JournalBus] = {}
 
     def __call__(self, **changed: Any) -> "Scenario":
         """Start with empty tables. Settings are of the frontier, or a section's where they are dictionaries."""
@@ -87,10 +87,10 @@ class Frontiers:
             given[section] = given.get(section, {}) | (value if isinstance(value, dict) else {name: value})
         partitions = given["streams"]["partitions"]
         settings = Settings.model_validate({"data": self._directory / f"data-{partitions}", **given})
-        if partitions not in self._publishers:
+        if partitions not in self._buses:
             journal = self._resources.enter_context(open_journal(settings))
-            self._publishers[partitions] = JournalPublisher(journal, lambda: NOW)
-        runtime = Runtime(create_app(settings), settings, self._publishers[partitions], raised)
+            self._buses[partitions] = JournalBus(journal, lambda: NOW)
+        runtime = Runtime(create_app(settings), settings, self._buses[partitions], raised)
         return Scenario(self, runtime, changed, taken_up=taken_up)
 
 
@@ -116,7 +116,7 @@ class Scenario:
         agent.inbox.commit_soon = lambda shard: None  # type: ignore[method-assign]  # there is no event loop
         self.follow("p")
         self.shards: list[FrontierShard] = []
-        for partition in range(runtime.publisher.partitions(SIGHTINGS.name)):
+        for partition in range(runtime.bus.partitions(SIGHTINGS.name)):
             agent.inbox.shards[partition] = shard = start.tables.shard(FrontierRow, SIGHTINGS, partition)
             self.shards.append(shard)
             agent.opened(shard)

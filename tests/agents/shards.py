@@ -18,7 +18,7 @@ from scentline.streams.settings import Settings
 from scentline.streams.topics import ACCESSES, EVIDENCE, SIGHTINGS, Topic
 from scentline.streams.transport.database import TablePartition
 from scentline.streams.transport.journal import Journal
-from scentline.streams.transport.publisher import JournalPublisher
+from scentline.streams.transport.one_batch import JournalBus
 
 Row = TypeVar("Row")
 
@@ -113,8 +113,7 @@ def emitted(messages: Iterable[Message], topic: Topic) -> list[tuple[int, Any]]:
 def a_runtime(settings: Settings, now: float = 1000.0) -> Iterator[Runtime]:
     """Give a runtime on the real journal of the settings' data directory; its app is never started."""
     with open_journal(settings) as journal:
-        publisher = JournalPublisher(journal, lambda: now)
-        yield Runtime(create_app(settings), settings, publisher, raised, lambda: now)
+        yield Runtime(create_app(settings), settings, JournalBus(journal, lambda: now), raised, lambda: now)
 
 
 def raised(error: BaseException) -> None:
@@ -124,5 +123,5 @@ def raised(error: BaseException) -> None:
 
 def journal_of(runtime: Runtime) -> Journal:
     """Return the journal that a runtime publishes to."""
-    assert isinstance(runtime.publisher, JournalPublisher)
-    return runtime.publisher._journal
+    assert isinstance(runtime.bus, JournalBus)
+    return runtime.bus.journal

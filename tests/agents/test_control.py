@@ -33,7 +33,7 @@ from scentline.agents.operate.control.spool import DIRECTORY, MOST_BYTES, Spool
 from scentline.agents.operate.control.spool import WATCHING as WATCHING_NAME
 from scentline.agents.operate.inspect.record import entries
 from scentline.streams.attempts import LETTER_BYTES
-from scentline.streams.broadcast import Broadcast
+from scentline.streams.bus import Broadcast
 from scentline.streams.published import (
     LONGEST_DELAY,
     MOST_EXCLUDING,
@@ -252,7 +252,7 @@ def looked(runtime: Runtime, looks: int = 1) -> Predicates:
         found.hear(key, value)
 
     async def look() -> None:
-        broadcast = Broadcast(journal, PREDICATES.name, hear, runtime.fail)
+        broadcast = Broadcast(runtime.bus, PREDICATES.name, hear, runtime.fail)
         await broadcast.start()
         service = ControlService(runtime, found, Steered(), journal.sync, dict)
         for _ in range(looks):

@@ -76,20 +76,20 @@ def answered(
                 runtime.attempts = Attempts(data / "attempts")
                 journal = journal_of(runtime)
                 journal.append_all([(FETCHES.name, 0, None, b"an order")] * earlier, NOW)
-                agent = FetchAgent(runtime, client, journal)
+                agent = FetchAgent(runtime, client)
                 await agent._assigned()
                 given = {"robots": 0.0, **ordered}
                 if isinstance(given["robots"], str):
                     text = zstandard.compress(given["robots"].encode())
                     given["robots"] = RobotsTxt(f"{server.origin}/robots.txt", NOW + 60, text)
                 event = Event(encode(an_order(url, **given)) if value == b"" else value)
-                send_all = runtime.publisher.send_all
+                send_all = runtime.bus.send_all
 
                 async def sending(messages: Sequence[Message]) -> None:
                     await send_all(messages)
                     event.happened.append("sent")
 
-                runtime.publisher.send_all = sending  # type: ignore[assignment]
+                runtime.bus.send_all = sending  # type: ignore[assignment]
                 await agent._slots.acquire()
                 await agent._answer(event, agent._given(event))
                 happened = list(event.happened)
@@ -311,7 +311,7 @@ def carried_out(tmp_path: Path, killers: set[int], deaths: int) -> tuple[list[li
                         died.taking(noted(urls[number], 0)).__enter__()
                 runtime.attempts = Attempts(tmp_path / "attempts")
                 stream = SimpleNamespace(noack=lambda: SimpleNamespace(events=events))
-                await FetchAgent(runtime, client, journal_of(runtime))._run(stream)
+                await FetchAgent(runtime, client)._run(stream)
                 while runtime._tasks:
                     await asyncio.sleep(0.01)
                 return facts_in(journal_of(runtime))

@@ -22,7 +22,7 @@ from scentline.agents.operate.inspect.record import accesses
 from scentline.streams.outbox import Message
 from scentline.streams.settings import Settings
 from scentline.streams.topics import ACCESSES, DEAD_LETTERS, LOG_POSITIONS
-from scentline.streams.transport.publisher import JournalPublisher
+from scentline.streams.transport.one_batch import JournalBus
 from tests.agents.log_lines import combined
 from tests.patience import PATIENCE
 
@@ -55,15 +55,16 @@ class Crawl:
         self.log.write_bytes(lines(5))
         self.accepted: Callable[[], int] = lambda: 0
 
-    def run(self, work: Callable[[Feeder], Coroutine[Any, Any, None]], way: Any = JournalPublisher) -> None:
+    def run(self, work: Callable[[Feeder], Coroutine[Any, Any, None]], way: Any = JournalBus) -> None:
         with open_journal(self.settings) as journal:
             observer = Observer(self.settings.observe, b"key")
             self.accepted = lambda: observer.counts.accepted
-            positions = asyncio.run(read_positions(journal, observer.reading))
-            feeder = Feeder(observer, way(journal, lambda: 1.0), positions, following._nobody, lambda _: None)
+            bus = way(journal, lambda: 1.0)
+            positions = asyncio.run(read_positions(bus, observer.reading))
+            feeder = Feeder(observer, bus, positions, following._nobody, lambda _: None)
             asyncio.run(work(feeder))
 
-    def feed(self, *sources: Path, way: Any = JournalPublisher) -> None:
+    def feed(self, *sources: Path, way: Any = JournalBus) -> None:
         async def run(feeder: Feeder) -> None:
             for source in sources or (self.log,):
                 await feeder.feed(str(source))
@@ -231,7 +232,7 @@ def test_a_process_that_is_killed_between_two_batches_goes_on_exactly_there(craw
     crawl.log.write_bytes(lines(3000))
     sent: list[list[str]] = []
 
-    class Killed(JournalPublisher):
+    class Killed(JournalBus):
         async def send_all(self, entries: Sequence[Message]) -> None:
             sent.append(sorted({topic for topic, *_ in entries}))
             if len(sent) == 4:

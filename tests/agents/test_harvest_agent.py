@@ -36,7 +36,7 @@ def an_outcome(number: int, *, hit: bool = False, **said: Any) -> Outcome:
 @pytest.fixture
 def agent(tmp_path: Path) -> Iterator[HarvestAgent]:
     with a_runtime(Settings(data=tmp_path)) as runtime:
-        yield HarvestAgent(runtime, journal_of(runtime))
+        yield HarvestAgent(runtime)
 
 
 def opened(rows: Disk, agent: HarvestAgent) -> Shard[HarvestTableRow]:

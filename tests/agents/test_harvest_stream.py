@@ -17,6 +17,7 @@ from bench.listening import Memory
 from scentline.agents.harvest.agent import Counted, HarvestAgent, HarvestTableRow, committed_parts
 from scentline.agents.harvest.stream import HarvestStream
 from scentline.models.harvest import Harvest, merged
+from scentline.streams.bus import FencedError
 from scentline.streams.inbox import Codec, Shard
 from scentline.streams.outbox import Message
 from scentline.streams.published import HarvestPoint
@@ -24,11 +25,9 @@ from scentline.streams.records import Pack
 from scentline.streams.runtime import Runtime
 from scentline.streams.settings import HarvestSettings, Settings
 from scentline.streams.topics import HARVEST, HARVEST_PARTS, OUTCOMES, partition_of
-from scentline.streams.transport.journal import Record
-from scentline.streams.transport.partition import Entry
-from scentline.streams.transport.publisher import FencedError
+from scentline.streams.transport.partition import Entry, Record
 from tests.agents.loopback import awaited
-from tests.agents.shards import a_runtime, journal_of
+from tests.agents.shards import a_runtime
 
 PARTITIONS, WORKERS = 3, 3
 #: Named so that each partition has one at least.
@@ -104,12 +103,13 @@ class Broker:
 
 
 class Way:
-    """A worker's publisher."""
+    """A worker's bus."""
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
         self._epochs: dict[int, int] = {}
         self.partitions = broker.partitions
+        self.fetch, self.ends, self.wait = broker.fetch, broker.ends, broker.wait
 
     async def send_all(self, entries: Sequence[Message]) -> None:
         await self._broker.pause()
@@ -146,11 +146,10 @@ class Worker:
         self.topic = OUTCOMES
         self.shards: dict[int, Table] = {}
         way: Any = Way(broker)
-        reader: Any = broker
         inbox: Any = self
         known = agent.inbox.runtime
         runtime = Runtime(known.app, known.settings, way, broker.failures.append, lambda: NOW)
-        self.stream = HarvestStream[HarvestTableRow](runtime, reader, inbox, committed_parts)
+        self.stream = HarvestStream[HarvestTableRow](runtime, inbox, committed_parts)
         self._tasks = [asyncio.create_task(self.stream.run())]
 
     def owns(self, shard: Table) -> bool:
@@ -294,7 +293,7 @@ async def breath() -> None:
 def agent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HarvestAgent]:
     """Give the agent that counts, on whichever shard; the workers' streams tell of it."""
     with a_runtime(Settings(data=tmp_path_factory.mktemp("agent"), harvest=HARVESTED)) as runtime:
-        yield HarvestAgent(runtime, journal_of(runtime))
+        yield HarvestAgent(runtime)
 
 
 def a_page(number: int, verdict: dict[str, bool], time: int, *, explored: bool, again: bool = False) -> Counted:

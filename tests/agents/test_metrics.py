@@ -200,7 +200,7 @@ async def crawl(settings: Settings, log: Path) -> SimpleNamespace:
             found.early = await get(f"{url}/readyz")
             await _ready(engine)
             meter = Meter(engine)
-            await engine.runtime.publisher.send_all(STRANGE)
+            await engine.runtime.bus.send_all(STRANGE)
             await engine.seed(WEB.seeds(2))
             await engine.start_feeding([str(log)])
             while not await engine.finished() and engine.failure is None:

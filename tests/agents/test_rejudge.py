@@ -28,7 +28,7 @@ from scentline.streams.runtime import Runtime
 from scentline.streams.settings import Settings
 from scentline.streams.topics import PAGES, SIGHTINGS, partition_of
 from scentline.streams.transport.journal import Journal
-from scentline.streams.transport.publisher import JournalPublisher
+from scentline.streams.transport.one_batch import JournalBus
 from tests.agents.judging import examine, hearing, judge_of
 from tests.agents.loopback import awaited
 from tests.agents.shards import Disk, a_runtime, disk, emitted
@@ -49,8 +49,8 @@ class Partition:
     """One partition of `pages`, and whoever owns it: a judge that may end at any moment, and be late to end."""
 
     def __init__(self, runtime: Runtime, rows: Disk) -> None:
-        assert isinstance(runtime.publisher, JournalPublisher)
-        self.journal: Journal = runtime.publisher._journal
+        assert isinstance(runtime.bus, JournalBus)
+        self.journal: Journal = runtime.bus.journal
         self.pages, self.late = 0, list[Message]()
         self._runtime, self._rows = runtime, rows
         self.inbox: Any = None
@@ -67,7 +67,7 @@ class Partition:
         self.shard: Shard[Any] = self._rows.shard(DuplicateRow, PAGES)
         self.inbox.shards[0] = self.shard
         self._judge.opened(self.shard)
-        self.rejudge = Rejudge(self._judge, self.journal, room)
+        self.rejudge = Rejudge(self._judge, room)
 
     def hear(self, definition: PredicateDefinition = TEA) -> None:
         self.predicates.hear(definition.name.encode(), msgspec.json.encode(definition))

@@ -30,7 +30,7 @@ from scentline.streams.settings import Settings
 from scentline.streams.stateful import Stateful
 from scentline.streams.topics import ACCESSES, SIGHTINGS, declared
 from scentline.streams.transport.kafka.admin import Admin, kept
-from scentline.streams.transport.kafka.log import KafkaLog, connected
+from scentline.streams.transport.kafka.bus import KafkaBus
 from scentline_lab.synthetic.serve import synthetic_server
 from tests.agents.commands import printed
 from tests.patience import PATIENCE, wait_for
@@ -40,13 +40,13 @@ T = TypeVar("T")
 
 
 @asynccontextmanager
-async def connections(broker: str, number: int = 1) -> AsyncIterator[list[KafkaLog]]:
+async def connections(broker: str, number: int = 1) -> AsyncIterator[list[KafkaBus]]:
     """Connect so often to topics of three partitions, which are made, each time as a worker does."""
     settings = Settings(broker=broker, data=Path("unused"))
     with Admin(settings) as admin:
         admin.create(declared(3), 1)
     async with asyncio.timeout(PATIENCE), AsyncExitStack() as stack:
-        yield [await stack.enter_async_context(connected(settings)) for _ in range(number)]
+        yield [await stack.enter_async_context(KafkaBus(settings)) for _ in range(number)]
 
 
 @contextmanager

@@ -42,8 +42,8 @@ from scentline.streams.settings import Settings
 from scentline.streams.topics import APP_ID, DAY, INTERESTS, TABLES, TOPICS, changelog_of
 from scentline.streams.transport.journal import Journal
 from scentline.streams.transport.kafka.admin import Admin, kept
+from scentline.streams.transport.kafka.bus import CLAIM
 from scentline.streams.transport.kafka.four_steps import FORGETTING
-from scentline.streams.transport.kafka.publisher import CLAIM
 from scentline_lab.synthetic.serve import synthetic_server
 from scentline_lab.synthetic.web import SyntheticWeb
 from tests.agents.commands import last_line, printed
@@ -207,7 +207,7 @@ def write(settings: Settings) -> None:
 
     async def send_all() -> None:
         async with connect(settings) as log:
-            await log.publisher.send_all([(topic, 0, *record) for topic, record in held.items()])
+            await log.send_all([(topic, 0, *record) for topic, record in held.items()])
 
     asyncio.run(send_all())
 

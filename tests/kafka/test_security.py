@@ -24,8 +24,8 @@ from scentline.streams.runtime import Runtime
 from scentline.streams.settings import Settings
 from scentline.streams.topics import ACCESSES, declared
 from scentline.streams.transport.kafka.admin import Admin
-from scentline.streams.transport.kafka.connection import KafkaError
-from scentline.streams.transport.kafka.log import UnreachableError, connected, probe
+from scentline.streams.transport.kafka.bus import KafkaBus
+from scentline.streams.transport.kafka.connection import KafkaError, UnreachableError, probe
 from tests.cases import each_case
 from tests.kafka.crawls import Accesses, servers, started
 from tests.patience import PATIENCE
@@ -122,12 +122,12 @@ def test_it_publishes_reads_and_asks_and_a_worker_takes_its_partitions(
     value = f"{security} {given}".encode()
 
     async def run() -> bytes | None:
-        async with connected(settings) as log, asyncio.timeout(PATIENCE):
-            start = (await log.reader.ends(ACCESSES.name))[0]
-            await log.publisher.send_all([(ACCESSES.name, 0, None, value)])
-            [entry] = await log.reader.fetch(ACCESSES.name, 0, start, 10)
+        async with KafkaBus(settings) as bus, asyncio.timeout(PATIENCE):
+            start = (await bus.ends(ACCESSES.name))[0]
+            await bus.send_all([(ACCESSES.name, 0, None, value)])
+            [entry] = await bus.fetch(ACCESSES.name, 0, start, 10)
             if works:
-                runtime = Runtime(log.app(f"browse-{security}"), settings, log.publisher, fail)
+                runtime = Runtime(bus.app(f"browse-{security}"), settings, bus, fail)
                 counter = Accesses(runtime)
                 runtime.app.finalize()
                 await runtime.app.start()

@@ -16,18 +16,18 @@ from hypothesis import strategies as st
 
 from deploy.kafka.broker import Broker
 from scentline.streams.app import create_app
+from scentline.streams.bus import FencedError
 from scentline.streams.facts import Access
 from scentline.streams.records import Pack, encode
 from scentline.streams.runtime import Runtime
 from scentline.streams.settings import KafkaSettings, Settings, StreamSettings
 from scentline.streams.topics import ACCESSES, APP_ID, GROUP_BYTES, PAGES, changelog_of
-from scentline.streams.transport.kafka.connection import KafkaError
+from scentline.streams.transport.kafka.bus import CLAIM, KafkaBus
+from scentline.streams.transport.kafka.connection import KafkaError, wait_for_topics
 from scentline.streams.transport.kafka.consumer import Consumer, ConsumerThread
 from scentline.streams.transport.kafka.fetcher import PARTITION_BYTES, Feed, Fetcher, Reading
-from scentline.streams.transport.kafka.log import KafkaLog, connected, wait_for_topics
-from scentline.streams.transport.kafka.publisher import BATCH_BYTES, CLAIM
+from scentline.streams.transport.kafka.lane import BATCH_BYTES
 from scentline.streams.transport.partition import Place
-from scentline.streams.transport.publisher import FencedError
 from tests.agents.loopback import awaited
 from tests.cases import each_case
 from tests.kafka.crawls import Accesses, connections, drop
@@ -38,9 +38,9 @@ CHANGELOG = changelog_of(APP_ID, "users")
 HERE, THERE = (ACCESSES.name, 0), (PAGES.name, 1)
 
 
-async def values(log: KafkaLog, topic: str, partition: int, start: int = 0) -> list[bytes | None]:
-    end = (await log.reader.ends(topic))[partition]
-    return [entry.value for entry in await log.reader.records(topic, partition, start, end)]
+async def values(log: KafkaBus, topic: str, partition: int, start: int = 0) -> list[bytes | None]:
+    end = (await log.ends(topic))[partition]
+    return [entry.value for entry in await log.records(topic, partition, start, end)]
 
 
 # the app
@@ -102,15 +102,15 @@ async def test_a_worker_whose_changelog_another_has_claimed_counts_each_access_o
     def fail(error: BaseException) -> None:
         raise AssertionError("no error was expected") from error
 
-    async with connections(empty_kafka) as [other], connected(settings) as log:
-        runtime = Runtime(log.app("browse"), settings, log.publisher, fail)
+    async with connections(empty_kafka) as [other], KafkaBus(settings) as log:
+        runtime = Runtime(log.app("browse"), settings, log, fail)
         inbox = Accesses(runtime).inbox
         runtime.app.finalize()
         await runtime.app.start()
 
         async def count(numbers: range, lost: Any) -> None:
             packs = [Pack(facts=[(0, 0, Access("user", "http://a.org/", float(n)))]) for n in numbers]
-            await log.publisher.send_all([(*HERE, None, encode(pack)) for pack in packs])
+            await log.send_all([(*HERE, None, encode(pack)) for pack in packs])
             while (
                 not (shard := inbox.shards.get(0))
                 or shard is lost
@@ -120,7 +120,7 @@ async def test_a_worker_whose_changelog_another_has_claimed_counts_each_access_o
                 await asyncio.sleep(0.01)
 
         await count(range(100), None)
-        await other.publisher.claim(CHANGELOG, 0, -1)
+        await other.claim(CHANGELOG, 0, -1)
         await count(range(100, 200), inbox.shards[0])
         assert inbox.shards[0].get(b"user") == 200
         await runtime.close()
@@ -137,14 +137,14 @@ async def test_messages_keep_their_order_and_batches_are_cut_or_whole(empty_kafk
         def messages(first: int) -> list[tuple[str, int, bytes | None, bytes | None]]:
             return [(ACCESSES.name, n % PARTITIONS, None, b"%06d" % n) for n in range(first, first + 1000)]
 
-        publisher = log.publisher
+        publisher = log
         await asyncio.gather(*(publisher.send_all(messages(first)) for first in range(0, 5000, 1000)))
         for partition in range(PARTITIONS):
             expected = [b"%06d" % n for n in range(5000) if n % PARTITIONS == partition]
             assert await values(log, ACCESSES.name, partition) == expected
 
         sizes = [BATCH_BYTES // 3, BATCH_BYTES // 2, BATCH_BYTES // 2, 3 * BATCH_BYTES, 1]
-        start = (await log.reader.ends(ACCESSES.name))[0]
+        start = (await log.ends(ACCESSES.name))[0]
         await publisher.send_all([(ACCESSES.name, 0, b"k", bytes(size)) for size in sizes])
         assert [len(value or b"") for value in await values(log, ACCESSES.name, 0, start)] == sizes
 
@@ -169,24 +169,24 @@ async def test_messages_keep_their_order_and_batches_are_cut_or_whole(empty_kafk
 async def test_a_claim_ends_that_of_another_and_brings_what_it_wrote(empty_kafka: str) -> None:
     async with connections(empty_kafka, 2) as [first, second]:
         with pytest.raises(FencedError, match="it was not claimed"):
-            await first.publisher.append_batch(CHANGELOG, 0, [(b"a", b"1")])
-        await first.publisher.claim(CHANGELOG, 0, -1)
-        await first.publisher.append_batch(CHANGELOG, 0, [(b"a", b"1")])
-        known = await second.publisher.claim(CHANGELOG, 0, 0)
+            await first.append_batch(CHANGELOG, 0, [(b"a", b"1")])
+        await first.claim(CHANGELOG, 0, -1)
+        await first.append_batch(CHANGELOG, 0, [(b"a", b"1")])
+        known = await second.claim(CHANGELOG, 0, 0)
         assert [(entry.offset, entry.key) for entry in known] == [(1, b"a"), (2, CLAIM)]
         with pytest.raises(FencedError, match="another writer has claimed it since"):
-            await first.publisher.append_batch(CHANGELOG, 0, [(b"a", b"2")])
+            await first.append_batch(CHANGELOG, 0, [(b"a", b"2")])
         with pytest.raises(FencedError):
-            await first.publisher.append_batch(CHANGELOG, 0, [(b"a", b"3")])
-        assert await second.publisher.append_batch(CHANGELOG, 0, [(b"a", b"4")]) == 3
-        again = await first.publisher.claim(CHANGELOG, 0, 3)
+            await first.append_batch(CHANGELOG, 0, [(b"a", b"3")])
+        assert await second.append_batch(CHANGELOG, 0, [(b"a", b"4")]) == 3
+        again = await first.claim(CHANGELOG, 0, 3)
         assert [entry.offset for entry in again] == [4]
         with pytest.raises(FencedError):
-            await second.publisher.append_batch(CHANGELOG, 0, [(b"a", b"5")])
+            await second.append_batch(CHANGELOG, 0, [(b"a", b"5")])
         assert (await values(first, CHANGELOG, 0))[3] == b"4"
-        writing = asyncio.ensure_future(first.publisher.append_batch(CHANGELOG, 0, [(b"a", b"6")]))
+        writing = asyncio.ensure_future(first.append_batch(CHANGELOG, 0, [(b"a", b"6")]))
         await asyncio.sleep(0)
-        first.publisher.release(CHANGELOG, 0)
+        first.release(CHANGELOG, 0)
         with pytest.raises(FencedError, match="it was given up"):
             await writing
 
@@ -195,13 +195,13 @@ async def test_a_claim_ends_that_of_another_and_brings_what_it_wrote(empty_kafka
 async def test_of_many_that_claim_at_once_one_can_write(empty_kafka: str) -> None:
     async with connections(empty_kafka, 4) as logs:
 
-        async def wrote(log: KafkaLog, claiming: asyncio.Barrier) -> bool:
+        async def wrote(log: KafkaBus, claiming: asyncio.Barrier) -> bool:
             try:
                 try:
-                    await log.publisher.claim(CHANGELOG, 2, -1)
+                    await log.claim(CHANGELOG, 2, -1)
                 finally:
                     await claiming.wait()
-                await log.publisher.append_batch(CHANGELOG, 2, [(b"k", b"v")])
+                await log.append_batch(CHANGELOG, 2, [(b"k", b"v")])
             except FencedError:
                 return False
             return True
@@ -215,14 +215,14 @@ async def test_what_is_sent_while_the_broker_is_down_is_there_once_when_it_is_ba
     broker: Broker, empty_kafka: str
 ) -> None:
     async with connections(empty_kafka) as [log]:
-        await log.publisher.claim(CHANGELOG, 0, -1)
+        await log.claim(CHANGELOG, 0, -1)
 
         async def write() -> None:
             for number in range(300):
                 value = b"%03d" % number
                 await asyncio.gather(
-                    log.publisher.send_all([(ACCESSES.name, 0, None, value)]),
-                    log.publisher.append_batch(CHANGELOG, 0, [(b"k", value)]),
+                    log.send_all([(ACCESSES.name, 0, None, value)]),
+                    log.append_batch(CHANGELOG, 0, [(b"k", value)]),
                 )
                 await asyncio.sleep(0.002)
 
@@ -247,8 +247,8 @@ async def fetching(broker: str) -> AsyncIterator[Fetcher]:
     await fetcher.stop()
 
 
-async def put(log: KafkaLog, place: Place, *values: bytes) -> None:
-    await log.publisher.send_all([(*place, None, value) for value in values])
+async def put(log: KafkaBus, place: Place, *values: bytes) -> None:
+    await log.send_all([(*place, None, value) for value in values])
 
 
 async def taken(reading: Reading, place: Place, count: int) -> list[bytes | None]:
@@ -332,7 +332,7 @@ async def test_readers_each_have_all_from_where_they_go(empty_kafka: str) -> Non
             await one.idle()
         one.go(HERE, 2)
         assert await taken(one, HERE, 1) == [b"4"]
-        assert [entry.value for entry in await log.reader.fetch(*HERE, 0, 9)] == [b"4"]
+        assert [entry.value for entry in await log.fetch(*HERE, 0, 9)] == [b"4"]
 
 
 @awaited
@@ -340,7 +340,7 @@ async def test_a_large_batch_comes_though_others_have_more_and_more(empty_kafka:
     async with connections(empty_kafka) as [log], fetching(empty_kafka) as fetcher:
         large = b"x" * (2 * PARTITION_BYTES)
 
-        async def _keep_putting(log: KafkaLog) -> None:
+        async def _keep_putting(log: KafkaBus) -> None:
             while True:
                 await put(log, HERE, b"y" * 1000)
 
@@ -368,5 +368,5 @@ async def test_what_is_not_taken_bounds_what_is_fetched_and_all_comes_part_by_pa
         assert feed.position <= 9
         assert len(await taken(reading, HERE, 16)) == 16
         await put(log, HERE, *(b"%d" % n + b"x" * (PARTITION_BYTES // 10) for n in range(40)))
-        entries = await log.reader.records(*HERE, 16, 56)
+        entries = await log.records(*HERE, 16, 56)
         assert [entry.offset for entry in entries] == list(range(16, 56))

@@ -10,12 +10,11 @@ from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
 
 from deploy.kafka.broker import Broker
 from scentline.agents.crawl.connect import connect
-from scentline.streams.broadcast import STEP_RECORDS, Broadcast
+from scentline.streams.bus import STEP_RECORDS, Broadcast, Bus
 from scentline.streams.settings import Settings
 from scentline.streams.topics import INTERESTS, PREDICATES, declared
 from scentline.streams.transport.kafka.admin import Admin
 from scentline.streams.transport.kafka.connection import aiokafka_arguments
-from scentline.streams.transport.publisher import Log
 from tests.agents.loopback import awaited
 from tests.kafka.crawls import connections, servers
 from tests.patience import PATIENCE
@@ -45,8 +44,8 @@ class Known(dict[bytes | None, bytes]):
                 await asyncio.sleep(0.01)
 
 
-async def put(log: Log, numbers: Iterable[int], value: bytes | None) -> None:
-    await log.publisher.send_all([(TOPIC, n % PARTITIONS, b"%d" % n, value) for n in numbers])
+async def put(log: Bus, numbers: Iterable[int], value: bytes | None) -> None:
+    await log.send_all([(TOPIC, n % PARTITIONS, b"%d" % n, value) for n in numbers])
 
 
 # either log
@@ -64,19 +63,19 @@ def here(request: pytest.FixtureRequest, tmp_path: Path) -> Settings:
     return settings
 
 
-async def hole(log: Log, settings: Settings) -> dict[bytes, bytes]:
+async def hole(log: Bus, settings: Settings) -> dict[bytes, bytes]:
     """Write what leaves offsets without a record; return what is there of it."""
     if not settings.on_kafka:  # the newest alone is kept
-        await log.publisher.send_all([(TOPIC, 0, b"a", b"%d" % number) for number in range(3000)])
+        await log.send_all([(TOPIC, 0, b"a", b"%d" % number) for number in range(3000)])
         return {b"a": b"2999"}
-    before = await log.reader.ends(TOPIC)
+    before = await log.ends(TOPIC)
     producer = AIOKafkaProducer(**aiokafka_arguments(settings), transactional_id="another's")
     await producer.start()
     async with producer.transaction():
         for partition in range(PARTITIONS):
             await producer.send(TOPIC, b"t", key=b"t%d" % partition, partition=partition)
     await producer.stop()
-    while await log.reader.ends(TOPIC) != {partition: end + 2 for partition, end in before.items()}:
+    while await log.ends(TOPIC) != {partition: end + 2 for partition, end in before.items()}:
         await asyncio.sleep(0.01)  # a broker writes a transaction's marker after it has answered
     return {b"t%d" % partition: b"t" for partition in range(PARTITIONS)}
 
@@ -86,16 +85,16 @@ async def test_all_that_is_there_is_applied_before_the_start_returns_and_the_res
     here: Settings,
 ) -> None:
     async with connect(here) as log:
-        nothing = Broadcast(log.reader, PREDICATES.name, Known().apply, never)
+        nothing = Broadcast(log, PREDICATES.name, Known().apply, never)
         await nothing.start()
-        assert await log.reader.ends(PREDICATES.name) == {0: 0}
+        assert await log.ends(PREDICATES.name) == {0: 0}
         await nothing.stop()
 
         numbers = range(2 * STEP_RECORDS * PARTITIONS)
         await put(log, numbers, b"old")
         expected = {b"%d" % number: b"old" for number in numbers} | await hole(log, here)
         readers = [Known(), Known()]
-        broadcasts = [Broadcast(log.reader, TOPIC, known.apply, never) for known in readers]
+        broadcasts = [Broadcast(log, TOPIC, known.apply, never) for known in readers]
         for broadcast, known in zip(broadcasts, readers, strict=True):
             await broadcast.start()
             assert (dict(known), broadcast.behind()) == (expected, 0)
@@ -103,7 +102,7 @@ async def test_all_that_is_there_is_applied_before_the_start_returns_and_the_res
         await put(log, [1], None)
         expected |= {b"0": b"new"} | await hole(log, here)
         del expected[b"1"]
-        ends = await log.reader.ends(TOPIC)
+        ends = await log.ends(TOPIC)
         for broadcast, known in zip(broadcasts, readers, strict=True):
             await known.until(expected)
             while not broadcast.reached(ends):
@@ -118,15 +117,13 @@ async def test_no_update_is_lost_while_records_keep_coming(here: Settings) -> No
 
         async def write() -> None:
             for number in range(600):
-                await log.publisher.send_all(
-                    [(TOPIC, number % PARTITIONS, b"%d" % (number % 51), b"%d" % number)]
-                )
+                await log.send_all([(TOPIC, number % PARTITIONS, b"%d" % (number % 51), b"%d" % number)])
                 if number % 11 == 0:
                     await asyncio.sleep(0)
 
         known = Known()
         writing = asyncio.ensure_future(write())
-        broadcast = Broadcast(log.reader, TOPIC, known.apply, never)
+        broadcast = Broadcast(log, TOPIC, known.apply, never)
         await broadcast.start()
         await writing
         await known.until({b"%d" % (number % 51): b"%d" % number for number in range(549, 600)})
@@ -137,24 +134,24 @@ async def test_no_update_is_lost_while_records_keep_coming(here: Settings) -> No
 async def test_an_error_at_the_start_is_raised_and_one_while_following_is_handed_on(here: Settings) -> None:
     async with connect(here) as log:
         failed: asyncio.Future[BaseException] = asyncio.get_running_loop().create_future()
-        broadcast = Broadcast(log.reader, TOPIC, Known().apply, failed.set_result)
+        broadcast = Broadcast(log, TOPIC, Known().apply, failed.set_result)
         await broadcast.start()
         await put(log, [7], b"broken")
         assert str(await failed) == "cannot apply b'7'"
         await broadcast.stop()
         with pytest.raises(ValueError, match="cannot apply b'7'"):
-            await Broadcast(log.reader, TOPIC, Known().apply, never).start()
+            await Broadcast(log, TOPIC, Known().apply, never).start()
 
 
 @awaited
 async def test_it_reads_from_any_offset_up_to_a_limit(here: Settings) -> None:
     async with connect(here) as log:
         await put(log, range(10 * PARTITIONS), b"v")
-        fetch = log.reader.fetch
+        fetch = log.fetch
         for start, limit, expected in ((0, 4, range(4)), (4, 4, range(4, 8)), (2, 1, [2]), (10, 4, [])):
             assert [entry.offset for entry in await fetch(TOPIC, 1, start, limit)] == list(expected)
         assert [entry.key for entry in await fetch(TOPIC, 2, 9, 4)] == [b"29"]
-        assert await log.reader.ends(TOPIC) == dict.fromkeys(range(PARTITIONS), 10)
+        assert await log.ends(TOPIC) == dict.fromkeys(range(PARTITIONS), 10)
 
 
 # a broker that compacts, and one that dies
@@ -179,13 +176,13 @@ async def test_compacted_offsets_are_passed_over(empty_kafka: str) -> None:
         written = 0
         while True:
             # a record that is written closes the segment before it, if that is old enough
-            await log.publisher.send_all([(TOPIC, 0, b"k", b"%d" % written)])
+            await log.send_all([(TOPIC, 0, b"k", b"%d" % written)])
             written += 1
-            if len(await log.reader.records(TOPIC, 0, 0, written)) < written:
+            if len(await log.records(TOPIC, 0, 0, written)) < written:
                 break
             await asyncio.sleep(0.1)
         known = Known()
-        broadcast = Broadcast(log.reader, TOPIC, known.apply, never)
+        broadcast = Broadcast(log, TOPIC, known.apply, never)
         await broadcast.start()
         assert dict(known) == {b"k": b"%d" % (written - 1)}
         await broadcast.stop()
@@ -195,7 +192,7 @@ async def test_compacted_offsets_are_passed_over(empty_kafka: str) -> None:
 async def test_a_broadcast_goes_on_when_the_broker_is_back(broker: Broker, empty_kafka: str) -> None:
     async with connections(empty_kafka) as [log]:
         known = Known()
-        broadcast = Broadcast(log.reader, TOPIC, known.apply, never)
+        broadcast = Broadcast(log, TOPIC, known.apply, never)
         await put(log, range(3), b"v")
         await broadcast.start()
         broker.kill()

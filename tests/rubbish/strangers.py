@@ -119,9 +119,9 @@ def write_during_crawls(number: int) -> None:
     written: list[asyncio.Task[None]] = []
 
     async def write(engine: Engine) -> None:
-        source = messages(number, engine.runtime.publisher.partitions)
+        source = messages(number, engine.runtime.bus.partitions)
         for _ in range(number // _BATCH):
-            await engine.runtime.publisher.send_all([next(source) for _ in range(_BATCH)])
+            await engine.runtime.bus.send_all([next(source) for _ in range(_BATCH)])
             await asyncio.sleep(0.01)
 
     async def seed_and_write(engine: Engine, urls: Any) -> None:

@@ -17,6 +17,7 @@ from rocksdict import Options, Rdict
 
 from scentline.streams.absorber import Handler
 from scentline.streams.app import create_app
+from scentline.streams.bus import FencedError
 from scentline.streams.facts import Access, AccessPack, Met, SightingPack
 from scentline.streams.inbox import KEPT, MARK, ROW_BYTES, Codec, LostShardError, Shard, commit
 from scentline.streams.outbox import PACK_BYTES, PACK_FACTS, Outbox
@@ -25,9 +26,8 @@ from scentline.streams.settings import Settings
 from scentline.streams.topics import ACCESSES, APP_ID, SIGHTINGS, changelog_of
 from scentline.streams.transport.journal import Journal
 from scentline.streams.transport.kafka.four_steps import FourSteps, Recovered
-from scentline.streams.transport.one_batch import OneBatch
+from scentline.streams.transport.one_batch import JournalBus, OneBatch
 from scentline.streams.transport.partition import Entry
-from scentline.streams.transport.publisher import FencedError, JournalPublisher
 from tests.agents.shards import disk, write
 
 CHANGELOG = changelog_of(APP_ID, "rows")
@@ -92,7 +92,7 @@ class CrashError(Exception):
     """The process dies here."""
 
 
-class CrashingPublisher(JournalPublisher):
+class CrashingBus(JournalBus):
     """Dies before, between or after its writes, when the fuse is burnt."""
 
     def __init__(self, journal: Journal, fuse: Iterator[bool], error: type[Exception]) -> None:
@@ -117,7 +117,7 @@ class CrashingPublisher(JournalPublisher):
         return base
 
     async def claim(self, topic: str, partition: int, known: int) -> Sequence[Entry]:
-        return self._journal.read(topic, partition, known + 1, 100_000)
+        return self.journal.read(topic, partition, known + 1, 100_000)
 
 
 class Stepping:
@@ -143,8 +143,8 @@ class Stepping:
         return Shard(0, "inbox/0", store, Codec[int](int), cached=2 * ROW_BYTES)
 
     def steps(self, *fuse: bool, error: type[Exception] = CrashError) -> FourSteps:
-        publisher = CrashingPublisher(self.journal, iter(fuse), error)
-        return FourSteps(publisher, "rows", lambda _: Recovered(self.dbs[0]))
+        bus = CrashingBus(self.journal, iter(fuse), error)
+        return FourSteps(bus, "rows", lambda _: Recovered(self.dbs[0]))
 
     async def run(self, group: int, steps: FourSteps) -> None:
         shard = await self.recover()

@@ -15,7 +15,7 @@ import faust
 import pytest
 from faust.types import TP
 
-from scentline.agents.crawl.connect import EmbeddedLog, open_journal
+from scentline.agents.crawl.connect import open_journal
 from scentline.streams.app import create_app
 from scentline.streams.inbox import MARK
 from scentline.streams.runtime import Runtime
@@ -24,6 +24,7 @@ from scentline.streams.stateful import Stateful
 from scentline.streams.topics import ACCESSES, APP_ID, TABLES, changelog_of
 from scentline.streams.transport import embedded
 from scentline.streams.transport.journal import Journal
+from scentline.streams.transport.one_batch import JournalBus
 from tests.agents.loopback import awaited
 from tests.cases import each_case
 from tests.patience import PATIENCE
@@ -215,9 +216,8 @@ async def counting(data: Path) -> AsyncIterator[tuple[Journal, Any]]:
 
     here = Settings(data=data)
     with open_journal(here) as journal:
-        log = EmbeddedLog(here, journal)
-        app = log.app("browse")
-        runtime = Runtime(app, here, log.publisher, fail)
+        app = create_app(here)
+        runtime = Runtime(app, here, JournalBus(journal), fail)
         Stateful(runtime, ACCESSES, "users", int, decode, Counting(), 0.001)
         async with running(app):
             yield journal, app.tables["users"]

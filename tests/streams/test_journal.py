@@ -23,8 +23,8 @@ from scentline.streams.transport.database import (
     TableMissingError,
 )
 from scentline.streams.transport.journal import Journal, UnknownTopicError
+from scentline.streams.transport.one_batch import JournalBus
 from scentline.streams.transport.partition import Clock
-from scentline.streams.transport.publisher import JournalPublisher
 from tests.agents.loopback import awaited
 from tests.agents.shards import put
 from tests.cases import each_case
@@ -92,13 +92,13 @@ def test_a_read_stops_once_it_has_its_bytes_and_always_gives_one_record(journal:
     assert len(journal.read("t", 0, 0, 100, max_bytes=1)) == 1
 
 
-def test_the_publisher_writes_at_the_clocks_time(journal: Journal) -> None:
-    publisher = JournalPublisher(journal, clock=lambda: 12.0)
-    asyncio.run(publisher.send_all([("t", 0, b"k", b"v"), ("t", 1, None, b"w")]))
-    assert asyncio.run(publisher.append_batch("t", 0, [(b"l", b"x"), (b"m", None)])) == 1
+def test_the_bus_writes_at_the_clocks_time(journal: Journal) -> None:
+    bus = JournalBus(journal, clock=lambda: 12.0)
+    asyncio.run(bus.send_all([("t", 0, b"k", b"v"), ("t", 1, None, b"w")]))
+    assert asyncio.run(bus.append_batch("t", 0, [(b"l", b"x"), (b"m", None)])) == 1
     found = [entry[:3] for entry in journal.read("t", 0, 0, 9)]
     assert found == [(0, 12.0, b"k"), (1, 12.0, b"l"), (2, 12.0, b"m")]
-    assert publisher.partitions("t") == 2
+    assert bus.partitions("t") == 2
 
 
 # waiting

@@ -98,8 +98,8 @@ def _carry_out_on_kafka(settings: Settings, asked: Request | Watch) -> str:
 
 
 async def _send(settings: Settings, sent: list[Message]) -> None:
-    async with connect(settings) as log:
-        await log.publisher.send_all(sent)
+    async with connect(settings) as bus:
+        await bus.send_all(sent)
 
 
 def _partitions(settings: Settings) -> dict[str, int]:

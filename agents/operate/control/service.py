@@ -78,10 +78,10 @@ class ControlService:
             self._spool.refuse(name, str(error))
 
     async def _take_up(self, name: str) -> None:
-        publisher = self._runtime.publisher
+        bus = self._runtime.bus
         known = self._known._replace(stand=self._stand(), now=self._runtime.clock())
         record, said = resolve(self._spool.read(name), known)
-        await publisher.send_all(messages(record, publisher.partitions))
+        await bus.send_all(messages(record, bus.partitions))
         while not self._heard(record):  # the next request may be about the same
             await asyncio.sleep(HEARD_SECONDS)
         if not isinstance(record, Watch):  # which need not survive a failure of power
@@ -92,7 +92,7 @@ class ControlService:
         outbox = Outbox(DIRECTORY)
         reason = f"{printable(name)}: {error}"
         self._runtime.bury(outbox, Place(DIRECTORY, 0, 0), error.data, reason, "unreadable")
-        await self._runtime.publisher.send_all(outbox.take())
+        await self._runtime.bus.send_all(outbox.take())
 
     def _heard(self, record: Record) -> bool:
         if isinstance(record, PredicateDefinition):

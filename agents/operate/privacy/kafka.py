@@ -30,6 +30,7 @@ from scentline.agents.operate.privacy.plan import (
     visitors_of,
 )
 from scentline.agents.operate.topics import lags
+from scentline.streams.bus import Bus, FencedError
 from scentline.streams.facts import Access
 from scentline.streams.settings import Settings
 from scentline.streams.topics import (
@@ -49,11 +50,10 @@ from scentline.streams.topics import (
     group_of,
 )
 from scentline.streams.transport.kafka.admin import Admin, kept
+from scentline.streams.transport.kafka.bus import KafkaBus
 from scentline.streams.transport.kafka.connection import KafkaError
 from scentline.streams.transport.kafka.four_steps import FORGETTING, ChangelogWriter
-from scentline.streams.transport.kafka.log import connected
 from scentline.streams.transport.partition import Entry, Place
-from scentline.streams.transport.publisher import FencedError, Publisher
 
 #: No record has this offset: whoever claims with it is given none to read.
 _ALL_KNOWN = 2**63 - 1
@@ -65,14 +65,14 @@ Wanted = Callable[[bytes, bytes], bool]
 class Changelogs:
     """The partitions ``places`` of changelogs, the last of which is the deciding one: best a small one."""
 
-    def __init__(self, settings: Settings, publisher: ChangelogWriter, places: Sequence[Place]) -> None:
+    def __init__(self, settings: Settings, bus: ChangelogWriter, places: Sequence[Place]) -> None:
         self._settings = settings
-        self._publisher = publisher
+        self._bus = bus
         self.places = places
 
     async def claim(self) -> None:
         """Become the one writer of all of them."""
-        await asyncio.gather(*(self._publisher.claim(*place, _ALL_KNOWN) for place in self.places))
+        await asyncio.gather(*(self._bus.claim(*place, _ALL_KNOWN) for place in self.places))
 
     async def replacement(self) -> Replacement | None:
         """Return the replacement that is under way: it was begun, and maybe not completed."""
@@ -98,12 +98,12 @@ class Changelogs:
         """
         rows = await asyncio.to_thread(find, self._settings, place, replacement.concerns)
         rows.pop(FORGETTING, None)
-        append = self._publisher.append_batch
+        append = self._bus.append_batch
         await asyncio.gather(*(append(*place, replacement.of(key, value)) for key, value in rows.items()))
         return len(rows)
 
     async def _put_mark(self, places: Iterable[Place], mark: bytes | None) -> None:
-        await asyncio.gather(*(self._publisher.append_batch(*place, [(FORGETTING, mark)]) for place in places))
+        await asyncio.gather(*(self._bus.append_batch(*place, [(FORGETTING, mark)]) for place in places))
 
 
 def find(settings: Settings, place: Place, wanted: Wanted) -> dict[bytes, bytes]:
@@ -312,14 +312,14 @@ class _Forgetting:
         self._deleted = Deleted()
 
     async def run(self, old: str) -> ForgottenOnKafka:
-        async with connected(self._settings) as log:
+        async with KafkaBus(self._settings) as bus:
             # The last place decides, and is read for that: the rows of the table harvest are the smallest.
             places = self._places(changelog_of(APP_ID, table) for table in TABLES)
-            changelogs = Changelogs(self._settings, log.publisher, places)
+            changelogs = Changelogs(self._settings, bus, places)
             await changelogs.claim()
             replacement = await changelogs.replacement()
             if replacement is not None:
-                await self._complete(changelogs, log.publisher, replacement)
+                await self._complete(changelogs, bus, replacement)
             await changelogs.release()
             if replacement is None or replacement.old != old:
                 check_taken_in(self._settings)
@@ -327,11 +327,11 @@ class _Forgetting:
                 found = await asyncio.to_thread(bounds_on_kafka, old, self._settings, self._partitions)
                 replacement = choose(old, found, self._partitions[ACCESSES.name])
                 await changelogs.hold(replacement)
-                await self._complete(changelogs, log.publisher, replacement)
+                await self._complete(changelogs, bus, replacement)
                 await changelogs.release()
         return self._report(old)
 
-    async def _complete(self, changelogs: Changelogs, publisher: Publisher, replacement: Replacement) -> None:
+    async def _complete(self, changelogs: Changelogs, bus: Bus, replacement: Replacement) -> None:
         for topic, partition in changelogs.places:
             self._progress(f"replacing it in {topic}/{partition}")
             self._entries += await changelogs.replace((topic, partition), replacement)
@@ -339,7 +339,7 @@ class _Forgetting:
             self._progress(f"replacing it in {topic}/{partition}")
             found = await asyncio.to_thread(find, self._settings, (topic, partition), replacement.concerns)
             changes = [change for entry in found.items() for change in replacement.of(*entry)]
-            await publisher.send_all([(topic, partition, key, value) for key, value in changes])
+            await bus.send_all([(topic, partition, key, value) for key, value in changes])
             self._entries += len(found)
         self._progress("deleting messages")
         await asyncio.to_thread(delete_taken_in, self._admin, self._partitions, self._deleted)

@@ -7,16 +7,21 @@ process for brokers are here, so that their loss is known and logged once.
 import asyncio
 import ssl
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
 
 from aiokafka.client import AIOKafkaClient
+from aiokafka.conn import AIOKafkaConnection
 from aiokafka.errors import (
+    AuthenticationFailedError,
     CoordinatorLoadInProgressError,
     CoordinatorNotAvailableError,
+    IllegalSaslStateError,
     KafkaTimeoutError,
     NotCoordinatorError,
+    SaslAuthenticationFailed,
+    UnsupportedSaslMechanismError,
 )
 from aiokafka.errors import KafkaError as ClientError
 from faust import SASLCredentials, SSLCredentials
@@ -43,11 +48,23 @@ _PASSING = (
     NotCoordinatorError,
     OSError,
 )
+LOOK_SECONDS = 1.0  #: Seconds between two looks for topics.
+ANSWER_MS = 10_000  #: Milliseconds that a broker may take to answer the first time.
+_REFUSED = (
+    AuthenticationFailedError,
+    IllegalSaslStateError,
+    SaslAuthenticationFailed,
+    UnsupportedSaslMechanismError,
+)
 log = EventLog("kafka")
 
 
 class KafkaError(ScentlineError):
     """The brokers can't be used as the settings say; the text holds no secret."""
+
+
+class UnreachableError(KafkaError):
+    """No broker answers; one may later."""
 
 
 def addresses(broker: str) -> list[str]:
@@ -207,3 +224,92 @@ async def persist(client: AIOKafkaClient, what: str, attempt: Callable[[], Await
 def passing(error: Exception) -> bool:
     """Return whether an error goes away by itself: a broker is down, starting, or no longer the leader."""
     return isinstance(error, _PASSING) or bool(getattr(error, "retriable", False))
+
+
+# beginning
+
+
+async def wait_for_topics(settings: Settings, names: Iterable[str]) -> None:
+    """Return once a broker answers and all topics exist; raises `KafkaError` for wrong settings."""
+    wanted, said, tell = frozenset(map(settings.named, names)), "", 0.0
+    while True:
+        try:
+            missing = sorted(wanted - await topics(settings))
+            if not missing:
+                return
+            reason = f"no topics {', '.join(missing)}: make them with scentline topics create"
+        except UnreachableError as error:
+            reason = str(error)
+        if reason != said or time.monotonic() >= tell:
+            said, tell = reason, time.monotonic() + TELL_SECONDS
+            log.warning("waiting for Kafka", reason=reason)
+        await asyncio.sleep(LOOK_SECONDS)
+
+
+async def topics(settings: Settings) -> frozenset[str]:
+    """Return the names of the topics that there are; raises `KafkaError`, and `UnreachableError` among them."""
+    await probe(settings)
+    client = AIOKafkaClient(**aiokafka_arguments(settings))
+    try:
+        await client.bootstrap()
+        return frozenset((await client.fetch_all_metadata()).topics())
+    except (ClientError, OSError) as error:
+        raise UnreachableError(f"Kafka at {','.join(addresses(settings.broker))}: {error}") from error
+    finally:
+        await client.close()
+
+
+async def probe(settings: Settings) -> None:
+    """Return when one of the brokers takes the settings; raise `KafkaError` with what is wrong with them."""
+    silent: list[str] = []
+    for address in addresses(settings.broker):
+        try:
+            return await _probe(settings, address)
+        except UnreachableError as error:
+            silent.append(str(error))
+    raise UnreachableError("; ".join(silent))
+
+
+async def _probe(settings: Settings, address: str) -> None:
+    arguments: dict[str, Any] = aiokafka_arguments(settings) | {"request_timeout_ms": ANSWER_MS}
+    del arguments["bootstrap_servers"]
+    host, _, port = address.rpartition(":")
+    where = f"connecting to Kafka at {address}"
+    connection = AIOKafkaConnection(host.strip("[]"), int(port), **arguments)
+    try:
+        await connection.connect()
+    except ssl.SSLCertVerificationError as error:
+        raise KafkaError(
+            f"{where}: its certificate is not trusted ({error.verify_message}); expected one "
+            "for that host, signed by kafka.ca_file"
+        ) from None
+    except ssl.SSLError as error:
+        raise KafkaError(f"{where}: no TLS ({error.reason}); check kafka.security") from None
+    except OSError as error:
+        raise _silent(where, settings, error) from None
+    except _REFUSED:
+        await _close(connection)
+        raise KafkaError(
+            f"{where}: it refuses kafka.username and password ({settings.kafka.sasl_mechanism})"
+        ) from None
+    except ClientError as error:
+        await _close(connection)
+        raise _silent(where, settings, error) from None
+    await _close(connection)
+
+
+async def _close(connection: AIOKafkaConnection) -> None:
+    await asyncio.wait([connection.close()], timeout=1)
+
+
+def _silent(where: str, settings: Settings, error: Exception) -> KafkaError:
+    causes = (error, error.__cause__, error.__context__)
+    alert = next((cause.reason for cause in causes if isinstance(cause, ssl.SSLError)), None)
+    if alert is not None:
+        return KafkaError(
+            f"{where}: it refuses the connection ({alert}); are kafka.cert_file and key_file right?"
+        )
+    reason = (error.strerror if isinstance(error, OSError) else None) or type(error).__name__
+    return UnreachableError(
+        f"{where}: no answer ({reason}); does it run, with kafka.security {settings.kafka.security}?"
+    )

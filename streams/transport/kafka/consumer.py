@@ -1,4 +1,4 @@
-"""Faust's consumer over Kafka, mended where workers come and go; see `streams.transport.kafka.publisher` too.
+"""Faust's consumer over Kafka, mended where workers come and go; see `streams.transport.kafka.lane` too.
 
 - A partition without a committed offset is read from its start after a rebalance. Faust leaves it where it was
   read last, and what was prefetched then is lost.

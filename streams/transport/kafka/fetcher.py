@@ -9,13 +9,11 @@ fetched next, not that of a record: compaction, and markers of others' transacti
 
 import asyncio
 import time
-from collections import defaultdict
-from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator
 from contextlib import contextmanager
 from operator import attrgetter
 from typing import Any
 
-from aiokafka import AIOKafkaConsumer
 from aiokafka.client import AIOKafkaClient
 from aiokafka.errors import (
     CorruptRecordException,
@@ -36,7 +34,6 @@ from scentline.streams.transport.partition import Entry, Place, finish
 WAIT_MS = 100
 #: Bytes that one poll brings of a partition, unless a single batch is larger, and of all.
 PARTITION_BYTES, POLL_BYTES = 1024 * 1024, 50 * 1024 * 1024
-RECORDS_AT_ONCE = 1_000  #: Records that `KafkaReader.records` takes at a time.
 
 
 class Feed:
@@ -284,110 +281,3 @@ def _request(feeds: Iterable[Feed]) -> FetchRequest:
     for feed in feeds:
         topics.setdefault(feed.place.topic, []).append((feed.place.partition, feed.position, PARTITION_BYTES))
     return FetchRequest(WAIT_MS, 1, POLL_BYTES, 0, list(topics.items()))
-
-
-class KafkaReader:
-    """Reads topics by offset, in no consumer group. Use it from one event loop.
-
-    It knows the topics that exist when it starts, by the crawl's own names (`streams.settings.Settings.named`);
-    feeds and requests have the broker's. A partition has one reader at a time.
-    """
-
-    def __init__(self, settings: Settings, fetcher: Fetcher) -> None:
-        self._arguments = aiokafka_arguments(settings)
-        self._named = settings.named
-        self._fetcher = fetcher
-        self._reading = fetcher.reading()
-        self._followed: set[Place] = set()  #: Partitions that are waited for: they are read ahead.
-        self._locks: defaultdict[Place, asyncio.Lock] = defaultdict(asyncio.Lock)
-        self._counts: dict[str, int] = {}
-        self._asking: AIOKafkaConsumer
-
-    async def start(self) -> None:
-        """Connect, and list the topics."""
-        self._asking = AIOKafkaConsumer(
-            **self._arguments, client_id="scentline-reader", enable_auto_commit=False
-        )
-        try:
-            await self._asking.start()
-            await asyncio.sleep(0)  # the client's tasks can't be cancelled before they began
-            cluster = await self._asking._client.fetch_all_metadata()
-            self._counts = {topic: len(cluster.partitions_for_topic(topic) or ()) for topic in cluster.topics()}
-        except BaseException:
-            await self._asking.stop()
-            raise
-
-    async def stop(self) -> None:
-        """Disconnect."""
-        await self._asking.stop()
-
-    async def fetch(self, topic: str, partition: int, offset: int, limit: int) -> Sequence[Entry]:
-        """Return up to ``limit`` records from ``offset`` on; empty when none is kept from there to the end."""
-        place = (self._named(topic), partition)
-        async with self._locks[place]:
-            found = await self._fetch(self._reading, place, offset, limit)
-            feed = self._reading.get(place)
-            if place not in self._followed and feed is not None and not feed.entries:
-                self._reading.leave([place])
-            return found
-
-    async def records(self, topic: str, partition: int, start: int, end: int) -> list[Entry]:
-        """Return all kept records of a partition from offset ``start`` to before ``end``."""
-        kept: list[Entry] = []
-        place = (self._named(topic), partition)
-        with self._fetcher.reading_once() as reading:
-            while start < end and (found := await self._fetch(reading, place, start, RECORDS_AT_ONCE)):
-                kept += (entry for entry in found if entry.offset < end)
-                start = found[-1].offset + 1
-        return kept
-
-    async def _fetch(self, reading: Reading, place: Place, offset: int, limit: int) -> Sequence[Entry]:
-        feed = reading.get(place)
-        if feed is None or not feed.stands_at(offset):
-            feed = reading.go(place, offset)
-        while not feed.entries and not 0 <= feed.end <= feed.position:
-            await reading.idle()
-            feed = await self._within(reading, feed)
-        return feed.take(limit)
-
-    async def _within(self, reading: Reading, feed: Feed) -> Feed:
-        if not feed.out_of_range:
-            return feed
-        starts = await self._ask(f"asking for the start of {feed.place}", "beginning_offsets", [feed.place])
-        return reading.go(feed.place, starts[feed.place])
-
-    async def wait(self, positions: Mapping[Place, int]) -> Mapping[Place, int]:
-        """Return all ends once any partition ends past its position here."""
-        self._followed.update((self._named(topic), partition) for topic, partition in positions)
-        while True:
-            ends = {}
-            for (topic, partition), position in positions.items():
-                place = (self._named(topic), partition)
-                known = self._reading.get(place) or self._reading.go(place, position)
-                feed = await self._within(self._reading, known)
-                ends[topic, partition] = max(feed.end, feed.position)
-            if any(end > positions[place] for place, end in ends.items()):
-                return ends
-            await self._reading.idle()
-
-    def partitions(self, topic: str) -> int:
-        """Return the number of partitions of a topic. Raises `KafkaError`."""
-        name = self._named(topic)
-        count = self._counts.get(name)
-        if count is None:
-            raise KafkaError(f"Kafka: there is no topic {name}; expected those of scentline topics create")
-        return count
-
-    async def ends(self, topic: str) -> Mapping[int, int]:
-        """Return the offset that comes next in each partition."""
-        name = self._named(topic)
-        places = [(name, partition) for partition in range(self.partitions(topic))]
-        found = await self._ask(f"asking for the ends of {name}", "end_offsets", places)
-        return {partition: found[name, partition] for name, partition in places}
-
-    async def _ask(self, what: str, question: str, places: Sequence[Place]) -> Mapping[Place, int]:
-        named = [TopicPartition(*place) for place in places]
-        found: dict[Any, int] = await persist(
-            self._asking._client, what, lambda: getattr(self._asking, question)(named)
-        )
-        return {tuple(place): offset for place, offset in found.items()}

@@ -15,12 +15,12 @@ import faust
 from faust.stores.rocksdb import Store as FaustStore
 from rocksdict import WriteBatch
 
+from scentline.streams.bus import Bus, FencedError
 from scentline.streams.configuration import ConfigurationError
 from scentline.streams.inbox import Group, LostShardError, Shard, Store
 from scentline.streams.topics import APP_ID, changelog_of
 from scentline.streams.transport.database import TablePartition
 from scentline.streams.transport.partition import Entry
-from scentline.streams.transport.publisher import FencedError, Publisher
 
 #: Options of Faust's RocksDB store: small buffers, since a worker holds several partitions open.
 OPTIONS: dict[str, Any] = {
@@ -35,8 +35,8 @@ RECOVERY_RECORDS = 131_072
 FORGETTING = b"\x00forgetting"
 
 
-class ChangelogWriter(Publisher, Protocol):
-    """A publisher that may write changelogs, of which each partition has one writer at a time."""
+class ChangelogWriter(Bus, Protocol):
+    """A bus that may write changelogs, of which each partition has one writer at a time."""
 
     async def claim(self, topic: str, partition: int, known: int) -> Sequence[Entry]:
         """Become the one writer of a partition's batches; return the records after offset ``known``.

@@ -26,36 +26,19 @@ so long finds out before it sends (`streams.transport.kafka.consumer.Consumer.in
 """
 
 import asyncio
-import os
-import socket
-import time
 from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-import faust
 from aiokafka import errors
-from aiokafka.client import AIOKafkaClient, ConnectionGroup, CoordinationType
+from aiokafka.client import AIOKafkaClient
 from aiokafka.protocol.produce import ProduceRequest
-from aiokafka.protocol.transaction import InitProducerIdRequest
 from aiokafka.record.default_records import DefaultRecordBatchBuilder
 from aiokafka.structs import TopicPartition
 
-from scentline.streams.inbox import Committer
-from scentline.streams.outbox import Message
-from scentline.streams.settings import Settings
-from scentline.streams.transport.journal import Record
-from scentline.streams.transport.kafka.connection import (
-    GATHER_SECONDS,
-    REQUEST_SECONDS,
-    KafkaError,
-    aiokafka_arguments,
-    persist,
-)
-from scentline.streams.transport.kafka.fetcher import KafkaReader
-from scentline.streams.transport.kafka.four_steps import four_steps
-from scentline.streams.transport.partition import Entry, Place
-from scentline.streams.transport.publisher import FencedError
+from scentline.streams.bus import FencedError
+from scentline.streams.transport.kafka.connection import GATHER_SECONDS, REQUEST_SECONDS, KafkaError, persist
+from scentline.streams.transport.partition import Record
 
 SHARED_BYTES = 16 * 1024 * 1024  #: Bytes up to which batches share a request.
 #: Bytes up to which what waits goes out as one batch; below the least limit that brokers have.
@@ -276,117 +259,8 @@ class Lane:
 #: What one request carries: of each partition a batch and its lane.
 Share = dict[TopicPartition, tuple[bytes, Lane]]
 
-CLAIM = b"\x00claim"  #: The key of a claim; its value names the claimant.
 
-
-class KafkaPublisher:
-    """Publishes to Kafka for all roles of this process. Use it from one event loop."""
-
-    def __init__(self, settings: Settings, reader: KafkaReader) -> None:
-        self._settings = settings
-        self._reader = reader
-        self._lanes: dict[Place, Lane] = {}
-        self._claimed: dict[Place, Lane] = {}
-        self._name = f"{socket.gethostname()}-{os.getpid()}".encode()
-        self._client: AIOKafkaClient
-        self._writer: Writer
-
-    async def start(self) -> None:
-        """Connect. The reader must be started."""
-        self._client = AIOKafkaClient(**aiokafka_arguments(self._settings), client_id="scentline-publisher")
-        try:
-            await self._client.bootstrap()
-            self._wire = Wire(self._client)
-            self._writer = await self._writer_of(None)
-        except BaseException:
-            await self._client.close()
-            raise
-
-    async def stop(self) -> None:
-        """Disconnect; undelivered records are given up."""
-        for lane in (*self._lanes.values(), *self._claimed.values()):
-            lane.close(KafkaError("Kafka: the publisher was stopped"))
-        await self._client.close()
-
-    def partitions(self, topic: str) -> int:
-        """Return the number of partitions that a topic had at the start. Raises `KafkaError`."""
-        return self._reader.partitions(topic)
-
-    async def send_all(self, entries: Sequence[Message]) -> None:
-        """Send messages, in as few batches a partition as hold them; return when the log has all."""
-        by_place: dict[Place, list[Record]] = {}
-        for topic, partition, key, value in entries:
-            by_place.setdefault((topic, partition), []).append((key, value))
-        await asyncio.gather(
-            *(self._lane(place).append(part) for place, found in by_place.items() for part in _parts(found))
-        )
-
-    def _lane(self, place: Place) -> Lane:
-        lane = self._lanes.get(place)
-        if lane is None:
-            topic, partition = place
-            lane = self._lanes[place] = Lane(self._wire, self._settings.named(topic), partition, self._writer)
-        return lane
-
-    async def claim(self, topic: str, partition: int, known: int) -> Sequence[Entry]:
-        """Claim a partition; raises `FencedError` where another writer claims it at the same time."""
-        lane = await self._next_lane(topic, partition)
-        at = await lane.append([(CLAIM, self._name)])
-        self.release(topic, partition)
-        self._claimed[topic, partition] = lane
-        found = [] if at <= known + 1 else await self._reader.records(topic, partition, known + 1, at)
-        return [*found, Entry(at, time.time(), CLAIM, self._name)]
-
-    async def take_over(self, topic: str, partition: int) -> None:
-        """Claim a partition by its first batch: people read this topic, and a claim would be a record."""
-        lane = await self._next_lane(topic, partition)
-        self.release(topic, partition)
-        self._claimed[topic, partition] = lane
-
-    async def _next_lane(self, topic: str, partition: int) -> Lane:
-        name = self._settings.named(topic)
-        return Lane(self._wire, name, partition, await self._writer_of(f"{name}/{partition}"))
-
-    def release(self, topic: str, partition: int) -> None:
-        """Write no more to a claimed partition; what is under way there ends with `FencedError`."""
-        lane = self._claimed.pop((topic, partition), None)
-        if lane is not None:
-            lane.close(FencedError(f"writing to {topic}/{partition}: it was given up"))
-
-    async def append_batch(self, topic: str, partition: int, records: Sequence[Record]) -> int:
-        """Append records as `Publisher` says; raises `FencedError`, also without a claim, and `KafkaError`."""
-        lane = self._claimed.get((topic, partition))
-        if lane is None:
-            raise FencedError(f"writing to {topic}/{partition}: it was not claimed")
-        return await lane.append(records)
-
-    def committer(self, app: faust.App, table: str, topic: str) -> Committer:
-        """Return what commits groups in four steps."""
-        return four_steps(self, app, table, self.partitions(topic), self._settings.named)
-
-    async def _writer_of(self, transactional_id: str | None) -> Writer:
-        client = self._client
-
-        async def ask() -> Writer:
-            node, group = client.get_random_node(), ConnectionGroup.DEFAULT
-            if transactional_id is not None:
-                node = await client.coordinator_lookup(CoordinationType.TRANSACTION, transactional_id)
-                group = ConnectionGroup.COORDINATION
-            response = await client.send(node, InitProducerIdRequest(transactional_id, 60_000), group=group)
-            error = errors.for_code(response.error_code)
-            if error is not errors.NoError:
-                # Another claim is under way: ask again.
-                raise errors.NodeNotReadyError if error is errors.ConcurrentTransactions else error
-            return Writer(response.producer_id, response.producer_epoch)
-
-        what = f"claiming {transactional_id}" if transactional_id else "asking for a producer id"
-        try:
-            return await persist(client, what, ask)
-        except errors.KafkaError as error:
-            raise KafkaError(f"{what}: {type(error).__name__}: {error}") from error
-
-
-def _parts(records: Sequence[Record]) -> Iterator[Sequence[Record]]:
+def parts(records: Sequence[Record]) -> Iterator[Sequence[Record]]:
     """Cut records into batches; a record that does not fit has one of its own."""
     start = size = 0
     for number, (key, value) in enumerate(records):
