@@ -16,8 +16,8 @@ import msgspec
 from scentline.agents.judge.keep.store import newest_first
 from scentline.agents.judge.question import HEAD, framed
 from scentline.agents.signals import command, environment, kill_group
-from scentline.agents.window.index.search import Search
 from scentline.agents.window.kept import CopyRequest, CopyText, Unreadable
+from scentline.agents.window.search import Search
 from scentline.streams.configuration import PREFIX
 
 #: Seconds that a copy may take; bytes of an answer at most.

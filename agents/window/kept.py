@@ -21,7 +21,7 @@ from scentline.agents.judge.markup import read as read_markup
 from scentline.agents.judge.parse import is_plain, unread_of
 from scentline.agents.judge.question import framed, received
 from scentline.agents.offline.warc import ArchiveError, read
-from scentline.agents.window.index.search import Phrase, Search
+from scentline.agents.window.search import Phrase, Search
 from scentline.streams.logging import printable
 
 #: Characters of all paragraphs of a copy, and of one of them, at most; paragraphs.

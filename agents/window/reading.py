@@ -18,8 +18,9 @@ from scentline.agents.operate.control.spool import WATCHING, Spool
 from scentline.agents.operate.inspect.learning import Learning
 from scentline.agents.operate.inspect.record import definitions, entries, read_point, read_standing
 from scentline.agents.window.copies import CopyReader, TextSearch
-from scentline.agents.window.index.index import Index
-from scentline.agents.window.index.search import Search
+from scentline.agents.window.hosts import HostScan
+from scentline.agents.window.recent import RecentChanges, RecentLetters, RecentPages
+from scentline.agents.window.search import Search
 from scentline.agents.window.trials import CandidateTrial, Tried
 from scentline.agents.window.watching import Watching
 from scentline.streams.published import HarvestPoint, PredicateDefinition, Standing, Watch
@@ -74,6 +75,15 @@ class _Place(NamedTuple):
     written: bool
 
 
+class Lists(NamedTuple):
+    """What is listed of a crawl: the newest pages, changes and dead letters, and the first hosts."""
+
+    pages: RecentPages
+    changes: RecentChanges
+    letters: RecentLetters
+    hosts: HostScan
+
+
 class Reading:
     """A crawl's directory; ``journal`` is there as soon as a crawl has begun in it.
 
@@ -89,7 +99,7 @@ class Reading:
         self._journal: Journal | None = None
         self._place: _Place | None = None
         self._settings = settings
-        self._index: Index | None = None
+        self._lists: Lists | None = None
         self._learning: Learning | None = None
         self._copies: CopyReader | None = None
         self._trials = Looked[tuple[str, str], CandidateTrial]()
@@ -133,15 +143,12 @@ class Reading:
 
     def close(self) -> None:
         """Let go of the directory."""
-        self._learning = None
+        self._learning = self._lists = None
         self._trials.clear()
         self._searches.clear()
         copies, self._copies = self._copies, None
         if copies is not None:
             copies.close()
-        index, self._index = self._index, None
-        if index is not None:
-            index.close()
         journal, self._journal = self._journal, None
         if journal is not None:
             journal.close()
@@ -159,11 +166,12 @@ class Reading:
         return self._journal
 
     @property
-    def index(self) -> Index:
-        """What is looked up by other keys than the crawl's."""
-        if self._index is None:
-            self._index = Index(self.journal)
-        return self._index
+    def lists(self) -> Lists:
+        """What is listed of the crawl."""
+        if self._lists is None:
+            journal, hosts = self.journal, HostScan(self.journal, self._clock)
+            self._lists = Lists(RecentPages(journal), RecentChanges(journal), RecentLetters(journal), hosts)
+        return self._lists
 
     @property
     def learning(self) -> Learning:
@@ -196,7 +204,7 @@ class Reading:
         """Do a piece of the work ahead of views; return its seconds, None where nothing is left to do."""
         begun = time.perf_counter()
         self.refresh()
-        more = self.begun and any([self.index.step(), self.learning.step(self.now)])
+        more = self.begun and any([self.lists.hosts.step(), self.learning.step(self.now)])
         return time.perf_counter() - begun if more else None
 
     @property

@@ -12,7 +12,6 @@ import msgspec
 
 from scentline.agents.frontier.keys import host_key
 from scentline.agents.frontier.rows import FrontierRow, HostRow
-from scentline.agents.window.index.index import Index
 from scentline.agents.window.reading import Reading
 from scentline.streams.published import Change, Outcome
 from scentline.streams.records import DeadLetter, encode
@@ -80,22 +79,13 @@ def a_crawl(
 
 
 @contextmanager
-def an_index(*records: Record, hosts: Mapping[str, HostRow] | None = None) -> Iterator[tuple[Journal, Index]]:
-    """Give the journal of a crawl that has these records, with only what its index reads."""
+def a_small_journal(*records: Record, hosts: Mapping[str, HostRow] | None = None) -> Iterator[Journal]:
+    """Give the journal of a crawl that has these records, and the frontier's table alone."""
     with (
         tempfile.TemporaryDirectory() as directory,
         _a_journal(Path(directory), ["frontier"], records, hosts) as journal,
-        closing(Index(journal)) as index,
     ):
-        read(index)
-        yield journal, index
-
-
-def read(index: Index) -> None:
-    """Have all of an index read, hosts too."""
-    index.hosts.look()
-    while index.step():
-        pass
+        yield journal
 
 
 def write_rows(journal: Journal, host: str, rows: Mapping[bytes, FrontierRow]) -> None:

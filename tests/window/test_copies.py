@@ -17,10 +17,10 @@ from scentline.agents.judge.keep.records import Packing
 from scentline.agents.judge.keep.store import KeptPages, copies
 from scentline.agents.window import copies as module
 from scentline.agents.window.copies import EXCERPT, CopyReader, excerpt_of
-from scentline.agents.window.index.search import Phrase, Search
 from scentline.agents.window.kept import LONGEST, MOST, CopyRequest, CopyText, Unreadable, shown, text_of
 from scentline.agents.window.reading import LOOKED_SECONDS, Reading
 from scentline.agents.window.screens import page, pages
+from scentline.agents.window.search import Phrase, Search
 from scentline.models.page import Page
 from scentline.streams.published import PredicateDefinition
 from scentline.streams.settings import KeepSettings

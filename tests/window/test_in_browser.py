@@ -17,7 +17,7 @@ from tests.window.windows import SHOWN, base_of, printed_address
 FOREIGN = """[...document.querySelectorAll("main :is(script, iframe, img, style, base, object)")]
   .map((found) => found.outerHTML)"""
 LINKS = '[...document.querySelectorAll("main a[href]")].map((a) => [a.href, a.rel])'
-#: The pages that satisfy a predicate, as the screen Pages counts them.
+#: The pages that satisfy the predicate that is shown, as the screen Pages counts them.
 HITS = 'Number(document.querySelector(".pages .lead").innerText.replaceAll(",", "").match(/^\\d+/))'
 
 
@@ -265,6 +265,7 @@ def test_what_is_found_is_seen_as_it_comes_also_when_the_crawl_was_killed_and_st
     page: Browser, base: str, crawl: RunningCrawl
 ) -> None:
     show(page, base, "pages")
+    page.run("location.hash = '#/pages?predicate=hockey'")
     page.run("globalThis.mark = 1")
     page.wait(f"{HITS} > 0")
     page.wait(f"{HITS} > {page.run(HITS)}")

@@ -10,7 +10,6 @@ import zstandard
 
 from scentline.agents.frontier.keys import depth_key, host_key, page_key, robots_key
 from scentline.agents.frontier.rows import INSTANT, DepthRow, FrontierRow, HostRow, PageRow, RobotsRow
-from scentline.agents.window.index.pages import IndexedPage
 from scentline.agents.window.reading import Reading
 from scentline.agents.window.screens import errors, hosts, pages
 from scentline.models.frontier.causes import MOST_CAUSES, Cause
@@ -21,7 +20,7 @@ from scentline.streams.records import RobotsTxt
 from tests.agents.test_record import told_at
 from tests.cases import each_case
 from tests.window.crawls import HOSTILE, a_crawl, a_letter, seen, tell, write_rows
-from tests.window.test_index import a_change
+from tests.window.test_lists import a_change
 
 
 def listed(reading: Reading, **query: str) -> list[dict[str, Any]]:
@@ -38,7 +37,7 @@ def test_a_long_list_of_pages_is_shown_page_by_page_and_each_page_once() -> None
     outcomes = [told_at(9, {"p": number % 2 == 0}, url=f"http://a.org/{number}") for number in range(250)]
     with a_crawl(*outcomes) as (journal, reading):
         hits, first = {each.url for each in outcomes if each.verdict["p"]}, seen(reading, pages)
-        assert (len(first["rows"]), first["total"]) == (pages.ROWS, 125)
+        assert (len(first["rows"]), first["looked_at"], first["older"]) == (pages.ROWS, 250, False)
         for query in ({}, {"predicate": "p"}, {"search": "a.org", "predicate": "p"}):
             rows = listed(reading, **query)
             assert (len(rows), {row["url"] for row in rows}) == (125, hits)
@@ -48,20 +47,18 @@ def test_a_long_list_of_pages_is_shown_page_by_page_and_each_page_once() -> None
         assert seen(reading, pages)["rows"][0]["url"] == "http://a.org/new"
 
 
-def test_a_list_of_hosts_is_gone_through_forth_and_back() -> None:
+def test_a_list_of_hosts_is_gone_through_page_by_page() -> None:
     rows = {f"h{number}.test": HostRow(number % 7) for number in range(120)}
     with a_crawl(hosts=rows) as (_, reading):
         views = [seen(reading, hosts)]
-        while views[-1]["more"]:
-            views.append(seen(reading, hosts, beyond=views[-1]["last"]))
+        while (offset := views[-1]["offset"] + hosts.ROWS) < views[-1]["total"]:
+            views.append(seen(reading, hosts, offset=offset))
         found = [[row["host"] for row in view["rows"]] for view in views]
         assert [name for names in found for name in names] == sorted(
             rows, key=lambda name: (int(name[1:-5]) % 7, name), reverse=True
         )
         assert [len(names) for names in found] == [hosts.ROWS, hosts.ROWS, 20]
         assert {(view["total"], view["hosts"], view["as_of"] is None) for view in views} == {(120, 120, False)}
-        back = seen(reading, hosts, beyond=views[-1]["first"], back="true")
-        assert [row["host"] for row in back["rows"]] == found[1]
         named = seen(reading, hosts, find="H11", by="name", descending="false")
         assert [row["host"] for row in named["rows"]] == sorted(name for name in rows if "h11" in name)
         assert seen(reading, hosts, find='"* OR')["rows"] == []
@@ -86,7 +83,7 @@ def test_nothing_else_can_be_requested(screen: ModuleType, query: dict[str, str]
 def test_of_many_changes_the_newest_are_listed_and_a_hit_has_the_words_of_its_last(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("scentline.agents.window.index.recent.MOST_CHANGES", 6)
+    monkeypatch.setattr("scentline.agents.window.recent.MOST_CHANGES", 6)
     changes = [a_change(1, float(time), "p", "changed") for time in range(9)]
     hit = told_at(5, {"p": True, "q": False}, url="http://a.org/1")
     with a_crawl(hit, *changes, a_change(1, 9, "q", "appeared")) as (_, reading):
@@ -107,9 +104,10 @@ def test_of_many_changes_the_newest_are_listed_and_a_hit_has_the_words_of_its_la
     ],
 )
 def test_why_a_page_was_fetched_is_a_sentence(chosen: dict[str, Any], words: tuple[str, ...]) -> None:
-    page = IndexedPage(1, "http://a.org/", "", 1.0, 0, "hockey", "learned", False, 1.0, None, {})
-    story = pages.story(msgspec.structs.replace(page, **chosen))
-    assert [word for word in words if word not in story] == []
+    given = {"predicate": "hockey", "policy": "learned", **chosen}
+    with a_crawl(msgspec.structs.replace(told_at(1, {"p": True}), **given)) as (_, reading):
+        (row,) = seen(reading, pages)["rows"]
+        assert [word for word in words if word not in row["why"]] == []
 
 
 # hosts and errors
@@ -147,12 +145,10 @@ def test_all_that_is_known_of_a_host_is_shown() -> None:
     }
     with a_crawl(frontier={"depth": "auto"}) as (journal, reading):
         write_rows(journal, name, rows)
-        tell(journal, *(told_at(n, {"p": True, "q": n > 2}, url=f"https://a.test/{n}") for n in range(4)))
         (row_shown,), host = seen(reading, hosts)["rows"], seen(reading, hosts, host=name)["host"]
         assert row_shown.items() <= host.items()
         counts = ("pages", "requests", "again", "moved", "failures", "seconds", "most", "delay")
         assert [host[each] for each in counts] == [4, 11, 2, 1, 7, 0.5, 0.5, 7.0]
-        assert host["hits"] == {"p": 4, "q": 1}
         assert host["times"] == [{"within": 0.1, "answers": 4}, {"within": 0.5, "answers": 5}]
         assert [tuple(cause.values()) for cause in host["causes"]] == [
             ("timed out", 4, 400.0, "", ""), ("HTTP 404", 3, 500.0, url, "status 404"),
@@ -181,8 +177,8 @@ def test_errors_are_shown_by_cause_then_host_and_letters_by_what_they_are() -> N
         ]  # fmt: skip
         assert (view["causes"][0]["host"], view["causes"][0]["url"]) == ("h69.test", "http://h69.test/")
         assert [row["fetches"] for row in view["hosts"]] == [*range(70, 20, -1)]
-        assert view["more"]
-        more = seen(reading, errors, cause="HTTP 404", beyond="h20.test")
+        assert view["hosts_of"] == 70
+        more = seen(reading, errors, cause="HTTP 404", offset=50)
         assert [row["host"] for row in more["hosts"]] == [f"h{number}.test" for number in range(19, -1, -1)]
         (alike,) = view["letters"]
         assert (alike["topic"], alike["letters"], alike["place"]) == ("proxy-log", 3, "proxy-log/0@2")

@@ -4,10 +4,9 @@ from typing import Annotated
 
 import msgspec
 
-from scentline.agents.window.index.hosts import CauseTotal
-from scentline.agents.window.index.recent import MOST_LETTERS
+from scentline.agents.window.hosts import SHOWN, CauseTotal, HostRows
 from scentline.agents.window.reading import Reading
-from scentline.agents.window.rows import SHOWN, HostRows
+from scentline.agents.window.recent import MOST_LETTERS
 from scentline.streams.logging import printable
 from scentline.streams.records import Natural
 
@@ -20,9 +19,8 @@ class Query(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     #: Only causes that have this text are listed.
     reason: Annotated[str, msgspec.Meta(max_length=100)] = ""
-    #: The hosts of this cause are listed, those behind the host ``beyond``; ``offset`` stand before them.
+    #: The hosts of this cause are listed, those from ``offset`` on.
     cause: Annotated[str, msgspec.Meta(max_length=100)] = ""
-    beyond: Annotated[str, msgspec.Meta(max_length=300)] = ""
     offset: Natural = 0
     #: So many causes, and kinds of dead letters, are passed over.
     causes: Natural = 0
@@ -33,12 +31,12 @@ def view(reading: Reading, query: Query) -> object:
     """Return causes, the hosts of one, and dead letters that are alike."""
     if not reading.begun:
         return {"begun": False}
-    index = reading.index
-    index.hosts.look()
-    rows, progress = HostRows(reading.journal), index.hosts.progress()
-    causes = [each for each in index.hosts.causes() if query.reason.casefold() in each.cause.casefold()]
-    letters = index.letters.alike()[query.letters :]
-    names = index.hosts.hosts_of(query.cause, query.beyond or None, ROWS + 1) if query.cause else []
+    scan, lists = reading.lists.hosts, reading.lists
+    scan.look()
+    rows = HostRows(reading.journal)
+    causes = [each for each in scan.causes() if query.reason.casefold() in each.cause.casefold()]
+    letters = lists.letters.alike()[query.letters :]
+    names = scan.hosts_of(query.cause) if query.cause else []
     return {
         "begun": True,
         "causes": [_cause(rows, total) for total in causes[query.causes :][:ROWS]],
@@ -46,17 +44,17 @@ def view(reading: Reading, query: Query) -> object:
         "fetches": sum(total.fetches for total in causes),
         "hosts": [
             {"host": printable(name, SHOWN)} | found
-            for name in names[:ROWS]
+            for name in names[query.offset :][:ROWS]
             if (found := rows.cause(name, query.cause)) is not None
         ],
-        "more": len(names) > ROWS,
+        "hosts_of": len(names),
         "letters": [each._asdict() for each in letters[:ROWS]],
         "more_letters": len(letters) > ROWS,
-        "kept": index.letters.total(),
+        "kept": lists.letters.total(),
         "grouped": MOST_LETTERS,
-        "known": progress.hosts,
-        "as_of": progress.as_of,
-        "read": progress.read,
+        "known": len(scan),
+        "more": scan.more,
+        "as_of": scan.as_of,
     }
 
 

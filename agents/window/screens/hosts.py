@@ -8,8 +8,8 @@ import zstandard
 
 from scentline.agents.frontier.depth import advised
 from scentline.agents.frontier.rows import HostRow
+from scentline.agents.window.hosts import SHOWN, HostRows
 from scentline.agents.window.reading import Reading
-from scentline.agents.window.rows import SHOWN, HostRows
 from scentline.models.frontier.politeness import HostClocks, HostState, Wait
 from scentline.models.frontier.waits import BOUNDS
 from scentline.streams.logging import printable
@@ -27,16 +27,14 @@ Name = Annotated[str, msgspec.Meta(max_length=300)]
 
 
 class Query(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Which hosts are listed: with ``find`` in their names, sorted by a figure, behind a host or before it.
+    """Which hosts are listed: with ``find`` in their names, sorted by a figure, from ``offset`` on.
 
-    ``offset`` is how many hosts stand before them. With a ``host`` all is shown that is known of that one.
+    With a ``host`` all is shown that is known of that one.
     """
 
     find: Name = ""
-    by: Literal["name", "pages", "hits", "failures", "seconds"] = "pages"
+    by: Literal["name", "pages", "failures", "seconds"] = "pages"
     descending: bool = True
-    beyond: Name = ""
-    back: bool = False
     offset: Natural = 0
     host: Name = ""
 
@@ -44,35 +42,30 @@ class Query(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def view(reading: Reading, query: Query) -> object:
     """Return a list of hosts, or all that is known of one.
 
-    What is told of the hosts is newer than what they were chosen by, and they are sorted by it once more.
-    ``first`` and ``last`` are where the list goes on.
+    What is said of the hosts is newer than what they were chosen by, and they are sorted by it once more.
     """
     if not reading.begun:
         return {"begun": False}
-    index = reading.index.hosts
-    index.look()
+    scan = reading.lists.hosts
+    scan.look()
     if query.host:
         return {"begun": True, "host": _Hosts(reading, [query.host]).whole(query.host)}
-    names = index.names(
-        query.find, query.by, descending=query.descending, beyond=query.beyond or None, back=query.back,
-        most=ROWS + 1,
-    )  # fmt: skip
-    shown = names[-ROWS:] if query.back else names[:ROWS]
-    hosts, progress = _Hosts(reading, shown), index.progress()
+    names = scan.names(query.find, query.by, descending=query.descending)
+    if not names and HostRows(reading.journal).host(query.find) is not None:
+        names = [query.find]  # beyond those that were looked at
+    shown = names[query.offset :][:ROWS]
+    hosts = _Hosts(reading, shown)
     rows = [hosts.row(name) for name in shown]
-    if query.by in ("pages", "failures", "seconds"):
+    if query.by != "name":
         rows.sort(key=lambda row: row[query.by] or 0, reverse=query.descending)
     return {
         "begun": True,
         "rows": rows,
-        "first": shown[0] if shown else "",
-        "last": shown[-1] if shown else "",
         "offset": query.offset,
-        "total": index.count(query.find),
-        "more": query.back or len(names) > ROWS,
-        "hosts": progress.hosts,
-        "as_of": progress.as_of,
-        "read": progress.read,
+        "total": len(names),
+        "hosts": len(scan),
+        "more": scan.more,
+        "as_of": scan.as_of,
     }
 
 
@@ -94,7 +87,6 @@ class _Hosts:
             "host": printable(name, SHOWN),
             **self._standing(name, row.state),
             "pages": row.judged,
-            "hits": _hits(self._reading, name),
             "requests": row.requests + row.again,
             "failures": sum(cause.count for cause in row.causes.values()),
             "seconds": row.waits.mean,
@@ -144,11 +136,6 @@ class _Hosts:
         if found.depth is None:
             return f"It is crawled to any depth: {found.why}."
         return f"It is crawled to level {found.depth}: that keeps {found.why}."
-
-
-def _hits(reading: Reading, name: str) -> dict[str, int]:
-    found = sorted(reading.index.pages.hits_of(name).items(), key=lambda each: -each[1])
-    return {printable(predicate, SHOWN): hits for predicate, hits in found[:ROWS]}
 
 
 def _times(row: HostRow) -> Iterable[tuple[float | None, int]]:

@@ -7,11 +7,11 @@ from typing import Annotated
 import msgspec
 
 from scentline.agents.judge.keep.store import Copy, copies
-from scentline.agents.window.index.pages import IndexedPage
-from scentline.agents.window.index.search import MOST_SIGNS, Phrase, Search
 from scentline.agents.window.kept import CopyRequest, CopyText
 from scentline.agents.window.reading import Reading
+from scentline.agents.window.recent import RecentPage
 from scentline.agents.window.screens.pages import SHOWN, story
+from scentline.agents.window.search import MOST_SIGNS, Phrase, Search
 from scentline.models.predicate import parse
 from scentline.models.url import MAX_LENGTH
 from scentline.streams.logging import printable
@@ -39,7 +39,7 @@ class Query(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def view(reading: Reading, query: Query) -> object:
     """Return what is known of a page, and its text; while a copy is being read, the view has none."""
-    page = reading.index.pages.page(query.url) if reading.begun else None
+    page = reading.lists.pages.page(query.url) if reading.begun else None
     kept = copies(reading.data, query.url)
     phrases = (*Search(query.search).phrases, *_phrases(reading, query, page))
     return {
@@ -53,9 +53,10 @@ def view(reading: Reading, query: Query) -> object:
     }
 
 
-def _page(page: IndexedPage) -> object:
+def _page(page: RecentPage) -> object:
     holds = [printable(name, SHOWN) for name in page.holds]
-    return {"title": page.title, "time": page.time, "holds": holds, "why": story(page), "left": page.left}
+    why, time = story(page.outcome), page.outcome.time
+    return {"title": page.title, "time": time, "holds": holds, "why": why, "left": page.left}
 
 
 def _copy(reading: Reading, url: str, copy: Copy, phrases: tuple[Phrase, ...]) -> dict[str, object]:
@@ -67,7 +68,7 @@ def _copy(reading: Reading, url: str, copy: Copy, phrases: tuple[Phrase, ...]) -
     return {"state": "text", "judged": copy.judged, **msgspec.structs.asdict(found)}
 
 
-def _phrases(reading: Reading, query: Query, page: IndexedPage | None) -> Iterable[Phrase]:
+def _phrases(reading: Reading, query: Query, page: RecentPage | None) -> Iterable[Phrase]:
     names = (query.predicate,) if query.predicate else page.holds if page is not None else ()
     known = reading.predicates() if names else {}
     expressions = [known[name].expression for name in names if name in known]

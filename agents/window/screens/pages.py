@@ -5,9 +5,9 @@ from typing import Annotated, Literal
 import msgspec
 
 from scentline.agents.frontier.rows import INSTANT
-from scentline.agents.window.index.pages import IndexedPage, Place
-from scentline.agents.window.index.search import MOST_SIGNS, Search
 from scentline.agents.window.reading import Reading
+from scentline.agents.window.recent import Place, RecentPage, ShownOutcome
+from scentline.agents.window.search import MOST_SIGNS, Search
 from scentline.streams.logging import printable
 from scentline.streams.published import Change
 
@@ -15,15 +15,13 @@ from scentline.streams.published import Change
 ROWS = 50
 #: Characters of a URL that are shown.
 SHOWN = 300
-#: Outcomes that may be behind before that is said.
-BEHIND = 1_000
 
 
 class Query(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Which pages are listed, and behind which place of the list."""
 
-    #: "hits" are pages that satisfy the predicate, or any, "judged" all that have what is searched, "texts" the
-    #: newest kept copies that have it in their text, and "changes" what became of pages.
+    #: "hits" are pages that satisfy the predicate, or any, "judged" all, with what is searched in title or URL,
+    #: "texts" the newest kept copies that have it in their text, and "changes" what became of pages.
     show: Literal["hits", "judged", "texts", "changes"] = "hits"
     predicate: Annotated[str, msgspec.Meta(max_length=200)] = ""
     search: Annotated[str, msgspec.Meta(max_length=MOST_SIGNS)] = ""
@@ -34,31 +32,38 @@ def view(reading: Reading, query: Query) -> object:
     """Return a list of pages, or of changes, the newest first."""
     if not reading.begun:
         return {"begun": False, "rows": [], "after": None}
-    after = _place(query.after)
-    older = False
-    if query.show == "changes":
-        rows, last = _changes(reading, query, after)
-        older = reading.index.changes.older
-    elif query.show == "texts":
+    after, lists = _place(query.after), reading.lists
+    if query.show == "texts":
         return _texts(reading, query)
-    else:
-        rows, last = _pages(reading, query, after)
-    hits = query.show == "hits" and not query.search
-    total = reading.index.newest.count(query.predicate) if hits else None
-    return _listed(reading, rows, last if len(rows) == ROWS else None, total=total, older=older)
+    if query.show == "changes":
+        changes = lists.changes.changes(query.predicate, after, ROWS)
+        rows = [_change(place, change) for place, change in changes]
+        return _listed(reading, rows, [place for place, _ in changes], older=lists.changes.older)
+    search, among = Search(query.search), None if query.show == "judged" else query.predicate
+    found = lists.pages.pages(among, search, after, ROWS)
+    rows = [_row(reading, page, search) for _, page in found]
+    looked_at = len(lists.pages.held)
+    return _listed(
+        reading, rows, [place for place, _ in found], older=lists.pages.older, looked_at=looked_at,
+        total=_total(reading, query),
+    )  # fmt: skip
 
 
-def _listed(
-    reading: Reading, rows: list[object], last: Place | None, *, total: int | None = None, **more: object
-) -> object:
-    """Return a list, which goes on behind the place ``last``, None at its end."""
-    left = reading.index.pages.left()
+def _total(reading: Reading, query: Query) -> int | None:
+    """Return how many pages satisfy the predicate, where that is what is shown."""
+    points = reading.points().get(query.predicate)
+    if query.show != "hits" or query.search or not points:
+        return None
+    return points[-1].hits if points[-1].matches is None else points[-1].matches
+
+
+def _listed(reading: Reading, rows: list[object], places: list[Place], **more: object) -> object:
+    """Return a list, which goes on behind the last of the ``places`` where it is full."""
+    last = places[-1] if len(places) == ROWS else None
     return {
         "begun": True,
         "rows": rows,
         "after": None if last is None else f"{last.time!r},{last.id}",
-        "total": total,
-        "left": left if left >= BEHIND else 0,
         "keeps_up": reading.settings.frontier.revisit > 0,
         **more,
     }
@@ -68,42 +73,25 @@ def _texts(reading: Reading, query: Query) -> object:
     found = reading.texts(query.search)
     rows: list[object] = []
     for each in found.found:
-        page = reading.index.pages.page(each.url)
+        page = reading.lists.pages.page(each.url)
         if page is not None and (query.predicate in page.holds or not query.predicate):
             row = _row(reading, page, Search(query.search)) | {"excerpt": each.parts}
             rows.append(row)
-    return _listed(reading, rows, None, read=found.read, of=found.of, older=found.older)
+    return _listed(reading, rows, [], read=found.read, of=found.of, older=found.older)
 
 
-def _pages(reading: Reading, query: Query, after: Place | None) -> tuple[list[object], Place | None]:
-    index, search = reading.index, Search(query.search)
-    if search:
-        among = None if query.show == "judged" else query.predicate
-        found = index.pages.search(search, among, None if after is None else after.id, ROWS)
-    elif query.show == "judged":
-        found = []
-    else:
-        found = index.newest.pages(query.predicate, after, ROWS)
-    return [_row(reading, page, search) for page in found], found[-1].place if found else None
-
-
-def _row(reading: Reading, page: IndexedPage, search: Search) -> dict[str, object]:
-    holds = page.holds
+def _row(reading: Reading, page: RecentPage, search: Search) -> dict[str, object]:
+    holds, outcome = page.holds, page.outcome
     return {
-        "url": page.url,
+        "url": outcome.url,
         "title": search.parts(page.title),
-        "address": search.parts(printable(page.url, SHOWN)),
-        "time": page.time,
+        "address": search.parts(printable(outcome.url, SHOWN)),
+        "time": outcome.time,
         "holds": [printable(name, SHOWN) for name in holds],
-        "why": story(page),
-        "excerpt": (reading.index.changes.excerpt(page.url, holds),),
+        "why": story(outcome),
+        "excerpt": (reading.lists.changes.excerpt(outcome.url, holds),),
         "left": page.left,
     }
-
-
-def _changes(reading: Reading, query: Query, after: Place | None) -> tuple[list[object], Place | None]:
-    found = reading.index.changes.newest(query.predicate, after, ROWS)
-    return [_change(place, change) for place, change in found], found[-1][0] if found else None
 
 
 def _change(place: Place, change: Change) -> object:
@@ -117,7 +105,7 @@ def _change(place: Place, change: Change) -> object:
     }
 
 
-def story(page: IndexedPage) -> str:
+def story(page: ShownOutcome) -> str:
     """Return in a sentence why a page was fetched."""
     wanted = f" for {printable(page.predicate, SHOWN)}" if page.predicate else ""
     if page.policy == INSTANT:

@@ -50,7 +50,7 @@ function summary(view, reason) {
 /** Return in words how much of the crawl is counted. */
 function progress(view) {
   if (!view.as_of) return `${count(view.known)} hosts read so far; more are being read.`;
-  return `Counted on ${count(view.known)} hosts, as of ${lasting(Math.max(1, Date.now() / 1000 - view.as_of))} ago.`;
+  return `Counted on ${view.more ? "the first " : ""}${count(view.known)} hosts, as of ${lasting(Math.max(1, Date.now() / 1000 - view.as_of))} ago.`;
 }
 
 /** Return a table with what leads to its other pages. */
@@ -83,7 +83,6 @@ function hostLink(row, context) {
 
 /** Return the hosts of the cause that was chosen. */
 function hostSection(context) {
-  let last = "";
   let offset = 0;
   const title = h("h3", {});
   const hosts = section(table([
@@ -91,7 +90,7 @@ function hostSection(context) {
     { title: "Fetches", number: true, cell: (row) => count(row.fetches) },
     { title: "Last", cell: (row) => ago(row.time) },
     { title: "Example", wide: true, cell: example },
-  ], { caption: "Hosts of the cause", key: (row) => row.host, empty: "No host has this cause." }), (wanted) => context.go(wanted > offset ? { beyond: last, offset: wanted } : { beyond: "", offset: "" }));
+  ], { caption: "Hosts of the cause", key: (row) => row.host, empty: "No host has this cause." }), (wanted) => context.go({ offset: wanted || "" }));
   const element = h("section", { hidden: true }, title, hosts.element);
   return {
     element,
@@ -101,8 +100,7 @@ function hostSection(context) {
       say(title, `Hosts with ${params.cause ?? ""}`);
     },
     update(view) {
-      last = view.hosts[view.hosts.length - 1]?.host ?? "";
-      hosts.update(view.hosts, { offset, total: null, more: view.more });
+      hosts.update(view.hosts, { offset, total: view.hosts_of });
     },
   };
 }

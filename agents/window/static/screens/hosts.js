@@ -37,11 +37,6 @@ function stands(row) {
   return h("span", { class: `stands ${row.state}`, dataset: row.state === "waits" ? { row: JSON.stringify(row) } : {} }, standing(row));
 }
 
-function hits(found) {
-  const names = Object.keys(found);
-  return names.length ? names.map((name) => `${name} ${count(found[name])}`).join(", ") : "–";
-}
-
 function seconds(time) {
   if (time === null || time === undefined) return "–";
   return time < 1 ? `${Math.round(1000 * time)} ms` : `${decimal(time, time < 10 ? 1 : 0)} s`;
@@ -76,8 +71,7 @@ export function start(box, context) {
 }
 
 function hostList(context) {
-  let shown = { offset: 0 };
-  const begin = { beyond: "", back: "", offset: "" };
+  const begin = { offset: "" };
   const search = part("name", { name: "find", maxlength: 300 }, (find) => context.go({ ...begin, find }));
   const told = h("p", { class: "note", role: "status" });
   const hosts = table(columns(context), {
@@ -87,32 +81,25 @@ function hostList(context) {
     sorted: { by: "pages", descending: true },
     onsort: (by, descending) => context.go({ ...begin, by, descending }),
   });
-  const pages = pager((offset) => context.go(place(shown, offset)));
+  const pages = pager((offset) => context.go({ offset: offset || "" }));
   return {
     element: h("div", {}, search.element, told, hosts.element, pages.element),
     params: ({ find }) => search.update(find),
     update(view) {
-      shown = view;
       say(told, progress(view));
       hosts.update(view.rows);
-      pages.update({ offset: view.offset, shown: view.rows.length, total: view.total, more: view.more });
+      pages.update({ offset: view.offset, shown: view.rows.length, total: view.total });
     },
   };
-}
-
-/** Return the parameters of the page of the list that begins at an offset: behind what is shown, or before it. */
-function place(shown, offset) {
-  if (offset === 0 || !shown.last) return { beyond: "", back: "", offset: "" };
-  if (offset > shown.offset) return { beyond: shown.last, back: "", offset };
-  return { beyond: shown.first, back: true, offset };
 }
 
 /** Return in words how many hosts there are, and how old their order is; their rows are as of now. */
 function progress(view) {
   if (!view.as_of) return `${count(view.hosts)} hosts read so far; more are being read.`;
-  const found = view.total === view.hosts || view.total === null ? "" : `${count(view.total)} of `;
+  const found = view.total === view.hosts ? "" : `${count(view.total)} of `;
+  const looked = view.more ? `the first ${count(view.hosts)} hosts; a whole name finds any other` : `${count(view.hosts)} hosts`;
   const age = Date.now() / 1000 - view.as_of;
-  return `${found}${count(view.hosts)} hosts${age < FRESH ? "." : `, in the order of ${lasting(age)} ago; what is said of each is as of now.`}`;
+  return `${found}${looked}${age < FRESH ? "." : `, in the order of ${lasting(age)} ago; what is said of each is as of now.`}`;
 }
 
 function columns(context) {
@@ -121,7 +108,6 @@ function columns(context) {
     { title: "Host", sort: "name", head: true, cell: link },
     { title: "Now", wide: true, cell: stands },
     { title: "Pages", sort: "pages", number: true, cell: (row) => count(row.pages) },
-    { title: "Hits", sort: "hits", number: true, cell: (row) => h("span", { class: "several" }, hits(row.hits)) },
     { title: "Requests", number: true, cell: (row) => count(row.requests) },
     { title: "No page", meaning: "Requests that brought no page", sort: "failures", number: true, cell: (row) => count(row.failures) },
     { title: "Answers in", sort: "seconds", number: true, meaning: "The mean", cell: (row) => seconds(row.seconds) },
@@ -156,7 +142,6 @@ function known(row) {
 function figures(row) {
   return [
     ["Pages", count(row.pages)],
-    ["Hits", hits(row.hits)],
     ["Requests", count(row.requests)],
     ...(row.again ? [["of these for known pages", count(row.again)]] : []),
     ["Redirects", count(row.moved)],

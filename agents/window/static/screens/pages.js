@@ -2,7 +2,7 @@
 import { parts, showCopy } from "../copy.js";
 import { ago, count, fill, h, say, webLink } from "../dom.js";
 
-const SHOW = { hits: "Pages that satisfy it", judged: "All judged pages", texts: "Texts of the newest copies", changes: "What became of them" };
+const SHOW = { hits: "Pages that satisfy it", judged: "Judged pages", texts: "Texts of the newest copies", changes: "What became of them" };
 const KINDS = { appeared: "Appeared", changed: "Changed", left: "Left", moved: "Moved" };
 const TYPING = 300;
 
@@ -43,7 +43,7 @@ export function start(box, context) {
     update(view) {
       form.changes(view.keeps_up);
       say(lead, summary(view, params));
-      say(note, progress(view));
+      say(note, bounds(view, params));
       note.hidden = !note.textContent;
       rows(view.rows);
       newest.disabled = !params.after;
@@ -109,9 +109,9 @@ function summary(view, { show, predicate, search, after }) {
   const older = after ? ", older ones" : "";
   if (show === "changes") return `What became of the pages that satisfy ${whose}${older}${view.older ? "; the newest changes only" : ""}.`;
   if (show === "texts") return search ? looked(view) : "Type words of their text.";
-  if (search) return `${show === "judged" ? "Judged pages" : `Pages that satisfy ${whose}`} with what is searched${older}.`;
-  if (show === "judged") return "Type words of their titles or URLs.";
-  return `${count(view.total)} ${view.total === 1 ? "page satisfies" : "pages satisfy"} ${whose} now${older}.`;
+  const searched = search ? " with what is searched in title or URL" : "";
+  if (view.total === null) return `${show === "judged" ? "Judged pages" : `Pages that satisfy ${whose}`}${searched}${older}.`;
+  return `${count(view.total)} ${view.total === 1 ? "page satisfies" : "pages satisfy"} ${whose}${older}.`;
 }
 
 /** Return which kept copies were looked at. */
@@ -121,11 +121,10 @@ function looked({ read, of, older, rows }) {
   return `Looked at ${state} kept copies for what is searched.`;
 }
 
-/** Return how far the list is, empty where it is up to date. */
-function progress(view) {
-  if (!view.left) return "";
-  const missing = view.total === null ? "the newest may be missing" : "only the newest of them are here";
-  return `${count(view.left)} judged pages are still to be taken in: ${missing}.`;
+/** Return what was looked at, empty where that is all. */
+function bounds(view, { show }) {
+  if (!view.older || show === "texts" || show === "changes") return "";
+  return `The newest ${count(view.looked_at)} judged pages were looked at; scentline matches lists all that satisfy a predicate.`;
 }
 
 /** Put items into a list, moving as few as may be, so that the keyboard's focus stays. */

@@ -1,7 +1,6 @@
 """What people search for: words as pages and predicates have them, in any case and script.
 
-Titles, URLs and texts are searched by their runs of letters and digits. What a person types becomes runs
-too: nothing of it is syntax of SQLite's.
+Titles, URLs and texts are searched by their runs of letters and digits; what a person types becomes runs too.
 """
 
 import re
@@ -37,8 +36,8 @@ class Phrase(NamedTuple):
 class Search:
     """What a person searches for: all of these words, ``"words in a row"``, and beginnings, ``begin*``.
 
-    >>> Search('hockey "ice rink" puck*').match
-    '"hockey" AND "ice rink" AND "puck"*'
+    >>> Search('hockey "ice rink" puck*').phrases[1:]
+    [Phrase(words=('ice', 'rink'), begun=False), Phrase(words=('puck',), begun=True)]
     >>> bool(Search("--- **"))
     False
     """
@@ -49,16 +48,12 @@ class Search:
     def __bool__(self) -> bool:
         return bool(self.phrases)
 
-    @property
-    def match(self) -> str:
-        """The search in the syntax of FTS5."""
-        return " AND ".join(
-            f'"{" ".join(phrase.words)}"{"*" if phrase.begun else ""}' for phrase in self.phrases
-        )
-
     def found_in(self, texts: Iterable[str]) -> bool:
         """Tell whether each phrase stands in one of the texts."""
-        found = [runs(text) for text in texts]
+        return self.is_in([runs(text) for text in texts])
+
+    def is_in(self, found: Sequence[Sequence[str]]) -> bool:
+        """Tell whether each phrase stands in the runs of one of some texts."""
         return all(
             any(phrase.is_at(each, at) for each in found for at in range(len(each))) for phrase in self.phrases
         )

@@ -1,0 +1,258 @@
+"""The newest judged pages, changes and dead letters, in memory: older ones are not looked at."""
+
+import re
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from contextlib import suppress
+from itertools import islice
+from typing import Generic, NamedTuple, TypeVar
+
+import msgspec
+
+from scentline.agents.harvest.agent import Counted, read_as
+from scentline.agents.operate.inspect.record import read_change
+from scentline.agents.window.search import Search, runs
+from scentline.models.verdict import Verdict
+from scentline.streams.logging import printable
+from scentline.streams.published import Change
+from scentline.streams.records import DeadLetter, Decoder, Finite, Natural, RecordError
+from scentline.streams.topics import CHANGES, DEAD_LETTERS, OUTCOMES
+from scentline.streams.transport.journal import Journal
+from scentline.streams.transport.partition import Entry
+
+#: Judged pages, changes and dead letters that are held, of all partitions together.
+MOST_PAGES, MOST_CHANGES, MOST_LETTERS = 2_000, 2_000, 1_000
+#: Bytes of a partition from which on no more are read for one view.
+_BYTES = 2_000_000
+#: Characters kept of a title, of a reason, and those of a URL whose words are searched.
+TITLE, URL, _REASON = 300, 500, 200
+_NUMBERS = re.compile(r"[0-9]+")
+_letter = Decoder[DeadLetter](DeadLetter)
+
+#: Partitions that a topic may have: records are numbered by offset and partition.
+_PARTITIONS = 1 << 12
+
+T = TypeVar("T")
+
+
+class Place(NamedTuple):
+    """Where a list, the newest first, goes on: behind the record with this time and number."""
+
+    time: float
+    id: int
+
+
+class Recent(Generic[T]):
+    """The newest of what a topic says, with places, by what makes two records one: ``most`` at most."""
+
+    def __init__(self, journal: Journal, topic: str, most: int) -> None:
+        self._journal = journal
+        self._topic = topic
+        self._most = most
+        self._offsets: dict[int, int] = {}
+        self._sorted: list[tuple[Place, T]] | None = None
+        self.held: dict[Hashable, tuple[Place, T]] = {}
+
+    def put(self, key: Hashable, place: Place, record: T) -> None:
+        """Hold a record in place of the one of its key; where there are too many, let go of what came first."""
+        self._sorted = None
+        self.held.pop(key, None)
+        self.held[key] = place, record
+        if len(self.held) > self._most:
+            del self.held[next(iter(self.held))]
+
+    def newest(self, after: Place | None, most: int, wanted: Callable[[T], object]) -> list[tuple[Place, T]]:
+        """Return wanted records, the newest first, behind a place in that list."""
+        if self._sorted is None:
+            self._sorted = sorted(self.held.values(), key=lambda found: found[0], reverse=True)
+        found = (each for each in self._sorted if (after is None or each[0] < after) and wanted(each[1]))
+        return list(islice(found, most))
+
+    def arrived(self) -> Iterator[tuple[int, Entry]]:
+        """Yield what came since, with its number; of more than ``most``, and at first, the newest."""
+        journal, topic = self._journal, self._topic
+        partitions = range(journal.partitions(topic) if topic in journal.topics() else 0)
+        for partition in partitions:
+            end = journal.end(topic, partition)
+            first = max(journal.start(topic, partition), end - max(1, self._most // len(partitions)))
+            at = max(first, self._offsets.get(partition, 0))
+            found = journal.read(topic, partition, at, end - at, _BYTES) if at < end else []
+            self._offsets[partition] = found[-1].offset + 1 if found else end
+            yield from ((entry.offset * _PARTITIONS + partition, entry) for entry in found)
+
+    @property
+    def older(self) -> bool:
+        """Whether there are records that are not looked at."""
+        return self.total() > self._most
+
+    def total(self) -> int:
+        """Return how many records the topic keeps."""
+        journal, topic = self._journal, self._topic
+        parts = range(journal.partitions(topic) if topic in journal.topics() else 0)
+        return sum(journal.end(topic, part) - journal.start(topic, part) for part in parts)
+
+
+# judged pages
+
+
+class ShownOutcome(Counted):
+    """What is shown of an outcome."""
+
+    predicate: str
+    probability: Finite
+    expected: Finite | None
+    depth: Natural
+    left: str | msgspec.UnsetType = msgspec.UNSET
+
+
+_decoder = msgspec.json.Decoder(ShownOutcome)
+
+
+class RecentPage(NamedTuple):
+    """A judged page as it stands now: its newest outcome, with the verdicts of later predicates."""
+
+    outcome: ShownOutcome
+    title: str
+    #: Why it left, None where it is there.
+    left: str | None
+    #: The words of its title and of its URL.
+    words: tuple[list[str], list[str]]
+
+    @property
+    def holds(self) -> tuple[str, ...]:
+        """The predicates that it satisfies now."""
+        return () if self.left is not None else tuple(n for n, hit in self.outcome.verdict.items() if hit)
+
+
+class RecentPages(Recent[RecentPage]):
+    """The pages that were judged last, as `agents.operate.inspect.record.judged_of` has them."""
+
+    def __init__(self, journal: Journal) -> None:
+        super().__init__(journal, OUTCOMES.name, MOST_PAGES)
+
+    def pages(
+        self,
+        predicate: str | None = "",
+        search: Search | None = None,
+        after: Place | None = None,
+        most: int = 50,
+    ) -> list[tuple[Place, RecentPage]]:
+        """Return pages that satisfy a predicate, or any, and have what is searched in title or URL.
+
+        With None they need not satisfy any. The newest come first, behind a place in that list.
+        """
+        self._follow()
+
+        def wanted(page: RecentPage) -> bool:
+            among = predicate is None or (predicate in page.holds if predicate else bool(page.holds))
+            return among and (not search or search.is_in(page.words))
+
+        return self.newest(after, most, wanted)
+
+    def page(self, url: str) -> RecentPage | None:
+        """Return the page of a canonical URL, None where it is not among the newest."""
+        self._follow()
+        return self.held[url][1] if url in self.held else None
+
+    def _follow(self) -> None:
+        for number, entry in self.arrived():
+            with suppress(RecordError):
+                for _, _, outcome in read_as(_decoder, entry.value or b"").facts:
+                    self._apply(number, outcome)
+
+    def _apply(self, number: int, outcome: ShownOutcome) -> None:
+        place, known = self.held.get(outcome.url, (None, None))
+        if outcome.later:
+            if place is not None and known is not None and outcome.time == known.outcome.time:
+                verdict: Verdict = outcome.verdict | known.outcome.verdict
+                now = msgspec.structs.replace(known.outcome, verdict=verdict)
+                self.put(outcome.url, place, known._replace(outcome=now))
+        elif known is None or (outcome.again is not msgspec.UNSET and outcome.time > known.outcome.time):
+            left = None if outcome.left is msgspec.UNSET else printable(outcome.left, TITLE)
+            words = runs(outcome.title), runs(outcome.url[:URL])
+            page = RecentPage(outcome, printable(outcome.title, TITLE), left, words)
+            self.put(outcome.url, Place(outcome.time, number), page)
+
+
+# changes
+
+
+class RecentChanges(Recent[Change]):
+    """The newest changes of a crawl that visits pages again; none of them comes twice."""
+
+    def __init__(self, journal: Journal) -> None:
+        super().__init__(journal, CHANGES.name, MOST_CHANGES)
+
+    def changes(
+        self, predicate: str = "", after: Place | None = None, most: int = 50
+    ) -> list[tuple[Place, Change]]:
+        """Return changes of a predicate's matches, or any, the newest first, behind a place in that list."""
+        self._follow()
+        return self.newest(after, most, lambda each: predicate in ("", each.predicate))
+
+    def excerpt(self, url: str, predicates: Iterable[str]) -> str:
+        """Return the words by which a page last satisfied one of the predicates, where they are known."""
+        self._follow()
+        wanted = frozenset(predicates)
+        found = self.newest(None, 1, lambda each: each.url == url and each.excerpt and each.predicate in wanted)
+        return found[0][1].excerpt if found else ""
+
+    def _follow(self) -> None:
+        for number, entry in self.arrived():
+            with suppress(RecordError):
+                found = read_change(entry.value or b"")
+                names = ("kind", "title", "excerpt", "reason")
+                texts = {name: printable(getattr(found, name), TITLE) for name in names}
+                key = found.origin, found.predicate, found.kind
+                self.put(key, Place(found.time, number), msgspec.structs.replace(found, **texts))
+
+
+# dead letters
+
+
+class Letters(NamedTuple):
+    """Dead letters of a topic that are alike: so many, and time, place and reason of the last of them."""
+
+    topic: str
+    why: str
+    letters: int
+    time: float
+    place: str
+    reason: str
+
+
+class RecentLetters(Recent[Letters]):
+    """The newest dead letters, by what they are of and why: nothing of what they hold."""
+
+    def __init__(self, journal: Journal) -> None:
+        super().__init__(journal, DEAD_LETTERS.name, MOST_LETTERS)
+        self._alike: list[Letters] = []
+
+    def alike(self) -> list[Letters]:
+        """Return the letters, those that are alike together, where most are first.
+
+        Of a letter that a restart repeated the last counts.
+        """
+        arrived = [(number, _dead_letter(number % _PARTITIONS, entry)) for number, entry in self.arrived()]
+        for number, each in arrived:
+            self.put((each.topic, each.place, each.reason), Place(each.time, number), each)
+        if arrived:
+            groups: dict[tuple[str, str, str], list[Letters]] = {}
+            for _, each in self.held.values():
+                groups.setdefault((each.topic, each.why, _NUMBERS.sub("0", each.reason)), []).append(each)
+            found = [
+                max(group, key=lambda each: each.time)._replace(letters=len(group)) for group in groups.values()
+            ]
+            self._alike = sorted(found, key=lambda each: (-each.letters, each))
+        return self._alike
+
+
+def _dead_letter(partition: int, entry: Entry) -> Letters:
+    try:
+        letter = _letter(entry.value or b"")
+    except RecordError as error:
+        topic, why, reason, time = DEAD_LETTERS.name, "unreadable", str(error), entry.timestamp
+        place = f"{topic}/{partition}@{entry.offset}"
+    else:
+        topic, why, reason, time = printable(letter.topic, _REASON), letter.why, letter.reason, letter.time
+        place = f"{topic}/{letter.partition}@{letter.offset}"
+    return Letters(topic, why, 1, time, place, printable(reason, _REASON))
