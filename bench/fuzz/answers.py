@@ -10,9 +10,10 @@ import zstandard
 from warcio.archiveiterator import ArchiveIterator
 
 from scentline.agents.fetch.client import Client
-from scentline.agents.fetch.result import Fetched
+from scentline.agents.fetch.result import OUTCOMES, Failure, Fetched, Moved, Result, outcome_of
 from scentline.agents.judge.examiner import PageReader
 from scentline.agents.judge.keep.records import packed
+from scentline.models.url import crawlable
 from scentline.streams.crawl_settings import FetchSettings, JudgeSettings
 from scentline.streams.records import FetchedPage, FetchOrder, encode
 
@@ -31,8 +32,18 @@ async def asked(answer: bytes) -> None:
     ):
         for origin in (one, other):
             result = await client.fetch(f"{origin}/page")
+            check(result)
             if isinstance(result, Fetched):
                 _keep(result)
+
+
+def check(result: Result) -> None:
+    """Check what every result must be, whatever it came from: it is one, and can be told of."""
+    assert outcome_of(result) in set(OUTCOMES) - {"error"}, result
+    if isinstance(result, Failure):
+        assert result.reason.isprintable() and result.reason.isascii() and len(result.reason) < 100
+    if isinstance(result, Moved):
+        assert crawlable(result.target)
 
 
 def _keep(result: Fetched) -> None:

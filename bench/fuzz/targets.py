@@ -2,9 +2,11 @@
 
 import asyncio
 import logging
+import re
 import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from bench.fuzz.answers import asked
 from bench.fuzz.messages import message
@@ -13,21 +15,28 @@ from scentline.agents.fetch.listings import read as read_listing
 from scentline.agents.fetch.pool import request_of, wire
 from scentline.agents.fetch.robots import MAX_BYTES, rules
 from scentline.agents.judge.judges import Language
+from scentline.agents.judge.markup import MAX_PATH
 from scentline.agents.judge.parse import parse as parse_page
 from scentline.agents.observe.observer import Filtered, Malformed, Observer
 from scentline.agents.offline.archive import Archive
 from scentline.agents.offline.warc import ArchiveError
 from scentline.models.accesslog.entry import LogLineError, text_of
-from scentline.models.accesslog.recognise import parsers
+from scentline.models.accesslog.recognise import Parser, parsers
 from scentline.models.classifier import ClassifierError
 from scentline.models.classifier import unpack as unpack_classifier
+from scentline.models.domain import network, owner
 from scentline.models.duplicates import sketch
-from scentline.models.predicate import PredicateError, View, parse
+from scentline.models.page import Page
+from scentline.models.predicate import PredicateError, View, excerpt, parse
+from scentline.models.predicate.excerpt import LENGTH
 from scentline.models.reuse import LearnedStateError
 from scentline.models.reuse import unpack as unpack_state
+from scentline.models.secrets import Secrets
 from scentline.models.semantic.table import SemanticTableError
 from scentline.models.semantic.table import unpack as unpack_table
-from scentline.models.url import MAX_LENGTH, canonical
+from scentline.models.traps import Bounds, pattern, space, trap
+from scentline.models.url import MAX_LENGTH, canonical, host, tokens
+from scentline.models.words import words
 from scentline.streams.crawl_settings import JudgeSettings
 from scentline.streams.settings import ObserveSettings
 
@@ -54,7 +63,12 @@ def archive(data: bytes) -> None:
         try:
             with Archive([path]) as found:
                 for url in found.urls():
-                    assert 200 <= found.answer(url, {}).status <= 599
+                    answer = found.answer(url, {})
+                    assert 200 <= answer.status <= 599
+                    assert len(answer.headers) <= 64
+                    assert all(_HEADER.fullmatch(name) for name, _ in answer.headers)
+                    assert not _FRAMING & {name.lower() for name, _ in answer.headers}
+                    assert not any({"\r", "\n"} & set(value) for _, value in answer.headers)
         except ArchiveError as error:
             assert "\n" not in str(error)
 
@@ -71,6 +85,8 @@ _PARSERS = {
 }
 _TYPES = ("text/html", "text/html; charset=shift_jis", "application/xhtml+xml", "text/plain", None)
 _LANGUAGE = Language()
+_HEADER = re.compile(r"[!-9;-~]+")
+_FRAMING = {"connection", "content-length", "transfer-encoding"}
 _ASKED = parse('"ice hockey" or title("hockey*") or lang("de")')
 _SITE = ObserveSettings(base_url="http://a.test")
 
@@ -78,12 +94,32 @@ _SITE = ObserveSettings(base_url="http://a.test")
 def page(data: bytes) -> None:
     """Read and judge a page; its first byte chooses the content type, "<" HTML."""
     kind = _TYPES[data[0] % len(_TYPES)] if data else None
-    found = parse_page(URL, data, kind, _LIMITS)
-    assert len(found.words) <= _LIMITS.words
-    assert len(found.links) <= _LIMITS.links
-    assert all(canonical(link.url) == link.url for link in found.links)
-    _ASKED.evaluate(View(found.url, found.title, found.text, language=_LANGUAGE(found)))
+    found = parse_page(URL, data, kind, _LIMITS, paths=True)
+    well_formed(found)
+    view = View(found.url, found.title, found.text, language=_LANGUAGE(found))
+    _ASKED.evaluate(view)
+    shown = excerpt(_ASKED, view, found.text)
+    assert shown.isprintable() and shown == shown.strip() and len(shown) <= LENGTH + 2
     sketch(found.text, 50)
+
+
+def well_formed(found: Page) -> None:
+    """Check what is true of every page that was read, with the paths of its links."""
+    text, urls = words(found.text), [link.url for link in found.links]
+    assert canonical(found.url) == found.url
+    assert found.text == " ".join(found.text.split())
+    assert not re.search("[\ud800-\udfff]", found.title + found.text)
+    assert len(found.title) <= 1_000 and len(found.text) <= 1_000_000
+    assert found.sequence == tuple(text)
+    assert len(found.words) <= _LIMITS.words
+    assert {*found.words} <= {*text, *words(found.title)}
+    assert len({*urls}) == len(urls) == len(found.paths) <= _LIMITS.links
+    assert all(len(path) <= MAX_PATH and all(path.split(" ")) for path in found.paths)
+    for place, link in enumerate(found.links):
+        assert canonical(link.url) == link.url != found.url
+        assert link.position == place
+        assert len(link.context) <= 2 * _LIMITS.context
+        assert words(" ".join(link.anchor)) == list(link.anchor)
 
 
 def log(data: bytes) -> None:
@@ -101,13 +137,33 @@ def log(data: bytes) -> None:
 
 
 def url(data: bytes) -> None:
-    """Make a URL canonical, alone and relative to another; what is canonical stays so, and goes out so."""
+    """Make a URL canonical: alone, relative, as a path; what is canonical stays so, and goes out so."""
     text = data.decode("utf-8", "surrogateescape")
-    for found in (canonical(text), canonical(text, URL)):
+    owner(text)
+    network(text)
+    for found in (canonical(text), canonical(text, URL), canonical(f"{URL}/{text}")):
         if found is not None:
-            assert canonical(found) == found
+            assert canonical(found) == canonical("", found) == canonical("#x", found) == found
             assert wire(request_of(found)) == found
             assert len(found) <= MAX_LENGTH
+            _spelt(found)
+
+
+def _spelt(found: str) -> None:
+    """Check how a canonical URL is spelt, and what is told by its spelling."""
+    parts = urlsplit(found)
+    assert found.isascii() and found.isprintable()
+    assert not {"#", "|", "[", "]", '"', " "} & set(found.split("/", 3)[3])
+    assert parts.scheme in ("http", "https") and (parts.fragment, parts.username) == ("", None)
+    assert parts.path.startswith("/") and {".", ".."}.isdisjoint(parts.path.split("/"))
+    assert parts.netloc == host(found)
+    assert tokens(found) == {part for part in re.split("[./]", found.split("//", 1)[1].lower()) if part}
+    trap(found, Bounds())
+    name = pattern(found)
+    assert (name is None) == (space(found) is None)
+    assert name is None or (host(name) == host(found) and pattern(name) == name)
+    left = Secrets().strip(found)
+    assert left is None or canonical(left) == left == Secrets().strip(left)
 
 
 def predicate(data: bytes) -> None:
@@ -117,6 +173,7 @@ def predicate(data: bytes) -> None:
         found = parse(text)
     except PredicateError as error:
         assert 1 <= error.column <= len(text) + 1
+        assert error.problem and len(str(error).splitlines()) == 3
         return
     assert parse(str(found)) == found
 
@@ -144,11 +201,14 @@ def http(data: bytes) -> None:
     asyncio.run(asked(data))
 
 
-def _read(parser: Callable[[str], object], data: bytes) -> None:
+def _read(parser: Parser, data: bytes) -> None:
     try:
-        parser(text_of(data))
+        entry = parser(text_of(data))
     except LogLineError as error:
-        assert len(str(error)) < 200
+        assert len(str(error)) < 100
+        assert len(data) < 20 or data.decode("latin-1") not in str(error), "nothing of the line is quoted"
+    else:
+        assert abs(entry.time) < 1e15 and entry.url.isascii() and 0 <= entry.status < 1000
 
 
 #: The readers by name. What each begins with, and what was found, lies in the corpus.

@@ -23,7 +23,7 @@ from scentline.models.predicate.functions import (
     UrlRegex,
     UrlSuffix,
 )
-from scentline.models.predicate.syntax import And, Node, Not, Or, PredicateError
+from scentline.models.predicate.syntax import And, Node, Not, Or, PredicateError, printable
 from scentline.models.url import canonical, host
 from scentline.models.words import WORD, folded, words
 
@@ -239,7 +239,7 @@ class _Reading:
 
 
 def _short(string: str) -> str:
-    return string if len(string) <= 60 else f"{string[:57]}..."
+    return printable(string if len(string) <= 60 else f"{string[:57]}...")
 
 
 def _no_function(name: str) -> str:

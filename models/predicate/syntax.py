@@ -41,10 +41,15 @@ def _excerpt(expression: str, position: int) -> tuple[str, int]:
     """Return one printable line of the expression and the place of ``position`` in it."""
     start = max(0, position - _AROUND) if len(expression) > 2 * _AROUND else 0
     end = start + 2 * _AROUND
-    line = "".join(sign if sign.isprintable() else " " for sign in expression[start:end])
+    line = printable(expression[start:end])
     head = "..." if start else ""
     tail = "..." if end < len(expression) else ""
     return f"{head}{line}{tail}", len(head) + position - start
+
+
+def printable(text: str) -> str:
+    """Return a text with a space for each sign that would end a line or do worse to a terminal."""
+    return "".join(sign if sign.isprintable() else " " for sign in text)
 
 
 # Stands between title and text, so that no phrase reaches from one into the other; never a word itself.

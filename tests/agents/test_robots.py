@@ -358,9 +358,3 @@ BOTH = {"noindex", "nofollow"}
 )  # fmt: skip
 def test_directives_are_read_as_sites_write_them(values: list[str], found: set[str]) -> None:
     assert directives(values, "scentline") == found
-
-
-@given(st.lists(st.text(alphabet="noindexfoluw:,* -_1", max_size=60), max_size=4))
-def test_whatever_a_header_says_the_answer_is_of_two_directives(values: list[str]) -> None:
-    assert directives(values, "scentline") <= BOTH
-    assert directives([*values, "none"], "scentline") == BOTH

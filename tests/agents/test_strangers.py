@@ -9,23 +9,18 @@ from typing import Any
 
 import pytest
 from aiohttp.abc import AbstractResolver, ResolveResult
-from hypothesis import given
-from hypothesis import strategies as st
 
+from bench.fuzz.answers import check
 from scentline.agents.fetch.client import Client
 from scentline.agents.fetch.result import (
-    OUTCOMES,
-    Early,
     Failure,
     Fetched,
-    FetchError,
     Moved,
     Result,
-    Unchanged,
     outcome_of,
 )
 from scentline.agents.fetch.robots import Rules
-from scentline.models.url import canonical, crawlable
+from scentline.models.url import canonical
 from scentline.models.url import host as host_of
 from scentline.streams.records import FetchedPage, encode
 from tests.agents.loopback import Request, Server, fixed, response, serving, settings, untimed
@@ -89,19 +84,6 @@ def fetched(message: bytes, robots: bytes | None = None) -> tuple[Result, str]:
     return found
 
 
-def check(result: Result) -> None:
-    """Check what every result must be, whatever it came from: it is one, and can be told of."""
-    assert isinstance(result, Fetched | Unchanged | Moved | Failure | Early)
-    assert outcome_of(result) in set(OUTCOMES) - {"error"}
-    if isinstance(result, Failure):
-        assert result.reason.isprintable() and result.reason.isascii() and len(result.reason) < 100
-    if isinstance(result, Moved):
-        assert crawlable(result.target)
-    if isinstance(result, Fetched):
-        for name, value in result.headers.items():
-            assert (name + value).encode()
-
-
 # hosts
 
 #: Hosts that exist, or may: browsers open them, and IDNA 2008 knows none of their labels.
@@ -121,21 +103,6 @@ def test_a_host_that_idna_2008_does_not_know_is_fetched(name: str, delay: float)
         assert {request.headers["host"] for request in server.requests} == {host_of(url)}
 
     asked(use, fixed(b"x"), delay_seconds=delay, robots=True)
-
-
-@given(st.lists(st.text(min_size=1, max_size=6), min_size=1, max_size=30))
-def test_every_host_that_can_be_a_candidate_can_be_asked(labels: list[str]) -> None:
-    async def use(client: Client, server: Server) -> None:
-        for label in labels:
-            for written in (f"{label}.example.org", f"a{label}z.example.org", label):
-                url = canonical(f"http://{written}:{server.port}/")
-                if url is None or host_of(url).partition(":")[0].replace(".", "").isdigit():
-                    continue
-                assert isinstance(untimed(await client.fetch(url)), Fetched | Failure), ascii(url)
-                # As it is written, too: nothing that is no canonical URL reaches a library.
-                check(await client.fetch(f"http://{written}:{server.port}/"))
-
-    asked(use, fixed(b"x"))
 
 
 #: The planes of Unicode that have characters; all others are unassigned or private.
@@ -210,44 +177,6 @@ def test_a_header_in_utf_8_or_latin_1_is_read_and_can_be_written(value: bytes, r
     assert isinstance(page, Fetched)
     assert page.headers["link"] == read
     assert encode(FetchedPage(order=None, status=200, headers=page.headers, body=b"", time=0.0, elapsed=0.0))  # type: ignore[arg-type]
-
-
-_names = st.sampled_from([
-    b"Content-Type", b"Content-Length", b"Content-Encoding", b"Transfer-Encoding", b"Location", b"Link",
-    b"ETag", b"Last-Modified", b"X-Robots-Tag", b"Retry-After", b"Set-Cookie", b"Connection", b"Upgrade",
-    b"Trailer",
-])  # fmt: skip
-_values = st.binary(max_size=60) | st.sampled_from([
-    b"chunked", b"gzip", b"5", b"close", b"text/html; charset=\xe9", b"h2c", b"a=b; Expires=\xff",
-    b"//\xff\xfe/", b"http://[fe80::1%25lo]/", b"http://\xe2\x98\x83.net/", b"-1", b"9" * 400,
-    b"\xe2\x80\xae", b"noindex\xe9",
-])  # fmt: skip
-_status = st.integers(0, 999) | st.sampled_from([101, 103, 200, 204, 301, 304, 404, 429, 503])
-_heads = st.tuples(
-    _status, st.binary(max_size=40), st.lists(st.tuples(_names | st.binary(max_size=12), _values), max_size=8)
-)
-
-
-@given(st.lists(_heads, min_size=5, max_size=10))
-def test_whatever_bytes_a_head_is_made_of_there_is_a_result(
-    heads: list[tuple[int, bytes, list[tuple[bytes, bytes]]]],
-) -> None:
-    messages = [
-        b"HTTP/1.1 %03d " % status + phrase + b"\r\n"
-        + b"".join(name + b": " + value + b"\r\n" for name, value in headers) + b"\r\nbody"
-        for status, phrase, headers in heads
-    ]  # fmt: skip
-
-    async def answer(request: Request, writer: asyncio.StreamWriter) -> None:
-        number = 0 if request.target == "/robots.txt" else int(request.target.strip("/"))
-        await sending(messages[number])(request, writer)
-
-    async def use(client: Client, server: Server) -> None:
-        for number in range(len(messages)):
-            check(await client.fetch(f"{server.origin}/{number}"))
-
-    for robots in (False, True):
-        asked(use, answer, robots=robots)
 
 
 # Location
@@ -325,23 +254,3 @@ def test_a_rule_that_breaks_its_library_costs_the_page_alone(monkeypatch: pytest
         assert isinstance(await client.fetch(server.origin + "/"), Fetched)
 
     asked(use, fixed(b"User-agent: *\nDisallow: /x\n", content_type="text/plain"), robots=True)
-
-
-def test_a_fetch_that_is_cancelled_is_no_failure() -> None:
-    class Waiting(Names):
-        async def resolve(self, host: str, port: int = 0, family: Any = None) -> list[ResolveResult]:
-            begun.set()
-            await asyncio.sleep(3600)
-            raise FetchError("retry", "never")
-
-    begun = asyncio.Event()
-
-    async def run() -> None:
-        async with local(Waiting()) as client:
-            task = asyncio.create_task(client.fetch("http://a.org/"))
-            await begun.wait()
-            task.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await task
-
-    asyncio.run(run())

@@ -5,7 +5,7 @@ import re
 from fnmatch import fnmatchcase
 
 import pytest
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.models.categories import expand
@@ -243,26 +243,6 @@ def test_a_long_expression_is_an_error_with_a_short_message() -> None:
         assert "letters" in error(f'title("{marks}!*")').problem
 
 
-PARTS = """aa" 'bb' and or not host url title ( ) " ' \\ . * [ é"""
-PIECES = st.sampled_from(['"aa"', " ", "\n", *PARTS.split()])
-
-
-@given(st.one_of(st.text(), st.lists(PIECES).map("".join)))
-@example("\ud800")
-@example('"aa" \ud800')
-@example('url("\ud800")')
-@example("'\\")
-def test_any_text_is_a_predicate_or_an_error_within_it(expression: str) -> None:
-    try:
-        predicate = parse(expression)
-    except PredicateError as found:
-        assert 1 <= found.column <= len(expression) + 1
-        assert found.problem
-        assert len(str(found).splitlines()) == 3
-    else:
-        assert parse(str(predicate)) == predicate
-
-
 @each_case("name", ["", ".", "A..B", ".A", "A.", "A. .B", "A" * 100_000])
 def test_an_empty_level_or_a_long_name_is_an_error_that_names_the_category(name: str) -> None:
     with pytest.raises(ValueError, match="category") as caught:
@@ -314,14 +294,3 @@ def test_of_a_long_text_it_is_what_stands_around_the_words_or_the_beginning() ->
     assert len(shown('"ice hockey" or "ice"', hostile, hostile)) <= LENGTH + 2
     japanese = "これは日本語。 東京 は首都。スポーツ"
     assert shown('"東京"', japanese, japanese) == "東京 は首都。"
-
-
-@given(st.text(max_size=400), st.text(max_size=400), st.integers(0, 50))
-def test_any_text_has_an_excerpt_of_one_printable_line(text: str, prose: str, place: int) -> None:
-    found = words(text)
-    expressions = [f'"{found[place % len(found)]}"'] if found else []
-    for expression in (*expressions, 'url("example")', '"tea" or not "tea"'):
-        line = shown(expression, text, prose)
-        assert len(line) <= LENGTH + 2
-        assert line.isprintable()
-        assert line == line.strip()

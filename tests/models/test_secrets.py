@@ -159,11 +159,3 @@ def test_no_secret_is_left_and_the_result_stays(parameters: list[tuple[str, str,
     assert planted not in left
     assert canonical(left) == left
     assert strip(left) == left
-
-
-@given(st.text(max_size=80))
-def test_any_canonical_url_can_be_stripped(text: str) -> None:
-    url = canonical(f"http://e.org/{text}")
-    if url is not None:
-        left = strip(url)
-        assert left is None or (canonical(left) == left and strip(left) == left)

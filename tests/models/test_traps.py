@@ -5,14 +5,9 @@ import re
 from collections.abc import Callable, Iterator
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from warcio.archiveiterator import ArchiveIterator
 
-from scentline.agents.judge.parse import parse
 from scentline.models.traps import Barren, Bounds, dated, pattern, says_missing, space, trap
-from scentline.models.url import canonical, host
-from scentline.streams.crawl_settings import JudgeSettings
+from scentline.models.url import canonical
 from tests.cases import each_case
 from tests.shared import shared
 
@@ -111,23 +106,6 @@ def test_a_session_id_is_no_part_of_a_url(url: str, page: str) -> None:
     assert canonical(SITE + url) == SITE + page
 
 
-PIECES = st.sampled_from([
-    "/", ";", "?", "&", "=", ".", "a", "1", "(S(", "))", "jsessionid=", "PHPSESSID=", "sid=", "cfid=",
-    "cftoken=", "session=", "%53", "%2525", "2031", "/05", "-12", HEX, HEX[:24], "tag=x", "/a/b", "month=",
-])  # fmt: skip
-
-
-@given(st.lists(PIECES, max_size=14).map("".join))
-def test_a_url_without_its_session_id_is_its_own_canonical_form(rest: str) -> None:
-    url = canonical(f"{SITE}/{rest}")
-    assert url is not None
-    assert canonical(url) == url
-    assert isinstance(trap(url, BOUNDS), str)
-    name = pattern(url)
-    assert (name is None) == (space(url) is None)
-    assert name is None or (host(name) == host(url) and pattern(name) == name)
-
-
 # spaces told by their pages
 
 
@@ -173,20 +151,3 @@ def test_a_page_is_a_soft_404_by_its_title_or_without_one_by_its_first_words_unl
     assert not says_missing("404 Not Found", "word " * 300)
     assert says_missing("", "Not Found The requested URL /x was not found on this server.")
     assert not says_missing("", "Not Found " + "but much else " * 30)
-
-
-@given(st.text(max_size=200), st.text(max_size=200))
-def test_any_title_and_text_are_looked_at(title: str, text: str) -> None:
-    assert says_missing(title, text) in (True, False)
-
-
-@each_case(("name", "every"), [("wikispeedia", 4), ("webkb", 1)])
-def test_of_real_pages_only_those_are_soft_404s_that_are(name: str, every: int) -> None:
-    found = []
-    with shared(f"{name}/pages.warc.gz").open("rb") as file:
-        for number, record in enumerate(ArchiveIterator(file)):
-            if record.rec_type == "response" and number % every == 0:
-                url = record.rec_headers.get_header("WARC-Target-URI")
-                page = parse(url, record.content_stream().read(), "text/html", JudgeSettings())
-                found += [(url, page.title, page.text[:80])] if page.missing else []
-    assert found == []

@@ -1,7 +1,7 @@
 """What is read of texts: words, dates, and sketches that tell how alike two are."""
 
 import sys
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import datetime, timedelta, timezone
 from email.utils import format_datetime
 from unicodedata import category, combining, normalize
 
@@ -112,12 +112,6 @@ def test_what_is_no_date_is_none(text: str) -> None:
     assert seconds_of(text) is None
 
 
-@given(st.text(max_size=70) | st.text(alphabet="0123456789-:+TZ., MarJunGMT", max_size=40))
-def test_no_text_fails(text: str) -> None:
-    found = seconds_of(text)
-    assert found is None or 0 <= found < datetime(9999, 12, 31, tzinfo=UTC).timestamp() + 3 * 86_400
-
-
 # sketches
 
 
@@ -164,10 +158,3 @@ def test_scripts_without_spaces_have_shingles_too(text: str) -> None:
 def test_a_sketch_is_the_same_on_every_machine_and_in_every_case() -> None:
     assert sketched(a_text(0, 100))[:16].hex() == "b2787730f2fa6e7be0dc4621a5aa3e12"
     assert sketched(a_text(0, 100).upper()) == sketched(a_text(0, 100))
-
-
-@given(st.text(max_size=300), st.integers(1, 20))
-def test_any_text_has_a_sketch_or_is_too_short(text: str, least: int) -> None:
-    found = sketch(text, least)
-    assert found is None or likeness(found, found) == 1.0
-    assert sketch(text, least) == found
