@@ -10,8 +10,7 @@ import pytest
 
 from tests.agents.commands import printed
 from tests.cases import each_case
-from tests.e2e.crawls import ANY, exact, options
-from tests.e2e.pace import keeps
+from tests.e2e.crawls import ANY, exact, keeps, options
 from tests.rubbish.measured import Ended, run
 from tests.webs.dangers import (
     ADDRESSES,

@@ -1,6 +1,6 @@
 """A web of three hosts whose pages change by a script, and the truth: what holds at each time.
 
-Time in the web is what its clock says, a number that a test sets.
+Time in the web is what its clock says: a number that a test sets, or the requests so far.
 Every answer has a date, a number of visitors and the same navigation in it, so that no two have the same bytes;
 some pages have versions and are asked for another one only.
 """
@@ -48,11 +48,15 @@ Script = Mapping[str, Mapping[float, Look]]
 
 
 class Asked(NamedTuple):
-    """A request: when it came by the web's clock, for which page, and how it was answered."""
+    """A request: when it came by the web's clock and by ours, for which page, and its answer; or for another
+    version of that page only.
+    """
 
     at: float
+    time: float
     name: str
     status: int
+    conditional: bool
 
 
 class Changing:
@@ -67,6 +71,10 @@ class Changing:
         """Return the URL of a page."""
         number, _, path = name.partition("/")
         return f"http://{HOSTS[int(number)]}:{self.port}/{path}"
+
+    def of(self, name: str) -> list[Asked]:
+        """Return the requests for a page."""
+        return [asked for asked in self.asked if asked.name == name]
 
     def name(self, url: str) -> str:
         """Return a page's name by its URL."""
@@ -110,10 +118,11 @@ class Changing:
             yield
 
     async def _answer(self, exchange: Exchange) -> None:
-        at, name = self.clock(), f"{HOSTS.index(exchange.host)}{exchange.path}"
+        at, now, name = self.clock(), time.time(), f"{HOSTS.index(exchange.host)}{exchange.path}"
         since, look = self._since(name, at)
         versions = {"etag": f'"{since}"', "last-modified": formatdate(START + since, usegmt=True)}
         given = {look.versioned: versions[look.versioned]} if look.versioned else {}
+        known = {exchange.headers.get(field) for field in ("if-none-match", "if-modified-since")} - {None}
         if exchange.path == "/robots.txt":
             exchange.send(200, kind="text/plain")
         elif self._missed[name, since] < look.missing:
@@ -123,13 +132,11 @@ class Changing:
             exchange.send(301, Location=self.url(look.to))
         elif look.status != 200:
             exchange.send(look.status)
-        elif {exchange.headers.get(field) for field in ("if-none-match", "if-modified-since")} & {
-            *given.values()
-        }:
+        elif known & {*given.values()}:
             exchange.send(304, b"", **given)
         else:
             exchange.send(200, self._page(name, look, at), **given)
-        self.asked.append(Asked(at, name, exchange.status))
+        self.asked.append(Asked(at, now, name, exchange.status, bool(known)))
 
     def _page(self, name: str, look: Look, at: float) -> bytes:
         robots = '<meta name="robots" content="noindex">' if look.noindex else ""
