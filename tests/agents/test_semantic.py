@@ -21,11 +21,10 @@ from scentline_lab.semantic.build import build
 from scentline_lab.semantic.encoder import EncoderError, read_encoder
 from scentline_lab.synthetic.web import SyntheticWeb
 from tests.agents.commands import complaint, last_line, printed, scentline
-from tests.agents.encoders import packaged_model, write_encoder, write_words
+from tests.agents.encoders import VOCABULARY, packaged_model, write_encoder, write_words
 from tests.agents.test_archive import write
 from tests.cases import each_case
 from tests.e2e.crawls import exact, write_labels
-from tests.models.encoders import VOCABULARY
 
 BUILD = ("semantic", "build", "--model", "model", "--out", "words.table")
 

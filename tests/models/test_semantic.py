@@ -1,12 +1,14 @@
-"""The meaning of words: pieces, tables, the encoder behind them, and what the learned policy makes of it."""
+"""The meaning of words: pieces, tables, and what the learned policy makes of it.
+
+The encoder is held by the table that comes with the program, which is made again to the last byte.
+"""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from hashlib import sha256
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,9 +24,7 @@ from scentline.models.semantic.table import (
     piece_numbers,
     unpack,
 )
-from scentline_lab.semantic.encoder import Bert, batches, distilled
 from tests.cases import each_case
-from tests.models.encoders import SHAPE, tensors
 
 PIECES = {piece: number for number, piece in enumerate(["a", "b", "ab", "##a", "##b", "##ba", "!", "日", "-"])}
 
@@ -102,79 +102,6 @@ def test_a_table_that_contradicts_itself_is_refused(changed: dict[str, object], 
     body = msgspec.msgpack.encode(msgspec.msgpack.decode(pack(table())[begin:]) | changed)
     with pytest.raises(SemanticTableError, match=complaint):
         unpack(NAME + VERSION + sha256(body).digest() + body)
-
-
-# the encoder
-
-
-Rows = npt.NDArray[np.float64]
-
-
-def plainly(numbers: Sequence[int], found: dict[str, npt.NDArray[np.float32]]) -> Rows:
-    """Return what an encoder says of one text, a step after the other."""
-
-    def dense(name: str, rows: Rows) -> Rows:
-        return np.array([found[f"{name}.weight"] @ row + found[f"{name}.bias"] for row in rows], float)
-
-    def normal(name: str, rows: Rows) -> Rows:
-        scaled = [(row - row.mean()) / math.sqrt(row.var() + SHAPE.epsilon) for row in rows]
-        return np.array(scaled * found[f"{name}.weight"] + found[f"{name}.bias"], np.float64)
-
-    word, place, kind = (
-        found[f"embeddings.{name}_embeddings.weight"] for name in ("word", "position", "token_type")
-    )
-    rows = normal(
-        "embeddings.LayerNorm", np.array([word[n] + place[at] + kind[0] for at, n in enumerate(numbers)])
-    )
-    width = SHAPE.hidden // SHAPE.heads
-    for layer in range(SHAPE.layers):
-        at = f"encoder.layer.{layer}."
-        q, k, v = (dense(f"{at}attention.self.{part}", rows) for part in ("query", "key", "value"))
-        mixed = np.zeros_like(rows)
-        for part in (slice(head, head + width) for head in range(0, SHAPE.hidden, width)):
-            for row, query in enumerate(q):
-                scores = [math.exp(query[part] @ key[part] / math.sqrt(width)) for key in k]
-                mixed[row, part] = sum(s * value[part] for s, value in zip(scores, v, strict=True)) / sum(
-                    scores
-                )
-        rows = normal(f"{at}attention.output.LayerNorm", rows + dense(f"{at}attention.output.dense", mixed))
-        inner = dense(f"{at}intermediate.dense", rows)
-        inner *= np.array([[(1 + math.erf(x / math.sqrt(2))) / 2 for x in row] for row in inner])
-        rows = normal(f"{at}output.LayerNorm", rows + dense(f"{at}output.dense", inner))
-    mean: Rows = rows.mean(axis=0)
-    return mean
-
-
-def test_the_encoder_does_what_plain_loops_do() -> None:
-    found = tensors()
-    texts = [[1, 5, 2], [1, 9, 2], [3, 3, 3]]
-    encoded = Bert(SHAPE, found).encode(np.array(texts))
-    for row, text in zip(encoded, texts, strict=True):
-        assert row == pytest.approx(plainly(text, found), abs=2e-5)
-
-
-# building
-
-
-def test_a_table_keeps_the_likeness_of_weighted_vectors() -> None:
-    rng = np.random.default_rng(1)
-    vocabulary = ["[PAD]", "[CLS]", "[SEP]", *(f"w{n}" for n in range(50)), "[", "]"]
-    found = rng.normal(size=(52, 16)).astype(np.float64)
-    words = distilled(vocabulary, found, size=16)
-    assert words.pieces == (*(f"w{n}" for n in range(50)), "[", "]")
-    centred = found - found.mean(axis=0)
-    weighted = centred * np.log(np.arange(3, 55) + 2)[:, np.newaxis]
-    restored = words.vectors * words.scales[:, np.newaxis]
-    assert np.matmul(restored, restored.T) == pytest.approx(np.matmul(weighted, weighted.T), abs=3.0)
-    assert pack(distilled(vocabulary, found, size=16)) == pack(words)
-
-
-def test_each_piece_of_text_is_encoded_once_between_the_special_ones() -> None:
-    vocabulary = ["[PAD]", "[CLS]", "[SEP]", *(f"w{n}" for n in range(600))]
-    found = np.concatenate(batches(vocabulary)).tolist()
-    assert found == [[1, number, 2] for number in range(3, 603)]
-    with pytest.raises(ValueError, match=r"no piece \[SEP\]"):
-        batches(["[CLS]", "w"])
 
 
 # inputs
