@@ -8,7 +8,17 @@ from scentline.models.harvest import Harvest
 from scentline.models.page import Link
 from scentline.models.url import Url
 from scentline.models.verdict import Verdict
-from scentline.streams.records import VERSION, Finite, Natural, Record, Seconds, Time, UrlIfAny, Whole
+from scentline.streams.records import (
+    VERSION,
+    Finite,
+    Natural,
+    Record,
+    Seconds,
+    Time,
+    UrlIfAny,
+    Whole,
+    encode,
+)
 
 MOST_EXCLUDING = 4_000  #: Characters of an exclusion at most.
 LONGEST_DELAY = 86_400.0  #: Seconds between two requests to a host, as far as people ask for them.
@@ -68,6 +78,7 @@ class Change(msgspec.Struct, kw_only=True):
 class HarvestPart(Record, kw_only=True):
     """A predicate's statistics in one partition of `outcomes`; of two, that of the greater offset holds."""
 
+    KIND: ClassVar = b"harvest"
     predicate: str
     partition: Natural
     offset: int  #: That of the last outcome counted.
@@ -78,6 +89,7 @@ class HarvestPart(Record, kw_only=True):
 class FreshnessPart(Record, kw_only=True):
     """A frontier's estimate of how current the matches of one partition are; the newest holds."""
 
+    KIND: ClassVar = b"freshness"
     predicate: str
     partition: Natural
     time: Time
@@ -86,6 +98,11 @@ class FreshnessPart(Record, kw_only=True):
     age: Finite  #: Seconds since these visits, added up.
     revisits: Natural  #: How often matches were visited again.
     requests: Natural  #: Requests answered in the partition, revisits of any page among them.
+
+
+def told_part(part: HarvestPart | FreshnessPart) -> tuple[bytes, bytes]:
+    """Return key and value of a part in `standing`; a newer one of the same partition takes its place."""
+    return b"%s %d %s" % (part.KIND, part.partition, part.predicate.encode()), encode(part)
 
 
 POINT_VERSION = 2  #: The version of a point of the whole crawl; those of version 1 are each of one partition.
@@ -124,7 +141,7 @@ class HarvestPoint(msgspec.Struct, kw_only=True):
 ACTIVE, PAUSED, REMOVED = "active", "paused", "removed"
 
 
-class PredicateDefinition(msgspec.Struct, kw_only=True):
+class PredicateDefinition(msgspec.Struct, kw_only=True, tag_field="what", tag="predicate"):
     """A predicate of the crawl."""
 
     version: int = VERSION
@@ -281,12 +298,18 @@ class Slowing(msgspec.Struct, frozen=True, kw_only=True, tag_field="what", tag="
 #: What people ask of a running crawl; the newest record of a kind and a name holds. One that is not carried out
 #: yet has no time, and an exclusion no name.
 Steering: TypeAlias = Pausing | Exclusion | Limit | Slowing
+Control: TypeAlias = PredicateDefinition | Steering  #: What every worker hears of the crawl's predicates, too.
 
 
-def steering_key(record: Steering) -> str:
-    """Return the key of a record of `steering`: its kind and its name.
+def control_key(record: Control) -> str:
+    """Return the key of a record of `control`: its kind and its name.
 
-    >>> steering_key(Slowing(name="example.org", seconds=5.0, time=0.0))
+    >>> control_key(Slowing(name="example.org", seconds=5.0, time=0.0))
     'delay:example.org'
     """
     return f"{type(record).__struct_config__.tag}:{record.name}"
+
+
+def defines(key: bytes | None) -> bool:
+    """Return whether a record of `control` with this key defines a predicate, or else steers."""
+    return (key or b"").startswith(b"predicate:")

@@ -60,37 +60,22 @@ HARVEST = Topic(
     "harvest", "predicate", "HarvestPoint (JSON)",
     writers=("harvest",), readers=("crawl", "people"), retention=30 * DAY, fenced=True,
 )  # fmt: skip
-HARVEST_PARTS = _kept(
-    "harvest-parts",
-    "predicate and partition",
-    "HarvestPart",
-    ("harvest",),
-    ("harvest (every worker reads all of it)",),
-)
-FRESHNESS = _kept(
-    "freshness",
-    "predicate and partition",
-    "FreshnessPart",
-    ("frontier",),
-    ("harvest (every worker reads all of it)",),
-)
-PREDICATES = _kept(
-    "predicates",
-    "name",
-    "PredicateDefinition (JSON)",
-    ("crawl", "control"),
+CONTROL = _kept(
+    "control",
+    "what and name",
+    "Control (JSON)",
+    ("crawl", "control", "frontier"),
     ("judge", "frontier", "learn (every worker reads all of it)"),
+)
+STANDING = _kept(
+    "standing",
+    "what and whose",
+    "HarvestPart, FreshnessPart, or Standing (JSON)",
+    ("harvest", "frontier"),
+    ("harvest (every worker reads all of it)", "window"),
 )
 WATCHING = _kept(
     "watching", "window", "Watch (JSON)", ("control",), ("frontier (every worker reads all of it)",)
-)
-STANDING = _kept("standing", "worker and predicate", "Standing (JSON)", ("frontier",), ("window",))
-STEERING = _kept(
-    "steering",
-    "what and name",
-    "Steering (JSON)",
-    ("control", "frontier"),
-    ("frontier (every worker reads all of it)",),
 )
 DEAD_LETTERS = Topic(
     "dead-letters", "any", "DeadLetter",
@@ -104,7 +89,7 @@ LOG_POSITIONS = _kept(
 
 TOPICS: tuple[Topic, ...] = (
     PROXY_LOG, ACCESSES, SIGHTINGS, FETCHES, PAGES, OUTCOMES, CHANGES, EVIDENCE, INTERESTS, HARVEST,
-    HARVEST_PARTS, FRESHNESS, PREDICATES, WATCHING, STANDING, STEERING, DEAD_LETTERS, LOG_POSITIONS,
+    CONTROL, STANDING, WATCHING, DEAD_LETTERS, LOG_POSITIONS,
 )  # fmt: skip
 
 #: The stateful agents' tables, each with the topic that is its inbox.

@@ -178,12 +178,12 @@ def matches(
 
 def _matches(data: Path, name: str) -> "list[Outcome]":
     from scentline.agents.operate.inspect.record import current_pages, definitions_of, entries
-    from scentline.streams.topics import PREDICATES
+    from scentline.streams.topics import CONTROL
     from scentline.streams.transport.journal import Journal
 
     with Journal.open(data / "journal", read_only=True) as journal:
         pages = current_pages(journal).values()
-        known = set(definitions_of(entries(journal, PREDICATES.name, 0)))
+        known = set(definitions_of(entries(journal, CONTROL.name, 0)))
     known = known.union(*(page.verdict for page in pages))
     if known and name not in known:
         raise CommandError(f"no predicate {name!r}; expected one of {', '.join(sorted(known))}")

@@ -38,12 +38,12 @@ from scentline.streams.published import (
     Pausing,
     PredicateDefinition,
     Steering,
-    steering_key,
+    control_key,
 )
 from scentline.streams.records import Decoder, FetchOrder, Interests
 from scentline.streams.runtime import Runtime
 from scentline.streams.stateful import Stateful
-from scentline.streams.topics import SIGHTINGS, STEERING
+from scentline.streams.topics import CONTROL, SIGHTINGS
 
 #: Seconds between two looks at leases and retries when nothing else happens.
 IDLE_SECONDS = 0.25
@@ -130,8 +130,8 @@ class FrontierAgent(Handler[FrontierRow]):
         self._dry = False
         self._wake.set()
 
-    def hear_steering(self, key: bytes | None, value: bytes | None) -> None:
-        """Absorb a message of `steering`; one that can't be read is passed over."""
+    def hear_steering(self, value: bytes | None) -> None:
+        """Absorb a message of `control` that steers; one that can't be read is passed over."""
         told = self.steered.hear(value)
         if told is not None:
             self.steer(told)
@@ -155,7 +155,7 @@ class FrontierAgent(Handler[FrontierRow]):
     async def _tell_limits(self) -> None:
         told, self._to_tell = self._to_tell, []
         await self.runtime.bus.send_all(
-            [(STEERING.name, 0, steering_key(limit).encode(), msgspec.json.encode(limit)) for limit in told]
+            [(CONTROL.name, 0, control_key(limit).encode(), msgspec.json.encode(limit)) for limit in told]
         )
 
     # the inbox

@@ -9,9 +9,8 @@ from scentline.agents.frontier.metrics import Kept
 from scentline.agents.frontier.rows import FrontierShard
 from scentline.models.revisit.gain import stale
 from scentline.streams.outbox import Message
-from scentline.streams.published import FreshnessPart
-from scentline.streams.records import encode
-from scentline.streams.topics import FRESHNESS
+from scentline.streams.published import FreshnessPart, told_part
+from scentline.streams.topics import STANDING
 
 #: Matches that are looked at: each scrape goes through all of them.
 MOST = 10_000
@@ -106,4 +105,4 @@ def _message(predicate: str, partition: int, time: float, kept: Kept, requests: 
         predicate=predicate, partition=partition, time=time, matches=kept.matches, current=kept.current,
         age=kept.age, revisits=kept.revisits, requests=requests,
     )  # fmt: skip
-    return FRESHNESS.name, 0, f"{partition} {predicate}".encode(), encode(part)
+    return STANDING.name, 0, *told_part(part)

@@ -151,7 +151,7 @@ class StandingTeller:
             best, predicate = [], ""
         standing = self.take(final=final)
         standing.best, standing.best_of = tuple(best), predicate
-        key = f"{standing.worker} {predicate}".encode()
+        key = f"frontier {standing.worker} {predicate}".encode()
         yield STANDING.name, 0, key, msgspec.json.encode(standing)
 
     def take(self, *, final: bool) -> Standing:

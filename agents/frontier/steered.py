@@ -1,4 +1,4 @@
-"""What people asked of a crawl that is in force, as every frontier hears of it on the topic `steering`.
+"""What people asked of a crawl that is in force, as every frontier hears of it on the topic `control`.
 
 It is in the log: a crawl that was killed hears it again before it orders anything.
 """
@@ -9,8 +9,9 @@ import msgspec
 
 from scentline.models.frontier.exclusions import Exclusions
 from scentline.streams.logging import EventLog
-from scentline.streams.published import Exclusion, Pausing, Slowing, Steering, steering_key
+from scentline.streams.published import Exclusion, Pausing, Slowing, Steering, control_key, defines
 from scentline.streams.records import UNREADABLE, VERSION, RecordError, UnknownVersionError, reason_of
+from scentline.streams.transport.partition import Entry
 
 log = EventLog("steering")
 
@@ -18,7 +19,7 @@ _decoder: msgspec.json.Decoder[Steering] = msgspec.json.Decoder(Steering)
 
 
 def read_steering(value: bytes) -> Steering:
-    """Return a record of the topic `steering`; raises `RecordError`."""
+    """Return a record of the topic `control` that steers; raises `RecordError`."""
     try:
         told = _decoder.decode(value)
         if isinstance(told, Exclusion):
@@ -33,11 +34,12 @@ def read_steering(value: bytes) -> Steering:
 class Steered:
     """The newest record of each kind and name, in force or not."""
 
-    def __init__(self, values: Iterable[bytes | None] = ()) -> None:
+    def __init__(self, found: Iterable[Entry] = ()) -> None:
         self._records: dict[str, Steering] = {}
         self._telling = False
-        for value in values:
-            self.hear(value)
+        for entry in found:
+            if not defines(entry.key):
+                self.hear(entry.value)
 
     def tell(self) -> None:
         """Say in the log what was asked earlier and is in force, and from now on what is heard."""
@@ -55,14 +57,14 @@ class Steered:
         except RecordError as error:
             log.warning("skipped what can't be read", reason=str(error))
             return None
-        self._records[steering_key(told)] = told
+        self._records[control_key(told)] = told
         if self._telling:
             _tell(told)
         return told
 
     def heard(self, told: Steering) -> bool:
         """Return whether a record was heard, or a newer one that took its place."""
-        known = self._records.get(steering_key(told))
+        known = self._records.get(control_key(told))
         return known is not None and known.time >= told.time
 
     @property

@@ -1,6 +1,6 @@
 """The harvest-rate stream: one a predicate, of the whole crawl, whoever holds which partitions.
 
-The holder of a partition of `outcomes` writes its counts to `harvest-parts`. The holder of the partition of a
+The holder of a partition of `outcomes` writes its counts to `standing`. The holder of the partition of a
 predicate's name merges the newest parts (`HarvestParts`) and writes the predicate's points.
 
 No point goes back behind an earlier one. A part covers only what is committed, which the partition's next owner
@@ -10,7 +10,7 @@ what each earlier point covered. What an earlier owner appends after the new one
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Generic
+from typing import Any, Generic
 
 import msgspec
 
@@ -19,16 +19,15 @@ from scentline.streams.bus import Broadcast, FencedError
 from scentline.streams.inbox import MARK, Mark, Row, Shard
 from scentline.streams.logging import EventLog
 from scentline.streams.metrics.registry import broadcast_lag
-from scentline.streams.outbox import Message
-from scentline.streams.published import FreshnessPart, HarvestPart, HarvestPoint
-from scentline.streams.records import Decoder, RecordError, encode
+from scentline.streams.published import FreshnessPart, HarvestPart, HarvestPoint, told_part
+from scentline.streams.records import Decoder, RecordError
 from scentline.streams.runtime import Runtime, every
 from scentline.streams.stateful import Stateful
-from scentline.streams.topics import FRESHNESS, HARVEST, HARVEST_PARTS, partition_of
+from scentline.streams.topics import HARVEST, STANDING, partition_of
 from scentline.streams.transport.partition import Record
 
 log = EventLog("harvest")
-
+_PARTS: dict[bytes, Decoder[Any]] = {kind.KIND: Decoder(kind) for kind in (HarvestPart, FreshnessPart)}
 
 #: What a point told: the offsets that it covers, and the time of the newest estimate.
 Covered = tuple[dict[int, int], float]
@@ -52,9 +51,8 @@ class HarvestStream(Generic[Row]):
         self._committed = committed
         self._partitions = self._bus.partitions(inbox.topic.name)
         self.parts = HarvestParts(self._partitions)
-        self._others = Broadcast(self._bus, HARVEST_PARTS.name, self.parts.hear, runtime.fail)
         self._fresh = FreshnessParts()
-        self._frontiers = Broadcast(self._bus, FRESHNESS.name, self._fresh.hear, runtime.fail)
+        self._others = Broadcast(self._bus, STANDING.name, self._hear, runtime.fail)
         self._following = False
         self._told: dict[int, int] = {}
         self._taken_over: dict[int, Mapping[int, int]] = {}
@@ -63,15 +61,24 @@ class HarvestStream(Generic[Row]):
     async def run(self) -> None:
         """Hear what others tell, and tell what is new now and then; never returns."""
         await self._others.start()
-        await self._frontiers.start()
         self._following = True
-        self._runtime.metrics.watch(broadcast_lag(HARVEST_PARTS.name, self._others.behind))
-        self._runtime.metrics.watch(broadcast_lag(FRESHNESS.name, self._frontiers.behind))
+        self._runtime.metrics.watch(broadcast_lag(STANDING.name, self._others.behind))
         try:
             await every(self._runtime.settings.harvest.interval_seconds, self.tell)
         finally:
             await self._others.stop()
-            await self._frontiers.stop()
+
+    def _hear(self, key: bytes | None, value: bytes | None) -> None:
+        """Take in a part that was told; what is none is passed over, and what frontiers tell people."""
+        decode = _PARTS.get((key or b"").partition(b" ")[0])
+        if decode is None:
+            return
+        try:
+            part = decode(value or b"")
+        except RecordError as error:
+            log.warning("skipped a part that can't be read", reason=str(error))
+        else:
+            (self.parts if isinstance(part, HarvestPart) else self._fresh).take(part)
 
     def owner(self, predicate: str) -> int:
         """Return the partition of `outcomes` whose holder writes a predicate's points."""
@@ -108,7 +115,7 @@ class HarvestStream(Generic[Row]):
                 says_more = self.parts.adds if partition in self._told else self.parts.newer
                 new += filter(says_more, self._committed(shard, offset))
         if new:
-            await self._bus.send_all([message(part) for part in new])
+            await self._bus.send_all([(STANDING.name, 0, *told_part(part)) for part in new])
         for part in new:
             self.parts.take(part)
         for shard, offset in read:
@@ -118,7 +125,7 @@ class HarvestStream(Generic[Row]):
     async def _take_over(self, shard: Shard[Row]) -> None:
         """Become the one who writes a partition's points, and note what has to be heard before the first."""
         await self._bus.take_over(HARVEST.name, shard.partition)
-        ends = await self._bus.ends(HARVEST_PARTS.name)
+        ends = await self._bus.ends(STANDING.name)
         if self._holds(shard):
             self._taken_over[shard.partition] = ends
         else:
@@ -183,21 +190,10 @@ class HarvestParts:
     def __init__(self, partitions: int) -> None:
         self._partitions = partitions
         self._parts: dict[str, dict[int, HarvestPart]] = {}
-        self._decode = Decoder[HarvestPart](HarvestPart)
-
-    def hear(self, key: bytes | None, value: bytes | None) -> None:
-        """Take in a part that was told; what is none is passed over."""
-        try:
-            part = self._decode(value or b"")
-        except RecordError as error:
-            log.warning("skipped a part of the harvest that can't be read", reason=str(error))
-            return
-        if 0 <= part.partition < self._partitions:
-            self.take(part)
 
     def take(self, part: HarvestPart) -> None:
-        """Take in a part, unless a newer one of its partition is known."""
-        if self.newer(part):
+        """Take in a part, unless a newer one of its partition is known, or there is no such partition."""
+        if part.partition < self._partitions and self.newer(part):
             self._parts.setdefault(part.predicate, {})[part.partition] = part
 
     def newer(self, part: HarvestPart) -> bool:
@@ -227,15 +223,9 @@ class FreshnessParts:
 
     def __init__(self) -> None:
         self._parts: dict[str, dict[int, FreshnessPart]] = {}
-        self._decode = Decoder[FreshnessPart](FreshnessPart)
 
-    def hear(self, key: bytes | None, value: bytes | None) -> None:
-        """Take in a part that was told; what is none is passed over."""
-        try:
-            part = self._decode(value or b"")
-        except RecordError as error:
-            log.warning("skipped a part of the freshness that can't be read", reason=str(error))
-            return
+    def take(self, part: FreshnessPart) -> None:
+        """Take in a part, unless a newer one of its partition is known."""
         known = self._parts.setdefault(part.predicate, {})
         if part.partition not in known or known[part.partition].time < part.time:
             known[part.partition] = part
@@ -260,12 +250,6 @@ class FreshnessParts:
             revisits=revisits,
             revisit_share=revisits / requests if requests else 0.0,
         )
-
-
-def message(part: HarvestPart) -> Message:
-    """Return the message that tells a part; a newer one of the same partition takes its place."""
-    key = f"{part.partition} {part.predicate}".encode()
-    return HARVEST_PARTS.name, 0, key, encode(part)
 
 
 def whole(parts: Mapping[int, Harvest]) -> Harvest:

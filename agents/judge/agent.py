@@ -1,6 +1,6 @@
 """The judge agent: checks fetched pages against every active predicate.
 
-Reads `pages` and `predicates`; keeps the table `duplicates` (a row for a judged page, a band of its sketch, a
+Reads `pages` and `control`; keeps the table `duplicates` (a row for a judged page, a band of its sketch, a
 space of URLs, and a later predicate); writes `outcomes`, and links, verdicts and refusals to `sightings`.
 """
 
@@ -98,7 +98,7 @@ class JudgeAgent(Handler[DuplicateRow]):
         predicates = self.predicates
         for _, row in shard.scan(LATER_PREFIX):
             if isinstance(row, LaterRow) and row.definition.name not in predicates.definitions:
-                predicates.hear(row.definition.name.encode(), msgspec.json.encode(row.definition))
+                predicates.hear(msgspec.json.encode(row.definition))
 
     def due(self) -> Iterator[tuple[Shard[DuplicateRow], PredicateDefinition]]:
         """Yield the shards that have kept pages left to judge, each with the predicate."""

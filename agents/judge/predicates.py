@@ -1,4 +1,4 @@
-"""The predicates in force, as the topic `predicates` has them."""
+"""The predicates in force, as the topic `control` has them."""
 
 import math
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ _decode = msgspec.json.Decoder(PredicateDefinition).decode
 
 
 def read_definition(value: bytes) -> PredicateDefinition:
-    """Read a message of the topic `predicates`; raises ValueError for one that is no definition."""
+    """Read a message of the topic `control`; raises ValueError for one that is no definition."""
     try:
         definition = _decode(value)
     except UNREADABLE as error:
@@ -81,7 +81,7 @@ class Predicates:
         """The expressions of those that judge, by name."""
         return {name: self.definitions[name].expression for name in self.active}
 
-    def hear(self, key: bytes | None, value: bytes | None) -> PredicateDefinition | None:
+    def hear(self, value: bytes | None) -> PredicateDefinition | None:
         """Apply a definition and return it; log one that can't be read, and return None."""
         try:
             definition = read_definition(value or b"")

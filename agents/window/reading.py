@@ -26,7 +26,7 @@ from scentline.agents.window.watching import Watching
 from scentline.streams.published import HarvestPoint, PredicateDefinition, Standing, Watch
 from scentline.streams.records import RecordError
 from scentline.streams.settings import Settings
-from scentline.streams.topics import HARVEST, PREDICATES, SIGHTINGS, STANDING, STEERING, TABLES
+from scentline.streams.topics import CONTROL, HARVEST, SIGHTINGS, STANDING, TABLES
 from scentline.streams.transport.database import JournalMissingError, StorageError, TableMissingError
 from scentline.streams.transport.journal import Journal, UnknownTopicError
 
@@ -258,13 +258,20 @@ class Reading:
 
     def predicates(self) -> dict[str, PredicateDefinition]:
         """Return the predicates by name, those that were removed left out."""
-        read = lambda: dict(sorted(definitions(self.journal).items())[:MOST_PREDICATES])  # noqa: E731
-        return self._as_of(PREDICATES.name, {}, read)
+        return self._control()[0]
 
     def steered(self) -> Steered:
         """Return how people steer the crawl."""
-        read = lambda: Steered(entry.value for entry in entries(self.journal, STEERING.name, 0))  # noqa: E731
-        return self._as_of(STEERING.name, Steered(), read)
+        return self._control()[1]
+
+    def _control(self) -> tuple[dict[str, PredicateDefinition], Steered]:
+        nothing: tuple[dict[str, PredicateDefinition], Steered] = ({}, Steered())
+
+        def read() -> tuple[dict[str, PredicateDefinition], Steered]:
+            known = dict(sorted(definitions(self.journal).items())[:MOST_PREDICATES])
+            return known, Steered(entries(self.journal, CONTROL.name, 0))
+
+        return self._as_of(CONTROL.name, nothing, read)
 
     def points(self) -> dict[str, list[HarvestPoint]]:
         """Return each predicate's harvest curve, thinned, the newest point last."""

@@ -40,12 +40,12 @@ from scentline.streams.logging import EventLog
 from scentline.streams.memory import collected_seldom, give_back_large_blocks
 from scentline.streams.metrics.endpoint import endpoint
 from scentline.streams.metrics.registry import Metrics, broadcast_lag
-from scentline.streams.published import REMOVED, PredicateDefinition
+from scentline.streams.published import REMOVED, PredicateDefinition, control_key, defines
 from scentline.streams.records import Decoder, Interests, RecordError
 from scentline.streams.runtime import Runtime
 from scentline.streams.settings import Settings
 from scentline.streams.stateful import Stateful
-from scentline.streams.topics import INTERESTS, PREDICATES, SIGHTINGS, STEERING, WATCHING, Topic
+from scentline.streams.topics import CONTROL, INTERESTS, SIGHTINGS, WATCHING, Topic
 
 #: The roles, in the order in which messages flow.
 ROLES = ("observe", "browse", "fetch", "judge", "frontier", "learn", "harvest")
@@ -77,6 +77,7 @@ class Part(Generic[Agent]):
     inbox: Stateful[Any] | None = None
     tasks: tuple[Task, ...] = ()
     hears_predicate: Callable[[PredicateDefinition], None] | None = None
+    hears_steering: Callable[[bytes | None], None] | None = None
     hears_interests: Callable[[Interests], None] | None = None
     hears: tuple[tuple[Topic, Hear], ...] = ()
     finish: Callable[[], Awaitable[None]] | None = None
@@ -241,7 +242,7 @@ class Worker:
 
     async def _listen(self) -> None:
         """Read what every worker must know before anything is judged or chosen, then follow it."""
-        await self._follow(PREDICATES, self._hear_predicate)
+        await self._follow(CONTROL, self._hear_control)
         await self._announce_predicates()
         if self._hearers:
             await self._follow(INTERESTS, self._hear_interests)
@@ -257,12 +258,13 @@ class Worker:
         self.metrics.watch(broadcast_lag(topic.name, broadcast.behind))
         self._resources.push_async_callback(broadcast.stop)
 
-    def _hear_predicate(self, key: bytes | None, value: bytes | None) -> None:
-        definition = self.predicates.hear(key, value)
-        if definition is not None:
-            for part in self.parts.values():
-                if part.hears_predicate is not None:
-                    part.hears_predicate(definition)
+    def _hear_control(self, key: bytes | None, value: bytes | None) -> None:
+        definition = self.predicates.hear(value) if defines(key) else None
+        for part in self.parts.values():
+            if definition is not None and part.hears_predicate is not None:
+                part.hears_predicate(definition)
+            elif part.hears_steering is not None and not defines(key):
+                part.hears_steering(value)
 
     def _hear_interests(self, key: bytes | None, value: bytes | None) -> None:
         if value is None:
@@ -284,7 +286,7 @@ class Worker:
             known = self.predicates.definitions.get(name)
             if known is None:
                 definition = PredicateDefinition(name=name, expression=expression)
-                message = (PREDICATES.name, 0, name.encode(), msgspec.json.encode(definition))
+                message = (CONTROL.name, 0, control_key(definition).encode(), msgspec.json.encode(definition))
                 await self.bus.send_all([message])
                 while self.predicates.definitions.get(name) != definition:
                     await asyncio.sleep(HEARD_SECONDS)
@@ -345,7 +347,8 @@ def _frontier(agent: FrontierAgent) -> Part[FrontierAgent]:
         (agent.run, agent.standing.run, *(part.run for part in beside)),
         hears_predicate=agent.heard_predicate,
         hears_interests=agent.heard_interests,
-        hears=((WATCHING, agent.standing.hear), (STEERING, agent.hear_steering)),
+        hears_steering=agent.hear_steering,
+        hears=((WATCHING, agent.standing.hear),),
         finish=agent.finish,
         report=agent.report,
     )

@@ -34,5 +34,5 @@ def message(data: bytes) -> None:
             assert 0 < len(str(error)) < 500
             assert "\n" not in str(error)
             assert b"secret" not in data or "secret" not in str(error)
-    Predicates().hear(b"key", data)
+    Predicates().hear(data)
     Positions("reading").hear(b"key", data)

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import msgspec
 from rocksdict import ReadOptions, WriteBatch
 
-FORMAT = b"7"  #: What ``v`` holds. Whoever changes what older data mean, in the log or in a table, raises it.
+FORMAT = b"8"  #: What ``v`` holds. Whoever changes what older data mean, in the log or in a table, raises it.
 
 _PLACE = Struct(">II")
 _OFFSET = Struct(">Q")

@@ -32,7 +32,7 @@ def hearing(*definitions: PredicateDefinition, **expressions: str) -> Predicates
     predicates = Predicates()
     named = (PredicateDefinition(name=name, expression=text) for name, text in expressions.items())
     for each in (*definitions, *named):
-        predicates.hear(each.name.encode(), msgspec.json.encode(each))
+        predicates.hear(msgspec.json.encode(each))
     return predicates
 
 

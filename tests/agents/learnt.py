@@ -18,7 +18,7 @@ from scentline.streams.inbox import Codec, Shard
 from scentline.streams.published import PredicateDefinition
 from scentline.streams.records import Decoder, Interests, Pack
 from scentline.streams.settings import Settings
-from scentline.streams.topics import EVIDENCE, INTERESTS, PREDICATES, partition_of
+from scentline.streams.topics import CONTROL, EVIDENCE, INTERESTS, partition_of
 from scentline.streams.transport.journal import Journal
 from tests.agents.cells import a_count, add
 from tests.agents.shards import Disk, a_runtime, journal_of, put, write
@@ -43,7 +43,7 @@ class Learnt:
         self.random = Random(3)
         for name, expression in EXPRESSIONS.items():
             definition = PredicateDefinition(name=name, expression=expression)
-            journal.append(PREDICATES.name, 0, name.encode(), msgspec.json.encode(definition), 0.0)
+            journal.append(CONTROL.name, 0, name.encode(), msgspec.json.encode(definition), 0.0)
 
     def judge(self, pages: int) -> None:
         """Count pages of words, each page in a group of its own."""

@@ -22,7 +22,7 @@ from scentline.agents.crawl.connect import open_journal
 from scentline.agents.operate.inspect.changes import ITEMS, TITLE, feed, guid, told
 from scentline.streams.published import Change, PredicateDefinition
 from scentline.streams.settings import Settings, StreamSettings
-from scentline.streams.topics import CHANGES, PREDICATES
+from scentline.streams.topics import CHANGES, CONTROL
 from scentline.streams.transport.journal import Journal
 from tests.agents.commands import IN_BACKGROUND, complaint, printed, running, wait_until
 from tests.patience import PATIENCE
@@ -53,7 +53,7 @@ def cwd(tmp_path: Path) -> Path:
     """Return a directory with a crawl that looks for tea and coffee, which has told nothing yet."""
     known = [PredicateDefinition(name=name, expression=f'"{name}"') for name in ("tea", "coffee")]
     with open_journal(a_crawl(tmp_path)) as journal:
-        definitions = [(PREDICATES.name, 0, each.name.encode(), msgspec.json.encode(each)) for each in known]
+        definitions = [(CONTROL.name, 0, each.name.encode(), msgspec.json.encode(each)) for each in known]
         journal.append_all(definitions, 0.0)
     return tmp_path
 

@@ -44,11 +44,12 @@ from scentline.streams.published import (
     Slowing,
     Steering,
     Watch,
+    defines,
 )
 from scentline.streams.records import DeadLetter, Decoder, RecordError
 from scentline.streams.runtime import Runtime
 from scentline.streams.settings import Settings
-from scentline.streams.topics import DEAD_LETTERS, PREDICATES, WATCHING
+from scentline.streams.topics import CONTROL, DEAD_LETTERS, WATCHING
 from scentline.streams.transport import database
 from tests.agents.shards import a_runtime, journal_of
 from tests.cases import each_case
@@ -176,7 +177,7 @@ def a_definition(**changed: Any) -> bytes:
 def test_what_can_t_be_read_neither_steers_nor_defines_anything(value: bytes | None) -> None:
     steered, found = Steered(), Predicates()
     assert steered.hear(value) is None and steered.in_force == []
-    assert found.hear(b"tea", value) is None
+    assert found.hear(value) is None
     assert (found.active, found.definitions) == ({}, {})
     with pytest.raises(RecordError):
         read_steering(value or b"")
@@ -249,10 +250,11 @@ def looked(runtime: Runtime, looks: int = 1) -> Predicates:
     journal = journal_of(runtime)
 
     def hear(key: bytes | None, value: bytes | None) -> None:
-        found.hear(key, value)
+        if defines(key):
+            found.hear(value)
 
     async def look() -> None:
-        broadcast = Broadcast(runtime.bus, PREDICATES.name, hear, runtime.fail)
+        broadcast = Broadcast(runtime.bus, CONTROL.name, hear, runtime.fail)
         await broadcast.start()
         service = ControlService(runtime, found, Steered(), journal.sync, dict)
         for _ in range(looks):
@@ -358,4 +360,4 @@ def test_a_request_that_can_not_be_removed_is_carried_out_once(
     monkeypatch.setattr(Spool, "done", done)
     Spool(runtime.settings.data).put(TEA)
     assert list(looked(runtime, looks=3).active) == ["tea"]
-    assert journal_of(runtime).end(PREDICATES.name, 0) == 1
+    assert journal_of(runtime).end(CONTROL.name, 0) == 1

@@ -144,12 +144,15 @@ def a_part(partition: int, pages: int = 1, hits: int = 1) -> bytes:
 
 
 @each_case("value", [None, b"\xc1", a_part(0)[:-3], a_part(0, 1, 2), a_part(0, -1, -1), a_part(2)])
-def test_a_part_that_no_worker_tells_is_passed_over(value: bytes | None) -> None:
-    parts = HarvestParts(2)
-    parts.hear(b"", value)
-    assert list(parts) == []
-    parts.hear(b"", a_part(1))
-    assert list(parts) == ["news"]
+def test_a_part_that_no_worker_tells_is_passed_over(agent: HarvestAgent, value: bytes | None) -> None:
+    stream = agent.stream
+    stream.parts = HarvestParts(2)
+    stream._hear(b"harvest 0 news", value)
+    stream._hear(b"freshness 0 news", a_part(0))
+    stream._hear(b"frontier 0 news", b"{}")
+    assert (list(stream.parts), stream._fresh.newest("news")) == ([], 0.0)
+    stream._hear(b"harvest 0 news", a_part(0))
+    assert list(stream.parts) == ["news"]
 
 
 def fresh(partition: int, time: float, matches: int, current: float) -> FreshnessPart:
@@ -165,11 +168,9 @@ FRESH = [fresh(0, 5.0, 9, 9.0), fresh(0, 7.0, 4, 3.0), fresh(1, 6.0, 1, 0.5), fr
 @given(st.permutations(FRESH))
 def test_a_point_tells_how_current_matches_are_as_told_last(parts: list[FreshnessPart]) -> None:
     known, plain = FreshnessParts(), read_point(a_point(2, 10))
-    for value in (None, b"\xc1", encode(fresh(0, 1.0, 1, 1.0))[:-2]):
-        known.hear(b"", value)
     assert known.told_in(plain) == plain
     for part in parts:
-        known.hear(b"", encode(part))
+        known.take(part)
     point = known.told_in(plain)
     assert (point.time, point.matches, point.freshness, point.age) == (7.0, 5, 0.7, 60.0)
     assert (point.revisits, point.revisit_share) == (15, 0.15)

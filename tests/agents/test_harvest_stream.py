@@ -24,7 +24,7 @@ from scentline.streams.published import HarvestPoint
 from scentline.streams.records import Pack
 from scentline.streams.runtime import Runtime
 from scentline.streams.settings import HarvestSettings, Settings
-from scentline.streams.topics import HARVEST, HARVEST_PARTS, OUTCOMES, partition_of
+from scentline.streams.topics import HARVEST, OUTCOMES, STANDING, partition_of
 from scentline.streams.transport.partition import Entry, Record
 from tests.agents.loopback import awaited
 from tests.agents.shards import a_runtime
@@ -85,19 +85,17 @@ class Broker:
         return found
 
     async def ends(self, topic: str) -> Mapping[int, int]:
-        return {0: len(self.parts) if topic == HARVEST_PARTS.name else 0}
+        return {0: len(self.parts) if topic == STANDING.name else 0}
 
     async def wait(self, positions: Mapping[tuple[str, int], int]) -> Mapping[tuple[str, int], int]:
-        if (HARVEST_PARTS.name, 0) not in positions:
-            await asyncio.Event().wait()  # no frontier tells anything
-        while len(self.parts) <= positions[HARVEST_PARTS.name, 0]:
+        while len(self.parts) <= positions[STANDING.name, 0]:
             self._more.clear()
             await self._more.wait()
-        return {(HARVEST_PARTS.name, 0): len(self.parts)}
+        return {(STANDING.name, 0): len(self.parts)}
 
     def tell(self, messages: Sequence[Message]) -> None:
         for topic, partition, key, value in messages:
-            assert (topic, partition) == (HARVEST_PARTS.name, 0)
+            assert (topic, partition) == (STANDING.name, 0)
             self.parts.append(Entry(len(self.parts), 0.0, key, value))
         self._more.set()
 

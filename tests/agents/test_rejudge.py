@@ -70,7 +70,7 @@ class Partition:
         self.rejudge = Rejudge(self._judge, room)
 
     def hear(self, definition: PredicateDefinition = TEA) -> None:
-        self.predicates.hear(definition.name.encode(), msgspec.json.encode(definition))
+        self.predicates.hear(msgspec.json.encode(definition))
 
     def page(
         self, number: int | None = None, body: bytes = b"tea", revisit: Revisit | None = None

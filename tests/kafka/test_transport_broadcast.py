@@ -12,7 +12,7 @@ from deploy.kafka.broker import Broker
 from scentline.agents.crawl.connect import connect
 from scentline.streams.bus import STEP_RECORDS, Broadcast, Bus
 from scentline.streams.settings import Settings
-from scentline.streams.topics import INTERESTS, PREDICATES, declared
+from scentline.streams.topics import CONTROL, INTERESTS, declared
 from scentline.streams.transport.kafka.admin import Admin
 from scentline.streams.transport.kafka.connection import aiokafka_arguments
 from tests.agents.loopback import awaited
@@ -85,9 +85,9 @@ async def test_all_that_is_there_is_applied_before_the_start_returns_and_the_res
     here: Settings,
 ) -> None:
     async with connect(here) as log:
-        nothing = Broadcast(log, PREDICATES.name, Known().apply, never)
+        nothing = Broadcast(log, CONTROL.name, Known().apply, never)
         await nothing.start()
-        assert await log.ends(PREDICATES.name) == {0: 0}
+        assert await log.ends(CONTROL.name) == {0: 0}
         await nothing.stop()
 
         numbers = range(2 * STEP_RECORDS * PARTITIONS)

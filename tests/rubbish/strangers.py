@@ -31,6 +31,8 @@ _TIMES = (math.nan, math.inf, -math.inf, 1e300, -1e300, 253402300800.0)
 _VALUES: tuple[Any, ...] = (
     None, True, -1, 2**63, math.nan, "", "x" * 3_000, b"\xff" * 99, [], {}, [[[[]]]], {"a": {"b": 1}},
 )  # fmt: skip
+#: How keys begin of the topics whose records are of several kinds.
+_KINDS = (b"", b"predicate:", b"harvest ", b"freshness ")
 _DEEP = b"\x91" * 20_000 + b"\x90"
 
 
@@ -40,7 +42,8 @@ def messages(seed: int, partitions: Callable[[str], int]) -> Iterator[Message]:
     while True:
         for topic in TOPICS:
             place = (topic.name, random.randrange(partitions(topic.name)))
-            key = random.randbytes(8) if topic.compacted or random.random() < 0.5 else None
+            keyed = topic.compacted or random.random() < 0.5
+            key = random.choice(_KINDS) + random.randbytes(8) if keyed else None
             yield (*place, key, random.choice(_MAKERS)(topic.name, random))
 
 

@@ -18,9 +18,9 @@ from scentline.streams.records import DeadLetter, encode
 from scentline.streams.settings import Settings
 from scentline.streams.topics import (
     CHANGES,
+    CONTROL,
     DEAD_LETTERS,
     OUTCOMES,
-    PREDICATES,
     SIGHTINGS,
     TABLES,
     partition_of,
@@ -53,7 +53,7 @@ def _a_journal(
     data: Path, tables: Iterable[str], records: Sequence[Record], hosts: Mapping[str, HostRow] | None
 ) -> Iterator[Journal]:
     with Journal.open(data / "journal") as journal:
-        for topic in (SIGHTINGS, OUTCOMES, CHANGES, PREDICATES, DEAD_LETTERS):
+        for topic in (SIGHTINGS, OUTCOMES, CHANGES, CONTROL, DEAD_LETTERS):
             parts = PARTITIONS if topic.shards or topic is SIGHTINGS else 1
             journal.create_topic(topic.name, parts, retention=100.0, compacted=topic.compacted)
         for name in tables:

@@ -24,7 +24,7 @@ from scentline.agents.window.search import Phrase, Search
 from scentline.models.page import Page
 from scentline.streams.published import PredicateDefinition
 from scentline.streams.settings import KeepSettings
-from scentline.streams.topics import PREDICATES
+from scentline.streams.topics import CONTROL
 from tests.agents.test_keep import fetched
 from tests.agents.test_record import told_at
 from tests.patience import come, wait_for
@@ -172,7 +172,7 @@ def test_a_page_is_shown_with_why_it_came_and_the_words_of_its_predicates_marked
     with a_crawl(told_at(5.5, {"p": True, "q": False}, url=URL)) as (journal, reading):
         for name, expression in {"p": '"ice hockey"', "q": 'title("rink*") or "rink"'}.items():
             definition = PredicateDefinition(name=name, expression=expression)
-            journal.append(PREDICATES.name, 0, name.encode(), msgspec.json.encode(definition), 0.0)
+            journal.append(CONTROL.name, 0, name.encode(), msgspec.json.encode(definition), 0.0)
         view = shown_page(reading)
         assert view["state"] == "none"
         assert "keep.pages" in view["reason"]

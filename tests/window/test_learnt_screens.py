@@ -23,7 +23,7 @@ from scentline.models.url import host, identifier
 from scentline.models.verdict import FAILED
 from scentline.streams.published import Exclusion, Limit, Standing, Upcoming
 from scentline.streams.settings import Settings
-from scentline.streams.topics import STANDING, STEERING
+from scentline.streams.topics import CONTROL, STANDING
 from scentline.streams.transport.journal import Journal
 from tests.agents.commands import printed, scentline
 from tests.agents.learnt import EXPRESSIONS, Learnt, a_crawl
@@ -188,7 +188,7 @@ def test_a_url_that_is_excluded_is_said_to_be(tmp_path: Path) -> None:
     def lines_after(*exclusions: tuple[str, str, str, bool]) -> str:
         for name, prefix, expression, on in exclusions:
             exclusion = Exclusion(name=name, prefix=prefix, expression=expression, on=on, time=5.0)
-            journal.append(STEERING.name, 0, name.encode(), msgspec.json.encode(exclusion), 5.0)
+            journal.append(CONTROL.name, 0, name.encode(), msgspec.json.encode(exclusion), 5.0)
         opened.close()
         opened.refresh()
         return " ".join(explained(opened, journal)["told"])
@@ -231,7 +231,7 @@ def test_the_budget_in_force_is_what_frontiers_reported_or_what_was_set_since(
             journal.append(STANDING.name, 0, b"0", msgspec.json.encode(report), 0.0)
         if limited is not None:
             limit = Limit(name="pages", most=70, setting=60, time=limited)
-            journal.append(STEERING.name, 0, b"budget:pages", msgspec.json.encode(limit), 0.0)
+            journal.append(CONTROL.name, 0, b"budget:pages", msgspec.json.encode(limit), 0.0)
         with closing(Reading(settings, lambda: 100.0)) as opened:
             opened.refresh()
             assert tuple(seen(opened, steer)["budget"].values()) == in_force

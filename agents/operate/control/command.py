@@ -24,7 +24,7 @@ from scentline.agents.operate.inspect.record import definitions_of, entries, kep
 from scentline.streams.outbox import Message
 from scentline.streams.published import Limit, PredicateDefinition, Watch
 from scentline.streams.settings import Settings
-from scentline.streams.topics import PREDICATES, SIGHTINGS, STEERING
+from scentline.streams.topics import CONTROL, SIGHTINGS
 from scentline.streams.transport.database import JournalInUseError
 from scentline.streams.transport.journal import Journal
 from scentline.streams.transport.partition import Entry
@@ -54,12 +54,12 @@ def submit(settings: Settings, asked: Request | Watch) -> str | None:
 
 def known_predicates(settings: Settings) -> dict[str, PredicateDefinition]:
     """Return the predicates that the crawl has had, by name; raises `JournalMissingError`."""
-    return definitions_of(kept_entries(settings, PREDICATES.name))
+    return definitions_of(kept_entries(settings, CONTROL.name))
 
 
 def known_steering(settings: Settings) -> Steered:
     """Return how the crawl is steered; raises `JournalMissingError`."""
-    return Steered(entry.value for entry in kept_entries(settings, STEERING.name))
+    return Steered(kept_entries(settings, CONTROL.name))
 
 
 def _carry_out_all(settings: Settings, journal: Journal, spool: Spool) -> None:
@@ -79,9 +79,10 @@ def _carry_out_all(settings: Settings, journal: Journal, spool: Spool) -> None:
 
 def _known(settings: Settings, read: Callable[[str], Iterable[Entry]], stand: Mapping[str, int]) -> Known:
     """Return what a crawl was asked before, by its topics; of budgets those that were set."""
-    steered = Steered(entry.value for entry in read(STEERING.name))
+    told = list(read(CONTROL.name))
+    steered = Steered(told)
     budgets: dict[str, int] = {each.name: each.most for each in steered.in_force if isinstance(each, Limit)}
-    predicates = definitions_of(read(PREDICATES.name))
+    predicates = definitions_of(told)
     return Known(predicates, steered, settings.fetch.delay_seconds, {**stand, **budgets}, now=time.time())
 
 
@@ -105,7 +106,7 @@ async def _send(settings: Settings, sent: list[Message]) -> None:
 def _partitions(settings: Settings) -> dict[str, int]:
     from scentline.streams.transport.kafka.admin import Admin
 
-    names = (PREDICATES.name, STEERING.name, SIGHTINGS.name)
+    names = (CONTROL.name, SIGHTINGS.name)
     with Admin(settings) as admin:
         found = admin.topics(names)
     for name in names:

@@ -31,10 +31,10 @@ from scentline.streams.published import (
     Slowing,
     Steering,
     Watch,
-    steering_key,
+    control_key,
 )
 from scentline.streams.records import VERSION, Pack, encode
-from scentline.streams.topics import PREDICATES, SIGHTINGS, STEERING, WATCHING, partition_of
+from scentline.streams.topics import CONTROL, SIGHTINGS, WATCHING, partition_of
 
 #: URLs in one request at most.
 MOST_URLS = 10_000
@@ -235,12 +235,7 @@ def messages(record: Record, partitions: Callable[[str], int]) -> list[Message]:
     """Return the messages that tell the agents a record, given the ``partitions`` of topics."""
     if isinstance(record, Seeds):
         return seeding(record.urls, partitions(SIGHTINGS.name))
-    if isinstance(record, PredicateDefinition):
-        topic, key = PREDICATES, record.name
-    elif isinstance(record, Watch):
-        topic, key = WATCHING, WATCHING.key
-    else:
-        topic, key = STEERING, steering_key(record)
+    topic, key = (WATCHING, WATCHING.key) if isinstance(record, Watch) else (CONTROL, control_key(record))
     return [(topic.name, 0, key.encode(), msgspec.json.encode(record))]
 
 

@@ -1,7 +1,7 @@
 """Carrying out what people ask of a running crawl: the spool is looked at a few times a second.
 
-Reads the spool in the data directory; keeps nothing; writes `predicates`, `steering`, `sightings`,
-`watching`, `dead-letters`.
+Reads the spool in the data directory; keeps nothing; writes `control`, `sightings`, `watching`,
+`dead-letters`.
 """
 
 import asyncio

@@ -36,7 +36,7 @@ from scentline.streams.crawl_settings import FrontierSettings, LearnSettings
 from scentline.streams.published import Exclusion
 from scentline.streams.records import Decoder, FetchOrder, RecordError
 from scentline.streams.settings import Settings
-from scentline.streams.topics import FETCHES, STEERING, partition_of
+from scentline.streams.topics import CONTROL, FETCHES, partition_of
 from scentline.streams.transport.journal import Journal
 
 #: Where a word stands.
@@ -198,8 +198,8 @@ def _spent(settings: Settings, shard: FrontierShard, url: str) -> str:
 
 
 def _excluding(journal: Journal, url: str) -> Exclusion | None:
-    found = entries(journal, STEERING.name, 0) if STEERING.name in journal.topics() else ()
-    return Steered(entry.value for entry in found).excludes(url)
+    found = entries(journal, CONTROL.name, 0) if CONTROL.name in journal.topics() else ()
+    return Steered(found).excludes(url)
 
 
 def _by_learned(

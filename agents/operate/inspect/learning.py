@@ -45,7 +45,7 @@ from scentline.models.ledger import Slots
 from scentline.models.verdict import FAILED
 from scentline.streams.logging import printable
 from scentline.streams.settings import Settings
-from scentline.streams.topics import INTERESTS, PREDICATES, partition_of
+from scentline.streams.topics import CONTROL, INTERESTS, partition_of
 from scentline.streams.transport.journal import Journal
 
 #: Seconds for which what was taught is new enough.
@@ -192,7 +192,7 @@ class Learning:
         return True
 
     def _ends(self) -> list[int]:
-        topics = [name for name in (INTERESTS.name, PREDICATES.name) if name in self._journal.topics()]
+        topics = [name for name in (INTERESTS.name, CONTROL.name) if name in self._journal.topics()]
         return [
             self._journal.end(name, partition)
             for name in topics

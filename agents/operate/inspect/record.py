@@ -32,7 +32,7 @@ from scentline.streams.published import (
 )
 from scentline.streams.records import VERSION, Decoder, JsonDecoder, Pack, RecordError
 from scentline.streams.settings import Settings
-from scentline.streams.topics import ACCESSES, HARVEST, OUTCOMES, PREDICATES
+from scentline.streams.topics import ACCESSES, CONTROL, HARVEST, OUTCOMES
 from scentline.streams.transport.database import TableMissingError, TablePartition
 from scentline.streams.transport.journal import FOLLOW_SECONDS, Journal
 from scentline.streams.transport.partition import Entry
@@ -152,7 +152,7 @@ def _with_later(page: Told, later: Told) -> Told:
 
 def definitions(journal: Journal) -> dict[str, PredicateDefinition]:
     """Return a crawl's predicates by name, those that were removed left out."""
-    had = definitions_of(entries(journal, PREDICATES.name, 0))
+    had = definitions_of(entries(journal, CONTROL.name, 0))
     return {name: definition for name, definition in had.items() if definition.state != REMOVED}
 
 
