@@ -9,6 +9,8 @@ import faust
 from scentline.models.errors import ScentlineError
 from scentline.streams.attempts import Place
 from scentline.streams.inbox import Committer
+from scentline.streams.metrics.catalogue import LAG
+from scentline.streams.metrics.registry import Reading
 from scentline.streams.outbox import Message
 from scentline.streams.transport.partition import Entry, Record
 
@@ -103,6 +105,10 @@ class Broadcast:
     def behind(self) -> int:
         """Return how many records are known of and not applied yet, those that compaction took counted in."""
         return sum(max(0, end - self._positions[partition]) for partition, end in self._ends.items())
+
+    async def measure(self, reading: Reading) -> None:
+        """Tell how many messages wait for this worker."""
+        reading.add(LAG, self.behind(), self._topic)
 
     async def stop(self) -> None:
         """Stop following."""

@@ -2,7 +2,8 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,13 +12,17 @@ import faust
 from scentline.streams.attempts import Attempts, Place, Why, bury, cause, quarantinable
 from scentline.streams.bus import Bus
 from scentline.streams.logging import EventLog
-from scentline.streams.metrics.catalogue import DEAD_LETTERS
-from scentline.streams.metrics.registry import Metrics, Positions, Reading, read_lag
+from scentline.streams.metrics.catalogue import DEAD_LETTERS, LAG, PARTITIONS
+from scentline.streams.metrics.registry import Metrics, Reading
 from scentline.streams.outbox import Outbox
 from scentline.streams.settings import Settings
 from scentline.streams.topics import Topic, partition_of
 
 WHY_ANY: tuple[Why, ...] = ("unreadable", "version", "quarantine")  #: Why a message of any topic may be buried.
+ENDS_SECONDS = 2.0  #: Seconds that the log may take to tell where a topic ends.
+Positions = Callable[[], Mapping[int, int]]  #: Returns the next offset that is wanted of each partition held.
+#: Returns the offset that comes next in each partition of a topic.
+Ends = Callable[[str], Awaitable[Mapping[int, int]]]
 Work = Callable[[Any], Coroutine[Any, Any, None]]  #: An agent's body: it reads its stream without end.
 
 log = EventLog("runtime")
@@ -95,14 +100,24 @@ class Runtime:
 
         self.metrics.watch(source)
 
-    def watch_lag(self, topic: Topic, positions: Positions) -> None:
-        """Have it told at each scrape how many messages of an inbox wait, beyond its ``positions``."""
+    def watch_lag(self, topic: Topic, positions: Positions | None = None) -> None:
+        """Have it told at each scrape how many messages of an inbox wait, beyond its ``positions``.
+
+        By default these are the first offsets that are not acknowledged.
+        """
 
         async def source(reading: Reading) -> None:
             if self._assignment.settled:
-                await read_lag(reading, topic.name, positions(), self.metrics.ends)
+                held = self._unacknowledged(topic) if positions is None else positions()
+                await read_lag(reading, topic.name, held, self.bus.ends)
 
         self.metrics.watch(source)
+
+    def _unacknowledged(self, topic: Topic) -> Mapping[int, int]:
+        consumer, name = self.app.consumer, self.settings.named(topic.name)
+        held = [tp for tp in consumer.assignment() if tp.topic == name]
+        # Faust has no public name for how far it has committed.
+        return {tp.partition: consumer._committed_offset.get(tp) or 0 for tp in held}
 
     def guarded(self, work: Work) -> Work:
         """Return an agent's body that ends the program on an error, where Faust would skip the message."""
@@ -142,6 +157,20 @@ class Runtime:
         for task in self._tasks - self._brief:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def read_lag(reading: Reading, topic: str, positions: Mapping[int, int], ends: Ends) -> None:
+    """Add the held partitions of a topic, and the messages beyond ``positions`` if the log says where it ends.
+
+    The log is asked, for the ends that came with the last messages are old where work piles up.
+    """
+    reading.add(PARTITIONS, len(positions), topic)
+    # Whatever a transport may raise: the other figures are still worth telling.
+    with suppress(Exception):
+        async with asyncio.timeout(ENDS_SECONDS):
+            found = await ends(topic)
+        waiting = (found[partition] - next_ for partition, next_ in positions.items())
+        reading.add(LAG, sum(max(0, number) for number in waiting), topic)
 
 
 Tick = Callable[[], Awaitable[None]]  #: A timer's body.

@@ -42,7 +42,7 @@ from scentline.streams.attempts import Place, bury, why
 from scentline.streams.facts import Failed, Hinted, Listed, Postponed, Redirected, Revisited
 from scentline.streams.logging import EventLog
 from scentline.streams.metrics import catalogue
-from scentline.streams.metrics.registry import Outcomes, Reading, unacknowledged
+from scentline.streams.metrics.registry import Outcomes, Reading
 from scentline.streams.outbox import Message, Outbox
 from scentline.streams.records import Decoder, FetchedPage, FetchOrder, Pack, RecordError, RobotsTxt, encode
 from scentline.streams.runtime import Runtime
@@ -65,7 +65,7 @@ class FetchMetrics:
         self._seconds = metrics.histogram(catalogue.FETCH_SECONDS)
         self.taken = metrics.counter(catalogue.TAKEN).labels(FETCHES.name)
         runtime.watch(self.measure)
-        runtime.watch_lag(FETCHES, unacknowledged(runtime.app, runtime.settings.named(FETCHES.name)))
+        runtime.watch_lag(FETCHES)
 
     def answered(self, result: Result) -> None:
         """Count the result of an order."""

@@ -18,7 +18,6 @@ from scentline.models.harvest import Harvest, merged
 from scentline.streams.bus import Broadcast, FencedError
 from scentline.streams.inbox import MARK, Mark, Row, Shard
 from scentline.streams.logging import EventLog
-from scentline.streams.metrics.registry import broadcast_lag
 from scentline.streams.published import FreshnessPart, HarvestPart, HarvestPoint, told_part
 from scentline.streams.records import Decoder, RecordError
 from scentline.streams.runtime import Runtime, every
@@ -62,7 +61,7 @@ class HarvestStream(Generic[Row]):
         """Hear what others tell, and tell what is new now and then; never returns."""
         await self._others.start()
         self._following = True
-        self._runtime.metrics.watch(broadcast_lag(STANDING.name, self._others.behind))
+        self._runtime.metrics.watch(self._others.measure)
         try:
             await every(self._runtime.settings.harvest.interval_seconds, self.tell)
         finally:

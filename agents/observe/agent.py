@@ -13,7 +13,7 @@ from scentline.agents.observe.observer import Malformed, Observer
 from scentline.streams.attempts import Place, bury, why
 from scentline.streams.facts import Access
 from scentline.streams.metrics.catalogue import LINES, TAKEN
-from scentline.streams.metrics.registry import Reading, unacknowledged
+from scentline.streams.metrics.registry import Reading
 from scentline.streams.outbox import Outbox
 from scentline.streams.records import RecordError
 from scentline.streams.runtime import Runtime
@@ -37,7 +37,7 @@ class Relay:
         self._timer: asyncio.TimerHandle | None = None
         self._lock = asyncio.Lock()
         self._taken = runtime.metrics.counter(TAKEN).labels(topic.name)
-        runtime.watch_lag(topic, unacknowledged(runtime.app, runtime.settings.named(topic.name)))
+        runtime.watch_lag(topic)
         runtime.read(topic, name, self._run)
 
     async def _run(self, stream: Any) -> None:

@@ -39,7 +39,7 @@ from scentline.streams.configuration import ConfigurationError
 from scentline.streams.logging import EventLog
 from scentline.streams.memory import collected_seldom, give_back_large_blocks
 from scentline.streams.metrics.endpoint import endpoint
-from scentline.streams.metrics.registry import Metrics, broadcast_lag
+from scentline.streams.metrics.registry import Metrics
 from scentline.streams.published import REMOVED, PredicateDefinition, control_key, defines
 from scentline.streams.records import Decoder, Interests, RecordError
 from scentline.streams.runtime import Runtime
@@ -133,7 +133,6 @@ class Worker:
     async def _start(self) -> None:
         await self._resources.enter_async_context(endpoint(self.settings.metrics, self.metrics))
         self.bus = await self._resources.enter_async_context(connect(self.settings))
-        self.metrics.ends = self.bus.ends
         self.metrics.need_log(self.bus.lost_seconds)
         attempts = Attempts(self.settings.data / ATTEMPTS_FILE)
         self._resources.callback(attempts.close)
@@ -255,7 +254,7 @@ class Worker:
             self.bus, topic.name, hear, self.fail, self._quarantine
         )
         await broadcast.start()
-        self.metrics.watch(broadcast_lag(topic.name, broadcast.behind))
+        self.metrics.watch(broadcast.measure)
         self._resources.push_async_callback(broadcast.stop)
 
     def _hear_control(self, key: bytes | None, value: bytes | None) -> None:

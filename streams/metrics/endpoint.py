@@ -43,9 +43,13 @@ async def endpoint(settings: MetricsSettings, metrics: Metrics) -> AsyncIterator
 @asynccontextmanager
 async def serving(host: str, port: int, stuck_seconds: float, metrics: Metrics) -> AsyncIterator[str]:
     """Serve at a host and port, 0 for any that is free; give the address."""
-    server = _server(host, port, stuck_seconds, metrics)
-    loop = asyncio.get_running_loop()
-    metrics.attach(loop)
+    try:
+        server = _Server((host, port), partial(_Handler, metrics, stuck_seconds))
+    except OSError as error:
+        raise ConfigurationError(
+            f"opening metrics.host {host}, metrics.port {port}: {error.strerror}; expected a free port"
+        ) from error
+    metrics.attach(asyncio.get_running_loop())
     beats = asyncio.create_task(metrics.health.beat(metrics.histogram(LATE).observe), name="heartbeat")
     thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.1}, name="metrics", daemon=True)
     thread.start()
@@ -55,16 +59,9 @@ async def serving(host: str, port: int, stuck_seconds: float, metrics: Metrics) 
         metrics.attach(None)
         beats.cancel()
         # In a thread: it waits for the server's, which may be waiting for this loop.
-        await asyncio.to_thread(server.close, thread)
-
-
-def _server(host: str, port: int, stuck_seconds: float, metrics: Metrics) -> "_Server":
-    try:
-        return _Server((host, port), partial(_Handler, metrics, stuck_seconds))
-    except OSError as error:
-        raise ConfigurationError(
-            f"opening metrics.host {host}, metrics.port {port}: {error.strerror}; expected a free port"
-        ) from error
+        await asyncio.to_thread(server.shutdown)
+        thread.join()
+        server.server_close()
 
 
 class _Server(ThreadingHTTPServer):
@@ -86,37 +83,25 @@ class _Server(ThreadingHTTPServer):
     def server_bind(self) -> None:
         """Bind, without looking up what the host is called."""
         TCPServer.server_bind(self)
-        host, port = self.server_address[:2]
-        self.server_name, self.server_port = str(host), port
-
-    def close(self, thread: Thread) -> None:
-        """Stop serving, in ``thread``."""
-        self.shutdown()
-        thread.join()
-        self.server_close()
+        self.server_name, self.server_port = str(self.server_address[0]), self.server_address[1]
 
     def process_request(self, request: Any, client_address: Any) -> None:
         """Answer in a thread of its own, in the place of the oldest if there is no other."""
         if not self._room.acquire(blocking=False):
-            self._make_room()
+            with self._lock:  # those that say nothing go first: idle ones stop no health check
+                oldest = min(self._open, key=self._open.__getitem__, default=None)
+                if oldest is not None:
+                    _break_off(oldest)
             if not self._room.acquire(timeout=ROOM_SECONDS):
                 self.shutdown_request(request)
                 return
-        with self._lock:
-            self._open[request] = False
+        self.note(request, asked=False)
         super().process_request(request, client_address)
 
-    def _make_room(self) -> None:
-        """Break off the oldest connection, first of those that say nothing: idle ones stop no health check."""
+    def note(self, request: socket.socket, *, asked: bool) -> None:
+        """Note whether a request has come whole."""
         with self._lock:
-            oldest = min(self._open, key=self._open.__getitem__, default=None)
-            if oldest is not None:
-                _break_off(oldest)
-
-    def asked(self, request: socket.socket) -> None:
-        """Note that a request has come whole."""
-        with self._lock:
-            self._open[request] = True
+            self._open[request] = asked
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
         """Answer, and break off where that takes too long."""
@@ -144,41 +129,30 @@ def _break_off(request: socket.socket) -> None:
 class _Handler(BaseHTTPRequestHandler):
     """Answers one request."""
 
+    server: _Server
+
     def __init__(self, metrics: Metrics, stuck_seconds: float, *args: Any) -> None:
         self._metrics = metrics
         self._stuck_seconds = stuck_seconds
         super().__init__(*args)
 
-    server: _Server
-
     def do_GET(self) -> None:
         """Answer a GET."""
-        self.server.asked(self.connection)
-        answers = {"/metrics": self._scrape, "/healthz": self._live, "/readyz": self._ready}
-        answer = answers.get(self.path.partition("?")[0])
-        if answer is None:
-            self._say(HTTPStatus.NOT_FOUND, [f"expected one of: {', '.join(answers)}"])
-        else:
-            answer()
-
-    def _scrape(self) -> None:
-        if not self.server.scrapes.acquire(blocking=False):
-            self._say(HTTPStatus.SERVICE_UNAVAILABLE, [f"{MOST_SCRAPES} scrapes are being answered"])
-            return
-        try:
-            self._metrics_page()
-        finally:
-            self.server.scrapes.release()
-
-    def _metrics_page(self) -> None:
-        encode, kind = choose_encoder(self.headers.get("Accept", ""))
-        try:
-            found = encode(self._metrics.registry)
-        except Exception as error:
-            log.error("reading the metrics", cause=error)
-            self._say(HTTPStatus.INTERNAL_SERVER_ERROR, [f"reading the metrics: {type(error).__name__}"])
-            return
-        self._answer(HTTPStatus.OK, kind, found)
+        self.server.note(self.connection, asked=True)
+        match self.path.partition("?")[0]:
+            case "/healthz":
+                self._judge(self._stuck())
+            case "/readyz":
+                self._judge(self._stuck() + self._metrics.health.missing())
+            case "/metrics" if self.server.scrapes.acquire(blocking=False):
+                try:
+                    self._scrape()
+                finally:
+                    self.server.scrapes.release()
+            case "/metrics":
+                self._say(HTTPStatus.SERVICE_UNAVAILABLE, f"{MOST_SCRAPES} scrapes are being answered")
+            case _:
+                self._say(HTTPStatus.NOT_FOUND, "expected one of: /metrics, /healthz, /readyz")
 
     def _stuck(self) -> list[str]:
         age = self._metrics.health.age()
@@ -186,19 +160,23 @@ class _Handler(BaseHTTPRequestHandler):
             return []
         return [f"event loop: has not turned for {age:.0f} s; expected within {self._stuck_seconds:g} s"]
 
-    def _live(self) -> None:
-        self._judge(self._stuck())
-
-    def _ready(self) -> None:
-        self._judge(self._stuck() + self._metrics.health.missing())
-
     def _judge(self, missing: list[str]) -> None:
         if missing:
-            self._say(HTTPStatus.SERVICE_UNAVAILABLE, missing)
+            self._say(HTTPStatus.SERVICE_UNAVAILABLE, *missing)
         else:
-            self._say(HTTPStatus.OK, ["ok"])
+            self._say(HTTPStatus.OK, "ok")
 
-    def _say(self, status: HTTPStatus, lines: list[str]) -> None:
+    def _scrape(self) -> None:
+        encode, kind = choose_encoder(self.headers.get("Accept", ""))
+        try:
+            found = encode(self._metrics.registry)
+        except Exception as error:
+            log.error("reading the metrics", cause=error)
+            self._say(HTTPStatus.INTERNAL_SERVER_ERROR, f"reading the metrics: {type(error).__name__}")
+        else:
+            self._answer(HTTPStatus.OK, kind, found)
+
+    def _say(self, status: HTTPStatus, *lines: str) -> None:
         self._answer(status, "text/plain; charset=utf-8", "".join(f"{line}\n" for line in lines).encode())
 
     def _answer(self, status: HTTPStatus, kind: str, body: bytes) -> None:

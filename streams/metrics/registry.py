@@ -7,8 +7,7 @@ thread than the loop's answers, so that a stuck loop is reported too.
 import asyncio
 import platform
 import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from importlib.metadata import version
 from typing import Any
 
@@ -28,8 +27,6 @@ from scentline.streams.metrics.catalogue import (
     BEAT_AGE,
     BROKERS_LOST,
     BUILD,
-    LAG,
-    PARTITIONS,
     READY,
     REBALANCES,
     RECOVERY,
@@ -66,49 +63,6 @@ class Reading:
             for labels, value in values.items():
                 family.add_metric(labels, value)
             yield family
-
-
-ENDS_SECONDS = 2.0  #: Seconds that the log may take to tell where a topic ends.
-
-Positions = Callable[[], Mapping[int, int]]  #: Returns the next offset that is wanted of each partition held.
-#: Returns the offset that comes next in each partition of a topic.
-Ends = Callable[[str], Awaitable[Mapping[int, int]]]
-
-
-async def read_lag(reading: Reading, topic: str, positions: Mapping[int, int], ends: Ends | None) -> None:
-    """Add the held partitions of a topic, and the messages beyond ``positions`` if the log says where it ends.
-
-    The log is asked, for the ends that came with the last messages are old where work piles up.
-    """
-    reading.add(PARTITIONS, len(positions), topic)
-    if ends is None:
-        return
-    # Whatever a transport may raise: the other figures are still worth telling.
-    with suppress(Exception):
-        async with asyncio.timeout(ENDS_SECONDS):
-            found = await ends(topic)
-        waiting = (found[partition] - next_ for partition, next_ in positions.items())
-        reading.add(LAG, sum(max(0, number) for number in waiting), topic)
-
-
-def unacknowledged(app: Any, topic: str) -> Positions:
-    """Return the first unacknowledged offsets of an agent without state; ``topic`` is the broker's name."""
-
-    def positions() -> Mapping[int, int]:
-        held = [tp for tp in app.consumer.assignment() if tp.topic == topic]
-        # Faust has no public name for how far it has committed.
-        return {tp.partition: app.consumer._committed_offset.get(tp) or 0 for tp in held}
-
-    return positions
-
-
-def broadcast_lag(topic: str, behind: Callable[[], int]) -> Callable[[Reading], Awaitable[None]]:
-    """Return what tells of a topic that every worker reads whole how many messages wait for this one."""
-
-    async def read(reading: Reading) -> None:
-        reading.add(LAG, behind(), topic)
-
-    return read
 
 
 BEAT_SECONDS = 1.0  #: Seconds between two beats of the loop.
@@ -214,7 +168,7 @@ class Metrics(Collector):
     """Counters and histograms, made at first use, and sources of gauges, read at each scrape.
 
     Sources run in the event loop, where nothing changes under them, while the scrape's thread waits, for
-    ``patience_seconds`` at most. ``ends`` says where topics end; without it there is no lag.
+    ``patience_seconds`` at most.
     """
 
     def __init__(self, patience_seconds: float = PATIENCE_SECONDS) -> None:
@@ -231,7 +185,6 @@ class Metrics(Collector):
         ProcessCollector(registry=self.registry)
         self.watch(_build)
         self.health = Health()
-        self.ends: Ends | None = None
         Gauge(BEAT_AGE.name, BEAT_AGE.meaning, registry=self.registry).set_function(self.health.age)
 
     def counter(self, metric: Metric) -> Counter:

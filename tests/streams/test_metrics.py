@@ -19,14 +19,12 @@ from scentline.streams.metrics.registry import (
     MOST_PREDICATES,
     OTHER,
     ByPredicate,
-    Ends,
     Health,
     Metrics,
     Outcomes,
     Reading,
-    broadcast_lag,
-    read_lag,
 )
+from scentline.streams.runtime import Ends, read_lag
 from scentline.streams.settings import MetricsSettings
 from tests.agents.loopback import awaited
 from tests.cases import each_case
@@ -113,7 +111,11 @@ def test_a_stuck_loop_leaves_the_counters() -> None:
     async def run() -> Scrape:
         metrics = Metrics(patience_seconds=0.01)
         Outcomes(metrics, catalogue.FETCHED, ["2xx"]).count("2xx")
-        metrics.watch(broadcast_lag("interests", lambda: 1))
+
+        async def source(reading: Reading) -> None:
+            reading.add(catalogue.LAG, 1, "interests")
+
+        metrics.watch(source)
         metrics.attach(asyncio.get_running_loop())
         return while_stuck(partial(samples, metrics))
 
@@ -122,7 +124,7 @@ def test_a_stuck_loop_leaves_the_counters() -> None:
     assert catalogue.LAG.name not in found.kinds
 
 
-def lag(positions: Mapping[int, int], ends: Ends | None) -> dict[str, float]:
+def lag(positions: Mapping[int, int], ends: Ends) -> dict[str, float]:
     reading = Reading()
     asyncio.run(read_lag(reading, "pages", positions, ends))
     return {family.name: sample.value for family in reading.families() for sample in family.samples}
@@ -131,7 +133,7 @@ def lag(positions: Mapping[int, int], ends: Ends | None) -> dict[str, float]:
 def test_lag_is_what_lies_between_the_positions_and_the_ends_where_the_log_gives_them(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("scentline.streams.metrics.registry.ENDS_SECONDS", 0.01)
+    monkeypatch.setattr("scentline.streams.runtime.ENDS_SECONDS", 0.01)
 
     async def ends(topic: str) -> Mapping[int, int]:
         return {"pages": {0: 10, 1: 100, 3: 7}}[topic]
@@ -143,7 +145,7 @@ def test_lag_is_what_lies_between_the_positions_and_the_ends_where_the_log_gives
         raise ConnectionError("no broker")
 
     assert lag({0: 4, 3: 8}, ends) == {catalogue.PARTITIONS.name: 2, catalogue.LAG.name: 6}
-    for other in (None, silent, refusing):
+    for other in (silent, refusing):
         assert lag({0: 4}, other) == {catalogue.PARTITIONS.name: 1}
 
 
