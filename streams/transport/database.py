@@ -122,8 +122,7 @@ class Database:
         try:
             self._db.create_column_family(name, _options())
         except Exception as error:
-            self._failed = True
-            raise storage_error("writing to", self._path, error) from error
+            raise self._failure(error) from error
         self.columns[name] = self._column(name)
 
     def write(self, batch: WriteBatch) -> None:
@@ -131,16 +130,14 @@ class Database:
         try:
             self._db.write(batch)
         except Exception as error:
-            self._failed = True
-            raise storage_error("writing to", self._path, error) from error
+            raise self._failure(error) from error
 
     def sync(self) -> None:
         """Return when the disk has all that was written."""
         try:
             self._db.flush_wal(True)
         except Exception as error:
-            self._failed = True
-            raise storage_error("writing to", self._path, error) from error
+            raise self._failure(error) from error
 
     def put(self, key: bytes, value: bytes) -> None:
         """Write one entry."""
@@ -166,8 +163,11 @@ class Database:
                 db.flush()
                 db.compact_range(None, None, compact_opt=options)
         except Exception as error:
-            self._failed = True
-            raise storage_error("writing to", self._path, error) from error
+            raise self._failure(error) from error
+
+    def _failure(self, error: Exception) -> StorageError:
+        self._failed = True
+        return storage_error("writing to", self._path, error)
 
     def close(self) -> None:
         """Close it; one that failed to write has said so, and fails once more."""

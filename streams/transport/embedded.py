@@ -41,6 +41,23 @@ class Offering(FaustConsumer):
         """Return when an active partition may have something, others became active, or after the timeout."""
         raise NotImplementedError
 
+    def _wake(self) -> None:
+        """End what is idle."""
+        raise NotImplementedError
+
+    def on_buffer_drop(self, tp: TP) -> None:
+        """An agent has room again: its partition is read on at once."""
+        super().on_buffer_drop(tp)
+        self._wake()
+
+    def resume_partitions(self, tps: Iterable[TP]) -> None:
+        """Read the partitions again, at once."""
+        super().resume_partitions(tps)
+        self._wake()
+
+    async def create_topic(self, *_: Any, **__: Any) -> None:
+        """Make none: they are made before, with what each needs."""
+
     async def _wait_next_records(self, timeout: float) -> tuple[Any, Any]:
         active = self._get_active_partitions()
         if self.flow_active and not active:
@@ -87,20 +104,15 @@ class Consumer(Offering):
         self._idling: asyncio.Future[None] | None = None
 
     async def on_start(self) -> None:
-        """Open the journal and keep it clean."""
         self._journal = Journal.open(self.transport.path)
         await super().on_start()
         self.add_future(self._clean())
 
     async def on_shutdown(self) -> None:
-        """Close the journal: nothing is read or committed any more."""
         await super().on_shutdown()
         self._journal.close()
 
     # assignment
-
-    async def create_topic(self, *_: Any, **__: Any) -> None:
-        """Do nothing: topics are made with the data directory."""
 
     async def subscribe(self, topics: Iterable[str]) -> None:
         """Take every partition of the topics. Faust asks for the tables' changelogs too, and there are none."""
@@ -124,16 +136,13 @@ class Consumer(Offering):
         await self.on_partitions_assigned(set(assigned), self._generation)
 
     def assignment(self) -> set[TP]:
-        """Return the assigned partitions."""
         return set(self._assigned)
 
     def topic_partitions(self, topic: str) -> int | None:
-        """Return the number of partitions of a topic, None when there is no such topic."""
         meta = self._journal.topics().get(topic)
         return meta.partitions if meta else None
 
     def key_partition(self, topic: str, key: bytes | None, partition: int | None = None) -> int | None:
-        """Return the partition of a key."""
         if partition is not None or key is None:
             return partition
         return partition_of(key, self._journal.partitions(topic))
@@ -141,35 +150,29 @@ class Consumer(Offering):
     # positions
 
     def highwater(self, tp: TP) -> int:
-        """Return the offset that the partition's next record will have."""
         return self._journal.end(*tp)
 
     async def highwaters(self, *partitions: TP) -> Mapping[TP, int]:
-        """Return the offset of each partition's next record."""
         return {tp: self._journal.end(*tp) for tp in partitions}
 
     async def earliest_offsets(self, *partitions: TP) -> Mapping[TP, int]:
-        """Return each partition's first kept offset."""
         return {tp: self._journal.start(*tp) for tp in partitions}
 
     async def position(self, tp: TP) -> int | None:
-        """Return the offset that is read next."""
         return self._positions.get(tp)
 
     async def _seek(self, partition: TP, offset: int) -> None:
         self._positions[partition] = offset
-        self._stop_idling()
+        self._wake()
 
     async def seek_wait(self, partitions: Mapping[TP, int]) -> None:
-        """Go on from the given offsets."""
         for tp, offset in partitions.items():
             await self.seek(tp, offset)
 
     async def seek_to_committed(self) -> Mapping[TP, int]:
-        """Go on from what the group committed, else from the start."""
         positions = {tp: self._resumption(tp) for tp in self._assigned}
         self._positions.update(positions)
-        self._stop_idling()
+        self._wake()
         return positions
 
     def _resumption(self, tp: TP) -> int:
@@ -229,19 +232,9 @@ class Consumer(Offering):
             timer.cancel()
             self._idling = None
 
-    def _stop_idling(self) -> None:
+    def _wake(self) -> None:
         if self._idling is not None:
             finish(self._idling)
-
-    def on_buffer_drop(self, tp: TP) -> None:
-        """A full buffer has room again: its partition is read on at once."""
-        super().on_buffer_drop(tp)
-        self._stop_idling()
-
-    def resume_partitions(self, tps: Iterable[TP]) -> None:
-        """Read the partitions again, at once."""
-        super().resume_partitions(tps)
-        self._stop_idling()
 
     # cleaning
 
@@ -260,36 +253,28 @@ class Assignor(PartitionAssignorT):
         self.assigned: frozenset[TP] = frozenset()
 
     def assigned_actives(self) -> set[TP]:
-        """Return all partitions: no other worker has any."""
         return set(self.assigned)
 
     def assigned_standbys(self) -> set[TP]:
-        """Return none."""
         return set()
 
     def is_active(self, tp: TP) -> bool:
-        """Return whether a partition was taken."""
         return tp in self.assigned
 
     def is_standby(self, tp: TP) -> bool:
-        """Return False."""
         return False
 
     def group_for_topic(self, topic: str) -> int:
-        """Return the one group that all topics are in."""
         return 0
 
     def key_store(self, topic: str, key: bytes) -> URL:
-        """Return this worker's address."""
         address: URL = self.app.conf.canonical_url
         return address
 
     def table_metadata(self, topic: str) -> HostToPartitionMap:
-        """Return nothing: nobody asks other workers for a table's rows."""
         return {}
 
     def tables_metadata(self) -> HostToPartitionMap:
-        """Return nothing, as above."""
         return {}
 
 
@@ -301,7 +286,6 @@ class Leader(Service, LeaderAssignorT):
         self.app = app
 
     def is_leader(self) -> bool:
-        """Return True."""
         return True
 
 
@@ -330,11 +314,9 @@ class Transport(base.Transport):
         self.path = journal_path(self.url)
 
     def in_session(self) -> bool:
-        """Return True: no other process may take what this one reads."""
         return True
 
     async def gone(self, tp: Any, due: int, offset: int) -> bool:
-        """Return True: a journal's messages come in their turn, but for those it keeps no more."""
         return True
 
     def rejoin(self) -> None:

@@ -10,8 +10,9 @@ deleted: the batch that appends a record deletes the one before.
 import asyncio
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
-from types import MappingProxyType, TracebackType
+from types import MappingProxyType
 from typing import ClassVar
 
 import msgspec
@@ -65,24 +66,18 @@ class Journal:
         self.path = path
         self.read_only = read_only
         self._users = 0
-        self._scratch = tempfile.TemporaryDirectory() if read_only else None
         self._topics: dict[str, TopicMeta] = {}
         self._logs: dict[Place, Partition] = {}
         self.waiters = Waiters()
-        try:
-            self._db = (
-                open_reader(path, self._scratch.name) if self._scratch else open_writer(path, _columns(tables))
-            )
-        except Exception:
-            self._clear_scratch()
-            raise
-        try:
+        with ExitStack() as resources:
+            if read_only:
+                self._db = open_reader(path, resources.enter_context(tempfile.TemporaryDirectory()))
+            else:
+                self._db = open_writer(path, _columns(tables))
+            resources.callback(self._db.close)
             self._check_format()
             self._load()
-        except Exception:
-            self._db.close()
-            self._clear_scratch()
-            raise
+            self._resources = resources.pop_all()
 
     # opening and closing
 
@@ -108,19 +103,12 @@ class Journal:
         self._users -= 1
         if self._users == 0:
             del Journal._open[self.path, self.read_only]
-            self._db.close()
-            self._clear_scratch()
-
-    def _clear_scratch(self) -> None:
-        if self._scratch is not None:
-            self._scratch.cleanup()
+            self._resources.close()
 
     def __enter__(self) -> "Journal":
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def refresh(self) -> None:
@@ -307,14 +295,6 @@ class Journal:
         """Return the offset that the next record will have."""
         return self._log(topic, partition).end
 
-    async def fetch(self, topic: str, partition: int, offset: int, limit: int) -> Sequence[Entry]:
-        """Do at once what `read` does; for whoever may be given another log."""
-        return self.read(topic, partition, offset, limit)
-
-    async def ends(self, topic: str) -> Mapping[int, int]:
-        """Return, at once, the `end` of each partition; for whoever may be given another log."""
-        return {partition: self.end(topic, partition) for partition in range(self.partitions(topic))}
-
     async def wait(self, positions: Mapping[Place, int]) -> Mapping[Place, int]:
         """Return once any of the partitions has come to an end past its position here; return their ends."""
         while not any(self._log(*name).end > position for name, position in positions.items()):
@@ -322,7 +302,7 @@ class Journal:
                 await asyncio.sleep(FOLLOW_SECONDS)
                 self.refresh()
             else:
-                await self.waiters.wait(positions)
+                await self.waiters.join(asyncio.get_running_loop().create_future(), positions)
         return {name: self._log(*name).end for name in positions}
 
     # consumer groups

@@ -5,7 +5,7 @@ none of them is. So a table needs no changelog: it is never behind the log, nor 
 """
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import faust
@@ -17,7 +17,7 @@ from scentline.streams.inbox import Group, Shard
 from scentline.streams.outbox import Message
 from scentline.streams.transport.database import TablePartition
 from scentline.streams.transport.journal import Journal
-from scentline.streams.transport.partition import Record
+from scentline.streams.transport.partition import Entry, Record
 
 
 class Store(SerializedStore[Any, Any]):
@@ -58,7 +58,6 @@ class Store(SerializedStore[Any, Any]):
         self._set(b"", None)
 
     def persisted_offset(self, tp: TP) -> int | None:
-        """Return None: there is no changelog."""
         return None
 
     def reset_state(self) -> None:
@@ -90,7 +89,6 @@ class OneBatch:
         )
 
     async def claim(self, partition: int) -> TablePartition:
-        """Return the partition: a journal has one writer."""
         found: TablePartition = self._table.data.partitions()[partition]
         return found
 
@@ -98,7 +96,6 @@ class OneBatch:
         """Do nothing, as `claim`."""
 
     async def commit(self, shard: Shard[Any], group: Group, check: Callable[[], None]) -> None:
-        """Write all that the group comes to."""
         batch = WriteBatch(raw_mode=True)
         store: Any = shard.store
         store.stage(batch, group.rows)
@@ -118,22 +115,18 @@ class JournalBus:
         self, journal: Journal, clock: Callable[[], float] = time.time, app: faust.App | None = None
     ) -> None:
         self.journal = journal
-        self.partitions = journal.partitions
-        self.fetch, self.ends, self.wait = journal.fetch, journal.ends, journal.wait
+        self.partitions, self.wait = journal.partitions, journal.wait
         self._clock = clock
         self._app = app
 
     def app(self, role: str) -> faust.App:
-        """Return the app of all roles."""
         assert self._app is not None, "only who runs roles has an app"
         return self._app
 
     def lost_seconds(self) -> float:
-        """Return 0: it is in this process."""
         return 0.0
 
     async def send_all(self, entries: Sequence[Message]) -> None:
-        """Append the messages, all or none."""
         self.journal.append_all(entries, self._clock())
 
     async def take_over(self, topic: str, partition: int) -> None:
@@ -143,9 +136,13 @@ class JournalBus:
         """Do nothing: nothing is under way in a journal."""
 
     async def append_batch(self, topic: str, partition: int, records: Sequence[Record]) -> int:
-        """Append the records, all or none."""
         return self.journal.append_batch(topic, partition, records, self._clock())
 
+    async def fetch(self, topic: str, partition: int, offset: int, limit: int) -> Sequence[Entry]:
+        return self.journal.read(topic, partition, offset, limit)
+
+    async def ends(self, topic: str) -> Mapping[int, int]:
+        return {number: self.journal.end(topic, number) for number in range(self.partitions(topic))}
+
     def committer(self, app: faust.App, table: str, topic: str) -> OneBatch:
-        """Return what writes a group as one batch."""
         return OneBatch(self.journal, app, table, topic, self._clock)

@@ -2,10 +2,9 @@
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Any, Self
 
 from kafka import KafkaConsumer, TopicPartition
@@ -45,8 +44,7 @@ def connecting(settings: Settings) -> Iterator[dict[str, Any]]:
     try:
         yield {**kafka_python_arguments(settings), "bootstrap_timeout_ms": _CONNECT_MS}
     except ClientError as error:
-        names = ",".join(addresses(settings.broker))
-        raise AdminError(f"{names}: can't connect: {attempts.failure or error}") from error
+        raise AdminError(f"{_named(settings)}: can't connect: {attempts.failure or error}") from error
     finally:
         log.propagate = True
         log.removeHandler(attempts)
@@ -107,7 +105,7 @@ class Admin:
     """
 
     def __init__(self, settings: Settings) -> None:
-        self._broker = ",".join(addresses(settings.broker))
+        self._broker = _named(settings)
         self._named, self._names = settings.named, _Names(settings)
         with connecting(settings) as options:
             self._client = KafkaAdminClient(**options)
@@ -115,9 +113,7 @@ class Admin:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._client.close()
 
     def topics(self, names: Iterable[str]) -> dict[str, Found]:
@@ -234,70 +230,65 @@ def kept(settings: Settings, topic: str, partition: int) -> Iterator[Entry]:
 
 def all_kept(settings: Settings, ends: Mapping[Place, int | None]) -> Iterator[tuple[Place, list[Entry]]]:
     """Yield the records of partitions up to before their ends, None for the present one, as `kept` does."""
-    consumer, names = _consumer(settings), _Names(settings)
-    broker = ",".join(addresses(settings.broker))
-    try:
-        for place, found in _read(consumer, {names.asked(place): end for place, end in ends.items()}, broker):
-            yield names.place(place), found
-    except ClientError as error:
-        topics = ", ".join(sorted({topic for topic, _ in ends}))
-        raise AdminError(f"{broker}: {topics}: {error}") from error
-    finally:
-        consumer.close()
+    names, silent = _Names(settings), 0
+    asked = {names.asked(place): end for place, end in ends.items()}
+    with _consuming(settings, asked) as consumer:
+        consumer.seek_to_beginning(*asked)
+        present = consumer.end_offsets([place for place, end in asked.items() if end is None])
+        left = {place: present[place] if end is None else end for place, end in asked.items()}
+        while left:
+            # The position passes over what compaction removed, at the end of the log too.
+            done = [place for place, end in left.items() if consumer.position(place) >= end]
+            for place in done:
+                del left[place]
+            consumer.pause(*done)
+            polled = consumer.poll(_POLL_MS) if left else {}
+            silent = 0 if polled or done else silent + 1
+            if silent == _SILENT_POLLS:
+                topic, seconds = next(iter(left)).topic, _SILENT_POLLS * _POLL_MS // 1000
+                raise AdminError(f"{_named(settings)}: {topic}: nothing came for {seconds} s")
+            for place, records in polled.items():
+                found = [_entry(record) for record in records if record.offset < left[place]]
+                yield names.place(place), found
 
 
 def arriving(settings: Settings, offsets: Mapping[Place, int]) -> Iterator[dict[Place, list[Entry]]]:
     """Yield partitions' records from ``offsets`` on, 0 the beginning, without end; raises `AdminError`."""
-    consumer, names = _consumer(settings), _Names(settings)
-    try:
-        consumer.assign([names.asked(place) for place in offsets])
-        for place, offset in offsets.items():
-            known = names.asked(place)
-            consumer.seek(known, offset) if offset else consumer.seek_to_beginning(known)
+    names = _Names(settings)
+    asked = {names.asked(place): offset for place, offset in offsets.items()}
+    with _consuming(settings, asked) as consumer:
+        for place, offset in asked.items():
+            consumer.seek(place, offset) if offset else consumer.seek_to_beginning(place)
         while True:
             polled = consumer.poll(_POLL_MS)
             yield {names.place(place): [_entry(record) for record in found] for place, found in polled.items()}
-    except ClientError as error:
-        topics = ", ".join(sorted({topic for topic, _ in offsets}))
-        raise AdminError(f"{','.join(addresses(settings.broker))}: {topics}: {error}") from error
-    finally:
-        consumer.close()
 
 
-def _consumer(settings: Settings) -> KafkaConsumer:
+@contextmanager
+def _consuming(settings: Settings, places: Collection[TopicPartition]) -> Iterator[KafkaConsumer]:
+    """Give a consumer of partitions, in no group, for the block; raises `AdminError`."""
     with connecting(settings) as options:
         # Brokers check the sums of what they take; checked again in Python, they take more time than all else.
-        return KafkaConsumer(
+        consumer = KafkaConsumer(
             **options, enable_auto_commit=False, allow_auto_create_topics=False, check_crcs=False,
             max_poll_records=_POLL_RECORDS, fetch_max_wait_ms=_FETCH_MS,
         )  # fmt: skip
+    broker, topics = _named(settings), {place.topic for place in places}
+    try:
+        if missing := sorted(topics - consumer.topics()):
+            raise AdminError(f"{broker}: has no topic {missing[0]}: make it with scentline topics create")
+        consumer.assign(list(places))
+        yield consumer
+    except ClientError as error:
+        raise AdminError(f"{broker}: {', '.join(sorted(topics))}: {error}") from error
+    finally:
+        consumer.close()
 
 
 def _entry(record: Any) -> Entry:
     return Entry(record.offset, record.timestamp / 1000, record.key, record.value)
 
 
-def _read(
-    consumer: KafkaConsumer, ends: Mapping[TopicPartition, int | None], broker: str
-) -> Iterator[tuple[TopicPartition, list[Entry]]]:
-    missing = sorted({place.topic for place in ends} - consumer.topics())
-    if missing:
-        raise AdminError(f"{broker}: has no topic {missing[0]}: make it with scentline topics create")
-    consumer.assign(list(ends))
-    consumer.seek_to_beginning(*ends)
-    present = consumer.end_offsets([place for place, end in ends.items() if end is None])
-    left = {place: present[place] if end is None else end for place, end in ends.items()}
-    silent = 0
-    while left:
-        # The position passes over what compaction removed, at the end of the log too.
-        done = [place for place, end in left.items() if consumer.position(place) >= end]
-        for place in done:
-            del left[place]
-        consumer.pause(*done)
-        polled = consumer.poll(_POLL_MS) if left else {}
-        silent = 0 if polled or done else silent + 1
-        if silent == _SILENT_POLLS:
-            topic = next(iter(left)).topic
-            raise AdminError(f"{broker}: {topic}: nothing came for {_SILENT_POLLS * _POLL_MS // 1000} s")
-        for place, records in polled.items():
-            yield place, [_entry(record) for record in records if record.offset < left[place]]
+def _named(settings: Settings) -> str:
+    """Return the brokers as messages name them."""
+    return ",".join(addresses(settings.broker))

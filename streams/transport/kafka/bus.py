@@ -100,7 +100,6 @@ class KafkaBus:
             lane.close(KafkaError("Kafka: the publisher was stopped"))
 
     def app(self, role: str) -> faust.App:
-        """Return the app of a role."""
         found = self._apps.get(role)
         if found is None:
             found = self._apps[role] = create_app(self._settings, role)
@@ -109,17 +108,14 @@ class KafkaBus:
         return found
 
     def lost_seconds(self) -> float:
-        """Return for how long the brokers have not answered, 0 where they do; from any thread."""
         return OUTAGE.seconds()
 
     def committer(self, app: faust.App, table: str, topic: str) -> FourSteps:
-        """Return what commits groups in four steps."""
         return four_steps(self, app, table, self.partitions(topic), self._named)
 
     # reading
 
     def partitions(self, topic: str) -> int:
-        """Return the number of partitions that a topic had at the start. Raises `KafkaError`."""
         name = self._named(topic)
         count = self._counts.get(name)
         if count is None:
@@ -127,7 +123,6 @@ class KafkaBus:
         return count
 
     async def ends(self, topic: str) -> Mapping[int, int]:
-        """Return the offset that comes next in each partition."""
         name = self._named(topic)
         places = [(name, partition) for partition in range(self.partitions(topic))]
         found = await self._ask(f"asking for the ends of {name}", "end_offsets", places)
@@ -141,7 +136,6 @@ class KafkaBus:
         return {tuple(place): offset for place, offset in found.items()}
 
     async def fetch(self, topic: str, partition: int, offset: int, limit: int) -> Sequence[Entry]:
-        """Return up to ``limit`` records from ``offset`` on; empty when none is kept from there to the end."""
         place = (self._named(topic), partition)
         async with self._locks[place]:
             found = await self._fetch(self._reading, place, offset, limit)
@@ -176,7 +170,6 @@ class KafkaBus:
         return reading.go(feed.place, starts[feed.place])
 
     async def wait(self, positions: Mapping[Place, int]) -> Mapping[Place, int]:
-        """Return all ends once any partition ends past its position here."""
         self._followed.update((self._named(topic), partition) for topic, partition in positions)
         while True:
             ends = {}
@@ -227,13 +220,11 @@ class KafkaBus:
         return Lane(self._wire, name, partition, await self._writer_of(f"{name}/{partition}"))
 
     def release(self, topic: str, partition: int) -> None:
-        """Write no more to a claimed partition; what is under way there ends with `FencedError`."""
         lane = self._claimed.pop((topic, partition), None)
         if lane is not None:
             lane.close(FencedError(f"writing to {topic}/{partition}: it was given up"))
 
     async def append_batch(self, topic: str, partition: int, records: Sequence[Record]) -> int:
-        """Append records as `Bus` says; raises `FencedError`, also without a claim, and `KafkaError`."""
         lane = self._claimed.get((topic, partition))
         if lane is None:
             raise FencedError(f"writing to {topic}/{partition}: it was not claimed")

@@ -52,7 +52,6 @@ class Listener(driver.ConsumerRebalanceListener):
     """Notes that the group has just heard of this worker."""
 
     async def on_partitions_assigned(self, assigned: Iterable[Any]) -> None:
-        """Take partitions."""
         self._thread.alive_at = time.monotonic()
         await super().on_partitions_assigned(assigned)
 
@@ -103,7 +102,6 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
         return {tp: at or starts[driver.ensure_aiokafka_TP(tp)] for tp, at in found.items()}
 
     async def first_kept(self, tp: TP) -> int:
-        """Return the first offset that the broker still has."""
         found: int = await self.call_thread(self._first_kept, tp)
         return found
 
@@ -201,18 +199,10 @@ class Consumer(Offering, driver.Consumer):
                 if self._reading.get(place) is not None:
                     self._reading.go(place, first)
 
-    def on_buffer_drop(self, tp: TP) -> None:
-        """An agent has room again: its partition is read on at once."""
-        super().on_buffer_drop(tp)
-        self._reading.wake()
-
-    def resume_partitions(self, tps: Iterable[TP]) -> None:
-        """Read the partitions again, at once."""
-        super().resume_partitions(tps)
+    def _wake(self) -> None:
         self._reading.wake()
 
     async def on_partitions_revoked(self, revoked: set[TP]) -> None:
-        """Read these partitions no more."""
         self._reading.leave(revoked)
         await super().on_partitions_revoked(revoked)
 
@@ -234,7 +224,6 @@ class Consumer(Offering, driver.Consumer):
             self._reading.go(tp, offset)
 
     async def position(self, tp: TP) -> int | None:
-        """Return the offset that is read next."""
         feed = self._reading.get(tp)
         return None if feed is None else feed.position
 
@@ -276,9 +265,6 @@ class Consumer(Offering, driver.Consumer):
     def _new_consumer_thread(self) -> ConsumerThread:
         return ConsumerThread(self, loop=self.loop, beacon=self.beacon)
 
-    async def create_topic(self, *_: Any, **__: Any) -> None:
-        """Make none: ``scentline topics create`` does."""
-
     def verify_event_path(self, now: float, tp: TP) -> None:
         """Complain of nothing: Faust asks its client, which fetches nothing. Metrics tell of what waits."""
 
@@ -291,7 +277,6 @@ class Consumer(Offering, driver.Consumer):
         return time.monotonic() - alive_at < session
 
     def rejoin(self) -> None:
-        """Have the group share its partitions out again."""
         self._thread.rejoin()
 
 
@@ -310,15 +295,12 @@ class Transport(driver.Transport):
     fetcher: Fetcher  #: What fetches for all roles of this process.
 
     def in_session(self) -> bool:
-        """Return whether what this worker was given is certainly still its own."""
         found: bool = self.app.consumer.in_session()
         return found
 
     async def gone(self, tp: TP, due: int, offset: int) -> bool:
-        """Return whether the broker keeps nothing from ``due`` to ``offset``; if it does, read that."""
         found: bool = await self.app.consumer.gone(tp, due, offset)
         return found
 
     def rejoin(self) -> None:
-        """Have partitions shared out again: one of this worker's own was lost."""
         self.app.consumer.rejoin()

@@ -89,7 +89,6 @@ class FourSteps:
         return store
 
     def release(self, partition: int) -> None:
-        """Give up the claim."""
         self._publisher.release(self._changelog, partition)
 
     async def commit(self, shard: Shard[Any], group: Group, check: Callable[[], None]) -> None:
