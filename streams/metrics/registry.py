@@ -36,15 +36,7 @@ from scentline.streams.topics import APP_ID
 
 
 class Reading:
-    """What was read at one scrape; values of the same metric and labels add up.
-
-    >>> from scentline.streams.metrics.catalogue import LAG
-    >>> reading = Reading()
-    >>> reading.add(LAG, 2, "pages")
-    >>> reading.add(LAG, 3, "pages")
-    >>> [sample.value for family in reading.families() for sample in family.samples]
-    [5.0]
-    """
+    """What was read at one scrape; values of the same metric and labels add up."""
 
     def __init__(self) -> None:
         self._values: dict[Metric, dict[tuple[str, ...], float]] = {}
@@ -72,15 +64,7 @@ ALL = "all"  #: The role of an app that has all of them.
 
 
 class Health:
-    """Takes note of the loop's beats, and asks the checks. ``clock`` gives seconds, and never goes back.
-
-    >>> health = Health(lambda: 5.0)
-    >>> health.missing()
-    ['no role has started yet']
-    >>> health.need(lambda: ["topics: pages"])
-    >>> health.missing()
-    ['topics: pages']
-    """
+    """Takes note of the loop's beats, and asks the checks. ``clock`` gives seconds, and never goes back."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -110,15 +94,6 @@ class Health:
             late(max(self._clock() - self._beat - BEAT_SECONDS, 0.0))
 
 
-def role_of(app_id: str) -> str:
-    """Return the role that an app's id names.
-
-    >>> role_of("two-scentline-fetch"), role_of("scentline")
-    ('fetch', 'all')
-    """
-    return app_id.rpartition(APP_ID)[2].removeprefix("-") or ALL
-
-
 class Assignment:
     """Watches a Faust app, from any thread: `settled` while it holds its partitions, tables recovered."""
 
@@ -127,7 +102,7 @@ class Assignment:
         # Faust makes its parts, and takes the event loop for them, where they are first asked for. A probe's
         # thread has another loop, which never runs: the app would wait for ever for what is to run there.
         self._monitor = app.monitor
-        self._role = role_of(app.conf.id)
+        self._role = app.conf.id.rpartition(APP_ID)[2].removeprefix("-") or ALL
 
     @property
     def settled(self) -> bool:
@@ -183,7 +158,8 @@ class Metrics(Collector):
         self._loop: asyncio.AbstractEventLoop | None = None
         self.registry.register(self)
         ProcessCollector(registry=self.registry)
-        self.watch(_build)
+        build = Gauge(BUILD.name, BUILD.meaning, BUILD.labels, registry=self.registry)
+        build.labels(version("scentline"), platform.python_version()).set(1)
         self.health = Health()
         Gauge(BEAT_AGE.name, BEAT_AGE.meaning, registry=self.registry).set_function(self.health.age)
 
@@ -196,12 +172,11 @@ class Metrics(Collector):
 
     def histogram(self, metric: Metric) -> Histogram:
         """Return the histogram of a metric."""
-        histogram = self._histograms.get(metric.name)
-        if histogram is None:
-            histogram = self._histograms[metric.name] = Histogram(
+        if metric.name not in self._histograms:
+            self._histograms[metric.name] = Histogram(
                 metric.name, metric.meaning, metric.labels, registry=self.registry, buckets=metric.buckets
             )
-        return histogram
+        return self._histograms[metric.name]
 
     def predicate(self, name: str) -> str:
         """Return the label of a predicate: its name, or `OTHER` once there are `MOST_PREDICATES` others."""
@@ -258,10 +233,6 @@ class Metrics(Collector):
         reading = Reading()
         await asyncio.gather(*(source(reading) for source in self._sources))
         return reading
-
-
-async def _build(reading: Reading) -> None:
-    reading.add(BUILD, 1, version("scentline"), platform.python_version())
 
 
 class Outcomes:

@@ -1,22 +1,28 @@
 """The operator's connection to Kafka, by kafka-python: topics, their configuration, groups and records."""
 
-import logging
+import asyncio
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from kafka import KafkaConsumer, TopicPartition
 from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient, OffsetSpec
 from kafka.errors import KafkaError as ClientError
-from kafka.errors import KafkaTimeoutError, TopicAlreadyExistsError, UnknownTopicOrPartitionError
+from kafka.errors import TopicAlreadyExistsError, UnknownTopicOrPartitionError
 
 from scentline.streams.settings import Settings
 from scentline.streams.topics import Declared
-from scentline.streams.transport.kafka.connection import KafkaError, addresses, kafka_python_arguments
+from scentline.streams.transport.kafka.connection import (
+    KafkaError,
+    addresses,
+    kafka_python_arguments,
+    probe,
+)
 from scentline.streams.transport.partition import Entry, Place
 
+T = TypeVar("T")
 _CONNECT_MS = 10_000  #: Time for brokers that are just starting, too.
 #: How long a broker may say that it isn't ready, and what was changed may take to be seen.
 _PATIENCE_SECONDS = 15.0
@@ -31,37 +37,13 @@ class AdminError(KafkaError):
     """Brokers that can't be asked, or refuse; the text names them, what they were asked, and the answer."""
 
 
-@contextmanager
-def connecting(settings: Settings) -> Iterator[dict[str, Any]]:
-    """Give a client's arguments for the block; raises `AdminError` with its last failed attempt.
-
-    The library logs each attempt, and its time-out has no reason: so its log is read here.
-    """
-    attempts = _Attempts()
-    log = logging.getLogger("kafka")
-    log.addHandler(attempts)
-    log.propagate = False
+def _client(settings: Settings, make: Callable[..., T], **options: Any) -> T:
+    """Return a connected client of the library, whose own time-out has no reason; raises `KafkaError`."""
     try:
-        yield {**kafka_python_arguments(settings), "bootstrap_timeout_ms": _CONNECT_MS}
+        return make(**kafka_python_arguments(settings), bootstrap_timeout_ms=_CONNECT_MS, **options)
     except ClientError as error:
-        raise AdminError(f"{_named(settings)}: can't connect: {attempts.failure or error}") from error
-    finally:
-        log.propagate = True
-        log.removeHandler(attempts)
-
-
-class _Attempts(logging.Handler):
-    """Remembers the last error that a client told of while it connected."""
-
-    def __init__(self) -> None:
-        super().__init__(logging.WARNING)
-        self.failure: ClientError | None = None
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Look for an error among the values of the message; the library's own time-out tells nothing."""
-        for value in record.args if isinstance(record.args, tuple) else ():
-            if isinstance(value, ClientError) and not isinstance(value, KafkaTimeoutError):
-                self.failure = value
+        asyncio.run(probe(settings))
+        raise AdminError(f"{_named(settings)}: can't connect: {error}") from error
 
 
 @dataclass(frozen=True)
@@ -101,14 +83,13 @@ class _Names:
 class Admin:
     """A connection for questions and changes, by the crawl's own names (`streams.settings.Settings.named`).
 
-    Every method raises `AdminError`, and making one `streams.transport.kafka.connection.KafkaError` too.
+    Every method raises `AdminError`, and making one any `KafkaError`.
     """
 
     def __init__(self, settings: Settings) -> None:
         self._broker = _named(settings)
         self._named, self._names = settings.named, _Names(settings)
-        with connecting(settings) as options:
-            self._client = KafkaAdminClient(**options)
+        self._client = _client(settings, KafkaAdminClient)
 
     def __enter__(self) -> Self:
         return self
@@ -267,12 +248,11 @@ def arriving(settings: Settings, offsets: Mapping[Place, int]) -> Iterator[dict[
 @contextmanager
 def _consuming(settings: Settings, places: Collection[TopicPartition]) -> Iterator[KafkaConsumer]:
     """Give a consumer of partitions, in no group, for the block; raises `AdminError`."""
-    with connecting(settings) as options:
-        # Brokers check the sums of what they take; checked again in Python, they take more time than all else.
-        consumer = KafkaConsumer(
-            **options, enable_auto_commit=False, allow_auto_create_topics=False, check_crcs=False,
-            max_poll_records=_POLL_RECORDS, fetch_max_wait_ms=_FETCH_MS,
-        )  # fmt: skip
+    # Brokers check the sums of what they take; checked again in Python, they take more time than all else.
+    consumer = _client(
+        settings, KafkaConsumer, enable_auto_commit=False, allow_auto_create_topics=False, check_crcs=False,
+        max_poll_records=_POLL_RECORDS, fetch_max_wait_ms=_FETCH_MS,
+    )  # fmt: skip
     broker, topics = _named(settings), {place.topic for place in places}
     try:
         if missing := sorted(topics - consumer.topics()):
