@@ -12,6 +12,7 @@ APP_ID = "scentline"  #: Begins the names of changelogs and of consumer groups.
 
 HOUR = 3600
 DAY = 24 * HOUR
+BY_ALL = "(every worker reads all of it)"
 
 
 @dataclass(frozen=True)
@@ -23,15 +24,15 @@ class Topic:
     record: str
     writers: tuple[str, ...]
     readers: tuple[str, ...]
-    retention: int | None = 7 * DAY  #: Seconds; None where it is compacted.
-    compacted: bool = False  #: Whether the newest message of each key is kept for ever.
+    retention: int | None = 7 * DAY  #: Seconds; None where the newest message of each key is kept for ever.
     shards: bool = True  #: Whether it has more than one partition.
     most: int | None = None  #: Messages of a partition that the embedded log keeps; Kafka bounds bytes.
-    fenced: bool = False  #: Whether each partition has one writer at a time (`Publisher.take_over`).
+    fenced: bool = False  #: Whether each partition has one writer at a time (`Bus.take_over`).
 
-
-def _kept(name: str, key: str, record: str, writers: tuple[str, ...], readers: tuple[str, ...]) -> Topic:
-    return Topic(name, key, record, writers, readers, retention=None, compacted=True, shards=False)
+    @property
+    def compacted(self) -> bool:
+        """Whether the newest message of each key is kept for ever."""
+        return self.retention is None
 
 
 PROXY_LOG = Topic("proxy-log", "any", "one raw log line (bytes)", ("log shippers",), ("observe",))
@@ -52,40 +53,34 @@ RENEWED = 10 * DAY
 CHANGES = Topic("changes", "URL", "Change (JSON)", ("frontier",), ("changes", "people"), retention=30 * DAY)
 EVIDENCE = Topic("evidence", "feature or predicate", "Pack[Evidence]", ("frontier", "state import"), ("learn",))
 INTERESTS = Topic(
-    "interests", "feature", "Interest",
-    writers=("learn",), readers=("frontier", "learn (every worker reads all of it)"),
-    retention=None, compacted=True,
+    "interests", "feature", "Interest", ("learn",), ("frontier", f"learn {BY_ALL}"), retention=None,
 )  # fmt: skip
 HARVEST = Topic(
     "harvest", "predicate", "HarvestPoint (JSON)",
     writers=("harvest",), readers=("crawl", "people"), retention=30 * DAY, fenced=True,
 )  # fmt: skip
-CONTROL = _kept(
-    "control",
-    "what and name",
-    "Control (JSON)",
-    ("crawl", "control", "frontier"),
-    ("judge", "frontier", "learn (every worker reads all of it)"),
-)
-STANDING = _kept(
-    "standing",
-    "what and whose",
-    "HarvestPart, FreshnessPart, or Standing (JSON)",
-    ("harvest", "frontier"),
-    ("harvest (every worker reads all of it)", "window"),
-)
-WATCHING = _kept(
-    "watching", "window", "Watch (JSON)", ("control",), ("frontier (every worker reads all of it)",)
-)
+CONTROL = Topic(
+    "control", "what and name", "Control (JSON)",
+    writers=("crawl", "control", "frontier"), readers=("judge", "frontier", f"learn {BY_ALL}"),
+    retention=None, shards=False,
+)  # fmt: skip
+STANDING = Topic(
+    "standing", "what and whose", "HarvestPart, FreshnessPart, or Standing (JSON)",
+    writers=("harvest", "frontier"), readers=(f"harvest {BY_ALL}", "window"),
+    retention=None, shards=False,
+)  # fmt: skip
+WATCHING = Topic(
+    "watching", "window", "Watch (JSON)", ("control",), (f"frontier {BY_ALL}",), retention=None, shards=False,
+)  # fmt: skip
 DEAD_LETTERS = Topic(
     "dead-letters", "any", "DeadLetter",
     writers=("observe", "feed", "every agent"), readers=("people",), retention=30 * DAY, shards=False,
     most=20_000,
 )  # fmt: skip
-
-LOG_POSITIONS = _kept(
-    "log-positions", "the log's fingerprint", "LogPosition", ("feed", "crawl"), ("feed", "crawl")
-)
+LOG_POSITIONS = Topic(
+    "log-positions", "the log's fingerprint", "LogPosition", ("feed", "crawl"), ("feed", "crawl"),
+    retention=None, shards=False,
+)  # fmt: skip
 
 TOPICS: tuple[Topic, ...] = (
     PROXY_LOG, ACCESSES, SIGHTINGS, FETCHES, PAGES, OUTCOMES, CHANGES, EVIDENCE, INTERESTS, HARVEST,
@@ -199,7 +194,7 @@ def declared(partitions: int, replication: int = 1) -> list[Declared]:
 
 
 def _configs(topic: Topic) -> dict[str, str]:
-    if topic.compacted or topic.retention is None:
+    if topic.retention is None:
         return _compacted(MESSAGE_BYTES)
     return {
         "cleanup.policy": "delete",

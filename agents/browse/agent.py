@@ -14,12 +14,11 @@ from scentline.models.interest.trace import Pair, Visit, arrive
 from scentline.models.lessons import lessons
 from scentline.models.news.clicks import day_of
 from scentline.models.url import host, identifier
-from scentline.streams.absorber import Handler
 from scentline.streams.facts import Access, AccessPack, Beside, Browsed, Clicked, Together, Visited
 from scentline.streams.inbox import Shard
 from scentline.streams.records import Decoder
 from scentline.streams.runtime import Runtime
-from scentline.streams.stateful import Stateful
+from scentline.streams.stateful import Handler, Stateful
 from scentline.streams.topics import ACCESSES, SIGHTINGS
 
 USER_PREFIX = b"u"

@@ -27,7 +27,6 @@ from scentline.models.frontier.queue import ANSWERS_A_SWEEP
 from scentline.models.frontier.slots import Slots
 from scentline.models.frontier.turns import ProportionalTurns
 from scentline.models.predicate import parse
-from scentline.streams.absorber import Handler
 from scentline.streams.facts import Judged, Revisited, SightingPack
 from scentline.streams.inbox import Shard
 from scentline.streams.published import (
@@ -42,7 +41,7 @@ from scentline.streams.published import (
 )
 from scentline.streams.records import Decoder, FetchOrder, Interests
 from scentline.streams.runtime import Runtime
-from scentline.streams.stateful import Stateful
+from scentline.streams.stateful import Handler, Stateful
 from scentline.streams.topics import CONTROL, SIGHTINGS
 
 #: Seconds between two looks at leases and retries when nothing else happens.

@@ -13,7 +13,6 @@ from scentline.agents.harvest.stream import HarvestStream, whole
 from scentline.models.harvest import RANDOM, Harvest, lift_if_sure
 from scentline.models.url import Url, identifier
 from scentline.models.verdict import Verdict
-from scentline.streams.absorber import Handler
 from scentline.streams.inbox import Shard
 from scentline.streams.metrics.catalogue import (
     CHANCE_HITS,
@@ -40,7 +39,7 @@ from scentline.streams.records import (
     reason_of,
 )
 from scentline.streams.runtime import Runtime
-from scentline.streams.stateful import WRITTEN_ONCE, Stateful
+from scentline.streams.stateful import WRITTEN_ONCE, Handler, Stateful
 from scentline.streams.topics import OUTCOMES
 
 #: What is told of each predicate, and added up over those that share a label, in the order of `_numbers`.

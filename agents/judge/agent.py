@@ -26,7 +26,6 @@ from scentline.agents.judge.question import Examined, Examines, PageError, Quest
 from scentline.models.learner.semantic import page_subject
 from scentline.models.page import Link, Page
 from scentline.models.url import host, identifier
-from scentline.streams.absorber import Handler
 from scentline.streams.attempts import Place, Why
 from scentline.streams.facts import Failed, Judged, Linked, Relisted, Revisited
 from scentline.streams.inbox import Shard
@@ -37,7 +36,7 @@ from scentline.streams.outbox import Outbox
 from scentline.streams.published import Outcome, PredicateDefinition
 from scentline.streams.records import NOT_MODIFIED, Decoder, FetchedPage, Pack, RecordError, Version
 from scentline.streams.runtime import Runtime
-from scentline.streams.stateful import WRITTEN_ONCE, Stateful
+from scentline.streams.stateful import WRITTEN_ONCE, Handler, Stateful
 from scentline.streams.topics import OUTCOMES, PAGES, SIGHTINGS
 
 log = EventLog("judge")

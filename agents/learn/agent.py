@@ -16,7 +16,6 @@ from scentline.agents.learn.store import FeatureStore, LearnShard, learn_totals
 from scentline.agents.learn.telling import Telling
 from scentline.models.interest.features import BASE
 from scentline.models.verdict import FAILED
-from scentline.streams.absorber import Handler
 from scentline.streams.facts import Evidence, EvidencePack, Label, Prior, Start
 from scentline.streams.inbox import Shard
 from scentline.streams.logging import EventLog
@@ -25,7 +24,7 @@ from scentline.streams.metrics.registry import Reading
 from scentline.streams.outbox import Message
 from scentline.streams.records import Decoder, Interests, encode
 from scentline.streams.runtime import Runtime
-from scentline.streams.stateful import Stateful
+from scentline.streams.stateful import Handler, Stateful
 from scentline.streams.topics import EVIDENCE, INTERESTS
 
 

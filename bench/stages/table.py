@@ -50,7 +50,7 @@ STAGES: Mapping[str, tuple[str, ...]] = {
     "harvest": ("scentline.agents.harvest.agent:HarvestAgent.absorb",),
     "groups: take messages": (
         "scentline.streams.stateful:Stateful._take",
-        "scentline.streams.absorber:Absorber.absorb",
+        "scentline.streams.stateful:Absorber.absorb",
     ),
     "groups: encode rows": ("scentline.streams.inbox:Shard.close_group",),
     "groups: encode messages": ("scentline.streams.outbox:Outbox.take",),

@@ -220,5 +220,4 @@ def test_counts_are_those_of_one_moment_while_the_crawl_goes_on(tmp_path: Path) 
             for feature, cells in at_first.items():
                 assert {name: ledger.get(feature, name) for name in cells} == cells
         finally:
-            beside._db.close()
-            beside._clear_scratch()
+            beside._resources.close()

@@ -20,10 +20,10 @@ from scentline.agents.learn.agent import LearnAgent
 from scentline.agents.observe.observer import Observer
 from scentline.agents.operate.audit.audit import audit
 from scentline.agents.operate.audit.report import AuditReport
-from scentline.streams.absorber import Handler
 from scentline.streams.facts import Access, Count, Judged, Linked
 from scentline.streams.records import DeadLetter, Decoder, FetchOrder
 from scentline.streams.settings import Settings
+from scentline.streams.stateful import Handler
 from scentline.streams.topics import ACCESSES, DEAD_LETTERS, EVIDENCE, FETCHES, OUTCOMES, PAGES, SIGHTINGS
 from scentline.streams.transport.journal import Journal
 from scentline_lab.synthetic.web import SyntheticWeb

@@ -20,14 +20,13 @@ from deploy.kafka.jars import MissingProgramError
 from deploy.ports import free_port
 from scentline.agents.operate.topics import create, lags
 from scentline.models.url import host
-from scentline.streams.absorber import Handler
 from scentline.streams.configuration import load
 from scentline.streams.facts import AccessPack, Visited
 from scentline.streams.inbox import Shard
 from scentline.streams.records import Decoder
 from scentline.streams.runtime import Runtime
 from scentline.streams.settings import Settings
-from scentline.streams.stateful import Stateful
+from scentline.streams.stateful import Handler, Stateful
 from scentline.streams.topics import ACCESSES, SIGHTINGS, declared
 from scentline.streams.transport.kafka.admin import Admin, kept
 from scentline.streams.transport.kafka.bus import KafkaBus

@@ -15,7 +15,6 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from rocksdict import Options, Rdict
 
-from scentline.streams.absorber import Handler
 from scentline.streams.app import create_app
 from scentline.streams.bus import FencedError
 from scentline.streams.facts import Access, AccessPack, Met, SightingPack
@@ -23,6 +22,7 @@ from scentline.streams.inbox import KEPT, MARK, ROW_BYTES, Codec, LostShardError
 from scentline.streams.outbox import PACK_BYTES, PACK_FACTS, Outbox
 from scentline.streams.records import Decoder, Pack, encode
 from scentline.streams.settings import Settings
+from scentline.streams.stateful import Handler
 from scentline.streams.topics import ACCESSES, APP_ID, SIGHTINGS, changelog_of
 from scentline.streams.transport.journal import Journal
 from scentline.streams.transport.kafka.four_steps import FourSteps, Recovered

@@ -16,7 +16,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.agents.observe.agent import Relay
-from scentline.streams.absorber import Handler
 from scentline.streams.attempts import SLOTS, Attempts, Place
 from scentline.streams.facts import Access, AccessPack, SightingPack, Visited
 from scentline.streams.inbox import Mark, Shard
@@ -25,7 +24,7 @@ from scentline.streams.outbox import Outbox
 from scentline.streams.records import VERSION, DeadLetter, Decoder, Pack, encode
 from scentline.streams.runtime import Runtime
 from scentline.streams.settings import Settings
-from scentline.streams.stateful import Stateful
+from scentline.streams.stateful import Handler, Stateful
 from scentline.streams.topics import ACCESSES, DEAD_LETTERS, PROXY_LOG, SIGHTINGS, Topic
 from tests.agents.loopback import awaited
 from tests.agents.shards import a_runtime, disk, journal_of, put
@@ -156,7 +155,7 @@ def test_a_fact_that_raises_is_buried_alone_and_all_others_count(
 def test_a_dead_letter_says_where_it_failed_and_quotes_nobody(tmp_path: Path) -> None:
     [letter] = taken_in(tmp_path, [message(0, ["ann", "bad"])], ValueError("the user ann")).letters
     assert letter.why == "quarantine"
-    assert letter.reason.startswith("could not be taken in: ValueError in streams/absorber.py")
+    assert letter.reason.startswith("could not be taken in: ValueError in streams/stateful.py")
     assert "ann" not in letter.reason
     assert [fact.user for _, _, fact in Decoder[AccessPack](AccessPack)(letter.value).facts] == ["bad"]
 
