@@ -1,6 +1,6 @@
 """The facts that change state: accesses, sightings and evidence, as `streams.records.Pack` carries them."""
 
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 import msgspec
 
@@ -10,13 +10,14 @@ from scentline.models.verdict import Verdict
 from scentline.streams.records import (
     End,
     Finite,
+    HostAnswer,
     Natural,
     Pack,
     RobotsTxt,
     Seconds,
     Time,
-    UrlIfAny,
     Version,
+    Visit,
     Whole,
 )
 
@@ -123,25 +124,23 @@ class Met(msgspec.Struct, array_like=True, frozen=True, tag="met"):
     words: tuple[str, ...]
 
 
-class Judged(msgspec.Struct, array_like=True, frozen=True, tag="judged"):
-    """The verdict on a fetched page."""
+# how a fetch ends
 
-    url: Url
-    verdict: Verdict
-    time: Time
-    crawl_delay: Seconds | None = None  #: The Crawl-delay of its host's robots.txt.
-    words: tuple[str, ...] = ()
-    elapsed: Seconds = 0.0  #: That of `FetchedPage`, and so is ``server``.
-    server: str = ""
-    repeated: bool = False  #: Whether all its words are those of a page whose URL differs in numbers only.
-    #: The page's subject, where word meanings count (`models.learner.semantic.page_subject`).
+
+class Page(msgspec.Struct, array_like=True, frozen=True, tag="page"):
+    """A page came, and was judged; for the fetcher it ends there, and the judge sends the fact.
+
+    All from ``version`` on is given where pages are visited again.
+    """
+
+    verdict: Verdict  #: Of each predicate, whether the page satisfies it; empty of a visit for links.
+    words: tuple[str, ...] = ()  #: Its distinct words.
+    #: What it is about, where word meanings count (`models.learner.semantic.page_subject`).
     subject: str = ""
-    version: Version | None = None  #: Where pages are visited again, as all that follows but for ``silent``.
-    pattern: str = ""  #: Reserved.
-    silent: bool = False  #: That of `FetchOrder`.
-    again: Natural = 0  #: The number of the revisit, 0 at first.
-    #: Whether text, links or verdict differ from those of `Revisit`, or the verdict was old: if so, an outcome
-    #: and the links were published.
+    repeated: bool = False  #: Whether all its words are those of a page whose URL differs in numbers only.
+    version: Version | None = None  #: Its validators; None where it has none, or nobody needs them.
+    #: Whether text, links or verdict differ from those that the order had, or the verdict was old: if so, an
+    #: outcome and the links were published. Of a first visit nothing is known: False.
     changed: bool = False
     content: bytes = b""  #: Digests of the text and of the links (`models.revisit.content`).
     links: bytes = b""
@@ -150,66 +149,72 @@ class Judged(msgspec.Struct, array_like=True, frozen=True, tag="judged"):
     excerpts: dict[str, str] = {}
 
 
+class Moved(msgspec.Struct, array_like=True, frozen=True, tag="moved"):
+    """The answer was a redirect, which is not followed: the frontier orders ``target`` in its turn."""
+
+    target: Url
+    permanent: bool = True  #: Whether it is for good (301, 308); any other leaves a judged page where it is.
+
+
+#: Why no page came:
+#: - "retry": host or network failed, and another attempt may not; a host backs off after some in a row,
+#: - "gone": there is no such page,
+#: - "refused": robots.txt, the page itself, an address or a setting forbids it,
+#: - "unfit": what came is no page of its own that is read, by its type, its size or a like page judged before,
+#: - "failed": whoever fetched or judged is to blame, and the page may be as it was.
+Kind: TypeAlias = Literal["retry", "gone", "refused", "unfit", "failed"]
+
+
+class Missing(msgspec.Struct, array_like=True, frozen=True, tag="missing"):
+    """No page came, or none that is judged."""
+
+    kind: Kind
+    #: A fixed word or two, with a detail where one helps (`models.frontier.causes`); never a URL with a query.
+    reason: str
+    barren: bool = False  #: Whether the page that came is a near-duplicate or a soft 404.
+
+
+class Same(msgspec.Struct, array_like=True, frozen=True, tag="same"):
+    """The page is as the order's version has it (304); no answer to a first visit."""
+
+
+class Early(msgspec.Struct, array_like=True, frozen=True, tag="early"):
+    """The order came too early: no request was made, and it does not count as an attempt."""
+
+    wait: Seconds  #: Seconds from `Fetched.time` before the next request to the server.
+
+
+class Fetched(msgspec.Struct, array_like=True, frozen=True, tag="fetched"):
+    """How a fetch ended: what whoever carries out a `FetchOrder` owes the frontier, once.
+
+    A fetcher sends it where no page came, and the judge where one did, to the partition of the URL's host. The
+    frontier drops an answer to an order that it took back, or has given again since; but a page is a page, and
+    counts whoever was to bring it. An order without an answer is given again after its ``lease``.
+    """
+
+    url: Url  #: That of the order, as are ``order``, ``visit`` and ``silent``.
+    order: Natural
+    visit: Visit
+    time: Time  #: The end of the fetch, in seconds since the epoch, by the clock of who fetched.
+    host: HostAnswer  #: What it told of the host, whatever it brought.
+    result: Page | Moved | Missing | Same | Early
+    silent: bool = False
+
+    @property
+    def asked(self) -> bool:
+        """Whether a request for the page was made."""
+        answered = isinstance(self.result, Page | Moved | Same)
+        return answered or (isinstance(self.result, Missing) and self.host.elapsed > 0)
+
+
 class Rejudged(msgspec.Struct, array_like=True, frozen=True, tag="rejudged"):
     """The verdict of later predicates on the page that was judged at ``time``."""
 
     url: Url
     verdict: Verdict
     time: Time
-    words: tuple[str, ...] = ()  #: Those of `Judged`, as is ``subject``.
+    words: tuple[str, ...] = ()  #: Those of `Page`, as is ``subject``.
     subject: str = ""
-    pattern: str = ""  #: Reserved.
-
-
-class Failed(msgspec.Struct, array_like=True, frozen=True, tag="failed"):
-    """A fetch that brought no page."""
-
-    url: Url
-    order: Natural
-    #: "retry" (worth another attempt), "gone" (there is no such page) or "refused" (robots.txt, an address or a
-    #: limit forbids it).
-    kind: str
-    reason: str
-    time: Time
-    retry_after: Seconds | None = None  #: Seconds from ``time`` before another attempt.
-    overloaded: bool = False  #: Whether the whole host asked to be left alone for a while.
-    crawl_delay: Seconds | None = None  #: Those of `FetchedPage`; ``elapsed`` is 0 where no request was made.
-    elapsed: Seconds = 0.0
-    server: str = ""
-    barren: bool = False  #: Whether the page that came is a near-duplicate or a soft 404.
-    silent: bool = False  #: That of `FetchOrder`.
-    #: Whether no server answered: this says nothing of the host, for our own network may have failed.
-    unanswered: bool = False
-
-    @property
-    def asked(self) -> bool:
-        """Whether a request for the page was made."""
-        return self.elapsed > 0
-
-
-class Redirected(msgspec.Struct, array_like=True, frozen=True, tag="redirected"):
-    """A fetch that was answered with another URL."""
-
-    url: Url
-    order: Natural
-    target: Url
-    time: Time
-    crawl_delay: Seconds | None = None  #: Those of `FetchedPage`.
-    elapsed: Seconds = 0.0
-    server: str = ""
-    silent: bool = False  #: That of `FetchOrder`.
-
-
-class Postponed(msgspec.Struct, array_like=True, frozen=True, tag="postponed"):
-    """An order that came too early. No request was made, and it does not count as an attempt."""
-
-    url: Url
-    order: Natural
-    time: Time
-    wait: Seconds  #: Seconds from ``time`` before the next request to ``server``.
-    crawl_delay: Seconds | None = None
-    server: str = ""
-    robots: bool = False  #: Whether the next order to the site has to bring its robots.txt.
 
 
 class Listed(msgspec.Struct, array_like=True, frozen=True, tag="listed"):
@@ -243,30 +248,6 @@ class Brought(msgspec.Struct, array_like=True, frozen=True, tag="brought"):
     links: Natural
 
 
-class Revisited(msgspec.Struct, array_like=True, frozen=True, tag="revisited"):
-    """The result of a revisit, sent after its links."""
-
-    url: Url
-    order: Natural
-    #: "changed", "unchanged", "early" (no request before ``wait`` seconds), "moved" (for good, to ``target``),
-    #: "retry" (not before ``wait`` seconds) or "failed"; of a page to judge ``again`` also "gone" (no page is
-    #: left to judge) and "refused" (it may not be fetched or judged any more).
-    outcome: str
-    time: Time
-    version: Version | None = None  #: The version that was fetched.
-    wait: Seconds | None = None
-    target: UrlIfAny = ""
-    #: Those of `Failed`, as are ``crawl_delay``, ``elapsed``, ``server`` and ``unanswered``.
-    overloaded: bool = False
-    crawl_delay: Seconds | None = None
-    elapsed: Seconds = 0.0
-    server: str = ""
-    again: bool = False
-    reason: str = ""  #: Why no page came.
-    unanswered: bool = False
-    robots: bool = False  #: That of `Postponed`.
-
-
 class Clicked(msgspec.Struct, array_like=True, frozen=True, tag="clicked"):
     """A user's first access to a URL on a ``day`` (`models.news.clicks.day_of`), and where it came from."""
 
@@ -293,9 +274,8 @@ class Hinted(msgspec.Struct, array_like=True, frozen=True, tag="hinted"):
 
 
 Sighting: TypeAlias = (
-    Seeded | Inherited | Linked | Relinked | Visited | Near | Together | Met | Judged | Rejudged | Failed
-    | Redirected | Postponed | RobotsTxt | Listed | Hub | Relisted | Brought | Revisited | Clicked | Browsed
-    | Hinted
+    Seeded | Inherited | Linked | Relinked | Visited | Near | Together | Met | Fetched | Rejudged | RobotsTxt
+    | Listed | Hub | Relisted | Brought | Clicked | Browsed | Hinted
 )  # fmt: skip
 SightingPack: TypeAlias = Pack[Sighting]
 

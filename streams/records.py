@@ -8,7 +8,7 @@ version, which the older reader sends to the dead letters.
 """
 
 import re
-from typing import Annotated, Any, Generic, TypeVar, get_args, get_origin
+from typing import Annotated, Any, Generic, Literal, TypeAlias, TypeVar, get_args, get_origin
 
 import msgspec
 
@@ -95,6 +95,29 @@ class RobotsTxt(msgspec.Struct, array_like=True, frozen=True, tag="robots"):
     error: str = ""  #: Why it can't be fetched: then no page may be.
 
 
+class HostAnswer(msgspec.Struct, array_like=True, frozen=True):
+    """What a fetch told of the host: all that the frontier goes by to be polite.
+
+    The defaults are those of a fetch that told nothing, as robots.txt forbade it before anything was asked.
+    """
+
+    #: Seconds from the request for the page to the end of its answer; 0 where there was no such request.
+    elapsed: Seconds = 0.0
+    #: Stands for the address that was asked, for the hosts of one share its delay; empty where it is unknown.
+    server: str = ""
+    crawl_delay: Seconds | None = None  #: The Crawl-delay of robots.txt in seconds; None without one.
+    #: Seconds from the end of the fetch before another request, as Retry-After asks; None where nothing asks.
+    retry_after: Seconds | None = None
+    overloaded: bool = False  #: Whether the host as a whole asked to be left alone: a status of 429 or 503.
+    #: Whether no server answered: this says nothing of the host, for our own network may have failed.
+    unanswered: bool = False
+    robots: bool = False  #: Whether the site's next order has to bring the robots.txt that the frontier knows.
+
+
+#: What a fetch is for: a page to judge for the first time, a judged page to look at again, or a hub's links.
+Visit: TypeAlias = Literal["first", "again", "links"]
+
+
 class Revisit(msgspec.Struct, array_like=True, frozen=True):
     """What is known of a page that is fetched again, for its links or to be judged ``again``."""
 
@@ -102,7 +125,7 @@ class Revisit(msgspec.Struct, array_like=True, frozen=True):
     since: Time = 0.0  #: When it was fetched, 0 where it was never read.
     again: bool = False
     verdict: Verdict = {}  #: Its verdict, and when that was published.
-    content: bytes = b""  #: Those of `streams.facts.Judged`, as are ``links`` and ``partitions``.
+    content: bytes = b""  #: Those of `streams.facts.Page`, as are ``links`` and ``partitions``.
     links: bytes = b""
     partitions: tuple[Natural, ...] = ()
     judged: Time = 0.0
@@ -132,6 +155,11 @@ class FetchOrder(Record, kw_only=True):
     #: The site's robots.txt where a fetcher needs it, else until when the frontier knows it, 0 if it does not.
     robots: RobotsTxt | Time = 0.0
 
+    @property
+    def visit(self) -> Visit:
+        """What the fetch is for."""
+        return "first" if self.revisit is None else "again" if self.revisit.again else "links"
+
 
 NOT_MODIFIED = 304  #: The status of an answer that a page is unchanged.
 
@@ -144,11 +172,8 @@ class FetchedPage(Record, kw_only=True):
     headers: dict[str, str]  #: Names in lower case; bounded.
     body: bytes  #: Compressed with Zstandard.
     time: Time  #: The end of the fetch.
-    elapsed: Seconds
-    crawl_delay: Seconds | None = None  #: The Crawl-delay of the host's robots.txt.
+    host: HostAnswer
     nofollow: bool = False  #: Whether an X-Robots-Tag forbids to follow the page's links.
-    #: Stands for the address that answered, for hosts of one server share its delay; empty where it is unknown.
-    server: str = ""
 
 
 # learning

@@ -18,18 +18,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import msgspec
-import zstandard
 
 from scentline.agents.fetch.client import Client
 from scentline.agents.fetch.listings import Dated
 from scentline.agents.fetch.result import (
     OUTCOMES,
-    OVERLOADED,
-    Early,
-    Failure,
-    Fetched,
+    Body,
+    Ended,
     Result,
-    Unchanged,
     fact_of,
     known_version,
     outcome_of,
@@ -39,12 +35,21 @@ from scentline.agents.fetch.sitemaps import Kind
 from scentline.models.url import host, identifier
 from scentline.models.verdict import keeps
 from scentline.streams.attempts import Place, bury, why
-from scentline.streams.facts import Failed, Hinted, Listed, Postponed, Redirected, Revisited
+from scentline.streams.facts import Early, Fetched, Hinted, Listed, Missing, Same
 from scentline.streams.logging import EventLog
 from scentline.streams.metrics import catalogue
 from scentline.streams.metrics.registry import Outcomes, Reading
 from scentline.streams.outbox import Message, Outbox
-from scentline.streams.records import Decoder, FetchedPage, FetchOrder, Pack, RecordError, RobotsTxt, encode
+from scentline.streams.records import (
+    Decoder,
+    FetchedPage,
+    FetchOrder,
+    HostAnswer,
+    Pack,
+    RecordError,
+    RobotsTxt,
+    encode,
+)
 from scentline.streams.runtime import Runtime
 from scentline.streams.topics import FETCHES, PAGES, SIGHTINGS
 
@@ -67,13 +72,13 @@ class FetchMetrics:
         runtime.watch(self.measure)
         runtime.watch_lag(FETCHES)
 
-    def answered(self, result: Result) -> None:
-        """Count the result of an order."""
-        self.outcomes.count(outcome_of(result))
-        if isinstance(result, Fetched):
-            self._bytes.inc(len(result.body))
-        if result.elapsed:
-            self._seconds.observe(result.elapsed)
+    def answered(self, ended: Ended) -> None:
+        """Count the end of an order."""
+        self.outcomes.count(outcome_of(ended.result))
+        if isinstance(ended.result, Body):
+            self._bytes.inc(len(ended.result.body))
+        if ended.host.elapsed:
+            self._seconds.observe(ended.host.elapsed)
 
     def measure(self, reading: Reading) -> None:
         """Add the orders in flight, and how often and how long orders waited."""
@@ -89,7 +94,7 @@ SITEMAP_READERS = 4
 #: The reason for refusing a page whose order could not be carried out.
 QUARANTINED = "quarantined: its fetch failed here"
 
-Fact = Failed | Redirected | Postponed | Listed | Hinted | Revisited | RobotsTxt
+Fact = Fetched | Listed | Hinted | RobotsTxt
 #: Outcomes of fetches that no host answered.
 _UNANSWERED: Final = frozenset({"dns", "connection", "timeout", "robots_unreachable"})
 #: Unanswered fetches in a row that are worth a warning, once hosts have answered.
@@ -121,7 +126,6 @@ class FetchAgent:
         self._slots = asyncio.Semaphore(runtime.settings.fetch.connections)
         self._metrics = FetchMetrics(runtime, client, runtime.settings.fetch.connections)
         self._silence = Silence()
-        self._compress = zstandard.ZstdCompressor(level=1)
         self._earlier: Mapping[int, int] = {}
         client.robots.publish = self._publish_robots
         runtime.read(FETCHES, "fetch", self._run)
@@ -189,26 +193,26 @@ class FetchAgent:
             self._metrics.outcomes.count(EXPIRED)
             return []  # the frontier has taken the order back
         if not self._knows_robots(given.place, order):
-            early = Early(0.0, robots=True)
+            early = Ended(Early(0.0), HostAnswer(robots=True))
             self._metrics.answered(early)
             return self._messages_of(order, early)
         attempts = self._runtime.attempts
         deaths = attempts.deaths(given.noted)
         with attempts.taking(given.noted):
             try:
-                result = await self._carried_out(order)
-                messages = self._messages_of(order, result)
+                ended = await self._carried_out(order)
+                messages = self._messages_of(order, ended)
             except Exception as error:
                 return self._quarantined(given, order, self._runtime.quarantine(given.place, error))
-        if isinstance(result, Early):
+        if isinstance(ended.result, Early):
             attempts.suspect(given.noted, deaths)  # it comes again
         return messages
 
     def _quarantined(self, given: _Given, order: FetchOrder, reason: str) -> list[Message]:
         outbox, now = Outbox(""), self._runtime.clock()
         bury(outbox, given.place, given.value, reason, "quarantine", now)
-        failure = Failure("refused", QUARANTINED)
-        return [*outbox.take(), self._pack(host(order.url), [fact_of(order, failure, now)])]
+        fact = fact_of(order, Missing("failed", QUARANTINED), HostAnswer(), now)
+        return [*outbox.take(), self._pack(host(order.url), [fact])]
 
     def _knows_robots(self, place: Place, order: FetchOrder) -> bool:
         """Return whether robots.txt is known here, or brought by the order, as well as the frontier knows it.
@@ -220,29 +224,29 @@ class FetchAgent:
         earlier = place.offset < self._earlier.get(place.partition, 0)
         return self._client.robots.knows(order.url, None if earlier else order.robots)
 
-    async def _carried_out(self, order: FetchOrder) -> Result:
+    async def _carried_out(self, order: FetchOrder) -> Ended:
         robots = order.robots if isinstance(order.robots, RobotsTxt) else None
-        result = await self._client.fetch(order.url, known_version(order), order.delay, robots)
-        self._metrics.answered(result)
-        self._silence.note(result)
-        return result
+        ended = await self._client.fetch(order.url, known_version(order), order.delay, robots)
+        self._metrics.answered(ended)
+        self._silence.note(ended.result)
+        return ended
 
-    def _messages_of(self, order: FetchOrder, result: Result) -> list[Message]:
+    def _messages_of(self, order: FetchOrder, ended: Ended) -> list[Message]:
         """Return the messages of a result: a page goes to the judge, anything else to the frontier.
 
         A kept page that has not changed goes to both.
         """
-        now, revisit = self._runtime.clock(), order.revisit
+        (result, told), now, revisit = ended, self._runtime.clock(), order.revisit
         if isinstance(order.robots, RobotsTxt):  # the judge has no use for it
             order = msgspec.structs.replace(order, robots=order.robots.until)
-        if isinstance(result, Fetched):
-            return [self._page(page_of(order, result, now, self._compress.compress(result.body)))]
-        if isinstance(result, Failure) and result.reason in OVERLOADED:
+        if isinstance(result, Body):
+            return [self._page(page_of(order, result, told, now))]
+        if told.overloaded:
             self._client.sitemaps.stop(host(order.url))
-        messages = [self._pack(host(order.url), [fact_of(order, result, now)])]
-        if isinstance(result, Unchanged) and revisit is not None and revisit.again:
+        messages = [self._pack(host(order.url), [fact_of(order, result, told, now)])]
+        if isinstance(result, Same) and revisit is not None and revisit.again:
             which = self._runtime.settings.keep.pages
-            messages += [self._page(page_of(order, result, now))] if keeps(which, revisit.verdict) else []
+            messages += [self._page(page_of(order, result, told, now))] if keeps(which, revisit.verdict) else []
         return messages
 
     def _page(self, page: FetchedPage) -> Message:

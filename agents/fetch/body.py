@@ -22,7 +22,7 @@ async def read(
 ) -> bytes:
     """Return the body in ``chunks`` without its content encoding (the header's value).
 
-    More than ``limit`` bytes, on the wire or decompressed, raise a "refused" `FetchError` as soon as they
+    More than ``limit`` bytes, on the wire or decompressed, raise an "unfit" `FetchError` as soon as they
     show; with ``cut`` the first ``limit`` bytes are returned instead. So does a body of more than 100 kB that
     is over ``ratio`` times as large as what was sent, cut or not. Broken data raise "retry".
     """
@@ -33,9 +33,9 @@ async def read(
         received += len(chunk)
         full = decoder.feed(chunk, body, limit) or received > limit
         if len(body) > _ANY_RATIO and len(body) > ratio * received:
-            raise FetchError("refused", f"compressed over {ratio} to 1")
+            raise FetchError("unfit", f"compressed over {ratio} to 1")
         if full and not cut:
-            raise FetchError("refused", f"body over {limit} bytes")
+            raise FetchError("unfit", f"body over {limit} bytes")
         if full:
             break
     else:
@@ -103,7 +103,7 @@ class _Zlib(_Identity):
         if self._members and not (self._gzip and data.startswith(_GZIP_HEAD)):
             self._over = True  # what follows the end is passed over, as browsers do
         elif self._members >= MAX_MEMBERS:
-            raise FetchError("refused", f"over {MAX_MEMBERS} gzip members")
+            raise FetchError("unfit", f"over {MAX_MEMBERS} gzip members")
         elif self._gzip:
             self._stream = zlib.decompressobj(wbits=31)
         else:
@@ -137,7 +137,7 @@ def _decoder(encoding: str) -> _Identity:
         return _Zlib(gzip=True)
     if codings == ["deflate"]:
         return _Zlib(gzip=False)
-    raise FetchError("refused", "content encoding")
+    raise FetchError("unfit", "content encoding")
 
 
 def _has_zlib_header(data: bytes) -> bool:

@@ -14,12 +14,10 @@ from scentline.agents.fetch.listings import MAX_BYTES as MAX_SITEMAP
 from scentline.agents.fetch.pool import Pool, errors, telling
 from scentline.agents.fetch.result import (
     Answer,
-    Early,
-    Fetched,
+    Body,
+    Ended,
     FetchError,
-    Moved,
     Result,
-    Unchanged,
     conditions,
     retry_after,
     unexpected,
@@ -32,6 +30,7 @@ from scentline.agents.fetch.sitemaps import Sitemaps
 from scentline.models.frontier.politeness import LONGEST_CRAWL_DELAY
 from scentline.models.url import canonical, host
 from scentline.streams.crawl_settings import FetchSettings
+from scentline.streams.facts import Early, Moved, Same
 from scentline.streams.records import RobotsTxt, Version
 from scentline.streams.settings import RevisitSettings
 
@@ -42,6 +41,8 @@ KEPT = ("content-type", "content-language", "etag", "last-modified", "link", "x-
 KEPT_LENGTH = 1000
 
 _MOVED = frozenset({300, 301, 302, 303, 307, 308})
+#: Redirects that are for good.
+_PERMANENT = frozenset({301, 308})
 # Of the statuses below 500, those that say nothing about the page: a proxy that wants to know who asks, a
 # slow request, a request too early, too many requests.
 _PASSING = frozenset({407, 408, 425, 429})
@@ -92,7 +93,7 @@ class Client:
 
     async def fetch(
         self, url: str, known: Version | None = None, delay: float = 0.0, robots: RobotsTxt | None = None
-    ) -> Result:
+    ) -> Ended:
         """Fetch the canonical ``url``; nothing that a server does raises.
 
         Of a page with a ``known`` version only another one is requested. ``delay`` is the seconds between two
@@ -104,19 +105,18 @@ class Client:
         asking = _Asking(max(self._settings.delay_seconds, delay), Held(self.servers))
         try:
             with telling(asking.held.connected):
-                result = await self._fetch(url, known, asking, robots)
+                ended = await self._fetch(url, known, asking, robots)
         except FetchError as error:
-            result = error.failure()
+            ended = error.ended()
         except TooEarlyError as error:
-            result = Early(error.seconds)
+            ended = Ended(Early(error.seconds))
         except Exception as error:  # a bug, here or in a library: this page's end, not the crawl's
-            result = unexpected("page", url, error).failure()
+            ended = unexpected("page", url, error).ended()
         finally:
             asking.held.release()
         elapsed = 0.0 if asking.start is None else time.perf_counter() - asking.start
-        return msgspec.structs.replace(
-            result, crawl_delay=asking.crawl_delay, elapsed=elapsed, server=self._server(asking)
-        )
+        told = {"crawl_delay": asking.crawl_delay, "elapsed": elapsed, "server": self._server(asking)}
+        return ended._replace(host=msgspec.structs.replace(ended.host, **told))
 
     def _note_delay(self, name: str, delay: float) -> None:
         """Remember the delay of a host's orders for its sitemaps and feeds."""
@@ -127,9 +127,7 @@ class Client:
             self._delays.clear()  # the next orders have them
         self._delays[name] = delay
 
-    async def _fetch(
-        self, url: str, known: Version | None, asking: _Asking, robots: RobotsTxt | None
-    ) -> Result:
+    async def _fetch(self, url: str, known: Version | None, asking: _Asking, robots: RobotsTxt | None) -> Ended:
         with errors():
             self._pool.check(url)  # before its name is looked up and its robots.txt requested
         self._note_delay(host(url), asking.delay)
@@ -139,14 +137,14 @@ class Client:
         if self._settings.robots:
             decision = await self.robots.allowed(url)
             asking.crawl_delay = decision.crawl_delay
-            if decision.failure is not None:
-                return decision.failure
+            if decision.ended is not None:
+                return decision.ended
             asking.delay = max(asking.delay, min(decision.crawl_delay or 0.0, LONGEST_CRAWL_DELAY))
             await self._take(url, asking)
         if asking.held.addresses:
             await self.servers.start(asking.held.addresses, asking.delay)
         asking.start = time.perf_counter()
-        return await self._page(url, known)
+        return Ended(await self._page(url, known))
 
     async def _take(self, url: str, asking: _Asking) -> None:
         """Take the server, if there is a delay; raises `FetchError` or `TooEarlyError`."""
@@ -170,17 +168,17 @@ class Client:
             if status in (200, 304):
                 self.sitemaps.asked(url, media_type(headers))
             if status == 304 and asked:
-                return Unchanged(url)
+                return Same()
             moved = location(status, headers)
             if moved is not None:
-                return Moved(url, target(url, moved), status)
+                return Moved(target(url, moved), status in _PERMANENT)
             check(status, headers, self._clock())
             asks = self._asks(response) if "x-robots-tag" in headers else frozenset()
             if "noindex" in asks:
                 raise FetchError("refused", "X-Robots-Tag noindex")
             content = await self._body(response, headers, self._settings.max_bytes)
         self.sitemaps.seen(url, content)
-        return Fetched(url, status, kept(headers), content, nofollow="nofollow" in asks)
+        return Body(status, kept(headers), content, nofollow="nofollow" in asks)
 
     def _asks(self, response: httpx.Response) -> frozenset[str]:
         return directives(values(response, "x-robots-tag"), self._agent)
@@ -222,7 +220,7 @@ class Client:
     ) -> bytes:
         length = headers.get("content-length", "")
         if not cut and length.isascii() and length.isdigit() and int(length[:20]) > limit:
-            raise FetchError("refused", f"body over {limit} bytes")
+            raise FetchError("unfit", f"body over {limit} bytes")
         coding = headers.get("content-encoding", "")
         return await body.read(response.aiter_raw(), coding, limit, self._settings.max_ratio, cut=cut)
 
@@ -286,4 +284,4 @@ def check(status: int, headers: Mapping[str, str], now: float) -> None:
     kind = media_type(headers)
     # What is no media type at all says nothing; the bytes will.
     if "/" in kind and kind not in READABLE:
-        raise FetchError("refused", f"content type {_NOT_A_TYPE.sub('', kind)[:60]}")
+        raise FetchError("unfit", f"content type {_NOT_A_TYPE.sub('', kind)[:60]}")

@@ -74,13 +74,13 @@ class Pool:
         await self.resolver.close()
 
     def check(self, url: str) -> str:
-        """Return the host of ``url``; raises a "refused" `FetchError` where it may not be asked for."""
+        """Return the host of ``url``; raises `FetchError` where it may not be asked for."""
         if not crawlable(url):
-            raise FetchError("refused", "url")
+            raise FetchError("failed", "url")
         asked = _spelled(url)
         name = asked.raw_host or ""
         if self._stays_home and not self._guard.allows_host(name):
-            raise FetchError("refused", "contact missing in fetch.user_agent")
+            raise FetchError("failed", "contact missing in fetch.user_agent")
         self._guard.check(name, asked.port or 0)
         if self._settings.proxy:
             self._guard.check_name(name)
@@ -101,7 +101,7 @@ class Pool:
                     end = asyncio.get_running_loop().time() + settings.timeout_seconds
                     request = request_of(url, headers)
                     if wire(request) != url:
-                        raise FetchError("refused", "url")  # robots.txt, scope and people saw another
+                        raise FetchError("failed", "url")  # robots.txt, scope and people saw another
                     response = await self._transport.handle_async_request(request)
                     limit.reschedule(end)
                     try:
@@ -213,7 +213,7 @@ def errors() -> Iterator[None]:
     except ForbiddenAddressError as error:
         raise FetchError("refused", f"address {error.address}") from error
     except (aiohttp.InvalidURL, httpx.InvalidURL) as error:
-        raise FetchError("refused", "url") from error
+        raise FetchError("failed", "url") from error
     except (aiohttp.ClientError, OSError) as error:
         raise _fetch_error(error) from error
 

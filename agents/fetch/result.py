@@ -7,11 +7,12 @@ from traceback import extract_tb
 from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
+import zstandard
 
 from scentline.models.errors import ScentlineError
-from scentline.streams.facts import Failed, Postponed, Redirected, Revisited
+from scentline.streams.facts import Early, Fetched, Kind, Missing, Moved, Same
 from scentline.streams.logging import EventLog
-from scentline.streams.records import NOT_MODIFIED, FetchedPage, FetchOrder, Version
+from scentline.streams.records import NOT_MODIFIED, FetchedPage, FetchOrder, HostAnswer, Version
 
 DAY = 86_400.0
 _VALIDATOR = 200
@@ -46,31 +47,15 @@ _REASONS: Final = {
 _LONGEST_FIRST: Final = sorted(_REASONS, key=len, reverse=True)
 #: Every word that `outcome_of` returns.
 OUTCOMES: Final = tuple(dict.fromkeys(("2xx", "unchanged", "3xx", *_REASONS.values(), "early", "other")))
-#: Redirects that are for good.
-_PERMANENT: Final = frozenset({301, 308})
-#: What outcomes mean for a judged page: it is gone, or may no longer be fetched.
-_FATES: Final = {
-    **dict.fromkeys(("3xx", "4xx", "broken", "size", "type"), "gone"),
-    **dict.fromkeys(("robots", "address"), "refused"),
-}
-#: Failures that stop requests to the whole host for a while.
-OVERLOADED: Final = frozenset({"status 429", "status 503"})
+#: Statuses with which a whole host asks to be left alone for a while.
+_OVERLOADED: Final = frozenset({"status 429", "status 503"})
+_compress = zstandard.ZstdCompressor(level=1).compress
 log = EventLog("web")
 
 
-class _Result(msgspec.Struct, frozen=True, kw_only=True):
-    #: Seconds between two fetches that the host's robots.txt demands.
-    crawl_delay: float | None = None
-    #: Seconds from the request to the result.
-    elapsed: float = 0.0
-    #: The address of the server; empty where hosts are told apart by their names only.
-    server: str = ""
+class Body(msgspec.Struct, frozen=True):
+    """A page, as it came."""
 
-
-class Fetched(_Result, frozen=True):
-    """A page."""
-
-    url: str
     status: int
     #: Those that later steps read, in lower case, their values cut to 1,000 characters.
     headers: dict[str, str]
@@ -80,40 +65,15 @@ class Fetched(_Result, frozen=True):
     nofollow: bool = False
 
 
-class Unchanged(_Result, frozen=True):
-    """The server has no other version of the page than the known one (304)."""
-
-    url: str
+#: What a fetch comes to; a `Moved` leads to a canonical URL.
+Result: TypeAlias = Body | Moved | Missing | Same | Early
 
 
-class Moved(_Result, frozen=True):
-    """A redirect to the canonical URL ``target``, which was not followed."""
+class Ended(NamedTuple):
+    """The end of a fetch: what it came to, and what it told of the host."""
 
-    url: str
-    target: str
-    status: int
-
-
-class Failure(_Result, frozen=True):
-    """No page; ``kind`` and ``retry_after`` are those of `Failed`."""
-
-    kind: str
-    #: A fixed word or two, with a detail where one helps; never a URL.
-    reason: str
-    retry_after: float | None = None
-    #: It says nothing of the host: the network, or this crawler, may be at fault.
-    unanswered: bool = False
-
-
-class Early(_Result, frozen=True):
-    """No request was sent: the server may not be requested for ``wait`` seconds."""
-
-    wait: float
-    #: The frontier's copy of robots.txt has to come first.
-    robots: bool = False
-
-
-Result: TypeAlias = Fetched | Unchanged | Moved | Failure | Early
+    result: Result
+    host: HostAnswer = HostAnswer()
 
 
 class Answer(NamedTuple):
@@ -156,22 +116,24 @@ def conditions(known: Version | None) -> dict[str, str]:
 
 
 class FetchError(ScentlineError):
-    """A fetch that can't go on; ``unanswered`` is as in `Failure`."""
+    """A fetch that can't go on; ``kind`` and ``reason`` are those of `Missing`, the others of `HostAnswer`."""
 
     explains_itself = False
 
     def __init__(
-        self, kind: str, reason: str, retry_after: float | None = None, *, unanswered: bool = False
+        self, kind: Kind, reason: str, retry_after: float | None = None, *, unanswered: bool = False
     ) -> None:
         super().__init__(kind, reason, retry_after)
-        self.kind = kind
+        self.kind: Kind = kind
         self.reason = reason
         self.retry_after = retry_after
         self.unanswered = unanswered
 
-    def failure(self) -> Failure:
-        """Return the error as a fetch's result."""
-        return Failure(self.kind, self.reason, self.retry_after, self.unanswered)
+    def ended(self) -> Ended:
+        """Return the error as the end of a fetch."""
+        overloaded = self.reason in _OVERLOADED
+        told = HostAnswer(retry_after=self.retry_after, overloaded=overloaded, unanswered=self.unanswered)
+        return Ended(Missing(self.kind, self.reason), told)
 
 
 def retry_after(value: str | None, now: float) -> float | None:
@@ -199,19 +161,19 @@ def retry_after(value: str | None, now: float) -> float | None:
 def outcome_of(result: Result) -> str:
     """Return the outcome of a fetch, one of `OUTCOMES`.
 
-    >>> outcome_of(Failure("gone", "status 404")), outcome_of(Failure("retry", "robots.txt status 503"))
+    >>> outcome_of(Missing("gone", "status 404")), outcome_of(Missing("retry", "robots.txt status 503"))
     ('4xx', 'robots_unreachable')
     """
     match result:
-        case Fetched():
+        case Body():
             return "2xx"
-        case Unchanged():
+        case Same():
             return "unchanged"
         case Moved():
             return "3xx"
         case Early():
             return "early"
-        case Failure():
+        case Missing():
             begins = next((words for words in _LONGEST_FIRST if result.reason.startswith(words)), None)
             return "other" if begins is None else _REASONS[begins]
 
@@ -231,62 +193,24 @@ def unexpected(step: str, url: str, error: Exception) -> FetchError:
     return FetchError("retry", f"error {kind}", unanswered=True)
 
 
-def fact_of(
-    order: FetchOrder, result: Unchanged | Moved | Failure | Early, now: float
-) -> Failed | Redirected | Postponed | Revisited:
-    """Return what the frontier gets of a fetch without a page."""
-    url, number, crawl_delay, server = order.url, order.order, result.crawl_delay, result.server
-    overloaded = isinstance(result, Failure) and result.reason in OVERLOADED
-    if order.revisit is not None or isinstance(result, Unchanged):
-        return _revisited(order, result, now, overloaded=overloaded)
-    if isinstance(result, Early):
-        return Postponed(url, number, now, result.wait, crawl_delay, server, result.robots)
-    if isinstance(result, Moved):
-        return Redirected(url, number, result.target, now, crawl_delay, result.elapsed, server, order.silent)
-    return Failed(
-        url, number, result.kind, result.reason, now, result.retry_after, overloaded, crawl_delay=crawl_delay,
-        elapsed=result.elapsed, server=server, silent=order.silent, unanswered=result.unanswered,
-    )  # fmt: skip
-
-
-def _revisited(
-    order: FetchOrder, result: Unchanged | Moved | Failure | Early, now: float, *, overloaded: bool
-) -> Revisited:
-    again = order.revisit is not None and order.revisit.again
-    outcome, wait, target, reason = "unchanged", None, "", ""
-    if isinstance(result, Early):
-        outcome, wait = "early", result.wait
-    elif isinstance(result, Moved):
-        target = result.target
-        outcome, reason = ("moved", "") if result.status in _PERMANENT else ("failed", "redirect for now")
-    elif isinstance(result, Failure):
-        fate = _FATES.get(outcome_of(result), "failed") if again else "failed"
-        outcome = "retry" if result.kind == "retry" else fate
-        wait, reason = result.retry_after, result.reason
-    return Revisited(
-        order.url, order.order, outcome, now, wait=wait, target=target, overloaded=overloaded,
-        crawl_delay=result.crawl_delay, elapsed=result.elapsed, server=result.server, again=again,
-        reason=reason, unanswered=isinstance(result, Failure) and result.unanswered,
-        robots=isinstance(result, Early) and result.robots,
-    )  # fmt: skip
-
-
 def known_version(order: FetchOrder) -> Version | None:
     """Return the version of an order's page that is known, None where there is none."""
     return None if order.revisit is None else order.revisit.version
 
 
-def page_of(order: FetchOrder, result: Fetched | Unchanged, now: float, body: bytes = b"") -> FetchedPage:
+def fact_of(order: FetchOrder, result: Moved | Missing | Same | Early, host: HostAnswer, now: float) -> Fetched:
+    """Return what the frontier gets of a fetch without a page."""
+    return Fetched(order.url, order.order, order.visit, now, host, result, order.silent)
+
+
+def page_of(order: FetchOrder, result: Body | Same, host: HostAnswer, now: float) -> FetchedPage:
     """Return a page as the judge gets it, to judge or, if it has not changed, to keep."""
-    if isinstance(result, Fetched):
-        status, headers = result.status, result.headers
-        crawl_delay, nofollow = result.crawl_delay, result.nofollow
-    else:
-        version = known_version(order) or Version()
-        told = {"etag": version.etag, "last-modified": version.last_modified}
-        headers = {name: value for name, value in told.items() if value}
-        status, crawl_delay, nofollow = NOT_MODIFIED, None, False
-    return FetchedPage(
-        order=order, status=status, headers=headers, body=body, time=now, elapsed=result.elapsed,
-        crawl_delay=crawl_delay, nofollow=nofollow, server=result.server,
-    )  # fmt: skip
+    if isinstance(result, Body):
+        return FetchedPage(
+            order=order, status=result.status, headers=result.headers, body=_compress(result.body), time=now,
+            host=host, nofollow=result.nofollow,
+        )  # fmt: skip
+    version = known_version(order) or Version()
+    told = {"etag": version.etag, "last-modified": version.last_modified}
+    headers = {name: value for name, value in told.items() if value}
+    return FetchedPage(order=order, status=NOT_MODIFIED, headers=headers, body=b"", time=now, host=host)

@@ -23,10 +23,11 @@ from protego import Protego
 
 from scentline.agents.fetch.guard import product
 from scentline.agents.fetch.resolver import Shared
-from scentline.agents.fetch.result import DAY, Answer, Failure, FetchError, unexpected
+from scentline.agents.fetch.result import DAY, Answer, Ended, FetchError, unexpected
 from scentline.models.url import canonical, origin
 from scentline.streams.crawl_settings import FetchSettings
-from scentline.streams.records import ROBOTS_BYTES, RobotsTxt, Version
+from scentline.streams.facts import Missing
+from scentline.streams.records import ROBOTS_BYTES, HostAnswer, RobotsTxt, Version
 
 #: Bytes read of a robots.txt, as RFC 9309 (section 2.5) demands; the rest is skipped.
 MAX_BYTES = 500 * 1024
@@ -81,8 +82,8 @@ class Decision(NamedTuple):
     allowed: bool
     #: In seconds, at most a day.
     crawl_delay: float | None = None
-    #: The result of a fetch that is not allowed.
-    failure: Failure | None = None
+    #: The end of a fetch that is not allowed.
+    ended: Ended | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,21 +171,21 @@ class Robots:
         else:
             self._sites.move_to_end(place)
         if site.error is not None:
-            return Decision(False, failure=self._failure(site.error, site.expires))
+            return Decision(False, ended=self._ended(site.error, site.expires))
         if site.rules is None:
             return Decision(True)
         if self._announce is not None and site.rules.sitemaps:
             self._announce(place, site.rules.sitemaps)
         if site.rules.allows(url):
             return Decision(True, site.rules.crawl_delay)
-        forbidden = Failure("refused", "robots.txt", crawl_delay=site.rules.crawl_delay)
-        return Decision(False, site.rules.crawl_delay, forbidden)
+        return Decision(False, site.rules.crawl_delay, Ended(Missing("refused", "robots.txt")))
 
-    def _failure(self, error: FetchError, expires: float) -> Failure:
-        if error.kind == "refused":
-            return error.failure()
+    def _ended(self, error: FetchError, expires: float) -> Ended:
+        if error.kind != "retry":
+            return error.ended()
         wait = max(expires - self._clock(), 0.0)
-        return Failure("retry", f"robots.txt {error.reason}", wait, unanswered=error.unanswered)
+        told = HostAnswer(retry_after=wait, unanswered=error.unanswered)
+        return Ended(Missing("retry", f"robots.txt {error.reason}"), told)
 
     async def close(self) -> None:
         """End the fetches in flight; their callers are cancelled."""

@@ -27,7 +27,7 @@ from scentline.models.frontier.queue import ANSWERS_A_SWEEP
 from scentline.models.frontier.slots import Slots
 from scentline.models.frontier.turns import ProportionalTurns
 from scentline.models.predicate import parse
-from scentline.streams.facts import Judged, Revisited, SightingPack
+from scentline.streams.facts import SightingPack
 from scentline.streams.inbox import Shard
 from scentline.streams.published import (
     PAUSED,
@@ -231,8 +231,8 @@ class FrontierAgent(Handler[FrontierRow]):
         noted, beside = (told.pop(shard.partition, set()) for told in (self.book.noted, self.book.beside))
         self.candidates.scorer.bring_up(shard, noted, beside)
         ended, self.book.ended = self.book.ended, []
-        for sighting in ended:
-            self._landing.land(sighting, now)
+        for end in ended:
+            self._landing.land(end, now)
         if not self.candidates.opening:
             self.candidates.fairness.settle()
         if self._estimates.sweep(shard):
@@ -243,7 +243,7 @@ class FrontierAgent(Handler[FrontierRow]):
         if self.schedule is not None:
             self.schedule.settle(now)
         # A page that was looked at again, and is as it was, leaves nothing to be found among all rows.
-        if touched or not all(isinstance(each, Judged | Revisited) and each.again for each in ended):
+        if touched or not all(end.visit == "again" for end in ended):
             self._dry = False
 
     def _reorder(self) -> None:

@@ -11,7 +11,7 @@ from scentline.agents.frontier.changes import Changes
 from scentline.agents.frontier.crowd import Crowd
 from scentline.agents.frontier.depth import Depths, handed_on
 from scentline.agents.frontier.groups import Groups
-from scentline.agents.frontier.hosts import Ended, note_end, note_robots
+from scentline.agents.frontier.hosts import note_end, note_robots
 from scentline.agents.frontier.hubs import Hubs
 from scentline.agents.frontier.keys import page_key
 from scentline.agents.frontier.ledger import EvidenceEmitter
@@ -31,21 +31,22 @@ from scentline.streams.facts import (
     Brought,
     Browsed,
     Clicked,
-    Failed,
+    Early,
+    Fetched,
     Hinted,
     Hub,
     Inherited,
-    Judged,
     Linked,
     Listed,
     Met,
+    Missing,
+    Moved,
     Near,
-    Postponed,
-    Redirected,
+    Page,
     Rejudged,
     Relinked,
     Relisted,
-    Revisited,
+    Same,
     Seeded,
     Together,
     Visited,
@@ -101,7 +102,7 @@ class Book:
         self._instant = settings.mode == "instant"
         self.touched = self._pages.touched
         self.noted, self.beside = self._links.noted, self._crowd.noted
-        self.ended: list[Ended] = []
+        self.ended: list[Fetched] = []
         self._absorbers = self._by_kind()
 
     def _by_kind(self) -> dict[type, Callable[[FrontierShard, Any], None]]:
@@ -114,18 +115,14 @@ class Book:
             Visited: self._visited,
             Together: self._crowd.together,
             Met: self._crowd.met,
-            Judged: self._judged,
+            Fetched: self._fetched,
             Rejudged: self._rejudged,
-            Failed: self._failed,
-            Redirected: self._redirected,
-            Postponed: self._postponed,
             RobotsTxt: note_robots,
             Listed: self._listed,
             Hub: self.hubs.named,
             Relisted: self.hubs.relisted,
             Brought: self.hubs.brought,
             Browsed: lambda shard, sighting: None,  # but for a depth
-            Revisited: self._revisited,
             Clicked: self._clicked,
             Hinted: self._hinted,
         }
@@ -153,34 +150,108 @@ class Book:
 
     # how a fetch ends
 
-    def _end(self, shard: FrontierShard, sighting: Ended, *, judged: bool = False) -> None:
-        note_end(shard, sighting, judged=judged)
-        self.ended.append(sighting)
-
-    def _judged(self, shard: FrontierShard, sighting: Judged) -> None:
-        key, row = self._pages.find(shard, sighting.url)
-        known = row.verdict is not None or sighting.again > 0
-        self._end(shard, sighting, judged=not known)
-        if known:
-            if self.visits is not None:
-                self.visits.judged(shard, sighting)
+    def _fetched(self, shard: FrontierShard, end: Fetched) -> None:
+        """Absorb how a fetch ended, if it is waited for; a page is a page, whoever was to bring it."""
+        if end.visit == "links":
+            if self.hubs.came(shard, end):
+                self._end(shard, end)
             return
+        key, row = page_key(end.url), shard.get(page_key(end.url))
+        judged = isinstance(row, PageRow) and row.verdict is not None
+        if end.visit == "again" or (judged and isinstance(end.result, Page)):
+            self._end(shard, end)
+            heir = self.visits.came(shard, end) if self.visits is not None else None
+            if heir is not None:
+                self._inherit(shard, heir)
+        elif isinstance(end.result, Page):
+            self._judged(shard, end, end.result)
+        elif (
+            isinstance(row, PageRow)
+            and row.state == "leased"
+            and row.attempts == end.order  # else it was taken back, and perhaps given again
+            and not isinstance(end.result, Same)
+        ):
+            self._end(shard, end)
+            self._unjudged(shard, key, row, end, end.result)
+
+    def _end(self, shard: FrontierShard, end: Fetched, *, judged: bool = False) -> None:
+        note_end(shard, end, judged=judged)
+        self.ended.append(end)
+
+    def _judged(self, shard: FrontierShard, end: Fetched, page: Page) -> None:
+        key, row = self._pages.find(shard, end.url)
+        self._end(shard, end, judged=True)
         self._teaching.came(shard, row)
-        row.silent = sighting.silent
-        answer = sighting.verdict | {FAILED: False}
+        row.silent = end.silent
+        answer = page.verdict | {FAILED: False}
         self.evidence.label(shard, row, answer)
         row.inputs = {}
-        row.verdict = sighting.verdict
-        row.judged_at = sighting.time
+        row.verdict = page.verdict
+        row.judged_at = end.time
         self.promises.judged(shard, row)
         self._pages.close(shard, key, row, "judged")
         if self._instant:
-            self.hubs.judged(shard, row, sighting)
-        hit = any(sighting.verdict.values())
-        self.spaces.judged(shard, row.url, hit=hit, repeated=sighting.repeated)
-        self._teaching.teach(shard, row, answer, said_of(sighting))
+            self.hubs.judged(shard, row, end.time, page.version)
+        hit = any(page.verdict.values())
+        self.spaces.judged(shard, row.url, hit=hit, repeated=page.repeated)
+        self._teaching.teach(shard, row, answer, said_of(page))
         if self.visits is not None:
-            self.visits.begin(shard, row, sighting)
+            self.visits.begin(shard, row, page)
+
+    def _unjudged(
+        self, shard: FrontierShard, key: bytes, row: PageRow, end: Fetched, result: Moved | Missing | Early
+    ) -> None:
+        if isinstance(result, Early):
+            row.postponed += 1
+            self._wait(shard, key, row, end.time + result.wait)
+            return
+        if end.asked:
+            self._teaching.failed(shard, row)
+        if isinstance(result, Moved):
+            self._moved(shard, key, row, end, result.target)
+        else:
+            self._missing(shard, key, row, end, result)
+
+    def _wait(self, shard: FrontierShard, key: bytes, row: PageRow, until: float) -> None:
+        row.not_before, row.state = until, "candidate"
+        self._pages.keep(shard, key, row)
+
+    def _missing(self, shard: FrontierShard, key: bytes, row: PageRow, end: Fetched, missing: Missing) -> None:
+        row.reason = missing.reason
+        if missing.barren:
+            self.spaces.barren(shard, row.url)
+        attempts, again = row.attempts - row.postponed, missing.kind == "retry"
+        if again and attempts < self._settings.attempts:
+            wait = self._settings.retry_seconds * 2 ** (attempts - 1)
+            self._wait(shard, key, row, end.time + max(wait, end.host.retry_after or 0.0))
+            return
+        self.promises.ended(shard, row, hit=False)
+        if end.asked:
+            self._teaching.ended(shard, row, silent=end.silent)
+        row.inputs = {}
+        state: State = "given up" if again else "gone" if missing.kind == "gone" else "refused"
+        self._pages.close(shard, key, row, state)
+
+    def _moved(self, shard: FrontierShard, key: bytes, row: PageRow, end: Fetched, target: str) -> None:
+        self._teaching.ended(shard, row, silent=end.silent)
+        if row.hops >= self._redirects:
+            row.reason = f"more than {self._redirects} redirects"
+            self.promises.ended(shard, row, hit=False)
+            self._pages.close(shard, key, row, "gone")
+            return
+        row.reason = f"redirects to {target}"
+        self.promises.redirected(shard, row, target)
+        self._pages.close(shard, key, row, "moved")
+        level = 0 if self._depths is None else handed_on(row, target)
+        heir = Inherited(
+            target, row.depth, row.priorities, row.seed, row.inputs, hops=row.hops + 1, level=level
+        )
+        self._inherit(shard, heir)
+        if self._instant:
+            self.hubs.moved(shard, row.url, target)
+
+    def _inherit(self, shard: FrontierShard, heir: Inherited) -> None:
+        shard.outbox.emit(SIGHTINGS.name, partition_of(host(heir.url), self._sighting_partitions), heir)
 
     def _rejudged(self, shard: FrontierShard, sighting: Rejudged) -> None:
         """Apply what predicates that came later say of a page as it was judged: it teaches as if before.
@@ -198,75 +269,6 @@ class Book:
             self._teaching.teach(shard, row, verdict, said_of(sighting))
             if self.visits is not None:
                 self.visits.rejudged(shard, row, verdict)
-
-    def _failed(self, shard: FrontierShard, sighting: Failed) -> None:
-        key, row = self._pages.find(shard, sighting.url)
-        if row.state != "leased" or row.attempts != sighting.order:
-            return  # the order was taken back, and perhaps given again
-        self._end(shard, sighting)
-        row.reason = sighting.reason
-        if sighting.asked:
-            self._teaching.failed(shard, row)
-        if sighting.barren:
-            self.spaces.barren(shard, row.url)
-        attempts = row.attempts - row.postponed
-        if sighting.kind == "retry" and attempts < self._settings.attempts:
-            wait = self._settings.retry_seconds * 2 ** (attempts - 1)
-            row.not_before = sighting.time + max(wait, sighting.retry_after or 0.0)
-            row.state = "candidate"
-            self._pages.keep(shard, key, row)
-        else:
-            self.promises.ended(shard, row, hit=False)
-            if sighting.asked:
-                self._teaching.ended(shard, row, silent=sighting.silent)
-            row.inputs = {}
-            kind: State = "gone" if sighting.kind == "gone" else "refused"
-            self._pages.close(shard, key, row, "given up" if sighting.kind == "retry" else kind)
-
-    def _redirected(self, shard: FrontierShard, sighting: Redirected) -> None:
-        key, row = self._pages.find(shard, sighting.url)
-        if row.state != "leased" or row.attempts != sighting.order:
-            return  # the order was taken back, and perhaps given again
-        self._end(shard, sighting)
-        self._teaching.failed(shard, row)
-        self._teaching.ended(shard, row, silent=sighting.silent)
-        if row.hops >= self._redirects:
-            row.reason = f"more than {self._redirects} redirects"
-            self.promises.ended(shard, row, hit=False)
-            self._pages.close(shard, key, row, "gone")
-            return
-        row.reason = f"redirects to {sighting.target}"
-        self.promises.redirected(shard, row, sighting.target)
-        self._pages.close(shard, key, row, "moved")
-        level = 0 if self._depths is None else handed_on(row, sighting.target)
-        heir = Inherited(
-            sighting.target, row.depth, row.priorities, row.seed, row.inputs, hops=row.hops + 1, level=level
-        )
-        self._inherit(shard, heir)
-        if self._instant:
-            self.hubs.moved(shard, row.url, sighting.target)
-
-    def _inherit(self, shard: FrontierShard, heir: Inherited) -> None:
-        shard.outbox.emit(SIGHTINGS.name, partition_of(host(heir.url), self._sighting_partitions), heir)
-
-    def _postponed(self, shard: FrontierShard, sighting: Postponed) -> None:
-        key, row = self._pages.find(shard, sighting.url)
-        if row.state != "leased" or row.attempts != sighting.order:
-            return  # the order was taken back, and perhaps given again
-        self._end(shard, sighting)
-        row.postponed += 1
-        row.not_before = sighting.time + sighting.wait
-        row.state = "candidate"
-        self._pages.keep(shard, key, row)
-
-    def _revisited(self, shard: FrontierShard, sighting: Revisited) -> None:
-        if sighting.again:
-            heir = self.visits.revisited(shard, sighting) if self.visits is not None else None
-            self._end(shard, sighting)
-            if heir is not None:
-                self._inherit(shard, heir)
-        elif self.hubs.revisited(shard, sighting):
-            self._end(shard, sighting)
 
     def _visited(self, shard: FrontierShard, sighting: Visited) -> None:
         self._crowd.visited(shard, sighting)
@@ -304,7 +306,7 @@ def book_of(settings: Settings, partitions: Callable[[str], int]) -> Book:
     return Book(settings.frontier, evidence, sightings, settings.fetch.redirects, settings.news, revisit)
 
 
-def said_of(page: Judged | Rejudged) -> Said:
+def said_of(page: Page | Rejudged) -> Said:
     """Return what a page says."""
     return Said(page.words, page.subject)
 

@@ -10,7 +10,7 @@ import msgspec
 
 from scentline.agents.frontier.rows import FrontierShard, PageRow, VisitRow
 from scentline.models.verdict import Verdict
-from scentline.streams.facts import Judged
+from scentline.streams.facts import Page
 from scentline.streams.published import Change, Outcome
 from scentline.streams.topics import CHANGES, OUTCOMES, SIGHTINGS, partition_of
 
@@ -30,9 +30,17 @@ class Changes:
         self.told: list[tuple[str, str]] = []
 
     def judged(
-        self, shard: FrontierShard, page: Judged, before: Verdict, since: float | None, *, changed: bool
+        self,
+        shard: FrontierShard,
+        row: PageRow,
+        page: Page,
+        time: float,
+        before: Verdict,
+        since: float | None,
+        *,
+        changed: bool,
     ) -> None:
-        """Tell what a verdict changes: ``before`` is the one that held at the visit ``since``.
+        """Tell what a verdict of a ``time`` changes: ``before`` is the one that held at the visit ``since``.
 
         ``changed`` says whether the text is another.
         """
@@ -43,7 +51,7 @@ class Changes:
                 reason = "" if holds else "no longer satisfies the predicate"
                 excerpt = page.excerpts.get(predicate, "")
                 change = Change(
-                    predicate=predicate, kind=kind, url=page.url, time=page.time, before=since,
+                    predicate=predicate, kind=kind, url=row.url, time=time, before=since,
                     title=page.title, excerpt=excerpt, reason=reason,
                 )  # fmt: skip
                 self._tell(shard, change)

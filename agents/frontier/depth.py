@@ -18,7 +18,7 @@ from scentline.models.depth.site import ENOUGH, ENOUGH_PAGES, Advice, DepthBy, s
 from scentline.models.depth.visits import Visits
 from scentline.models.url import host
 from scentline.streams.crawl_settings import FrontierSettings
-from scentline.streams.facts import Browsed, Failed, Inherited, Judged, Linked, Listed, Redirected, Seeded
+from scentline.streams.facts import Browsed, Fetched, Inherited, Linked, Listed, Moved, Page, Seeded
 
 #: States of a URL that came to no page of its own.
 _NO_PAGE = ("gone", "refused", "given up", "trapped")
@@ -39,9 +39,7 @@ class Depths:
             Listed: lambda shard, sighting: self._entered(shard, sighting.url, 1),
             Inherited: lambda shard, sighting: self._entered(shard, sighting.url, sighting.level),
             Browsed: self._browsed,
-            Judged: self._judged,
-            Failed: self._failed,
-            Redirected: self._redirected,
+            Fetched: self._fetched,
         }
 
     def absorb(self, shard: FrontierShard, sighting: Any) -> None:
@@ -122,30 +120,28 @@ class Depths:
             self._levels.shorten(shard, site, counts, row, FAR, led)
         shard.put(depth_key(site), counts)
 
-    def _judged(self, shard: FrontierShard, sighting: Judged) -> None:
+    def _fetched(self, shard: FrontierShard, end: Fetched) -> None:
+        row = shard.get(page_key(end.url))
+        if end.visit == "links" or not isinstance(row, PageRow):
+            return
+        if isinstance(end.result, Page):
+            self._judged(shard, row)
+        elif end.visit == "first":
+            target = end.result.target if isinstance(end.result, Moved) and row.state == "moved" else ""
+            within = target and host(target) == host(row.url) and shard.get(page_key(target)) is not None
+            if within or row.state in _NO_PAGE:
+                self._led_back(shard, row)
+
+    def _judged(self, shard: FrontierShard, row: PageRow) -> None:
         """Count a judged page; one that has links is counted already."""
-        key, site = page_key(sighting.url), host(sighting.url)
-        row = shard.get(key)
-        if isinstance(row, PageRow) and not placed(row).counted:
+        site = host(row.url)
+        if not placed(row).counted:
             placed(row).counted = True
             counts = depth_of(shard, site)
             counts.growth.change(placed(row).level, 1)
-            shard.put(key, row)
+            shard.put(page_key(row.url), row)
             shard.put(depth_key(site), counts)
         self.stops.learned(shard, site)
-
-    def _failed(self, shard: FrontierShard, sighting: Failed) -> None:
-        row = shard.get(page_key(sighting.url))
-        if isinstance(row, PageRow) and row.state in _NO_PAGE:
-            self._led_back(shard, row)
-
-    def _redirected(self, shard: FrontierShard, sighting: Redirected) -> None:
-        row = shard.get(page_key(sighting.url))
-        if not isinstance(row, PageRow):
-            return
-        within = row.state == "moved" and host(sighting.target) == host(row.url)
-        if row.state in _NO_PAGE or (within and shard.get(page_key(sighting.target)) is not None):
-            self._led_back(shard, row)
 
     def _led_back(self, shard: FrontierShard, row: PageRow) -> None:
         """Note that a URL is no page of its own: a link to it leads back."""

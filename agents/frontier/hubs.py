@@ -12,7 +12,7 @@ from scentline.agents.frontier.pages import Pages
 from scentline.agents.frontier.rows import Found, FrontierShard, HubRow, PageRow
 from scentline.models.news.revisits import ArrivalRate
 from scentline.models.url import host
-from scentline.streams.facts import Brought, Hub, Judged, Relisted, Revisited
+from scentline.streams.facts import Brought, Early, Fetched, Hub, Moved, Page, Relisted, Same
 from scentline.streams.metrics.catalogue import DELAYS
 from scentline.streams.outbox import Outbox
 from scentline.streams.records import Pack, Version, encode
@@ -94,23 +94,25 @@ class Hubs:
 
     # what comes of visits
 
-    def revisited(self, shard: FrontierShard, sighting: Revisited) -> bool:
+    def came(self, shard: FrontierShard, end: Fetched) -> bool:
         """Apply what came of a revisit; return whether it was waited for."""
-        row = hub_of(shard, sighting.url)
-        if row is None or not row.lease or row.orders != sighting.order:
+        row = hub_of(shard, end.url)
+        if row is None or not row.lease or row.orders != end.order:
             return False  # the order was taken back, and perhaps given again
         row.lease = 0.0
-        if sighting.outcome in ("changed", "unchanged"):
-            if sighting.outcome == "changed":
-                row.version = sighting.version
-            _visited(row, sighting.time)
-        elif sighting.outcome == "early":
-            row.not_before = sighting.time + (sighting.wait or 0.0)
-        elif sighting.outcome == "moved":
-            self._move(shard.outbox, row, sighting.target)
-        else:
-            row.failures += 1
-            self.fail(row, sighting.time, sighting.wait or 0.0)
+        match end.result:
+            case Page(version=version):
+                row.version = version
+                _visited(row, end.time)
+            case Same():
+                _visited(row, end.time)
+            case Early(wait=wait):
+                row.not_before = end.time + wait
+            case Moved(target=target, permanent=True):
+                self._move(shard.outbox, row, target)
+            case _:
+                row.failures += 1
+                self.fail(row, end.time, end.host.retry_after or 0.0)
         self._keep(shard, row)
         return True
 
@@ -131,15 +133,15 @@ class Hubs:
         # Without an origin: whether there is such a row depends on the clock; to be told twice does no harm.
         name_hub(outbox, Hub(target, row.rate.mean, row.until), self._partitions)
 
-    def judged(self, shard: FrontierShard, page: PageRow, sighting: Judged) -> None:
+    def judged(self, shard: FrontierShard, page: PageRow, time: float, version: Version | None) -> None:
         """Absorb the first verdict on a page: for a hub it is a visit, for a new link the end of a wait."""
         row = hub_of(shard, page.url)
         if row is not None and not row.visited:
-            row.version = sighting.version
-            _visited(row, sighting.time)
+            row.version = version
+            _visited(row, time)
             self._keep(shard, row)
         if page.found is not None and self._news(page.url):
-            delay = max(0.0, sighting.time - published(page.found, sighting.version))
+            delay = max(0.0, time - published(page.found, version))
             self._count(shard, delay)
             self.delays.append((page.url, delay))
 

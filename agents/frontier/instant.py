@@ -13,13 +13,13 @@ from scentline.agents.frontier.book import Book
 from scentline.agents.frontier.candidates import Candidates
 from scentline.agents.frontier.hubs import Hubs
 from scentline.agents.frontier.keys import HUB_PREFIX, hub_key, hub_of, news_of
-from scentline.agents.frontier.metrics import InstantMetrics
+from scentline.agents.frontier.metrics import InstantMetrics, outcome_of
 from scentline.agents.frontier.news import Fresh, NewsLooks
 from scentline.agents.frontier.orders import Flight, order_of, send
 from scentline.agents.frontier.rows import INSTANT, Choice, FrontierRow, FrontierShard, HubRow, PageRow
 from scentline.models.news.revisits import Revisits
 from scentline.models.url import host
-from scentline.streams.facts import Hub, Revisited
+from scentline.streams.facts import Fetched, Hub
 from scentline.streams.logging import EventLog
 from scentline.streams.metrics.catalogue import DELAYS
 from scentline.streams.records import FetchOrder, Revisit
@@ -108,9 +108,9 @@ class Instant:
         self._delays.clear()
         self._schedule.settle()
 
-    def ended(self, sighting: Revisited) -> None:
+    def ended(self, end: Fetched) -> None:
         """Count a revisit that was waited for."""
-        self._metrics.revisited(sighting.outcome)
+        self._metrics.revisited(outcome_of(end.result))
 
     def lease_ended(self, url: str, now: float) -> None:
         """Take back a revisit that was never answered."""

@@ -1,7 +1,7 @@
 """Leases: a URL whose fetch is ordered is leased, until the fetch ends or no answer comes in time."""
 
 from scentline.agents.frontier.candidates import Candidates
-from scentline.agents.frontier.hosts import Ended, note_lost, tell_clocks
+from scentline.agents.frontier.hosts import note_lost, tell_clocks
 from scentline.agents.frontier.instant import Instant
 from scentline.agents.frontier.keys import TOTALS_KEY, page_key, totals_of
 from scentline.agents.frontier.metrics import FrontierMetrics
@@ -11,7 +11,7 @@ from scentline.agents.frontier.rows import INSTANT, OPEN, Choice, FrontierRow, F
 from scentline.models.frontier.turns import ProportionalTurns
 from scentline.models.frontier.window import Pace
 from scentline.models.url import host
-from scentline.streams.facts import Failed, Judged, Postponed, Revisited
+from scentline.streams.facts import Early, Fetched, Missing, Page
 from scentline.streams.logging import EventLog
 from scentline.streams.records import FetchOrder
 from scentline.streams.runtime import Runtime
@@ -125,31 +125,33 @@ class Landing:
         #: Seeds that this run found to be no business of the crawl.
         self.refused_seeds: set[str] = set()
 
-    def land(self, sighting: Ended, now: float) -> None:
+    def land(self, end: Fetched, now: float) -> None:
         """Note how one fetch ended."""
-        put_off = isinstance(sighting, Postponed)
-        flight = self._candidates.flights.land(sighting.url, now, put_off=put_off)
-        tell_clocks(self._candidates.clocks, sighting)
-        self._candidates.robots.landed(sighting)
-        self._candidates.fairness.shares.serves(sighting.server, host(sighting.url))
-        if isinstance(sighting, Judged | Revisited) and sighting.again:
+        put_off = end.visit == "first" and isinstance(end.result, Early)
+        flight = self._candidates.flights.land(end.url, now, put_off=put_off)
+        tell_clocks(self._candidates.clocks, end)
+        self._candidates.robots.landed(end)
+        self._candidates.fairness.shares.serves(end.host.server, host(end.url))
+        if end.visit == "again":
             if self._revisits is not None:
-                self._revisits.ended(sighting)
-        elif isinstance(sighting, Judged):
-            self._candidates.withdraw(sighting.url)
-            self._pace.judged(now, now - sighting.time)
+                self._revisits.ended(end)
+        elif end.visit == "links":
+            if self._instant is not None:
+                self._instant.ended(end)
+        elif isinstance(end.result, Page):
+            self._candidates.withdraw(end.url)
+            self._pace.judged(now, now - end.time)
             chosen = flight is not None and not flight.explored and not flight.instant
-            self._turns.brought(sighting.verdict, flight.predicate if flight is not None and chosen else None)
-        elif isinstance(sighting, Failed):
-            self._tell_of_seeds(sighting)
-        elif isinstance(sighting, Revisited) and self._instant is not None:
-            self._instant.ended(sighting)
+            turn = flight.predicate if flight is not None and chosen else None
+            self._turns.brought(end.result.verdict, turn)
+        elif isinstance(end.result, Missing):
+            self._tell_of_seeds(end.url, end.result)
 
-    def _tell_of_seeds(self, failed: Failed) -> None:
+    def _tell_of_seeds(self, url: str, missing: Missing) -> None:
         """Say so where a seed came to nothing, or its host has no address: people may have mistyped it."""
-        found = self._candidates.shards.find(failed.url)
-        if found is not None and found[1].seed and (found[1].state not in OPEN or failed.reason == "dns"):
-            advice = "name it in fetch.allow" if failed.reason.startswith("address") else "look at it"
-            if found[1].state == "refused" and not failed.barren:  # its like is judged under another URL
-                self.refused_seeds.add(failed.url)
-            log.warning("a seed could not be fetched", url=failed.url, reason=failed.reason, advice=advice)
+        found = self._candidates.shards.find(url)
+        if found is not None and found[1].seed and (found[1].state not in OPEN or missing.reason == "dns"):
+            advice = "name it in fetch.allow" if missing.reason.startswith("address") else "look at it"
+            if found[1].state == "refused" and not missing.barren:  # its like is judged under another URL
+                self.refused_seeds.add(url)
+            log.warning("a seed could not be fetched", url=url, reason=missing.reason, advice=advice)

@@ -7,6 +7,7 @@ from typing import Final, NamedTuple, Protocol
 from scentline.agents.frontier.candidates import Candidates
 from scentline.agents.frontier.rows import TotalsRow
 from scentline.models.frontier.slots import WHY, Slots
+from scentline.streams.facts import Early, Missing, Moved, Page, Same
 from scentline.streams.metrics.catalogue import (
     CHANGES,
     EXPECTED_UNCHANGED,
@@ -36,7 +37,7 @@ from scentline.streams.metrics.catalogue import (
 from scentline.streams.metrics.registry import ByPredicate, Outcomes, Reading
 from scentline.streams.runtime import Runtime
 
-#: What comes of the revisit of a hub (`streams.facts.Revisited`), or of its lease.
+#: What comes of the revisit of a hub, or of its lease.
 HUB_OUTCOMES: Final = ("changed", "unchanged", "early", "moved", "retry", "failed", "lost")
 #: What comes of the revisit of a judged page: a page that tells of itself (`TELLING`), or none.
 REVISIT_OUTCOMES: Final = (
@@ -47,6 +48,19 @@ TELLING: Final = frozenset({"changed", "unchanged", "gone", "refused", "moved"})
 KINDS: Final = ("appeared", "changed", "left", "moved")
 #: What chooses a fetch.
 CHOSEN: Final = ("policy", "chance", "instant", "revisit")
+
+
+def outcome_of(result: Page | Moved | Missing | Same | Early) -> str:
+    """Return what came of a page that was visited again, one of `REVISIT_OUTCOMES`."""
+    match result:
+        case Page(changed=changed):
+            return "changed" if changed else "unchanged"
+        case Moved(permanent=permanent):
+            return "moved" if permanent else "failed"
+        case Missing(kind=kind):
+            return "gone" if kind == "unfit" else kind
+        case _:
+            return "early" if isinstance(result, Early) else "unchanged"
 
 
 class FrontierMetrics:
@@ -143,8 +157,8 @@ class InstantMetrics:
         runtime.watch(self.measure)
 
     def revisited(self, outcome: str) -> None:
-        """Count a revisit by what came of it."""
-        self._revisits.count(outcome)
+        """Count a revisit by what came of it: a hub that brings no page stays one."""
+        self._revisits.count(outcome if outcome in HUB_OUTCOMES else "failed")
 
     def fetched(self, delay: float) -> None:
         """Count a new link to news that was fetched ``delay`` seconds after its publication."""

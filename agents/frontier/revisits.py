@@ -27,7 +27,7 @@ from scentline.agents.frontier.keys import (
     visit_key,
     visit_of,
 )
-from scentline.agents.frontier.metrics import FrontierMetrics, RevisitMetrics
+from scentline.agents.frontier.metrics import FrontierMetrics, RevisitMetrics, outcome_of
 from scentline.agents.frontier.orders import Flight, order_of, send
 from scentline.agents.frontier.rows import Choice, DueRow, FrontierRow, FrontierShard, PageRow, VisitRow
 from scentline.agents.frontier.visits import Visits
@@ -35,7 +35,7 @@ from scentline.models.revisit.gain import limit, stale
 from scentline.models.revisit.queue import DueQueue
 from scentline.models.url import host
 from scentline.models.verdict import Verdict
-from scentline.streams.facts import Judged, Revisited
+from scentline.streams.facts import Fetched
 from scentline.streams.records import FetchOrder, Revisit
 from scentline.streams.runtime import Runtime, every
 from scentline.streams.stateful import Stateful
@@ -204,13 +204,9 @@ class Revisits:
         for predicate, kind in self._visits.take_told():
             self._metrics.changed(predicate, kind)
 
-    def ended(self, sighting: Judged | Revisited) -> None:
+    def ended(self, end: Fetched) -> None:
         """Count a visit that was answered."""
-        unchanged = self._expected.pop(sighting.url, 1.0)
-        if isinstance(sighting, Revisited):
-            self._metrics.ended(sighting.outcome, unchanged)
-        else:
-            self._metrics.ended("changed" if sighting.changed else "unchanged", unchanged)
+        self._metrics.ended(outcome_of(end.result), self._expected.pop(end.url, 1.0))
 
     async def run(self) -> None:
         """Tell now and then how current the matches are; never returns."""

@@ -257,7 +257,7 @@ class VisitRow(msgspec.Struct, array_like=True, gc=False, tag="visit"):
 
     ``visited`` is the time of the last visit. ``text`` are the page's distinct words as it was judged, with
     spaces between, ``subject`` what else its verdict is counted under, ``title`` is for people.
-    ``content``, ``links`` and ``partitions`` are those of `Judged`, ``version`` is what was had. ``history`` is
+    ``content``, ``links`` and ``partitions`` are those of `Page`, ``version`` is what was had. ``history`` is
     what the visits showed, ``signs`` has of each kind how many signs of a change came since the last of them,
     ``hinted`` the time of the newest that was told.
     ``orders`` counts revisits that were ordered, ``lease`` is when the wait for the answer to the last one

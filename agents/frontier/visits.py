@@ -16,7 +16,19 @@ from scentline.agents.frontier.teaching import Said, Teaching
 from scentline.models.revisit.content import Sizes, changed
 from scentline.models.url import identifier
 from scentline.models.verdict import Verdict
-from scentline.streams.facts import Hinted, Inherited, Judged, Linked, Relinked, Revisited, Visited
+from scentline.streams.facts import (
+    Early,
+    Fetched,
+    Hinted,
+    Inherited,
+    Linked,
+    Missing,
+    Moved,
+    Page,
+    Relinked,
+    Same,
+    Visited,
+)
 from scentline.streams.topics import SIGHTINGS
 
 
@@ -37,11 +49,11 @@ class Visits:
         self._retry_seconds = retry_seconds
         self.changed: set[str] = set()
 
-    def begin(self, shard: FrontierShard, row: PageRow, page: Judged) -> None:
+    def begin(self, shard: FrontierShard, row: PageRow, page: Page) -> None:
         """Absorb the first verdict on a page."""
-        visit = VisitRow(page.url, page.time, version=page.version, partitions=page.partitions)
+        visit = VisitRow(row.url, row.judged_at, version=page.version, partitions=page.partitions)
         _take(visit, page)
-        self._changes.judged(shard, page, {}, None, changed=False)
+        self._changes.judged(shard, row, page, row.judged_at, {}, None, changed=False)
         self.keep(shard, visit)
 
     def rejudged(self, shard: FrontierShard, row: PageRow, verdict: Verdict) -> None:
@@ -49,8 +61,8 @@ class Visits:
         visit = visit_of(shard, row.url)
         if visit is None:
             return
-        page = Judged(row.url, verdict, row.judged_at, None, (), title=visit.title)
-        self._changes.judged(shard, page, {}, None, changed=False)
+        page = Page(verdict, title=visit.title)
+        self._changes.judged(shard, row, page, row.judged_at, {}, None, changed=False)
         for partition in visit.partitions:
             shard.outbox.emit(SIGHTINGS.name, partition, Relinked(identifier(row.url), verdict, row.judged_at))
 
@@ -75,31 +87,44 @@ class Visits:
 
     # what comes of visits
 
-    def judged(self, shard: FrontierShard, page: Judged) -> None:
-        """Absorb another verdict on a page; the newest of which an outcome was told holds.
+    def came(self, shard: FrontierShard, end: Fetched) -> Inherited | None:
+        """Absorb what came of a visit; return who takes the place of a page that moved for good.
 
-        It may come when another order was answered since, or the same by another fetcher: the first one too.
+        A page's may come when another order was answered since, or be the same by another fetcher: the first
+        one too. Any other answer counts only where it is later than the last visit.
         """
-        if page.again:
+        if end.visit == "again" and not isinstance(end.result, Early):
             _count_answer(shard)
-        visit, row = visit_of(shard, page.url), shard.get(page_key(page.url))
+        visit, row = visit_of(shard, end.url), shard.get(page_key(end.url))
         if visit is None or not isinstance(row, PageRow) or row.verdict is None:
-            return
-        since, text = visit.visited, changed(visit.content, page.content)
-        newest = page.time > since
-        if newest:
-            self._visited(shard, visit, page.time, changed=text or visit.links != page.links)
-            visit.version = page.version
-        if page.changed or not page.again:
-            self._told(shard, row, visit, page, since if newest else None, text=text)
+            return None
+        heir = None
+        if isinstance(end.result, Page):
+            self._judged(shard, row, visit, end, end.result)
+        elif end.time <= visit.visited:
+            return None
+        else:
+            heir = self._unjudged(shard, row, visit, end)
         self.keep(shard, visit)
+        return heir
+
+    def _judged(self, shard: FrontierShard, row: PageRow, visit: VisitRow, end: Fetched, page: Page) -> None:
+        """Absorb another verdict on a page; the newest of which an outcome was told holds."""
+        since, text = visit.visited, changed(visit.content, page.content)
+        newest = end.time > since
+        if newest:
+            self._visited(shard, visit, end.time, changed=text or visit.links != page.links)
+            visit.version = page.version
+        if page.changed or end.visit == "first":
+            self._told(shard, row, visit, page, end.time, since if newest else None, text=text)
 
     def _told(
         self,
         shard: FrontierShard,
         row: PageRow,
         visit: VisitRow,
-        page: Judged,
+        page: Page,
+        time: float,
         since: float | None,
         *,
         text: bool,
@@ -112,41 +137,35 @@ class Visits:
         """
         partitions = {*visit.partitions, *page.partitions}
         informed = {*visit.partitions}
-        if page.time > row.judged_at:
+        if time > row.judged_at:
             informed = {*page.partitions}
             before, said = row.verdict or {}, said_of(visit)
             _take(visit, page)
-            row.judged_at = page.time
+            row.judged_at = time
             self._teaching.teach_again(shard, row, page.verdict, said, said_of(visit))
             if row.state != "judged":
                 self._pages.close(shard, page_key(row.url), row, "judged")
             self._pages.keep(shard, page_key(row.url), row)
-            self._changes.judged(shard, page, before, since, changed=text)
+            self._changes.judged(shard, row, page, time, before, since, changed=text)
         visit.partitions = tuple(sorted(partitions))
         if informed != partitions:
             self._tell_targets(shard, row, visit, visit.partitions)
 
-    def revisited(self, shard: FrontierShard, sighting: Revisited) -> Inherited | None:
-        """Absorb a visit that brought no page; return who takes the place of a page that moved for good."""
-        if sighting.outcome != "early":
-            _count_answer(shard)
-        visit, row = visit_of(shard, sighting.url), shard.get(page_key(sighting.url))
-        if visit is None or not isinstance(row, PageRow) or sighting.time <= visit.visited:
-            return None
-        heir = None
-        if sighting.outcome == "unchanged":
-            self._visited(shard, visit, sighting.time, changed=False)
-        elif sighting.outcome == "early":
-            visit.lease, visit.not_before = 0.0, sighting.time + (sighting.wait or 0.0)
-        elif sighting.outcome in ("retry", "failed"):
-            self.fail(visit, sighting.time, sighting.wait or 0.0)
-        elif sighting.outcome == "gone" and not visit.missing:
-            visit.lease, visit.missing = 0.0, sighting.time
-            visit.not_before = sighting.time + self._retry_seconds
-        elif row.state == "judged":
-            heir = self._leave(shard, row, visit, sighting)
-        self.keep(shard, visit)
-        return heir
+    def _unjudged(self, shard: FrontierShard, row: PageRow, visit: VisitRow, end: Fetched) -> Inherited | None:
+        """Absorb a visit that brought no page to judge."""
+        match end.result:
+            case Same():
+                self._visited(shard, visit, end.time, changed=False)
+            case Early(wait=wait):
+                visit.lease, visit.not_before = 0.0, end.time + wait
+            case Moved(permanent=False) | Missing(kind="retry" | "failed"):
+                self.fail(visit, end.time, end.host.retry_after or 0.0)
+            case Missing(kind="gone" | "unfit") if not visit.missing:
+                visit.lease, visit.missing = 0.0, end.time
+                visit.not_before = end.time + self._retry_seconds
+            case Moved() | Missing() if row.state == "judged":
+                return self._leave(shard, row, visit, end.time, end.result)
+        return None
 
     def fail(self, visit: VisitRow, now: float, wait: float = 0.0) -> None:
         """Leave a page alone for a while, for longer with each failure in a row and a day at most."""
@@ -161,18 +180,18 @@ class Visits:
         visit.failures, visit.missing, visit.signs = 0, 0.0, {}
 
     def _leave(
-        self, shard: FrontierShard, row: PageRow, visit: VisitRow, sighting: Revisited
+        self, shard: FrontierShard, row: PageRow, visit: VisitRow, time: float, why: Moved | Missing
     ) -> Inherited | None:
         """Take a page out: nothing holds of it any more; its links stay, of a page without a verdict."""
-        target = sighting.target if sighting.outcome == "moved" else ""
-        row.reason = f"redirects to {target}" if target else sighting.reason
-        self._changes.left(shard, row, visit, sighting.time, target)
+        target = why.target if isinstance(why, Moved) else ""
+        state: State = "moved" if isinstance(why, Moved) else "refused" if why.kind == "refused" else "gone"
+        row.reason = why.reason if isinstance(why, Missing) else f"redirects to {target}"
+        self._changes.left(shard, row, visit, time, target)
         said = said_of(visit)
         visit.text = ""
-        visit.visited, visit.lease = sighting.time, 0.0
-        row.judged_at = sighting.time
+        visit.visited, visit.lease = time, 0.0
+        row.judged_at = time
         self._teaching.teach_again(shard, row, {}, said, said_of(visit))
-        state: State = "moved" if target else "gone" if sighting.outcome == "gone" else "refused"
         self._pages.close(shard, page_key(row.url), row, state)
         self._tell_targets(shard, row, visit, visit.partitions)
         return Inherited(target, row.depth, {}, row.seed) if target else None
@@ -222,7 +241,7 @@ def said_of(visit: VisitRow) -> Said:
     return Said(visit.words, visit.subject)
 
 
-def _take(visit: VisitRow, page: Judged) -> None:
+def _take(visit: VisitRow, page: Page) -> None:
     visit.text = " ".join(page.words)
     visit.subject, visit.title = page.subject, page.title
     visit.content, visit.links = page.content, page.links

@@ -27,14 +27,15 @@ from scentline.models.learner.semantic import page_subject
 from scentline.models.page import Link, Page
 from scentline.models.url import host, identifier
 from scentline.streams.attempts import Place, Why
-from scentline.streams.facts import Failed, Judged, Linked, Relisted, Revisited
+from scentline.streams.facts import Fetched, Kind, Linked, Missing, Relisted
+from scentline.streams.facts import Page as Came
 from scentline.streams.inbox import Shard
 from scentline.streams.logging import EventLog
 from scentline.streams.metrics.catalogue import PAGES_READ
 from scentline.streams.metrics.registry import Outcomes
 from scentline.streams.outbox import Outbox
 from scentline.streams.published import Outcome, PredicateDefinition
-from scentline.streams.records import NOT_MODIFIED, Decoder, FetchedPage, Pack, RecordError, Version
+from scentline.streams.records import NOT_MODIFIED, Decoder, FetchedPage, Pack, RecordError
 from scentline.streams.runtime import Runtime
 from scentline.streams.stateful import WRITTEN_ONCE, Handler, Stateful
 from scentline.streams.topics import OUTCOMES, PAGES, SIGHTINGS
@@ -112,7 +113,7 @@ class JudgeAgent(Handler[DuplicateRow]):
     def refused(self, shard: Shard[DuplicateRow], value: bytes) -> None:
         """Report that a page will not be judged: the frontier waits for it."""
         with suppress(RecordError):
-            self._unjudged(shard.outbox, self._fetched(value), QUARANTINED)
+            self._emit(shard.outbox, self._fetched(value), Missing("failed", QUARANTINED))
 
     def absorb(self, shard: Shard[DuplicateRow], fact: Any) -> None:
         """Judge one page, or report why not; of one fetched for its links report only these."""
@@ -126,21 +127,19 @@ class JudgeAgent(Handler[DuplicateRow]):
             self._read.count("revisited")
         if fetched.status == NOT_MODIFIED:
             self.keep(fetched, examined)
+        elif page.barred:
+            if revisit is None:
+                self._read.count("missing" if page.missing else "barred")
+            kind: Kind = "gone" if page.missing else "unfit" if page.indexable else "refused"
+            self._emit(shard.outbox, fetched, Missing(kind, page.barred, page.missing))
         elif revisit is not None and not revisit.again:
             self._relist(shard.outbox, fetched, page)
-        elif revisit is not None and page.barred:
-            outcome = "gone" if page.indexable else "refused"
-            self._revisited(shard.outbox, fetched, outcome, page.barred)
         elif revisit is not None:
             self._judge(shard, arrival, examined)
-        elif page.barred:
-            self._read.count("missing" if page.missing else "barred")
-            kind = "gone" if page.missing else "refused"
-            self._refuse(shard.outbox, fetched, kind, page.barred, barren=page.missing)
         elif (original := self._original(shard, fetched, examined)) is not None:
             self._read.count("duplicate")
             barren = fetched.order.vouched is None or same_owner(original, page.url)
-            self._refuse(shard.outbox, fetched, "refused", f"near-duplicate of {original}", barren=barren)
+            self._emit(shard.outbox, fetched, Missing("unfit", f"near-duplicate of {original}", barren))
         else:
             self._read.count("judged")
             self._judge(shard, arrival, examined)
@@ -198,38 +197,19 @@ class JudgeAgent(Handler[DuplicateRow]):
         log.error("a page could not be judged", url=arrival.fetched.order.url, reason=reason)
         self._bury(shard, arrival, reason, "page")
         told = Outbox("")
-        self._unjudged(told, arrival.fetched, reason)
+        self._emit(told, arrival.fetched, Missing("failed", reason))
         for message in told.take():
             shard.outbox.send(*message)
-
-    def _unjudged(self, outbox: Outbox, fetched: FetchedPage, reason: str) -> None:
-        if fetched.order.revisit is None:
-            self._refuse(outbox, fetched, "refused", reason, barren=False)
-        else:
-            self._revisited(outbox, fetched, "failed", reason)
 
     def _relist(self, outbox: Outbox, fetched: FetchedPage, page: Page) -> None:
         """Report the links of a page that was fetched for them, and then that it was read."""
         order = fetched.order
         assert order.revisit is not None
-        for partition, links in sorted(self.links(page).items()) if not page.barred else ():
+        for partition, links in sorted(self.links(page).items()):
             urls = tuple(link.url for link in links)
             relisted = Relisted(order.url, order.depth, urls, fetched.time, order.revisit.since)
             outbox.emit(SIGHTINGS.name, partition, relisted)
-        outcome = "failed" if page.barred else "changed"
-        self._revisited(outbox, fetched, outcome, page.barred, version_of(fetched.headers))
-
-    def _revisited(
-        self, outbox: Outbox, fetched: FetchedPage, outcome: str, reason: str, version: Version | None = None
-    ) -> None:
-        """Report the end of a revisit whose page is not judged."""
-        order = fetched.order
-        revisited = Revisited(
-            order.url, order.order, outcome, fetched.time, version=version, crawl_delay=fetched.crawl_delay,
-            elapsed=fetched.elapsed, server=fetched.server, reason=reason,
-            again=order.revisit is not None and order.revisit.again,
-        )  # fmt: skip
-        self._emit(outbox, fetched, revisited)
+        self._emit(outbox, fetched, Came({}, version=version_of(fetched.headers), changed=True))
 
     def tell_outcome(
         self, outbox: Outbox, fetched: FetchedPage, examined: Examined, origin: str, *, later: bool = False
@@ -260,20 +240,17 @@ class JudgeAgent(Handler[DuplicateRow]):
         repeated: bool,
     ) -> None:
         """Send the verdict to the page's own partition, with what its next visit is compared with."""
-        order, page = fetched.order, examined.page
-        again = order.revisit is not None
-        judged = Judged(
-            order.url, examined.verdict, fetched.time, fetched.crawl_delay, page.words, fetched.elapsed,
-            fetched.server, repeated=repeated, silent=order.silent, subject=self.subject(page),
-            version=version_of(fetched.headers) if self._versions else None,
-            again=order.order if again else 0, changed=again and examined.differs,
+        page, again = examined.page, fetched.order.revisit is not None
+        came = Came(
+            examined.verdict, page.words, self.subject(page), repeated,
+            version_of(fetched.headers) if self._versions else None, again and examined.differs,
         )  # fmt: skip
         if self._revisits or again:
-            judged = msgspec.structs.replace(
-                judged, content=examined.content, links=examined.links, partitions=partitions, title=page.title,
+            came = msgspec.structs.replace(
+                came, content=examined.content, links=examined.links, partitions=partitions, title=page.title,
                 excerpts=examined.excerpts,
             )  # fmt: skip
-        self._emit(outbox, fetched, judged)
+        self._emit(outbox, fetched, came)
 
     def links(self, page: Page) -> Mapping[int, list[Link]]:
         """Return a page's links by partition."""
@@ -282,16 +259,11 @@ class JudgeAgent(Handler[DuplicateRow]):
             by_partition[self.sightings(link.url)].append(link)
         return by_partition
 
-    def _refuse(self, outbox: Outbox, fetched: FetchedPage, kind: str, reason: str, *, barren: bool) -> None:
-        order = fetched.order
-        refusal = Failed(
-            order.url, order.order, kind, reason, fetched.time, crawl_delay=fetched.crawl_delay,
-            elapsed=fetched.elapsed, server=fetched.server, barren=barren, silent=order.silent,
-        )  # fmt: skip
-        self._emit(outbox, fetched, refusal)
-
-    def _emit(self, outbox: Outbox, fetched: FetchedPage, fact: Judged | Failed | Revisited) -> None:
-        outbox.emit(SIGHTINGS.name, self.sightings(fetched.order.url), fact)
+    def _emit(self, outbox: Outbox, fetched: FetchedPage, result: Came | Missing) -> None:
+        """Tell the frontier how a fetch ended."""
+        order, host = fetched.order, fetched.host
+        fact = Fetched(order.url, order.order, order.visit, fetched.time, host, result, order.silent)
+        outbox.emit(SIGHTINGS.name, self.sightings(order.url), fact)
 
     def sightings(self, url: str) -> int:
         """Return the partition of `sightings` that has a URL."""

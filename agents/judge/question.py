@@ -71,7 +71,7 @@ class Question(msgspec.Struct, array_like=True, frozen=True):
 
 
 class Examined(msgspec.Struct, array_like=True, frozen=True):
-    """An examined page; ``content``, ``links`` and ``excerpts`` are those of `Judged`."""
+    """An examined page; ``content``, ``links`` and ``excerpts`` are those of `streams.facts.Page`."""
 
     #: Without its text.
     page: Page

@@ -6,16 +6,16 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-import zstandard
 from warcio.archiveiterator import ArchiveIterator
 
 from scentline.agents.fetch.client import Client
-from scentline.agents.fetch.result import OUTCOMES, Failure, Fetched, Moved, Result, outcome_of
+from scentline.agents.fetch.result import OUTCOMES, Body, Result, outcome_of, page_of
 from scentline.agents.judge.examiner import PageReader
 from scentline.agents.judge.keep.records import packed
 from scentline.models.url import crawlable
 from scentline.streams.crawl_settings import FetchSettings, JudgeSettings
-from scentline.streams.records import FetchedPage, FetchOrder, encode
+from scentline.streams.facts import Missing, Moved
+from scentline.streams.records import FetchOrder, HostAnswer, encode
 
 #: Nothing but loopback is asked: the User-Agent names no contact.
 _SETTINGS = FetchSettings(allow=("127.0.0.1",), delay_seconds=0.0, timeout_seconds=2.0, first_byte_seconds=2.0)
@@ -31,35 +31,29 @@ async def asked(answer: bytes) -> None:
         Client(_SETTINGS, time.time) as client,
     ):
         for origin in (one, other):
-            result = await client.fetch(f"{origin}/page")
-            check(result)
-            if isinstance(result, Fetched):
-                _keep(result)
+            url = f"{origin}/page"
+            ended = await client.fetch(url)
+            check(ended.result)
+            if isinstance(ended.result, Body):
+                _keep(url, ended.result, ended.host)
 
 
 def check(result: Result) -> None:
     """Check what every result must be, whatever it came from: it is one, and can be told of."""
     assert outcome_of(result) in set(OUTCOMES) - {"error"}, result
-    if isinstance(result, Failure):
+    if isinstance(result, Missing):
         assert result.reason.isprintable() and result.reason.isascii() and len(result.reason) < 100
     if isinstance(result, Moved):
         assert crawlable(result.target)
 
 
-def _keep(result: Fetched) -> None:
+def _keep(url: str, result: Body, host: HostAnswer) -> None:
     """Send a page to the judge, and have it kept: the records can be read again."""
     order = FetchOrder(
-        url=result.url, order=1, predicate="any", policy="learned", explored=False, probability=1.0,
+        url=url, order=1, predicate="any", policy="learned", explored=False, probability=1.0,
         priority=0.0, depth=0, lease=0.0,
     )  # fmt: skip
-    body = zstandard.ZstdCompressor(level=1).compress(result.body)
-    fetched = _READER.decode(
-        encode(
-            FetchedPage(
-                order=order, status=result.status, headers=result.headers, body=body, time=0.0, elapsed=0.0
-            )
-        )
-    )
+    fetched = _READER.decode(encode(page_of(order, result, host, 0.0)))
     _, page = _READER.read(fetched)
     records = packed(fetched, result.body, page, {"any": True}, _SETTINGS.user_agent)
     kinds = [record.rec_type for record in ArchiveIterator(io.BytesIO(records))]

@@ -50,7 +50,7 @@ _LONGEST_FIRST: Final = sorted(_CAUSES, key=len, reverse=True)
 
 
 def cause_of(reason: str) -> str:
-    """Return what a reason of `Failed` or `Revisited` comes to; nothing of a stranger is in it.
+    """Return what the reason of a page that is missing comes to; nothing of a stranger is in it.
 
     >>> cause_of("status 404"), cause_of("content type image/png"), cause_of("robots.txt status 503")
     ('HTTP 404', 'not HTML or text', 'robots.txt not to be had')

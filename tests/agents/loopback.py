@@ -10,7 +10,10 @@ from typing import Any, ParamSpec, TypeAlias, TypeVar
 import msgspec
 from aiohttp.abc import AbstractResolver, ResolveResult
 
+from scentline.agents.fetch.result import Ended
 from scentline.streams.crawl_settings import FetchSettings
+from scentline.streams.facts import Kind, Missing
+from scentline.streams.records import HostAnswer
 from tests.webs.serving import Exchange, Served, listening
 
 #: Names a contact, so that any host may be asked.
@@ -20,7 +23,7 @@ Request: TypeAlias = Exchange
 Server: TypeAlias = Served
 Answer = Callable[[Exchange, asyncio.StreamWriter], Awaitable[None]]
 P = ParamSpec("P")
-R = TypeVar("R", bound=msgspec.Struct)
+R = TypeVar("R")
 
 
 def awaited(test: Callable[P, Coroutine[Any, Any, None]]) -> Callable[P, None]:
@@ -96,6 +99,11 @@ def settings(**changes: object) -> FetchSettings:
     return FetchSettings.model_validate(given | changes)
 
 
-def untimed(result: R) -> R:
-    """Return a result, or a fact of one, without the time that it took."""
-    return msgspec.structs.replace(result, elapsed=0.0)
+def untimed(ended: Ended) -> Ended:
+    """Return the end of a fetch without the time that it took."""
+    return ended._replace(host=msgspec.structs.replace(ended.host, elapsed=0.0))
+
+
+def failed(kind: Kind, reason: str, retry_after: float | None = None, **told: Any) -> Ended:
+    """Return the end of a fetch that brought no page, and what it ``told`` of the host."""
+    return Ended(Missing(kind, reason), HostAnswer(retry_after=retry_after, **told))

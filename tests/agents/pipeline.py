@@ -21,13 +21,14 @@ from scentline.models.interest.trace import Step, Trace
 from scentline.models.page import Link
 from scentline.models.recount import FailedRequests, JudgedPage
 from scentline.models.url import host, identifier
-from scentline.streams.facts import Access, Failed, Judged, Label, Linked, Seeded
+from scentline.streams.facts import Access, Label, Linked, Missing, Page, Seeded
 from scentline.streams.inbox import Shard
 from scentline.streams.outbox import Message, Outbox
 from scentline.streams.records import Pack
 from scentline.streams.settings import Settings
 from scentline.streams.topics import ACCESSES, EVIDENCE, SIGHTINGS, Topic, partition_of
 from tests.agents.cells import add
+from tests.agents.scenarios import ended
 from tests.agents.shards import DECODERS, Disk, a_runtime, disk, write
 from tests.models.webs import STEPS
 from tests.reference.counts import Counts
@@ -177,8 +178,8 @@ class Pipeline:
         said, places = (identifier(page.url), page.url, 0, page.verdict, page.words), tuple(sorted(links))
         for place, found in links.items():
             self.sight("pages/0", Linked(*said, tuple(found), places, TIME), place)
-        about = {"subject": page.subject, "silent": page.silent}
-        self.sight("pages/0", Judged(page.url, page.verdict, TIME, None, page.words, **about))  # type: ignore[arg-type]
+        judged = Page(page.verdict, page.words, page.subject)
+        self.sight("pages/0", ended(page.url, judged, TIME, silent=page.silent))
 
     def fail(self, failed: FailedRequests) -> None:
         """Order a page as often as its requests failed, and have it heard that they did."""
@@ -192,9 +193,8 @@ class Pipeline:
             row.state, row.attempts = "leased", number
             self.shards[part[1]].put(page_key(failed.url), row)
             self.send(write(self.shards[part[1]]))
-            kind = "gone" if failed.ended and number == failed.requests else "retry"
-            said = {"elapsed": 0.1, "silent": failed.silent}
-            self.sight("fetch/0", Failed(failed.url, number, kind, "status", TIME, **said))  # type: ignore[arg-type]
+            result = Missing("gone" if failed.ended and number == failed.requests else "retry", "status")
+            self.sight("fetch/0", ended(failed.url, result, TIME, number, silent=failed.silent, elapsed=0.1))
 
     # what shards do
 

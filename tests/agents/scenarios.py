@@ -7,7 +7,7 @@ absorbed in the partition of what they change, and each `hear` ends a group, as 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 
@@ -42,10 +42,21 @@ from scentline.models.page import Link
 from scentline.models.url import host, identifier
 from scentline.models.verdict import FAILED, Verdict
 from scentline.streams.app import create_app
-from scentline.streams.facts import Count, Judged, Label, Linked, Revisited
+from scentline.streams.facts import (
+    Count,
+    Early,
+    Fetched,
+    Kind,
+    Label,
+    Linked,
+    Missing,
+    Moved,
+    Page,
+    Same,
+)
 from scentline.streams.outbox import Message
 from scentline.streams.published import Change, Outcome, PredicateDefinition
-from scentline.streams.records import Decoder, FetchOrder
+from scentline.streams.records import Decoder, FetchOrder, HostAnswer, Visit
 from scentline.streams.runtime import Runtime
 from scentline.streams.settings import Settings
 from scentline.streams.topics import CHANGES, EVIDENCE, FETCHES, OUTCOMES, SIGHTINGS, Topic, partition_of
@@ -56,11 +67,19 @@ from tests.reference.counts import Counts
 
 NOW = 1_000_000.0
 DAY = 86_400.0
+ELSEWHERE = "http://elsewhere.org/"
 YES: Verdict = {"p": True}
 NO: Verdict = {"p": False}
 #: What a page's request is counted under beside its verdict, and a request without one.
 CAME: Verdict = {FAILED: False}
 GONE: Verdict = {FAILED: True}
+
+Result = Page | Moved | Missing | Same | Early
+#: What may come of a visit, as the figures count it.
+CAME_OF: dict[str, Result] = {
+    "changed": Page({}, changed=True), "unchanged": Same(), "early": Early(60.0), "moved": Moved(ELSEWHERE),
+    "for now": Moved(ELSEWHERE, permanent=False), **{kind: Missing(kind, "why") for kind in get_args(Kind)},
+}  # fmt: skip
 
 _decode_order = Decoder[FetchOrder](FetchOrder)
 
@@ -227,21 +246,14 @@ class Scenario:
         """Sweep a round; return its steps."""
         return next(step for step in range(1, steps) if self.agent.candidates.sweep.step(self.now))
 
-    def answer(self, order: FetchOrder, outcome: str = "unchanged", **said: Any) -> list[Message]:
-        """Answer an order: a new page by a verdict that it satisfies, a revisit by its outcome.
-
-        The outcome "changed" of a judged page's visit is another verdict on it.
-        """
-        if order.revisit is None:
-            verdict = said.pop("verdict", YES)
-            return self.hear(Judged(order.url, verdict, self.now, **said))
-        again = order.revisit.again
-        if again and outcome == "changed":
-            content = str(self.now).encode()
-            return self.hear(
-                Judged(order.url, YES, self.now, content=content, again=order.order, changed=True, **said)
-            )
-        return self.hear(Revisited(order.url, order.order, outcome, self.now, again=again, **said))
+    def answer(self, order: FetchOrder, came: str = "unchanged", **said: Any) -> list[Message]:
+        """Answer an order: a new page by a verdict that it satisfies, a revisit by one of `CAME_OF`."""
+        result: Result | Verdict = CAME_OF[came]
+        if order.visit == "first":
+            result = said.pop("verdict", YES)
+        elif came == "changed" and order.visit == "again":
+            result = Page(YES, content=str(self.now).encode(), changed=True)
+        return self.hear(ended(order.url, result, self.now, order.order, order.visit, **said))
 
     def crawl(self, rounds: int, after: float, outcome: Callable[[FetchOrder], str] | None = None) -> None:
         """Let time pass in rounds, and have each order answered at once."""
@@ -323,6 +335,22 @@ class Scenario:
 
     def totals(self, at: int = 0) -> TotalsRow:
         return totals_of(self.shards[at])
+
+
+def ended(
+    url: str,
+    result: Result | Verdict,
+    time: float = NOW,
+    order: int = 1,
+    visit: Visit = "first",
+    *,
+    silent: bool = False,
+    **said: Any,
+) -> Fetched:
+    """Return the end of a fetch: a result, or a page's verdict; ``said`` are fields of it, or the host's."""
+    found: Result = Page(result) if isinstance(result, dict) else result
+    told = {name: said.pop(name) for name in HostAnswer.__struct_fields__ if name in said}
+    return Fetched(url, order, visit, time, HostAnswer(**told), msgspec.structs.replace(found, **said), silent)
 
 
 def linked(

@@ -71,7 +71,7 @@ def test_every_encoding_is_undone_however_it_is_chunked_and_no_more_than_the_lim
     assert unpacked(packed, encoding, max(len(packed), len(data)), sizes) == data
     if data and draw is not None:
         limit = draw.draw(st.integers(0, len(data) - 1))
-        assert refused(packed, encoding, limit, sizes) == ("refused", f"body over {limit} bytes")
+        assert refused(packed, encoding, limit, sizes) == ("unfit", f"body over {limit} bytes")
         assert data[:limit].startswith(unpacked(packed, encoding, limit, sizes, cut=True))
 
 
@@ -104,14 +104,14 @@ def test_cutting_reads_no_further() -> None:
 
 @each_case("encoding", ["br", "zstd", "gzip, gzip", "gzip\0", "x" * 1000])
 def test_other_encodings_are_refused(encoding: str) -> None:
-    assert refused(b"", encoding, 10) == ("refused", "content encoding")
+    assert refused(b"", encoding, 10) == ("unfit", "content encoding")
 
 
 @each_case("cut", [False, True])
 def test_a_body_that_grows_beyond_the_ratio_is_refused_however_it_is_cut(cut: bool) -> None:
     data = gzip.compress(bytes(200_000))
     ratio = 200_000 // len(data)
-    expected = "refused", f"compressed over {ratio} to 1"
+    expected = "unfit", f"compressed over {ratio} to 1"
     assert refused(data, "gzip", 10**6, cut=cut, ratio=ratio) == expected
     assert len(unpacked(data, "gzip", 10**6, cut=cut, ratio=ratio + 1)) == 200_000
     assert len(unpacked(gzip.compress(bytes(100_000)), "gzip", 10**6, ratio=1)) == 100_000, "of a small one any"
@@ -130,6 +130,6 @@ def test_a_body_of_very_many_members_is_refused() -> None:
     members = gzip.compress(b"") * MAX_MEMBERS
     assert unpacked(members, "gzip", len(members)) == b""
     more = members + gzip.compress(b"x")
-    assert refused(more, "gzip", len(more)) == ("refused", f"over {MAX_MEMBERS} gzip members")
+    assert refused(more, "gzip", len(more)) == ("unfit", f"over {MAX_MEMBERS} gzip members")
     with pytest.raises(FetchError, match="gzip members"):
         gunzip(more, 100)

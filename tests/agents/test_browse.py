@@ -20,12 +20,12 @@ from scentline.agents.operate.inspect.record import users
 from scentline.models.news.clicks import DAY, day_of
 from scentline.models.revisit.content import SLACK
 from scentline.models.url import host, identifier
-from scentline.streams.facts import Access, Browsed, Clicked, Judged, Visited
+from scentline.streams.facts import Access, Browsed, Clicked, Visited
 from scentline.streams.inbox import Shard
 from scentline.streams.settings import ObserveSettings, Settings
 from scentline.streams.topics import ACCESSES, SIGHTINGS, partition_of
 from tests.agents.log_lines import squid
-from tests.agents.scenarios import YES, Frontiers, Scenario
+from tests.agents.scenarios import YES, Frontiers, Scenario, ended
 from tests.agents.shards import Disk, a_runtime, emitted, take_in, write
 
 Users = Shard[UserRow]
@@ -213,7 +213,7 @@ def test_what_a_log_tells_of_changes_depends_on_its_lines_alone(
         for user, second, size in random.sample([*lines, *lines], 2 * len(lines))
     ]
     facts = [fact for _, fact in told(empty(one_disk), revisiting, Visited, *accesses)]  # type: ignore[arg-type]
-    front = crashing(frontier, [Judged(URL, YES, VISITED), *facts, *facts], random)
+    front = crashing(frontier, [ended(URL, YES, VISITED), *facts, *facts], random)
     # The twin looks at all lines at once; of those of one second it takes the largest answer.
     answers = sorted((VISITED - 10 + second, size) for _, second, size in lines)
     before, after = ([one for one in answers if (one[0] <= VISITED) == past] for past in (True, False))

@@ -15,10 +15,21 @@ import trustme
 
 from scentline.agents.fetch.client import Client
 from scentline.agents.fetch.pool import FRAMING_BYTES
-from scentline.agents.fetch.result import Failure, Fetched, Result
+from scentline.agents.fetch.result import Body, Ended
 from scentline.models.url import canonical
 from scentline.streams.records import Version
-from tests.agents.loopback import Answer, Request, awaited, closing, fixed, hanging, serving, settings, untimed
+from tests.agents.loopback import (
+    Answer,
+    Request,
+    awaited,
+    closing,
+    failed,
+    fixed,
+    hanging,
+    serving,
+    settings,
+    untimed,
+)
 from tests.cases import each_case
 from tests.patience import PATIENCE
 
@@ -29,17 +40,17 @@ def clock() -> float:
     return NOW
 
 
-def fetch(answer: Answer, **changes: object) -> Result:
-    async def run() -> Result:
+def fetch(answer: Answer, **changes: object) -> Ended:
+    async def run() -> Ended:
         async with serving(answer) as server, Client(settings(**changes), clock) as client:
             return untimed(await client.fetch(server.origin + "/"))
 
     return asyncio.run(run())
 
 
-def page(answer: Answer, **changes: object) -> Fetched:
-    result = fetch(answer, **changes)
-    assert isinstance(result, Fetched), result
+def page(answer: Answer, **changes: object) -> Body:
+    result = fetch(answer, **changes).result
+    assert isinstance(result, Body), result
     return result
 
 
@@ -80,40 +91,43 @@ WAITS = {
     "120": 120.0, "9" * 30: 86_400.0, formatdate(NOW + 90, usegmt=True): 90.0,
     formatdate(NOW - 90, usegmt=True): 0.0, "soon": None, "-5": None, "": None,
 }  # fmt: skip
-TOO_LARGE = Failure("refused", "body over 2999 bytes")
-TIMEOUT = Failure("retry", "timeout", unanswered=True)
-FAILURES: list[tuple[Answer, dict[str, object], Failure]] = [
-    (fixed(b"", "302 X", location="ftp://example.org/"), {}, Failure("gone", "redirect to no page")),
-    (fixed(b"", "302 X", location="/#again"), {}, Failure("gone", "redirect to itself")),
-    *((fixed(b"", f"{status} X"), {}, Failure("gone", f"status {status}")) for status in GONE),
-    *((fixed(b"", f"{status} X"), {}, Failure("retry", f"status {status}")) for status in RETRY),
-    (writing(b"HTTP/1.1 204 No Content\r\n\r\n"), {}, Failure("gone", "no content")),
+TOO_LARGE = failed("unfit", "body over 2999 bytes")
+TIMEOUT = failed("retry", "timeout", unanswered=True)
+FAILURES: list[tuple[Answer, dict[str, object], Ended]] = [
+    (fixed(b"", "302 X", location="ftp://example.org/"), {}, failed("gone", "redirect to no page")),
+    (fixed(b"", "302 X", location="/#again"), {}, failed("gone", "redirect to itself")),
+    *((fixed(b"", f"{status} X"), {}, failed("gone", f"status {status}")) for status in GONE),
     *(
-        (fixed(b"", "503 X", retry_after=value), {}, Failure("retry", "status 503", seconds))
+        (fixed(b"", f"{status} X"), {}, failed("retry", f"status {status}", overloaded=status in (429, 503)))
+        for status in RETRY
+    ),
+    (writing(b"HTTP/1.1 204 No Content\r\n\r\n"), {}, failed("gone", "no content")),
+    *(
+        (fixed(b"", "503 X", retry_after=value), {}, failed("retry", "status 503", seconds, overloaded=True))
         for value, seconds in WAITS.items()
     ),
     *(
-        (fixed(b"x" * 100, content_type=kind), {}, Failure("refused", f"content type {read}"))
+        (fixed(b"x" * 100, content_type=kind), {}, failed("unfit", f"content type {read}"))
         for kind, read in {"image/png": "image/png", "application/pdf; charset=x": "application/pdf",
                            "TEXT/CSS": "text/css"}.items()
     ),
-    (fixed(b"x", content_encoding="br"), {}, Failure("refused", "content encoding")),
+    (fixed(b"x", content_encoding="br"), {}, failed("unfit", "content encoding")),
     (fixed(b"x" * 3000), {"max_bytes": 2999}, TOO_LARGE),
     (writing(THREE_KB), {"max_bytes": 2999}, TOO_LARGE),
     (slowly(OK + b"\r\n", 0, b"x" * 1000), {"max_bytes": 2999}, TOO_LARGE),
     (slowly(OK + b"\r\n", 0.02, b"x"), {"timeout_seconds": 0.3}, TIMEOUT),
     (slowly(b"", 3600), {"timeout_seconds": 0.2}, TIMEOUT),
     (slowly(b"", 3600), {"first_byte_seconds": 0.2}, TIMEOUT),
-    (fixed(b"x", x_robots_tag="Scentline: noindex"), {}, Failure("refused", "X-Robots-Tag noindex")),
+    (fixed(b"x", x_robots_tag="Scentline: noindex"), {}, failed("refused", "X-Robots-Tag noindex")),
     (writing(OK + b"Content-Length: 1\r\nX-Robots-Tag: bot: noarchive\r\nX-Robots-Tag: none\r\n\r\nx"), {},
-     Failure("refused", "X-Robots-Tag noindex")),
-    (writing(OK + b"X: " + b"y" * 100_000 + b"\r\n\r\n", then=END), {}, Failure("retry", "broken response")),
-    (writing(OK + b"X: y\r\n" * 500 + b"\r\n", then=END), {}, Failure("retry", "broken response")),
-    (closing, {}, Failure("retry", "connection", unanswered=True)),
-    (writing(then=reset), {}, Failure("retry", "connection", unanswered=True)),
-    (writing(OK + b"Content-Length: 100\r\n\r\nhalf", then=END), {}, Failure("retry", "body cut short")),
-    (fixed(gzip.compress(b"text" * 99)[:-4], content_encoding="gzip"), {}, Failure("retry", "body cut short")),
-    (fixed(b"text", content_encoding="gzip"), {}, Failure("retry", "broken compression")),
+     failed("refused", "X-Robots-Tag noindex")),
+    (writing(OK + b"X: " + b"y" * 100_000 + b"\r\n\r\n", then=END), {}, failed("retry", "broken response")),
+    (writing(OK + b"X: y\r\n" * 500 + b"\r\n", then=END), {}, failed("retry", "broken response")),
+    (closing, {}, failed("retry", "connection", unanswered=True)),
+    (writing(then=reset), {}, failed("retry", "connection", unanswered=True)),
+    (writing(OK + b"Content-Length: 100\r\n\r\nhalf", then=END), {}, failed("retry", "body cut short")),
+    (fixed(gzip.compress(b"text" * 99)[:-4], content_encoding="gzip"), {}, failed("retry", "body cut short")),
+    (fixed(b"text", content_encoding="gzip"), {}, failed("retry", "broken compression")),
 ]  # fmt: skip
 
 
@@ -137,10 +151,10 @@ PAGES: list[tuple[Answer, dict[str, object], bytes]] = [
 
 @each_case(("answer", "changes", "expected"), [*FAILURES, *PAGES])
 def test_an_answer_is_a_page_without_its_encodings_or_a_failure(
-    answer: Answer, changes: dict[str, object], expected: Failure | bytes
+    answer: Answer, changes: dict[str, object], expected: Ended | bytes
 ) -> None:
     result = fetch(answer, **changes)
-    assert (result.body if isinstance(result, Fetched) else result) == expected
+    assert (result.result.body if isinstance(result.result, Body) else result) == expected
 
 
 def test_a_page_brings_the_headers_that_are_read_later() -> None:
@@ -159,7 +173,7 @@ async def test_requests_name_the_crawler_and_the_known_version_and_carry_no_cook
     async with serving(fixed(b"x", set_cookie="a=b; Path=/")) as server:
         async with Client(settings(user_agent=name), clock) as client:
             for version in (None, known):
-                assert isinstance(await client.fetch(server.origin + "/", version), Fetched)
+                assert isinstance((await client.fetch(server.origin + "/", version)).result, Body)
         assert server.connections == 1
     plain, asked = (request.headers for request in server.requests)
     for headers in (plain, asked):
@@ -186,15 +200,15 @@ async def test_what_goes_out_for_any_link_is_what_robots_txt_and_exclusions_saw(
             if found is None or found in seen or not found.startswith(server.origin):
                 continue
             seen.add(found)
-            assert isinstance(await client.fetch(found), Fetched), found
+            assert isinstance((await client.fetch(found)).result, Body), found
             assert server.origin + server.requests[-1].target == found
             assert {".", ".."}.isdisjoint(found.partition("?")[0].split("/"))
         for path in ("/a%28b%29", "/%27?q=a+b%2B%20c", "/%7Ca'b(c)", "//a//?b=%5B", "/%E2%82%AC"):
-            assert isinstance(await client.fetch(server.origin + path), Fetched)
+            assert isinstance((await client.fetch(server.origin + path)).result, Body)
             assert server.targets()[-1] == path
         asked = len(server.requests)
         refused = await client.fetch(f"{server.origin}/b/.x/../../private")
-        assert (untimed(refused), len(server.requests)) == (Failure("refused", "url"), asked)
+        assert (untimed(refused), len(server.requests)) == (failed("failed", "url"), asked)
     assert len(seen) > 1000
 
 
@@ -217,8 +231,8 @@ async def test_a_server_is_known_by_the_authorities_that_the_environment_names_a
             monkeypatch.setenv("SSL_CERT_FILE", str(file))
             async with Client(settings(allow=("localhost", "127.0.0.1"), robots=False), clock) as client:
                 results.append(await client.fetch(f"https://localhost:{place.getsockname()[1]}/"))
-    assert isinstance(results[0], Fetched)
-    assert untimed(results[1]) == Failure("retry", "certificate", unanswered=True)
+    assert isinstance(results[0].result, Body)
+    assert untimed(results[1]) == failed("retry", "certificate", unanswered=True)
 
 
 @each_case(
@@ -245,7 +259,7 @@ def test_what_is_no_body_and_has_no_end_is_a_broken_response(head: bytes, endles
             sent += len(endless)
 
     result = fetch(answer, first_byte_seconds=PATIENCE, timeout_seconds=PATIENCE)
-    assert result == Failure("retry", "broken response")
+    assert result == failed("retry", "broken response")
     # What the system's buffers hold is sent as well.
     assert sent < FRAMING_BYTES + 20_000_000
 
@@ -255,7 +269,7 @@ async def test_each_answer_of_a_kept_connection_is_measured_by_itself() -> None:
     message = OK + b"Content-Length: 1\r\n" + LONG_HEAD + b"\r\nx"
     async with serving(writing(message)) as server, Client(settings(), clock) as client:
         for number in range(5):
-            assert isinstance(await client.fetch(f"{server.origin}/{number}"), Fetched)
+            assert isinstance((await client.fetch(f"{server.origin}/{number}")).result, Body)
         assert server.connections == 1
 
 
@@ -265,9 +279,9 @@ async def test_a_kept_connection_that_breaks_is_not_tried_again_at_once() -> Non
         await (fixed(b"x") if request.target == "/" else closing)(request, writer)
 
     async with serving(answer) as server, Client(settings(), clock) as client:
-        assert isinstance(await client.fetch(server.origin + "/"), Fetched)
+        assert isinstance((await client.fetch(server.origin + "/")).result, Body)
         broken = await client.fetch(server.origin + "/broken")
-        assert untimed(broken) == Failure("retry", "connection", unanswered=True)
+        assert untimed(broken) == failed("retry", "connection", unanswered=True)
         assert (server.targets(), server.connections) == (["/", "/broken"], 1)
 
 
@@ -286,17 +300,17 @@ async def test_a_host_that_can_not_be_reached_is_tried_again_later() -> None:
             (closed + "/", "connection"),
             (f"https://127.0.0.1:{plain.sockets[0].getsockname()[1]}/", "tls"),
         ):
-            assert untimed(await client.fetch(url)) == Failure("retry", reason, unanswered=True)
+            assert untimed(await client.fetch(url)) == failed("retry", reason, unanswered=True)
     async with Client(settings(proxy=closed), clock) as client:
         down = untimed(await client.fetch("http://example.org/"))
-    assert down == Failure("retry", "proxy", unanswered=True)
+    assert down == failed("retry", "proxy", unanswered=True)
 
 
 @awaited
 async def test_connections_are_reused_and_bounded() -> None:
     async with serving(fixed(b"x")) as server, Client(settings(connections=4), clock) as client:
         results = await asyncio.gather(*(client.fetch(f"{server.origin}/{i}") for i in range(40)))
-    assert all(isinstance(result, Fetched) for result in results)
+    assert all(isinstance(result.result, Body) for result in results)
     assert server.connections <= 4
     assert len(server.requests) == 40
 

@@ -4,10 +4,10 @@ import pytest
 
 from scentline.agents.fetch.client import Client
 from scentline.agents.fetch.guard import check_contact, names_contact, stays_home
-from scentline.agents.fetch.result import Failure, Fetched
+from scentline.agents.fetch.result import Body
 from scentline.streams.configuration import ConfigurationError
 from scentline.streams.crawl_settings import FetchSettings
-from tests.agents.loopback import awaited, fixed, serving, settings, untimed
+from tests.agents.loopback import awaited, failed, fixed, serving, settings, untimed
 from tests.cases import each_case
 
 ANONYMOUS = FetchSettings().user_agent
@@ -56,10 +56,10 @@ async def test_without_a_contact_only_the_hosts_that_are_allowed_are_asked_for_r
     alone = {"user_agent": ANONYMOUS, "allow": ("localhost", "127.0.0.1")}
     async with serving(fixed(b"x")) as server, Client(settings(**alone), lambda: 0.0) as client:
         for name in ("127.0.0.1", "localhost"):
-            assert isinstance(await client.fetch(f"http://{name}:{server.port}/"), Fetched)
-        assert untimed(await client.fetch("http://www.wikipedia.org/")) == Failure("refused", missing)
+            assert isinstance((await client.fetch(f"http://{name}:{server.port}/")).result, Body)
+        assert untimed(await client.fetch("http://www.wikipedia.org/")) == failed("failed", missing)
     moved = fixed(b"", "301 X", location="http://127.0.0.2:1/robots.txt")
     async with serving(moved) as server, Client(settings(robots=True, **alone), lambda: 0.0) as client:
         held = untimed(await client.fetch(server.origin + "/"))
-        assert held == Failure("retry", f"robots.txt {missing}", 300.0)
-        assert untimed(await client.fetch("http://www.wikipedia.org/")) == Failure("refused", missing)
+        assert held == failed("retry", f"robots.txt {missing}", 300.0)
+        assert untimed(await client.fetch("http://www.wikipedia.org/")) == failed("failed", missing)

@@ -12,17 +12,26 @@ from msgspec.structs import replace
 
 from scentline.agents.fetch.agent import QUARANTINED, FetchAgent, noted
 from scentline.agents.fetch.client import Client
-from scentline.agents.fetch.result import Failure, fact_of
 from scentline.models.verdict import Verdict
 from scentline.streams.attempts import Attempts
-from scentline.streams.facts import Failed, Hinted, Listed, Postponed, Redirected, Revisited, SightingPack
+from scentline.streams.facts import Early, Fetched, Hinted, Listed, Missing, Moved, Same, SightingPack
 from scentline.streams.outbox import Message
-from scentline.streams.records import DeadLetter, Decoder, FetchedPage, Revisit, RobotsTxt, Version, encode
+from scentline.streams.records import (
+    DeadLetter,
+    Decoder,
+    FetchedPage,
+    HostAnswer,
+    Revisit,
+    RobotsTxt,
+    Version,
+    Visit,
+    encode,
+)
 from scentline.streams.settings import RevisitSettings, Settings
 from scentline.streams.topics import DEAD_LETTERS, FETCHES, PAGES, SIGHTINGS, Topic
 from scentline.streams.transport.journal import Journal
 from tests.agents.judging import an_order
-from tests.agents.loopback import Answer, Request, closing, fixed, response, serving, untimed
+from tests.agents.loopback import Answer, Request, closing, fixed, response, serving
 from tests.agents.shards import a_runtime, journal_of
 from tests.cases import each_case
 from tests.patience import PATIENCE
@@ -124,13 +133,17 @@ def facts_in(journal: Journal) -> list[Any]:
     return [fact for pack in written(journal, SIGHTINGS, SightingPack) for _, _, fact in pack.facts]
 
 
+def untimed(fact: Fetched) -> Fetched:
+    return replace(fact, host=replace(fact.host, elapsed=0.0))
+
+
 def test_a_page_goes_on_with_its_order_and_its_body_compressed_and_then_the_order_is_acknowledged() -> None:
     done = answered(PAGE, delay_seconds=0.01)
     (page,) = done.pages
     assert page.order == an_order(done.url)
     assert zstandard.ZstdDecompressor().decompress(page.body) == b"<p>hello" * 100
-    assert (page.status, page.time, page.nofollow, page.server) == (200, NOW, True, "127.0.0.1")
-    assert page.elapsed > 0
+    assert (page.status, page.time, page.nofollow, page.host.server) == (200, NOW, True, "127.0.0.1")
+    assert page.host.elapsed > 0
     assert (done.facts, done.happened) == ([], ["sent", "acknowledged"])
 
 
@@ -140,38 +153,37 @@ UNCHANGED, MISSING = fixed(b"", "304 Not Modified"), fixed(b"", "404 Not Found")
 BUSY = fixed(b"", "503 Busy", retry_after="90")
 MOVED = fixed(b"", "308 Moved", location="http://b.org/")
 FOR_NOW = fixed(b"", "302 Found", location="http://b.org/")
-RETRY = {"outcome": "retry", "wait": 90.0, "overloaded": True, "reason": "status 503"}
-ELSEWHERE = {"outcome": "failed", "target": "http://b.org/", "reason": "redirect for now"}
+BARRED = fixed(b"x", x_robots_tag="noindex")
+VISITS: dict[Visit, Revisit | None] = {"first": None, "links": FOR_LINKS, "again": AGAIN}
 
 
 @each_case(
-    ("revisit", "answer", "told"),
+    ("answer", "result", "told"),
     [
-        (None, MISSING, Failed("", 2, "gone", "status 404", NOW)),
-        (None, BUSY, Failed("", 2, "retry", "status 503", NOW, 90.0, overloaded=True)),
-        (None, closing, Failed("", 2, "retry", "connection", NOW, unanswered=True)),
-        (None, FOR_NOW, Redirected("", 2, "http://b.org/", NOW)),
-        (FOR_LINKS, UNCHANGED, {"outcome": "unchanged"}),
-        (FOR_LINKS, MISSING, {"outcome": "failed", "reason": "status 404"}),
-        (FOR_LINKS, BUSY, RETRY),
-        (FOR_LINKS, MOVED, {"outcome": "moved", "target": "http://b.org/"}),
-        (FOR_LINKS, FOR_NOW, ELSEWHERE),
-        (AGAIN, UNCHANGED, {"outcome": "unchanged"}),
-        (AGAIN, MISSING, {"outcome": "gone", "reason": "status 404"}),
-        (AGAIN, fixed(b"x", content_type="image/png"), {"outcome": "gone", "reason": "content type image/png"}),
-        (AGAIN, fixed(b"x" * 20_000), {"outcome": "gone", "reason": "body over 10000 bytes"}),
-        (AGAIN, fixed(b"x", x_robots_tag="noindex"), {"outcome": "refused", "reason": "X-Robots-Tag noindex"}),
-        (AGAIN, BUSY, RETRY),
-        (AGAIN, MOVED, {"outcome": "moved", "target": "http://b.org/"}),
-        (AGAIN, FOR_NOW, ELSEWHERE),
+        (MISSING, Missing("gone", "status 404"), {}),
+        (BUSY, Missing("retry", "status 503"), {"retry_after": 90.0, "overloaded": True}),
+        (closing, Missing("retry", "connection"), {"unanswered": True}),
+        (MOVED, Moved("http://b.org/"), {}),
+        (FOR_NOW, Moved("http://b.org/", permanent=False), {}),
+        (fixed(b"x", content_type="image/png"), Missing("unfit", "content type image/png"), {}),
+        (fixed(b"x" * 20_000), Missing("unfit", "body over 10000 bytes"), {}),
+        (BARRED, Missing("refused", "X-Robots-Tag noindex"), {}),
     ],
 )
-def test_what_is_no_page_is_told_to_the_frontier(revisit: Revisit | None, answer: Answer, told: Any) -> None:
-    done = answered(answer, {"revisit": revisit}, keep="none")
-    if isinstance(told, dict):
-        told = Revisited("", 2, time=NOW, again=revisit == AGAIN, **told)
-    (fact,) = done.facts
-    assert (untimed(fact), done.pages) == (replace(told, url=done.url), [])
+def test_what_is_no_page_is_told_to_the_frontier_whatever_the_fetch_was_for(
+    answer: Answer, result: Any, told: dict[str, Any]
+) -> None:
+    for visit, revisit in VISITS.items():
+        done = answered(answer, {"revisit": revisit, "silent": True}, keep="none")
+        assert ([untimed(fact) for fact in done.facts], done.pages) == (
+            [Fetched(done.url, 2, visit, NOW, HostAnswer(**told), result, silent=True)], []
+        )  # fmt: skip
+
+
+@each_case("visit", ["links", "again"])
+def test_a_page_that_is_as_it_was_is_told_to_the_frontier(visit: Visit) -> None:
+    (fact,) = answered(UNCHANGED, {"revisit": VISITS[visit]}, keep="none").facts
+    assert (fact.visit, fact.result, fact.time) == (visit, Same(), NOW)
 
 
 @each_case(
@@ -182,7 +194,7 @@ def test_who_keeps_pages_hears_of_one_that_is_as_it_was(verdict: Verdict, keep: 
     revisit = Revisit(KNOWN, 900.0, again=True, verdict=verdict)
     done = answered(UNCHANGED, {"revisit": revisit}, keep=keep)
     (fact,), expected = done.facts, (an_order(done.url, revisit=revisit), 304, b"", NOW)
-    assert (fact.outcome, fact.time) == ("unchanged", NOW)
+    assert (fact.result, fact.time) == (Same(), NOW)
     assert [(page.order, page.status, page.body, page.time) for page in done.pages] == [expected] * kept
 
 
@@ -190,15 +202,12 @@ def test_a_page_that_robots_txt_forbids_now_is_refused() -> None:
     done = answered(fixed(b"User-agent: *\nDisallow: /"), {"revisit": AGAIN}, robots=True)
     _, fact = done.facts
     assert done.pages == []
-    assert (fact.outcome, fact.reason, fact.elapsed) == ("refused", "robots.txt", 0.0)
+    assert (fact.result, fact.host.elapsed) == (Missing("refused", "robots.txt"), 0.0)
 
 
-@each_case("reason", [QUARANTINED, "contact missing in fetch.user_agent", "error KeyError"])
-def test_what_this_crawler_is_to_blame_for_takes_no_page_out(reason: str) -> None:
-    order = an_order("http://a.org/", revisit=AGAIN)
-    told = fact_of(order, Failure("refused", reason), NOW)
-    assert isinstance(told, Revisited)
-    assert (told.outcome, told.reason) == ("failed", reason)
+def test_what_this_crawler_is_to_blame_for_takes_no_page_out() -> None:
+    (fact,) = answered(PAGE, {"revisit": AGAIN}, user_agent="Scentline", allow=(), deny=()).facts
+    assert fact.result.kind == "failed"
 
 
 def test_an_order_whose_lease_ran_out_is_not_carried_out() -> None:
@@ -221,16 +230,16 @@ def test_an_order_that_comes_too_early_is_postponed() -> None:
     done = answered(rules, delay_seconds=0.01, robots=True)
     robots, fact = done.facts
     assert isinstance(robots, RobotsTxt)
-    assert fact == Postponed(done.url, 2, NOW, fact.wait, 20.0, "127.0.0.1")
-    assert 0 < fact.wait <= 20
+    told = HostAnswer(crawl_delay=20.0, server="127.0.0.1")
+    assert fact == Fetched(done.url, 2, "first", NOW, told, Early(fact.result.wait))
+    assert 0 < fact.result.wait <= 20
     assert done.asked == ["/robots.txt"]
 
 
 def test_hosts_count_as_just_asked_where_there_were_orders_before() -> None:
     assert answered(PAGE, delay_seconds=60.0).pages
     (fact,) = answered(PAGE, delay_seconds=60.0, earlier=1).facts
-    assert isinstance(fact, Postponed)
-    assert 0 < fact.wait <= 60
+    assert 0 < fact.result.wait <= 60
 
 
 # sitemaps and feeds
@@ -273,7 +282,7 @@ def test_the_feed_that_a_page_names_or_is_gives_hints_where_pages_are_visited_ag
     done = answered(answer, keeps_up=keeps_up)
     listed = done.url.replace("/page", "/a")
     told = [Listed(listed), Hinted(listed, "feed", 900.0)] if keeps_up else []
-    assert (done.asked, [fact for fact in done.facts if not isinstance(fact, Failed)]) == (asked, told)
+    assert (done.asked, [fact for fact in done.facts if not isinstance(fact, Fetched)]) == (asked, told)
 
 
 # deaths
@@ -331,7 +340,7 @@ def test_orders_that_a_process_died_with_are_carried_out_alone(tmp_path: Path) -
 def test_an_order_that_three_processes_died_with_is_refused(tmp_path: Path) -> None:
     together, told = carried_out(tmp_path, {4}, 3)
     assert not any("/4" in paths for paths in together)
-    assert [(fact.url[-2:], fact.kind, fact.reason) for fact in told] == [("/4", "refused", QUARANTINED)]
+    assert [(fact.url[-2:], fact.result) for fact in told] == [("/4", Missing("failed", QUARANTINED))]
 
 
 # robots.txt that an order knows or brings
@@ -348,7 +357,7 @@ def test_a_robots_txt_that_is_known_to_nobody_is_fetched_and_told() -> None:
 def test_an_order_is_put_off_where_the_frontier_may_know_more_of_robots_txt(until: float, earlier: int) -> None:
     done = answered(PAGE, {"robots": until}, earlier=earlier, deaths=1, robots=True)
     (fact,) = done.facts
-    assert (type(fact), fact.wait, fact.robots, done.asked) == (Postponed, 0.0, True, [])
+    assert (fact.result, fact.host, done.asked) == (Early(0.0), HostAnswer(robots=True), [])
     assert done.deaths == 1, "it is to be carried out alone when it comes again"
 
 
@@ -356,10 +365,10 @@ def test_an_order_brings_what_robots_txt_says() -> None:
     done = answered(PAGE, {"robots": "User-agent: *\nCrawl-delay: 3"}, robots=True)
     (page,) = done.pages
     assert (done.facts, done.asked) == ([], ["/page"])
-    assert (page.crawl_delay, page.order.robots) == (3.0, NOW + 60)
+    assert (page.host.crawl_delay, page.order.robots) == (3.0, NOW + 60)
     forbidden = answered(PAGE, {"robots": "User-agent: *\nDisallow: /page"}, earlier=9, robots=True)
     (fact,) = forbidden.facts
-    assert (fact.kind, fact.reason) == ("refused", "robots.txt")
+    assert fact.result == Missing("refused", "robots.txt")
     assert (forbidden.asked, forbidden.pages) == ([], [])
 
 
@@ -367,4 +376,4 @@ def test_an_order_that_came_too_early_is_still_one_that_a_process_died_with() ->
     brings = {"robots": "User-agent: *\nCrawl-delay: 30"}
     done = answered(PAGE, brings, earlier=9, deaths=2, robots=True)
     (fact,) = done.facts
-    assert (type(fact), fact.robots, done.asked, done.deaths) == (Postponed, False, [], 2)
+    assert (type(fact.result), fact.host.robots, done.asked, done.deaths) == (Early, False, [], 2)

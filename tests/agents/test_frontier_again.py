@@ -23,13 +23,13 @@ from scentline.models.interest.trace import Step
 from scentline.models.recount import JudgedPage, recount
 from scentline.models.url import identifier
 from scentline.models.verdict import FAILED, Verdict
-from scentline.streams.facts import Judged, Linked, Rejudged, Relinked, Revisited
+from scentline.streams.facts import Fetched, Linked, Missing, Moved, Page, Rejudged, Relinked, Same
 from scentline.streams.outbox import Message
 from scentline.streams.published import Change, Outcome
-from scentline.streams.records import Revisit
+from scentline.streams.records import Revisit, Visit
 from scentline.streams.topics import CHANGES, OUTCOMES
 from tests.agents.pipeline import Pipeline, Place, Told, links_of, told
-from tests.agents.scenarios import an_outcome
+from tests.agents.scenarios import Result, an_outcome, ended
 from tests.agents.scenarios import judged_of as children_of
 from tests.models.webs import URLS, VISITS
 from tests.reference.counts import plain
@@ -37,7 +37,7 @@ from tests.reference.counts import plain
 #: Words of a moment, as dates are, and a target of navigation: they make no change.
 PASSING, ASIDE = {"g", "h"}, URLS[0]
 #: What a revisit comes to that brings no page, and with what reason; one that is gone is looked at twice.
-NO_PAGE = ("unchanged", "gone", "refused", "moved", "retry")
+NO_PAGE = (Same(), Missing("gone", "it is gone"), Missing("refused", "it is refused"), Missing("retry", ""))
 
 
 class Order(NamedTuple):
@@ -49,7 +49,7 @@ class Order(NamedTuple):
     revisit: Revisit | None = None
 
 
-class Fetched(NamedTuple):
+class Came(NamedTuple):
     """A page that came of an order, at a time."""
 
     order: Order
@@ -73,10 +73,10 @@ class World(Pipeline):
             self._steps[step.user].append(step)
         self._first: dict[str, Order] = {}
         self._orders: list[Order] = []
-        self._fetched: list[Fetched | Revisited] = []
+        self._fetched: list[Came | Fetched] = []
         self._known = {"p"}
-        self._judged: list[Fetched] = []
-        self._kept: list[Fetched] = []
+        self._judged: list[Came] = []
+        self._kept: list[Came] = []
         self._time = 0.0
         self.outcomes: list[Outcome] = []
         self.changes: list[Change] = []
@@ -140,28 +140,26 @@ class World(Pipeline):
         self._time += 1.0
         left = self._versions[order.url]
         if order.revisit is not None and (not left or self.random.random() < 0.3):
-            outcome = self.random.choice(NO_PAGE)
-            target = self.random.choice(URLS) if outcome == "moved" else ""
-            reason = f"it is {outcome}" if outcome in ("gone", "refused") else ""
-            said = {"target": target, "reason": reason, "again": True}
-            self._fetched.append(Revisited(order.url, order.number, outcome, self._time, **said))  # type: ignore[arg-type]
+            results: list[Result] = [*NO_PAGE, Moved(self.random.choice(URLS))]
+            result = self.random.choice(results)
+            self._fetched.append(ended(order.url, result, self._time, order.number, "again"))
             if self.random.random() < 0.5:
                 self._orders.append(order)  # another fetcher has it too
             return
         version = left.pop(0) if left else JudgedPage(order.url, {"p": False, "q": False})
-        self._fetched.append(Fetched(order, version, self._time))
+        self._fetched.append(Came(order, version, self._time))
 
     # the judge
 
     def _judge(self) -> None:
         found = self._fetched.pop(self.random.randrange(len(self._fetched)))
-        if isinstance(found, Revisited):
+        if isinstance(found, Fetched):
             self.sight("fetch/0", found)
         else:
             self._judged.append(found)
             self._say(found, {name: holds for name, holds in found.page.verdict.items() if name in self._known})
 
-    def _say(self, found: Fetched, verdict: Verdict) -> None:
+    def _say(self, found: Came, verdict: Verdict) -> None:
         order, page, time = found
         base, again = order.revisit, order.revisit is not None
         # What makes no change is no part of the digests of content and links.
@@ -178,12 +176,12 @@ class World(Pipeline):
                 here = tuple(link for link in links_of(page) if self.partition(link.url) == partition)
                 said = verdict, page.words, here, tuple(partitions), time, True
                 self.sight("pages/0", Linked(identifier(page.url), page.url, 0, *said), partition)
-        judged = Judged(
-            page.url, verdict, time, None, page.words, subject=page.subject, silent=order.silent,
-            again=order.number if again else 0, changed=news and again, content=content, links=links,
+        judged = Page(
+            verdict, page.words, page.subject, changed=news and again, content=content, links=links,
             partitions=tuple(partitions), title=page.subject,
         )  # fmt: skip
-        self.sight("pages/0", judged)
+        visit: Visit = "again" if again else "first"
+        self.sight("pages/0", ended(page.url, judged, time, order.number, visit, silent=order.silent))
 
     def _add_predicate(self) -> None:
         """Have the judge know another predicate from now on, and judge by it what is kept, in its order."""
@@ -212,7 +210,7 @@ class World(Pipeline):
         }
 
 
-def outcome_of(found: Fetched, verdict: Verdict, **said: Any) -> Outcome:
+def outcome_of(found: Came, verdict: Verdict, **said: Any) -> Outcome:
     order, page, time = found
     silent = order.silent or msgspec.UNSET
     told = {"time": time, "title": page.subject, "words": page.words, "silent": silent}

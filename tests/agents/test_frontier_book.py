@@ -16,18 +16,32 @@ from scentline.models.learner.candidate import LinkWords
 from scentline.models.url import IDENTIFIER_BYTES, host, identifier
 from scentline.models.verdict import FAILED, Verdict
 from scentline.streams.facts import (
-    Failed,
+    Early,
+    Fetched,
     Inherited,
-    Judged,
+    Kind,
     Listed,
+    Missing,
+    Moved,
     Near,
-    Postponed,
-    Redirected,
+    Same,
     Seeded,
     Visited,
 )
 from scentline.streams.topics import SIGHTINGS
-from tests.agents.scenarios import CAME, GONE, NO, YES, Frontiers, Scenario, counted, linked, links_of, sent
+from tests.agents.scenarios import (
+    CAME,
+    GONE,
+    NO,
+    YES,
+    Frontiers,
+    Scenario,
+    counted,
+    ended,
+    linked,
+    links_of,
+    sent,
+)
 from tests.agents.shards import emitted
 from tests.cases import each_case
 
@@ -76,7 +90,7 @@ def test_the_shortest_way_to_a_page_is_its_depth(frontier: Frontiers, facts: lis
 def test_a_policy_that_goes_by_no_links_keeps_neither_words_nor_siblings(frontier: Frontiers) -> None:
     front = frontier(policy="breadth-first")
     fact = linked(url(1), [url(2), url(3)], YES, words=("snow",), partitions=(0, 1))
-    assert not sent(front.hear(fact, Judged(url(3), NO, 1.0), linked(url(2), [url(3)], NO)))
+    assert not sent(front.hear(fact, ended(url(3), NO, 1.0), linked(url(2), [url(3)], NO)))
     assert not front.children(url(1))
     links = {identifier(url(number)): (place, "") for place, number in enumerate((2, 3))}
     assert (front.parent(url(1)).words, links_of(front.parent(url(1)))) == (frozenset(), links)
@@ -88,10 +102,10 @@ def test_a_policy_that_goes_by_no_links_keeps_neither_words_nor_siblings(frontie
 
 def test_totals_add_up_of_a_page_judged_again_or_after_it_was_given_up(frontier: Frontiers) -> None:
     front = leased(frontier(attempts=1), 1)
-    front.hear(Failed(url(1), 1, "retry", "timeout", 1.0))
-    front.hear(Judged(url(1), YES, 2.0), Judged(url(1), NO, 3.0))
+    front.hear(ended(url(1), Missing("retry", "timeout"), 1.0))
+    front.hear(ended(url(1), YES, 2.0), ended(url(1), NO, 3.0))
     front.lease(url(1))
-    front.hear(Judged(url(1), NO, 4.0))
+    front.hear(ended(url(1), NO, 4.0))
     totals = front.totals()
     assert (totals.discovered, totals.judged, totals.failed) == (1, 1, 0)
     assert (front.page(url(1)).verdict, front.host(host(url(1))).judged) == (YES, 1)
@@ -99,7 +113,7 @@ def test_totals_add_up_of_a_page_judged_again_or_after_it_was_given_up(frontier:
 
 def test_other_partitions_hear_of_a_judged_sibling_once_before_or_after_the_links(frontier: Frontiers) -> None:
     front = frontier(streams={"partitions": 3})
-    judged = Judged(url(3), NO, 1.0)
+    judged = ended(url(3), NO, 1.0)
     messages = front.hear(linked(url(1), [url(3)], partitions=(0, 2)), judged, judged, at=0)
     near = Near(identifier(url(1)), identifier(url(3)), NO | CAME, 0)
     assert emitted(messages, SIGHTINGS) == [(2, near)]
@@ -114,7 +128,7 @@ def test_candidates_linked_near_a_judged_page_of_any_partition_are_scored_again(
     front.hear(linked(url(1), targets))
     front.hear(Near(identifier(url(1)), identifier(url(99)), YES, 10))
     assert front.touched == {page_key(target) for target in targets[6:15]}
-    front.hear(Judged(targets[10], YES, 1.0))
+    front.hear(ended(targets[10], YES, 1.0))
     assert front.touched == {page_key(target) for target in (*targets[6:10], *targets[11:15])}
 
 
@@ -123,11 +137,11 @@ def test_candidates_linked_near_a_judged_page_of_any_partition_are_scored_again(
 
 def test_a_failed_fetch_is_tried_again_later_and_later_and_one_put_off_is_none(frontier: Frontiers) -> None:
     front = leased(frontier(attempts=3, retry_seconds=10.0), 1)
-    ends: list[tuple[Failed | Postponed, str, float]] = [
-        (Failed(url(1), 1, "retry", "timeout", 100.0), "candidate", 110.0),
-        (Postponed(url(1), 2, 200.0, 9.0), "candidate", 209.0),
-        (Failed(url(1), 3, "retry", "timeout", 300.0), "candidate", 320.0),
-        (Failed(url(1), 4, "retry", "timeout", 400.0), "given up", 320.0),
+    ends: list[tuple[Fetched, str, float]] = [
+        (ended(url(1), Missing("retry", "timeout"), 100.0), "candidate", 110.0),
+        (ended(url(1), Early(9.0), 200.0, 2), "candidate", 209.0),
+        (ended(url(1), Missing("retry", "timeout"), 300.0, 3), "candidate", 320.0),
+        (ended(url(1), Missing("retry", "timeout"), 400.0, 4), "given up", 320.0),
     ]
     for end, state, not_before in ends:
         front.lease(url(1), end.order)
@@ -139,22 +153,31 @@ def test_a_failed_fetch_is_tried_again_later_and_later_and_one_put_off_is_none(f
 
 def test_a_host_may_ask_for_a_longer_wait(frontier: Frontiers) -> None:
     front = leased(frontier(retry_seconds=10.0), 1)
-    front.hear(Failed(url(1), 1, "retry", "busy", 1000.0, retry_after=500.0, overloaded=True))
+    front.hear(ended(url(1), Missing("retry", "busy"), 1000.0, retry_after=500.0, overloaded=True))
     assert front.page(url(1)).not_before == 1500.0
 
 
-@each_case("kind", ["gone", "refused"])
-def test_what_is_gone_or_refused_is_not_fetched_again(frontier: Frontiers, kind: str) -> None:
+@each_case(
+    ("kind", "state"),
+    [("gone", "gone"), ("refused", "refused"), ("unfit", "refused"), ("failed", "refused")],
+)
+def test_what_brings_no_page_is_not_fetched_again(frontier: Frontiers, kind: Kind, state: str) -> None:
     front = leased(frontier(), 1)
-    front.hear(Failed(url(1), 1, kind, "why", 1.0))
-    assert (front.state(url(1)), getattr(front.totals(), kind)) == (kind, 1)
+    front.hear(ended(url(1), Missing(kind, "why"), 1.0))
+    assert (front.state(url(1)), getattr(front.totals(), state)) == (state, 1)
+
+
+def test_that_a_page_is_as_it_was_is_no_answer_to_a_first_visit(frontier: Frontiers) -> None:
+    front = leased(frontier(), 1)
+    front.hear(ended(url(1), Same(), 1.0))
+    assert (front.state(url(1)), front.host("h1.org").requests) == ("leased", 0)
 
 
 def test_an_answer_to_an_order_that_was_taken_back_changes_nothing(frontier: Frontiers) -> None:
     front = leased(frontier(), 1)
     front.lease(url(1), attempt=2)
-    moved, early = Redirected(url(1), 1, url(2), 1.0), Postponed(url(1), 1, 1.0, 9.0)
-    assert not front.absorb(Failed(url(1), 1, "gone", "late", 1.0), moved, early)
+    moved, early = ended(url(1), Moved(url(2)), 1.0), ended(url(1), Early(9.0), 1.0)
+    assert not front.absorb(ended(url(1), Missing("gone", "late"), 1.0), moved, early)
     assert front.state(url(1)) == "leased"
     assert not front.agent.book.ended, "the second attempt is still waited for"
 
@@ -163,9 +186,9 @@ def test_that_no_page_came_is_known_beside_its_links_until_one_does(frontier: Fr
     front = frontier(policy="learned")
     front.hear(linked(url(1), [url(2)]))
     front.lease(url(2))
-    front.hear(Failed(url(2), 1, "gone", "status 404", 2.0, elapsed=0.1), linked(url(3), [url(2)], NO))
+    front.hear(ended(url(2), Missing("gone", "status 404"), 2.0, elapsed=0.1), linked(url(3), [url(2)], NO))
     assert front.children(url(1)) == front.children(url(3)) == {identifier(url(2)): (GONE, 0)}
-    front.hear(Judged(url(2), YES, 3.0))
+    front.hear(ended(url(2), YES, 3.0))
     assert front.children(url(1)) == front.children(url(3)) == {identifier(url(2)): (YES | CAME, 0)}
 
 
@@ -179,10 +202,10 @@ def test_that_no_page_came_is_known_beside_its_links_until_one_does(frontier: Fr
     ],
 )
 def test_which_ends_of_fetches_teach_that_requests_fail(
-    frontier: Frontiers, ends: list[tuple[str, str, dict[str, Any]]], base: tuple[int, int], hosts: int
+    frontier: Frontiers, ends: list[tuple[Kind, str, dict[str, Any]]], base: tuple[int, int], hosts: int
 ) -> None:
     front = leased(frontier(policy="learned"), *range(len(ends)))
-    failed = [Failed(url(n), 1, kind, why, 2.0, **said) for n, (kind, why, said) in enumerate(ends)]
+    failed = [ended(url(n), Missing(kind, why), 2.0, **said) for n, (kind, why, said) in enumerate(ends)]
     counts = counted(front.hear(*failed))
     assert counts.get(BASE, FAILED) == base
     assert sum(feature.startswith("x:") for feature, *_ in counts.items()) == hosts
@@ -198,7 +221,7 @@ def test_a_redirect_is_a_failed_request_and_hands_on_what_was_known(frontier: Fr
     for number in (1, 2):
         inputs, priorities = {"p": (float(number),)}, {"p": 4.0 * number}
         front.lease(url(number), inputs=inputs, priorities=priorities)
-    messages = front.hear(*(Redirected(url(n), 1, url(10 + n), 1.0, elapsed=0.1) for n in (1, 2)))
+    messages = front.hear(*(ended(url(n), Moved(url(10 + n)), 1.0, elapsed=0.1) for n in (1, 2)))
     assert counted(messages).get(BASE, FAILED) == (2, 2)
     assert counted(messages).get("x:h2.org", FAILED) == (1, 1)
     assert [front.state(url(n)) for n in (1, 2)] == ["moved", "moved"]
@@ -219,7 +242,7 @@ def test_redirects_in_a_row_are_followed_up_to_the_setting_by_the_shortest_way(f
     front.hear(Seeded(url(0)))
     for hop in range(6):
         front.lease(url(hop))
-        front.deliver(front.hear(Redirected(url(hop), 1, url(hop + 1), 1.0)))
+        front.deliver(front.hear(ended(url(hop), Moved(url(hop + 1)), 1.0)))
     assert [front.state(url(hop)) for hop in range(6)] == ["moved"] * 5 + ["gone"]
     assert not front.known(url(6))
     heirs = [Inherited(url(7), 1, {}, hops=hops) for hops in (5, 1, 4)]

@@ -18,9 +18,9 @@ from scentline.models.page import Link
 from scentline.models.traps import Barren, space
 from scentline.models.url import host, identifier
 from scentline.streams.crawl_settings import FrontierSettings
-from scentline.streams.facts import Browsed, Failed, Inherited, Judged, Redirected, Seeded, Visited
+from scentline.streams.facts import Browsed, Fetched, Inherited, Missing, Moved, Seeded, Visited
 from scentline_lab.depth.reading import breadth_first
-from tests.agents.scenarios import NO, Frontiers, Scenario, an_outcome, linked
+from tests.agents.scenarios import NO, Frontiers, Scenario, an_outcome, ended, linked
 from tests.cases import each_case
 
 SITE = "http://a.org"
@@ -58,7 +58,7 @@ def front(frontier: Frontiers) -> Scenario:
 
 def fetch(front: Scenario, url: str, targets: Sequence[str]) -> None:
     """Have a page of these links fetched, as the judge tells of it."""
-    front.hear(*([linked(url, targets, NO)] if targets else []), Judged(url, NO, 1.0))
+    front.hear(*([linked(url, targets, NO)] if targets else []), ended(url, NO, 1.0))
 
 
 # levels and counts
@@ -124,8 +124,8 @@ def test_however_pages_are_found_counts_equal_a_recount(frontier: Frontiers, dat
             fetch(front, url, links[url])
         else:
             front.lease(url)
-            failed = Failed(url, 1, "gone", "status 404", 1.0)
-            front.hear(failed if kind == "fail" else Redirected(url, 1, data.draw(one), 1.0))
+            failed = ended(url, Missing("gone", "status 404"), 1.0)
+            front.hear(failed if kind == "fail" else ended(url, Moved(data.draw(one)), 1.0))
     for key, row in list(front.shards[0].scan(DEPTH_PREFIX)):
         assert isinstance(row, DepthRow)
         seen = views[key[1:].decode()]
@@ -138,7 +138,7 @@ def test_however_pages_are_found_counts_equal_a_recount(frontier: Frontiers, dat
 
 def test_a_url_that_is_no_page_counts_as_one_that_was_seen(front: Scenario) -> None:
     fetch(front, at(0), [at(1), at(2), at(3)])
-    for end, new in (Failed(at(1), 1, "gone", "status 404", 1.0), 2), (Redirected(at(2), 1, at(3), 1.0), 1):
+    for end, new in (ended(at(1), Missing("gone", "status 404"), 1.0), 2), (ended(at(2), Moved(at(3)), 1.0), 1):
         front.lease(end.url)
         front.hear(end)
         growth = depth_of(front.shards[0], "a.org").growth
@@ -149,7 +149,7 @@ def test_the_target_of_a_redirect_is_on_the_level_of_what_led_there(front: Scena
     fetch(front, at(0), [at(1), at(2)])
     for number, target in ((1, at(9)), (2, "http://b.org/")):
         front.lease(at(number))
-        front.deliver(front.hear(Redirected(at(number), 1, target, 1.0)))
+        front.deliver(front.hear(ended(at(number), Moved(target), 1.0)))
     assert (level(front, at(9)), level(front, "http://b.org/")) == (1, 0)
 
 
@@ -254,8 +254,8 @@ def item(number: int) -> str:
     return f"{SITE}/item?id={number}"
 
 
-def judged(number: int, holds: bool = False, **said: Any) -> Judged:
-    return Judged(item(number), {"p": holds}, 1.0, **said)
+def judged(number: int, holds: bool = False, **said: Any) -> Fetched:
+    return ended(item(number), {"p": holds}, 1.0, **said)
 
 
 def test_pages_that_differ_in_numbers_are_left_alone_after_misses_until_one_hits(frontier: Frontiers) -> None:
@@ -279,12 +279,12 @@ def test_pages_that_differ_in_numbers_are_left_alone_after_misses_until_one_hits
 def test_days_of_a_calendar_are_left_alone_sooner(frontier: Frontiers) -> None:
     front = frontier(barren_dates=2)
     days = [f"{SITE}/day/2031/05/{number}" for number in range(1, 9)]
-    front.hear(*visited(*days), *(Judged(day, NO, 1.0) for day in days[:2]))
+    front.hear(*visited(*days), *(ended(day, NO, 1.0) for day in days[:2]))
     assert front.choices() == []
 
 
-def refused(number: int, *, barren: bool = True) -> Failed:
-    return Failed(item(number), 1, "refused", f"near-duplicate of {SITE}/", 1.0, barren=barren)
+def refused(number: int, *, barren: bool = True) -> Fetched:
+    return ended(item(number), Missing("refused", f"near-duplicate of {SITE}/", barren=barren), 1.0)
 
 
 OTHERS = [refused(number, barren=False) for number in (3, 4, 5)]
@@ -300,7 +300,7 @@ OTHERS = [refused(number, barren=False) for number in (3, 4, 5)]
     ],
 )
 def test_so_many_copies_in_a_row_end_a_space(
-    frontier: Frontiers, copies: int, before: list[Failed | Judged], last: Failed | Judged
+    frontier: Frontiers, copies: int, before: list[Fetched], last: Fetched
 ) -> None:
     front = frontier(barren_copies=copies)
     front.hear(*visited(*map(item, range(9))))

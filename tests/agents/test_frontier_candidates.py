@@ -20,10 +20,10 @@ from scentline.models.ledger import Change
 from scentline.models.page import Link
 from scentline.models.url import host
 from scentline.models.verdict import FAILED
-from scentline.streams.facts import Beside, Failed, Inherited, Judged, Seeded, Together, Visited
+from scentline.streams.facts import Beside, Inherited, Missing, Seeded, Together, Visited
 from scentline.streams.published import PredicateDefinition
 from tests.agents.cells import a_cells, teach
-from tests.agents.scenarios import NO, NOW, YES, Frontiers, linked, urls
+from tests.agents.scenarios import NO, NOW, YES, Frontiers, ended, linked, urls
 from tests.cases import each_case
 
 
@@ -40,7 +40,7 @@ def test_the_best_candidate_is_chosen_first_each_predicate_by_its_own_scores(fro
     found = [f"http://a.org/{name}/{number}" for name in ("x", "good", "better") for number in "12"]
     front.hear(Seeded("http://b.org/"), *visited(*found))
     assert front.queued("p") == front.queued("q") == {"http://b.org/", *found}
-    front.hear(Judged("http://b.org/", YES, NOW))
+    front.hear(ended("http://b.org/", YES, NOW))
     front.like(good=60, better=80)
     front.like(better=60, good=80, predicate="q")
     paths = ("better/1", "good/1", "better/2", "good/2", "x/1", "x/2")
@@ -77,7 +77,7 @@ def test_a_host_gets_no_more_pages_than_its_budget_failed_requests_apart(frontie
     chosen += front.choices()
     assert sorted(map(host, chosen)) == ["h0.org"] * 2 + ["h1.org"] * 3
     first, second = (url for url in chosen if host(url) == "h0.org")
-    front.hear(Failed(first, 1, "gone", "404", NOW), Judged(second, YES, NOW))
+    front.hear(ended(first, Missing("gone", "404"), NOW), ended(second, YES, NOW))
     front.sweep()
     assert len(front.choices()) == 1
 
@@ -97,7 +97,7 @@ def test_a_url_waits_once_for_its_retry_and_is_then_chosen_again(frontier: Front
     front = frontier(retry_seconds=10.0)
     front.hear(Seeded("http://a.org/"))
     assert front.choose() == "http://a.org/"
-    front.hear(Failed("http://a.org/", 1, "retry", "timeout", front.now))
+    front.hear(ended("http://a.org/", Missing("retry", "timeout"), front.now))
     for _ in range(5):
         front.sweep()
     retries = front.agent.candidates.retries
@@ -109,7 +109,7 @@ def test_a_url_waits_once_for_its_retry_and_is_then_chosen_again(frontier: Front
 def test_a_page_whose_verdict_came_while_it_was_queued_is_not_chosen(frontier: Frontiers) -> None:
     front = frontier()
     front.hear(*map(Seeded, urls(2)))
-    front.hear(Judged(urls(2)[0], YES, NOW))
+    front.hear(ended(urls(2)[0], YES, NOW))
     assert front.choices() == [urls(2)[1]]
 
 
@@ -124,10 +124,10 @@ def test_an_unanswered_order_is_taken_back_and_a_late_answer_leaves_the_next(fro
     row = front.host(host(url))
     assert ({cause: known.count for cause, known in row.causes.items()}, row.requests) == ({LOST: 1}, 0)
     assert state_of(front.shards[0], host(url)) is None, "it says nothing of the host"
-    front.hear(Failed(url, 1, "retry", "timeout", NOW))
+    front.hear(ended(url, Missing("retry", "timeout"), NOW))
     assert front.flying == {url}, "the second order is still waited for"
     front.order(after=60.0)
-    front.hear(Judged(url, YES, NOW))
+    front.hear(ended(url, YES, NOW))
     assert front.exhaust() == [], "a page answered late is not ordered again"
 
 
@@ -150,7 +150,7 @@ def test_all_urls_are_fetched_though_few_are_in_memory(frontier: Frontiers, rest
             else:
                 failed.append(order.url)
                 wait = 1e4 + 7.0 * (len(failed) // 3)
-                front.hear(Failed(order.url, order.order, "retry", "503", front.now, wait))
+                front.hear(ended(order.url, Missing("retry", "503"), front.now, order.order, retry_after=wait))
         if step in restarts:
             front.agent.candidates.note_start()
             front.commit()
@@ -205,7 +205,7 @@ ACCESSES = st.one_of(
         PLACES,
         st.sets(PLACES, min_size=1, max_size=4),
     ),
-    st.builds(lambda url, hit: Judged(url, {"p": hit}, 1.0, words=("ski",)), PLACES, st.booleans()),
+    st.builds(lambda url, hit: ended(url, {"p": hit}, 1.0, words=("ski",)), PLACES, st.booleans()),
 )
 
 

@@ -23,12 +23,12 @@ from scentline.models.recount import FailedRequests, JudgedPage, recount
 from scentline.models.url import identifier
 from scentline.streams.facts import (
     Beside,
-    Failed,
+    Fetched,
     Inherited,
-    Judged,
     Label,
     Met,
-    Redirected,
+    Missing,
+    Moved,
     Rejudged,
     Relinked,
     Seeded,
@@ -38,7 +38,7 @@ from scentline.streams.facts import (
 from scentline.streams.outbox import Message
 from scentline.streams.topics import EVIDENCE, SIGHTINGS
 from tests.agents.pipeline import TIME, Bounds, Crawl, Part, Pipeline, Place, Told, told
-from tests.agents.scenarios import NO, YES, Frontiers, Scenario, labels, linked
+from tests.agents.scenarios import NO, YES, Frontiers, Scenario, ended, labels, linked
 from tests.agents.shards import DECODERS, emitted, write
 from tests.cases import each_case
 from tests.models.webs import FAILURES, SOME_SILENT
@@ -142,7 +142,7 @@ class Choosing(Pipeline):
 
     def read(self, part: Part) -> None:
         facts = self.logs[part][self.shard(part).mark.offset + 1].facts
-        self._answered |= {fact.url for *_, fact in facts if isinstance(fact, Judged)}
+        self._answered |= {fact.url for *_, fact in facts if isinstance(fact, Fetched)}
         super().read(part)
 
     def step(self, part: Part) -> None:
@@ -195,10 +195,10 @@ def test_a_chosen_page_gives_one_label_for_each_predicate_that_it_was_chosen_by(
     front = frontier(policy="learned")
     front.hear(Seeded(url(1)), Visited(url(2), "u", 1.0), Visited(url(3), "u", 1.0))
     choose(front, url(1))
-    assert not labels(front.hear(*(Judged(url(n), YES, 1.0) for n in (1, 2)))), "a seed, one not chosen"
+    assert not labels(front.hear(*(ended(url(n), YES, 1.0) for n in (1, 2)))), "a seed, one not chosen"
     choose(front, url(3))
     verdict = {"p": True, "q": False, "new": True}
-    messages = front.hear(Judged(url(3), verdict, 1.0), Judged(url(3), verdict, 2.0))
+    messages = front.hear(ended(url(3), verdict, 1.0), ended(url(3), verdict, 2.0))
     assert labels(messages) == [Label("p", (1.0,), True, "selected"), Label("q", (2.0,), False, "other")]
     assert front.page(url(3)).inputs == {}
 
@@ -211,10 +211,10 @@ def test_counts_have_the_same_origins_whether_or_not_there_is_a_label(frontier: 
 
     front = frontier(policy="learned")
     front.hear(Visited(url(1), "u", 1.0))
-    without = origins(front.absorb(Judged(url(1), YES, 1.0)))
+    without = origins(front.absorb(ended(url(1), YES, 1.0)))
     again = front.restart()  # as after a crash
     choose(again, url(1))
-    assert origins(again.absorb(Judged(url(1), YES, 1.0))) == without | {"Label": (without["Count"][0], 0)}
+    assert origins(again.absorb(ended(url(1), YES, 1.0))) == without | {"Label": (without["Count"][0], 0)}
 
 
 # the crowd
@@ -241,18 +241,19 @@ def test_a_verdict_is_told_once_to_each_partition_with_pages_beside_where_the_po
 ) -> None:
     front = frontier(policy=policy, streams={"partitions": 3})
     beside = tuple(Beside(identifier(url(n)), n % 3, 1, 6) for n in range(2, 9))
-    judged = Judged(url(1), YES, 1.0, words=tuple(f"w{n}" for n in range(100)))
+    words = tuple(f"w{n}" for n in range(100))
+    judged = ended(url(1), YES, 1.0, words=words)
     facts = Together(url(1), beside[:5]), judged, judged, Together(url(1), beside)
     told = emitted(front.hear(*facts, at=0), SIGHTINGS)
     assert sorted(partition for partition, _ in told) == partitions
-    assert all(fact == Met(identifier(url(1)), YES, judged.words[:64]) for _, fact in told)
+    assert all(fact == Met(identifier(url(1)), YES, words[:64]) for _, fact in told)
 
 
 def test_candidates_beside_a_judged_page_are_scored_again_nearest_first(frontier: Frontiers) -> None:
     front = frontier(policy="learned")
     front.hear(*(together(url(number), url(1), times=number) for number in range(10, 60)))
     assert front.touched == {page_key(url(number)) for number in range(10, 60)}, "they are candidates"
-    front.hear(Judged(url(1), YES, 1.0))
+    front.hear(ended(url(1), YES, 1.0))
     assert front.touched == {page_key(url(number)) for number in range(30, 60)}
 
 
@@ -272,7 +273,7 @@ def front(frontier: Frontiers) -> Scenario:
     found.hear(linked(GOOD, pages("good.org")))
     for good in pages("good.org")[1:]:
         choose(found, good)
-        found.hear(Judged(good, YES, 1.0))
+        found.hear(ended(good, YES, 1.0))
     return found
 
 
@@ -282,12 +283,12 @@ def belief(front: Scenario, url: str, promises: LinkPromises | None = None) -> f
     return believed(0.0, promises.belief(front.shards[0], front.page(url)))
 
 
-ENDS: dict[str, Callable[[str], Judged | Failed | Redirected]] = {
-    "miss": lambda url: Judged(url, NO, 1.0),
-    "gone": lambda url: Failed(url, 1, "gone", "HTTP 404", 1.0),
-    "refused": lambda url: Failed(url, 1, "refused", "robots.txt", 1.0),
-    "redirect": lambda url: Redirected(url, 1, "http://elsewhere.net/", 1.0),
-    "circle": lambda url: Redirected(url, 1, "http://farm.net/again", 1.0),
+ENDS: dict[str, Callable[[str], Fetched]] = {
+    "miss": lambda url: ended(url, NO, 1.0),
+    "gone": lambda url: ended(url, Missing("gone", "HTTP 404"), 1.0),
+    "refused": lambda url: ended(url, Missing("refused", "robots.txt"), 1.0),
+    "redirect": lambda url: ended(url, Moved("http://elsewhere.net/"), 1.0),
+    "circle": lambda url: ended(url, Moved("http://farm.net/again"), 1.0),
 }
 
 

@@ -20,9 +20,9 @@ from scentline.agents.frontier.selection import Budget
 from scentline.models.domain import owner
 from scentline.models.url import host
 from scentline.models.verdict import FAILED
-from scentline.streams.facts import Failed, Linked, Seeded
+from scentline.streams.facts import Linked, Missing, Seeded
 from scentline.streams.records import FetchOrder
-from tests.agents.scenarios import NO, YES, Frontiers, Scenario, linked, orders_in
+from tests.agents.scenarios import NO, YES, Frontiers, Scenario, ended, linked, orders_in
 from tests.cases import each_case
 
 DELAY = 1.0
@@ -149,7 +149,7 @@ def test_no_choice_hangs_on_a_host_that_never_answers(frontier: Frontiers) -> No
         front.now += 0.5
         for order in choose(front):
             if host(order.url) != "silent.org":
-                front.hear(Failed(order.url, 1, "gone", "HTTP 404", front.now))
+                front.hear(ended(order.url, Missing("gone", "HTTP 404"), front.now))
     assert front.totals().gone > 80
 
 

@@ -5,21 +5,20 @@ Hosts' rows count requests, and why they brought no page, within a bound.
 
 from collections import Counter
 from random import Random
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scentline.agents.frontier.hosts import NO_PAGE, Ended
 from scentline.agents.frontier.orders import SLOW_SECONDS
 from scentline.models.frontier.causes import MOST_CAUSES, REST, cause_of
 from scentline.models.url import host, identifier
-from scentline.streams.facts import Failed, Judged, Postponed, Redirected, Revisited, Seeded
+from scentline.streams.facts import Early, Fetched, Kind, Missing, Moved, Page, Same, Seeded
 from scentline.streams.published import Limit
 from scentline.streams.records import RobotsTxt, Version
-from tests.agents.scenarios import NOW, YES, Frontiers, Scenario
+from tests.agents.scenarios import ELSEWHERE, NOW, YES, Frontiers, Result, Scenario, ended
 from tests.cases import each_case
 
 SERVER, HOST, URL = "192.0.2.1", "a.test", "http://a.org/"
@@ -36,38 +35,37 @@ def url(number: int) -> str:
     return f"http://{HOST}/{number}"
 
 
-def failed(number: int, reason: str, **said: Any) -> Failed:
-    return Failed(url(number), 1, "gone", reason, 100.0 + number, **said)
-
-
-def revisited(outcome: str, time: float, order: int = 1, **said: Any) -> Revisited:
-    return Revisited(url(1), order, outcome, time, again=True, **said)
+def failed(number: int, reason: str, **said: Any) -> Fetched:
+    return ended(url(number), Missing("gone", reason), 100.0 + number, **said)
 
 
 @st.composite
-def ends(draw: st.DrawFn) -> list[Ended]:
+def ends(draw: st.DrawFn) -> list[Fetched]:
     """Draw how the fetches of some pages end, each once and some of them again."""
-    found: list[Ended] = []
+    found: list[Fetched] = []
     for number in range(draw(st.integers(0, 40))):
         where, time, elapsed = url(number), 100.0 + number, draw(st.sampled_from([0.0, 0.125, 3.0, 90.0]))
-        unanswered = draw(st.booleans())
-        kinds: list[Ended] = [
-            Judged(where, YES, time, elapsed=elapsed),
-            Redirected(where, 1, url(number + 1000), time, elapsed=elapsed),
-            Postponed(where, 1, time, 5.0),
-            Failed(where, 1, "gone", draw(REASONS), time, elapsed=elapsed, unanswered=unanswered),
-        ]
-        found.append(draw(st.sampled_from(kinds)))
-        if isinstance(found[-1], Judged):
-            found += found[-1:] * draw(st.integers(0, 1))  # of an order that was taken back
-        if isinstance(found[-1], Judged) and draw(st.booleans()):
-            outcome = draw(st.sampled_from([*sorted(NO_PAGE), "unchanged", "early", "moved"]))
-            reason = draw(REASONS)
-            found.append(Revisited(where, 1, outcome, time + 50, again=True, elapsed=elapsed, reason=reason))
+        silence, why = draw(st.booleans()), Missing("gone", draw(REASONS))
+        missing = ended(where, why, time, elapsed=elapsed, unanswered=silence)
+        moved = ended(where, Moved(url(number + 1000)), time, elapsed=elapsed)
+        page = ended(where, YES, time, elapsed=elapsed)
+        found.append(draw(st.sampled_from([page, missing, moved, ended(where, Early(5.0), time)])))
+        if found[-1] is page:
+            found += [page] * draw(st.integers(0, 1))  # of an order that was taken back
+            why = Missing(draw(st.sampled_from(get_args(Kind))), draw(REASONS))
+            results: list[Result] = [
+                why,
+                Same(),
+                Early(5.0),
+                Moved(ELSEWHERE),
+                Moved(ELSEWHERE, permanent=False),
+            ]
+            for result in draw(st.sampled_from([[], *([each] for each in results)])):
+                found.append(ended(where, result, time + 50, 1, "again", elapsed=elapsed))
     return found
 
 
-def ordered(frontier: Frontiers, found: list[Ended]) -> Scenario:
+def ordered(frontier: Frontiers, found: list[Fetched]) -> Scenario:
     """Return a frontier that has ordered the fetches that end."""
     front = frontier(frontier={"revisit": 0.5})
     wanted = dict.fromkeys(one.url for one in found)
@@ -78,7 +76,7 @@ def ordered(frontier: Frontiers, found: list[Ended]) -> Scenario:
 
 
 @given(ends(), st.randoms(use_true_random=False))
-def test_causes_are_few_and_no_count_is_lost(frontier: Frontiers, found: list[Ended], random: Random) -> None:
+def test_causes_are_few_and_no_count_is_lost(frontier: Frontiers, found: list[Fetched], random: Random) -> None:
     front, begun = ordered(frontier, found), 1
     offset = front.shards[0].mark.offset
     while (done := front.shards[0].mark.offset - offset) < len(found):
@@ -89,34 +87,25 @@ def test_causes_are_few_and_no_count_is_lost(frontier: Frontiers, found: list[En
         elif what == "crash" and begun < 4:  # starting takes long
             front, begun = front.restart(), begun + 1
     row = front.host(HOST)
-    without = [
-        one
-        for one in found
-        if isinstance(one, Failed) or (isinstance(one, Revisited) and one.outcome in NO_PAGE)
-    ]
-    expected = Counter(cause_of(one.reason) for one in without)
+    without = [(one, one.result.reason) for one in found if isinstance(one.result, Missing)]
+    expected = Counter(cause_of(reason) for _, reason in without)
     counted = {cause: known.count for cause, known in row.causes.items()}
     assert sum(counted.values()) == len(without)
     assert len(counted) <= MOST_CAUSES
     assert all(count == expected[cause] for cause, count in counted.items() if cause != REST)
-    newest = sorted(without, key=lambda one: one.time)
-    last = {cause_of(one.reason): (one.time, identifier(one.url)) for one in newest}
+    newest = sorted(without, key=lambda each: each[0].time)
+    last = {cause_of(reason): (one.time, identifier(one.url)) for one, reason in newest}
     assert all((known.time, known.page) == last[cause] for cause, known in row.causes.items() if cause != REST)
     assert all(front.shards[0].get(b"p" + known.page) is not None for known in row.causes.values())
     assert len(msgspec.msgpack.encode(row)) <= MOST_BYTES
     assert row.requests == sum(front.page(where).requests for where in {one.url for one in found})
-    asked = [one for one in found if not isinstance(one, Postponed) and getattr(one, "outcome", "") != "early"]
-    judged = {one.url for one in found if isinstance(one, Judged)}
-    visits = [one for one in asked if isinstance(one, Revisited)]
-    moved = [one for one in asked if isinstance(one, Redirected) or getattr(one, "outcome", "") == "moved"]
-    twice = sum(isinstance(one, Judged) for one in found) - len(judged)
-    assert (row.judged, row.moved) == (len(judged), len(moved))
-    assert row.again == sum(visit.elapsed > 0 for visit in visits) + twice
-    answered = [
-        one.elapsed
-        for one in asked
-        if isinstance(one, Judged | Redirected) or (one.elapsed > 0 and not one.unanswered)
-    ]
+    pages = [one.url for one in found if isinstance(one.result, Page)]
+    asked = [one for one in found if one.host.elapsed or isinstance(one.result, Page | Moved | Same)]
+    asked = [one for one in asked if not isinstance(one.result, Early)]
+    moved = sum(isinstance(one.result, Moved) for one in found)
+    visits = sum(one.visit == "again" for one in asked) + len(pages) - len({*pages})
+    assert (row.judged, row.moved, row.again) == (len({*pages}), moved, visits)
+    answered = [one.host.elapsed for one in asked if not one.host.unanswered]
     assert sum(row.waits.counts) == len(answered)
     assert row.waits.seconds == pytest.approx(sum(answered))
 
@@ -156,13 +145,13 @@ def test_a_page_that_was_put_off_keeps_its_place_in_the_budget(frontier: Frontie
     front.agent.steer(Limit(name="pages", most=1, time=NOW))
     front.hear(Seeded(URL))
     (order,) = front.order()
-    front.hear(Seeded("http://b.org/"), Postponed(URL, 1, front.now, 7.0, server=SERVER))
+    front.hear(Seeded("http://b.org/"), ended(URL, Early(7.0), front.now, server=SERVER))
     front.agent.expect(order)
     assert not front.flying, "it was put off since"
     assert front.ordered(after=6.0) == [], "the page may be in the log: its order came again"
     assert front.ordered(after=1.0) == [URL]
-    front.hear(Postponed(URL, 2, front.now, 7.0, server=SERVER))
-    front.hear(Judged(URL, YES, front.now))
+    front.hear(ended(URL, Early(7.0), front.now, 2, server=SERVER))
+    front.hear(ended(URL, YES, front.now))
     assert front.ordered(after=60.0) == []
     assert front.agent.spent
 
@@ -171,7 +160,7 @@ def test_an_order_that_was_postponed_says_which_server_it_is_and_the_crawl_delay
     front = in_flight(a_front(frontier))
     clocks = front.agent.candidates.clocks
     clocks.serves(SERVER, "b.org")
-    front.hear(Postponed(URL, 1, NOW, 1.0, crawl_delay=30.0, server=SERVER))
+    front.hear(ended(URL, Early(1.0), NOW, crawl_delay=30.0, server=SERVER))
     clocks.started("b.org", NOW + 2)
     assert not ready(front, 1000)
     clocks.finished("b.org", NOW + 3)
@@ -181,11 +170,11 @@ def test_an_order_that_was_postponed_says_which_server_it_is_and_the_crawl_delay
 @each_case(
     ("end", "seconds"),
     [
-        (Failed(URL, 1, "gone", "status 404", NOW, crawl_delay=30.0, elapsed=0.1), 30),
-        (Failed(URL, 1, "refused", "robots.txt", NOW, crawl_delay=30.0), 30),
-        (Redirected(URL, 1, "http://c.org/", NOW, crawl_delay=30.0, elapsed=0.1), 30),
-        (Judged(URL, YES, NOW, crawl_delay=30.0), 30),
-        (Judged(URL, YES, NOW, elapsed=2.0), 4),  # a slow answer
+        (ended(URL, Missing("gone", "status 404"), NOW, crawl_delay=30.0, elapsed=0.1), 30),
+        (ended(URL, Missing("refused", "robots.txt"), NOW, crawl_delay=30.0), 30),
+        (ended(URL, Moved("http://c.org/"), NOW, crawl_delay=30.0, elapsed=0.1), 30),
+        (ended(URL, YES, NOW, crawl_delay=30.0), 30),
+        (ended(URL, YES, NOW, elapsed=2.0), 4),  # a slow answer
     ],
 )
 def test_a_crawl_delay_is_heard_however_the_fetch_ended_and_a_slow_answer_slows_its_host_down(
@@ -201,12 +190,12 @@ def test_a_crawl_delay_is_heard_however_the_fetch_ended_and_a_slow_answer_slows_
     [("status 404", "gone", 0.1, True), ("robots.txt", "refused", 0.0, False), ("dns", "retry", 0.0, False)],
 )
 def test_any_answer_of_a_host_forgives_its_failures(
-    frontier: Frontiers, reason: str, kind: str, elapsed: float, forgiven: bool
+    frontier: Frontiers, reason: str, kind: Kind, elapsed: float, forgiven: bool
 ) -> None:
     front = in_flight(a_front(frontier))
     for _ in range(2):
         front.host_fails("a.org", NOW)
-    front.hear(Failed(URL, 1, kind, reason, NOW, elapsed=elapsed))
+    front.hear(ended(URL, Missing(kind, reason), NOW, elapsed=elapsed))
     front.host_fails("a.org", NOW + 10)
     assert ready(front, 20) is forgiven
 
@@ -228,10 +217,17 @@ def test_no_more_is_in_flight_than_there_are_connections(frontier: Frontiers) ->
 
 def test_whoever_takes_over_a_partition_asks_no_host_before_its_time(frontier: Frontiers) -> None:
     ends = (
-        Judged("http://plain.org/0", YES, NOW, elapsed=0.1),
-        Judged("http://slow.org/0", YES, NOW, crawl_delay=30.0, elapsed=0.1),
-        Failed("http://busy.org/0", 1, "retry", "status 429", NOW, 90.0, overloaded=True, elapsed=0.1),
-        Redirected("http://moved.org/0", 1, "http://moved.org/1", NOW, elapsed=0.5),
+        ended("http://plain.org/0", YES, NOW, elapsed=0.1),
+        ended("http://slow.org/0", YES, NOW, crawl_delay=30.0, elapsed=0.1),
+        ended(
+            "http://busy.org/0",
+            Missing("retry", "status 429"),
+            NOW,
+            retry_after=90.0,
+            overloaded=True,
+            elapsed=0.1,
+        ),
+        ended("http://moved.org/0", Moved("http://moved.org/1"), NOW, elapsed=0.5),
     )
     front = a_front(frontier, delay_seconds=5.0, delay_factor=20.0)
     for end in ends:
@@ -252,7 +248,7 @@ def test_a_host_that_did_not_answer_is_left_alone_by_who_tried_alone(frontier: F
     for number, reason in enumerate(("connection", "timeout", "robots.txt dns")):
         front.hear(Seeded(f"{URL}{number}"))
         assert front.ordered(after=5.0) == [f"{URL}{number}"]
-        end = Failed(f"{URL}{number}", 1, "retry", reason, front.now, elapsed=0.1, unanswered=True)
+        end = ended(f"{URL}{number}", Missing("retry", reason), front.now, elapsed=0.1, unanswered=True)
         front.hear(end)
     assert front.agent.candidates.clocks.next_ready(["a.org"], front.now) == front.now + 60.0
     assert ready(front.restart(), 15.0)
@@ -274,20 +270,20 @@ def test_who_takes_over_a_partition_hands_robots_txt_to_who_asks_for_it(frontier
     pages = [f"http://a.org/{number}" for number in range(3)]
     assert robots(heir) == dict.fromkeys(pages, known.until) | {"https://a.org/": 0.0}
     for asking in pages[:2]:
-        heir.hear(Postponed(asking, 1, heir.now, 0.0, robots=True))
+        heir.hear(ended(asking, Early(0.0), heir.now, robots=True))
     handed = robots(heir)
     assert handed.keys() == set(pages[:2])
     assert sorted(handed.values(), key=str) == [known.until, known], "once is enough"
     # A clock that was wrong said this.
     heir.hear(msgspec.structs.replace(known, until=NOW + 10 * 86_400))
-    heir.hear(Postponed(pages[2], 1, heir.now, 0.0, robots=True))
+    heir.hear(ended(pages[2], Early(0.0), heir.now, robots=True))
     assert robots(heir) == {pages[2]: 0.0}
 
 
 def test_a_crawl_delay_that_robots_txt_no_longer_asks_for_is_forgotten(frontier: Frontiers) -> None:
     front = a_front(frontier)
     for number, asked in enumerate((30.0, None)):
-        front.hear(Judged(f"{URL}{number}", YES, NOW, crawl_delay=asked, elapsed=0.01))
+        front.hear(ended(f"{URL}{number}", YES, NOW, crawl_delay=asked, elapsed=0.01))
         assert front.agent.candidates.clocks.apart("a.org") == (asked or 1.0)
 
 
@@ -298,5 +294,7 @@ def test_a_seed_that_is_refused_is_told_of_but_for_one_whose_like_was_judged(
     front = frontier()
     front.hear(Seeded("http://a.org/"))
     (order,) = front.order()
-    front.hear(Failed(order.url, order.order, "refused", "as it is", front.now, elapsed=0.1, barren=barren))
+    front.hear(
+        ended(order.url, Missing("refused", "as it is", barren=barren), front.now, order.order, elapsed=0.1)
+    )
     assert (order.url in front.agent.refused_seeds) == told

@@ -11,10 +11,10 @@ from scentline.agents.frontier.hubs import published
 from scentline.agents.frontier.keys import hub_of, news_of
 from scentline.agents.frontier.rows import INSTANT, Found
 from scentline.models.url import host
-from scentline.streams.facts import Brought, Hub, Judged, Redirected, Relisted, Revisited, Seeded
+from scentline.streams.facts import Brought, Hub, Moved, Relisted, Same, Seeded
 from scentline.streams.records import FetchOrder, Revisit, Version
 from scentline.streams.topics import EVIDENCE, SIGHTINGS, partition_of
-from tests.agents.scenarios import DAY, NO, NOW, YES, Frontiers, Scenario, linked, sent
+from tests.agents.scenarios import CAME_OF, DAY, NO, NOW, YES, Frontiers, Scenario, ended, linked, sent
 from tests.agents.shards import emitted
 from tests.cases import each_case
 
@@ -34,12 +34,12 @@ def a_front(frontier: Frontiers, **changed: Any) -> Scenario:
 def front(frontier: Frontiers) -> Scenario:
     """Return a frontier with a hub that was judged at 100."""
     found = a_front(frontier)
-    found.hear(Hub(HUB, RATE, inf), Judged(HUB, YES, 100.0, version=VERSION))
+    found.hear(Hub(HUB, RATE, inf), ended(HUB, YES, 100.0, version=VERSION))
     return found
 
 
-def visit(front: Scenario, time: float, outcome: str = "changed", **said: Any) -> list[Any]:
-    return sent(front.hear(Revisited(HUB, front.lease_visit(HUB), outcome, time, **said)))
+def visit(front: Scenario, time: float, came: str = "changed", **said: Any) -> list[Any]:
+    return sent(front.hear(ended(HUB, CAME_OF[came], time, front.lease_visit(HUB), "links", **said)))
 
 
 # the rows of hubs
@@ -50,10 +50,10 @@ def test_a_hub_is_a_seed_and_its_verdict_a_visit_in_any_order(front: Scenario, f
     assert (front.page(HUB).depth, front.state(HUB)) == (0, "judged")
     assert (row.visited, row.visits, row.version, row.rate.seen_seconds) == (100.0, 1, VERSION, 0.0)
     other = a_front(frontier)
-    other.hear(Judged(HUB, YES, 100.0), Hub(HUB, RATE, inf))
+    other.hear(ended(HUB, YES, 100.0), Hub(HUB, RATE, inf))
     assert (other.hub(HUB).visited, other.hub(HUB).visits) == (100.0, 1)
     without = frontier()
-    without.hear(Hub(HUB, RATE, inf), Judged(HUB, YES, 100.0))
+    without.hear(Hub(HUB, RATE, inf), ended(HUB, YES, 100.0))
     assert without.hub(HUB).visited == 0.0, "without the mode a verdict looks for no hub"
 
 
@@ -99,9 +99,9 @@ def test_the_rate_is_learned_from_visits_and_kept_by_one_that_is_a_hub_once_more
 
 def test_an_answer_that_is_not_waited_for_is_passed_over(front: Scenario) -> None:
     number = front.lease_visit(HUB)
-    front.hear(*(Revisited(HUB, order, "changed", 200.0) for order in (number - 1, number + 1)))
+    front.hear(*(ended(HUB, {}, 200.0, order, "links", changed=True) for order in (number - 1, number + 1)))
     assert (front.hub(HUB).visited, front.hub(HUB).lease) == (100.0, 1e12)
-    front.hear(*(Revisited(HUB, number, "unchanged", time) for time in (300.0, 400.0)))
+    front.hear(*(ended(HUB, Same(), time, number, "links") for time in (300.0, 400.0)))
     assert (front.hub(HUB).visited, front.hub(HUB).visits) == (300.0, 2)
 
 
@@ -111,7 +111,7 @@ def test_failures_make_the_wait_longer_up_to_a_day_and_coming_too_early_is_none(
         visit(front, 200.0, "retry")
         waits.append(front.hub(HUB).not_before - 200.0)
     assert (waits[:3], waits[-1]) == ([20.0, 40.0, 80.0], DAY)
-    visit(front, 200.0, "retry", wait=50_000.0)
+    visit(front, 200.0, "retry", retry_after=50_000.0)
     assert front.hub(HUB).not_before - 200.0 == DAY
     visit(front, 300.0, "unchanged")
     assert (front.hub(HUB).failures, front.hub(HUB).not_before) == (0, 0.0)
@@ -126,14 +126,14 @@ def test_where_a_hub_moved_for_good_is_a_hub(front: Scenario, frontier: Frontier
     first = a_front(frontier)  # one that redirects when it is first fetched
     first.hear(Hub(HUB, RATE, 500.0))
     first.lease(HUB)
-    assert Hub(OTHER, RATE, 500.0) in sent(first.hear(Redirected(HUB, 1, OTHER, 200.0)))
+    assert Hub(OTHER, RATE, 500.0) in sent(first.hear(ended(HUB, Moved(OTHER), 200.0)))
     assert sent(first.hear(Hub(HUB, RATE, 900.0))) == [Hub(OTHER, RATE, 900.0)]
     assert first.hear(Hub(HUB, RATE, 900.0)) == []
 
 
 def test_the_delay_of_new_news_is_counted_once(front: Scenario) -> None:
     front.hear(Relisted(HUB, 0, (NEWS[0], f"{HUB}about"), 200.0, 100.0))
-    judged = [Judged(url, YES, 210.0) for url in (NEWS[0], f"{HUB}about")]
+    judged = [ended(url, YES, 210.0) for url in (NEWS[0], f"{HUB}about")]
     front.absorb(*judged, *judged)
     assert front.agent.book.hubs.delays == [(NEWS[0], 110.0)]
     front.commit()
@@ -224,7 +224,7 @@ def test_a_hub_that_brings_nothing_is_visited_less_and_less_often(frontier: Fron
             if order.url == busy and order.revisit is not None:
                 links = tuple(f"{busy}{int(front.now)}/{number}" for number in range(4))
                 front.hear(Relisted(busy, 0, links, front.now, order.revisit.since))
-                front.hear(*(Judged(url, NO, front.now) for url in links))
+                front.hear(*(ended(url, NO, front.now) for url in links))
             front.answer(order, "changed" if order.url == busy else "unchanged")
     gaps = [later - earlier for earlier, later in pairwise(times[HUB])]
     assert gaps[-1] > 4 * gaps[1]
@@ -243,7 +243,7 @@ def test_an_unanswered_revisit_is_taken_back_and_tried_later(fetched: Scenario) 
 
 
 def test_a_host_that_demands_patience_at_a_revisit_gets_it(fetched: Scenario) -> None:
-    fetched.answer(fetched.order(after=2.0)[0], "retry", wait=500.0, overloaded=True)
+    fetched.answer(fetched.order(after=2.0)[0], "retry", retry_after=500.0, overloaded=True)
     fetched.hear(Seeded(f"{ARCHIVE}1"))
     assert fetched.order(after=499.0) == []
     assert fetched.order(after=2.0) != []
@@ -302,7 +302,7 @@ def test_a_hub_that_is_given_stays_one_and_one_no_more_given_is_one_for_a_day(fe
 
 def test_news_of_a_space_of_which_nothing_is_wanted_is_fetched_all_the_same(frontier: Frontiers) -> None:
     front = given(frontier, barren_misses=3)
-    front.hear(*(Judged(url, NO, NOW) for url in NEWS[:3]))
+    front.hear(*(ended(url, NO, NOW) for url in NEWS[:3]))
     front.hear(Seeded(HUB))
     list_news(front, NEWS[7], since=1.0)
     front.hear(linked("http://h1.org/", [NEWS[8]]))

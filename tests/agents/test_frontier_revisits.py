@@ -10,11 +10,11 @@ from scentline.agents.frontier.freshness import Freshness, Match
 from scentline.agents.frontier.groups import LEAST_STALE
 from scentline.agents.frontier.revisits import AGAIN
 from scentline.models.revisit.gain import stale
-from scentline.streams.facts import Hinted, Judged, Revisited, Seeded
+from scentline.streams.facts import Early, Hinted, Missing, Seeded
 from scentline.streams.published import FreshnessPart
 from scentline.streams.records import Decoder, Version
 from scentline.streams.topics import RENEWED
-from tests.agents.scenarios import DAY, NO, NOW, YES, Frontiers, Scenario
+from tests.agents.scenarios import DAY, NO, NOW, YES, Frontiers, Scenario, ended
 from tests.cases import each_case
 
 URL, OTHER = "http://a.org/", "http://b.org/"
@@ -30,7 +30,7 @@ def a_front(
 
 def judge(front: Scenario, *urls: str, hits: bool = True) -> None:
     for url in urls:
-        front.hear(Judged(url, YES if hits else NO, front.now, content=b"1", version=Version('"1"')))
+        front.hear(ended(url, YES if hits else NO, front.now, content=b"1", version=Version('"1"')))
 
 
 def old(count: int) -> list[str]:
@@ -141,7 +141,7 @@ def test_a_page_that_comes_due_before_its_row_is_on_disk_is_not_passed_over(fron
     front = a_front(frontier)
     judge(front, URL, OTHER)
     front.now += 2 * DAY
-    front.agent.absorb(front.shards[0], Revisited(URL, 1, "early", front.now, wait=1.0, again=True))
+    front.agent.absorb(front.shards[0], ended(URL, Early(1.0), front.now, 1, "again"))
     front.agent.schedule.settle(front.now)  # type: ignore[union-attr]
     front.agent._keep_time(front.now + 2.0)  # reads the other page, which is due later
     front.commit()
@@ -189,7 +189,7 @@ def test_the_harvest_is_sent_how_current_matches_are_until_there_are_none(fronti
     kept = front.agent.revisits.figures()["p"]
     assert kept.current == pytest.approx(2 * (1 - stale(0.1 / DAY, DAY)))
     assert (kept.matches, kept.age) == (2, 2 * DAY)
-    front.hear(Revisited(OTHER, 1, "refused", front.now, again=True, reason="noindex"))
+    front.hear(ended(OTHER, Missing("refused", "noindex"), front.now, 1, "again"))
     (order,) = front.order(after=30 * DAY)
     front.answer(order)
     front.now += 60.0
@@ -197,7 +197,7 @@ def test_the_harvest_is_sent_how_current_matches_are_until_there_are_none(fronti
     assert (part.predicate, part.partition, part.time) == ("p", 0, front.now)
     assert (part.matches, part.age, part.revisits) == (1, 60.0, 1)
     assert part.current == pytest.approx(front.agent.revisits.figures()["p"].current)
-    front.hear(Revisited(URL, 2, "refused", front.now, again=True, reason="noindex"))
+    front.hear(ended(URL, Missing("refused", "noindex"), front.now, 2, "again"))
     assert [(part.matches, part.current) for part in told(front)] == [(0, 0.0)]
     assert told(front) == []
 

@@ -12,8 +12,8 @@ from scentline.agents.frontier.rows import FrontierShard, LeasedRow, PageRow, St
 from scentline.agents.frontier.sweep import FIRST
 from scentline.models.url import host
 from scentline.streams.configuration import ConfigurationError
-from scentline.streams.facts import Judged, Seeded
-from tests.agents.scenarios import NOW, YES, Frontiers, Scenario, urls
+from scentline.streams.facts import Seeded
+from tests.agents.scenarios import NOW, YES, Frontiers, Scenario, ended, urls
 from tests.agents.shards import put
 from tests.cases import each_case
 
@@ -73,7 +73,7 @@ def test_whatever_a_shard_starts_with_is_harmless(
     front.hear(*map(Seeded, found))
     flying = {front.choose() for _ in range(ordered)}
     front.commit()
-    front.hear(*(Judged(found[n], YES, NOW) for n in judged))
+    front.hear(*(ended(found[n], YES, NOW) for n in judged))
     expected = front.restart().choices()
     put(front.shards[0].store, {START_KEY: pack(StartRow(noted)), LEASED_KEY: pack(LeasedRow(leased))})
     left = {*found} - {found[n] for n in judged}
@@ -87,7 +87,7 @@ def test_what_is_in_flight_is_known_before_anything_is_taken_up(frontier: Fronti
     front.hear(*map(Seeded, urls(3)))
     landed, flying = front.choose(), front.choose()
     front.commit()
-    front.hear(Judged(str(landed), YES, NOW))
+    front.hear(ended(str(landed), YES, NOW))
     again = front.restart(taken_up=False)
     assert {url: flight.predicate for url, flight in again.agent.candidates.flights.items()} == {flying: "p"}
 
@@ -158,7 +158,7 @@ def test_a_predicate_that_comes_while_pages_are_in_flight_holds_no_host_back(fro
     (flying,) = front.choices()
     front.follow("q")
     front.sweep()
-    front.hear(Judged(flying, YES, NOW))
+    front.hear(ended(flying, YES, NOW))
     front.now += 2.0
     assert front.choose("q") is not None
 

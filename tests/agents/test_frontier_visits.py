@@ -11,10 +11,10 @@ from msgspec import structs
 from scentline.agents.frontier.keys import DUE_PREFIX, due_key
 from scentline.agents.frontier.rows import DueRow
 from scentline.models.verdict import Verdict
-from scentline.streams.facts import Hinted, Inherited, Judged, Revisited, Visited
+from scentline.streams.facts import Fetched, Hinted, Inherited, Visited
 from scentline.streams.outbox import Message
 from scentline.streams.records import Version
-from tests.agents.scenarios import NO, YES, Frontiers, Scenario, changes, outcomes, sent
+from tests.agents.scenarios import CAME_OF, NO, YES, Frontiers, Scenario, changes, ended, outcomes, sent
 
 URL, OTHER, TARGET = "http://a.org/", "http://b.org/", "http://c.org/x/1"
 
@@ -31,17 +31,18 @@ def front(frontier: Frontiers) -> Scenario:
     return found
 
 
-def judged(verdict: Verdict, time: float, **said: Any) -> Judged:
+def judged(verdict: Verdict, time: float, **said: Any) -> Fetched:
     said = {"content": b"1", "links": b"l", "partitions": (0,), "title": "Page", "words": ("old",)} | said
-    return Judged(URL, verdict, time, **said)
+    return ended(URL, verdict, time, **said)
 
 
-def again(verdict: Verdict, time: float, **said: Any) -> Judged:
-    return judged(verdict, time, **{"again": 1, "changed": True, "content": b"2", "words": ("new",)} | said)
+def again(verdict: Verdict, time: float, **said: Any) -> Fetched:
+    usual = {"visit": "again", "changed": True, "content": b"2", "words": ("new",)}
+    return judged(verdict, time, **usual | said)
 
 
-def revisited(outcome: str, time: float, order: int = 1, **said: Any) -> Revisited:
-    return Revisited(URL, order, outcome, time, again=True, **said)
+def revisited(came: str, time: float, order: int = 1, **said: Any) -> Fetched:
+    return ended(URL, CAME_OF[came], time, order, "again", **said)
 
 
 def kinds(messages: Iterable[Message]) -> list[tuple[str, str]]:
@@ -81,7 +82,12 @@ def test_the_same_change_published_again_has_the_same_origin_and_no_other_has(fr
 
 
 def test_a_visit_that_shows_what_is_known_changes_a_history_and_nothing_else(front: Scenario) -> None:
-    assert front.hear(revisited("unchanged", 160.0), judged(YES, 280.0, again=2, version=Version('"2"'))) == []
+    assert (
+        front.hear(
+            revisited("unchanged", 160.0), judged(YES, 280.0, order=2, visit="again", version=Version('"2"'))
+        )
+        == []
+    )
     visit = front.visit(URL)
     assert (visit.visited, visit.history.still, visit.history.changes) == (280.0, 2, 0)
     assert (visit.history.still_seconds, visit.version) == (180.0, Version('"2"'))
@@ -125,8 +131,8 @@ def test_where_a_page_moved_to_takes_its_place(front: Scenario) -> None:
 
 def test_a_failure_has_a_page_wait_ever_longer_and_one_that_came_too_early_is_no_visit(front: Scenario) -> None:
     front.lease_visit(URL)
-    for outcome, time, wait in (("early", 150.0, 5.0), ("retry", 200.0, 20.0), ("retry", 300.0, 40.0)):
-        assert front.hear(revisited(outcome, time, wait=5.0)) == []
+    for outcome, time, wait in (("early", 150.0, 60.0), ("retry", 200.0, 20.0), ("retry", 300.0, 40.0)):
+        assert front.hear(revisited(outcome, time)) == []
         assert (front.visit(URL).lease, front.visit(URL).not_before) == (0.0, time + wait)
         assert (front.totals().revisits == 0) == (outcome == "early")
     assert (front.state(URL), front.visit(URL).visited) == ("judged", 100.0)
@@ -189,7 +195,7 @@ def test_due_rows_are_in_order_of_time(frontier: Frontiers, told: list[tuple[str
         elif kind == "judged":
             front.hear(structs.replace(again(YES, when), url=url))
         else:
-            front.hear(structs.replace(revisited(kind, when, wait=5.0, target="http://d.org/"), url=url))
+            front.hear(structs.replace(revisited(kind, when), url=url))
     visits = [front.visit(url) for url in (URL, OTHER)]
     waiting = sorted((visit.due, visit.url) for visit in visits if front.state(visit.url) == "judged")
     assert {visit.url for visit in visits if visit.due} == {url for _, url in waiting}

@@ -12,11 +12,12 @@ from pydantic import ValidationError
 from scentline.agents.fetch.client import Client
 from scentline.agents.fetch.guard import ForbiddenAddressError, Guard, hostname, is_global, literal
 from scentline.agents.fetch.resolver import Resolver
-from scentline.agents.fetch.result import Failure, Fetched, FetchError, Result
+from scentline.agents.fetch.result import Body, Ended, FetchError
 from scentline.models.url import canonical
 from scentline.models.url import host as host_of
 from scentline.streams.crawl_settings import FetchSettings
-from tests.agents.loopback import Names, awaited, fixed, serving, settings, untimed
+from scentline.streams.facts import Missing
+from tests.agents.loopback import Names, awaited, failed, fixed, serving, settings, untimed
 from tests.cases import each_case
 
 FORBIDDEN = [
@@ -143,7 +144,7 @@ async def test_who_is_denied_is_not_asked_and_no_name_is_looked_up() -> None:
     async with Client(denying, lambda: 0.0) as client:
         client._pool.resolver._ask = names
         for name in ("corp.example", "www.corp.example"):
-            assert untimed(await client.fetch(f"http://{name}/")) == Failure("refused", "host denied")
+            assert untimed(await client.fetch(f"http://{name}/")) == failed("refused", "host denied")
     assert names.asked == []
 
 
@@ -154,8 +155,8 @@ async def test_a_denied_address_is_not_asked_whatever_name_leads_to_it(allowed: 
         denying = settings(allow=allowed, deny=("127.0.0.1", "::1"))
         async with Client(denying, lambda: 0.0) as client:
             for host in ("localhost", "127.0.0.1", "[::ffff:7f00:1]"):
-                result = await client.fetch(f"http://{host}:{server.port}/")
-                assert isinstance(result, Failure)
+                result = (await client.fetch(f"http://{host}:{server.port}/")).result
+                assert isinstance(result, Missing)
                 assert result.reason.startswith("address ")
         assert server.connections == 0
 
@@ -168,7 +169,7 @@ async def test_a_proxy_is_not_asked_for_who_is_denied_or_inside_a_network() -> N
         denying = FetchSettings(proxy=proxy.origin, delay_seconds=0.0, deny=("corp.example", "9.9.9.0/24"))
         async with Client(denying, lambda: 0.0) as client:
             for host, reason in {"www.corp.example": "host denied", **addresses}.items():
-                assert untimed(await client.fetch(f"http://{host}/")) == Failure("refused", reason)
+                assert untimed(await client.fetch(f"http://{host}/")) == failed("refused", reason)
         assert proxy.connections == 0
 
 
@@ -180,7 +181,7 @@ async def test_a_proxy_is_not_asked_for_who_is_denied_or_inside_a_network() -> N
 async def test_a_port_that_browsers_block_is_not_asked(port: int) -> None:
     async with Client(settings(robots=True, delay_seconds=0.001), lambda: 0.0) as client:
         result = await client.fetch(f"http://127.0.0.1:{port}/")
-        assert untimed(result) == Failure("refused", f"port {port}")
+        assert untimed(result) == failed("refused", f"port {port}")
         assert not client.robots._sites
 
 
@@ -198,8 +199,8 @@ def test_where_ports_are_named_no_other_is_asked() -> None:
 @awaited
 async def test_the_scheme_says_the_port_of_a_url_without_one() -> None:
     async with Client(settings(ports=(443,), deny=("9.9.9.9",)), lambda: 0.0) as client:
-        assert untimed(await client.fetch("http://a.org/")) == Failure("refused", "port 80")
-        assert untimed(await client.fetch("https://9.9.9.9/")) == Failure("refused", "address 9.9.9.9")
+        assert untimed(await client.fetch("http://a.org/")) == failed("refused", "port 80")
+        assert untimed(await client.fetch("https://9.9.9.9/")) == failed("refused", "address 9.9.9.9")
 
 
 @each_case("reason", ["port 25", "address 127.0.0.2"])
@@ -210,7 +211,7 @@ async def test_a_robots_txt_or_sitemap_that_leads_inside_is_not_followed(reason:
         moved = fixed(b"", "301 X", location=place)
         async with serving(moved) as outer, Client(settings(robots=True), lambda: 0.0) as client:
             held = untimed(await client.fetch(outer.origin + "/page"))
-            assert held == Failure("retry", f"robots.txt {reason}", 300.0)
+            assert held == failed("retry", f"robots.txt {reason}", 300.0)
             with pytest.raises(FetchError, match=reason):
                 await client._file(place, None, 1000)
         assert (outer.targets(), inner.connections) == (["/robots.txt"], 0)
@@ -243,7 +244,7 @@ def test_localhost_and_addresses_are_judged_by_name(host: str, allow: tuple[str,
         Guard().check_name(other)
 
 
-async def asked(host: str, *allow: str, robots: bool = False) -> tuple[list[Result], int]:
+async def asked(host: str, *allow: str, robots: bool = False) -> tuple[list[Ended], int]:
     """Return what three fetches of a real server under ``host`` bring, and the connections it sees."""
     async with serving(fixed(b"secret")) as server:
         async with Client(settings(allow=allow, robots=robots), lambda: 0.0) as client:
@@ -262,9 +263,10 @@ SPELLINGS = [
 async def test_no_spelling_of_an_address_reaches_a_server_on_loopback(host: str, robots: bool) -> None:
     results, connections = await asked(host, robots=robots)
     assert connections == 0
-    for result in results:
-        assert isinstance(result, Failure)
-        assert (result.kind, result.retry_after) == ("refused", None)
+    for result, told in results:
+        assert isinstance(result, Missing)
+        kind = "failed" if result.reason == "url" else "refused"
+        assert (result.kind, told.retry_after) == (kind, None)
         assert result.reason == "url" or result.reason.startswith("address ")
 
 
@@ -273,8 +275,8 @@ async def test_no_spelling_of_an_address_reaches_a_server_on_loopback(host: str,
 async def test_the_canonical_form_of_an_odd_spelling_is_refused_for_its_address(host: str) -> None:
     results, connections = await asked(host_of(canonical(f"http://{host}/") or ""))
     assert connections == 0
-    for result in results:
-        assert isinstance(result, Failure)
+    for result, _ in results:
+        assert isinstance(result, Missing)
         assert result.reason.removeprefix("address ") in {"127.0.0.1", "0.0.0.0", "::1", "::ffff:7f00:1"}
 
 
@@ -282,7 +284,7 @@ async def test_the_canonical_form_of_an_odd_spelling_is_refused_for_its_address(
 @awaited
 async def test_a_host_is_reached_when_it_or_its_address_is_allowed(allow: str) -> None:
     results, connections = await asked("localhost", allow, "::1")
-    assert all(isinstance(result, Fetched) for result in results)
+    assert all(isinstance(result.result, Body) for result in results)
     assert connections == 1
 
 
@@ -290,8 +292,8 @@ async def test_a_host_is_reached_when_it_or_its_address_is_allowed(allow: str) -
 async def test_a_name_that_is_allowed_allows_no_other_host_of_that_address() -> None:
     async with serving(fixed(b"secret")) as server:
         async with Client(settings(allow=("localhost",)), lambda: 0.0) as client:
-            for host, kind in (("localhost", Fetched), ("127.0.0.1", Failure), ("localhost", Fetched)):
-                assert isinstance(await client.fetch(f"http://{host}:{server.port}/"), kind)
+            for host, kind in (("localhost", Body), ("127.0.0.1", Missing), ("localhost", Body)):
+                assert isinstance((await client.fetch(f"http://{host}:{server.port}/")).result, kind)
         assert server.connections == 1
 
 
@@ -344,7 +346,7 @@ async def test_a_name_that_changes_its_address_between_two_connections_is_judged
             resolver = Resolver(names, lambda: time[0])
             client._pool._transport._session.connector._resolver = resolver  # type: ignore[union-attr]  # instead of DNS
             url = f"http://rebinding.test:{server.port}/"
-            assert isinstance(await client.fetch(url), Fetched)
+            assert isinstance((await client.fetch(url)).result, Body)
             names.known, time[0] = {"rebinding.test": ["127.0.0.2"]}, 1000.0
-            assert untimed(await client.fetch(url)) == Failure("refused", "address 127.0.0.2")
+            assert untimed(await client.fetch(url)) == failed("refused", "address 127.0.0.2")
         assert server.connections == 1

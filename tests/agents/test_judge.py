@@ -20,9 +20,20 @@ from scentline.agents.judge.question import Examined, Examines, PageError, Quest
 from scentline.models.page import Page
 from scentline.models.revisit.content import changed
 from scentline.models.url import host, identifier
-from scentline.streams.facts import Failed, Judged, Linked, Relisted, Revisited, SightingPack
+from scentline.streams.facts import Fetched, Linked, Missing, Relisted, SightingPack
+from scentline.streams.facts import Page as Came
 from scentline.streams.outbox import Message
-from scentline.streams.records import DeadLetter, Decoder, FetchedPage, RecordError, Revisit, Version, encode
+from scentline.streams.records import (
+    DeadLetter,
+    Decoder,
+    FetchedPage,
+    HostAnswer,
+    RecordError,
+    Revisit,
+    Version,
+    Visit,
+    encode,
+)
 from scentline.streams.settings import Settings
 from scentline.streams.topics import DEAD_LETTERS, OUTCOMES, PAGES, RENEWED, SIGHTINGS, partition_of
 from tests.agents.judging import an_order, hearing, judge_of, take_in
@@ -40,6 +51,7 @@ LONG = (
 ALPS = {"alps": '"alps"'}
 BOTH = ALPS | {"sea": '"sea"'}
 pack = zstandard.ZstdCompressor().compress
+TOLD = HostAnswer(elapsed=0.1, crawl_delay=2.0)
 
 
 def a_page(
@@ -48,9 +60,13 @@ def a_page(
     given: dict[str, Any] = {"predicate": "alps", "explored": True, "probability": 0.25, **ordered}
     page = FetchedPage(
         order=an_order(url, **given), status=200, headers={"content-type": kind, "etag": '"8"'},
-        body=pack(html), time=NOW, elapsed=0.1, crawl_delay=2.0,
+        body=pack(html), time=NOW, host=TOLD,
     )  # fmt: skip
     return replace(page, **said)
+
+
+def end(result: Came | Missing, url: str = URL, visit: Visit = "first") -> Fetched:
+    return Fetched(url, 2, visit, NOW, TOLD, result)
 
 
 def a_copy(url: str = "http://b.org/copy", **ordered: Any) -> FetchedPage:
@@ -117,16 +133,16 @@ def test_each_partition_hears_of_its_own_links_and_of_who_else_has_some(messages
 
 
 def test_the_verdict_goes_to_the_partition_of_the_pages_host(messages: list[Message]) -> None:
-    verdicts = [found for found in emitted(messages, SIGHTINGS) if isinstance(found[1], Judged)]
+    verdicts = [found for found in emitted(messages, SIGHTINGS) if isinstance(found[1], Fetched)]
     verdict, words = {"alps": True, "sea": False}, outcomes(messages)[0].words
-    expected = Judged(URL, verdict, NOW, 2.0, words, 0.1, subject="skiing skiing in the alps")
+    expected = end(Came(verdict, words, "skiing skiing in the alps"))
     assert verdicts == [(partition_of("a.org", 3), expected)]
 
 
 @each_case("changed", [{"frontier": {"policy": "combined"}}, {"learn": {"semantic": ""}}])
 def test_without_word_meanings_nobody_hears_what_the_page_is_about(changed: dict[str, Any]) -> None:
-    (fact,) = [fact for fact in sent(told(a_page(), **changed)[0]) if isinstance(fact, Judged)]
-    assert fact.subject == ""
+    (fact,) = [fact for fact in sent(told(a_page(), **changed)[0]) if isinstance(fact, Fetched)]
+    assert fact.result.subject == ""  # type: ignore[union-attr]
 
 
 def failing(page: Page) -> list[str]:
@@ -145,16 +161,15 @@ def test_a_near_duplicate_is_refused_by_the_name_of_its_original_and_teaches_not
     original, messages = told(a_page(LONG), a_copy())
     assert outcomes(original)
     assert {message[0] for message in messages} == {SIGHTINGS.name}
-    reason = f"near-duplicate of {URL}"
-    refusal = Failed("http://b.org/copy", 2, "refused", reason, NOW, crawl_delay=2.0, elapsed=0.1, barren=True)
+    refusal = end(Missing("unfit", f"near-duplicate of {URL}", barren=True), url="http://b.org/copy")
     assert emitted(messages, SIGHTINGS) == [(partition_of("b.org", 3), refusal)]
 
 
 @each_case(("first", "second", "refused"), [(0.01, 0.2, False), (0.2, 0.01, True)])
 def test_a_mirror_is_the_copy_however_early_it_came(first: float, second: float, refused: bool) -> None:
     _, messages = told(a_page(LONG, ordered={"vouched": first}), a_copy(vouched=second))
-    failed = [(fact.reason, fact.barren) for fact in sent(messages) if isinstance(fact, Failed)]
-    assert failed == [(f"near-duplicate of {URL}", False)] * refused
+    failed = [fact.result for fact in sent(messages) if isinstance(getattr(fact, "result", None), Missing)]
+    assert failed == [Missing("unfit", f"near-duplicate of {URL}")] * refused
 
 
 def test_pages_that_come_again_after_a_crash_give_the_same_messages(tmp_path: Path) -> None:
@@ -182,31 +197,28 @@ AGAIN = Revisit(Version('"7"'), 900.0, again=True, verdict={"alps": True})
 
 
 @each_case(
-    ("body", "kind", "said", "barren", "again", "reason"),
+    ("body", "kind", "missing"),
     [
-        (b"%PDF-1.4\n...", "text/html", "refused", False, "gone", "not HTML or text: PDF, served as text/html"),
-        (b"GIF89a\1\0\1", "", "refused", False, "gone", "not HTML or text: GIF image"),
-        (b"<title>404 Not Found</title>Sorry.", "", "gone", True, "gone",
-         "soft 404: the page says that there is none"),
-        (b"<meta name=scentline content=none>x <a href=/x>x</a>", "", "refused", False, "refused",
-         "the page asks not to be indexed"),
+        (b"%PDF-1.4\n...", "text/html", Missing("unfit", "not HTML or text: PDF, served as text/html")),
+        (b"GIF89a\1\0\1", "", Missing("unfit", "not HTML or text: GIF image")),
+        (b"<title>404 Not Found</title>Sorry.", "",
+         Missing("gone", "soft 404: the page says that there is none", barren=True)),
+        (b"<meta name=scentline content=none>x <a href=/x>x</a>", "",
+         Missing("refused", "the page asks not to be indexed")),
     ],
 )  # fmt: skip
 def test_what_is_no_page_to_be_judged_any_more_is_refused_with_the_reason(
-    body: bytes, kind: str, said: str, barren: bool, again: str, reason: str
+    body: bytes, kind: str, missing: Missing
 ) -> None:
-    page, visited = a_page(body, kind), a_page(body, kind, ordered={"revisit": AGAIN})
-    facts = (
-        Failed(URL, 2, said, reason, NOW, crawl_delay=2.0, elapsed=0.1, barren=barren),
-        Revisited(URL, 2, again, NOW, again=True, reason=reason, crawl_delay=2.0, elapsed=0.1),
-    )
-    for messages, fact in zip(told(page, visited), facts, strict=True):
+    visits: dict[Visit, Revisit | None] = {"first": None, "again": AGAIN, "links": Revisit()}
+    pages = [a_page(body, kind, ordered={"revisit": revisit}) for revisit in visits.values()]
+    for messages, visit in zip(told(*pages), visits, strict=True):
         assert {message[0] for message in messages} == {SIGHTINGS.name}
-        assert emitted(messages, SIGHTINGS) == [(partition_of("a.org", 3), fact)]
+        assert emitted(messages, SIGHTINGS) == [(partition_of("a.org", 3), end(missing, visit=visit))]
 
 
 def test_links_are_not_followed_where_the_head_of_the_response_says_so() -> None:
-    assert [type(fact) for fact in sent(told(a_page(nofollow=True))[0])] == [Judged]
+    assert [type(fact) for fact in sent(told(a_page(nofollow=True))[0])] == [Fetched]
 
 
 #: A body of a few kilobytes that grows to 64 MB: the size stated, and not.
@@ -238,8 +250,7 @@ def test_a_page_that_takes_too_long_is_buried_and_refused_in_a_way_that_lets_a_l
 
     (messages,) = told(a_page(), examiner=Fails())
     assert buried(messages).reason == "too long"
-    refusal = Failed(URL, 2, "refused", "too long", NOW, crawl_delay=2.0, elapsed=0.1)
-    assert emitted(messages, SIGHTINGS) == [(partition_of("a.org", 3), refusal)]
+    assert emitted(messages, SIGHTINGS) == [(partition_of("a.org", 3), end(Missing("failed", "too long")))]
     (told_of,) = [value for topic, _, _, value in messages if topic == SIGHTINGS.name]
     # Without a source: who has taken it in has seen no origin of this page, and passes nothing over.
     assert Decoder[SightingPack](SightingPack)(told_of or b"").source == ""
@@ -260,20 +271,20 @@ def test_a_page_visited_for_its_links_tells_these_and_teaches_nothing(tmp_path: 
     assert all(isinstance(fact, Relisted) for fact in relisted)
     assert {url for fact in relisted for url in fact.links} == {"http://a.org/news/1", "http://b.org/"}
     assert {(fact.url, fact.depth, fact.time, fact.since) for fact in relisted} == {(URL, 3, NOW, 900.0)}
-    assert last == Revisited(URL, 2, "changed", NOW, version=Version('"8"'), crawl_delay=2.0, elapsed=0.1)
+    assert last == end(Came({}, version=Version('"8"'), changed=True), visit="links")
     assert not (tmp_path / "kept").exists()
 
 
-def visited(data: Path, page: FetchedPage) -> tuple[list[Message], dict[int, Linked], Any]:
-    """Return what is told of a page by a judge that keeps pages, the links by partition, and the last fact."""
+def visited(data: Path, page: FetchedPage) -> tuple[list[Message], dict[int, Linked], Came]:
+    """Return what is told of a page by a judge that keeps pages, the links by partition, and what came last."""
     data.mkdir()
     (messages,) = told(page, data=data, asked=ALPS, keep="all", frontier={"revisit": 0.5})
     *linked, (partition, own) = emitted(messages, SIGHTINGS)
-    assert partition == A
-    return messages, dict(linked), own
+    assert (partition, own) == (A, end(own.result, visit=page.order.visit))
+    return messages, dict(linked), own.result
 
 
-def again(data: Path, body: bytes, known: Revisit) -> tuple[list[Message], dict[int, Linked], Any]:
+def again(data: Path, body: bytes, known: Revisit) -> tuple[list[Message], dict[int, Linked], Came]:
     return visited(data, a_page(body, ordered={"revisit": known}))
 
 
@@ -281,19 +292,19 @@ def again(data: Path, body: bytes, known: Revisit) -> tuple[list[Message], dict[
 def known(tmp_path: Path) -> Revisit:
     """Return what is known of a page once it was judged."""
     _, _, own = visited(tmp_path / "first", a_page(NEWS))
-    assert (own.again, own.changed, own.version, own.title) == (0, False, Version('"8"'), "News of the alps")
+    assert (own.changed, own.version, own.title) == (False, Version('"8"'), "News of the alps")
     assert own.partitions == tuple(sorted({A, B}))
     told = own.verdict, own.content, own.links, own.partitions
-    return Revisit(own.version, own.time, True, *told, judged=own.time)
+    return Revisit(own.version, NOW, True, *told, judged=NOW)
 
 
 def test_of_a_page_that_is_as_it_was_its_own_partition_hears_alone(tmp_path: Path, known: Revisit) -> None:
     known.verdict["removed"] = True  # by a predicate that judges no more
     messages, linked, own = again(tmp_path / "again", NEWS.replace(b"<body>", b"<body>22 November "), known)
     assert (outcomes(messages), linked) == ([], {})
-    assert (own.again, own.changed, own.verdict, own.partitions) == (2, False, {"alps": True}, known.partitions)
+    assert (own.changed, own.verdict, own.partitions) == (False, {"alps": True}, known.partitions)
     assert not changed(known.content, own.content)
-    assert (own.links, own.time) == (known.links, NOW)
+    assert own.links == known.links
     assert not (tmp_path / "again" / "kept").exists()
 
 
@@ -321,7 +332,7 @@ def test_a_page_with_another_text_other_links_or_another_verdict_is_told_of_to_a
         assert (fact.again, fact.verdict, fact.partitions, fact.time) == (True, {"alps": True}, expected, NOW)
         assert {partition_of(host(link.url), 3) for link in fact.links} <= {partition}
     assert {link for fact in linked.values() for link in fact.links} == set(outcome.links)
-    assert (own.again, own.changed, own.words) == (2, True, outcome.words)
+    assert (own.changed, own.words) == (True, outcome.words)
     assert (tmp_path / "again" / "kept").exists()
 
 
@@ -369,4 +380,4 @@ def test_a_page_is_no_near_duplicate_of_what_it_was_and_copies_are_of_what_it_is
     visit = a_page(now, ordered={"revisit": replace(AGAIN, content=b"another")})
     copies = a_page(before, url=f"{URL}/before"), a_page(now, url=f"{URL}/now")
     _, _, *messages = told(a_page(before), visit, *copies, frontier={"revisit": 0.5})
-    assert [type(sent(each)[-1]) for each in messages] == [Judged, Failed]
+    assert [type(sent(each)[-1].result) for each in messages] == [Came, Missing]

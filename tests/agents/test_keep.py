@@ -31,7 +31,7 @@ from scentline.agents.judge.keep.store import (
 from scentline.agents.offline.archive import Archive
 from scentline.models.page import Page
 from scentline.models.verdict import Verdict
-from scentline.streams.records import FetchedPage, Revisit
+from scentline.streams.records import FetchedPage, HostAnswer, Revisit
 from scentline.streams.settings import KeepSettings
 from tests.agents.judging import an_order
 from tests.cases import each_case
@@ -43,7 +43,7 @@ def fetched(number: int, time: float = 5.5, **headers: str) -> FetchedPage:
     kept = {"content-type": "text/html", **{name.replace("_", "-"): value for name, value in headers.items()}}
     return FetchedPage(
         order=an_order(url_of(number), depth=2), status=200, headers=kept, body=f"<p>{number}".encode() * 50,
-        time=time, elapsed=0.25,
+        time=time, host=HostAnswer(elapsed=0.25),
     )  # fmt: skip
 
 
@@ -305,7 +305,7 @@ def test_every_record_is_read_back_whatever_it_holds(headers: dict[str, str], ag
 @each_case(
     "change",
     [*({"time": time} for time in (float("nan"), 1e300, float("inf"), -1e18)),
-     *({"elapsed": seconds} for seconds in (float("inf"), float("nan"))),
+     *({"host": HostAnswer(elapsed=seconds)} for seconds in (float("inf"), float("nan"))),
      *({"url": url} for url in ("", "x", "http://[", "http://a.org/\r\nX: y", "http://a.org/é"))],
 )  # fmt: skip
 def test_a_page_that_no_record_can_hold_is_not_kept_and_the_next_one_is(

@@ -18,12 +18,13 @@ from scentline.agents.crawl.run import Meter, _ready
 from scentline.agents.fetch.agent import FetchMetrics
 from scentline.agents.fetch.client import Client
 from scentline.agents.fetch.pool import _REASONS
-from scentline.agents.fetch.result import OUTCOMES, Early, Failure, Fetched, Moved, outcome_of
+from scentline.agents.fetch.result import OUTCOMES, Body, outcome_of
 from scentline.agents.frontier.metrics import KINDS, TELLING, Kept, RevisitMetrics
 from scentline.agents.harvest.agent import HarvestMetrics
 from scentline.agents.observe.observer import Observer
 from scentline.agents.operate.inspect.record import entries, outcomes
 from scentline.models.harvest import Harvest
+from scentline.streams.facts import Early, Missing, Moved
 from scentline.streams.metrics import catalogue
 from scentline.streams.metrics.catalogue import CATALOGUE, Metric
 from scentline.streams.metrics.endpoint import serving
@@ -69,10 +70,10 @@ REASONS = {
 
 def test_what_came_of_a_fetch_is_of_one_class() -> None:
     found = {
-        kind: [outcome_of(Failure("retry", reason)) for reason in reasons] for kind, reasons in REASONS.items()
+        kind: [outcome_of(Missing("retry", reason)) for reason in reasons] for kind, reasons in REASONS.items()
     }
     assert found == {kind: [kind] * len(reasons) for kind, reasons in REASONS.items()}
-    results = (Fetched(URL, 200, {}, b"", elapsed=0.1), Moved(URL, URL, 301), Early(3.0))
+    results = (Body(200, {}, b""), Moved(URL), Early(3.0))
     assert [outcome_of(result) for result in results] == ["2xx", "3xx", "early"]
 
 
@@ -81,13 +82,13 @@ def test_every_reason_that_a_fetch_may_fail_for_has_its_class() -> None:
     reasons = set(re.findall(r'FetchError\(\s*"\w+",\s*f?"([^"]+)"', sources))
     reasons = {re.sub("{.+}", "404", reason) for reason in reasons} | {reason for _, reason in _REASONS}
     assert len(reasons) > 15
-    unclassed = {reason for reason in reasons if outcome_of(Failure("retry", reason)) == "other"}
+    unclassed = {reason for reason in reasons if outcome_of(Missing("retry", reason)) == "other"}
     assert unclassed == {"no content", "url"}
 
 
 @given(st.text() | st.builds("{} {}".format, st.sampled_from(["status", "robots.txt", "address"]), st.text()))
 def test_no_reason_makes_a_new_class(reason: str) -> None:
-    assert outcome_of(Failure("gone", reason)) in OUTCOMES
+    assert outcome_of(Missing("gone", reason)) in OUTCOMES
 
 
 @pytest.fixture

@@ -10,17 +10,16 @@ from scentline.agents.operate.audit.quarantined import Quarantined, Seen, seen_o
 from scentline.models.page import Link
 from scentline.models.url import host, identifier
 from scentline.models.verdict import Verdict
-from scentline.streams.facts import Judged, Linked
+from scentline.streams.facts import Fetched, Linked
 from scentline.streams.published import Outcome
 from scentline.streams.records import DeadLetter, Pack, encode
 from scentline.streams.settings import Settings
 from scentline.streams.topics import DEAD_LETTERS, OUTCOMES, SIGHTINGS, partition_of
+from tests.agents.scenarios import NO, YES, ended
 
 PARTITIONS = 3
 PAGE, NEAR, FAR = "http://a.org/1", "http://a.org/2", "http://e.org/3"
-YES: Verdict = {"p": True}
-NO: Verdict = {"p": False}
-Fact = Judged | Linked
+Fact = Fetched | Linked
 
 
 def of(url: str) -> int:
@@ -73,13 +72,13 @@ def test_without_a_quarantine_a_page_is_as_it_stands(tmp_path: Path) -> None:
 
 
 def test_a_visit_whose_verdict_was_quarantined_changed_none(tmp_path: Path) -> None:
-    found = seen(tmp_path, [(of(PAGE), Judged(PAGE, NO, AGAIN.time))])
+    found = seen(tmp_path, [(of(PAGE), ended(PAGE, NO, AGAIN.time))])
     assert found.judged[PAGE].verdict == YES
     assert linking(found) == {NEAR: (NO, ("sea",)), FAR: (NO, ("sea",))}
 
 
 def test_a_page_whose_first_verdict_was_quarantined_has_none(tmp_path: Path) -> None:
-    found = seen(tmp_path, [(of(PAGE), Judged(PAGE, YES, FIRST.time))])
+    found = seen(tmp_path, [(of(PAGE), ended(PAGE, YES, FIRST.time))])
     assert not found.judged
     assert linking(found).keys() == {NEAR, FAR}
 

@@ -18,7 +18,7 @@ from scentline.agents.judge.rejudge import Rejudge
 from scentline.agents.operate.inspect.record import entries, judged_pages, outcomes
 from scentline.models.revisit.content import content_of, links_digest
 from scentline.models.url import identifier
-from scentline.streams.facts import Judged, Rejudged, Relinked, SightingPack
+from scentline.streams.facts import Fetched, Page, Rejudged, Relinked, SightingPack
 from scentline.streams.inbox import Shard
 from scentline.streams.metrics.registry import Reading
 from scentline.streams.outbox import Message, Outbox
@@ -171,9 +171,10 @@ def counted(facts: list[Any]) -> dict[str, dict[str, bool]]:
     verdicts: dict[str, dict[str, bool]] = {}
     times: dict[str, float] = {}
     for fact in facts:
-        known = isinstance(fact, Judged) and fact.url in verdicts
-        if isinstance(fact, Judged) and (not known or (fact.changed and fact.time > times[fact.url])):
-            verdicts[fact.url], times[fact.url] = dict(fact.verdict), fact.time
+        page = fact.result if isinstance(fact, Fetched) else None
+        newer = page is not None and (fact.url not in verdicts or fact.time > times[fact.url])
+        if isinstance(page, Page) and newer and (page.changed or fact.url not in verdicts):
+            verdicts[fact.url], times[fact.url] = dict(page.verdict), fact.time
         if isinstance(fact, Rejudged) and times.get(fact.url) == fact.time:
             verdicts[fact.url] = fact.verdict | verdicts[fact.url]
     return verdicts

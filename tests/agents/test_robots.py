@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scentline.agents.fetch import robots as module
 from scentline.agents.fetch.client import Client
 from scentline.agents.fetch.result import Answer as Answered
-from scentline.agents.fetch.result import Early, Failure, Fetched, FetchError
+from scentline.agents.fetch.result import Body, Ended, FetchError
 from scentline.agents.fetch.robots import (
     MAX_BYTES,
     MAX_WILD_RULES,
@@ -21,8 +21,9 @@ from scentline.agents.fetch.robots import (
     directives,
     own_groups,
 )
-from scentline.streams.records import ROBOTS_BYTES, RobotsTxt, Version
-from tests.agents.loopback import Request, awaited, response, serving, settings, untimed
+from scentline.streams.facts import Early
+from scentline.streams.records import ROBOTS_BYTES, HostAnswer, RobotsTxt, Version
+from tests.agents.loopback import Request, awaited, failed, response, serving, settings, untimed
 from tests.cases import each_case
 
 RULES = b"""\xef\xbb\xbfUser-agent: *
@@ -64,8 +65,8 @@ def found(text: bytes) -> Answered:
 VERSION = Version('"1"', "Thu, 01 Jan 1970 00:00:00 GMT")
 DAY = 86_400.0
 OPEN, DELAYED = Decision(True), Decision(True, 2.5)
-FORBIDDEN = Decision(False, 2.5, Failure("refused", "robots.txt", crawl_delay=2.5))
-SHUT = Decision(False, None, Failure("refused", "robots.txt"))
+FORBIDDEN = Decision(False, 2.5, failed("refused", "robots.txt"))
+SHUT = Decision(False, None, failed("refused", "robots.txt"))
 NONE, OTHER, MOVED = found(b""), "https://www.example.net/robots.txt", "http://example.org/moved.txt"
 SAME, BUSY, LOST = Answered(304, None, b""), Answered(500, None, b""), FetchError("retry", "connection")
 
@@ -75,7 +76,7 @@ def versioned(text: bytes) -> Answered:
 
 
 def held(reason: str, wait: float) -> Decision:
-    return Decision(False, failure=Failure("retry", f"robots.txt {reason}", wait))
+    return Decision(False, ended=failed("retry", f"robots.txt {reason}", wait))
 
 
 #: What a site answers in turn, when which page of it may be asked for by that, and how often it is asked.
@@ -159,7 +160,7 @@ def test_groups_are_kept_for_this_crawler_and_for_all(value: str, kept: str) -> 
 async def test_a_robots_txt_that_comes_too_slowly_allows_nothing_for_now() -> None:
     robots = Robots(lambda *_: asyncio.sleep(3600, NONE), settings(timeout_seconds=0.05), lambda: 0.0)
     decision = await robots.allowed("http://example.org/a")
-    assert decision.failure == Failure("retry", "robots.txt timeout", 300.0, unanswered=True)
+    assert decision.ended == failed("retry", "robots.txt timeout", 300.0, unanswered=True)
 
 
 @awaited
@@ -222,7 +223,7 @@ async def test_rules_beyond_the_bounds_of_wildcards_forbid_more(rules: str, allo
 # through the client
 
 
-async def through_client(rules: bytes, *paths: str) -> tuple[list[object], list[str]]:
+async def through_client(rules: bytes, *paths: str) -> tuple[list[Ended], list[str]]:
     """Return the results of pages asked for at once, and what their server was asked."""
 
     async def answer(request: Request, writer: asyncio.StreamWriter) -> None:
@@ -237,10 +238,10 @@ async def through_client(rules: bytes, *paths: str) -> tuple[list[object], list[
 async def test_of_pages_asked_for_at_once_a_crawl_delay_postpones_all_but_one() -> None:
     rules = response(RULES, content_type="application/octet-stream")
     (first, second, third), targets = await through_client(rules, "/a", "/private", "/b")
-    assert isinstance(first, Fetched)
-    assert first.crawl_delay == 2.5
-    assert second == Failure("refused", "robots.txt", crawl_delay=2.5)
-    assert third == Early(2.5, crawl_delay=2.5, server="127.0.0.1")
+    assert isinstance(first.result, Body)
+    assert first.host.crawl_delay == 2.5
+    assert second == failed("refused", "robots.txt", crawl_delay=2.5)
+    assert third == Ended(Early(2.5), HostAnswer(crawl_delay=2.5, server="127.0.0.1"))
     assert targets == ["/robots.txt", "/a"]
 
 
@@ -248,8 +249,8 @@ async def test_of_pages_asked_for_at_once_a_crawl_delay_postpones_all_but_one() 
 async def test_a_robots_txt_over_the_limit_counts_as_far_as_it_was_read() -> None:
     text = b"User-agent: *\nDisallow: /a\n" + b"#" * MAX_BYTES + b"\nDisallow: /b\n"
     results, _ = await through_client(response(text), "/a", "/b")
-    assert results[0] == Failure("refused", "robots.txt")
-    assert isinstance(results[1], Fetched)
+    assert results[0] == failed("refused", "robots.txt")
+    assert isinstance(results[1].result, Body)
 
 
 # told to others

@@ -7,10 +7,22 @@ import pytest
 from scentline.agents.fetch import client as client_module
 from scentline.agents.fetch import servers as module
 from scentline.agents.fetch.client import Client
-from scentline.agents.fetch.result import Early, Failure, Fetched
+from scentline.agents.fetch.result import Body
 from scentline.agents.fetch.servers import BUSY_SECONDS, PATIENCE_SECONDS, Held, Servers, TooEarlyError
 from scentline.streams.crawl_settings import FetchSettings
-from tests.agents.loopback import Answer, Names, Request, awaited, closing, fixed, serving, settings, untimed
+from scentline.streams.facts import Early
+from tests.agents.loopback import (
+    Answer,
+    Names,
+    Request,
+    awaited,
+    closing,
+    failed,
+    fixed,
+    serving,
+    settings,
+    untimed,
+)
 from tests.cases import each_case
 
 
@@ -232,19 +244,19 @@ async def test_a_slow_host_holds_up_none_whose_address_it_claims(slow: str) -> N
         client._pool.resolver._ask = Names({"evil.test": ["127.0.0.2", "127.0.0.1"]})
         asking = asyncio.create_task(client.fetch(f"http://evil.test:{evil.port}/page"))
         await arrived.wait()
-        assert isinstance(await client.fetch(f"{victim.origin}/"), Fetched)
+        assert isinstance((await client.fetch(f"{victim.origin}/")).result, Body)
         go_on.set()
         done = await asking
-        assert isinstance(done, Fetched)
-        assert done.server == "127.0.0.2"
+        assert isinstance(done.result, Body)
+        assert done.host.server == "127.0.0.2"
 
 
 @awaited
 async def test_a_server_is_free_again_after_a_failure() -> None:
     async with serving(closing) as server, Client(settings(delay_seconds=0.01), since_1970) as client:
         for _ in range(3):
-            failed = untimed(await client.fetch(server.origin + "/"))
-            assert failed == Failure("retry", "connection", server="127.0.0.1", unanswered=True)
+            ended = untimed(await client.fetch(server.origin + "/"))
+            assert ended == failed("retry", "connection", server="127.0.0.1", unanswered=True)
 
 
 def test_every_request_to_a_server_is_the_delay_apart(
@@ -263,7 +275,7 @@ def test_every_request_to_a_server_is_the_delay_apart(
         async with serving(answer) as server, Client(slow, since_1970) as client:
             client.servers = servers
             for name in ("127.0.0.1", "localhost"):
-                assert isinstance(await client.fetch(f"http://{name}:{server.port}/"), Fetched)
+                assert isinstance((await client.fetch(f"http://{name}:{server.port}/")).result, Body)
 
     asyncio.run(run())
     assert times == {
@@ -281,8 +293,8 @@ async def test_hosts_are_told_apart_by_name_where_only_it_is_known() -> None:
         slow = settings(proxy=proxy.origin, delay_seconds=30, allow=())
         async with Client(slow, since_1970) as client:
             first, second, again = [await client.fetch(f"http://{name}.test/") for name in "aba"]
-    assert [type(each) for each in (first, second, again)] == [Fetched, Fetched, Early]
-    assert first.server == again.server == ""
+    assert [type(each.result) for each in (first, second, again)] == [Body, Body, Early]
+    assert first.host.server == again.host.server == ""
 
 
 @awaited
@@ -291,8 +303,8 @@ async def test_a_proxy_is_asked_in_absolute_form_for_the_pages_host_and_it_alone
     async with serving(fixed(b"archived")) as proxy:
         through = FetchSettings(proxy=proxy.origin.replace("//", "//me:secret@"), delay_seconds=0.0)
         async with Client(through, since_1970) as client:
-            result = await client.fetch(f"{host}/a%28b%29?c=d+e")
-    assert isinstance(result, Fetched)
+            result = (await client.fetch(f"{host}/a%28b%29?c=d+e")).result
+    assert isinstance(result, Body)
     assert result.body == b"archived"
     assert proxy.targets() == [f"{host}/robots.txt", f"{host}/a%28b%29?c=d+e"]
     assert proxy.requests[1].headers["host"] == "no-such-host.example"

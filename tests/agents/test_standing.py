@@ -22,11 +22,11 @@ from scentline.models.frontier.queue import CandidateQueue
 from scentline.models.page import Link
 from scentline.models.url import identifier
 from scentline.models.verdict import FAILED
-from scentline.streams.facts import Failed, Judged, Linked, Seeded, Visited
+from scentline.streams.facts import Linked, Missing, Seeded, Visited
 from scentline.streams.published import HostStanding, Standing, Watch
 from scentline.streams.records import RecordError
 from scentline.streams.topics import STANDING
-from tests.agents.scenarios import NO, NOW, YES, Scenario, frontiers
+from tests.agents.scenarios import NO, NOW, YES, Scenario, ended, frontiers
 from tests.agents.shards import journal_of
 
 HOSTS = ("a.org", "b.org", "c.org")
@@ -99,10 +99,10 @@ def test_a_watch_holds_until_its_end_and_a_minute_at_most(front: Scenario) -> No
 
 def test_it_tells_what_totals_queues_and_flights_say(front: Scenario) -> None:
     front.hear(*map(Seeded, URLS))
-    front.hear(*(Judged(url, YES, NOW) for url in URLS[:2]))
+    front.hear(*(ended(url, YES, NOW) for url in URLS[:2]))
     front.agent.selection.choose(front.now)
     [ordered] = front.agent.candidates.flights
-    front.hear(Failed(ordered, 1, "gone", "status 404", NOW, elapsed=1))
+    front.hear(ended(ordered, Missing("gone", "status 404"), NOW, elapsed=1))
     front.agent.selection.choose(front.now)
     watch(front, predicate="p")
     found = {each.best_of: each for each in turn(front)}["p"]
@@ -130,8 +130,8 @@ def test_best_candidates_are_told_with_their_chances_and_what_speaks(front: Scen
     links = tuple(Link(url, ("ski",), ("snow",), number) for number, url in enumerate(URLS[1:5]))
     front.hear(
         Linked(identifier(URLS[0]), URLS[0], 0, yes, ("ski",), links, (0,)),
-        *(Judged(url, yes, NOW, words=("ski",)) for url in (URLS[0], *URLS[2:5])),
-        *(Judged(url, no, NOW, words=("golf",)) for url in URLS[5:]),
+        *(ended(url, yes, NOW, words=("ski",)) for url in (URLS[0], *URLS[2:5])),
+        *(ended(url, no, NOW, words=("golf",)) for url in URLS[5:]),
     )
     watch(front, predicate="p")
     [best] = {each.best_of: each for each in turn(front)}["p"].best
@@ -158,7 +158,7 @@ def test_best_candidates_are_told_with_their_chances_and_what_speaks(front: Scen
 @pytest.mark.parametrize("policy", ["learned"])
 def test_hosts_that_are_asked_for_are_told_as_they_stand(front: Scenario) -> None:
     front.hear(*map(Seeded, URLS[:6]), Seeded("http://d.org/"), Seeded("http://e.org/"))
-    front.hear(Judged("http://d.org/", NO, NOW, elapsed=0.5))
+    front.hear(ended("http://d.org/", NO, NOW, elapsed=0.5))
     state = HostState(NOW, until=NOW + 90, failures=1, retry_after=NOW + 90)
     front.shards[0].put(host_key("b.org"), HostRow(1, state))
     front.agent.candidates.clocks.started("e.org", NOW)
@@ -181,7 +181,7 @@ def test_a_clean_end_tells_each_predicates_best_under_a_key_of_its_own(front: Sc
     assert {name: len(each.best) for name, each in found.items()} == {"": 0, "p": 9, "q": 9}
     assert {name: each.final for name, each in found.items()} == {"": False, "p": True, "q": True}
     assert {found[name].state for name in "pq"} == {"ended"}
-    front.hear(*(Judged(url, YES, NOW) for url in URLS[:5]))
+    front.hear(*(ended(url, YES, NOW) for url in URLS[:5]))
     assert {each.state for each in end(front) if each.final} == {"spent"}
 
 

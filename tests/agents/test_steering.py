@@ -4,10 +4,10 @@ import pytest
 
 from scentline.agents.frontier.orders import SLOW_SECONDS
 from scentline.models.url import host
-from scentline.streams.facts import Judged, Seeded
+from scentline.streams.facts import Seeded
 from scentline.streams.published import Exclusion, Limit, Pausing, Slowing, Steering
 from scentline.streams.records import FetchOrder
-from tests.agents.scenarios import DAY, NOW, YES, Frontiers, Scenario
+from tests.agents.scenarios import DAY, NOW, YES, Frontiers, Scenario, ended
 from tests.cases import each_case
 
 SHOP = "http://a.org/shop/"
@@ -58,7 +58,7 @@ def test_a_page_that_is_excluded_is_not_visited_again_until_it_is_included(front
     front, url = frontier(policy="breadth-first", revisit=0.5, window_max=1), f"{SHOP}tea"
     front.hear(Seeded(url))
     front.order()
-    front.hear(Judged(url, YES, front.now, content=b"1"))
+    front.hear(ended(url, YES, front.now, content=b"1"))
     steer(front, shop())
     assert [front.ordered(after=90 * DAY) for _ in range(3)] == [[]] * 3
     steer(front, shop(on=False))
@@ -84,7 +84,7 @@ def test_a_host_is_asked_as_seldom_as_is_asked_for_and_never_more_often_than_is_
     steer(front, Slowing(name="a.org", seconds=7.5, time=NOW))
 
     def lands(order: FetchOrder, crawl_delay: float | None = None) -> None:
-        front.hear(Judged(order.url, YES, front.now, crawl_delay=crawl_delay, elapsed=0.01))
+        front.hear(ended(order.url, YES, front.now, crawl_delay=crawl_delay, elapsed=0.01))
 
     [order] = front.order()
     assert order.delay == 7.5

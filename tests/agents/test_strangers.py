@@ -12,18 +12,14 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 
 from bench.fuzz.answers import check
 from scentline.agents.fetch.client import Client
-from scentline.agents.fetch.result import (
-    Failure,
-    Fetched,
-    Moved,
-    Result,
-    outcome_of,
-)
+from scentline.agents.fetch.result import Body, Ended, outcome_of
 from scentline.agents.fetch.robots import Rules
 from scentline.models.url import canonical
 from scentline.models.url import host as host_of
-from scentline.streams.records import FetchedPage, encode
-from tests.agents.loopback import Request, Server, fixed, response, serving, settings, untimed
+from scentline.streams.facts import Missing, Moved
+from scentline.streams.records import FetchedPage, HostAnswer, encode
+from tests.agents.judging import an_order
+from tests.agents.loopback import Request, Server, failed, fixed, response, serving, settings, untimed
 from tests.cases import each_case
 
 #: Seconds that a fetch may take that hangs for want of bytes.
@@ -74,13 +70,13 @@ def sending(message: bytes, robots: bytes | None = None) -> Answer:
     return answer
 
 
-def fetched(message: bytes, robots: bytes | None = None) -> tuple[Result, str]:
+def fetched(message: bytes, robots: bytes | None = None) -> tuple[Ended, str]:
     """Return what one fetch brought of a server that sends a message and closes, and where it was."""
 
-    async def use(client: Client, server: Server) -> tuple[Result, str]:
+    async def use(client: Client, server: Server) -> tuple[Ended, str]:
         return untimed(await client.fetch(server.origin + "/")), server.origin
 
-    found: tuple[Result, str] = asked(use, sending(message, robots), robots=robots is not None)
+    found: tuple[Ended, str] = asked(use, sending(message, robots), robots=robots is not None)
     return found
 
 
@@ -98,7 +94,7 @@ def test_a_host_that_idna_2008_does_not_know_is_fetched(name: str, delay: float)
     async def use(client: Client, server: Server) -> None:
         url = canonical(f"http://{name}:{server.port}/page")
         assert url is not None
-        assert isinstance(await client.fetch(url), Fetched)
+        assert isinstance((await client.fetch(url)).result, Body)
         assert server.targets() == ["/robots.txt", "/page"]
         assert {request.headers["host"] for request in server.requests} == {host_of(url)}
 
@@ -136,7 +132,7 @@ def test_an_order_for_what_is_no_canonical_url_asks_nobody(delay: float, robots:
     async def use(client: Client, server: Server) -> None:
         for url in ODD:
             result = await client.fetch(url.replace("{port}", str(server.port)))
-            assert untimed(result) == Failure("refused", "url"), url
+            assert untimed(result) == failed("failed", "url"), url
         assert server.connections == 0
 
     asked(use, fixed(b"x"), delay_seconds=delay, robots=robots)
@@ -153,10 +149,10 @@ PHRASES = [
 @each_case("phrase", PHRASES)
 def test_a_reason_phrase_in_any_encoding_is_passed_over(phrase: bytes) -> None:
     missing = b"HTTP/1.1 404 " + phrase + b"\r\nContent-Length: 0\r\n\r\n"
-    assert fetched(missing)[0] == Failure("gone", "status 404")
+    assert fetched(missing)[0] == failed("gone", "status 404")
     page = b"HTTP/1.1 200 " + phrase + b"\r\nContent-Type: text/html\r\nContent-Length: 1\r\n\r\nx"
-    assert isinstance(fetched(page)[0], Fetched)
-    assert isinstance(fetched(page, robots=missing)[0], Fetched)
+    assert isinstance(fetched(page)[0].result, Body)
+    assert isinstance(fetched(page, robots=missing)[0].result, Body)
 
 
 @each_case(
@@ -173,15 +169,16 @@ def test_a_header_in_utf_8_or_latin_1_is_read_and_can_be_written(value: bytes, r
     # Another header beyond ASCII has no say in how this one is read.
     head = b"HTTP/1.1 200 \xff\r\nContent-Type: text/html; charset=\xe9\r\nX-Other: \xff\r\n"
     head += b"Content-Length: 1\r\nLink: "
-    page, _ = fetched(head + value + b"\r\n\r\nx")
-    assert isinstance(page, Fetched)
+    page = fetched(head + value + b"\r\n\r\nx")[0].result
+    assert isinstance(page, Body)
     assert page.headers["link"] == read
-    assert encode(FetchedPage(order=None, status=200, headers=page.headers, body=b"", time=0.0, elapsed=0.0))  # type: ignore[arg-type]
+    order, told = an_order("http://a.org/"), HostAnswer()
+    assert encode(FetchedPage(order=order, status=200, headers=page.headers, body=b"", time=0.0, host=told))
 
 
 # Location
 
-NOWHERE, BROKEN = Failure("gone", "redirect to no page"), Failure("retry", "broken response")
+NOWHERE, BROKEN = failed("gone", "redirect to no page"), failed("retry", "broken response")
 LOCATIONS = [
     ("http://☃.net/".encode(), "http://xn--n3h.net/"), ("http://i❤.ws/".encode(), "http://xn--i-7iq.ws/"),
     ("/caf\N{LATIN SMALL LETTER E WITH ACUTE}".encode(), "/caf%C3%A9"), (b"/caf\xe9", "/caf%C3%A9"),
@@ -197,13 +194,13 @@ LOCATIONS = [
 
 
 @each_case(("written", "leads_to"), LOCATIONS)
-def test_a_location_leads_to_a_canonical_url_or_nowhere(written: bytes, leads_to: str | Result) -> None:
+def test_a_location_leads_to_a_canonical_url_or_nowhere(written: bytes, leads_to: str | Ended) -> None:
     head = b"HTTP/1.1 302 Found\r\nContent-Length: 0\r\nLocation: " + written + b"\r\n\r\n"
     result, origin = fetched(head)
     if isinstance(leads_to, str):
-        leads_to = Moved(f"{origin}/", leads_to if "://" in leads_to else origin + leads_to, 302)
+        leads_to = Ended(Moved(leads_to if "://" in leads_to else origin + leads_to, permanent=False))
     assert result == leads_to
-    check(fetched(response(b"x"), robots=head)[0])
+    check(fetched(response(b"x"), robots=head)[0].result)
 
 
 # what nobody expected
@@ -219,18 +216,18 @@ ERRORS = [
 def test_what_a_library_raises_is_one_failure_told_of_without_the_query(
     robots: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def run(error: Exception) -> Result:
+    async def run(error: Exception) -> Ended:
         async with local(Names(error), robots=robots) as client:
             return untimed(await client.fetch("http://a.org:8080/?secret=1"))
 
     for error in ERRORS:
         caplog.clear()
         with caplog.at_level(logging.ERROR, "scentline.web"):
-            result = asyncio.run(run(error))
+            result = asyncio.run(run(error)).result
         kind = type(error).__name__
         # A name that has no form for DNS has no address.
         reason = "dns" if isinstance(error, UnicodeError) else f"error {kind}"
-        assert isinstance(result, Failure)
+        assert isinstance(result, Missing)
         assert (result.kind, result.reason) == ("retry", f"robots.txt {reason}" if robots else reason)
         if reason != "dns":
             assert outcome_of(result) == "error"
@@ -247,10 +244,9 @@ def test_a_rule_that_breaks_its_library_costs_the_page_alone(monkeypatch: pytest
 
     async def use(client: Client, server: Server) -> None:
         monkeypatch.setattr(Rules, "allows", broken)
-        failed = await client.fetch(server.origin + "/")
-        assert isinstance(failed, Failure)
-        assert failed.reason == "error RecursionError"
+        ended = await client.fetch(server.origin + "/")
+        assert ended.result == Missing("retry", "error RecursionError")
         monkeypatch.undo()
-        assert isinstance(await client.fetch(server.origin + "/"), Fetched)
+        assert isinstance((await client.fetch(server.origin + "/")).result, Body)
 
     asked(use, fixed(b"User-agent: *\nDisallow: /x\n", content_type="text/plain"), robots=True)

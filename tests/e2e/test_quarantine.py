@@ -20,7 +20,7 @@ from scentline.agents.learn.agent import LearnAgent
 from scentline.agents.observe.observer import Observer
 from scentline.agents.operate.audit.audit import audit
 from scentline.agents.operate.audit.report import AuditReport
-from scentline.streams.facts import Access, Count, Judged, Linked
+from scentline.streams.facts import Access, Count, Linked, Page
 from scentline.streams.records import DeadLetter, Decoder, FetchOrder
 from scentline.streams.settings import Settings
 from scentline.streams.stateful import Handler
@@ -48,7 +48,9 @@ def fail_after(monkeypatch: pytest.MonkeyPatch, agent: type[Any], *kinds: type) 
 
     def absorbs_most(self: Handler[Any], shard: Any, fact: Any) -> None:
         absorb(self, shard, fact)
-        if (not kinds or isinstance(fact, kinds)) and cursed(getattr(fact, "url", fact)):
+        if (not kinds or isinstance(getattr(fact, "result", fact), kinds)) and cursed(
+            getattr(fact, "url", fact)
+        ):
             raise ValueError("a fault of the program")
 
     monkeypatch.setattr(agent, "absorb", absorbs_most)
@@ -98,7 +100,7 @@ def test_faults_in_every_role_cost_what_they_are_about_and_the_audit_is_clean(
     fail_after(monkeypatch, JudgeAgent)
     fail_after(monkeypatch, HarvestAgent)
     fail_after(monkeypatch, LearnAgent, Count)
-    fail_after(monkeypatch, FrontierAgent, Judged, Linked)
+    fail_after(monkeypatch, FrontierAgent, Page, Linked)
     report = crawled(settings, web, log)
     buried = [letter for letter in letters(settings.data) if letter.why == "quarantine"]
     topics = {letter.topic for letter in buried}

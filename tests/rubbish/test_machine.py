@@ -11,7 +11,7 @@ from typing import NamedTuple
 import pytest
 
 from scentline.agents.fetch.agent import IN_A_ROW, Silence
-from scentline.agents.fetch.result import Failure, Moved
+from scentline.streams.facts import Missing, Moved
 from scentline_lab.synthetic.web import SyntheticWeb
 from tests.agents.commands import complaint as said_by
 from tests.agents.commands import last_line, printed
@@ -165,10 +165,10 @@ def test_a_crawl_without_a_network_says_so_and_goes_on_when_there_is_one(machine
 
 
 def test_that_no_host_answers_is_said_once_until_one_does(caplog: pytest.LogCaptureFixture) -> None:
-    dead, found = Failure("retry", "dns"), Moved("http://a.test/", "http://a.test/b", 301)
+    dead, found = Missing("retry", "dns"), Moved("http://a.test/b")
     silence = Silence()
 
-    def after(*results: Failure | Moved) -> list[str]:
+    def after(*results: Missing | Moved) -> list[str]:
         caplog.clear()
         with caplog.at_level("INFO"):
             for result in results:
@@ -180,4 +180,4 @@ def test_that_no_host_answers_is_said_once_until_one_does(caplog: pytest.LogCapt
     assert after(found, dead) == [again]
     assert after(*[dead] * (IN_A_ROW - 2)) == []
     assert after(dead, dead) == [warning]
-    assert after(Failure("gone", "status 404")) == [again]
+    assert after(Missing("gone", "status 404")) == [again]

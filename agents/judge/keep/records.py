@@ -146,7 +146,7 @@ def _ascii(value: str) -> str:
 
 def _metadata(fetched: FetchedPage, page: Page, verdict: Verdict) -> bytes:
     fields = [
-        ("fetchTimeMs", str(round(fetched.elapsed * 1000))),
+        ("fetchTimeMs", str(round(fetched.host.elapsed * 1000))),
         ("hopsFromSeed", str(fetched.order.depth)),
         ("title", printable(page.title, _TITLE)),
         *(("predicate", name) for name, holds in verdict.items() if holds),

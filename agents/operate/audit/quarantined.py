@@ -18,7 +18,7 @@ from scentline.agents.operate.inspect.record import (
     outcomes_of,
 )
 from scentline.models.url import host
-from scentline.streams.facts import Access, AccessPack, EvidencePack, Judged, Linked, SightingPack
+from scentline.streams.facts import Access, AccessPack, EvidencePack, Fetched, Linked, Page, SightingPack
 from scentline.streams.published import Outcome
 from scentline.streams.records import DeadLetter, Decoder, Pack, RecordError, UnknownFactsError, encode
 from scentline.streams.topics import ACCESSES, DEAD_LETTERS, EVIDENCE, OUTCOMES, SIGHTINGS, partition_of
@@ -134,7 +134,7 @@ def seen_of(journal: Journal, quarantined: Quarantined) -> Seen:
     uncounted = 0
     pages = judged_pages(journal)
     for partition, fact in quarantined.facts(SIGHTINGS.name):
-        if isinstance(fact, Judged):
+        if isinstance(fact, Fetched) and isinstance(fact.result, Page):
             unjudged[fact.url].add(fact.time)
         elif isinstance(fact, Linked) and fact.url in pages:
             unlinked[fact.url].add((partition, fact.time))

@@ -30,10 +30,11 @@ from scentline.models.page import Page
 from scentline.models.reuse import WEIGHT, Learned, State, learned
 from scentline.models.url import identifier
 from scentline.models.verdict import FAILED
-from scentline.streams.facts import Failed, Judged, Label, Linked, Prior, Seeded
+from scentline.streams.facts import Fetched, Label, Linked, Missing, Prior, Seeded
+from scentline.streams.facts import Page as Came
 from scentline.streams.inbox import Codec, Row, Shard
 from scentline.streams.outbox import Outbox
-from scentline.streams.records import Interests
+from scentline.streams.records import HostAnswer, Interests
 from scentline.streams.settings import Settings
 from scentline_lab.simulation.crawler import Choice, Ready, Task, anywhere
 
@@ -211,14 +212,14 @@ class CoreCrawler:
         url, verdict, now = page.url, {NAME: holds}, self._answer()
         depth = self._row(url).depth
         linked = Linked(identifier(url), url, depth, verdict, page.words, page.links, (0,), now)
-        subject = page_subject(url, page.title)
-        self._settle(linked, Judged(url, verdict, now, words=page.words, elapsed=1.0, subject=subject))
+        came = Came(verdict, page.words, page_subject(url, page.title))
+        self._settle(linked, _end(url, 0, now, came))
 
     def failed(self, url: str) -> None:
         """Absorb the fact that a request brought no page."""
         now, row = self._answer(), self._row(url)
         row.state = "leased"  # as it is not of a seed that was asked without a choice
-        self._settle(Failed(url, row.attempts, "gone", "", now, elapsed=1.0))
+        self._settle(_end(url, row.attempts, now, Missing("gone", "")))
 
     def _row(self, url: str) -> PageRow:
         row = self._shard.get(page_key(url))
@@ -231,7 +232,7 @@ class CoreCrawler:
         self._answers += 1
         return float(self._answers)
 
-    def _settle(self, *ends: Linked | Judged | Failed) -> None:
+    def _settle(self, *ends: Linked | Fetched) -> None:
         """Absorb how a request ended, and do what the frontier does when that is safe."""
         shard, candidates = self._shard, self._candidates
         for fact in ends:
@@ -271,3 +272,7 @@ class CoreCrawler:
         row.attempts += 1
         candidates.lease(shard, row, choice, now)
         return Choice(row.url, chances.expected, explored)
+
+
+def _end(url: str, order: int, time: float, result: Came | Missing) -> Fetched:
+    return Fetched(url, order, "first", time, HostAnswer(elapsed=1.0), result)
