@@ -8,6 +8,7 @@ version, which the older reader sends to the dead letters.
 """
 
 import re
+from contextlib import suppress
 from typing import Annotated, Any, Generic, Literal, TypeAlias, TypeVar, get_args, get_origin
 
 import msgspec
@@ -235,6 +236,10 @@ class _Versioned(msgspec.Struct, array_like=True):
     version: int
 
 
+class _VersionedJson(msgspec.Struct):
+    version: int = VERSION
+
+
 class _Tagged(msgspec.Struct, array_like=True):
     tag: str
 
@@ -260,7 +265,7 @@ def reason_of(error: Exception) -> str:
 
 
 class Decoder(Generic[T]):
-    """Reads one kind of record; anything else is a `RecordError` that says why.
+    """Reads one kind of record, of some versions; anything else is a `RecordError` that says why.
 
     >>> decoder = Decoder[DeadLetter](DeadLetter)
     >>> decoder(b"not a record")
@@ -269,10 +274,17 @@ class Decoder(Generic[T]):
     scentline.streams.records.RecordError: not a DeadLetter: Expected `array`, got `int`
     """
 
-    def __init__(self, kind: Any) -> None:
-        self._kind = kind
-        self._decoder = msgspec.msgpack.Decoder(kind)
-        self._head = msgspec.msgpack.Decoder(_Versioned)
+    def __init__(
+        self,
+        kind: Any,
+        versions: tuple[int, ...] = (VERSION,),
+        form: Any = msgspec.msgpack,
+        head: Any = _Versioned,
+    ) -> None:
+        self._name = getattr(kind, "__name__", str(kind))
+        self._versions = versions
+        self._decoder = form.Decoder(kind)
+        self._head = form.Decoder(head)
         self._sorter = _Sorter(get_args(kind)[0]) if get_origin(kind) is Pack else None
 
     def __call__(self, value: bytes) -> T:
@@ -280,46 +292,28 @@ class Decoder(Generic[T]):
         try:
             record: Any = self._decoder.decode(value)
         except UNREADABLE as error:
-            cause = self._cause(value)
-            if self._sorter is not None and not cause:
+            self._check_version(value)
+            if self._sorter is not None:
                 self._sorter.sort(value)
-            kind = UnknownVersionError if cause else RecordError
-            raise kind(f"not a {self._name()}: {cause or reason_of(error)}") from error
-        if record.version != VERSION:
-            raise UnknownVersionError(self._cause(value))
-        return record  # type: ignore[no-any-return]
-
-    def _name(self) -> str:
-        return getattr(self._kind, "__name__", str(self._kind))
-
-    def _cause(self, value: bytes) -> str:
-        try:
-            version = self._head.decode(value).version
-        except UNREADABLE:
-            return ""
-        return "" if version == VERSION else f"unknown version {version}, expected {VERSION}"
-
-
-class JsonDecoder(Generic[T]):
-    """Reads one kind of record in JSON, of some versions; anything else is a `RecordError` that says why."""
-
-    def __init__(self, kind: Any, versions: tuple[int, ...] = (VERSION,)) -> None:
-        self._name = kind.__name__
-        self._versions = versions
-        self._decoder = msgspec.json.Decoder(kind)
-
-    def __call__(self, value: bytes) -> T:
-        """Return the record; raises `RecordError`."""
-        try:
-            record: Any = self._decoder.decode(value)
-        except UNREADABLE as error:
             raise RecordError(f"not a {self._name}: {reason_of(error)}") from error
         if record.version not in self._versions:
-            expected = " or ".join(map(str, self._versions))
-            raise UnknownVersionError(
-                f"not a {self._name}: unknown version {record.version}, expected {expected}"
-            )
+            self._check_version(value)
         return record  # type: ignore[no-any-return]
+
+    def _check_version(self, value: bytes) -> None:
+        """Raise `UnknownVersionError` for a record of another version."""
+        with suppress(*UNREADABLE):
+            version = self._head.decode(value).version
+            if version not in self._versions:
+                expected = " or ".join(map(str, self._versions))
+                raise UnknownVersionError(f"unknown version {version}, expected {expected}")
+
+
+class JsonDecoder(Decoder[T]):
+    """Reads one kind of record in JSON."""
+
+    def __init__(self, kind: Any, versions: tuple[int, ...] = (VERSION,)) -> None:
+        super().__init__(kind, versions, msgspec.json, _VersionedJson)
 
 
 class _Sorter:

@@ -5,29 +5,25 @@ It is in the log: a crawl that was killed hears it again before it orders anythi
 
 from collections.abc import Iterable
 
-import msgspec
-
 from scentline.models.frontier.exclusions import Exclusions
 from scentline.streams.logging import EventLog
 from scentline.streams.published import Exclusion, Pausing, Slowing, Steering, control_key, defines
-from scentline.streams.records import UNREADABLE, VERSION, RecordError, UnknownVersionError, reason_of
+from scentline.streams.records import JsonDecoder, RecordError, reason_of
 from scentline.streams.transport.partition import Entry
 
 log = EventLog("steering")
 
-_decoder: msgspec.json.Decoder[Steering] = msgspec.json.Decoder(Steering)
+_decode = JsonDecoder[Steering](Steering)
 
 
 def read_steering(value: bytes) -> Steering:
     """Return a record of the topic `control` that steers; raises `RecordError`."""
-    try:
-        told = _decoder.decode(value)
-        if isinstance(told, Exclusion):
+    told = _decode(value)
+    if isinstance(told, Exclusion):
+        try:
             Exclusions().put(told.name, told.prefix, told.expression)
-    except (*UNREADABLE, ValueError) as error:
-        raise RecordError(f"not a Steering: {reason_of(error)}") from error
-    if told.version != VERSION:
-        raise UnknownVersionError(f"not a Steering: unknown version {told.version}, expected {VERSION}")
+        except ValueError as error:
+            raise RecordError(f"not an exclusion: {reason_of(error)}") from error
     return told
 
 

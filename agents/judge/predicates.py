@@ -3,34 +3,27 @@
 import math
 from collections.abc import Mapping
 
-import msgspec
-
 from scentline.models.predicate import EVERY_PAGE, EVERY_URL, Predicate, PredicateError, parse
 from scentline.models.words import words
 from scentline.streams.configuration import ConfigurationError
 from scentline.streams.crawl_settings import FrontierSettings, JudgeSettings
 from scentline.streams.logging import EventLog
 from scentline.streams.published import ACTIVE, PAUSED, REMOVED, PredicateDefinition
-from scentline.streams.records import UNREADABLE, VERSION, reason_of
+from scentline.streams.records import JsonDecoder, RecordError
 from scentline.streams.settings import Settings
 
 log = EventLog("predicates")
 
-_decode = msgspec.json.Decoder(PredicateDefinition).decode
+_decode = JsonDecoder[PredicateDefinition](PredicateDefinition)
 
 
 def read_definition(value: bytes) -> PredicateDefinition:
-    """Read a message of the topic `control`; raises ValueError for one that is no definition."""
-    try:
-        definition = _decode(value)
-    except UNREADABLE as error:
-        raise ValueError(f"no definition: {reason_of(error)}") from error
-    if definition.version != VERSION:
-        raise ValueError(f"unknown version {definition.version}, expected {VERSION}")
+    """Read a message of the topic `control`; raises `RecordError` for one that is no definition."""
+    definition = _decode(value)
     if definition.state not in (ACTIVE, PAUSED, REMOVED):
-        raise ValueError(f"the state is {definition.state!r}, expected {ACTIVE}, {PAUSED} or {REMOVED}")
+        raise RecordError(f"the state is {definition.state!r}, expected {ACTIVE}, {PAUSED} or {REMOVED}")
     if not 0 < definition.share < math.inf:
-        raise ValueError(f"the share is {definition.share}, expected a positive number")
+        raise RecordError(f"the share is {definition.share}, expected a positive number")
     return definition
 
 
@@ -86,7 +79,7 @@ class Predicates:
         try:
             definition = read_definition(value or b"")
             predicate = parse(definition.expression)
-        except (PredicateError, ValueError) as error:
+        except (PredicateError, RecordError) as error:
             log.warning("skipped a definition that can't be read", reason=str(error))
             return None
         self.definitions[definition.name] = definition

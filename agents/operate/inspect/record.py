@@ -160,7 +160,7 @@ def definitions_of(found: Iterable[Entry]) -> dict[str, PredicateDefinition]:
     """Return predicates by name, as records of the topic define them last; what can't be read is left out."""
     last: dict[str, PredicateDefinition] = {}
     for entry in found:
-        with suppress(ValueError):
+        with suppress(RecordError):
             definition = read_definition(entry.value or b"")
             last[definition.name] = definition
     return last
