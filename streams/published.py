@@ -22,8 +22,7 @@ from scentline.streams.records import (
 
 MOST_EXCLUDING = 4_000  #: Characters of an exclusion at most.
 LONGEST_DELAY = 86_400.0  #: Seconds between two requests to a host, as far as people ask for them.
-#: Bytes of a host's name at most, and hosts of one `Watch`.
-HOST_BYTES, MOST_HOSTS = 255, 100
+MOST_HOSTS = 100  #: Hosts of whose standing is asked at a time.
 
 
 class Outcome(msgspec.Struct, kw_only=True, omit_defaults=False):
@@ -150,19 +149,6 @@ class PredicateDefinition(msgspec.Struct, kw_only=True, tag_field="what", tag="p
     share: float = 1.0  #: Its share of the fetches.
     state: str = ACTIVE
     kept: bool = False  #: Whether it judges the kept pages, too, that were judged before it came.
-
-
-class Watch(msgspec.Struct, frozen=True, tag="watch"):
-    """Until when somebody looks at the crawl: so long each frontier publishes its `Standing`."""
-
-    until: Time
-    #: The predicate whose best candidates are wanted.
-    predicate: Annotated[str, msgspec.Meta(max_length=64)] = ""
-    #: The hosts whose standing is wanted.
-    hosts: Annotated[
-        tuple[Annotated[str, msgspec.Meta(max_length=HOST_BYTES)], ...], msgspec.Meta(max_length=MOST_HOSTS)
-    ] = ()
-    version: int = VERSION
 
 
 class Upcoming(msgspec.Struct, frozen=True):

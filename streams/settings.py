@@ -134,6 +134,8 @@ class WindowSettings(Section):
     #: Token of the window; by default one is made and kept with the data.
     token: SecretStr | None = Field(None, min_length=16)
     read_only: bool = False  #: Show the crawl without steering it.
+    #: NAME:PORT of the metrics of all frontier workers on Kafka, each an address of the name.
+    workers: str = ""
 
 
 class KafkaSettings(Section):

@@ -69,9 +69,6 @@ STANDING = Topic(
     writers=("harvest", "frontier"), readers=(f"harvest {BY_ALL}", "window"),
     retention=None, shards=False,
 )  # fmt: skip
-WATCHING = Topic(
-    "watching", "window", "Watch (JSON)", ("control",), (f"frontier {BY_ALL}",), retention=None, shards=False,
-)  # fmt: skip
 DEAD_LETTERS = Topic(
     "dead-letters", "any", "DeadLetter",
     writers=("observe", "feed", "every agent"), readers=("people",), retention=30 * DAY, shards=False,
@@ -84,7 +81,7 @@ LOG_POSITIONS = Topic(
 
 TOPICS: tuple[Topic, ...] = (
     PROXY_LOG, ACCESSES, SIGHTINGS, FETCHES, PAGES, OUTCOMES, CHANGES, EVIDENCE, INTERESTS, HARVEST,
-    CONTROL, STANDING, WATCHING, DEAD_LETTERS, LOG_POSITIONS,
+    CONTROL, STANDING, DEAD_LETTERS, LOG_POSITIONS,
 )  # fmt: skip
 
 #: The stateful agents' tables, each with the topic that is its inbox.

@@ -1,7 +1,7 @@
 """``scentline explain`` and ``audit``: why a URL was or was not fetched, and whether the counts are right."""
 
 from collections.abc import Mapping, Sequence
-from functools import partial
+from contextlib import closing
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -11,8 +11,8 @@ from scentline.agents.cli.options import AsJson, Given, command
 from scentline.agents.cli.output import print_json, print_table
 
 if TYPE_CHECKING:
+    from scentline.agents.frontier.explain import Again, Counting, Explanation
     from scentline.agents.frontier.rows import HubRow
-    from scentline.agents.operate.inspect.explain import Again, Counting, Explanation
     from scentline.models.interest.linkage import Contribution
 
 
@@ -29,20 +29,16 @@ def explain(
     weights under the learned policy; beside these what users say of the page, by the paper's ratios. Counts are
     current, not those at the time of the choice; a running crawl's may lag a little.
     """
-    from scentline.agents.crawl.directory import of_crawl
-    from scentline.agents.operate.inspect.explain import explain as run
     from scentline.agents.operate.inspect.in_words import describe
-    from scentline.agents.operate.inspect.teaching import Taught
+    from scentline.agents.window.reading import Reading
     from scentline.models.url import canonical
-    from scentline.streams.transport.journal import Journal
 
-    settings = of_crawl(given.settings())
     known_as = canonical(url)
     if known_as is None:
         raise CommandError(f"{url!r} is no http or https URL; expected one such as https://example.org/page")
-    with Journal.open(settings.data / "journal", read_only=True) as journal:
-        teach = partial(Taught, journal, settings)
-        found = run(journal, settings, known_as, teach)
+    with closing(Reading(given.settings())) as reading:
+        reading.refresh()
+        found, settings = reading.explained(known_as), reading.settings
     if found is None:
         raise CommandError(f"{url}: the crawl in {settings.data} does not know this URL")
     if as_json:

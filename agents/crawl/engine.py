@@ -142,7 +142,7 @@ class Engine(Worker):
         """Return whether there is nothing left to do: the budget is spent, or all is fed and fetched."""
         if not self.frontier.finished or any(self.judge.due()):
             return False
-        if self.frontier.spent:
+        if self.frontier.budget.spent:
             return True
         done = not self.feeding and not self.fetch.reading_sitemaps and await self.caught_up()
         return done and self.frontier.finished

@@ -130,7 +130,7 @@ class Meter:
             kept_up=KeptUp(totals.revisits, engine.frontier.revisits.changes)
             if engine.frontier.schedule is not None
             else None,
-            slots=engine.frontier.slots(),
+            slots=engine.frontier.standing.slots(),
             paused=engine.frontier.paused,
             budget=engine.frontier.budget.pages,
             seconds_left=self._seconds_left(seconds, run_fetched),

@@ -11,8 +11,10 @@ from functools import partial
 
 import msgspec
 
+from scentline.agents.frontier.answers import Answers
 from scentline.agents.frontier.book import book_of
 from scentline.agents.frontier.estimates import Estimates
+from scentline.agents.frontier.explain import Explainer
 from scentline.agents.frontier.instant import Instant
 from scentline.agents.frontier.keys import check_release
 from scentline.agents.frontier.leases import Landing, Leases
@@ -67,11 +69,12 @@ class FrontierAgent(Handler[FrontierRow]):
         self._estimates = Estimates(runtime.settings, self._reorder)
         self.patterns = self._estimates.patterns
         self._partitions = runtime.bus.partitions(SIGHTINGS.name)
+        self.steered = Steered()
         self.book = book_of(runtime.settings, runtime.bus.partitions)
         self.candidates = candidates = self._estimates.candidates(self.book)
         self.totals = candidates.shards.totals
         self.turns = ProportionalTurns()
-        self._metrics = metrics = FrontierMetrics(runtime, candidates, self.totals, self.slots)
+        self._metrics = metrics = FrontierMetrics(runtime, candidates, self.totals, self._slots)
         self.revisits, instant = RevisitMetrics(runtime), InstantMetrics(runtime)  # there in every mode
         decode = Decoder[SightingPack](SightingPack)
         self.inbox: Stateful[FrontierRow] = Stateful(runtime, SIGHTINGS, "frontier", FrontierRow, decode, self)
@@ -87,9 +90,13 @@ class FrontierAgent(Handler[FrontierRow]):
         fetch = runtime.settings.fetch
         self.selection = Selection(candidates, self.turns, self.budget, self.leases, *by, fetch)
         self.standing = StandingTeller(runtime, candidates, self.budget, self.selection, lambda: self.state)
+        explainer = Explainer(
+            runtime.settings, candidates.shards.of, candidates.scorer, candidates.priorities, candidates.queues,
+            self.steered, self.patterns, candidates.fairness.shares,
+        )  # fmt: skip
+        self.answers = Answers(self.standing, explainer)
         self._landing = Landing(candidates, self.turns, self.selection.pace, *by)
         self.ledger = FrontierLedger(settings.features, candidates.scorer)
-        self.steered = Steered()
         #: Whether people paused the crawl: nothing is ordered, and what is in flight lands.
         self.paused = False
         self._to_tell: list[Limit] = []
@@ -358,19 +365,13 @@ class FrontierAgent(Handler[FrontierRow]):
 
     # totals
 
-    def slots(self) -> Slots | None:
-        """Return how hosts' seconds are used, as `StandingTeller.slots` has it."""
-        return self.standing.slots()
-
     @property
     def refused_seeds(self) -> frozenset[str]:
         """The seeds that this run found to be no business of the crawl."""
         return frozenset(self._landing.refused_seeds)
 
-    @property
-    def spent(self) -> bool:
-        """Whether the budget of pages, or of requests, is spent."""
-        return self.budget.spent
+    def _slots(self) -> Slots | None:
+        return self.standing.slots()
 
     @property
     def state(self) -> str:
@@ -379,7 +380,7 @@ class FrontierAgent(Handler[FrontierRow]):
             return "paused"
         if self.candidates.unknown:
             return "starting"
-        return "spent" if self.spent else "done" if self.finished else "running"
+        return "spent" if self.budget.spent else "done" if self.finished else "running"
 
     @property
     def finished(self) -> bool:
@@ -394,4 +395,4 @@ class FrontierAgent(Handler[FrontierRow]):
         hubs = self.instant is not None and self.instant.hubs > 0
         again = self.schedule is not None and not self.budget.limited
         left = bool(self.candidates.retries) or self.candidates.sweep.filling or hubs or again
-        return self.spent or (self._dry and not left)
+        return self.budget.spent or (self._dry and not left)

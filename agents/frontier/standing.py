@@ -1,6 +1,6 @@
-"""How a frontier stands: told once a second while somebody looks, as it starts, and as it ends cleanly.
+"""How a frontier stands: answered to who asks, and published as it starts, each minute, and as it ends.
 
-All that is in no row and on no other topic is told here: what is in memory of queues, hosts and waits.
+All that is in no row and on no other topic is said here: what is in memory of queues, hosts and waits.
 """
 
 import asyncio
@@ -20,16 +20,12 @@ from scentline.models.frontier.politeness import Wait
 from scentline.models.frontier.slots import Slots, slots
 from scentline.models.learner.requests import Forecast
 from scentline.models.url import host
-from scentline.streams.outbox import Message
-from scentline.streams.published import HostStanding, Standing, Upcoming, Watch
-from scentline.streams.records import JsonDecoder
+from scentline.streams.published import HostStanding, Standing, Upcoming
 from scentline.streams.runtime import Runtime
 from scentline.streams.topics import STANDING
 
-#: Seconds between two standings, and for how many a `Watch` holds at most, whatever it says.
-TELL_SECONDS, MOST_SECONDS = 1.0, 60.0
-#: Who told for t seconds of CPU time tells nothing for this times t: a hundredth of a core at most.
-RESTS = 100
+#: Seconds between two looks at hosts and rates, and between two standings that are published.
+LOOK_SECONDS, PUBLISH_SECONDS = 1.0, 60.0
 #: Hosts that are looked at a time, candidates told of each predicate, and how many of them at a time.
 HOSTS_AT_ONCE, BEST, BEST_AT_ONCE = 1_000, 50, 10
 #: Seconds of CPU time from which on no further predicate's best candidates are told at the end.
@@ -39,14 +35,9 @@ RATE_SECONDS = 10.0
 #: Inputs told that speak for a candidate, and against it.
 SPEAKING = 3
 
-_read = JsonDecoder[Watch](Watch)
-
 
 class StandingTeller:
-    """Tells how the frontier stands; ``state`` says in which state it is, but for its end.
-
-    Without a `Watch` that holds, nothing is worked out and nothing is told.
-    """
+    """Says how the frontier stands; ``state`` says in which state it is, but for its end."""
 
     def __init__(
         self,
@@ -63,20 +54,9 @@ class StandingTeller:
         self._state = state
         self._hosts = HostCounts(candidates)
         self._rates = Rates()
-        self._watch = Watch(0.0)
-        self._until = 0.0
         self._began = runtime.clock()
         self._sampled = -math.inf
-        self._watched = asyncio.Event()
         self._held = asyncio.Event()
-
-    def hear(self, key: bytes | None, value: bytes | None) -> None:
-        """Absorb a message of `watching`: somebody looks from now on. Raises `RecordError` for another one."""
-        watch = _read(value or b"")
-        now = self._runtime.clock()
-        self._watch, self._until = watch, min(watch.until, now + MOST_SECONDS)
-        if self._until > now:
-            self._watched.set()
 
     def changed(self) -> None:
         """Note that other shards are held than before."""
@@ -85,7 +65,7 @@ class StandingTeller:
 
     def sample(self, now: float) -> None:
         """Look at hosts and rates, once a second, whether somebody looks or not."""
-        if now >= self._sampled + TELL_SECONDS:
+        if now >= self._sampled + LOOK_SECONDS:
             self._sample(now)
 
     def _sample(self, now: float) -> None:
@@ -108,51 +88,45 @@ class StandingTeller:
         )  # fmt: skip
 
     async def run(self) -> None:
-        """Tell how things stand as they begin, and while somebody looks; never returns."""
+        """Publish how things stand as they begin, and now and then; never returns."""
         await self._held.wait()
-        await self._tell("")
         while True:
-            await self._watched.wait()
-            while self._runtime.clock() < self._until:
-                spent = await self._tell(self._watch.predicate)
-                await asyncio.sleep(max(TELL_SECONDS, RESTS * spent))
-            self._watched.clear()
+            await self._publish("")
+            await asyncio.sleep(PUBLISH_SECONDS)
 
     async def finish(self) -> None:
-        """Tell how things stand at a clean end: of each predicate the best candidates, if there is time."""
+        """Publish how things stand at a clean end: of each predicate the best candidates, if there is time."""
         predicates = sorted(self._candidates.queues) or [""]
-        spent = 0.0
-        while predicates and spent < LAST_SECONDS:
-            spent += await self._tell(predicates.pop(0), final=True)
+        begun = time.thread_time()
+        while predicates and time.thread_time() < begun + LAST_SECONDS:
+            await self._publish(predicates.pop(0), final=True)
 
-    async def _tell(self, predicate: str, *, final: bool = False) -> float:
-        """Tell how things stand, with a predicate's best candidates; return the CPU time of that in seconds."""
+    async def _publish(self, predicate: str, *, final: bool = False) -> None:
+        for standing in self.steps(predicate, final=final):
+            if standing is None:
+                await asyncio.sleep(0)
+                continue
+            key = f"frontier {standing.worker} {predicate}".encode()
+            await self._runtime.bus.send_all([(STANDING.name, 0, key, msgspec.json.encode(standing))])
+
+    def steps(
+        self, predicate: str = "", hosts: Sequence[str] = (), *, final: bool = False
+    ) -> Iterator[Standing | None]:
+        """Yield how things stand, with a predicate's best candidates and hosts; before it None now and then.
+
+        Of no partition there is nothing to say.
+        """
         if not self._candidates.shards:
-            return 0.0  # of no partition there is nothing to tell
-        spent = 0.0
-        steps = self._steps(predicate, final=final)
-        while True:
-            begun = time.thread_time()
-            message = next(steps)
-            spent += time.thread_time() - begun
-            if message is not None:
-                await self._runtime.bus.send_all([message])
-                return spent
-            await asyncio.sleep(0)
-
-    def _steps(self, predicate: str, *, final: bool) -> Iterator[Message | None]:
-        """Yield None after each part of the work, and in the end the message."""
+            return
+        best: list[Upcoming] = []
         if predicate in self._candidates.queues:
-            best = []
             for part in self._best(predicate):
                 best += part
                 yield None
-        else:
-            best, predicate = [], ""
         standing = self.take(final=final)
         standing.best, standing.best_of = tuple(best), predicate
-        key = f"frontier {standing.worker} {predicate}".encode()
-        yield STANDING.name, 0, key, msgspec.json.encode(standing)
+        standing.looked_at = tuple(self._looked_at(hosts, standing.time))
+        yield standing
 
     def take(self, *, final: bool) -> Standing:
         """Return how things stand; ``final`` says that this is the end."""
@@ -181,7 +155,7 @@ class StandingTeller:
             pages_a_second=pages_a_second,
             requests_a_second=requests_a_second,
             in_flight=len(flights),
-            revisits_in_flight=len(flights) - flights.pages,
+            revisits_in_flight=max(0, len(flights) - flights.pages),  # the pages put off count there, too
             window=most,
             room=most - flights.prompt(now),
             queued={name: len(queue) for name, queue in candidates.queues.items()},
@@ -198,7 +172,6 @@ class StandingTeller:
             budget=self._budget.pages,
             requests_budget=self._budget.requests,
             left=self._budget.remaining,
-            looked_at=tuple(self._looked_at(now)),
             began=self._began,
             slots=None if used is None else used.used,
             held_by="" if used is None else used.why,
@@ -243,8 +216,8 @@ class StandingTeller:
 
     # hosts
 
-    def _looked_at(self, now: float) -> Iterator[HostStanding]:
-        for name in self._watch.hosts:
+    def _looked_at(self, hosts: Sequence[str], now: float) -> Iterator[HostStanding]:
+        for name in hosts:
             shard = self._candidates.shards.get(self._candidates.shards.partition_of(name))
             if shard is not None:
                 yield self._host_standing(shard, name, now)

@@ -10,11 +10,9 @@ from typing import Any
 from pydantic import SecretStr
 
 from scentline.agents.offline.process import ServerProcess
+from scentline.agents.owners import DIRECTORY
 from scentline.agents.stored import write_stored
 from scentline.streams.settings import Settings
-
-#: Within a crawl's directory, what is the window's own.
-DIRECTORY = "window"
 
 
 def beside(settings: Settings) -> ServerProcess:

@@ -5,35 +5,40 @@ import os
 import struct
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from scentline.agents.crawl.directory import of_crawl
+from scentline.agents.frontier.explain import Explanation
+from scentline.agents.frontier.features import Features
 from scentline.agents.frontier.steered import Steered
-from scentline.agents.operate.control.command import submit
-from scentline.agents.operate.control.requests import RefusedError
-from scentline.agents.operate.control.spool import WATCHING, Spool
-from scentline.agents.operate.inspect.learning import Learning
-from scentline.agents.operate.inspect.record import definitions, entries, read_point, read_standing
+from scentline.agents.operate.inspect.record import definitions, entries, read_point
+from scentline.agents.operate.inspect.resting import Resting
+from scentline.agents.owners import Owner, Running
 from scentline.agents.window.copies import CopyReader, TextSearch
 from scentline.agents.window.hosts import HostScan
 from scentline.agents.window.recent import RecentChanges, RecentLetters, RecentPages
 from scentline.agents.window.search import Search
 from scentline.agents.window.trials import CandidateTrial, Tried
-from scentline.agents.window.watching import Watching
-from scentline.streams.published import HarvestPoint, PredicateDefinition, Standing, Watch
+from scentline.models.errors import ScentlineError
+from scentline.streams.published import HarvestPoint, PredicateDefinition, Standing
 from scentline.streams.records import RecordError
 from scentline.streams.settings import Settings
-from scentline.streams.topics import CONTROL, HARVEST, SIGHTINGS, STANDING, TABLES
+from scentline.streams.topics import CONTROL, HARVEST, SIGHTINGS, TABLES
 from scentline.streams.transport.database import JournalMissingError, StorageError, TableMissingError
 from scentline.streams.transport.journal import Journal, UnknownTopicError
 
 #: Seconds for which what was read is new enough.
 FRESH_SECONDS = 0.5
-#: Seconds without a report after which a frontier counts as gone.
-SILENT_SECONDS = 20.0
+#: Seconds for which a thread that opens a crawl at rest is waited for at a time.
+OPENING_SECONDS = 0.02
+#: Seconds for which an answer of the frontiers is, and how many answers are kept.
+ASKED_SECONDS, MOST_ASKED = 0.9, 32
+#: Seconds for which the figures of a worker on Kafka that does not answer are those that it published last.
+SILENT_SECONDS = 150.0
 #: Seconds after which what no view uses is forgotten, and how many of a kind are remembered.
 LOOKED_SECONDS, REMEMBERED = 10.0, 8
 #: Points of a harvest curve that are kept for each predicate.
@@ -100,13 +105,16 @@ class Reading:
         self._place: _Place | None = None
         self._settings = settings
         self._lists: Lists | None = None
-        self._learning: Learning | None = None
+        self._resting: Resting | None = None
+        self._opening: Future[None] | None = None
+        self._running = Running(settings)
+        self._asked: dict[tuple[object, ...], tuple[float, Any]] = {}
         self._copies: CopyReader | None = None
         self._trials = Looked[tuple[str, str], CandidateTrial]()
         self._searches = Looked[str, TextSearch]()
         self._points = Points()
         self._read_as_of: dict[str, tuple[int, Any]] = {}
-        self.watching = Watching(self._watch)
+        self._beside = ThreadPoolExecutor(1, thread_name_prefix="opening")
 
     # opening
 
@@ -143,7 +151,12 @@ class Reading:
 
     def close(self) -> None:
         """Let go of the directory."""
-        self._learning = self._lists = None
+        if self._opening is not None:
+            wait([self._opening])
+        self._resting = self._opening = self._lists = None
+        self._asked.clear()
+        self._running.close()
+        self._running = Running(self._given)
         self._trials.clear()
         self._searches.clear()
         copies, self._copies = self._copies, None
@@ -162,7 +175,9 @@ class Reading:
     def journal(self) -> Journal:
         """The crawl's journal, to be read only."""
         if self._journal is None:
-            raise JournalMissingError(f"no crawl has begun in {self.data} yet")
+            raise JournalMissingError(
+                f"reading the journal in {self.data}/journal: nothing there; expected the data directory of a crawl"
+            )
         return self._journal
 
     @property
@@ -172,13 +187,6 @@ class Reading:
             journal, hosts = self.journal, HostScan(self.journal, self._clock)
             self._lists = Lists(RecentPages(journal), RecentChanges(journal), RecentLetters(journal), hosts)
         return self._lists
-
-    @property
-    def learning(self) -> Learning:
-        """What the crawl has learned, as far as it is worked out."""
-        if self._learning is None:
-            self._learning = Learning(self.journal, self.settings)
-        return self._learning
 
     @property
     def copies(self) -> CopyReader:
@@ -204,7 +212,9 @@ class Reading:
         """Do a piece of the work ahead of views; return its seconds, None where nothing is left to do."""
         begun = time.perf_counter()
         self.refresh()
-        more = self.begun and any([self.lists.hosts.step(), self.learning.step(self.now)])
+        more = self.begun and self.lists.hosts.step()
+        if self._opening is not None and not self._opening.done():
+            more = bool(wait([self._opening], OPENING_SECONDS))
         return time.perf_counter() - begun if more else None
 
     @property
@@ -213,46 +223,77 @@ class Reading:
         return self._settings
 
     def running(self) -> bool:
-        """Tell whether a crawl writes to the directory now or, on Kafka, whether a frontier reports."""
+        """Tell whether a crawl writes to the directory now or, on Kafka, whether a frontier answers."""
         if self.settings.on_kafka:
             return any(not each.final and each.time > self.now - SILENT_SECONDS for each in self.standings())
         return self.begun and _locked(self.data / "journal" / _LOCK)
 
-    # what frontiers report while there are viewers
+    # what frontiers know
 
-    def standings(self) -> list[Standing]:
-        """Return how each frontier worker stands; of a crawl at rest, how it stood when it ended.
+    def opened(self) -> str | None:
+        """Return why what was learned can't be shown, empty where it can; None while it is being read."""
+        if self._locked_now():
+            return ""
+        if self._opening is None:
+            self._opening = self._beside.submit(self._at_rest.open)
+        if not self._opening.done():
+            return None
+        error = self._opening.exception()
+        if error is not None and not isinstance(error, ScentlineError | ValueError):
+            raise error
+        return "" if error is None else str(error)  # a table of word vectors that is gone, above all
 
-        A worker whose partitions another one has now, or that reports no more, is not among them.
+    def _locked_now(self) -> bool:
+        return self.settings.on_kafka or self.running()
+
+    @property
+    def _at_rest(self) -> Resting:
+        if self._resting is None:
+            self._resting = Resting(self.journal, self.settings)
+        return self._resting
+
+    @property
+    def _owner(self) -> Owner:
+        return self._running if self._locked_now() else self._at_rest
+
+    def standings(self, predicate: str = "", hosts: Sequence[str] = ()) -> list[Standing]:
+        """Return how each frontier worker stands, with a predicate's best candidates, and hosts.
+
+        Of a crawl at rest, and of a worker that does not answer, it is as published last.
         """
-        newest: dict[str, Standing] = {}
-        for standing in self._standings():
-            known = newest.get(standing.worker)
-            if known is None or known.time < standing.time:
-                newest[standing.worker] = standing
-        last = max((standing.time for standing in newest.values()), default=0.0)
-        return [each for each in newest.values() if each.time > last - SILENT_SECONDS]
+        return self._once(("standings", predicate, *hosts), lambda: self._owner_standings(predicate, hosts))
 
-    def best(self, predicate: str) -> list[Standing]:
-        """Return the last reports of a predicate's best candidates, one of each worker."""
-        last = {standing.worker: standing.time for standing in self.standings()}
-        found = (each for each in self._standings() if each.best_of == predicate and each.worker in last)
-        return [each for each in found if each.time > last[each.worker] - SILENT_SECONDS]
+    def _owner_standings(self, predicate: str, hosts: Sequence[str]) -> list[Standing]:
+        published = self._at_rest.standings(predicate)
+        if not self._locked_now():
+            return published
+        answered = self._running.standings(predicate, hosts)
+        if sum(each.partitions for each in answered) >= max((each.of for each in answered), default=1):
+            return answered
+        known = {each.worker for each in answered}
+        fresh = (each for each in published if not each.final and each.time > self.now - SILENT_SECONDS)
+        return [*answered, *(each for each in fresh if each.worker not in known)]
 
-    def _standings(self) -> list[Standing]:
-        def read() -> Iterator[Standing]:
-            for entry in entries(self.journal, STANDING.name, 0):
-                with suppress(RecordError):
-                    yield read_standing(entry.value or b"")
+    def explained(self, url: str) -> Explanation | None:
+        """Return what is known of a canonical URL."""
+        return self._once(("explain", url), lambda: self._owner.explain(url))
 
-        return self._as_of(STANDING.name, [], lambda: list(read()))
+    def features(self, predicate: str, kind: str, side: str) -> Features | None:
+        """Return what was learned of a predicate."""
+        return self._once(
+            ("features", predicate, kind, side), lambda: self._owner.features(predicate, kind, side)
+        )
 
-    def _watch(self, watch: Watch) -> None:
-        if self.settings.on_kafka:
-            submit(self.settings, watch)
-        elif self.running():
-            with suppress(RefusedError):  # another window, or top, does the same now: it is renewed soon
-                Spool(self.data).put(watch, WATCHING)
+    def _once(self, key: tuple[object, ...], ask: Callable[[], T]) -> T:
+        """Return an answer, asked for once for all that show it within a while."""
+        time, found = self._asked.get(key, (float("-inf"), None))
+        if not time <= self.now < time + ASKED_SECONDS:
+            if len(self._asked) >= MOST_ASKED:
+                self._asked.clear()
+            found = ask()
+            self._asked[key] = self.now, found
+        answer: T = found
+        return answer
 
     # what several screens show
 

@@ -214,14 +214,8 @@ class Window:
         return found
 
     def _view(self, screen: ModuleType, query: Any) -> bytes:
-        reading = self._reading
-        reading.refresh()
-        reading.watching.begin(reading.now)
-        try:
-            return _encode(screen.view(reading, query))
-        finally:
-            if reading.begun:
-                reading.watching.end()
+        self._reading.refresh()
+        return _encode(screen.view(self._reading, query))
 
     async def _steer(self, request: Request) -> Response:
         try:

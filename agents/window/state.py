@@ -5,8 +5,8 @@ from typing import Literal, NamedTuple
 from scentline.agents.cli.output import lasting
 from scentline.streams.published import Standing
 
-#: Seconds without a report after which a worker is missed.
-MISSED_SECONDS = 20.0
+#: Seconds after its last report from which on a worker is missed.
+MISSED_SECONDS = 90.0
 #: Seconds within which the last report of a crawl has been read.
 JUST_SECONDS = 5.0
 #: Seconds until a host may be asked from which on a crawl waits, however many answers came before.
@@ -37,8 +37,6 @@ class Facts(NamedTuple):
     standing: Standing | None = None
     #: When the crawl wrote last, 0 where that is not known.
     newest: float = 0.0
-    #: Since when its frontiers are asked to report.
-    asked: float = 0.0
     #: How many predicates are active, and how many paused.
     predicates: int = 0
     paused: int = 0
@@ -92,11 +90,11 @@ def _last(facts: Facts) -> float:
 def _unanswered(facts: Facts) -> Said | None:
     """Return the state of a crawl that does not answer, wholly or in part."""
     standing = facts.standing
-    silent = facts.now - max(facts.asked, standing.time if standing is not None else 0.0)
+    if standing is None:
+        return Said("waits", "The crawl runs, and has not answered yet: it is starting, or busy.")
+    silent = facts.now - standing.time
     if silent > MISSED_SECONDS:
         return Said("bad", f"The crawl runs, and no worker has answered for {lasting(silent)}.")
-    if standing is None or facts.now - standing.time > MISSED_SECONDS:
-        return Said("waits", "The crawl runs: its state is being requested.")
     if standing.partitions < standing.of:
         missing = standing.of - standing.partitions
         return Said("bad", f"No answer from a worker: {missing} of {standing.of} partitions are missing.")

@@ -23,8 +23,8 @@ from scentline.streams.configuration import ConfigurationError
 from scentline.streams.logging import printable
 from scentline.streams.settings import Settings
 
-#: Seconds between two looks; and for how long, and how often, the answer of a crawl that runs is waited for.
-LOOK_SECONDS, ANSWER_SECONDS, SOON_SECONDS = 1.0, 5.0, 0.25
+#: Seconds between two looks.
+LOOK_SECONDS = 1.0
 #: Columns of a curve, the width from which on there is room for it, and what it is drawn with.
 _COLUMNS, _WIDE, _HEIGHTS = 24, 100, "▁▂▃▄▅▆▇█"
 _STYLES = {"good": "green", "waits": "yellow", "rest": "bold", "bad": "bold red"}
@@ -45,7 +45,7 @@ def run(settings: Settings, out: TextIO, *, once: bool) -> None:
     reading, console = Reading(settings), Console(file=out)
     try:
         if once or not console.is_terminal:
-            console.print(shown(_answered(reading), console.width))
+            console.print(shown(_view(reading), console.width))
             return
         with suppress(KeyboardInterrupt), _keys() as key, Live(console=console, screen=True) as live:
             pressed = ""
@@ -58,21 +58,8 @@ def run(settings: Settings, out: TextIO, *, once: bool) -> None:
 
 def _view(reading: Reading) -> dict[str, Any]:
     reading.refresh()
-    reading.watching.begin(reading.now)
     found: dict[str, Any] = msgspec.to_builtins(now.view(reading, now.Query()))
-    if reading.begun:
-        reading.watching.end()
     return found | {"data": str(reading.data)}
-
-
-def _answered(reading: Reading) -> dict[str, Any]:
-    """Return the view when a crawl that runs has told how it stands, or has not for a while."""
-    begun = time.time()
-    found = _view(reading)
-    while found.get("running") and found["figures"]["time"] < begun < time.time() < begun + ANSWER_SECONDS:
-        time.sleep(SOON_SECONDS)
-        found = _view(reading)
-    return found
 
 
 @contextmanager

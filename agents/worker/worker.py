@@ -30,6 +30,7 @@ from scentline.agents.judge.rejudge import Rejudge
 from scentline.agents.learn.agent import LearnAgent
 from scentline.agents.observe.agent import ObserveAgent
 from scentline.agents.observe.observer import Observer
+from scentline.agents.owners import answering
 from scentline.agents.worker.backpressure import REJUDGED, Room, downstream, unabsorbed, wait_for_room
 from scentline.models.predicate import parse
 from scentline.streams.app import watch
@@ -38,14 +39,14 @@ from scentline.streams.bus import Broadcast, Bus
 from scentline.streams.configuration import ConfigurationError
 from scentline.streams.logging import EventLog
 from scentline.streams.memory import collected_seldom, give_back_large_blocks
-from scentline.streams.metrics.endpoint import endpoint
+from scentline.streams.metrics.endpoint import Route, endpoint
 from scentline.streams.metrics.registry import Metrics
 from scentline.streams.published import REMOVED, PredicateDefinition, control_key, defines
 from scentline.streams.records import Decoder, Interests, RecordError
 from scentline.streams.runtime import Runtime
 from scentline.streams.settings import Settings
 from scentline.streams.stateful import Stateful
-from scentline.streams.topics import CONTROL, INTERESTS, SIGHTINGS, WATCHING, Topic
+from scentline.streams.topics import CONTROL, INTERESTS, SIGHTINGS, Topic
 
 #: The roles, in the order in which messages flow.
 ROLES = ("observe", "browse", "fetch", "judge", "frontier", "learn", "harvest")
@@ -69,8 +70,8 @@ Hear: TypeAlias = Callable[[bytes | None, bytes | None], None]
 class Part(Generic[Agent]):
     """A role that is played: an agent, with its inbox if it is a stateful one, and its hooks.
 
-    ``tasks`` run while the worker does, the ``hears`` hooks get the messages of topics that every worker reads,
-    ``finish`` runs at a graceful stop before the inboxes are flushed, ``report`` after.
+    ``tasks`` run while the worker does, the ``hears_`` hooks get what every worker is told, ``finish`` runs at
+    a graceful stop before the inboxes are flushed, ``report`` after.
     """
 
     agent: Agent
@@ -79,7 +80,6 @@ class Part(Generic[Agent]):
     hears_predicate: Callable[[PredicateDefinition], None] | None = None
     hears_steering: Callable[[bytes | None], None] | None = None
     hears_interests: Callable[[Interests], None] | None = None
-    hears: tuple[tuple[Topic, Hear], ...] = ()
     finish: Callable[[], Awaitable[None]] | None = None
     report: Callable[[], Awaitable[None]] | None = None
 
@@ -131,7 +131,8 @@ class Worker:
     # starting and stopping
 
     async def _start(self) -> None:
-        await self._resources.enter_async_context(endpoint(self.settings.metrics, self.metrics))
+        routes: dict[str, Route] = {}
+        await self._resources.enter_async_context(endpoint(self.settings.metrics, self.metrics, routes))
         self.bus = await self._resources.enter_async_context(connect(self.settings))
         self.metrics.need_log(self.bus.lost_seconds)
         attempts = Attempts(self.settings.data / ATTEMPTS_FILE)
@@ -160,6 +161,10 @@ class Worker:
         for app in self._apps:
             self._resources.callback(asyncio.create_task(watch(app, self.fail)).cancel)
         self._resources.push_async_callback(self._finish)
+        if "frontier" in self.parts:
+            frontier: FrontierAgent = self.parts["frontier"].agent
+            answers = answering(self.settings, frontier.answers, routes)
+            await self._resources.enter_async_context(answers)
 
     def begin(self) -> None:
         """Start what runs beside the streams."""
@@ -245,9 +250,6 @@ class Worker:
         await self._announce_predicates()
         if self._hearers:
             await self._follow(INTERESTS, self._hear_interests)
-        for part in self.parts.values():
-            for topic, hear in part.hears:
-                await self._follow(topic, hear)
 
     async def _follow(self, topic: Topic, hear: Hear) -> None:
         broadcast = self.broadcasts[topic.name] = Broadcast(
@@ -347,7 +349,6 @@ def _frontier(agent: FrontierAgent) -> Part[FrontierAgent]:
         hears_predicate=agent.heard_predicate,
         hears_interests=agent.heard_interests,
         hears_steering=agent.hear_steering,
-        hears=((WATCHING, agent.standing.hear),),
         finish=agent.finish,
         report=agent.report,
     )

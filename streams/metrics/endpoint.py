@@ -1,16 +1,17 @@
-"""``GET /metrics``, ``/healthz`` and ``/readyz``, answered by threads beside the event loop."""
+"""HTTP, answered by threads beside the event loop: ``/metrics``, ``/healthz``, ``/readyz``, and more."""
 
 import asyncio
 import socket
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
+from email.message import Message
 from functools import partial
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from socketserver import TCPServer
 from threading import BoundedSemaphore, Lock, Thread, Timer
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias
 
 from prometheus_client.exposition import choose_encoder
 
@@ -30,34 +31,64 @@ ROOM_SECONDS = 1.0  #: Seconds that a request waits for the place of one that wa
 REQUEST_SECONDS = 15.0  #: Seconds that a request may take in all, from its first byte to the answer's last.
 
 
+class Answer(NamedTuple):
+    """An answer: its status, the type of its content, and that."""
+
+    status: HTTPStatus
+    kind: str
+    body: bytes
+
+
+#: Answers a request, by its query and its headers, in a thread.
+Route: TypeAlias = Callable[[str, Message], Answer]
+
+
 @asynccontextmanager
-async def endpoint(settings: MetricsSettings, metrics: Metrics) -> AsyncIterator[str | None]:
-    """Serve during the block; give the address, None without a port. Raises `ConfigurationError`."""
+async def endpoint(
+    settings: MetricsSettings, metrics: Metrics, routes: dict[str, Route]
+) -> AsyncIterator[str | None]:
+    """Serve metrics during the block, and ``routes``, which may grow; give the address, None without a port.
+
+    Raises `ConfigurationError`.
+    """
     if not settings.port:
         yield None
         return
-    async with serving(settings.host, settings.port, settings.stuck_seconds, metrics) as url:
+    async with serving_metrics(settings.host, settings.port, settings.stuck_seconds, metrics, routes) as url:
         yield url
 
 
 @asynccontextmanager
-async def serving(host: str, port: int, stuck_seconds: float, metrics: Metrics) -> AsyncIterator[str]:
+async def serving_metrics(
+    host: str, port: int, stuck_seconds: float, metrics: Metrics, routes: dict[str, Route] | None = None
+) -> AsyncIterator[str]:
+    """Serve metrics and health beside ``routes``; give the address."""
+    found = {} if routes is None else routes
+    found.update(_Routes(metrics, stuck_seconds).routes)
+    metrics.attach(asyncio.get_running_loop())
+    beats = asyncio.create_task(metrics.health.beat(metrics.histogram(LATE).observe), name="heartbeat")
+    try:
+        async with serving(host, port, found) as url:
+            yield url
+    finally:
+        metrics.attach(None)
+        beats.cancel()
+
+
+@asynccontextmanager
+async def serving(host: str, port: int, routes: Mapping[str, Route]) -> AsyncIterator[str]:
     """Serve at a host and port, 0 for any that is free; give the address."""
     try:
-        server = _Server((host, port), partial(_Handler, metrics, stuck_seconds))
+        server = _Server((host, port), partial(_Handler, routes))
     except OSError as error:
         raise ConfigurationError(
             f"opening metrics.host {host}, metrics.port {port}: {error.strerror}; expected a free port"
         ) from error
-    metrics.attach(asyncio.get_running_loop())
-    beats = asyncio.create_task(metrics.health.beat(metrics.histogram(LATE).observe), name="heartbeat")
-    thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.1}, name="metrics", daemon=True)
+    thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.1}, name="http", daemon=True)
     thread.start()
     try:
         yield f"http://{host}:{server.server_port}"
     finally:
-        metrics.attach(None)
-        beats.cancel()
         # In a thread: it waits for the server's, which may be waiting for this loop.
         await asyncio.to_thread(server.shutdown)
         thread.join()
@@ -74,7 +105,6 @@ class _Server(ThreadingHTTPServer):
     def __init__(self, address: tuple[str, int], handler: Any) -> None:
         self.address_family = socket.getaddrinfo(*address, type=socket.SOCK_STREAM)[0][0]
         self._room = BoundedSemaphore(MOST_REQUESTS)
-        self.scrapes = BoundedSemaphore(MOST_SCRAPES)
         self._lock = Lock()
         # Connections, the oldest first, and whether each has asked for something.
         self._open: dict[socket.socket, bool] = {}
@@ -129,62 +159,28 @@ def _break_off(request: socket.socket) -> None:
 class _Handler(BaseHTTPRequestHandler):
     """Answers one request."""
 
-    server: _Server
-
-    def __init__(self, metrics: Metrics, stuck_seconds: float, *args: Any) -> None:
-        self._metrics = metrics
-        self._stuck_seconds = stuck_seconds
+    def __init__(self, routes: Mapping[str, Route], *args: Any) -> None:
+        self._routes = routes
         super().__init__(*args)
 
     def do_GET(self) -> None:
         """Answer a GET."""
         self.server.note(self.connection, asked=True)
-        match self.path.partition("?")[0]:
-            case "/healthz":
-                self._judge(self._stuck())
-            case "/readyz":
-                self._judge(self._stuck() + self._metrics.health.missing())
-            case "/metrics" if self.server.scrapes.acquire(blocking=False):
-                try:
-                    self._scrape()
-                finally:
-                    self.server.scrapes.release()
-            case "/metrics":
-                self._say(HTTPStatus.SERVICE_UNAVAILABLE, f"{MOST_SCRAPES} scrapes are being answered")
-            case _:
-                self._say(HTTPStatus.NOT_FOUND, "expected one of: /metrics, /healthz, /readyz")
-
-    def _stuck(self) -> list[str]:
-        age = self._metrics.health.age()
-        if age <= self._stuck_seconds:
-            return []
-        return [f"event loop: has not turned for {age:.0f} s; expected within {self._stuck_seconds:g} s"]
-
-    def _judge(self, missing: list[str]) -> None:
-        if missing:
-            self._say(HTTPStatus.SERVICE_UNAVAILABLE, *missing)
+        path, _, query = self.path.partition("?")
+        route = self._routes.get(path)
+        if route is None:
+            answer = said(HTTPStatus.NOT_FOUND, f"expected one of: {', '.join(self._routes)}")
         else:
-            self._say(HTTPStatus.OK, "ok")
-
-    def _scrape(self) -> None:
-        encode, kind = choose_encoder(self.headers.get("Accept", ""))
-        try:
-            found = encode(self._metrics.registry)
-        except Exception as error:
-            log.error("reading the metrics", cause=error)
-            self._say(HTTPStatus.INTERNAL_SERVER_ERROR, f"reading the metrics: {type(error).__name__}")
-        else:
-            self._answer(HTTPStatus.OK, kind, found)
-
-    def _say(self, status: HTTPStatus, *lines: str) -> None:
-        self._answer(status, "text/plain; charset=utf-8", "".join(f"{line}\n" for line in lines).encode())
-
-    def _answer(self, status: HTTPStatus, kind: str, body: bytes) -> None:
-        self.send_response(status)
-        self.send_header("Content-Type", kind)
-        self.send_header("Content-Length", str(len(body)))
+            try:
+                answer = route(query, self.headers)
+            except Exception as error:
+                log.error("answering", path=path, cause=error)
+                answer = said(HTTPStatus.INTERNAL_SERVER_ERROR, f"answering {path}: {type(error).__name__}")
+        self.send_response(answer.status)
+        self.send_header("Content-Type", answer.kind)
+        self.send_header("Content-Length", str(len(answer.body)))
         self.end_headers()
-        self.wfile.write(body)
+        self.wfile.write(answer.body)
 
     def version_string(self) -> str:
         """Return the program's name, and nothing of what it is made of."""
@@ -192,3 +188,41 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, *_: Any) -> None:
         """Write no line a request."""
+
+
+def said(status: HTTPStatus, *lines: str) -> Answer:
+    """Return an answer in words."""
+    return Answer(status, "text/plain; charset=utf-8", "".join(f"{line}\n" for line in lines).encode())
+
+
+class _Routes:
+    """Metrics, and whether the process is well."""
+
+    def __init__(self, metrics: Metrics, stuck_seconds: float) -> None:
+        self._metrics = metrics
+        self._stuck_seconds = stuck_seconds
+        self._scrapes = BoundedSemaphore(MOST_SCRAPES)
+        self.routes: dict[str, Route] = {
+            "/metrics": self._scrape,
+            "/healthz": lambda *_: _judged(self._stuck()),
+            "/readyz": lambda *_: _judged(self._stuck() + self._metrics.health.missing()),
+        }
+
+    def _scrape(self, _: str, headers: Message) -> Answer:
+        if not self._scrapes.acquire(blocking=False):
+            return said(HTTPStatus.SERVICE_UNAVAILABLE, f"{MOST_SCRAPES} scrapes are being answered")
+        try:
+            encode, kind = choose_encoder(headers.get("Accept", ""))
+            return Answer(HTTPStatus.OK, kind, encode(self._metrics.registry))
+        finally:
+            self._scrapes.release()
+
+    def _stuck(self) -> list[str]:
+        age = self._metrics.health.age()
+        if age <= self._stuck_seconds:
+            return []
+        return [f"event loop: has not turned for {age:.0f} s; expected within {self._stuck_seconds:g} s"]
+
+
+def _judged(missing: list[str]) -> Answer:
+    return said(HTTPStatus.SERVICE_UNAVAILABLE, *missing) if missing else said(HTTPStatus.OK, "ok")

@@ -16,19 +16,21 @@ import pytest
 
 from scentline.agents.frontier.candidates import Candidates
 from scentline.agents.frontier.estimates import Estimates
+from scentline.agents.frontier.explain import Counting, Part
 from scentline.agents.frontier.keys import HOST_PREFIX, page_key, space_key
 from scentline.agents.frontier.ledger import FrontierLedger
 from scentline.agents.frontier.priorities import LinkPromises
 from scentline.agents.frontier.rows import FrontierRow, HostRow, PageRow, SpaceRow
 from scentline.agents.learn.rows import BLOCK_PREFIX, SEGMENT_PREFIX, CountsRow, LearnRow
-from scentline.agents.operate.inspect.explain import Counting, Part, explain
-from scentline.agents.operate.inspect.record import entries
-from scentline.agents.operate.inspect.teaching import Taught, frontier_shard
+from scentline.agents.operate.inspect.record import definitions, entries
+from scentline.agents.operate.inspect.resting import Resting
 from scentline.models.interest.features import BASE
 from scentline.models.learner.inputs import MOST, PLAIN
 from scentline.models.ledger import INT32
+from scentline.models.predicate import parse
 from scentline.models.traps import Barren, space
 from scentline.models.verdict import FAILED
+from scentline.streams.inbox import Codec, Shard
 from scentline.streams.published import Outcome
 from scentline.streams.records import Decoder, Interests
 from scentline.streams.settings import Settings
@@ -255,24 +257,24 @@ def test_explain_says_why_a_page_was_fetched(crawl: Crawl) -> None:
     assert (f"what the log adds: {worth}" in text or f", {worth}" in text) == (known["visits"] > 0)
 
 
-def as_scored(settings: Settings, journal: Journal) -> tuple[Candidates, Taught]:
-    """Return the candidates as a frontier has them that has heard all that was told, and who is taught it."""
+def as_scored(settings: Settings, journal: Journal) -> Candidates:
+    """Return the candidates as a frontier has them that has heard all that was told."""
     estimates = Estimates(settings, lambda: None)
     candidates = Candidates(settings, estimates.scorer, Random(1))
-    taught = Taught(journal, settings)
-    for name, predicate in taught.predicates.items():
-        candidates.add_predicate(name, predicate.sought)
+    for name, definition in definitions(journal).items():
+        candidates.add_predicate(name, parse(definition.expression).sought)
     ledger, decode = FrontierLedger(settings.frontier.features, estimates.scorer), Decoder[Interests](Interests)
     for partition in range(journal.partitions(INTERESTS.name)):
         for entry in entries(journal, INTERESTS.name, partition):
             ledger.hear(decode(entry.value or b""))
-    shard = frontier_shard(journal, 0)
+    codec: Codec[FrontierRow] = Codec(FrontierRow)
+    shard = Shard(0, "test", journal.table("frontier")[0], codec, 1_000_000)
     candidates.priorities.promises = promises = LinkPromises()
     promises.open(shard)
     candidates.open(shard, 1, math.inf)
     while candidates.opening:
         candidates.take_up(math.inf)
-    return candidates, taught
+    return candidates
 
 
 def check_explained(data: Path, policy: str, apart: float) -> None:
@@ -280,11 +282,11 @@ def check_explained(data: Path, policy: str, apart: float) -> None:
         {"data": data, "frontier": {"policy": policy}, "learn": {"semantic": ""}}
     )
     with Journal.open(data / "journal", read_only=True) as journal:
-        candidates, taught = as_scored(settings, journal)
+        candidates, resting = as_scored(settings, journal), Resting(journal, settings)
         urls = sorted(set().union(*candidates.queues.values()))
         assert len(urls) > 50
         for url in urls:
-            found = explain(journal, settings, url, lambda: taught)
+            found = resting.explain(url)
             assert found is not None
             assert found.priorities == pytest.approx(candidates.priorities_of(url), abs=apart)
             for name in found.words.keys() - found.row.inputs.keys():  # one that was put off keeps its inputs

@@ -30,8 +30,6 @@ from scentline.agents.operate.control.requests import (
 )
 from scentline.agents.operate.control.service import ControlService
 from scentline.agents.operate.control.spool import DIRECTORY, MOST_BYTES, Spool
-from scentline.agents.operate.control.spool import WATCHING as WATCHING_NAME
-from scentline.agents.operate.inspect.record import entries
 from scentline.streams.attempts import LETTER_BYTES
 from scentline.streams.bus import Broadcast
 from scentline.streams.published import (
@@ -43,13 +41,12 @@ from scentline.streams.published import (
     PredicateDefinition,
     Slowing,
     Steering,
-    Watch,
     defines,
 )
 from scentline.streams.records import DeadLetter, Decoder, RecordError
 from scentline.streams.runtime import Runtime
 from scentline.streams.settings import Settings
-from scentline.streams.topics import CONTROL, DEAD_LETTERS, WATCHING
+from scentline.streams.topics import CONTROL, DEAD_LETTERS
 from scentline.streams.transport import database
 from tests.agents.shards import a_runtime, journal_of
 from tests.cases import each_case
@@ -90,8 +87,6 @@ NO_PREFIX, NO_EXPRESSION, BOUND = "begins no URL", "no regular expression as RE2
         (Redefinition("new", '"tea"', float("nan")), BOUND),
         (Redefinition("tea", share=-1.0), BOUND),
         (Seeds(("http://a.org/",) * 10_001), BOUND),
-        (Watch(1e18), BOUND),
-        (Watch(5.0, hosts=("a.org",) * 101), BOUND),
         (Exclusion(prefix="http://a.org/" + "x" * MOST_EXCLUDING), BOUND),
         (Exclusion(expression="x" * (MOST_EXCLUDING + 1)), BOUND),
         (Limit(name="pages", most=-1), BOUND),
@@ -299,20 +294,6 @@ def test_a_request_is_removed_when_the_disk_has_what_came_of_it(synced: Options,
     sys.addaudithook(seen)
     looked(runtime)
     assert removals == [1, 2]
-
-
-def test_of_those_who_look_the_newest_is_heard_and_no_disk_is_waited_for(
-    synced: Options, runtime: Runtime
-) -> None:
-    spool = Spool(runtime.settings.data)
-    for until in (1_000.0, 2_000.0):
-        assert spool.put(Watch(until, "tea", ("a.org",)), WATCHING_NAME) == WATCHING_NAME
-    assert spool.names() == [WATCHING_NAME]
-    looked(runtime)
-    assert spool.names() == []
-    [told] = entries(journal_of(runtime), WATCHING.name, 0)
-    assert (told.key, told.value) == (b"window", msgspec.json.encode(Watch(2_000.0, "tea", ("a.org",))))
-    assert "rocksdb.wal.synced COUNT : 0" in (synced.get_statistics() or "")
 
 
 def hostile(directory: Path) -> Iterator[str]:

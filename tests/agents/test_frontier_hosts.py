@@ -153,7 +153,7 @@ def test_a_page_that_was_put_off_keeps_its_place_in_the_budget(frontier: Frontie
     front.hear(ended(URL, Early(7.0), front.now, 2, server=SERVER))
     front.hear(ended(URL, YES, front.now))
     assert front.ordered(after=60.0) == []
-    assert front.agent.spent
+    assert front.agent.budget.spent
 
 
 def test_an_order_that_was_postponed_says_which_server_it_is_and_the_crawl_delay(frontier: Frontiers) -> None:

@@ -254,7 +254,7 @@ def test_revisits_do_not_spend_the_budget(frontier: Frontiers) -> None:
     front.crawl(10, 2.0)
     assert not front.agent.finished
     front.hear(Seeded(f"{ARCHIVE}1"))
-    while not front.agent.spent:
+    while not front.agent.budget.spent:
         front.crawl(1, 2.0)
     assert front.order(after=1000.0) == []
     assert front.agent.finished

@@ -27,7 +27,7 @@ from scentline.models.harvest import Harvest
 from scentline.streams.facts import Early, Missing, Moved
 from scentline.streams.metrics import catalogue
 from scentline.streams.metrics.catalogue import CATALOGUE, Metric
-from scentline.streams.metrics.endpoint import serving
+from scentline.streams.metrics.endpoint import serving_metrics
 from scentline.streams.metrics.registry import MOST_PREDICATES, OTHER, Reading
 from scentline.streams.records import Decoder, FetchedPage, FetchOrder, encode
 from scentline.streams.runtime import Runtime
@@ -197,7 +197,7 @@ async def crawl(settings: Settings, log: Path) -> SimpleNamespace:
     found, observer = SimpleNamespace(settings=settings), Observer(settings.observe, b"key")
     async with asyncio.timeout(PATIENCE), Engine(settings, observer) as engine:
         metrics = engine.runtime.metrics
-        async with serving(HOST, 0, PATIENT, metrics) as url:
+        async with serving_metrics(HOST, 0, PATIENT, metrics) as url:
             found.early = await get(f"{url}/readyz")
             await _ready(engine)
             meter = Meter(engine)

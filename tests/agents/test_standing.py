@@ -1,30 +1,35 @@
-"""What a frontier tells of how it stands: nothing unless somebody looks, then what queues and rows say."""
+"""What a frontier says of how it stands, to who asks and on its topic, and how its answers are throttled."""
 
 import asyncio
 from collections import Counter
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import httpx
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.agents.frontier import standing
+from scentline.agents.frontier.answers import Answers
+from scentline.agents.frontier.explain import Explanation
+from scentline.agents.frontier.features import Features
 from scentline.agents.frontier.keys import host_key, page_key
 from scentline.agents.frontier.rows import HostRow, PageRow
 from scentline.agents.frontier.standing import HostCounts, Rates, speaking
 from scentline.agents.operate.inspect.record import entries, read_standing
+from scentline.agents.owners import ADDRESS, DIRECTORY, Address, Running, answering
 from scentline.models.frontier.politeness import HostClocks, HostState
 from scentline.models.frontier.queue import CandidateQueue
 from scentline.models.page import Link
 from scentline.models.url import identifier
 from scentline.models.verdict import FAILED
 from scentline.streams.facts import Linked, Missing, Seeded, Visited
-from scentline.streams.published import HostStanding, Standing, Watch
-from scentline.streams.records import RecordError
+from scentline.streams.published import HostStanding, Standing
 from scentline.streams.topics import STANDING
 from tests.agents.scenarios import NO, NOW, YES, Scenario, ended, frontiers
 from tests.agents.shards import journal_of
@@ -40,16 +45,22 @@ def policy(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def front(tmp_path: Path, policy: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Scenario]:
-    monkeypatch.setattr(standing, "TELL_SECONDS", 0.01)
-    monkeypatch.setattr(standing, "RESTS", 0)
+    monkeypatch.setattr(standing, "PUBLISH_SECONDS", 0.01)
     with frontiers(tmp_path) as start:
         scenario = start(policy=policy, budget=5, window_max=1, fetch={"delay_seconds": 1.0})
         scenario.follow("q")
         yield scenario
 
 
-def watch(front: Scenario, seconds: float = 10.0, **asked: Any) -> None:
-    front.agent.standing.hear(b"window", msgspec.json.encode(Watch(front.now + seconds, **asked)))
+def asked(front: Scenario, path: str = "/standing", **query: str | list[str]) -> bytes:
+    values = {name: [each] if isinstance(each, str) else each for name, each in query.items()}
+    return asyncio.run(front.agent.answers.answer(path, values))
+
+
+def stands(front: Scenario, **query: Any) -> Standing:
+    """Return what the frontier answers of how it stands."""
+    front.agent.answers = Answers(front.agent.standing, front.agent.answers._explainer)  # it is asked anew
+    return msgspec.msgpack.decode(asked(front, **query), type=Standing)
 
 
 def told(front: Scenario) -> list[Standing]:
@@ -58,43 +69,62 @@ def told(front: Scenario) -> list[Standing]:
     return [read_standing(entry.value or b"") for entry in found]
 
 
-def turn(front: Scenario, later: float = 0.0) -> list[Standing]:
-    """Let the teller begin, and run on when it is ``later``; return what stands on the topic then."""
-
-    async def run() -> None:
-        task = asyncio.create_task(front.agent.standing.run())
-        await asyncio.sleep(0.1)
-        front.now += later
-        await asyncio.sleep(0.1 if later else 0)
-        task.cancel()
-
-    asyncio.run(run())
-    return told(front)
-
-
 def end(front: Scenario) -> list[Standing]:
     asyncio.run(front.agent.standing.finish())
     return told(front)
 
 
-def test_without_a_watch_nothing_is_told_but_how_things_stand_at_first(front: Scenario) -> None:
+def test_it_publishes_how_things_stand_now_and_then(front: Scenario) -> None:
+    async def run() -> None:
+        task = asyncio.create_task(front.agent.standing.run())
+        await asyncio.sleep(0.1)
+        front.now += 5
+        await asyncio.sleep(0.1)
+        task.cancel()
+
     front.hear(*map(Seeded, URLS))
-    [first] = turn(front, later=5)
-    assert (first.worker, first.time, first.best, first.final) == ("0", NOW, (), False)
-    watch(front, seconds=-1)
-    for value in (None, b"", b"\xff", b'{"type": "watch"}', b'{"type": "watch", "until": 9, "version": 2}'):
-        with pytest.raises(RecordError, match=r"not a Watch|unknown version 2"):
-            front.agent.standing.hear(b"window", value)
-    assert [each.time for each in turn(front, later=5)] == [NOW + 5]
+    asyncio.run(run())
+    [last] = told(front)
+    assert (last.worker, last.time, last.best, last.final) == ("0", NOW + 5, (), False)
 
 
-def test_a_watch_holds_until_its_end_and_a_minute_at_most(front: Scenario) -> None:
+def test_an_answer_is_given_again_for_a_while_and_none_takes_more_than_a_share_of_the_time(
+    front: Scenario, monkeypatch: pytest.MonkeyPatch
+) -> None:
     front.hear(*map(Seeded, URLS))
-    for seconds, holds, over in ((10, 9, 2), (1e9, 59, 2)):
-        now = front.now
-        watch(front, seconds)
-        assert turn(front, later=holds)[0].time == now + holds
-        assert turn(front, later=over)[0].time == now + holds
+    answers, slept, clock, spent = front.agent.answers, list[float](), [100.0], count()
+    times: Any = SimpleNamespace(monotonic=lambda: clock[0], thread_time=lambda: next(spent) / 10)
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        clock[0] += max(0.0, seconds)
+
+    monkeypatch.setattr("scentline.agents.frontier.answers.time", times)
+    monkeypatch.setattr("scentline.agents.frontier.answers.asyncio.sleep", sleep)
+    first = asked(front, predicate="p")
+    assert asked(front, predicate="p") == first
+    clock[0] += 0.5
+    steps = len(slept)
+    assert asked(front, predicate="p") == first
+    assert len(slept) == steps, "nothing was worked out"
+    before = clock[0]
+    asked(front, "/explain", url=URLS[0])
+    assert clock[0] > before + 1, "it rested after the work of the answer before"
+    assert answers.paths.keys() == {"/standing", "/explain", "/features"}
+
+
+def test_a_url_and_a_predicate_are_explained_from_memory(front: Scenario, policy: str) -> None:
+    front.hear(*map(Seeded, URLS), ended(URLS[0], YES, NOW, words=("ski",)))
+    found = msgspec.msgpack.decode(asked(front, "/explain", url=URLS[1]), type=Explanation)
+    assert found.row.url == URLS[1]
+    queues = front.agent.candidates.queues
+    assert found.priorities == pytest.approx({name: queues[name].priority(URLS[1]) for name in "pq"})
+    assert asked(front, "/explain", url="http://nowhere.org/") == b"\xc0"
+    learned = msgspec.msgpack.decode(asked(front, "/features", predicate="p"), type=Features)
+    assert (bool(learned.weights), learned.judged) == (policy == "learned", 1)
+    for name in ("nobody", FAILED):
+        none = asked(front, "/features", predicate=name, kind="page words") == b"\xc0"
+        assert none == (name == "nobody" or policy != "learned")
 
 
 def test_it_tells_what_totals_queues_and_flights_say(front: Scenario) -> None:
@@ -104,8 +134,8 @@ def test_it_tells_what_totals_queues_and_flights_say(front: Scenario) -> None:
     [ordered] = front.agent.candidates.flights
     front.hear(ended(ordered, Missing("gone", "status 404"), NOW, elapsed=1))
     front.agent.selection.choose(front.now)
-    watch(front, predicate="p")
-    found = {each.best_of: each for each in turn(front)}["p"]
+    found = stands(front, predicate="p")
+    assert found.best_of == "p"
     candidates, totals = front.agent.candidates, front.agent.totals()
     assert (found.judged, found.requests, found.discovered) == (2, totals.requests, 9)
     assert (found.failed, found.refused, found.moved, found.trapped) == (1, 0, 0, 0)
@@ -133,8 +163,7 @@ def test_best_candidates_are_told_with_their_chances_and_what_speaks(front: Scen
         *(ended(url, yes, NOW, words=("ski",)) for url in (URLS[0], *URLS[2:5])),
         *(ended(url, no, NOW, words=("golf",)) for url in URLS[5:]),
     )
-    watch(front, predicate="p")
-    [best] = {each.best_of: each for each in turn(front)}["p"].best
+    [best] = stands(front, predicate="p").best
     assert best.url == URLS[1]
     assert best.waits == 0
     assert "0123456789abcdef" not in str(best.speaks)
@@ -162,8 +191,7 @@ def test_hosts_that_are_asked_for_are_told_as_they_stand(front: Scenario) -> Non
     state = HostState(NOW, until=NOW + 90, failures=1, retry_after=NOW + 90)
     front.shards[0].put(host_key("b.org"), HostRow(1, state))
     front.agent.candidates.clocks.started("e.org", NOW)
-    watch(front, hosts=("a.org", "b.org", "d.org", "e.org", "nowhere.org"))
-    found = turn(front)[0].looked_at
+    found = stands(front, host=["a.org", "b.org", "d.org", "e.org", "nowhere.org"]).looked_at
     assert found == (
         HostStanding("a.org", "ready", candidates=3),
         HostStanding("b.org", "waits", "retry-after", NOW + 90, 3),
@@ -176,10 +204,9 @@ def test_hosts_that_are_asked_for_are_told_as_they_stand(front: Scenario) -> Non
 @pytest.mark.parametrize("policy", ["learned"])
 def test_a_clean_end_tells_each_predicates_best_under_a_key_of_its_own(front: Scenario) -> None:
     front.hear(*map(Seeded, URLS))
-    turn(front)
     found = {each.best_of: each for each in end(front)}
-    assert {name: len(each.best) for name, each in found.items()} == {"": 0, "p": 9, "q": 9}
-    assert {name: each.final for name, each in found.items()} == {"": False, "p": True, "q": True}
+    ends = {name: (len(each.best), each.final) for name, each in found.items()}
+    assert ends == dict.fromkeys("pq", (9, True))
     assert {found[name].state for name in "pq"} == {"ended"}
     front.hear(*(ended(url, YES, NOW) for url in URLS[:5]))
     assert {each.state for each in end(front) if each.final} == {"spent"}
@@ -187,7 +214,38 @@ def test_a_clean_end_tells_each_predicates_best_under_a_key_of_its_own(front: Sc
 
 def test_of_no_partition_nothing_is_told(front: Scenario) -> None:
     front.agent.closed(front.shards[0])
-    assert end(front) == []
+    assert (end(front), asked(front)) == ([], b"\xc0")
+
+
+@pytest.mark.parametrize("policy", ["learned"])
+def test_a_crawl_answers_whoever_may_read_its_directory(front: Scenario) -> None:
+    front.hear(*map(Seeded, URLS))
+    settings, running = front.runtime.settings, Running(front.runtime.settings)
+    path = settings.data / DIRECTORY / ADDRESS
+
+    async def asked() -> tuple[list[int], list[Standing], Explanation | None]:
+        async with answering(settings, front.agent.answers, {}):
+            assert path.stat().st_mode & 0o777 == 0o600
+            address = msgspec.json.decode(path.read_bytes(), type=Address)
+            async with httpx.AsyncClient(base_url=address.url) as client:
+                tokens: list[dict[str, str]] = [
+                    {},
+                    {"Authorization": "Bearer x"},
+                    {"Authorization": f"Bearer {address.token}"},
+                ]
+                many = "&".join("host=a" for _ in range(300))
+                found = [await client.get("/standing", headers=each) for each in tokens]
+                found += [await client.get(f"/standing?{many}", headers=tokens[2])]
+            standings = await asyncio.to_thread(running.standings, "p", ["a.org"])
+            found_url = await asyncio.to_thread(running.explain, URLS[0])
+            return [each.status_code for each in found], standings, found_url
+
+    statuses, [standing], explained = asyncio.run(asked())
+    assert statuses == [401, 401, 200, 400]
+    assert (len(standing.best), [each.host for each in standing.looked_at]) == (9, ["a.org"])
+    assert explained is not None and explained.row.seed
+    assert (running.standings(), path.exists()) == ([], False)
+    running.close()
 
 
 # hosts

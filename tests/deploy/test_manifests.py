@@ -101,14 +101,18 @@ def test_workers_of_a_role_stand_apart_and_go_one_at_a_time(overlay: Rendered, r
         assert chosen["matchLabelKeys"] == ["app.kubernetes.io/component"]
 
 
-def test_environments_hold_settings_and_observe_alone_the_key_of_the_pseudonyms(overlay: Rendered) -> None:
+def test_environments_hold_settings_and_one_role_alone_has_each_secret(overlay: Rendered) -> None:
     assert set(overlay.environment()) <= {PREFIX + key.upper().replace(".", "__") for key in keys()}
     reference = {"secretKeyRef": {"name": "scentline-pseudonyms", "key": "user-key"}}
-    key = [{"name": "SCENTLINE_OBSERVE__USER_KEY", "valueFrom": reference}]
+    token = {"secretKeyRef": {"name": "scentline-window-token", "key": "token"}}
+    secrets = {
+        "observe": [{"name": "SCENTLINE_OBSERVE__USER_KEY", "valueFrom": reference}],
+        "frontier": [{"name": "SCENTLINE_WINDOW__TOKEN", "valueFrom": token}],
+    }
     for role, each in overlay.workers().items():
         # Variables that Kubernetes makes for the service `scentline` would be taken for settings.
         assert pod(each)["enableServiceLinks"] is False
-        assert container(each).get("env", []) == (key if role == "observe" else [])
+        assert container(each).get("env", []) == secrets.get(role, [])
     assert overlay.kind("Secret") == []
 
 

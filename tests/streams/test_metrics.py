@@ -14,7 +14,7 @@ from prometheus_client import generate_latest
 
 from scentline.streams.configuration import ConfigurationError
 from scentline.streams.metrics import catalogue
-from scentline.streams.metrics.endpoint import MOST_REQUESTS, endpoint, serving
+from scentline.streams.metrics.endpoint import MOST_REQUESTS, endpoint, serving_metrics
 from scentline.streams.metrics.registry import (
     MOST_PREDICATES,
     OTHER,
@@ -158,7 +158,7 @@ def served(
     """Serve; give the address."""
     if ready:
         metrics.health.need(lambda: [])
-    return serving(HOST, 0, stuck_seconds, metrics)
+    return serving_metrics(HOST, 0, stuck_seconds, metrics)
 
 
 @awaited
@@ -217,7 +217,7 @@ async def test_beats_and_how_late_they_come_are_known_from_the_process_s_begin_o
 
 @awaited
 async def test_without_a_port_nothing_is_served_and_a_wrong_address_is_named() -> None:
-    async with served(Metrics()) as url, endpoint(MetricsSettings(), Metrics()) as none:
+    async with served(Metrics()) as url, endpoint(MetricsSettings(), Metrics(), {}) as none:
         assert none is None
         port = int(url.rpartition(":")[2])
         for settings, named in (
@@ -225,7 +225,7 @@ async def test_without_a_port_nothing_is_served_and_a_wrong_address_is_named() -
             (MetricsSettings(host="no-such-host.invalid", port=1), r"metrics.host no-such-host\.invalid"),
         ):
             with pytest.raises(ConfigurationError, match=named):
-                async with endpoint(settings, Metrics()):
+                async with endpoint(settings, Metrics(), {}):
                     pass
 
 
@@ -294,5 +294,5 @@ async def test_a_source_that_fails_fails_the_scrape_alone() -> None:
     metrics = Metrics()
     metrics.watch(read)
     async with served(metrics) as url:
-        assert await get(f"{url}/metrics") == (500, "reading the metrics: ZeroDivisionError\n")
+        assert await get(f"{url}/metrics") == (500, "answering /metrics: ZeroDivisionError\n")
         assert (await get(f"{url}/healthz"))[0] == 200

@@ -24,7 +24,7 @@ from scentline.streams import facts, published, records
 from scentline.streams.attempts import why
 from scentline.streams.facts import AccessPack, EvidencePack, Seeded, SightingPack, Visited
 from scentline.streams.inbox import Codec, Mark
-from scentline.streams.published import FreshnessPart, HarvestPart, Watch
+from scentline.streams.published import FreshnessPart, HarvestPart
 from scentline.streams.records import Decoder, Pack, RecordError, UnknownFactsError, encode
 from scentline.streams.topics import PROXY_LOG, TABLES, TOPICS
 from scentline.streams.transport.partition import FORMAT, TopicMeta, decode_record, encode_record
@@ -111,7 +111,6 @@ KINDS: dict[str, Any] = {
 IN_JSON: dict[str, Decode] = {
     "outcomes": lambda value: read_outcome(value).facts[0][2], "changes": read_change, "harvest": read_point,
     "PredicateDefinition": read_definition, "control": read_steering, "standing": read_standing,
-    "watching": records.JsonDecoder[Any](Watch),
 }  # fmt: skip
 #: How the messages of a topic, or one kind of them, are written and read: as the topic's readers do.
 TOPIC_CODECS: dict[str, tuple[Encode, Decode]] = {

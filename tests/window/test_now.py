@@ -50,10 +50,7 @@ def seen(reading: Reading, until: Callable[[dict[str, Any]], bool] = bool, **ask
 
     def view() -> dict[str, Any] | None:
         reading.refresh()
-        reading.watching.begin(reading.now)
         found: dict[str, Any] = msgspec.to_builtins(now.view(reading, Query(**asked)))
-        if reading.begun:
-            reading.watching.end()
         return found if until(found) else None
 
     return come("a view", view, 0.25)
@@ -85,7 +82,7 @@ def test_a_crawl_is_seen_as_it_runs_is_stopped_is_killed_and_ends(directory: Pat
     assert (figures["judged"], figures["requests"]) == (kept.judged, kept.requests)
     assert {each["pages"] for each in found["predicates"]} == {kept.judged}
     for name in PREDICATES:
-        [last] = reading.best(name)
+        [last] = reading.standings(name)
         assert (last.state, last.final, last.judged) == ("ended", True, kept.judged)
         assert [each.url for each in last.best]
 

@@ -1,7 +1,6 @@
 """What a window reads of a crawl: its state in words, harvest curves, and what it asks of frontiers."""
 
 from collections import Counter
-from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -12,8 +11,7 @@ from hypothesis import strategies as st
 from scentline.agents.window.reading import Points
 from scentline.agents.window.screens.now import together
 from scentline.agents.window.state import REASONS, Facts, said
-from scentline.agents.window.watching import HOLDS, RENEWED, SHORTEST, Watching
-from scentline.streams.published import MOST_HOSTS, HarvestPoint, Standing, Watch
+from scentline.streams.published import HarvestPoint, Standing
 from tests.cases import each_case
 
 NOW = 1_000_000.0
@@ -29,7 +27,7 @@ def at_rest(state: str, **fields: Any) -> Facts:
 
 
 def facts_of(standing: Standing | None, **fields: Any) -> Facts:
-    facts = Facts(now=NOW, begun=True, running=True, standing=standing, asked=NOW, predicates=1)
+    facts = Facts(now=NOW, begun=True, running=True, standing=standing, predicates=1)
     return facts._replace(**fields)
 
 
@@ -56,8 +54,7 @@ WAITING = {"delay": 40, "retry-after": 2}
         (facts_of(None, running=False), "bad", ["No crawl runs", "kill"]),
         # no answer
         (facts_of(None), "waits", ["runs"]),
-        (running(time=NOW - 25), "waits", ["runs"]),
-        (facts_of(a_standing(time=NOW - 25), asked=NOW - 22), "bad", ["no worker has answered for 22 seconds"]),
+        (running(time=NOW - 125), "bad", ["no worker has answered for 2 minutes"]),
         (running(partitions=3, of=12), "bad", ["9 of 12 partitions"]),
         # it runs, and fetches nothing
         (running(state="paused", in_flight=2), "rest", ["Paused", "2 pages are still in flight"]),
@@ -114,7 +111,7 @@ standings = st.builds(
 @given(
     st.builds(
         Facts, st.just(NOW), st.booleans(), st.booleans(), st.none() | standings, st.floats(0, NOW),
-        st.floats(NOW - 100, NOW), st.integers(0, 3), st.integers(0, 3),
+        st.integers(0, 3), st.integers(0, 3),
     )
 )  # fmt: skip
 def test_no_crawl_is_without_a_sentence(facts: Facts) -> None:
@@ -171,38 +168,3 @@ def test_a_long_curve_keeps_points_from_all_of_it() -> None:
     pages = [point.pages for point in points.curves["tea"]]
     assert len(pages) >= MOST // 2
     assert max(later - earlier for earlier, later in pairwise(pages)) <= 4 * 10_000 / MOST
-
-
-# what is asked of frontiers while there are viewers
-
-
-def watched(*views: tuple[float, str, Sequence[str]]) -> list[Watch]:
-    """Return what views ask for, made at their times with what each wants: a predicate, and hosts."""
-    watches: list[Watch] = []
-    watching = Watching(watches.append)
-    for now, predicate, hosts in views:
-        watching.begin(now)
-        watching.want(predicate, hosts)
-        watching.end()
-    return watches
-
-
-def test_a_request_to_tell_is_renewed_before_it_ends() -> None:
-    for seconds in range(1, 60):
-        watches = watched(*((float(second), "", ()) for second in range(seconds)))
-        assert watches[-1].until > seconds - 1 + SHORTEST
-    assert len(watched(*((float(second), "", ()) for second in range(60)))) == 60 / RENEWED
-
-
-def test_what_is_wanted_is_asked_for_at_once_and_forgotten_when_nobody_wants_it_any_more() -> None:
-    views = [(0.0, "", ()), (1.0, "tea", ("b.example", "a.example")), (1.1, "ski", ()), (2.0, "", ())]
-    assert [(each.until, each.predicate, each.hosts) for each in watched(*views, (3.0 + HOLDS, "", ()))] == [
-        (HOLDS, "", ()), (1.0 + HOLDS, "tea", ("a.example", "b.example")),
-        (2.0 + HOLDS, "ski", ("a.example", "b.example")),  # not twice within the shortest time
-        (3.0 + 2 * HOLDS, "", ()),
-    ]  # fmt: skip
-
-
-def test_of_many_hosts_those_that_were_wanted_last_are_asked_for() -> None:
-    old, new = ([f"{age}-{number}.example" for number in range(MOST_HOSTS)] for age in ("old", "new"))
-    assert watched((0.0, "", old), (1.0, "", new))[-1].hosts == tuple(sorted(new))

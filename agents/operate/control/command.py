@@ -22,7 +22,7 @@ from scentline.agents.operate.control.requests import (
 from scentline.agents.operate.control.spool import Spool
 from scentline.agents.operate.inspect.record import definitions_of, entries, kept_entries, totals
 from scentline.streams.outbox import Message
-from scentline.streams.published import Limit, PredicateDefinition, Watch
+from scentline.streams.published import Limit, PredicateDefinition
 from scentline.streams.settings import Settings
 from scentline.streams.topics import CONTROL, SIGHTINGS
 from scentline.streams.transport.database import JournalInUseError
@@ -33,7 +33,7 @@ from scentline.streams.transport.partition import Entry
 LOOKS, LOOK_SECONDS = 10, 1.0
 
 
-def submit(settings: Settings, asked: Request | Watch) -> str | None:
+def submit(settings: Settings, asked: Request) -> str | None:
     """Have the crawl of ``settings`` carry out a request; return what now holds, None where it has not yet.
 
     Raises `RefusedError`, and `JournalMissingError` where there is no crawl.
@@ -86,7 +86,7 @@ def _known(settings: Settings, read: Callable[[str], Iterable[Entry]], stand: Ma
     return Known(predicates, steered, settings.fetch.delay_seconds, {**stand, **budgets}, now=time.time())
 
 
-def _carry_out_on_kafka(settings: Settings, asked: Request | Watch) -> str:
+def _carry_out_on_kafka(settings: Settings, asked: Request) -> str:
     """Carry out a request and return what then holds; it is in the log when this returns.
 
     Raises `RefusedError` where it can't be, and `streams.transport.kafka.connection.KafkaError`.

@@ -30,11 +30,10 @@ from scentline.streams.published import (
     PredicateDefinition,
     Slowing,
     Steering,
-    Watch,
     control_key,
 )
 from scentline.streams.records import VERSION, Pack, encode
-from scentline.streams.topics import CONTROL, SIGHTINGS, WATCHING, partition_of
+from scentline.streams.topics import CONTROL, SIGHTINGS, partition_of
 
 #: URLs in one request at most.
 MOST_URLS = 10_000
@@ -64,9 +63,9 @@ class Seeds(msgspec.Struct, frozen=True, tag_field="what", tag="seeds", forbid_u
 
 #: What people ask, in JSON, and what comes of it.
 Request: TypeAlias = Redefinition | Seeds | Steering
-Record: TypeAlias = PredicateDefinition | Seeds | Steering | Watch
+Record: TypeAlias = PredicateDefinition | Seeds | Steering
 
-Asked = TypeVar("Asked", bound=Request | Watch)
+Asked = TypeVar("Asked", bound=Request)
 
 
 class RefusedError(ScentlineError):
@@ -97,15 +96,13 @@ class Known(NamedTuple):
     now: float = 0.0
 
 
-def resolve(asked: Request | Watch, known: Known) -> tuple[Record, str]:
+def resolve(asked: Request, known: Known) -> tuple[Record, str]:
     """Return the record that a request comes to, and in words what then holds; raises `RefusedError`.
 
     >>> told, said = resolve(Exclusion(prefix="https://example.org/shop/"), Known({}, Steered()))
     >>> said
     'excluded: https://example.org/shop/ (724bec5065)'
     """
-    if isinstance(asked, Watch):
-        return asked, ""
     if isinstance(asked, Seeds):
         for url in asked.urls:
             if canonical(url) != url:
@@ -235,8 +232,7 @@ def messages(record: Record, partitions: Callable[[str], int]) -> list[Message]:
     """Return the messages that tell the agents a record, given the ``partitions`` of topics."""
     if isinstance(record, Seeds):
         return seeding(record.urls, partitions(SIGHTINGS.name))
-    topic, key = (WATCHING, WATCHING.key) if isinstance(record, Watch) else (CONTROL, control_key(record))
-    return [(topic.name, 0, key.encode(), msgspec.json.encode(record))]
+    return [(CONTROL.name, 0, control_key(record).encode(), msgspec.json.encode(record))]
 
 
 def seeding(urls: Iterable[str], partitions: int) -> list[Message]:

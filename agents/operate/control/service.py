@@ -1,6 +1,6 @@
 """Carrying out what people ask of a running crawl: the spool is looked at a few times a second.
 
-Reads the spool in the data directory; keeps nothing; writes `control`, `sightings`, `watching`,
+Reads the spool in the data directory; keeps nothing; writes `control`, `sightings`,
 `dead-letters`.
 """
 
@@ -14,7 +14,7 @@ from scentline.agents.operate.control.spool import DIRECTORY, Spool, UnreadableE
 from scentline.streams.attempts import Place
 from scentline.streams.logging import EventLog, printable
 from scentline.streams.outbox import Outbox
-from scentline.streams.published import PredicateDefinition, Watch
+from scentline.streams.published import PredicateDefinition
 from scentline.streams.runtime import Runtime
 
 #: Seconds between two looks at the spool.
@@ -84,8 +84,7 @@ class ControlService:
         await bus.send_all(messages(record, bus.partitions))
         while not self._heard(record):  # the next request may be about the same
             await asyncio.sleep(HEARD_SECONDS)
-        if not isinstance(record, Watch):  # which need not survive a failure of power
-            self._sync()
+        self._sync()
         self._spool.done(name, said)
 
     async def _bury(self, name: str, error: UnreadableError) -> None:
@@ -97,4 +96,4 @@ class ControlService:
     def _heard(self, record: Record) -> bool:
         if isinstance(record, PredicateDefinition):
             return self._known.predicates.get(record.name) == record
-        return isinstance(record, Seeds | Watch) or self._known.steered.heard(record)
+        return isinstance(record, Seeds) or self._known.steered.heard(record)

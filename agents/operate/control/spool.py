@@ -7,7 +7,7 @@ request out again.
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from secrets import token_hex
@@ -16,19 +16,18 @@ import msgspec
 
 from scentline.agents.operate.control.requests import RefusedError, Request
 from scentline.agents.stored import open_plain, write_stored
-from scentline.streams.published import Watch
 from scentline.streams.records import UNREADABLE
 
 DIRECTORY = "requests"
 #: Bytes of a request at most.
 MOST_BYTES = 4_000_000
-#: The name of the request by which somebody looks at the crawl: the newest takes the place of the one before.
-WATCHING = "watching"
 _REQUEST, _REFUSED, _DONE = ".json", ".refused", ".done"
 #: How files end that were not written whole, by this and by earlier versions.
 _UNFINISHED = (".partial", ".part")
 #: Seconds between two looks at whether a request was taken up.
 LOOK_SECONDS = 0.05
+
+_decode: Callable[[bytes], Request] = msgspec.json.Decoder(Request).decode
 
 
 class UnreadableError(RefusedError):
@@ -45,12 +44,9 @@ class Spool:
     def __init__(self, data: Path) -> None:
         self._directory = data / DIRECTORY
 
-    def put(self, request: Request | Watch, name: str | None = None) -> str:
-        """Add a request; return its name. One with the ``name`` of another takes its place.
-
-        Raises `RefusedError` where it can't be written.
-        """
-        found = name or f"{time.time_ns():020d}-{token_hex(4)}"
+    def put(self, request: Request) -> str:
+        """Add a request; return its name. Raises `RefusedError` where it can't be written."""
+        found = f"{time.time_ns():020d}-{token_hex(4)}"
         try:
             self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._write(found, _REQUEST, msgspec.json.encode(request))
@@ -62,14 +58,14 @@ class Spool:
         """Return the names of the requests that wait, the oldest first; what is no plain file is none."""
         return sorted(name.removesuffix(_REQUEST) for name in self._files() if name.endswith(_REQUEST))
 
-    def read(self, name: str) -> Request | Watch:
+    def read(self, name: str) -> Request:
         """Return a request; raises `UnreadableError` where the file holds none."""
         path, data = self._directory / (name + _REQUEST), b""
         try:
             with open_plain(path, follow=False) as file:
                 data = file.read(MOST_BYTES + 1)
             if len(data) <= MOST_BYTES:
-                return msgspec.json.decode(data, type=Watch if name == WATCHING else Request)
+                return _decode(data)
         except (OSError, *UNREADABLE) as error:
             raise UnreadableError(error, data) from error
         raise UnreadableError(f"it has more than {MOST_BYTES} bytes", data)

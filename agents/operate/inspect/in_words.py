@@ -2,8 +2,8 @@
 
 from datetime import UTC, datetime
 
+from scentline.agents.frontier.explain import Again, Explanation
 from scentline.agents.frontier.rows import INSTANT, HubRow, PageRow
-from scentline.agents.operate.inspect.explain import Again, Explanation
 from scentline.models.learner.inputs import PLAIN
 from scentline.models.verdict import FAILED, Verdict
 from scentline.streams.published import Exclusion

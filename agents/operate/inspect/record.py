@@ -13,9 +13,19 @@ from scentline.agents.frontier.keys import TOTALS_KEY
 from scentline.agents.frontier.rows import FrontierRow, TotalsRow
 from scentline.agents.harvest.agent import Counted, Told, read_outcome
 from scentline.agents.judge.predicates import read_definition
-from scentline.agents.learn.rows import BLOCK_PREFIX, PRIOR_PREFIX, SEGMENT_PREFIX, LearnRow, PriorRow, name_of
+from scentline.agents.learn.rows import (
+    BLOCK_PREFIX,
+    MODEL_PREFIX,
+    PRIOR_PREFIX,
+    SEGMENT_PREFIX,
+    LearnRow,
+    ModelRow,
+    PriorRow,
+    name_of,
+)
 from scentline.agents.learn.store import ledger_of
 from scentline.models.interest.trace import Visit, insert
+from scentline.models.learner.combiner import Calibration
 from scentline.models.ledger import Ledger
 from scentline.models.patterns.counts import Ways
 from scentline.streams.facts import Access, AccessPack
@@ -30,7 +40,7 @@ from scentline.streams.published import (
     PredicateDefinition,
     Standing,
 )
-from scentline.streams.records import VERSION, Decoder, JsonDecoder, Pack, RecordError
+from scentline.streams.records import VERSION, Decoder, JsonDecoder, Pack, RecordError, Weighting
 from scentline.streams.settings import Settings
 from scentline.streams.topics import ACCESSES, CONTROL, HARVEST, OUTCOMES
 from scentline.streams.transport.database import TableMissingError, TablePartition
@@ -277,3 +287,11 @@ def read_priors(part: TablePartition) -> dict[str, dict[str, tuple[float, float]
     """Return what earlier crawls counted, by feature and predicate, of a partition of the learner's table."""
     rows = ((name_of(key), _decode(raw)) for key, raw in part.scan(PRIOR_PREFIX))
     return {name: row.counts for name, row in rows if isinstance(row, PriorRow)}
+
+
+def read_weightings(part: TablePartition) -> Iterator[tuple[str, Weighting]]:
+    """Yield each predicate's combiner, of a partition of the learner's table."""
+    for key, raw in part.scan(MODEL_PREFIX):
+        row = _decode(raw)
+        if isinstance(row, ModelRow):
+            yield name_of(key), Weighting(row.mean, row.covariance, Calibration(row.calibration).shifts)

@@ -76,8 +76,8 @@ class _Hosts:
         self._reading = reading
         self._rows = HostRows(reading.journal)
         self._fetch = reading.settings.fetch
-        reading.watching.want(hosts=[name for name in names if self._rows.host(name) is not None])
-        running = reading.standings() if reading.running() else []
+        known = [name for name in names if self._rows.host(name) is not None]
+        running = reading.standings("", known) if reading.running() else []
         self._live = {each.host: each for standing in running for each in standing.looked_at}
 
     def row(self, name: str) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from scentline.agents.operate.inspect.learning import Learning
+from scentline.agents.frontier.features import Features
 from scentline.agents.window.reading import Reading
 from scentline.models.lessons import lessons
 from scentline.models.verdict import FAILED
@@ -37,24 +37,26 @@ def view(reading: Reading, query: Query) -> object:
     """Return what was learned of a predicate."""
     if not reading.begun:
         return {"begun": False}
-    learning, rule = reading.learning, reading.settings.frontier.rule
-    learning.want(reading.now)
+    rule = reading.settings.frontier.rule
     known = {name: name for name in reading.predicates()} | ({FAILED: REQUESTS} if rule == "learned" else {})
     name = query.predicate if query.predicate in known else next(iter(known), "")
     kinds = _kinds(rule)
     kind = query.kind if query.kind in kinds else next(iter(kinds), "")
+    trouble = reading.opened()
+    found = reading.features(name, kind, query.side) if name and trouble == "" else None
     return {
         "begun": True,
         "policy": rule,
         "predicates": known,
         "predicate": name,
-        "learned": _learned(learning, name, reading.now) if rule == "learned" and name else None,
+        "learned": {"judged": found.judged, "weights": found.weights} if found and rule == "learned" else None,
         "kinds": kinds,
         "kind": kind,
         "side": query.side,
-        "ratios": learning.ratios(name) if kinds else [],
-        "speaking": _speaking(learning, name, kind, query) if kind and name else None,
-        "taught": learning.state,
+        "ratios": found.ratios if found and kinds else [],
+        "speaking": _speaking(found, query) if found and kind else None,
+        "reading": trouble is None,
+        "trouble": printable(trouble or "", MOST_CHARACTERS),
     }
 
 
@@ -64,18 +66,10 @@ def _kinds(rule: str) -> list[str]:
     return [kind for counted, found in kinds if counted for kind in found]
 
 
-def _learned(learning: Learning, name: str, now: float) -> object:
-    latest = learning.latest(name, now)
-    return {
-        "combined": learning.combined(name, latest), "hits": len(latest.hits), "misses": len(latest.misses)
-    }  # fmt: skip
-
-
-def _speaking(learning: Learning, name: str, kind: str, query: Query) -> object:
-    found = learning.speaking(name, kind, against=query.side == "against")
-    offset = query.offset if query.offset < len(found) else 0
+def _speaking(found: Features, query: Query) -> object:
+    offset = query.offset if query.offset < len(found.speaking) else 0
     rows = [
         msgspec.structs.replace(each, name=printable(each.name, MOST_CHARACTERS))
-        for each in found[offset : offset + SHOWN]
+        for each in found.speaking[offset : offset + SHOWN]
     ]
-    return {"rows": rows, "offset": offset, "shown": len(rows), "total": len(found)}
+    return {"rows": rows, "offset": offset, "shown": len(rows), "total": len(found.speaking)}

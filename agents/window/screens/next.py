@@ -5,10 +5,9 @@ from typing import Annotated
 
 import msgspec
 
+from scentline.agents.frontier.explain import Counting, Explanation, Linking
 from scentline.agents.frontier.rows import OPEN
-from scentline.agents.operate.inspect.explain import Counting, Explanation, Linking
 from scentline.agents.operate.inspect.in_words import describe, verdict_in_words
-from scentline.agents.operate.inspect.learning import Learning
 from scentline.agents.window.reading import Reading
 from scentline.models.interest.linkage import Contribution
 from scentline.models.learner.inputs import plain
@@ -36,8 +35,7 @@ def view(reading: Reading, query: Query) -> object:
         return {"begun": False}
     names = list(reading.predicates())
     name = query.predicate if query.predicate in names else next(iter(names), "")
-    reading.watching.want(predicate=name)
-    parts = reading.best(name) if name else []
+    parts = [each for each in reading.standings(name) if each.best_of == name] if name else []
     best = nsmallest(SHOWN, (each for part in parts for each in part.best), key=lambda each: -each.priority)
     return {
         "begun": True,
@@ -75,17 +73,21 @@ def _text(found: str, most: int = MOST_CHARACTERS) -> str:
 
 
 def _explained(reading: Reading, typed: str, predicate: str) -> object:
-    learning = reading.learning
-    learning.want(reading.now)
-    if learning.taught is None:
-        learning.step(reading.now)  # somebody waits for it
     known_as = _canonical(typed)
     if not known_as:
         return {"trouble": "That is no address of a page: expected one that begins with http:// or https://."}
+    trouble = reading.opened()
+    if trouble is None:
+        return {"url": _text(known_as[0]), "trouble": "What the crawl has learned is being read."}
+    if trouble:
+        return {
+            "url": _text(known_as[0]),
+            "trouble": _text(f"What the crawl has learned can't be read: {trouble}"),
+        }
     for url in known_as:
-        found = learning.explained(url, reading.now)
+        found = reading.explained(url)
         if found is not None:
-            return _explanation(found, learning, predicate, reading.settings.frontier.threshold)
+            return _explanation(found, predicate, reading.settings.frontier.threshold)
     return {
         "url": _text(known_as[0]),
         "trouble": "The crawl has not met this URL: no judged page links to it, and no seed or log names it.",
@@ -98,7 +100,7 @@ def _canonical(typed: str) -> list[str]:
     return [url for url in map(canonical, tried) if url is not None]
 
 
-def _explanation(found: Explanation, learning: Learning, predicate: str, threshold: float) -> object:
+def _explanation(found: Explanation, predicate: str, threshold: float) -> object:
     return {
         "url": _text(found.row.url),
         "address": found.row.url,
@@ -112,7 +114,6 @@ def _explanation(found: Explanation, learning: Learning, predicate: str, thresho
         "failing": _inputs(found, FAILED) if found.row.state in OPEN else [],
         "words": [_counting(each) for each in found.words.get(predicate, [])[:PARTS]],
         "features": [_feature(each) for each in found.contributions.get(predicate, [])[:PARTS]],
-        "taught": learning.state,
     }
 
 

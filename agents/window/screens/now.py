@@ -145,10 +145,8 @@ def view(reading: Reading, query: Query) -> object:
     definitions = reading.predicates()
     states = [each.state for each in definitions.values()]
     newest = max((each[-1].time for each in points.values() if each), default=0.0)
-    facts = Facts(
-        reading.now, True, running, standing, newest, reading.watching.since, states.count(ACTIVE),
-        states.count(PAUSED),
-    )  # fmt: skip
+    active, paused = states.count(ACTIVE), states.count(PAUSED)
+    facts = Facts(reading.now, True, running, standing, newest, active, paused)
     found = [each for name, each in definitions.items() if query.search.lower() in name.lower()]
     shown = found[query.offset : query.offset + PREDICATES]
     return {

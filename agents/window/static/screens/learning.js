@@ -1,5 +1,5 @@
 // Learning: what the crawl goes by, and what speaks most.
-import { ago, choice, count, decimal, fill, h, percent, say } from "../dom.js";
+import { choice, count, decimal, fill, h, percent, say } from "../dom.js";
 import { pager, table } from "../table.js";
 
 const SOURCES = { links: "links", words: "words", URL: "URL", users: "users", place: "its place" };
@@ -22,10 +22,9 @@ export function start(box, context) {
 function summary(view) {
   if (!view.begun) return "No crawl has begun in this directory yet.";
   if (!view.predicate) return "The crawl has no predicate yet.";
-  if (view.learned) {
-    const labels = count(view.learned.combined.labels);
-    return `The learned policy has learned from ${labels} verdicts how to weigh what it knows of a page.`;
-  }
+  if (view.trouble) return `What was learned can't be read: ${view.trouble}`;
+  if (view.reading) return "What was learned is being read.";
+  if (view.learned) return `The learned policy has learned from ${count(view.learned.judged)} verdicts how to weigh what it knows of a page.`;
   if (view.kinds.length) return `By the policy ${view.policy} the ratios of significant features are multiplied.`;
   return `This crawl goes by ${view.policy}: it learns nothing that would change the order of its pages.`;
 }
@@ -33,7 +32,6 @@ function summary(view) {
 // weights
 
 function weights() {
-  const note = h("p", { class: "note" });
   let most = 1;
   const columns = [
     { title: "What is known of a page", head: true, cell: (row) => h("span", { title: row.means }, row.plain) },
@@ -41,21 +39,16 @@ function weights() {
     { title: "Weight, ± 2 deviations", cell: (row) => interval(row, most) },
     { title: "Weight", number: true, cell: (row) => `${decimal(row.mean)} ± ${decimal(2 * row.deviation)}` },
     { title: "At first", number: true, cell: (row) => decimal(row.first) },
-    { title: "Adds to hits", number: true, cell: (row) => decimal(row.hits), meaning: "On the mean over the newest hits" },
-    { title: "To others", number: true, cell: (row) => decimal(row.misses), meaning: "On the mean over the newest pages that are none" },
   ];
   const list = table(columns, { caption: "Weights of what is known of a page", key: (row) => row.name });
-  const element = h("section", {}, h("h2", {}, "What counts how much"), note, list.element);
+  const element = h("section", {}, h("h2", {}, "What counts how much"), list.element);
   return {
     element,
     update(view) {
       element.hidden = !view.learned;
       if (!view.learned) return;
-      const rows = [...view.learned.combined.weights].sort((one, other) => Math.abs(other.mean) - Math.abs(one.mean));
+      const rows = [...view.learned.weights].sort((one, other) => Math.abs(other.mean) - Math.abs(one.mean));
       most = Math.max(1, ...rows.map((row) => Math.abs(row.mean) + 2 * row.deviation));
-      const { hits, misses } = view.learned;
-      say(note, "What adds more to hits than to others tells them apart. "
-        + `Both are means over the newest ${count(hits)} hits and ${count(misses)} other pages, as these were when they were chosen.`);
       list.update(rows.map((row) => ({ ...row, most })));
     },
   };
@@ -113,13 +106,12 @@ function ratios() {
 // what speaks most
 
 function speaking(context) {
-  const note = h("p", { class: "note" });
   const kind = choice("Of which kind", (value) => context.go({ kind: value, offset: "" }));
   const side = choice("Which speak", (value) => context.go({ side: value, offset: "" }));
   const box = h("div");
   let list = null;
   const pages = pager((offset) => context.go({ offset: String(offset) }));
-  const element = h("section", {}, h("h2", {}, "What speaks most"), h("div", { class: "tools" }, kind.element, side.element), note, box, pages.element);
+  const element = h("section", {}, h("h2", {}, "What speaks most"), h("div", { class: "tools" }, kind.element, side.element), box, pages.element);
 
   /** Make the table: by the learned policy no feature is tested for significance. */
   function begin(learned) {
@@ -136,16 +128,8 @@ function speaking(context) {
       if (list === null) begin(view.policy === "learned");
       kind.update(Object.fromEntries(view.kinds.map((name) => [name, name])), view.kind);
       side.update({ for: "for it", against: "against it" }, view.side);
-      fill(note, ...freshness(view.taught));
       list.update(view.speaking.rows);
       pages.update(view.speaking);
     },
   };
-}
-
-function freshness({ time, progress: [taken, all], explains, trouble }) {
-  if (trouble) return [`What was learned can't be read: ${trouble}`];
-  if (!explains) return ["This crawl's order takes a look at all links or visits: `scentline explain URL` tells what speaks for a page."];
-  if (time === null) return [all ? `What was learned is being read: ${count(taken)} of ${count(all)} features.` : "What was learned is being read."];
-  return ["As of ", ago(time), "."];
 }

@@ -102,18 +102,14 @@ function explained(context) {
       fill(told, (found.told ?? []).map((line) => h("li", {}, line)));
       trouble.hidden = !found.trouble;
       say(trouble, found.trouble ?? "");
-      say(note, found.taught ? promise(found, view.predicate) : "");
+      say(note, found.trouble ? "" : promise(found, view.predicate));
       lists.forEach((list) => list.update(found));
     },
   };
 }
 
-/** Return what is expected of the URL, or how far that is known. */
+/** Return what is expected of the URL. */
 function promise(found, predicate) {
-  const { explains, time, progress: [taken, all], trouble } = found.taught;
-  if (trouble) return `What was learned can't be read: ${trouble}`;
-  if (!explains) return "This crawl's order takes a look at all links or visits: `scentline explain URL` tells the priority.";
-  if (time === null) return `What was learned is being read: ${count(taken)} of ${count(all)} features. Then its priority is told.`;
   const parts = [`Priority for ${predicate}: ${decimal(found.priority)}.`];
   if (found.expected !== null) parts.push(`A hit with probability ${percent(found.expected)}, where a page comes, which it does with ${percent(found.comes)}.`);
   if (found.named) parts.push(`Put forward by ${decimal(found.named)}, as a link or its URL has keywords.`);

@@ -1,27 +1,27 @@
 """Why a URL was or was not fetched: its row, and what makes its priority for each predicate."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
 
+from scentline.agents.frontier.behaviour import SitePatterns
 from scentline.agents.frontier.depth import why_beyond
 from scentline.agents.frontier.groups import Groups
 from scentline.agents.frontier.keys import depth_of, hub_of, page_key, parent_of, space_key, visit_of
 from scentline.agents.frontier.learned import LearnedScorer
 from scentline.agents.frontier.linking import ParentRow, place_in
 from scentline.agents.frontier.pages import why_spent
+from scentline.agents.frontier.priorities import Priorities
 from scentline.agents.frontier.rows import FrontierShard, HubRow, PageRow, SpaceRow, VisitRow
 from scentline.agents.frontier.scope import descends
-from scentline.agents.frontier.scoring import crowd_of
+from scentline.agents.frontier.scorer import OrderedScorer, Scorer
+from scentline.agents.frontier.scoring import PaperScorer, crowd_of
 from scentline.agents.frontier.steered import Steered
-from scentline.agents.operate.inspect.record import entries
-from scentline.agents.operate.inspect.teaching import Taught, frontier_shard
 from scentline.models.domain import owner
-from scentline.models.frontier.shares import LEAST, WINDOW
+from scentline.models.frontier.shares import Shares
 from scentline.models.interest.features import ANCHOR, BASE, CONTEXT, HEADING, PAGE_WORD, URL_WORD, region, user
 from scentline.models.interest.linkage import Contribution, crowd_contributions, ordered
 from scentline.models.interest.weights import weights_of
@@ -32,12 +32,9 @@ from scentline.models.lessons import lessons
 from scentline.models.traps import space
 from scentline.models.url import host, identifier
 from scentline.models.verdict import FAILED, Verdict
-from scentline.streams.crawl_settings import FrontierSettings, LearnSettings
+from scentline.streams.crawl_settings import LearnSettings
 from scentline.streams.published import Exclusion
-from scentline.streams.records import Decoder, FetchOrder, RecordError
 from scentline.streams.settings import Settings
-from scentline.streams.topics import CONTROL, FETCHES, partition_of
-from scentline.streams.transport.journal import Journal
 
 #: Where a word stands.
 Where: TypeAlias = Literal["in a link", "around a link", "above a link", "on a linking page", "in the URL"]
@@ -132,54 +129,65 @@ class Explanation:
     words: dict[str, list[Counting]] = field(default_factory=dict)
 
 
-def explain(
-    journal: Journal, settings: Settings, url: str, teach: Callable[[], Taught | None]
-) -> Explanation | None:
-    """Return what is known of a canonical URL; None when the crawl never met it.
+@dataclass(frozen=True)
+class Explainer:
+    """What explains a URL by all that a frontier knows: ``shard_of`` a URL, None of one that others hold.
 
-    ``settings.frontier.rule`` is the crawl's. Without a scorer from ``teach`` there are no priorities.
+    ``shares`` are of the latest fetches of a crawl that runs.
     """
-    shard = frontier_shard(journal, partition_of(host(url), len(journal.table("frontier"))))
-    row = shard.get(page_key(url))
-    if not isinstance(row, PageRow):
-        return None
-    found = Explanation(
-        row,
-        hub_of(shard, url),
-        _again(settings, shard, row),
-        spent=_spent(settings, shard, url),
-        excluded=_excluding(journal, url),
-        linking=linking_pages(shard, row),
-    )
-    if settings.frontier.depth:
-        found.beyond = why_beyond(row, depth_of(shard, host(url)), settings.frontier)
-    by_paper = settings.frontier.candidates == "paper"
-    if by_paper and not row.seed and not descends(row, lessons(settings.frontier.rule)):
-        found.beyond = f"{settings.frontier.rule} has no such candidate (frontier.candidates)"
-    found.standing_back = why_standing_back(journal, url, settings.frontier)
-    taught = teach()
-    if taught is not None:
-        _by_what_was_taught(found, settings, shard, taught)
-    return found
 
+    settings: Settings
+    shard_of: Callable[[str], FrontierShard | None]
+    scorer: Scorer
+    priorities: Priorities
+    predicates: Collection[str]
+    steered: Steered
+    patterns: SitePatterns | None = None
+    shares: Shares | None = None
 
-def _by_what_was_taught(found: Explanation, settings: Settings, shard: FrontierShard, taught: Taught) -> None:
-    if taught.patterns is not None:
-        taught.patterns.mine_now(shard, host(found.row.url))
-        if settings.frontier.visited_patterns_only:
-            found.unvisited = taught.patterns.unvisited(found.row.url)
-    if taught.importance is not None:
-        taught.importance.open(shard)
-    taught.finish()
-    if isinstance(taught.scorer, LearnedScorer):
-        taught.scorer.forget_links()  # rows may have changed since
-        _by_learned(found, shard, taught.scorer, sorted(taught.predicates), settings.learn)
-    elif taught.importance is None:
-        for predicate in sorted(taught.predicates):
-            found.contributions[predicate] = taught.scorer.contributions(shard, found.row, predicate)
-    found.priorities = taught.priorities.of(shard, [found.row], sorted(taught.predicates))[0]
-    if settings.frontier.rule == "learned":
-        found.belief = taught.promises.belief(shard, found.row)
+    def explain(self, url: str) -> Explanation | None:
+        """Return what is known of a canonical URL; None where it was never met here."""
+        shard, frontier = self.shard_of(url), self.settings.frontier
+        row = None if shard is None else shard.get(page_key(url))
+        if shard is None or not isinstance(row, PageRow):
+            return None
+        found = Explanation(
+            row,
+            hub_of(shard, url),
+            _again(self.settings, shard, row),
+            spent=_spent(self.settings, shard, url),
+            excluded=self.steered.excludes(url),
+            linking=linking_pages(shard, row),
+            standing_back=self._standing_back(host(url)),
+        )
+        if frontier.depth:
+            found.beyond = why_beyond(row, depth_of(shard, host(url)), frontier)
+        by_paper = frontier.candidates == "paper"
+        if by_paper and not row.seed and not descends(row, lessons(frontier.rule)):
+            found.beyond = f"{frontier.rule} has no such candidate (frontier.candidates)"
+        if self.patterns is not None and frontier.visited_patterns_only:
+            found.unvisited = self.patterns.unvisited(url)
+        self._add_scores(found, shard)
+        return found
+
+    def _add_scores(self, found: Explanation, shard: FrontierShard) -> None:
+        predicates, scorer = sorted(self.predicates), self.scorer
+        if isinstance(scorer, LearnedScorer):
+            _by_learned(found, shard, scorer, predicates, self.settings.learn)
+        elif isinstance(scorer, PaperScorer) and not isinstance(scorer, OrderedScorer):
+            for predicate in predicates:
+                found.contributions[predicate] = scorer.contributions(shard, found.row, predicate)
+        found.priorities = self.priorities.of(shard, [found.row], predicates)[0]
+        if self.settings.frontier.rule == "learned" and self.priorities.promises is not None:
+            found.belief = self.priorities.promises.belief(shard, found.row)
+
+    def _standing_back(self, name: str) -> str:
+        if self.shares is None or not self.shares.handicap(name):
+            return ""
+        return (
+            f"{owner(name)} had more than its share of the latest fetches: it is held back for others worth at "
+            "least a third as much (frontier.domain_share)"
+        )
 
 
 def _again(settings: Settings, shard: FrontierShard, row: PageRow) -> Again | None:
@@ -195,11 +203,6 @@ def _spent(settings: Settings, shard: FrontierShard, url: str) -> str:
     name = space(url)
     row = shard.get(space_key(name)) if name is not None and settings.frontier.traps else None
     return why_spent(row, settings.frontier) if isinstance(row, SpaceRow) else ""
-
-
-def _excluding(journal: Journal, url: str) -> Exclusion | None:
-    found = entries(journal, CONTROL.name, 0) if CONTROL.name in journal.topics() else ()
-    return Steered(found).excludes(url)
 
 
 def _by_learned(
@@ -227,30 +230,6 @@ def _by_learned(
         features = (BASE, region(predicate), *map(user, crowd.visitors))
         ratios = weights_of(predicate, scorer.ledger, features, settings.t, settings.significance)
         found.contributions[predicate] = ordered(crowd_contributions(crowd, ratios))
-
-
-def why_standing_back(journal: Journal, url: str, settings: FrontierSettings) -> str:
-    """Return why a URL's owner stands back for others; empty where it does not, as far as names tell."""
-    orders = sorted(_latest(journal), key=lambda order: order.lease)[-WINDOW:]
-    own = owner(host(url))
-    of_owner = [order for order in orders if owner(host(order.url)) == own]
-    share = max(settings.domain_share, max((order.vouched or 0.0 for order in of_owner[-1:]), default=0.0))
-    if len(of_owner) <= share * max(LEAST, len(orders)):
-        return ""
-    return (
-        f"{own} had {len(of_owner)} of the latest {len(orders)} fetches; above {share:.0%} it is held back "
-        "for others worth at least a third as much (frontier.domain_share)"
-    )
-
-
-def _latest(journal: Journal) -> list[FetchOrder]:
-    decode, found = Decoder[FetchOrder](FetchOrder), []
-    for partition in range(journal.partitions(FETCHES.name)):
-        start = max(journal.start(FETCHES.name, partition), journal.end(FETCHES.name, partition) - WINDOW)
-        for entry in entries(journal, FETCHES.name, partition, start):
-            with suppress(RecordError):
-                found.append(decode(entry.value or b""))
-    return found
 
 
 def linking_pages(shard: FrontierShard, row: PageRow) -> list[Linking]:

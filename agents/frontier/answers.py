@@ -1,0 +1,87 @@
+"""What a frontier answers over HTTP about its partitions: how it stands, why a URL, what was learned.
+
+``GET /standing?predicate=&host=``, ``/explain?url=`` and ``/features?predicate=&kind=&side=`` return a
+`Standing`, an `Explanation` or `Features` in MessagePack, or nil.
+"""
+
+import asyncio
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TypeAlias
+
+import msgspec
+
+from scentline.agents.frontier.explain import Explainer
+from scentline.agents.frontier.features import features
+from scentline.agents.frontier.learned import LearnedScorer
+from scentline.agents.frontier.standing import StandingTeller
+from scentline.models.verdict import FAILED
+from scentline.streams.published import MOST_HOSTS
+
+#: The values of each name in a query.
+Query: TypeAlias = Mapping[str, Sequence[str]]
+
+#: Who answered for t seconds of CPU time answers nothing new for this times t: a twentieth of a core at most.
+RESTS = 20
+#: Seconds for which an answer is given again, and how many answers are kept for that.
+FRESH_SECONDS, REMEMBERED = 1.0, 16
+
+_encode = msgspec.msgpack.Encoder().encode
+
+
+class Answers:
+    """Answers on the event loop, between two steps of the frontier's own work; one question at a time."""
+
+    def __init__(self, standing: StandingTeller, explainer: Explainer) -> None:
+        self._standing = standing
+        self._explainer = explainer
+        self._answers: OrderedDict[str, tuple[float, bytes]] = OrderedDict()
+        self._turn = asyncio.Lock()
+        self._rests = 0.0
+        self.paths: Mapping[str, Callable[[Query], Iterator[object]]] = {
+            "/standing": self._of_standing,
+            "/explain": self._of_url,
+            "/features": self._of_features,
+        }
+
+    async def answer(self, path: str, query: Query) -> bytes:
+        """Return the answer to a path of ``paths``."""
+        key = f"{path} {query}"
+        async with self._turn:
+            until, known = self._answers.get(key, (0.0, b""))
+            if time.monotonic() < until:
+                return known
+            await asyncio.sleep(self._rests - time.monotonic())
+            spent, found, begun = 0.0, None, time.thread_time()
+            for step in self.paths[path](query):
+                found = step
+                spent += time.thread_time() - begun
+                await asyncio.sleep(0)
+                begun = time.thread_time()
+            data = _encode(found)
+            spent, now = spent + time.thread_time() - begun, time.monotonic()
+            self._rests = now + RESTS * spent
+            self._answers[key] = max(now + FRESH_SECONDS, self._rests), data
+            if len(self._answers) > REMEMBERED:
+                self._answers.popitem(last=False)
+            return data
+
+    def _of_standing(self, query: Query) -> Iterator[object]:
+        yield from self._standing.steps(_first(query, "predicate"), query.get("host", ())[:MOST_HOSTS])
+
+    def _of_url(self, query: Query) -> Iterator[object]:
+        found = self._explainer.explain(_first(query, "url"))
+        if found is not None:
+            yield found
+
+    def _of_features(self, query: Query) -> Iterator[object]:
+        predicate, explainer = _first(query, "predicate"), self._explainer
+        of_requests = predicate == FAILED and isinstance(explainer.scorer, LearnedScorer)
+        if predicate in explainer.predicates or of_requests:
+            kind, against = _first(query, "kind"), _first(query, "side") == "against"
+            yield features(explainer.scorer, explainer.settings.learn, predicate, kind, against=against)
+
+
+def _first(query: Query, name: str) -> str:
+    return next(iter(query.get(name, ())), "")

@@ -1,0 +1,188 @@
+"""Asking the processes that hold a crawl's frontiers: what they answer, how they are found, and who may ask.
+
+A crawl answers on loopback; its data directory has the port and the token, for whoever may read it.
+Workers on Kafka answer where their metrics are (``window.workers``), to whoever has the window's token.
+"""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager, suppress
+from email.message import Message
+from hmac import compare_digest
+from http import HTTPStatus
+from pathlib import Path
+from secrets import token_urlsafe
+from typing import Any, Protocol, TypeVar
+from urllib.parse import parse_qs
+
+import httpx
+import msgspec
+
+from scentline.agents.frontier.answers import Answers
+from scentline.agents.frontier.explain import Explanation
+from scentline.agents.frontier.features import Features
+from scentline.agents.stored import write_stored
+from scentline.streams.logging import EventLog
+from scentline.streams.metrics.endpoint import Answer, Route, said, serving
+from scentline.streams.published import Standing
+from scentline.streams.records import UNREADABLE
+from scentline.streams.settings import Settings
+
+#: Within a crawl's directory, what is the window's own; and in it, who answers.
+DIRECTORY, ADDRESS = "window", "owner"
+#: Seconds that an answer may take where the frontier is at work, and that a connection may.
+ANSWER_SECONDS, CONNECT_SECONDS = 10.0, 1.0
+#: Bytes of an address at most.
+_MOST_ADDRESS = 4_096
+
+log = EventLog("window")
+T = TypeVar("T")
+
+
+class Owner(Protocol):
+    """Who knows a crawl's frontier."""
+
+    def standings(self, predicate: str = "", hosts: Sequence[str] = ()) -> list[Standing]:
+        """Return how each worker's partitions stand, with a predicate's best candidates, and these hosts."""
+
+    def explain(self, url: str) -> Explanation | None:
+        """Return what is known of a canonical URL, None where it was never met."""
+
+    def features(self, predicate: str, kind: str = "", side: str = "for") -> Features | None:
+        """Return what was learned of a predicate, None where that is not known."""
+
+
+class Address(msgspec.Struct, frozen=True):
+    """Where to ask, and the token that is asked for."""
+
+    url: str
+    token: str
+
+
+# answering
+
+
+@asynccontextmanager
+async def answering(settings: Settings, answers: Answers, routes: dict[str, Route]) -> AsyncIterator[None]:
+    """Answer during the block: on Kafka among the ``routes`` of the metrics, else at a port of its own."""
+    given = settings.window.token
+    if settings.on_kafka:
+        if given is not None:
+            routes.update(_routes(answers, given.get_secret_value()))
+        yield
+        return
+    token = token_urlsafe(24)
+    path = settings.data / DIRECTORY / ADDRESS
+    async with serving("127.0.0.1", 0, _routes(answers, token)) as url:
+        try:
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            write_stored(path, msgspec.json.encode(Address(url, token)))
+        except OSError as error:
+            log.warning("nobody can ask how this crawl stands", path=str(path), reason=error.strerror)
+        try:
+            yield
+        finally:
+            with suppress(OSError):
+                path.unlink()
+
+
+def _routes(answers: Answers, token: str) -> dict[str, Route]:
+    loop = asyncio.get_running_loop()
+
+    def route(path: str) -> Route:
+        def answer(query: str, headers: Message) -> Answer:
+            if not compare_digest(headers.get("Authorization", "").encode(), f"Bearer {token}".encode()):
+                return said(HTTPStatus.UNAUTHORIZED, "expected the window's token: Authorization: Bearer TOKEN")
+            try:
+                asked = parse_qs(query, max_num_fields=200)
+            except ValueError as error:
+                return said(HTTPStatus.BAD_REQUEST, str(error))
+            found = asyncio.run_coroutine_threadsafe(answers.answer(path, asked), loop)
+            try:
+                return Answer(HTTPStatus.OK, "application/msgpack", found.result(ANSWER_SECONDS))
+            except TimeoutError:
+                found.cancel()
+                return said(HTTPStatus.SERVICE_UNAVAILABLE, "the frontier is at work")
+
+        return answer
+
+    return {path: route(path) for path in answers.paths}
+
+
+# asking
+
+
+class Running:
+    """The workers of a crawl that runs, each asked for its partitions; what does not answer is left out."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        timeout = httpx.Timeout(ANSWER_SECONDS, connect=CONNECT_SECONDS)
+        self._client = httpx.Client(timeout=timeout, trust_env=False, verify=False)  # noqa: S501 - plain HTTP
+
+    def close(self) -> None:
+        """Let go of the connections."""
+        self._client.close()
+
+    def standings(self, predicate: str = "", hosts: Sequence[str] = ()) -> list[Standing]:
+        """Return how each worker's partitions stand."""
+        return self._ask("/standing", Standing, predicate=predicate, host=tuple(hosts))
+
+    def explain(self, url: str) -> Explanation | None:
+        """Return what the worker that holds its host knows of a URL."""
+        return next(iter(self._ask("/explain", Explanation, url=url)), None)
+
+    def features(self, predicate: str, kind: str = "", side: str = "for") -> Features | None:
+        """Return what was learned of a predicate: every worker knows it."""
+        found = self._ask("/features", Features, predicate=predicate, kind=kind, side=side)
+        return max(found, key=lambda each: each.judged, default=None)
+
+    def _ask(self, path: str, of: type[T], **query: str | Sequence[str]) -> list[T]:
+        addresses = list(self._addresses())
+        if not addresses:
+            return []
+        with ThreadPoolExecutor(len(addresses)) as threads:
+            found = list(threads.map(lambda each: self._asked(each, path, query), addresses))
+        return [each for data in found if (each := _decoded(data, of)) is not None]
+
+    def _asked(self, address: Address, path: str, query: Any) -> bytes | None:
+        headers = {"Authorization": f"Bearer {address.token}"}
+        try:
+            found = self._client.get(address.url + path, params=query, headers=headers)
+        except httpx.HTTPError:
+            return None
+        return found.content if found.status_code == HTTPStatus.OK else None
+
+    def _addresses(self) -> Iterator[Address]:
+        given = self._settings.window
+        if not self._settings.on_kafka:
+            found = _kept(self._settings.data / DIRECTORY / ADDRESS)
+            if found is not None:
+                yield found
+            return
+        if given.token is None or not given.workers:
+            return
+        name, _, port = given.workers.rpartition(":")
+        try:
+            found_at = socket.getaddrinfo(name, int(port), type=socket.SOCK_STREAM)
+        except OSError:
+            return
+        for host in sorted({str(each[4][0]) for each in found_at}):
+            literal = f"[{host}]" if ":" in host else host
+            yield Address(f"http://{literal}:{port}", given.token.get_secret_value())
+
+
+def _kept(path: Path) -> Address | None:
+    try:
+        return msgspec.json.decode(path.read_bytes()[:_MOST_ADDRESS], type=Address)
+    except (OSError, msgspec.MsgspecError):
+        return None
+
+
+def _decoded(data: bytes | None, of: type[T]) -> T | None:
+    """Return an answer; one that can't be read is of another release, and so none."""
+    with suppress(*UNREADABLE):
+        return None if data is None else msgspec.msgpack.decode(data, type=of | None)
+    return None
