@@ -175,9 +175,8 @@ class Reading:
     def journal(self) -> Journal:
         """The crawl's journal, to be read only."""
         if self._journal is None:
-            raise JournalMissingError(
-                f"reading the journal in {self.data}/journal: nothing there; expected the data directory of a crawl"
-            )
+            missing = "nothing there; expected the data directory of a crawl"
+            raise JournalMissingError(f"reading the journal in {self.data / 'journal'}: {missing}")
         return self._journal
 
     @property
