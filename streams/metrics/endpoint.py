@@ -159,6 +159,8 @@ def _break_off(request: socket.socket) -> None:
 class _Handler(BaseHTTPRequestHandler):
     """Answers one request."""
 
+    server: _Server
+
     def __init__(self, routes: Mapping[str, Route], *args: Any) -> None:
         self._routes = routes
         super().__init__(*args)
