@@ -10,15 +10,7 @@ from typing import Any, Generic
 from scentline.streams.attempts import Place, bury, why
 from scentline.streams.bus import FencedError
 from scentline.streams.inbox import Codec, Group, LostShardError, Row, Shard, Store, commit
-from scentline.streams.metrics.catalogue import (
-    GROUP_MESSAGES,
-    GROUP_ROWS,
-    GROUP_SECONDS,
-    GROUPS_LOST,
-    TABLE_BYTES,
-    TABLE_ROWS,
-    TAKEN,
-)
+from scentline.streams.metrics import catalogue
 from scentline.streams.metrics.registry import Metrics, Reading
 from scentline.streams.records import Pack, RecordError, UnknownFactsError, encode
 from scentline.streams.runtime import Runtime
@@ -144,11 +136,11 @@ class GroupMeter:
     """Measures the groups of one table, whose inbox is ``topic``."""
 
     def __init__(self, metrics: Metrics, table: str, topic: str) -> None:
-        self._messages = metrics.histogram(GROUP_MESSAGES).labels(table)
-        self._rows = metrics.histogram(GROUP_ROWS).labels(table)
-        self._seconds = metrics.histogram(GROUP_SECONDS).labels(table)
-        self._lost = metrics.counter(GROUPS_LOST).labels(table)
-        self._taken = metrics.counter(TAKEN).labels(topic)
+        self._messages = metrics.histogram(catalogue.GROUP_MESSAGES).labels(table)
+        self._rows = metrics.histogram(catalogue.GROUP_ROWS).labels(table)
+        self._seconds = metrics.histogram(catalogue.GROUP_SECONDS).labels(table)
+        self._lost = metrics.counter(catalogue.GROUPS_LOST).labels(table)
+        self._taken = metrics.counter(catalogue.TAKEN).labels(topic)
 
     def landed(self, group: Group) -> None:
         """Count a group that is safe now."""
@@ -386,5 +378,5 @@ class Stateful(Generic[Row]):
     def _measure(self, reading: Reading) -> None:
         for shard in self.shards.values():
             rows, size = shard.store.size()
-            reading.add(TABLE_ROWS, rows, self._name)
-            reading.add(TABLE_BYTES, size, self._name)
+            reading.add(catalogue.TABLE_ROWS, rows, self._name)
+            reading.add(catalogue.TABLE_BYTES, size, self._name)

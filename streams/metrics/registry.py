@@ -23,15 +23,8 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.metrics_core import Metric as Family
 from prometheus_client.registry import Collector
 
-from scentline.streams.metrics.catalogue import (
-    BEAT_AGE,
-    BROKERS_LOST,
-    BUILD,
-    READY,
-    REBALANCES,
-    RECOVERY,
-    Metric,
-)
+from scentline.streams.metrics import catalogue
+from scentline.streams.metrics.catalogue import Metric
 from scentline.streams.topics import APP_ID
 
 
@@ -124,10 +117,10 @@ class Assignment:
     async def read(self, reading: Reading) -> None:
         """Tell where the role stands."""
         latencies = self._monitor.rebalance_end_latency
-        reading.add(READY, self.settled, self._role)
-        reading.add(REBALANCES, self._app.rebalancing_count, self._role)
+        reading.add(catalogue.READY, self.settled, self._role)
+        reading.add(catalogue.REBALANCES, self._app.rebalancing_count, self._role)
         if latencies:
-            reading.add(RECOVERY, latencies[-1], self._role)
+            reading.add(catalogue.RECOVERY, latencies[-1], self._role)
 
 
 #: Adds gauges to a reading; called in the event loop, at each scrape.
@@ -158,10 +151,12 @@ class Metrics(Collector):
         self._loop: asyncio.AbstractEventLoop | None = None
         self.registry.register(self)
         ProcessCollector(registry=self.registry)
-        build = Gauge(BUILD.name, BUILD.meaning, BUILD.labels, registry=self.registry)
-        build.labels(version("scentline"), platform.python_version()).set(1)
+        self._gauge(catalogue.BUILD).labels(version("scentline"), platform.python_version()).set(1)
         self.health = Health()
-        Gauge(BEAT_AGE.name, BEAT_AGE.meaning, registry=self.registry).set_function(self.health.age)
+        self._gauge(catalogue.BEAT_AGE).set_function(self.health.age)
+
+    def _gauge(self, metric: Metric) -> Gauge:
+        return Gauge(metric.name, metric.meaning, metric.labels, registry=self.registry)
 
     def counter(self, metric: Metric) -> Counter:
         """Return the counter of a metric; whoever counts often binds its labels once."""
@@ -207,8 +202,7 @@ class Metrics(Collector):
             return [f"broker: has not answered for {seconds:.0f} s"] if seconds else []
 
         self.health.need(missing)
-        gauge = Gauge(BROKERS_LOST.name, BROKERS_LOST.meaning, registry=self.registry)
-        gauge.set_function(lost_seconds)
+        self._gauge(catalogue.BROKERS_LOST).set_function(lost_seconds)
 
     def attach(self, loop: asyncio.AbstractEventLoop | None) -> None:
         """Set the event loop in which the sources run; without one there are no gauges."""

@@ -9,18 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from rocksdict import (
-    AccessType,
-    BlockBasedOptions,
-    BottommostLevelCompaction,
-    Cache,
-    ColumnFamily,
-    CompactOptions,
-    DBCompressionType,
-    Options,
-    Rdict,
-    WriteBatch,
-)
+import rocksdict
+from rocksdict import ColumnFamily, Options, Rdict, WriteBatch
 
 from scentline.models.errors import ScentlineError
 
@@ -29,7 +19,7 @@ _DEFAULT = "default"
 _SIZES = ("rocksdb.estimate-num-keys", "rocksdb.total-sst-files-size", "rocksdb.size-all-mem-tables")
 #: Blocks that were read, of every column family that the process has open: decoded rows are kept beside them,
 #: and the system keeps files.
-_CACHE = Cache(8 * _MEGABYTE)
+_CACHE = rocksdict.Cache(8 * _MEGABYTE)
 
 
 class JournalInUseError(ScentlineError):
@@ -156,8 +146,8 @@ class Database:
 
     def compact(self) -> None:
         """Write all that it holds anew, so that nothing is left of what was deleted or replaced."""
-        options: Any = CompactOptions()
-        options.set_bottommost_level_compaction(BottommostLevelCompaction.force())
+        options: Any = rocksdict.CompactOptions()
+        options.set_bottommost_level_compaction(rocksdict.BottommostLevelCompaction.force())
         try:
             for db in (self._db, *(column.db for column in self.columns.values())):
                 db.flush()
@@ -189,7 +179,7 @@ def open_writer(path: Path, columns: Iterable[str] = ()) -> Database:
     """Open or create the database for writing; raises `JournalInUseError` and `StorageError`."""
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return _opened(path, AccessType.read_write(), columns)
+        return _opened(path, rocksdict.AccessType.read_write(), columns)
     except Exception as error:
         # RocksDB tells of its lock in so many ways; where the lock file can't even be made, it is the disk.
         if "lock" in str(error).lower() and "permi" not in str(error).lower():
@@ -207,12 +197,12 @@ def open_reader(path: Path, scratch: str) -> Database:
             f"reading the journal in {path}: nothing there; expected the data directory of a crawl"
         )
     try:
-        return _opened(path, AccessType.secondary(scratch))
+        return _opened(path, rocksdict.AccessType.secondary(scratch))
     except Exception as error:
         raise storage_error("reading the journal in", path, error) from error
 
 
-def _opened(path: Path, access: AccessType, columns: Iterable[str] = ()) -> Database:
+def _opened(path: Path, access: rocksdict.AccessType, columns: Iterable[str] = ()) -> Database:
     found = Rdict.list_cf(str(path)) if (path / "CURRENT").exists() else columns
     names = [name for name in found if name != _DEFAULT]
     options = _options()
@@ -228,13 +218,13 @@ def _opened(path: Path, access: AccessType, columns: Iterable[str] = ()) -> Data
 
 def _options() -> Options:
     """Return the options of a column family."""
-    blocks = BlockBasedOptions()
+    blocks = rocksdict.BlockBasedOptions()
     blocks.set_bloom_filter(10, False)
     blocks.set_block_cache(_CACHE)
     options = Options(raw_mode=True)
     options.create_if_missing(True)
     options.set_block_based_table_factory(blocks)
-    options.set_compression_type(DBCompressionType.lz4())
+    options.set_compression_type(rocksdict.DBCompressionType.lz4())
     options.set_write_buffer_size(16 * _MEGABYTE)
     # Most rows that are asked for are not there: so no file is asked for them, nor what is not in one yet.
     options.set_memtable_prefix_bloom_ratio(0.01)

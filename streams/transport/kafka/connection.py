@@ -11,18 +11,9 @@ from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
 
+from aiokafka import errors
 from aiokafka.client import AIOKafkaClient
 from aiokafka.conn import AIOKafkaConnection
-from aiokafka.errors import (
-    AuthenticationFailedError,
-    CoordinatorLoadInProgressError,
-    CoordinatorNotAvailableError,
-    IllegalSaslStateError,
-    KafkaTimeoutError,
-    NotCoordinatorError,
-    SaslAuthenticationFailed,
-    UnsupportedSaslMechanismError,
-)
 from aiokafka.errors import KafkaError as ClientError
 from faust import SASLCredentials, SSLCredentials
 
@@ -42,19 +33,19 @@ MOST_SECONDS = 1.0
 QUIET_SECONDS = 2.0
 TELL_SECONDS = 60.0
 _PASSING = (
-    CoordinatorLoadInProgressError,
-    CoordinatorNotAvailableError,
-    KafkaTimeoutError,
-    NotCoordinatorError,
+    errors.CoordinatorLoadInProgressError,
+    errors.CoordinatorNotAvailableError,
+    errors.KafkaTimeoutError,
+    errors.NotCoordinatorError,
     OSError,
 )
 LOOK_SECONDS = 1.0  #: Seconds between two looks for topics.
 ANSWER_MS = 10_000  #: Milliseconds that a broker may take to answer the first time.
 _REFUSED = (
-    AuthenticationFailedError,
-    IllegalSaslStateError,
-    SaslAuthenticationFailed,
-    UnsupportedSaslMechanismError,
+    errors.AuthenticationFailedError,
+    errors.IllegalSaslStateError,
+    errors.SaslAuthenticationFailed,
+    errors.UnsupportedSaslMechanismError,
 )
 log = EventLog("kafka")
 

@@ -24,12 +24,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import Any
 
-from aiokafka.errors import (
-    CommitFailedError,
-    GroupAuthorizationFailedError,
-    IllegalStateError,
-    TopicAuthorizationFailedError,
-)
+from aiokafka import errors
 from aiokafka.errors import KafkaError as ClientError
 from faust.transport.drivers import aiokafka as driver
 from faust.transport.producer import Producer
@@ -45,7 +40,7 @@ log = EventLog("kafka")
 
 POLL_SECONDS = 0.3  #: Seconds that one poll takes at most: a recovery waits for it. Faust's take a second.
 
-_REFUSED = (GroupAuthorizationFailedError, TopicAuthorizationFailedError)
+_REFUSED = (errors.GroupAuthorizationFailedError, errors.TopicAuthorizationFailedError)
 
 
 class Listener(driver.ConsumerRebalanceListener):
@@ -118,7 +113,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
         except _REFUSED as error:
             await self.crash(error)
             return False
-        except (ClientError, CommitFailedError, IllegalStateError, TimeoutError) as error:
+        except (ClientError, errors.CommitFailedError, errors.IllegalStateError, TimeoutError) as error:
             log.info("offsets were not committed: their messages may come again", reason=type(error).__name__)
             return False
         return True

@@ -14,14 +14,8 @@ from contextlib import contextmanager
 from operator import attrgetter
 from typing import Any
 
+from aiokafka import errors
 from aiokafka.client import AIOKafkaClient
-from aiokafka.errors import (
-    CorruptRecordException,
-    LeaderNotAvailableError,
-    NoError,
-    OffsetOutOfRangeError,
-    for_code,
-)
 from aiokafka.protocol.fetch import FetchRequest
 from aiokafka.record.memory_records import MemoryRecords
 from aiokafka.structs import TopicPartition
@@ -72,7 +66,7 @@ class Feed:
         while records.has_next():
             batch: Any = records.next_batch()
             if not batch.validate_crc():
-                raise CorruptRecordException(f"invalid checksum in {self.place}")
+                raise errors.CorruptRecordException(f"invalid checksum in {self.place}")
             if not batch.is_control_batch:
                 self.entries += [
                     Entry(record.offset, record.timestamp / 1000, record.key, record.value)
@@ -229,7 +223,7 @@ class Fetcher:
 
     async def _find_leaders(self) -> None:
         if any(self._leader(feed) is None for feed in self._feeds()):
-            raise LeaderNotAvailableError
+            raise errors.LeaderNotAvailableError
 
     async def _guarded(self, work: Coroutine[Any, Any, None]) -> None:
         try:
@@ -257,22 +251,22 @@ class Fetcher:
         asked: dict[TopicPartition, Feed] = {}
         for feed in wanted:
             asked.setdefault(feed.place, feed)
-        errors: list[Exception] = []
+        failures: list[Exception] = []
         for topic, partitions in (await self._client.send(leader, _request(asked.values()))).topics:
             for partition, code, end, *_, batches in partitions:
-                feed, error = asked[TopicPartition(topic, partition)], for_code(code)
-                if error is NoError:
+                feed, error = asked[TopicPartition(topic, partition)], errors.for_code(code)
+                if error is errors.NoError:
                     feed.take_in(batches, end)
-                elif error is OffsetOutOfRangeError:
+                elif error is errors.OffsetOutOfRangeError:
                     feed.out_of_range = True
                     feed.news()
                 else:
-                    errors.append(error(f"{topic}/{partition}"))
+                    failures.append(error(f"{topic}/{partition}"))
                 if batches or len(asked) < len(wanted):
                     feed.served = self._turn
         self._turn += 1
-        if errors:
-            raise errors[0]
+        if failures:
+            raise failures[0]
         return True
 
 
