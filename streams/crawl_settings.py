@@ -19,22 +19,10 @@ FourWeights = tuple[float, float, float, float]
 PaperPolicy = Literal["combined", "collaborative", "linkage"]  #: The policies of Aggarwal (2004).
 Policy = Literal["learned", PaperPolicy, "breadth-first", "random"]
 Ordering = Literal[
-    "predicates",
-    "breadth-first",
-    "backlink",
-    "pagerank",
-    "similarity",
-    "location",
-    "weighted",
-    "behaviour-fetch",
-    "behaviour-discovery",
-    "volume",
-    "overall-visit",
-    "average-visit",
-    "overall-referral",
-    "average-referral",
-    "visits",
-]
+    "predicates", "breadth-first", "backlink", "pagerank", "similarity", "location", "weighted",
+    "behaviour-fetch", "behaviour-discovery", "volume", "overall-visit", "average-visit", "overall-referral",
+    "average-referral", "visits",
+]  # fmt: skip
 AUTO = "auto"  #: Stands for the table of word vectors that comes with the program.
 
 

@@ -12,6 +12,8 @@ APP_ID = "scentline"  #: Begins the names of changelogs and of consumer groups.
 
 HOUR = 3600
 DAY = 24 * HOUR
+MIB = 1024 * 1024
+GIB = 1024 * MIB
 BY_ALL = "(every worker reads all of it)"
 
 
@@ -26,7 +28,8 @@ class Topic:
     readers: tuple[str, ...]
     retention: int | None = 7 * DAY  #: Seconds; None where the newest message of each key is kept for ever.
     shards: bool = True  #: Whether it has more than one partition.
-    most: int | None = None  #: Messages of a partition that the embedded log keeps; Kafka bounds bytes.
+    size: int = 8 * GIB  #: Bytes of a partition that Kafka keeps where there is a retention.
+    most: int | None = None  #: Messages of a partition that the embedded log keeps.
     fenced: bool = False  #: Whether each partition has one writer at a time (`Bus.take_over`).
 
     @property
@@ -41,23 +44,27 @@ SIGHTINGS = Topic(
     "sightings", "host of the URL", "Pack[Sighting]",
     writers=("browse", "judge", "fetch", "frontier", "crawl", "control"), readers=("frontier",),
 )  # fmt: skip
-FETCHES = Topic("fetches", "host of the URL", "FetchOrder", ("frontier",), ("fetch",), retention=DAY)
-PAGES = Topic("pages", "host of the URL", "FetchedPage", ("fetch",), ("judge",), retention=DAY)
+FETCHES = Topic("fetches", "host of the URL", "FetchOrder", ("frontier",), ("fetch",), DAY, size=GIB)
+PAGES = Topic("pages", "host of the URL", "FetchedPage", ("fetch",), ("judge",), DAY, size=16 * GIB)
 OUTCOMES = Topic(
     "outcomes", "URL", "Outcome (JSON)",
-    writers=("judge", "frontier"), readers=("harvest", "matches", "audit", "people"), retention=30 * DAY,
+    writers=("judge", "frontier"), readers=("harvest", "matches", "audit", "people"),
+    retention=30 * DAY, size=16 * GIB,
 )  # fmt: skip
 #: Seconds after which the outcome of a page that is visited again and stays as it is is told once more: with
 #: twice that between two visits, what holds of a page is never older than outcomes are kept.
 RENEWED = 10 * DAY
-CHANGES = Topic("changes", "URL", "Change (JSON)", ("frontier",), ("changes", "people"), retention=30 * DAY)
+CHANGES = Topic(
+    "changes", "URL", "Change (JSON)", ("frontier",), ("changes", "people"), 30 * DAY, size=GIB,
+)  # fmt: skip
 EVIDENCE = Topic("evidence", "feature or predicate", "Pack[Evidence]", ("frontier", "state import"), ("learn",))
 INTERESTS = Topic(
     "interests", "feature", "Interest", ("learn",), ("frontier", f"learn {BY_ALL}"), retention=None,
 )  # fmt: skip
 HARVEST = Topic(
     "harvest", "predicate", "HarvestPoint (JSON)",
-    writers=("harvest",), readers=("crawl", "people"), retention=30 * DAY, fenced=True,
+    writers=("harvest",), readers=("crawl", "people"),
+    retention=30 * DAY, size=GIB, fenced=True,
 )  # fmt: skip
 CONTROL = Topic(
     "control", "what and name", "Control (JSON)",
@@ -71,8 +78,8 @@ STANDING = Topic(
 )  # fmt: skip
 DEAD_LETTERS = Topic(
     "dead-letters", "any", "DeadLetter",
-    writers=("observe", "feed", "every agent"), readers=("people",), retention=30 * DAY, shards=False,
-    most=20_000,
+    writers=("observe", "feed", "every agent"), readers=("people",),
+    retention=30 * DAY, size=GIB, shards=False, most=20_000,
 )  # fmt: skip
 LOG_POSITIONS = Topic(
     "log-positions", "the log's fingerprint", "LogPosition", ("feed", "crawl"), ("feed", "crawl"),
@@ -86,23 +93,14 @@ TOPICS: tuple[Topic, ...] = (
 
 #: The stateful agents' tables, each with the topic that is its inbox.
 TABLES: dict[str, Topic] = {
-    "users": ACCESSES,
-    "duplicates": PAGES,
-    "frontier": SIGHTINGS,
-    "interests": EVIDENCE,
-    "harvest": OUTCOMES,
-}
+    "users": ACCESSES, "duplicates": PAGES, "frontier": SIGHTINGS, "interests": EVIDENCE, "harvest": OUTCOMES,
+}  # fmt: skip
 
 #: What the consumer group of each role reads.
 INBOXES: dict[str, Topic] = {
-    "observe": PROXY_LOG,
-    "browse": ACCESSES,
-    "frontier": SIGHTINGS,
-    "fetch": FETCHES,
-    "judge": PAGES,
-    "learn": EVIDENCE,
-    "harvest": OUTCOMES,
-}
+    "observe": PROXY_LOG, "browse": ACCESSES, "frontier": SIGHTINGS, "fetch": FETCHES, "judge": PAGES,
+    "learn": EVIDENCE, "harvest": OUTCOMES,
+}  # fmt: skip
 
 
 def partition_of(key: str | bytes, partitions: int) -> int:
@@ -135,25 +133,11 @@ def group_of(role: str) -> str:
     return f"{APP_ID}-{role}"
 
 
-MIB = 1024 * 1024
-GIB = 1024 * MIB
-
 #: Bytes of one message at most, which is one record batch: a fetched page, or a pack of facts.
 MESSAGE_BYTES = 16 * MIB
 #: Bytes of one group's changed rows at most: they are one record batch, appended whole or not at all. A broker
 #: takes no request beyond 100 MiB (``socket.request.max.bytes``).
 GROUP_BYTES = 64 * MIB
-
-#: Bytes kept of each partition, where it is another number than the usual.
-_KEPT = {
-    PAGES.name: 16 * GIB,
-    OUTCOMES.name: 16 * GIB,
-    FETCHES.name: GIB,
-    CHANGES.name: GIB,
-    HARVEST.name: GIB,
-    DEAD_LETTERS.name: GIB,
-}
-_USUALLY_KEPT = 8 * GIB
 
 
 @dataclass(frozen=True)
@@ -196,7 +180,7 @@ def _configs(topic: Topic) -> dict[str, str]:
     return {
         "cleanup.policy": "delete",
         "retention.ms": str(topic.retention * 1000),
-        "retention.bytes": str(_KEPT.get(topic.name, _USUALLY_KEPT)),
+        "retention.bytes": str(topic.size),
         # A segment goes as a whole: nothing is kept for longer than an eighth beyond its time.
         "segment.ms": str(topic.retention * 1000 // 8),
         "segment.bytes": str(128 * MIB),

@@ -33,20 +33,15 @@ MOST_SECONDS = 1.0
 QUIET_SECONDS = 2.0
 TELL_SECONDS = 60.0
 _PASSING = (
-    errors.CoordinatorLoadInProgressError,
-    errors.CoordinatorNotAvailableError,
-    errors.KafkaTimeoutError,
-    errors.NotCoordinatorError,
-    OSError,
-)
+    errors.CoordinatorLoadInProgressError, errors.CoordinatorNotAvailableError, errors.KafkaTimeoutError,
+    errors.NotCoordinatorError, OSError,
+)  # fmt: skip
 LOOK_SECONDS = 1.0  #: Seconds between two looks for topics.
 ANSWER_MS = 10_000  #: Milliseconds that a broker may take to answer the first time.
 _REFUSED = (
-    errors.AuthenticationFailedError,
-    errors.IllegalSaslStateError,
-    errors.SaslAuthenticationFailed,
+    errors.AuthenticationFailedError, errors.IllegalSaslStateError, errors.SaslAuthenticationFailed,
     errors.UnsupportedSaslMechanismError,
-)
+)  # fmt: skip
 log = EventLog("kafka")
 
 
