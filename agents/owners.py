@@ -20,6 +20,7 @@ from urllib.parse import parse_qs
 import httpx
 import msgspec
 
+from scentline.agents.crawl.directory import WINDOW
 from scentline.agents.frontier.answers import Answers
 from scentline.agents.frontier.explain import Explanation
 from scentline.agents.frontier.features import Features
@@ -30,8 +31,8 @@ from scentline.streams.published import Standing
 from scentline.streams.records import UNREADABLE
 from scentline.streams.settings import Settings
 
-#: Within a crawl's directory, what is the window's own; and in it, who answers.
-DIRECTORY, ADDRESS = "window", "owner"
+#: Within the window's directory, who answers.
+ADDRESS = "owner"
 #: Seconds that an answer may take where the frontier is at work, and that a connection may.
 ANSWER_SECONDS, CONNECT_SECONDS = 10.0, 1.0
 #: Bytes of an address at most.
@@ -74,7 +75,7 @@ async def answering(settings: Settings, answers: Answers, routes: dict[str, Rout
         yield
         return
     token = token_urlsafe(24)
-    path = settings.data / DIRECTORY / ADDRESS
+    path = settings.data / WINDOW / ADDRESS
     async with serving("127.0.0.1", 0, _routes(answers, token)) as url:
         try:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -158,7 +159,7 @@ class Running:
     def _addresses(self) -> Iterator[Address]:
         given = self._settings.window
         if not self._settings.on_kafka:
-            found = _kept(self._settings.data / DIRECTORY / ADDRESS)
+            found = _kept(self._settings.data / WINDOW / ADDRESS)
             if found is not None:
                 yield found
             return

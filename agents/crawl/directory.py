@@ -23,9 +23,11 @@ from scentline.streams.settings import Settings
 
 #: The file of the settings that a crawl keeps. Where there is none, there is no crawl.
 CRAWL = "crawl.json"
+#: The folder of what is the window's own, and says who answers it.
+WINDOW = "window"
 _MOST_BYTES = 1_000_000
 #: What this program puts into a data directory.
-_OURS = frozenset({"journal", "kept", "requests", CRAWL, "forgetting", KEY_FILE})
+_OURS = frozenset({"journal", "kept", "requests", CRAWL, WINDOW, "forgetting", KEY_FILE})
 #: `frontier.revisit` of a crawl with revisits, where the settings at hand have none: as good as any other.
 LEAST_SHARE = 0.01
 

@@ -13,7 +13,7 @@ import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from scentline.agents.owners import DIRECTORY
+from scentline.agents.crawl.directory import WINDOW
 from scentline.agents.signals import told_to_end
 from scentline.agents.stored import read_stored, write_stored
 from scentline.agents.window.guard import ENTER, Access, names_of
@@ -148,7 +148,7 @@ def _token(settings: Settings) -> str:
     """Return the token that the settings name, or one that stays the same for a directory."""
     if settings.window.token is not None:
         return settings.window.token.get_secret_value()
-    path = settings.data / DIRECTORY / _TOKEN_FILE
+    path = settings.data / WINDOW / _TOKEN_FILE
     if path.exists():
         return read_stored(path, _MOST_TOKEN, _as_token, TokenError, str(path))
     token = token_urlsafe(24)

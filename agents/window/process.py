@@ -9,8 +9,8 @@ from typing import Any
 
 from pydantic import SecretStr
 
+from scentline.agents.crawl.directory import WINDOW
 from scentline.agents.offline.process import ServerProcess
-from scentline.agents.owners import DIRECTORY
 from scentline.agents.stored import write_stored
 from scentline.streams.settings import Settings
 
@@ -20,7 +20,7 @@ def beside(settings: Settings) -> ServerProcess:
 
     Raises `agents.offline.process.ServerProcessError` where it can't be served.
     """
-    return _started("window", settings, settings.data / DIRECTORY)
+    return _started("window", settings, settings.data / WINDOW)
 
 
 def mirror(settings: Settings) -> ServerProcess:

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scentline.agents.crawl.directory import WINDOW
 from scentline.agents.frontier import standing
 from scentline.agents.frontier.answers import Answers
 from scentline.agents.frontier.explain import Explanation
@@ -22,7 +23,7 @@ from scentline.agents.frontier.keys import host_key, page_key
 from scentline.agents.frontier.rows import HostRow, PageRow
 from scentline.agents.frontier.standing import HostCounts, Rates, speaking
 from scentline.agents.operate.inspect.record import entries, read_standing
-from scentline.agents.owners import ADDRESS, DIRECTORY, Address, Running, answering
+from scentline.agents.owners import ADDRESS, Address, Running, answering
 from scentline.models.frontier.politeness import HostClocks, HostState
 from scentline.models.frontier.queue import CandidateQueue
 from scentline.models.page import Link
@@ -221,7 +222,7 @@ def test_of_no_partition_nothing_is_told(front: Scenario) -> None:
 def test_a_crawl_answers_whoever_may_read_its_directory(front: Scenario) -> None:
     front.hear(*map(Seeded, URLS))
     settings, running = front.runtime.settings, Running(front.runtime.settings)
-    path = settings.data / DIRECTORY / ADDRESS
+    path = settings.data / WINDOW / ADDRESS
 
     async def asked() -> tuple[list[int], list[Standing], Explanation | None]:
         async with answering(settings, front.agent.answers, {}):
