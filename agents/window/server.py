@@ -51,6 +51,8 @@ AGAIN_SECONDS = 5.0
 BESIDE_A_CRAWL = 25.0
 #: Seconds of it after which these pauses begin.
 AT_ONCE_SECONDS = 1.0
+#: Seconds that viewers have for a last view when the window ends.
+LAST_SECONDS = 1.5
 #: Seconds without a change after which a viewer gets a comment; sending it shows whether the viewer is gone.
 BEAT_SECONDS = 10.0
 
@@ -88,8 +90,13 @@ class Window:
         )
 
     async def close(self) -> None:
-        """End the event streams, and let go of the crawl."""
+        """End the event streams, each with a last view and why, and let go of the crawl."""
+        await self._in_turn(self._reading.close)  # a crawl that has just ended is opened anew, at rest
         self._closing.set()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LAST_SECONDS):
+                while self.viewers:
+                    await asyncio.sleep(0.02)
         await self._in_turn(self._reading.close)
         self._thread.shutdown()
 
@@ -191,7 +198,7 @@ class Window:
                 for event, data in events.items():
                     if sent.get(event) != data:
                         silent = 0.0
-                        yield b"event: %s\ndata: %s\n\n" % (event.encode(), data)
+                        yield _event(event, data)
                 sent = events  # after trouble, a view is sent again that is as before
                 if silent >= BEAT_SECONDS:
                     silent = 0.0
@@ -200,6 +207,10 @@ class Window:
                     async with asyncio.timeout(VIEW_SECONDS):
                         await self._closing.wait()
                 silent += VIEW_SECONDS
+            for event, data in (await self._both(screen, query)).items():
+                yield _event(event, data)
+            with suppress(ScentlineError):
+                yield _event("ended", await self._in_turn(self._view, now, now.Query()))
         finally:
             self.viewers -= 1
 
@@ -231,6 +242,10 @@ class Window:
             return _refused(error)
         log.info("a request was made", request=type(steering).__name__, done=said is not None)
         return Response(_encode({"said": said}), media_type=_JSON)
+
+
+def _event(name: str, data: bytes) -> bytes:
+    return b"event: %s\ndata: %s\n\n" % (name.encode(), data)
 
 
 class _UnknownError(ScentlineError):

@@ -7,8 +7,6 @@ from scentline.streams.published import Standing
 
 #: Seconds after its last report from which on a worker is missed.
 MISSED_SECONDS = 90.0
-#: Seconds within which the last report of a crawl has been read.
-JUST_SECONDS = 5.0
 #: Seconds until a host may be asked from which on a crawl waits, however many answers came before.
 WAITS_SECONDS = 10.0
 
@@ -62,9 +60,7 @@ def _at_rest(facts: Facts) -> Said:
     standing = facts.standing
     since = _at_rest_for(facts)
     if standing is None or not standing.final or facts.newest > standing.time + MISSED_SECONDS:
-        if facts.now - _last(facts) < JUST_SECONDS:
-            return Said("waits", "The crawl has just ended: its last report is being read.")
-        return Said("bad", f"{since}: it ended abruptly, as by a kill. The same command goes on with it.")
+        return Said("bad", f"{since}, abruptly, as by a kill. The same command goes on with it.")
     if standing.state == "spent":
         return Said("rest", f"{since}: {standing.spent}. A larger budget goes on with it.")
     if standing.state == "done":
@@ -75,8 +71,8 @@ def _at_rest(facts: Facts) -> Said:
 
 def _at_rest_for(facts: Facts) -> str:
     if not _last(facts):
-        return "No crawl runs on this directory"
-    return f"No crawl has run on this directory for {lasting(max(0.0, facts.now - _last(facts)))}"
+        return "The crawl ended"
+    return f"The crawl ended {lasting(max(0.0, facts.now - _last(facts)))} ago"
 
 
 def _last(facts: Facts) -> float:

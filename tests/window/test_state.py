@@ -50,8 +50,8 @@ WAITING = {"delay": 40, "retry-after": 2}
         (at_rest("done"), "rest", ["nothing was left to fetch"]),
         (at_rest("paused"), "rest", ["paused, and stopped"]),
         (facts_of(a_standing(time=NOW - 9_000), running=False, newest=NOW - 300), "bad", ["5 minutes", "kill"]),
-        (facts_of(a_standing(time=NOW - 2), running=False), "waits", ["just ended"]),
-        (facts_of(None, running=False), "bad", ["No crawl runs", "kill"]),
+        (facts_of(a_standing(time=NOW - 2), running=False), "bad", ["2 seconds ago, abruptly"]),
+        (facts_of(None, running=False), "bad", ["The crawl ended, abruptly"]),
         # no answer
         (facts_of(None), "waits", ["runs"]),
         (running(time=NOW - 125), "bad", ["no worker has answered for 2 minutes"]),

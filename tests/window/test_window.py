@@ -218,7 +218,7 @@ def test_a_window_ends_at_once_with_viewers(data: Path, program: tuple[str, ...]
     assert url.partition("token=")[2] not in said
 
 
-def test_the_window_of_a_crawl_goes_with_it_whatever_ends_it(data: Path, tmp_path: Path) -> None:
+def test_the_window_of_a_crawl_says_how_it_ended_and_goes_with_it(data: Path, tmp_path: Path) -> None:
     web = data.parent / "web" / "pages.warc.gz"
     with running(
         tmp_path, "crawl", "--archive", str(web), "--predicate", 'tea="tea"', "--seed", "http://never.invalid/",
@@ -228,8 +228,14 @@ def test_the_window_of_a_crawl_goes_with_it_whatever_ends_it(data: Path, tmp_pat
         url = next(line for line in process.stderr if line.startswith("The window: ")).split()[-1]
         with httpx.Client(base_url=base_of(url), timeout=PATIENCE) as client:
             client.get(url)
-            process.kill()
-            process.wait()
+            wait_for("the crawl", lambda: client.get("/api/now").json().get("running"))
+            with client.stream("GET", "/events/now") as stream:
+                lines = stream.iter_lines()
+                next(lines)
+                process.kill()
+                process.wait()
+                *_, event, last, _ = lines
+            assert (event, "abruptly" in last) == ("event: ended", True)
             wait_for("the window's end", lambda: not _answers(client))
 
 

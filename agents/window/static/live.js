@@ -1,7 +1,7 @@
 // What the server tells as it changes, and what is asked of the crawl.
 
 /**
- * Follow a screen: `told` has crawl(view), view(view), trouble(text) and connection(connected).
+ * Follow a screen: `told` has crawl(view), view(view), trouble(text), connection(connected) and ended(now).
  * Returns a function that ends it.
  */
 export function follow(screen, params, told) {
@@ -15,6 +15,10 @@ export function follow(screen, params, told) {
   for (const name of ["crawl", "view", "trouble"]) {
     source.addEventListener(name, (event) => told[name](JSON.parse(event.data)));
   }
+  source.addEventListener("ended", (event) => {
+    source.close();
+    told.ended?.(JSON.parse(event.data));
+  });
   return () => source.close();
 }
 

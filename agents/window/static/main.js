@@ -65,6 +65,7 @@ function listen() {
     connection: connected,
     crawl: heading,
     trouble,
+    ended,
     view(view) {
       trouble("");
       screen.update(view);
@@ -86,14 +87,22 @@ function trouble(text) {
 }
 
 function connected(there) {
-  say(connection, there ? "" : "The window does not answer: trying again. Is `scentline window` running?");
+  say(connection, there ? "" : "The window does not answer: what is shown is how the crawl was. Trying again.");
   connection.hidden = there;
+  if (!there && crawl) heading({ ...crawl, state: "no answer" });
+}
+
+/** Say that the window has ended, and how the crawl was then. */
+function ended(now) {
+  const again = "`scentline window` shows it again.";
+  say(connection, now.running ? `This window has ended, and the crawl goes on: ${again}` : `${now.state.text} ${again}`);
+  connection.hidden = false;
 }
 
 /** Show which crawl it is. */
 function heading(view) {
   crawl = view;
-  const state = view.begun ? (view.running ? "running" : "at rest") : "not begun";
+  const state = view.state ?? (view.begun ? (view.running ? "running" : "at rest") : "not begun");
   const text = `${view.data}: ${state}${view.policy ? `, ${view.policy}` : ""}${view.read_only ? ", read-only" : ""}`;
   say(document.getElementById("crawl"), text);
   document.body.dataset.state = state.replace(" ", "-");
