@@ -117,7 +117,7 @@ def prepared(source: Source) -> Evaluation:
     spec = read_webs(WEBS, [source.web])[source.web]
     overrides = {key: value for key, value in spec.overrides().items() if value is not None}
     settings = load(overrides).settings
-    options = replace(spec.options(), policies=(LEARNED,), starts=source.starts, budget=source.pages)
+    options = spec.model_copy(update={"policies": (LEARNED,), "starts": source.starts, "budget": source.pages})
     predicates = {name: parse(text) for name, text in settings.predicates.items()}
     with progress(sys.stderr) as bars:
         return prepare(settings, options, predicates, {}, {}, bars)

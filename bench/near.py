@@ -32,7 +32,7 @@ from scentline_lab.evaluate.run import read_seeds
 from scentline_lab.progress import progress
 from scentline_lab.reading import Web, load_web
 from scentline_lab.simulation.crawler import Task
-from scentline_lab.simulation.metrics import auc
+from scentline_lab.simulation.metrics import lift_curve
 from scentline_lab.simulation.policies import LEARNED, changed, reusable
 from scentline_lab.simulation.virtual import Terms, virtual_crawl
 
@@ -142,7 +142,7 @@ def _pairs(twins: Twins, proxy: str, starts: int, in_flight: int) -> Iterator[tu
 
 def area(found: Found) -> float:
     """Return the area under the curve of a crawl's hits."""
-    return auc(found.hits, len(found.hits))
+    return float(lift_curve(found.hits, len(found.hits)).mean())
 
 
 def _line(pairs: Sequence[tuple[Found, Found]]) -> str:

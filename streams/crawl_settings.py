@@ -243,7 +243,6 @@ class NewsSettings(Section):
     share: Share = 0.8  #: Share of news above which a folder or program is a news prefix.
     prefix_least: Count = 3  #: News pages that a news prefix must have; 1 in the paper.
     pages: Count = 100_000  #: Pages whose clicks are kept; those with the fewest a day are forgotten first.
-    visitors: Count = 1_000_000  #: Visitors remembered for a day, to count each once a page.
     #: Pairs of linked pages; the pages with the fewest are forgotten first.
     links: Annotated[int, Field(ge=2000)] = 500_000
     hubs_given: tuple[str, ...] = ()  #: URLs of hubs to revisit in the mode instant, whatever the log says.

@@ -52,7 +52,8 @@ def environment(**variables: str) -> dict[str, str]:
     """Return this process's environment without settings of its own, and with ``variables``."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("SCENTLINE_")}
     known = {
-        "PYTHONPATH": os.pathsep.join((str(ROOT / "src"), str(ROOT))), "COLUMNS": "200", "TERM": "dumb",
+        "PYTHONPATH": os.pathsep.join(str(ROOT / path) for path in ("src", "bench/lab", ".")),
+        "COLUMNS": "200", "TERM": "dumb",
         "SCENTLINE_OBSERVE__USER_KEY": "key", "XDG_CACHE_HOME": f"{_CACHE.name}/none",
         "MPLCONFIGDIR": _CACHE.name,
     }  # fmt: skip

@@ -18,12 +18,13 @@ from scentline.agents.frontier.rows import FrontierShard
 from scentline.models.ordering.estimate import Crawled
 from scentline.models.ordering.rank import Rank
 from scentline.models.page import Link
+from scentline.models.patterns.counts import Behaviour
 from scentline.models.patterns.mine import mine
 from scentline.models.patterns.ranking import RANKINGS, score
 from scentline.models.predicate import EVERY_PAGE
 from scentline.streams.crawl_settings import FrontierSettings
 from scentline.streams.facts import Visited
-from scentline_lab.patterns.measures import BehaviourCounts
+from scentline_lab.patterns.measures import Record, counted
 from tests.agents.scenarios import NO, YES, Frontiers, linked
 from tests.agents.shards import take_in, write
 from tests.cases import each_case
@@ -168,10 +169,8 @@ VISITS = [
 ]
 
 
-def told(counts: BehaviourCounts) -> BehaviourCounts:
-    for visit in VISITS:
-        counts.add(visit.user, visit.url, visit.referrer)
-    return counts
+def told() -> Behaviour:
+    return counted(Record(visit.user, visit.url, visit.referrer) for visit in VISITS)
 
 
 def test_patterns_are_mined_of_the_rows_beside_the_stream(frontier: Frontiers) -> None:
@@ -190,7 +189,7 @@ def test_patterns_are_mined_of_the_rows_beside_the_stream(frontier: Frontiers) -
         return teller.shard, patterns
 
     shard, found = asyncio.run(run())
-    expected = mine(told(BehaviourCounts()).snapshot())
+    expected = mine(told())
     for address in ("http://h.test/topic/new", "http://h.test/list/3", "http://h.test/print/3"):
         assert found.pattern_of(address) == expected.pattern_of(address)
     assert not found.unvisited("http://h.test/topic/new")
@@ -213,13 +212,13 @@ def test_patterns_order_by_each_ranking_and_unknown_sites_come_last(frontier: Fr
     teller = Telling(frontier, patterns)
     teller.hear(*VISITS, linked(url(1), fresh))
     patterns.mine_now(teller.shard, "h.test")
-    mined = mine(told(BehaviourCounts()).snapshot())
+    mined = mine(told())
     for name, ranking in RANKINGS.items():
         *found, other = teller.values(an_ordering(patterns, ordering=name), [*known, *fresh])
         assert found == pytest.approx([score(ranking, mined.pattern_of(address)) for address in within])
         assert other == -1.0
     *found, other = teller.values(an_ordering(patterns, ordering="visits"), [*known, *fresh])
-    visits = told(BehaviourCounts()).snapshot().visits
+    visits = told().visits
     expected = [mined.expected_visits(address, visits.get(address, 0)) for address in within]
     assert found == pytest.approx(expected)
     assert other == 0

@@ -224,7 +224,7 @@ def crawled(tmp_path_factory: pytest.TempPathFactory) -> SimpleNamespace:
     with synthetic(WEB) as served:
         settings = Settings.model_validate({
             "data": place / "data",
-            "predicates": {"first": f'category("{min(WEB.facts().pages)}")', "menu": 'title("*")'},
+            "predicates": {"first": f'category("{min(WEB.pages())}")', "menu": 'title("*")'},
             "streams": {"partitions": PARTITIONS},
             "fetch": {"proxy": served.origin, "delay_seconds": 0.0},
             "judge": {"labels": str(write_labels(place / "labels.tsv", WEB))},

@@ -15,10 +15,9 @@ from scentline.models.interest.features import SUBJECT
 from scentline.models.learner.semantic import SEMANTIC_INPUTS, inputs_with
 from scentline.models.reuse import unpack
 from scentline.streams.transport.journal import Journal
-from scentline_lab.progress import Lines
+from scentline_lab.progress import Progress
 from scentline_lab.semantic import encoder
-from scentline_lab.semantic.build import build
-from scentline_lab.semantic.encoder import EncoderError, read_encoder
+from scentline_lab.semantic.encoder import EncoderError, build, read_encoder
 from scentline_lab.synthetic.web import SyntheticWeb
 from tests.agents.commands import complaint, last_line, printed, scentline
 from tests.agents.encoders import VOCABULARY, packaged_model, write_encoder, write_words
@@ -212,7 +211,7 @@ WEIGHTS = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 
 
 def test_the_table_that_comes_with_the_program_is_made_again_to_the_last_byte(tmp_path: Path) -> None:
-    build(packaged_model(), tmp_path / "words.table", Lines(StringIO()))
+    build(packaged_model(), tmp_path / "words.table", Progress(StringIO()))
     assert (tmp_path / "words.table").read_bytes() == SHIPPED.read_bytes()
 
 

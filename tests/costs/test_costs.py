@@ -73,7 +73,7 @@ def table(spent: Mapping[str, float], budgets: Mapping[str, float], over: set[st
 
 def costs(directory: Path, policy: str) -> dict[str, float]:
     """Crawl in a process of its own, which counts; return what a page cost."""
-    first, second, *_ = sorted(WEB.facts().pages)
+    first, second, *_ = sorted(WEB.pages())
     data = directory / "data"
     with synthetic(WEB) as served:
         settings = {

@@ -38,7 +38,7 @@ MOST = 0.15
 def test_crawls_find_what_virtual_crawls_find(tmp_path: Path) -> None:
     synthetic = SyntheticWeb(4, 8, 100, 4)
     files = export(synthetic, tmp_path, users=1, accesses=10)
-    predicates = {topic.lower(): f'category("{topic}")' for topic in sorted(synthetic.facts().pages)[:2]}
+    predicates = {topic.lower(): f'category("{topic}")' for topic in sorted(synthetic.pages())[:2]}
     spec = WebSpec(archives=(files["archive"],), labels=files["labels"], predicates=predicates)
     twins = Twins(spec, 100, None)
     with ServerProcess.archive(list(spec.archives)) as server:

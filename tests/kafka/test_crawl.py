@@ -45,7 +45,7 @@ def arguments(directory: Path, proxy: str) -> list[str]:
     web = SyntheticWeb(*WEB)
     write_log(directory / "access.log", web, users=10, accesses=150)
     write_labels(directory / "labels.tsv", web)
-    predicates = (f'{topic}=category("{topic}")' for topic in sorted(web.facts().pages)[:2])
+    predicates = (f'{topic}=category("{topic}")' for topic in sorted(web.pages())[:2])
     settings = {
         "fetch.proxy": proxy, "fetch.delay_seconds": 0, "streams.partitions": PARTITIONS,
         "observe.user_key": "the same on both",

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scentline.models.ordering.estimate import BoundedCounts, Crawled, Idf, Location, Similarity
 from scentline.models.ordering.rank import Rank, pagerank
 from scentline_lab.order.crawl import AnchorSimilarity, Backlinks, Weighted
-from scentline_lab.order.graph import Graph
+from scentline_lab.order.reading import Graph
 
 
 def dense(sources: Sequence[int], targets: Sequence[int], nodes: int, damping: float) -> list[float]:

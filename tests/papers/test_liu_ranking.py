@@ -17,9 +17,9 @@ from scipy.spatial.distance import jensenshannon
 from scentline.models.page import Link, Page
 from scentline.models.patterns.build import Growth
 from scentline.models.patterns.counts import RANKS, Behaviour, Ways, behaviour
-from scentline.models.patterns.mine import Patterns, importance, mine
+from scentline.models.patterns.mine import importance, mine
 from scentline.models.patterns.ranking import DISCOVERY, FETCH, Pattern, score
-from scentline_lab.patterns.measures import BehaviourCounts
+from scentline_lab.patterns.measures import Record, counted
 from scentline_lab.patterns.quality import (
     coverage,
     crawled,
@@ -30,7 +30,7 @@ from scentline_lab.patterns.quality import (
     reached,
     traffic_approximation,
 )
-from scentline_lab.progress import Lines
+from scentline_lab.progress import Progress
 from scentline_lab.simulation.baselines.simple import Ranked
 from scentline_lab.simulation.virtual import Terms, virtual_crawl
 from tests.cases import each_case
@@ -40,11 +40,8 @@ pages = st.sampled_from([f"http://t/{kind}/{number}" for kind in "ab" for number
 logs = st.lists(st.tuples(st.sampled_from(["ann", "bob"]), pages, st.none() | pages), min_size=1, max_size=60)
 
 
-def counted(log: Log, counts: BehaviourCounts | None = None) -> BehaviourCounts:
-    counts = counts or BehaviourCounts()
-    for record in log:
-        counts.add(*record)
-    return counts
+def behaviour_of(log: Log) -> Behaviour:
+    return counted(Record(*record) for record in log)
 
 
 def ways_of(log: Log, most: int) -> dict[str, Ways]:
@@ -54,54 +51,14 @@ def ways_of(log: Log, most: int) -> dict[str, Ways]:
     return found
 
 
-def told(patterns: Patterns) -> list[tuple[object, ...]]:
-    return [tuple(pattern) for pattern in patterns.chosen]
-
-
 @given(log=logs)
 def test_frequencies_are_numbers_of_distinct_records_and_ways_within_their_bound_say_the_same(log: Log) -> None:
-    found = counted(log).snapshot()
+    found = behaviour_of(log)
     distinct = set(log)
     assert {url: n for url, n in found.visits.items() if n} == Counter(url for _, url, _ in distinct)
     assert found.referrals == Counter(referrer for _, _, referrer in distinct if referrer is not None)
     assert found.transitions == Counter((r, url) for _, url, r in distinct if r is not None)
     assert behaviour(ways_of(log, 100).items()) == found
-
-
-@given(log=logs, cut=st.integers(1, 60))
-def test_patterns_rebuilt_as_accesses_arrive_are_those_of_the_whole_log(log: Log, cut: int) -> None:
-    counts = counted(log[:cut])
-    earlier = mine(counts.snapshot())
-    before = told(earlier)
-    later = mine(counted(log[cut:], counts).snapshot())
-    assert sorted(map(str, told(later))) == sorted(map(str, told(mine(counted(log).snapshot()))))
-    assert told(earlier) == before, "patterns that are in use have changed"
-
-
-def test_of_too_many_urls_the_least_visited_are_forgotten() -> None:
-    counts = BehaviourCounts(urls=100)
-    for user in range(3):
-        counts.add(str(user), "http://t/hub", None)
-    for number in range(1000):
-        counts.add("ann", f"http://t/{number}", "http://t/hub")
-        assert len(counts) <= 100
-    behaviour = counts.snapshot()
-    assert behaviour.visits["http://t/hub"] == 3
-    assert behaviour.referrals == {"http://t/hub": 1000}
-    assert counts.forgotten == 1001 - len(counts)
-    assert {target for _, target in behaviour.transitions} <= set(behaviour.visits)
-
-
-def test_of_too_many_transitions_the_rarest_are_forgotten() -> None:
-    counts = BehaviourCounts(transitions=50)
-    for user in "abc":
-        counts.add(user, "http://t/1", "http://t/2")
-    for number in range(40):
-        for other in range(40):
-            counts.add("ann", f"http://t/{number}", f"http://t/{other}")
-    transitions = counts.snapshot().transitions
-    assert len(transitions) <= 50
-    assert max(transitions.values()) >= 3
 
 
 @given(logs, st.integers(1, 8), st.randoms(use_true_random=False))
@@ -304,7 +261,7 @@ def forum() -> dict[str, Page]:
 
 def forum_visits(topics: range, seed: int) -> Behaviour:
     """Return what people did: through lists to topics that were there, often home again, rarely elsewhere."""
-    random, counts = Random(seed), BehaviourCounts()
+    random, log = Random(seed), list[Record]()
     for reader in range(1500):
         topic = random.choice(topics)
         path = [HOME, f"{HOME}list?page={topic // 10}", f"{HOME}topic/{topic}"]
@@ -313,8 +270,8 @@ def forum_visits(topics: range, seed: int) -> Behaviour:
         elif random.random() < 0.05:
             path.append(f"{HOME}{random.choice(['print', 'user'])}/{random.randrange(USERS)}")
         for referrer, url in zip([None, *path], path, strict=False):
-            counts.add(f"reader {reader}", url, referrer)
-    return counts.snapshot()
+            log.append(Record(f"reader {reader}", url, referrer))
+    return counted(log)
 
 
 def test_where_kinds_of_pages_differ_in_traffic_the_papers_orderings_beat_those_by_links() -> None:
@@ -323,7 +280,7 @@ def test_where_kinds_of_pages_differ_in_traffic_the_papers_orderings_beat_those_
     assert {f"{HOME}topic/**", f"{HOME}list?page=*"} <= {pattern.name for pattern in known.chosen}
     assert known.pattern_of(f"{HOME}topic/12345").name == f"{HOME}topic/**"
     later = forum_visits(range(TOPICS), seed=2).visits
-    results = crawled(known, first, forum(), later, random_seed=0, progress=Lines(StringIO()))
+    results = crawled(known, first, forum(), later, random_seed=0, progress=Progress(StringIO()))
     assert all(each.pages is not None for each in results)
     fetch = {each.ordering: each.pages or 0 for each in results if each.aim == "fetch"}
     discovery = {each.ordering: each.pages or 0 for each in results if each.aim == "discovery"}

@@ -1,7 +1,6 @@
 """News told by their clicks, hubs and prefixes (Wang 2007, sections 3 to 6): by hand, and by brute force."""
 
 from collections import defaultdict
-from collections.abc import Sequence
 
 import pytest
 from hypothesis import given
@@ -10,86 +9,31 @@ from hypothesis import strategies as st
 from scentline.models.news.clicks import DAY, Criterion, History, Kind, concentration, standing
 from scentline.models.news.outlinks import Hub, Outlinks
 from scentline.models.news.prefixes import DEPTH, NewsPrefix, NewsPrefixes, PrefixTree, news_prefix, nodes
-from scentline_lab.news.clicks import Cut, DailyClicks, NewsDiscovery, best_cut, prefixes, standings
+from scentline_lab.news.clicks import Cut, NewsDiscovery, best_cut, prefixes, standings
 from tests.cases import each_case
 
-# daily clicks, kept as accesses come
+# daily clicks
 
 URLS = [f"http://a.org/{number}" for number in range(4)]
 #: (page, user, day)
-Accesses = Sequence[tuple[str, str, int]]
 ACCESSES = st.lists(st.tuples(st.sampled_from(URLS), st.sampled_from("abc"), st.integers(0, 12)), max_size=60)
 
 
-def fed(clicks: DailyClicks, accesses: Accesses) -> list[bool]:
-    return [clicks.add(url, user, day * DAY + len(user)) for url, user, day in accesses]
-
-
-def recount(accesses: Accesses, window: int, open_days: int) -> tuple[dict[str, History], int]:
-    """Return what the counts have to be, distinct users a page and day in the window, and those late."""
-    newest, late = -1, 0
-    seen: dict[tuple[str, int], set[str]] = defaultdict(set)
+@given(ACCESSES, st.integers(1, 14))
+def test_a_user_counts_once_a_page_and_day_of_the_window(
+    accesses: list[tuple[str, str, int]], window: int
+) -> None:
+    discovery = NewsDiscovery(window)
+    days: dict[str, dict[int, set[str]]] = defaultdict(lambda: defaultdict(set))
+    newest = max((day for _, _, day in accesses), default=0)
     for url, user, day in accesses:
-        newest = max(newest, day)
-        late += day <= newest - open_days
-        if day > newest - open_days:
-            seen[url, day].add(user)
-    days: dict[str, dict[int, int]] = defaultdict(dict)
-    for (url, day), users in seen.items():
+        discovery.visit(url, user, day * DAY + len(user))
         if day > newest - window:
-            days[url][day] = len(users)
-    return {
-        url: History(min(found), [found.get(day, 0) for day in range(min(found), max(found) + 1)])
+            days[url][day].add(user)
+    assert discovery.histories() == {
+        url: History(min(found), [len(found[day]) for day in range(min(found), max(found) + 1)])
         for url, found in days.items()
-    }, late
-
-
-@given(ACCESSES, st.integers(1, 14), st.integers(1, 14))
-def test_the_incremental_counts_equal_a_recount(accesses: Accesses, window: int, open_days: int) -> None:
-    clicks = DailyClicks(window, open_days=min(open_days, window))
-    fed(clicks, accesses)
-    assert (clicks.histories, clicks.late) == recount(accesses, window, min(open_days, window))
-
-
-@given(ACCESSES, st.integers(1, 3), st.integers(1, 6))
-def test_the_bounds_hold_and_what_is_left_out_is_counted(accesses: Accesses, pages: int, visitors: int) -> None:
-    clicks, free = DailyClicks(14, pages=pages, visitors=visitors), DailyClicks(14, visitors=visitors)
-    counted = fed(clicks, accesses)
-    assert len(clicks.histories) <= pages
-    assert sum(history.total for history in clicks.histories.values()) <= sum(counted)
-    assert sum(fed(free, accesses)) == sum(history.total for history in free.histories.values())
-
-
-def test_without_room_the_pages_with_the_fewest_clicks_a_day_are_forgotten() -> None:
-    clicks = DailyClicks(pages=2)
-    fed(clicks, [(URLS[0], "a", 0), (URLS[1], "a", 9), (URLS[1], "b", 9), (URLS[2], "a", 9)])
-    assert (set(clicks.histories), clicks.forgotten) == ({URLS[1], URLS[2]}, 1)
-    flooded = DailyClicks(pages=50)  # pages of one click do not push out one of many
-    fed(flooded, [(URLS[0], user, 0) for user in "abcdef"])
-    fed(flooded, [(f"http://b.org/{number}", "x", 0) for number in range(5_000)])
-    assert flooded.histories[URLS[0]] == History(0, [6])
-    assert len(flooded.histories) <= 50
-
-
-def test_without_room_for_visitors_the_older_day_is_closed_and_then_no_more_is_counted() -> None:
-    clicks = DailyClicks(visitors=2)
-    assert fed(clicks, [(URLS[0], "a", 0), (URLS[0], "a", 1), (URLS[0], "b", 1), (URLS[0], "b", 0)]) == [
-        1,
-        1,
-        1,
-        0,
-    ]
-    assert (clicks.late, clicks.uncounted) == (1, 0)
-    assert fed(clicks, [(URLS[0], "c", 1), (URLS[0], "c", 3)]) == [0, 1]
-    assert clicks.uncounted == 1
-
-
-def test_a_day_that_was_closed_early_stays_closed_when_the_next_one_begins() -> None:
-    clicks = DailyClicks(open_days=3, visitors=2)
-    given = (URLS[0], "a", 4), (URLS[0], "a", 5), (URLS[0], "b", 5), (URLS[0], "a", 6), (URLS[0], "a", 4)
-    assert fed(clicks, given) == [1, 1, 1, 1, 0]
-    assert clicks.histories[URLS[0]] == History(4, [1, 2, 1])
-    assert (clicks.late, clicks.uncounted) == (1, 0)
+    }
 
 
 # what clicks tell
@@ -301,12 +245,12 @@ def test_of_links_those_seen_last_and_of_sources_those_with_most_targets_are_kep
 
 
 def test_a_link_that_was_read_counts_as_one_that_was_clicked_and_a_reload_is_no_click() -> None:
-    discovery = NewsDiscovery(DailyClicks(), Outlinks())
+    discovery = NewsDiscovery()
     for page in "12":
         for user in range(30):
             discovery.visit(f"http://a.org/news/{page}", f"{user}", 0.0, "http://a.org/")
         discovery.visit(f"http://a.org/news/{page}", "0", 0.0, "http://c.org/")
-        discovery.link("http://b.org/", f"http://a.org/news/{page}")
+        discovery.outlinks.add("http://b.org/", f"http://a.org/news/{page}")
     discovery.visit("http://a.org/x", "0", 20 * 86_400.0, None)
     found = discovery.find(Criterion(), hubs=5)
     assert found.pages == {"http://a.org/news/1", "http://a.org/news/2"}

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bench.wang import expected, simulate
 from scentline.models.news.revisits import ArrivalRate, Revisits, price
 from tests.cases import each_case
-from tests.papers.wang import expected, simulate
 
 HOUR, DAY, WEEK = 3_600.0, 86_400.0, 604_800.0
 #: Links a second: each hub gets half as many as the one before, from 16 an hour on.

@@ -11,7 +11,7 @@ from itertools import cycle
 from random import Random
 from typing import NamedTuple
 
-from scentline_lab.synthetic.vocabulary import COMMON, TOPICS, Subtopic
+from scentline_lab.synthetic.plan import COMMON, TOPICS, Subtopic
 from tests.webs.serving import Answering, Exchange, Served, serving
 
 #: The topic of the crawl; its keyword stands on each of its pages, and on no others.

@@ -15,7 +15,7 @@ from threading import Thread
 from typing import NamedTuple, TypeAlias
 from urllib.parse import parse_qs, urlsplit
 
-from scentline_lab.synthetic.vocabulary import COMMON, TOPICS
+from scentline_lab.synthetic.plan import COMMON, TOPICS
 
 HTML = "text/html; charset=utf-8"
 _HEAD_BYTES = 300_000

@@ -5,7 +5,7 @@ import io
 from datetime import UTC, datetime
 from pathlib import Path
 
-from scentline_lab.progress import Lines
+from scentline_lab.progress import Progress
 from scentline_lab.synthetic.serve import export
 from scentline_lab.synthetic.web import SyntheticWeb
 
@@ -13,9 +13,9 @@ BROWSER = "Mozilla/5.0 (X11; Linux x86_64) Firefox/120.0"
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
-def quiet() -> Lines:
+def quiet() -> Progress:
     """Return a progress display that nobody sees."""
-    return Lines(io.StringIO())
+    return Progress(io.StringIO())
 
 
 def rows(path: Path) -> list[dict[str, str]]:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from scentline.streams.transport.database import JournalInUseError
-from scentline_lab.demo.command import LEARNED, POLICIES, PREDICATES, Output, curves, judged
+from scentline_lab.demo.command import LEARNED, POLICIES, PREDICATES, Crawled, DemoOutput, judged
 from tests.agents.commands import TOLD_TO_END, environment, last_line, printed, running, wait_until
 from tests.patience import PATIENCE
 
@@ -41,10 +41,10 @@ def test_the_figures_are_those_of_the_outcomes(demo: tuple[Path, str]) -> None:
         pages = judged(cwd / "demo" / policy)
         assert crawled["fetched"] == len(pages) >= BUDGET
         assert {page.policy for page in pages} == {policy}
-        found = curves(pages, PREDICATES)
+        found = Crawled(pages)
         for name, shown in crawled["predicates"].items():
-            assert shown["hits"] == found[name].found == sum(page.verdict[name] for page in pages)
-            assert shown["harvest_rate"] == pytest.approx(found[name].rate, abs=1e-4)
+            assert shown["hits"] == found.hits(name) == sum(page.verdict[name] for page in pages)
+            assert shown["harvest_rate"] == pytest.approx(found.rates(name)[-1], abs=1e-4)
     baseline, learned = (figures["crawls"][policy]["predicates"] for policy in POLICIES)
     for name, ratio in figures["ratios"].items():
         if baseline[name]["hits"]:
@@ -91,33 +91,36 @@ def test_a_demo_that_is_told_to_end_does_and_the_next_one_starts_anew(
     assert process.returncode == 130
     assert "Traceback" not in err
     assert err.endswith("Interrupted. The next demo with the same --out starts over.\n")
-    Output(tmp_path / "out").prepare()
+    DemoOutput(tmp_path / "out").prepare()
     assert [path.name for path in (tmp_path / "out").iterdir()] == [".scentline-demo"]
 
 
 def test_another_demo_is_replaced_and_other_files_stay(tmp_path: Path) -> None:
-    output = Output(tmp_path / "new" / "demo")
+    output = DemoOutput(tmp_path / "new" / "demo")
     output.prepare()
-    (output.data(LEARNED)).mkdir()
-    (output.data(LEARNED) / "row").touch()
+    (output.path(LEARNED)).mkdir()
+    (output.path(LEARNED) / "row").touch()
     output.log.touch()
-    kept = output.directory / "notes.txt"
+    kept = tmp_path / "new" / "demo" / "notes.txt"
     kept.touch()
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis").touch()
-    output.data(POLICIES[0]).symlink_to(tmp_path / "mine")
+    output.path(POLICIES[0]).symlink_to(tmp_path / "mine")
     output.prepare()
     assert (tmp_path / "mine" / "thesis").exists(), "a link is not followed"
-    assert sorted(path.name for path in output.directory.iterdir()) == [".scentline-demo", "notes.txt"]
+    assert sorted(path.name for path in (tmp_path / "new" / "demo").iterdir()) == [
+        ".scentline-demo",
+        "notes.txt",
+    ]
 
 
 def test_a_demo_whose_data_a_crawl_uses_is_not_replaced(tmp_path: Path) -> None:
-    output = Output(tmp_path)
+    output = DemoOutput(tmp_path)
     output.prepare()
     output.log.touch()
     # A process opens its own journal as often as it likes: another one has to hold it.
     with subprocess.Popen(
-        [sys.executable, "-c", HOLD, str(output.data(LEARNED) / "journal")], env=environment(),
+        [sys.executable, "-c", HOLD, str(output.path(LEARNED) / "journal")], env=environment(),
         stdin=subprocess.PIPE, stdout=subprocess.PIPE,
     ) as holder:  # fmt: skip
         assert holder.stdout is not None

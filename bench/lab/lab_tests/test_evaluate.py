@@ -12,7 +12,7 @@ from lab_tests.files import PNG, quiet, rows, small_web
 from scentline.models.predicate import parse
 from scentline.streams.settings import Settings
 from scentline_lab.evaluate.crawls import NO_LOG, NO_USERS
-from scentline_lab.evaluate.run import Options, Output, prepare, read_steps
+from scentline_lab.evaluate.run import Options, order_name, prepare, read_steps
 from scentline_lab.simulation.policies import policies
 from scentline_lab.simulation.virtual import Terms
 from scentline_lab.synthetic.web import SyntheticWeb
@@ -50,7 +50,7 @@ def out(files: Path) -> tuple[Path, Any]:
 
 
 def order(directory: Path, predicate: str, policy: str, start: int) -> list[dict[str, str]]:
-    return rows(directory / f"{Output(directory).order(predicate, policy, start)}.csv")
+    return rows(directory / f"{order_name(predicate, policy, start)}.csv")
 
 
 def hosts(crawl: list[dict[str, str]], column: str) -> list[str]:
@@ -285,7 +285,8 @@ def test_policies_out_of_contest_and_the_command_line_win_where_they_are_named(
 def test_settings_of_crawls_and_of_the_log_are_honoured(files: Path) -> None:
     bounds = {"visitors": 1, "together": 2, "host_budget": 3, "window_max": 4}
     settings = Settings.model_validate({"frontier": bounds, "browse": {"reach": 1}})
-    options = Options((files / "pages.warc.gz",), (str(files / "access.log.gz"),), ("combined-printed",), 20)
+    archives, logs = (files / "pages.warc.gz",), (str(files / "access.log.gz"),)
+    options = Options(archives=archives, logs=logs, policies=("combined-printed",), budget=20)
     steps = read_steps(options.logs, settings.observe, quiet())
     assert {len(step.user) for step in steps} == {16}, "pseudonyms"
     made = prepare(settings, options, {"all": parse('url("/")')}, {}, {}, quiet())

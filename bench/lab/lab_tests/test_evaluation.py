@@ -62,7 +62,6 @@ def test_records_that_a_crawl_would_not_read_are_no_pages(tmp_path: Path) -> Non
     web = load_web([archive], predicates, None, Settings(), 2, quiet())
     assert list(web.pages) == ["http://a.example/a", "http://a.example/b"]
     assert web.hits == {"tea": {"http://a.example/b"}, "poured": {"http://a.example/b"}}
-    assert web.left_out == 4
     kept = web.pages["http://a.example/b"]
     assert (kept.text, kept.words, kept.links[0].anchor) == ("", ("tea", "pour", "it"), ("it",))
 
@@ -94,7 +93,7 @@ def test_reuse_hands_the_state_of_a_first_crawl_to_a_second_one() -> None:
 
     name = "remembering"
     evaluation = Evaluation(
-        web=Web(pages, {"odd": frozenset(urls[1::2])}, 0), trace=Trace([]),
+        web=Web(pages, {"odd": frozenset(urls[1::2])}), trace=Trace([]),
         first=Trace([Step("u", urls[0], 1.0)]), whole=None, less={}, predicates={"odd": parse('"odd"')},
         policies=(name,), terms=Terms(15), starts=1, seeds=5, sources=urls, random_seed=1,
         makers={name: lambda task, truth: Remembering(task)}, heirs={name: heir},

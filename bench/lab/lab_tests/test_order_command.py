@@ -9,7 +9,7 @@ import pytest
 
 from lab_tests.files import quiet, rows, small_web
 from scentline.streams.settings import Settings
-from scentline_lab.order.crawl import Crawls, Job
+from scentline_lab.order.crawl import Job, run
 from scentline_lab.order.reading import Web, read_archive, read_web
 from scentline_lab.order.results import Results
 from tests.agents.commands import TOLD_TO_END, printed, running, wait_until
@@ -162,10 +162,8 @@ def test_an_interrupted_comparison_leaves_the_orders_that_were_done(
 def test_the_paper_s_findings_on_hollins() -> None:
     web = read(shared("graphs/hollins.dat.gz"))
     assert web.name(web.start) == "http://www1.hollins.edu/"
-    crawls = Crawls(web)
     jobs = [Job("breadth-first"), Job("backlink"), Job("pagerank")]
-    orders = {job.ordering: order for job, order in crawls.run(jobs, 1, quiet())}
-    results = Results(web, orders, {"backlinks": (3, 10, 100)})
+    results = Results(web, dict(run(web, jobs, 1, quiet())), {"backlinks": (3, 10, 100)})
     area = {(each.hot.threshold, each.ordering): each.area for each in results.figures()}
     # The rarer hot pages are, the sooner they are found.
     assert area[3, "backlink"] < area[10, "backlink"] < area[100, "backlink"]

@@ -14,7 +14,8 @@ from scentline.models.patterns.cuts import THRESHOLD
 from scentline.models.patterns.mine import mine
 from scentline.streams.facts import Access
 from scentline.streams.settings import Settings
-from scentline_lab.patterns.command import Options, run
+from scentline_lab.experiment import Output
+from scentline_lab.patterns.command import Found, Options, find
 from scentline_lab.patterns.measures import PERIODS, Record, Site, read_layouts, reliability, split
 from scentline_lab.patterns.pictures import ROWS, draw_tree
 from scentline_lab.patterns.quality import layout_similarity
@@ -93,13 +94,11 @@ def test_without_a_mirror_what_needs_links_is_left_out_and_said(files: Path, tmp
 
 
 def test_a_log_of_one_access_is_enough_and_replaces_an_earlier_runs_files(tmp_path: Path) -> None:
-    log, out = tmp_path / "one.log", tmp_path / "out"
-    log.write_text(line(1, 0, "/only"))
-    options = Options(str(log), "forum.test", (), THRESHOLD, out)
+    (tmp_path / "one.log").write_text(line(1, 0, "/only"))
+    given, out = ("patterns", "one.log", "--site", "forum.test", "--out", "out", "--json"), tmp_path / "out"
     for _ in range(2):
-        found = run(Settings(), options, quiet())
-        assert found.patterns is not None
-        assert [pattern.name for pattern in found.patterns.chosen] == ["http://forum.test/only"]
+        (found,) = last_line(printed(tmp_path, *given))["patterns"]
+        assert found["name"] == "http://forum.test/only"
         assert (out / "coverage.png").exists()
         assert not (out / "discovery.png").exists()
         (out / "discovery.png").write_text("of a run with a mirror")
@@ -158,18 +157,18 @@ def test_layouts_are_the_distinct_tag_paths_of_pages() -> None:
 
 def test_periods_have_as_many_accesses_each() -> None:
     log = [Record(f"u{n}", f"{HOME}{n % 7}", None, 86400.0 * n) for n in range(60)]
-    periods, first = split(iter(log), len(log))
+    periods, first = split(log)
     assert [sum(period.visits.values()) for period in periods] == [10] * PERIODS
     assert periods[0].span == "1970-01-01 to 1970-01-10"
-    assert first.snapshot().visits == periods[0].visits
-    few, _ = split(iter(log[:2]), 2)
+    assert first.visits == periods[0].visits
+    few, _ = split(log[:2])
     assert len(few) == 2
 
 
 def test_coverage_over_time_by_hand() -> None:
     log = [Record(f"u{n}", f"{HOME}topic/{n}", None, float(n)) for n in range(30)]
-    periods, first = split(iter(log), len(log))
-    found = reliability(mine(first.snapshot(), Growth(5)), first.snapshot().visits, periods)
+    periods, first = split(log)
+    found = reliability(mine(first, Growth(5)), periods)
     assert len(found.coverages) == PERIODS - 1
     assert [each["URLs"] for each in found.coverages] == [(0, 0)] * (PERIODS - 1)
     assert [each["transit"] for each in found.coverages] == [(1, 1)] * (PERIODS - 1)
@@ -201,7 +200,8 @@ def test_of_a_large_tree_the_most_visited_part_is_drawn(tmp_path: Path) -> None:
 
 def test_real_logs_have_patterns_that_hold() -> None:
     log = shared("logs/sundog.log.gz")
-    found = run(Settings(), Options(str(log), "sundog-soft.com", (), THRESHOLD, None), quiet())
+    found, options = Found(), Options(str(log), "sundog-soft.com", (), THRESHOLD)
+    find(found, Settings(), options, Site("sundog-soft.com", None), Output(None, "", ()), quiet())
     assert found.patterns is not None
     assert found.reliability is not None
     for coverages in found.reliability.coverages:

@@ -79,7 +79,7 @@ def test_the_optimum_is_the_one_that_is_worked_out() -> None:
 
 
 def test_once_it_has_learned_it_is_near_the_optimum_above_other_intervals_and_signals_are_of_use() -> None:
-    found = {each.policy: each.freshness for each in run(Options(pages=150, seeds=1), None)}
+    found = {each.policy: each.freshness for each in run(Options(pages=150, seeds=1))}
     learned, signals = found[Name.LEARNED], found[Name.LEARNED_SIGNALS]
     assert learned > 0.97 * found[Name.OPTIMUM]
     assert signals > 0.97 * found[Name.OPTIMUM_SIGNALS]

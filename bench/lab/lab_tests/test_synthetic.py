@@ -1,6 +1,5 @@
-"""The synthetic web: the same for a seed, as rich and as topical as it claims, and served like any other."""
+"""The synthetic web: the same for a seed, as rich and as topical as it claims, and exported as it answers."""
 
-import asyncio
 import gzip
 import re
 import statistics
@@ -10,18 +9,16 @@ from itertools import pairwise
 from pathlib import Path
 from urllib.parse import urljoin, urlsplit
 
-import httpx
 import pytest
 from lxml import etree
 
 from scentline.agents.offline.archive import Archive
-from scentline.agents.offline.serve import OfflineServer
 from scentline.models.accesslog.entry import Entry, LogLineError
 from scentline.models.accesslog.squid import parse
 from scentline.models.url import canonical
 from scentline_lab.synthetic.log import START
+from scentline_lab.synthetic.plan import TOPICS, Plan, PlannedPage
 from scentline_lab.synthetic.serve import export
-from scentline_lab.synthetic.vocabulary import TOPICS
 from scentline_lab.synthetic.web import SyntheticWeb
 from tests.cases import each_case
 
@@ -34,6 +31,11 @@ def web(seed: int = 1) -> SyntheticWeb:
 
 
 @cache
+def worse() -> SyntheticWeb:
+    return SyntheticWeb(3, 4, 30, 5, dead=0.3, days=40)
+
+
+@cache
 def categories(seed: int = 1) -> dict[str, str]:
     return dict(web(seed).labels())
 
@@ -42,26 +44,34 @@ def topic(category: str) -> str:
     return category.partition(".")[0]
 
 
-def html(made: SyntheticWeb, url: str) -> etree._Element:
+def articles(made: SyntheticWeb) -> list[PlannedPage]:
+    return [page for page in made.plan.pages if page.kind == "article"]
+
+
+def missing(plan: Plan) -> set[str]:
+    return {url for urls in plan.missing.values() for url in urls}
+
+
+def links_in(made: SyntheticWeb, url: str, path: str = ".//a") -> list[str]:
+    """Return where the links of a page's HTML lead."""
     answer = made.answer(url, {})
     assert answer.status == 200
-    encoding = made.facts().encodings[urlsplit(url).netloc]
+    (encoding,) = (site.encoding for site in made.plan.sites if site.host == urlsplit(url).netloc)
     root = etree.HTML(answer.body.decode(encoding), etree.HTMLParser(recover=False))
     assert root is not None
-    return root
+    assert root.findtext(".//title")
+    return [urljoin(url, link.get("href", "")) for link in root.iterfind(path)]
 
 
 def test_a_seed_gives_the_same_web_and_another_seed_another() -> None:
     first, again, other = (SyntheticWeb(seed, 4, 30, 5) for seed in (3, 3, 4))
     assert list(first.labels()) == list(again.labels())
-    urls = [url for url, _ in first.labels()]
-    answers = {url: first.answer(url, {}) for url in urls}
-    assert answers == {url: again.answer(url, {}) for url in reversed(urls)}, "in whatever order"
+    answers = {url: first.answer(url, {}) for url, _ in first.labels()}
+    assert answers == {url: again.answer(url, {}) for url in reversed(answers)}, "in whatever order"
     assert list(first.access_log(0, 10)) == []
     assert list(first.access_log(5, 100)) == list(again.access_log(5, 100)) != list(other.access_log(5, 100))
     assert first.seeds(3) == again.seeds(3)
-    homes = {f"http://{host}/" for host in first.facts().encodings}
-    assert set(dict(first.labels())) & set(dict(other.labels())) <= homes
+    assert set(dict(first.labels())) & set(dict(other.labels())) <= {page.url for page in first.plan.homes}
 
 
 @each_case(("sites", "pages", "topics"), [(0, 10, 3), (3, 3, 3), (3, 10, 0), (3, 10, 13)])
@@ -75,8 +85,8 @@ def test_the_pages_are_as_many_and_as_topical_as_predicates_need(seed: int) -> N
     made, labels = web(seed), categories(seed)
     shares = Counter(labels.values())
     assert 2300 <= len(labels) <= 3000
-    assert len(made.facts().encodings) == 12
-    for name, pages in made.facts().pages.items():
+    assert len(made.plan.sites) == 12
+    for name, pages in made.pages().items():
         assert 0.06 <= sum(topic(found) == name for found in labels.values()) / len(labels) <= 0.11
         assert pages >= 150
     for name in ("Sports.Hockey", "Science.Astronomy", "Music.Jazz"):
@@ -88,8 +98,7 @@ def test_the_pages_are_as_many_and_as_topical_as_predicates_need(seed: int) -> N
 @each_case("seed", SEEDS)
 def test_links_keep_to_the_topic_far_more_often_than_chance_and_far_from_always(seed: int) -> None:
     made, same = web(seed), {True: list[bool](), False: list[bool]()}
-    pages = [page for url in categories(seed) if (page := made.planned(url)) and page.kind == "article"]
-    for page in pages:
+    for page in articles(made):
         for link in made.links(page.url):
             if link.place == "body" and link.page is not None:
                 same[link.page.site == page.site].append(link.page.topic is page.topic)
@@ -99,22 +108,19 @@ def test_links_keep_to_the_topic_far_more_often_than_chance_and_far_from_always(
 
 
 def test_urls_are_canonical_and_links_lead_where_they_should() -> None:
-    made, facts, labels = web(), web().facts(), categories()
-    known = labels.keys() | facts.redirects.keys() | facts.missing | facts.files
+    made, plan, labels = web(), web().plan, categories()
+    files = {f"http://{site.host}/files/report.pdf" for site in plan.sites}
     reached: set[str] = set()
-    for number, url in enumerate(labels.keys() - facts.duplicates.keys()):
+    for number, url in enumerate(labels.keys() - plan.copies.keys()):
         assert canonical(url) == url
-        reached |= {link.target for link in made.links(url)}
+        planned = [link.target for link in made.links(url)]
+        reached |= {*planned}
         if number % 20 == 0:
-            root = html(made, url)
-            assert root.findtext(".//title")
-            assert len(" ".join(map(str, root.itertext())).split()) >= 60
-            found = [canonical(urljoin(url, link.get("href", ""))) for link in root.iter("a")]
-            assert Counter(found) == Counter(link.target for link in made.links(url)), "as planned"
-    assert reached <= known
-    articles = {url for url in labels if (page := made.planned(url)) is not None and page.kind == "article"}
-    assert articles <= reached
-    planted = facts.forbidden, facts.redirects.keys(), facts.duplicates.keys(), facts.missing, facts.files
+            assert Counter(map(canonical, links_in(made, url))) == Counter(planned), "as planned"
+    assert reached <= labels.keys() | plan.moved.keys() | missing(plan) | files
+    assert {page.url for page in articles(made)} <= reached
+    private = {page.url for page in plan.pages if page.kind == "private"}
+    planted = private, plan.moved.keys(), plan.copies.keys(), missing(plan), files
     assert all(reached & urls for urls in planted)
     seeds = made.seeds(100)
     assert len(set(seeds)) == 12
@@ -122,34 +128,38 @@ def test_urls_are_canonical_and_links_lead_where_they_should() -> None:
 
 
 def test_what_a_crawler_has_to_bear_is_there() -> None:
-    made, facts = web(), web().facts()
-    for url, target in facts.redirects.items():
+    made, plan = web(), web().plan
+    for url, (status, page) in plan.moved.items():
         answer = made.answer(url, {})
-        assert answer.status in (301, 302)
-        assert dict(answer.headers)["Location"] == target
-    for url, original in facts.duplicates.items():
-        assert made.answer(url, {}).body == made.answer(original, {}).body
-    assert {made.answer(url, {}).status for url in facts.missing} == {404}
-    kinds = {dict(made.answer(url, {}).headers)["Content-Type"] for url in facts.files}
+        assert answer.status == status
+        assert dict(answer.headers)["Location"] == page.url
+    for url, original in plan.copies.items():
+        assert made.answer(url, {}).body == made.answer(original.url, {}).body
+    assert {made.answer(url, {}).status for url in missing(plan)} == {404}
+    kinds = {
+        dict(made.answer(f"{page.url}{name}", {}).headers)["Content-Type"]
+        for page in plan.homes
+        for name in ("style.css", "logo.png", "files/report.pdf")
+    }
     assert kinds == {"text/css", "image/png", "application/pdf"}
-    robots = {host: made.answer(f"http://{host}/robots.txt", {}) for host in facts.encodings}
-    for url in facts.forbidden:
-        assert b"Disallow: /private/" in robots[urlsplit(url).netloc].body
-        assert categories()[url] != "Portal"
+    robots = {page.site: made.answer(f"{page.url}robots.txt", {}) for page in plan.homes}
+    for page in plan.pages:
+        if page.kind == "private":
+            assert b"Disallow: /private/" in robots[page.site].body
+            assert categories()[page.url] != "Portal"
     assert [answer.status for answer in robots.values()].count(404) == 3
 
 
 def test_an_encoding_is_declared_by_the_header_or_by_the_page_alone() -> None:
-    made, facts = web(), web().facts()
-    assert set(facts.encodings.values()) == {"utf-8", "iso-8859-1", "windows-1252"}
-    for host, encoding in facts.encodings.items():
-        answer = made.answer(f"http://{host}/", {})
-        declared = dict(answer.headers)["Content-Type"]
-        assert declared == ("text/html" if encoding == "windows-1252" else f"text/html; charset={encoding}")
-        assert f'<meta charset="{encoding}">'.encode() in answer.body
-    latin = next(host for host, encoding in facts.encodings.items() if encoding == "iso-8859-1")
-    bodies = [made.answer(url, {}).body for url in categories() if urlsplit(url).netloc == latin]
-    assert any("café".encode("latin-1") in body for body in bodies)
+    made, sites = web(), web().plan.sites
+    assert {site.encoding for site in sites} == {"utf-8", "iso-8859-1", "windows-1252"}
+    for site in sites:
+        answer = made.answer(f"http://{site.host}/", {})
+        declared = "text/html" if site.encoding == "windows-1252" else f"text/html; charset={site.encoding}"
+        assert dict(answer.headers)["Content-Type"] == declared
+        assert f'<meta charset="{site.encoding}">'.encode() in answer.body
+    latin = [page for page in made.plan.pages if sites[page.site].encoding == "iso-8859-1"]
+    assert any("café".encode("latin-1") in made.answer(page.url, {}).body for page in latin)
 
 
 def test_in_an_opaque_web_users_alone_tell_what_a_link_leads_to() -> None:
@@ -158,31 +168,25 @@ def test_in_an_opaque_web_users_alone_tell_what_a_link_leads_to() -> None:
     words = {word for each in TOPICS[:5] for word in each.words}
     words |= {word for each in TOPICS[:5] for part in each.subtopics for word in part.words}
     same = [0, 0]
-    for url in labels:
-        for link in opaque.links(url) if opaque.planned(url) is not None else ():
+    for page in opaque.plan.pages:
+        for link in opaque.links(page.url):
             assert words.isdisjoint(link.anchor.lower().split())
             if link.page is not None and link.page.kind == "article":
                 assert re.fullmatch(r"/\d/\d+\.html", urlsplit(link.page.url).path)
-                same[topic(labels[url]) == topic(labels[link.page.url])] += 1
+                same[topic(labels[page.url]) == topic(labels[link.page.url])] += 1
     assert same[1] < 0.3 * sum(same), "a fifth by chance"
 
 
 def test_topics_move_from_era_to_era_and_links_lead_on_alone() -> None:
     still, moving = SyntheticWeb(3, 9, 30, 5), SyntheticWeb(3, 9, 30, 5, eras=3)
     before, labels = dict(still.labels()), dict(moving.labels())
-    sites = dict.fromkeys(urlsplit(url).netloc for url in labels)
-    eras = {site: number // 3 for number, site in enumerate(sites)}
     names = [each.name for each in TOPICS[:5]]
-
-    def era(url: str) -> int:
-        return eras[urlsplit(url).netloc]
-
-    for url, category in labels.items():
-        if category != "Portal":
-            assert names.index(topic(category)) == (names.index(topic(before[url])) - era(url)) % 5
-        for link in moving.links(url) if moving.planned(url) is not None else ():
-            assert link.page is None or era(link.page.url) - era(url) in (0, 1)
-    assert {era(url) for url in moving.seeds(100)} == {0}
+    for page in moving.plan.pages:
+        era = page.site // 3
+        if labels[page.url] != "Portal":
+            assert names.index(topic(labels[page.url])) == (names.index(topic(before[page.url])) - era) % 5
+        assert all(each.page is None or each.page.site // 3 - era in (0, 1) for each in moving.links(page.url))
+    assert {moving.plan.by_url[url].site // 3 for url in moving.seeds(100)} == {0}
     assert len(set(map(topic, labels.values()))) == 6
 
 
@@ -196,7 +200,8 @@ def test_the_log_is_squids_in_time_order_with_what_a_real_one_holds() -> None:
     assert 1 <= malformed <= 0.01 * (len(found) + malformed)
     assert all(before.time <= after.time for before, after in pairwise(found))
     assert START <= found[0].time <= START + 3600
-    assert {entry.client for entry in found} <= {user.address for user in made.users(40)}
+    tastes = {user.address: user.tastes for user in made.users(40)}
+    assert {entry.client for entry in found} <= tastes.keys()
     assert {"GET", "POST", "CONNECT"} == {entry.method for entry in found}
     assert {200, 301, 302, 304, 404} == {entry.status for entry in found}
     assert {"text/html", "text/css", "image/png"} <= {entry.content_type for entry in found}
@@ -206,53 +211,28 @@ def test_the_log_is_squids_in_time_order_with_what_a_real_one_holds() -> None:
     ]  # fmt: skip
     assert len(views) == 2000
     assert {entry.url for entry in views} <= categories().keys()
-    tastes = {user.address: user.tastes for user in made.users(40)}
     seen = [(topic(categories()[entry.url]), tastes[entry.client]) for entry in views]
     liked = statistics.mean(name in taste for name, taste in seen if name != "Portal")
     assert 0.6 <= liked <= 0.9, "users visit pages of their taste for the most part"
 
 
-def test_it_is_fetched_over_loopback_like_any_web() -> None:
-    made, facts = web(), web().facts()
-    moved, target = next(iter(facts.redirects.items()))
-    latin = next(host for host, encoding in facts.encodings.items() if encoding == "iso-8859-1")
-    urls = moved, f"http://{latin}/", f"http://{latin.upper()}:80/#top", "http://elsewhere.example/"
-
-    async def run() -> list[httpx.Response]:
-        async with OfflineServer(made.answer) as server, httpx.AsyncClient(proxy=server.url) as client:
-            return [await client.get(url, follow_redirects=True) for url in urls]
-
-    followed, home, spelled, nowhere = asyncio.run(run())
-    assert (str(followed.url), followed.content) == (target, made.answer(target, {}).body)
-    assert home.encoding == "iso-8859-1"
-    assert re.search(r"<title>Welcome to \S+</title>", home.text)
-    assert spelled.content == home.content
-    assert nowhere.status_code == 404
-
-
-@cache
-def worse() -> SyntheticWeb:
-    return SyntheticWeb(3, 4, 30, 5, dead=0.3, days=40)
-
-
 def test_dead_links_lead_into_archives_that_are_gone() -> None:
-    links = [link for url, _ in worse().labels() if worse().planned(url) for link in worse().links(url)]
+    links = [link for page in worse().plan.pages for link in worse().links(page.url)]
     gone = [link for link in links if "/archive/" in link.target]
-    articles = [link for link in links if link.page is not None and link.page.kind == "article"]
-    assert 0.25 < len(gone) / (len(gone) + len(articles)) < 0.35
+    there = [link for link in links if link.page is not None and link.page.kind == "article"]
+    assert 0.25 < len(gone) / (len(gone) + len(there)) < 0.35
     assert all(worse().answer(link.target, {}).status == 404 for link in gone)
     assert sum(link.anchor.count(" ") > 0 for link in gone) > len(gone) / 2
 
 
 def test_a_calendar_is_linked_and_leads_to_its_last_day() -> None:
-    home = worse().seeds(1)[0]
-    (first,) = [link.target for link in worse().links(home) if link.anchor == "calendar"]
+    (first,) = [link.target for link in worse().links(worse().seeds(1)[0]) if link.anchor == "calendar"]
     days, todo = set(), [first]
     while todo:
         url = todo.pop()
         if url not in days:
             days.add(url)
-            todo += [urljoin(url, link.get("href", "")) for link in html(worse(), url).iterfind(".//li/a")]
+            todo += links_in(worse(), url, ".//li/a")
     assert len(days) == 40
     for name in ("40", "007", "-1", ".", "x"):
         assert worse().answer(urljoin(first, name), {}).status == 404
@@ -269,7 +249,8 @@ def test_an_exported_web_answers_as_it_does(tmp_path: Path) -> None:
         for url in made.urls():
             found, answer = archive.answer(url, {}), made.answer(url, {})
             assert (found.status, found.body) == (answer.status, answer.body)
-        assert archive.answer(next(iter(made.facts().forbidden)), {}).status == 404
+        (private, *_) = (page for page in made.plan.pages if page.kind == "private")
+        assert archive.answer(private.url, {}).status == 404
     lines, labels = (gzip.decompress(files[what].read_bytes()).decode() for what in ("log", "labels"))
     assert lines.splitlines() == list(made.access_log(5, 100))
     assert files["seeds"].read_text().split() == made.seeds(200)

@@ -1,4 +1,4 @@
-"""What all experiments share: an output directory, tables, an end by Ctrl-C, work spread over processes."""
+"""What all experiments share: where they write, an end by Ctrl-C, and work spread over processes."""
 
 import gc
 import shutil
@@ -11,7 +11,8 @@ from contextlib import contextmanager
 from itertools import chain, islice
 from multiprocessing import active_children, get_context
 from pathlib import Path
-from typing import Any, ClassVar, Self, TypeVar
+from types import TracebackType
+from typing import Any, Self, TypeVar
 
 import typer
 
@@ -36,26 +37,19 @@ class WorkerError(ScentlineError):
     """A worker process ended before its work did."""
 
 
-class OutputDirectory:
-    """The output directory of a ``command``: it writes ``files`` (patterns), empties ``directories``."""
+class Output:
+    """Where a ``command`` writes ``files`` (patterns) and ``directories``; nowhere without a directory."""
 
-    command: ClassVar[str]
-    files: ClassVar[Sequence[str]]
-    directories: ClassVar[Sequence[str]] = ()
+    def __init__(
+        self, directory: Path | None, command: str, files: Sequence[str], directories: Sequence[str] = ()
+    ) -> None:
+        self._directory, self._command = directory, command
+        self.files, self._directories = files, directories
 
-    def __init__(self, directory: Path) -> None:
-        self.directory = directory
-
-    @classmethod
-    def prepared(cls, directory: Path | None) -> Self | None:
-        if directory is None:
-            return None
-        output = cls(directory)
-        output.prepare()
-        return output
-
-    def picture(self, name: str) -> Path:
-        return self.directory / f"{name}.png"
+    def path(self, name: str) -> Path:
+        """Return the place of a file; there has to be a directory."""
+        assert self._directory is not None
+        return self._directory / name
 
     def write(
         self,
@@ -68,47 +62,59 @@ class OutputDirectory:
     ) -> None:
         """Write a table as a CSV file, whole or not at all: floats rounded, or in ``form``; None is empty."""
 
-        def cells(row: Iterable[object]) -> Iterator[object]:
-            for cell in row:
-                yield (
-                    cell
-                    if not isinstance(cell, float)
-                    else format(cell, form)
-                    if form
-                    else rounded(float(cell))
-                )
+        def told(cell: object) -> object:
+            return cell if not isinstance(cell, float) else format(cell, form) if form else rounded(float(cell))
 
-        with whole(self.directory / f"{name}.csv") as file:
-            file.writelines(f"{csv_line(cells(row))}{end}".encode() for row in chain((columns,), rows))
+        if self._directory is not None:
+            with whole(self._directory / f"{name}.csv") as file:
+                lines = (csv_line(map(told, row)) for row in chain((columns,), rows))
+                file.writelines(f"{line}{end}".encode() for line in lines)
 
-    def prepare(self) -> None:
+    def draw(self, name: str, picture: Callable[..., object], *given: object) -> None:
+        """Have a picture drawn, of what it is ``given``."""
+        if self._directory is not None:
+            picture(self._directory / name, *given)
+
+    def prepare(self) -> Self:
         """Make the directory, or remove the files of an earlier run, and nothing else. The mark of the command
         is the file ``.scentline-COMMAND``. Raises `OccupiedError` for a path that is no directory, can't be
         made one or written to, or holds files and no mark.
         """
-        mark = self.directory / f".scentline-{self.command}"
-        if self.directory.exists() and not self.directory.is_dir():
-            raise OccupiedError(f"--out {self.directory}: expected a directory, found a file")
-        if not mark.is_file() and self.directory.is_dir() and any(self.directory.iterdir()):
+        directory, command = self._directory, self._command
+        if directory is None:
+            return self
+        mark = directory / f".scentline-{command}"
+        if directory.exists() and not directory.is_dir():
+            raise OccupiedError(f"--out {directory}: expected a directory, found a file")
+        if not mark.is_file() and directory.is_dir() and any(directory.iterdir()):
             raise OccupiedError(
-                f"--out {self.directory}: holds files that `scentline {self.command}` did not make; expected "
-                "a new or empty directory, or an earlier run's"
+                f"--out {directory}: holds files that `scentline {command}` did not make; expected a new or "
+                "empty directory, or an earlier run's"
             )
-        made_by = f"Made by `scentline {self.command}`, which replaces its own files here.\n"
+        made_by = f"Made by `scentline {command}`, which replaces its own files here.\n"
         try:
-            self.directory.mkdir(parents=True, exist_ok=True)
+            directory.mkdir(parents=True, exist_ok=True)
             mark.write_text(made_by, encoding="utf-8")
-            self._clear()
+            self._clear(directory)
         except OSError as error:
-            raise OccupiedError(f"--out {self.directory}: can't be written to: {error.strerror}") from error
+            raise OccupiedError(f"--out {directory}: can't be written to: {error.strerror}") from error
+        return self
 
-    def _clear(self) -> None:
-        for path in chain.from_iterable(map(self.directory.glob, self.files)):
+    def _clear(self, directory: Path) -> None:
+        for path in chain.from_iterable(map(directory.glob, self.files)):
             path.unlink()
-        for directory in map(self.directory.joinpath, self.directories):
-            if directory.is_dir():
-                shutil.rmtree(directory)
-            directory.mkdir()
+        for emptied in map(directory.joinpath, self._directories):
+            if emptied.is_dir():
+                shutil.rmtree(emptied)
+            emptied.mkdir()
+
+    def finish(self, look: str = "", as_json: bool = False, found: Callable[[], Any] = dict) -> None:
+        """Print where the files are, and which to look at; then what was ``found``, if JSON is wanted."""
+        if self._directory is not None:
+            at = f"; look at {self._directory / look}" if look else ""
+            typer.echo(f"\nEverything is in {self._directory}{at}")
+        if as_json:
+            print_json(found())
 
 
 def rounded(value: float | None) -> float | None:
@@ -119,14 +125,6 @@ def rounded(value: float | None) -> float | None:
 def cell(value: float | None, form: str = ".3f") -> str:
     """Return a figure as tables on a terminal have it, "-" for None."""
     return "-" if value is None else format(value, form)
-
-
-def finish(out: Path | None, look: str = "", as_json: bool = False, found: Callable[[], Any] = dict) -> None:
-    """Print where the files are, and which of them to look at; then what was ``found``, if JSON is wanted."""
-    if out is not None:
-        typer.echo(f"\nEverything is in {out}{f'; look at {out / look}' if look else ''}")
-    if as_json:
-        print_json(found())
 
 
 def check_files(option: str, paths: Iterable[Path]) -> None:
@@ -143,14 +141,33 @@ def check_logs(sources: Iterable[str]) -> None:
             LogFile(source).close()
 
 
+class Cut:
+    """Lets Ctrl-C end what is done ``with`` it; what follows covers what was done so far."""
+
+    def __init__(self) -> None:
+        self.interrupted = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, _: object, trace: TracebackType | None) -> bool:
+        self.interrupted = kind is KeyboardInterrupt
+        return self.interrupted
+
+    def end(self, text: str) -> None:
+        """End the command with ``text`` if it was interrupted."""
+        if self.interrupted:
+            typer.echo(text, err=True)
+            raise typer.Exit(INTERRUPTED)
+
+
 @contextmanager
 def interruptible(left: Callable[[], str]) -> Iterator[None]:
     """Let Ctrl-C end the command with a line, whose end ``left`` returns."""
-    try:
+    with Cut() as cut:
         yield
-    except KeyboardInterrupt:
-        typer.echo(f"\nInterrupted{left()}.", err=True)
-        raise typer.Exit(INTERRUPTED) from None
+    if cut.interrupted:
+        cut.end(f"\nInterrupted{left()}.")
 
 
 @contextmanager

@@ -4,12 +4,11 @@ import gzip
 import secrets
 import sys
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import chain, islice
 from pathlib import Path
-from typing import NamedTuple, TextIO
+from typing import NamedTuple, TextIO, TypeVar
 
 import msgspec
 import numpy as np
@@ -26,23 +25,17 @@ from scentline.models.errors import ScentlineError
 from scentline.models.page import Link, Page
 from scentline.models.predicate import Predicate, View
 from scentline.models.url import canonical
-from scentline.streams.crawl_settings import JudgeSettings
 from scentline.streams.facts import Access
 from scentline.streams.settings import ObserveSettings, Settings
 from scentline_lab.experiment import spread
 from scentline_lab.progress import Progress
 from scentline_lab.simulation.virtual import NO_TEXTS, Texts
 
+R = TypeVar("R")
 #: Pages that a process reads at a time.
 CHUNK = 50
-
-
-class Body(NamedTuple):
-    """A recorded page before it is parsed."""
-
-    url: str
-    content: bytes
-    content_type: str | None
+#: A recorded page before it is parsed: its URL, content and type.
+_Body = tuple[str, bytes, str | None]
 
 
 @dataclass(frozen=True)
@@ -53,8 +46,6 @@ class Web:
     pages: Mapping[str, Page]
     #: Each predicate's URLs of ``pages``.
     hits: Mapping[str, frozenset[str]]
-    #: Records that are no page: other statuses, no text, or a page that asks not to be indexed.
-    left_out: int
     #: Which pages are near-duplicates.
     texts: Texts = NO_TEXTS
 
@@ -67,45 +58,57 @@ def load_web(
     processes: int,
     progress: Progress,
 ) -> Web:
-    """Read and judge every page of the archives; the pages are in the order of their URLs. Raises
-    `ArchiveError` for what is no WARC file, OSError for what can't be opened.
+    """Read and judge every page of the archives that may be indexed; the pages are in the order of their URLs.
+    Raises `ArchiveError` for what is no WARC file, OSError for what can't be opened.
     """
+    judge = settings.judge
+
+    def judged(page: Page) -> tuple[Page, list[str], Sketch | None] | None:
+        if not page.indexable:
+            return None
+        categories = labels.categories(page.url) if labels is not None else frozenset()
+        view = View(page.url, page.title, page.text, categories, sequence=page.sequence)
+        satisfied = [name for name, predicate in predicates.items() if predicate.evaluate(view)]
+        sketch = fingerprint(page, judge.least_words).sketch if judge.duplicates else None
+        return msgspec.structs.replace(page, text=""), satisfied, sketch
+
     pages: dict[str, Page] = {}
     hits: dict[str, set[str]] = {name: set() for name in predicates}
     sketches: dict[str, Sketch] = {}
+    for page, satisfied, sketch in each_page(archives, judged, settings, processes, progress):
+        pages[page.url] = _shared(page)
+        if sketch is not None:
+            sketches[page.url] = sketch
+        for name in satisfied:
+            hits[name].add(page.url)
+    found = {url: pages[url] for url in sorted(pages)}
+    satisfying = {name: frozenset(urls) for name, urls in hits.items()}
+    return Web(found, satisfying, Texts(sketches, judge.likeness))
+
+
+def each_page(
+    archives: Iterable[Path],
+    of: Callable[[Page], R | None],
+    settings: Settings,
+    processes: int,
+    progress: Progress,
+) -> Iterator[R]:
+    """Yield what ``of`` makes of each page of archives, parsed as the judge agent does; None is left out."""
+
+    def read(chunk: Sequence[_Body]) -> list[R]:
+        pages = (parse(*body, settings.judge, paths=True) for body in chunk)
+        return [found for found in map(of, pages) if found is not None]
+
     progress.phase("index the archive", 1)
     with Archive(archives) as archive:
         progress.advance()
         progress.phase("read the pages", len(archive))
-        parts = chunks(bodies(archive, settings.fetch.max_bytes, progress))
-        for chunk in spread(partial(_judged, predicates, labels, settings.judge), parts, processes):
-            for page, satisfied, sketch in chunk:
-                pages[page.url] = _shared(page)
-                if sketch is not None:
-                    sketches[page.url] = sketch
-                for name in satisfied:
-                    hits[name].add(page.url)
-        left_out = len(archive) - len(pages)
-    found = {url: pages[url] for url in sorted(pages)}
-    satisfying = {name: frozenset(urls) for name, urls in hits.items()}
-    return Web(found, satisfying, left_out, Texts(sketches, settings.judge.likeness))
+        bodies = _bodies(archive, settings.fetch.max_bytes, progress)
+        chunks = iter(lambda: list(islice(bodies, CHUNK)), [])
+        yield from chain.from_iterable(spread(read, chunks, processes))
 
 
-def _judged(
-    predicates: Mapping[str, Predicate], labels: Labels | None, settings: JudgeSettings, found: Iterable[Body]
-) -> list[tuple[Page, tuple[str, ...], Sketch | None]]:
-    """Return the pages that may be indexed, without their text, which predicates each satisfies, its sketch."""
-    judged = []
-    for page in indexable(found, settings):
-        categories = labels.categories(page.url) if labels is not None else frozenset()
-        view = View(page.url, page.title, page.text, categories, sequence=page.sequence)
-        satisfied = tuple(name for name, predicate in predicates.items() if predicate.evaluate(view))
-        sketch = fingerprint(page, settings.least_words).sketch if settings.duplicates else None
-        judged.append((msgspec.structs.replace(page, text=""), satisfied, sketch))
-    return judged
-
-
-def bodies(archive: Archive, limit: int, progress: Progress) -> Iterator[Body]:
+def _bodies(archive: Archive, limit: int, progress: Progress) -> Iterator[_Body]:
     """Yield the records that a fetch would take for a page; redirects are not followed."""
     for url in archive.urls():
         answer = archive.answer(url, {})
@@ -113,19 +116,7 @@ def bodies(archive: Archive, limit: int, progress: Progress) -> Iterator[Body]:
         written = {name.lower(): value for name, value in answer.headers}.get("content-type")
         kind = (written or "").partition(";")[0].strip().lower()
         if answer.status == 200 and ("/" not in kind or kind in READABLE) and len(answer.body) <= limit:
-            yield Body(url, answer.body, written)
-
-
-def indexable(found: Iterable[Body], settings: JudgeSettings) -> Iterator[Page]:
-    """Yield the pages that may be indexed, parsed as the judge agent parses them."""
-    pages = (parse(body.url, body.content, body.content_type, settings, paths=True) for body in found)
-    return (page for page in pages if page.indexable)
-
-
-def chunks(found: Iterator[Body]) -> Iterator[list[Body]]:
-    """Yield as many pages at a time as a process reads."""
-    while chunk := list(islice(found, CHUNK)):
-        yield chunk
+            yield url, answer.body, written
 
 
 def _shared(page: Page) -> Page:
@@ -227,8 +218,8 @@ class LogReader:
                 access = self._one.observe(self._line)
                 if isinstance(access, Access):
                     yield access
-                part = 100 * log.consumed // log.size if log.size and number % _STEP == 0 else 0
-                if part > done:
+                if log.size and number % _STEP == 0:
+                    part = 100 * log.consumed // log.size
                     self._progress.advance(part - done)
                     done = part
             if done < 100:

@@ -38,7 +38,7 @@ def depth(
 
     DIR gets sites.csv, levels.csv, moves.csv, directories.csv, and a picture of each site.
     """
-    from scentline_lab.depth.command import Options, run
+    from scentline_lab.depth.command import run
 
-    options = Options(tuple(logs or ()), tuple(archives or ()), tuple(graphs or ()), site, share)
-    run(given.settings(), options, out, as_json=as_json)
+    read = logs or (), archives or (), graphs or ()
+    run(given.settings(), *read, out, site=site, share=share, as_json=as_json)

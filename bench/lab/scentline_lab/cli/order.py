@@ -42,7 +42,9 @@ def order(
     order of every crawl.
     """
     number = processes(jobs)
-    from scentline_lab.order.command import Options, run
+    from scentline_lab.order.command import show
+    from scentline_lab.order.reading import IB, IR
 
-    hot = tuple(thresholds or (3, 10, 100)), tuple(ranks or (13,))
-    run(given.settings(), Options(path, start, within, tuple(topics or ()), *hot, number), out)
+    hot = {IB: thresholds or (3, 10, 100), IR: ranks or (13,)}
+    where = {"start": start, "within": within}
+    show(given.settings(), path, out, topics=topics or (), thresholds=hot, processes=number, **where)

@@ -38,4 +38,4 @@ def patterns(
     from scentline_lab.patterns.command import Options, show
 
     least = THRESHOLD if threshold is None else threshold
-    show(given.settings(), Options(log, site, tuple(archives or ()), least, out), as_json=as_json)
+    show(given.settings(), Options(log, site, tuple(archives or ()), least), out, as_json=as_json)

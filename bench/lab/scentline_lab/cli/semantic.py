@@ -28,7 +28,7 @@ def build(
     import sys
 
     from scentline_lab.progress import progress
-    from scentline_lab.semantic.build import build as run
+    from scentline_lab.semantic.encoder import build as run
     from scentline_lab.semantic.encoder import packaged
 
     with progress(sys.stderr) as bars:

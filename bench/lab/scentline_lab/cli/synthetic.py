@@ -33,15 +33,11 @@ def synthetic(
 
     Equal options give equal files. The commands crawl, evaluate and serve-archive take them.
     """
-    from scentline_lab.experiment import OutputDirectory
-    from scentline_lab.synthetic.serve import export
+    from scentline_lab.experiment import Output
+    from scentline_lab.synthetic.serve import FILES, export
     from scentline_lab.synthetic.web import SyntheticWeb
 
-    class Output(OutputDirectory):
-        command = "synthetic"
-        files = ("pages.warc.gz", "access.log.gz", "topics.tsv.gz", "seeds.txt")
-
-    Output(out).prepare()
+    Output(out, "synthetic", list(FILES.values())).prepare()
     size = random_seed, sites, pages, topics
     web = SyntheticWeb(*size, dead=dead, days=days, eras=eras, owners=owners, opaque=opaque)
     for what, path in export(web, out, users, accesses).items():

@@ -6,7 +6,7 @@ import shlex
 import shutil
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from pathlib import Path
 from typing import NamedTuple
@@ -24,46 +24,9 @@ from scentline.streams.logging import configure
 from scentline.streams.published import Outcome
 from scentline.streams.settings import LogSettings, Settings
 from scentline.streams.transport.journal import Journal
-from scentline_lab.experiment import OutputDirectory, cell, interruptible
+from scentline_lab.experiment import Output, cell, interruptible
 from scentline_lab.synthetic.serve import synthetic_server
 from scentline_lab.synthetic.web import SyntheticWeb
-
-
-class Curve(NamedTuple):
-    """One predicate in one crawl: ``hits[n]`` of the first n + 1 pages judged satisfy it."""
-
-    hits: tuple[int, ...]
-
-    @property
-    def found(self) -> int:
-        return self.hits[-1] if self.hits else 0
-
-    @property
-    def rates(self) -> list[float]:
-        """The harvest rate after each page.
-
-        >>> Curve((0, 1, 2, 2)).rates
-        [0.0, 0.5, 0.6666666666666666, 0.5]
-        """
-        return [hits / pages for pages, hits in enumerate(self.hits, start=1)]
-
-    @property
-    def rate(self) -> float:
-        """The harvest rate of the whole crawl; 0 before its first page."""
-        return self.found / len(self.hits) if self.hits else 0.0
-
-
-def judged(data: Path) -> list[Outcome]:
-    """Return the pages of the crawl in directory ``data``, each once, in the order of judging."""
-    with Journal.open(data / "journal", read_only=True) as journal:
-        return sorted(judged_pages(journal).values(), key=lambda outcome: outcome.time)
-
-
-def curves(pages: Iterable[Outcome], predicates: Iterable[str]) -> dict[str, Curve]:
-    """Return the curve of each of ``predicates`` over pages in the order of judging."""
-    known = list(pages)
-    return {name: Curve(tuple(accumulate(int(page.verdict[name]) for page in known))) for name in predicates}
-
 
 BASELINE, LEARNED = "breadth-first", "learned"
 POLICIES = (BASELINE, LEARNED)
@@ -79,26 +42,45 @@ USERS, ACCESSES = 20, 1_500
 _CONFIG = Path(__file__).with_name("settings.toml")
 
 
-class Output(OutputDirectory):
+class Crawled(NamedTuple):
+    """One policy's crawl: its pages in the order of judging, and its seconds."""
+
+    pages: Sequence[Outcome]
+    seconds: float = 0.0
+
+    def hits(self, predicate: str) -> int:
+        return sum(page.verdict[predicate] for page in self.pages)
+
+    def rate(self, predicate: str) -> float:
+        """The harvest rate of the whole crawl; 0 before its first page."""
+        return self.hits(predicate) / len(self.pages) if self.pages else 0.0
+
+    def rates(self, predicate: str) -> list[float]:
+        """The harvest rate after each page."""
+        hits = accumulate(page.verdict[predicate] for page in self.pages)
+        return [found / pages for pages, found in enumerate(hits, start=1)]
+
+
+def judged(data: Path) -> list[Outcome]:
+    """Return the pages of the crawl in directory ``data``, each once, in the order of judging."""
+    with Journal.open(data / "journal", read_only=True) as journal:
+        return sorted(judged_pages(journal).values(), key=lambda outcome: outcome.time)
+
+
+class DemoOutput(Output):
     """The output directory of ``scentline demo``: the web's log and labels, both crawls' settings and data."""
 
-    command = "demo"
-    files = ("access.log", "labels.tsv", "scentline.toml", "lift.png")
-
     def __init__(self, directory: Path) -> None:
-        super().__init__(directory)
-        self.log, self.labels, self.config, self.lift = (directory / name for name in self.files)
+        super().__init__(directory, "demo", ("access.log", "labels.tsv", "scentline.toml", "lift.png"))
+        self.log, self.labels, self.config, self.lift = map(self.path, self.files)
 
-    def data(self, policy: str) -> Path:
-        return self.directory / policy
-
-    def _clear(self) -> None:
+    def _clear(self, directory: Path) -> None:
         """Remove the data of both crawls too; raises `JournalInUseError` while a crawl runs on them."""
-        made = [self.data(policy) for policy in POLICIES]
+        made = [directory / policy for policy in POLICIES]
         for journal in (data / "journal" for data in made):
             if journal.is_dir():
                 Journal.open(journal).close()
-        super()._clear()
+        super()._clear(directory)
         for data in made:
             if data.is_dir() and not data.is_symlink():
                 shutil.rmtree(data)
@@ -106,45 +88,16 @@ class Output(OutputDirectory):
                 data.unlink(missing_ok=True)
 
 
-class Crawled(NamedTuple):
-    """One policy's crawl: its pages in the order of judging, each predicate's curve, and its seconds."""
-
-    pages: list[Outcome]
-    curves: dict[str, Curve]
-    seconds: float
-
-
-class Comparison(NamedTuple):
-    """Both crawls of the demo, by policy."""
-
-    crawls: dict[str, Crawled]
-
-    def ratio(self, predicate: str) -> float | None:
-        """Return how often the learned rate is the baseline's; None where the baseline found nothing."""
-        baseline = self.crawls[BASELINE].curves[predicate].rate
-        return self.crawls[LEARNED].curves[predicate].rate / baseline if baseline else None
-
-    def found(self) -> str:
-        """Return the URL of a page that the learned policy chose and that was worth it, for a closer look."""
-        pages = self.crawls[LEARNED].pages
-        chosen = [page.url for page in pages if not page.explored and page.verdict[page.predicate]]
-        return (chosen or [page.url for page in pages])[-1]
-
-
 def run(out: Path, random_seed: int, budget: int, *, as_json: bool) -> None:
     """Run the demo, and print what came of it. Raises `OccupiedError` where ``out`` holds files of others."""
     configure(LogSettings(level="warning"))
-    started, output = time.monotonic(), Output(out)
+    started, output = time.monotonic(), DemoOutput(out)
     with interruptible(lambda: ". The next demo with the same --out starts over"):
-        comparison = _compare(output, random_seed, budget)
+        crawls = _crawls(output, random_seed, budget)
     typer.echo("\nHarvest rate: the share of fetched pages that satisfy a predicate.")
-
-    def rate(policy: str, name: str) -> str:
-        curve = comparison.crawls[policy].curves[name]
-        return f"{curve.rate:.1%} ({curve.found} of {len(curve.hits)})"
-
+    ratios = {name: _ratio(crawls, name) for name in PREDICATES}
     rows = (
-        (name, text, *(rate(policy, name) for policy in POLICIES), cell(comparison.ratio(name), ".1f"))
+        (name, text, *(_rate(crawls[policy], name) for policy in POLICIES), cell(ratios[name], ".1f"))
         for name, text in PREDICATES.items()
     )
     print_table(("predicate", "looks for", *POLICIES, "ratio"), rows)
@@ -154,25 +107,48 @@ def run(out: Path, random_seed: int, budget: int, *, as_json: bool) -> None:
         output.log: "the log that both crawls read",
         output.labels: "the category of each page",
         output.config: "the settings of both crawls",
-        output.data(BASELINE): "data directory of the first crawl",
-        output.data(LEARNED): "data directory of the second crawl",
+        output.path(BASELINE): "data directory of the first crawl",
+        output.path(LEARNED): "data directory of the second crawl",
     }
     width = max(len(str(path)) for path in files)
     for path, what in files.items():
         typer.echo(f"  {path!s:{width}}  {what}")
-    _print_next(comparison, shlex.quote(str(output.data(LEARNED))))
+    _print_next(crawls[LEARNED], shlex.quote(str(output.path(LEARNED))))
     if as_json:
-        print_json(_figures(comparison, time.monotonic() - started) | {"files": list(map(str, files))})
+        told = {
+            policy: {
+                "fetched": len(crawled.pages),
+                "seconds": round(crawled.seconds, 1),
+                "predicates": {
+                    name: {"hits": crawled.hits(name), "harvest_rate": round(crawled.rate(name), 4)}
+                    for name in PREDICATES
+                },
+            }
+            for policy, crawled in crawls.items()
+        }
+        rounded = {name: None if ratio is None else round(ratio, 2) for name, ratio in ratios.items()}
+        seconds = round(time.monotonic() - started, 1)
+        print_json({"seconds": seconds, "crawls": told, "ratios": rounded, "files": list(map(str, files))})
 
 
-def _compare(output: Output, random_seed: int, budget: int) -> Comparison:
+def _rate(crawled: Crawled, name: str) -> str:
+    return f"{crawled.rate(name):.1%} ({crawled.hits(name)} of {len(crawled.pages)})"
+
+
+def _ratio(crawls: Mapping[str, Crawled], name: str) -> float | None:
+    """Return how often the learned rate is the baseline's; None where the baseline found nothing."""
+    baseline = crawls[BASELINE].rate(name)
+    return crawls[LEARNED].rate(name) / baseline if baseline else None
+
+
+def _crawls(output: DemoOutput, random_seed: int, budget: int) -> Mapping[str, Crawled]:
     from scentline_lab.demo.picture import draw
 
     output.prepare()
     web = SyntheticWeb(random_seed, SITES, PAGES_PER_SITE, TOPICS)
     _write_files(output, web, random_seed)
     typer.echo(
-        f"A synthetic web of {sum(web.facts().pages.values())} pages on {SITES} sites, and the log of {USERS} "
+        f"A synthetic web of {sum(web.pages().values())} pages on {SITES} sites, and the log of {USERS} "
         f"people who visited some of them."
     )
     crawls = {}
@@ -180,11 +156,11 @@ def _compare(output: Output, random_seed: int, budget: int) -> Comparison:
         for number, policy in enumerate(POLICIES, start=1):
             typer.echo(f"\nCrawl {number} of {len(POLICIES)}: policy {policy}, {budget} pages.")
             crawls[policy] = _crawl(output, policy, budget, server.url)
-    draw(output.lift, PREDICATES, crawls[BASELINE].curves, crawls[LEARNED].curves, POLICIES)
-    return Comparison(crawls)
+    draw(output.lift, PREDICATES, crawls)
+    return crawls
 
 
-def _write_files(output: Output, web: SyntheticWeb, random_seed: int) -> None:
+def _write_files(output: DemoOutput, web: SyntheticWeb, random_seed: int) -> None:
     with output.log.open("w", encoding="utf-8") as log:
         log.writelines(f"{line}\n" for line in web.access_log(USERS, ACCESSES))
     with output.labels.open("w", encoding="utf-8") as labels:
@@ -197,9 +173,9 @@ def _write_files(output: Output, web: SyntheticWeb, random_seed: int) -> None:
     output.config.write_text(config.format(**given), encoding="utf-8")
 
 
-def _crawl(output: Output, policy: str, budget: int, proxy: str) -> Crawled:
+def _crawl(output: DemoOutput, policy: str, budget: int, proxy: str) -> Crawled:
     # Not the environment: every demo of a seed has the same settings.
-    data = output.data(policy)
+    data = output.path(policy)
     given = {"data": data, "frontier.policy": policy, "frontier.budget": budget, "fetch.proxy": proxy}
     settings: Settings = load(given, config_file=output.config, environ={}).settings
     data.mkdir(mode=0o700)
@@ -210,20 +186,22 @@ def _crawl(output: Output, policy: str, budget: int, proxy: str) -> Crawled:
         _, interrupted = asyncio.run(run_crawl(settings, observer, seeds, [str(output.log)], report))
     if interrupted:
         raise KeyboardInterrupt
-    pages = judged(data)
-    return Crawled(pages, curves(pages, PREDICATES), time.monotonic() - started)
+    return Crawled(judged(data), time.monotonic() - started)
 
 
-def _print_next(comparison: Comparison, data: str) -> None:
+def _print_next(learned: Crawled, data: str) -> None:
     """Print commands to try; ``data`` is the learned crawl's directory, quoted for a shell."""
     typer.echo("\nTry next:")
     program, called = Path(sys.argv[0]), "scentline"
     if program.name == called and not shutil.which(called):  # by its path, where a shell does not find it
         called = str(program.relative_to(Path.cwd()) if program.is_relative_to(Path.cwd()) else program)
+    # A page that the policy chose and that was worth it.
+    chosen = [page.url for page in learned.pages if not page.explored and page.verdict[page.predicate]]
+    found = (chosen or [page.url for page in learned.pages])[-1]
     for what, command in (
         ("the pages found", f"{called} matches sports --data {data}"),
         ("the crawl in a browser", f"{called} window --data {data}"),
-        ("why a page was fetched", f"{called} explain {comparison.found()} --data {data}"),
+        ("why a page was fetched", f"{called} explain {found} --data {data}"),
         ("recount every statistic", f"{called} audit --data {data}"),
         (
             "crawl a site of your own",
@@ -232,15 +210,3 @@ def _print_next(comparison: Comparison, data: str) -> None:
         ),
     ):
         typer.echo(f"  # {what}\n  {command}")
-
-
-def _figures(comparison: Comparison, seconds: float) -> dict[str, object]:
-    crawls = {}
-    for policy, (pages, curves, took) in comparison.crawls.items():
-        found = {
-            name: {"hits": each.found, "harvest_rate": round(each.rate, 4)} for name, each in curves.items()
-        }
-        crawls[policy] = {"fetched": len(pages), "seconds": round(took, 1), "predicates": found}
-    ratios = {name: comparison.ratio(name) for name in PREDICATES}
-    rounded = {name: None if ratio is None else round(ratio, 2) for name, ratio in ratios.items()}
-    return {"seconds": round(seconds, 1), "crawls": crawls, "ratios": rounded}

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from scentline_lab.demo.command import Curve
+from scentline_lab.demo.command import Crawled
 from scentline_lab.picture import INK, canvas, frame
 
 if TYPE_CHECKING:
@@ -16,27 +16,22 @@ _BASELINE = "#8a8a8a"
 _SKIPPED = 20
 
 
-def draw(
-    path: Path,
-    expressions: Mapping[str, str],
-    baseline: Mapping[str, Curve],
-    learned: Mapping[str, Curve],
-    names: tuple[str, str],
-) -> None:
-    """Write a PNG with a panel for each predicate of ``expressions`` (name to expression).
-
-    ``baseline`` and ``learned`` have a curve for each; ``names`` are what the two policies are called.
-    """
+def draw(path: Path, expressions: Mapping[str, str], crawls: Mapping[str, Crawled]) -> None:
+    """Write a PNG with a panel for each predicate of ``expressions``; the baseline's crawl is the first."""
     figure = canvas(4 * len(expressions) + 0.5, 4.4)
     panels = figure.subplots(1, len(expressions), sharex=True, sharey=True, squeeze=False)[0]
     for number, (name, expression) in enumerate(expressions.items()):
         panel, colour = panels[number], _COLOURS[number % len(_COLOURS)]
         panel.set_title(f"{name}\n", color=colour, fontsize=14, fontweight="bold", loc="left")
         panel.text(0, 1.03, expression, transform=panel.transAxes, fontsize=8.5, color=INK, family="monospace")
-        _line(panel, learned[name], colour)
-        _line(panel, baseline[name], _BASELINE)
-        _note(panel, 0.985, f"{names[1]} {learned[name].rate:.0%}", colour)
-        _note(panel, 0.915, f"{names[0]} {baseline[name].rate:.0%}", _BASELINE)
+        # The learned one lies below, and is named above.
+        for (policy, crawled), height, shade in zip(
+            reversed(list(crawls.items())), (0.985, 0.915), (colour, _BASELINE), strict=True
+        ):
+            rates = crawled.rates(name)
+            skipped = min(_SKIPPED, len(rates) // 10)
+            panel.plot(range(1, len(rates) + 1)[skipped:], rates[skipped:], color=shade, linewidth=2.2)
+            _note(panel, height, f"{policy} {crawled.rate(name):.0%}", shade)
         frame(panel)
         panel.margins(x=0.02)
     panels[0].set_ylabel("harvest rate of all pages so far", color=INK)
@@ -44,12 +39,6 @@ def draw(
     panels[0].set_ylim(0, 1.25 * panels[0].get_ylim()[1])
     figure.supxlabel("pages fetched", fontsize=10, color=INK)
     figure.savefig(path, format="png")
-
-
-def _line(panel: "Axes", curve: Curve, colour: str) -> None:
-    pages = range(1, len(curve.hits) + 1)
-    skipped = min(_SKIPPED, len(curve.hits) // 10)
-    panel.plot(pages[skipped:], curve.rates[skipped:], color=colour, linewidth=2.2)
 
 
 def _note(panel: "Axes", height: float, text: str, colour: str) -> None:

@@ -3,24 +3,23 @@
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 import typer
 
-from scentline.agents.cli.app import INTERRUPTED
 from scentline.agents.cli.output import print_table
 from scentline.agents.observe.site import HINT, observed, site_named
-from scentline.models.depth.surfers import Surfer, best, fit
+from scentline.models.depth.surfers import Surfer
 from scentline.models.depth.visits import Move
 from scentline.streams.configuration import ConfigurationError
 from scentline.streams.settings import Settings
 from scentline_lab.depth.picture import draw
-from scentline_lab.depth.reading import Places, Result, Sites, fetch_archives, fetch_graph, read_log
-from scentline_lab.experiment import OutputDirectory, cell, check_files, check_logs, finish, rounded
-from scentline_lab.progress import Progress, progress
+from scentline_lab.depth.reading import Sites
+from scentline_lab.depth.site import Result
+from scentline_lab.experiment import Cut, Output, cell, check_files, check_logs, rounded
+from scentline_lab.progress import progress
 from scentline_lab.reading import LogReader
 
 #: Characters of a file's name: a host may have more than file systems take.
@@ -28,34 +27,49 @@ _LONGEST = 200
 _UNSAFE = re.compile(r"[^a-z0-9._-]+")
 #: Sites that get a picture, or a line on the terminal: those with the most views.
 PICTURES = PRINTED = 20
+_FILES = ("sites.csv", "levels.csv", "moves.csv", "directories.csv")
 
 
-@dataclass(frozen=True)
-class Options:
-    """What to read, and the share of page views to keep."""
-
-    logs: tuple[str, ...]
-    archives: tuple[Path, ...]
-    graphs: tuple[Path, ...]
-    site: str | None
-    share: float
-
-
-class Output(OutputDirectory):
-    """The output directory of ``scentline depth``."""
-
-    command = "depth"
-    files = ("sites.csv", "levels.csv", "moves.csv", "directories.csv")
-    directories = ("sites",)
-
-    def picture(self, name: str) -> Path:
-        return self.directory / "sites" / f"{_UNSAFE.sub('-', name.lower())[:_LONGEST]}.png"
-
-
-def run(settings: Settings, options: Options, out: Path | None, *, as_json: bool) -> None:
+def run(
+    settings: Settings,
+    logs: Sequence[str],
+    archives: Sequence[Path],
+    graphs: Sequence[Path],
+    out: Path | None,
+    *,
+    site: str | None,
+    share: float,
+    as_json: bool,
+) -> None:
     """Compute the depth of each site, write tables and pictures, and print; Ctrl-C ends the reading alone."""
-    with progress(sys.stderr) as bars:
-        results, lines, passed, interrupted = _read(settings, options, out, bars)
+    if not (logs or archives or graphs):
+        raise ConfigurationError("depth needs something to read: a LOG, --archive WARC or --graph FILE")
+    check_files("", (*archives, *graphs))
+    check_logs(logs)
+    only = None if site is None else site_named(site)
+    output = Output(out, "depth", _FILES, ("sites",)).prepare()
+    sites = Sites(None if only is None else only.host)
+    with progress(sys.stderr) as bars, Cut() as cut:
+        reader = LogReader(observed(settings.observe, only), bars, everywhere=only is not None)
+        if archives:
+            sites.fetch_archives(archives, settings, bars)
+        for path in graphs:
+            sites.fetch_graph(path)
+        for log in logs:
+            sites.read_log(log, reader)
+    for known in sites.known.values():
+        known.finish()
+    results = [Result.of(name, known, share) for name, known in sites.known.items()]
+    results.sort(key=lambda found: (-found.site.visits.total, -sum(found.site.growth.pages), found.name))
+    if out is not None:
+        _write(output, results)
+    passed = dict(sites.passed) | reader.passed
+    _print(results, reader.lines, passed)
+    output.finish(as_json=as_json, found=lambda: {"sites": list(map(as_object, results)), "passed": passed})
+    cut.end("Interrupted: these figures cover what was read so far.")
+
+
+def _print(results: Sequence[Result], lines: int, passed: dict[str, int]) -> None:
     columns = ("site", "depth", "why", "by views", "by links", "best", "q", "95 %", "error", "views a session")
     print_table(columns, map(_row, results[:PRINTED]))
     if len(results) > PRINTED:
@@ -65,52 +79,6 @@ def run(settings: Settings, options: Options, out: Path | None, *, as_json: bool
         typer.echo(f"\n{lines:,} lines read; skipped: {told or 'none'}")
         if passed.get("site"):
             typer.echo(f"No site is known for {passed['site']:,} of them: {HINT}")
-    if interrupted:
-        typer.echo("Interrupted: these figures cover what was read so far.")
-    found = {"sites": [as_object(each) for each in results], "passed": passed}
-    finish(out, as_json=as_json, found=lambda: found)
-    if interrupted:
-        raise typer.Exit(INTERRUPTED)
-
-
-def _read(
-    settings: Settings, options: Options, out: Path | None, bars: Progress
-) -> tuple[list[Result], int, dict[str, int], bool]:
-    """Return the sites, the most viewed first; the lines read, those skipped, by reason; whether it was cut."""
-    if not (options.logs or options.archives or options.graphs):
-        raise ConfigurationError("depth needs something to read: a LOG, --archive WARC or --graph FILE")
-    check_files("", (*options.archives, *options.graphs))
-    check_logs(options.logs)
-    site = None if options.site is None else site_named(options.site)
-    output = Output.prepared(out)
-    sites, places = Sites(), Places(None if site is None else site.host)
-    reader = LogReader(observed(settings.observe, site), bars, everywhere=site is not None)
-    interrupted = False
-    try:
-        if options.archives:
-            fetch_archives(options.archives, settings, places, sites, bars)
-        for path in options.graphs:
-            fetch_graph(path, places, sites, bars)
-        for log in options.logs:
-            read_log(log, reader, places, sites)
-    except KeyboardInterrupt:
-        interrupted = True
-    sites.finish()
-    results = [_result(name, sites, options.share) for name in sites.largest()]
-    if output is not None:
-        _write(output, results, bars)
-    return results, reader.lines, dict(sites.passed) | reader.passed, interrupted
-
-
-def _result(name: str, sites: Sites, share: float) -> Result:
-    site = sites.known[name]
-    visits, growth = site.visits, site.growth
-    seen = visits.sessions > 0
-    fits = tuple(fit(visits, surfer) for surfer in Surfer) if seen else ()
-    by_views = visits.depth(share) if seen else None
-    by_links = growth.depth(share) if growth.pages else None
-    fitted = best(visits) if seen else None
-    return Result(name, site, share, fits, fitted, by_views, by_links, site.advice(share))
 
 
 def _row(found: Result) -> tuple[str, ...]:
@@ -137,7 +105,7 @@ _LEVEL = (
 _DIRECTORIES = ("site", "directories", "pages", "pages_share", "entry_pages", "entry_share")
 
 
-def _write(output: Output, results: Sequence[Result], bars: Progress) -> None:
+def _write(output: Output, results: Sequence[Result]) -> None:
     """Write the tables: a row for each site, level, level with its moves, and number of directories."""
     for name, columns, rows_of in (
         ("sites", _SITE, lambda found: [as_object(found).values()]),
@@ -147,11 +115,13 @@ def _write(output: Output, results: Sequence[Result], bars: Progress) -> None:
     ):
         rows = (row for found in results for row in rows_of(found))
         output.write(name, columns, rows, end="\r\n")  # as RFC 4180 ends lines
-    shown = [found for found in results if found.fits or found.site.growth.pages][:PICTURES]
-    bars.phase("draw the sites", len(shown))
-    for found in shown:
-        draw(output.picture(found.name), found)
-        bars.advance()
+    for found in [found for found in results if found.fits or found.site.growth.pages][:PICTURES]:
+        output.draw(picture(found.name), draw, found)
+
+
+def picture(site: str) -> str:
+    """Return the name of the picture of a site, whatever its host is."""
+    return f"sites/{_UNSAFE.sub('-', site.lower())[:_LONGEST]}.png"
 
 
 def as_object(found: Result) -> dict[str, Any]:
@@ -198,7 +168,7 @@ def _moves(found: Result) -> Iterator[tuple[object, ...]]:
 
 
 def _directories(found: Result) -> Iterator[tuple[object, ...]]:
-    counts = found.site.directories.counts()
+    counts = found.site.directories()
     pages, entries = (sum(column) for column in zip(*counts, strict=True)) if counts else (0, 0)
     for depth, (seen, entered) in enumerate(counts):
         yield found.name, depth, seen, _share(seen, pages), entered, _share(entered, entries)

@@ -7,7 +7,7 @@ from textwrap import fill
 from typing import TYPE_CHECKING
 
 from scentline.models.depth.surfers import Surfer
-from scentline_lab.depth.reading import Result
+from scentline_lab.depth.site import Result
 from scentline_lab.picture import INK, canvas, frame
 
 if TYPE_CHECKING:

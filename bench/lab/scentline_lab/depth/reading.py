@@ -2,143 +2,133 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from scentline.agents.judge.parse import parse
-from scentline.agents.offline.archive import Archive
 from scentline.models.depth.growth import Growth
-from scentline.models.depth.site import Advice
-from scentline.models.depth.surfers import Fit
 from scentline.models.depth.trail import ELSEWHERE, unbrowsed
-from scentline.models.duplicates import Sketch, bands, likeness, sketch
+from scentline.models.duplicates import sketch
 from scentline.models.ordering.rank import pagerank
+from scentline.models.page import Page
 from scentline.models.url import host
 from scentline.streams.settings import Settings
 from scentline_lab.depth.site import Site
-from scentline_lab.order.graph import Graph
+from scentline_lab.order.reading import Graph
 from scentline_lab.progress import Progress
-from scentline_lab.reading import LogReader, bodies, read_graph
-
-
-class Page(NamedTuple):
-    """A page of a site."""
-
-    site: str
-    name: str
-
-
-class Places:
-    """Tells the site of a canonical URL: its host without "www.", or one given host with all beneath it.
-
-    known by host and path, so that http, https and "www." make no difference.
-
-    >>> Places(None).page("https://www.example.org/a")
-    Page(site='example.org', name='example.org/a')
-    """
-
-    def __init__(self, only: str | None) -> None:
-        self._only = None if only is None else only.lower().removeprefix("www.")
-
-    def page(self, url: str) -> Page | None:
-        """Return the page that a URL stands for; None where it is of no site that is looked at."""
-        name = url.partition("://")[2].removeprefix("www.")
-        found = host(url).removeprefix("www.")
-        if self._only is None:
-            return Page(found, name)
-        beneath = found == self._only or found.endswith(f".{self._only}")
-        return Page(self._only, name) if beneath else None
-
-    def inside(self, site: str, urls: Iterable[str]) -> list[str]:
-        """Return the distinct pages of a site among URLs, in their order."""
-        pages = map(self.page, urls)
-        return list(dict.fromkeys(page.name for page in pages if page is not None and page.site == site))
-
-    def referrer(self, url: str | None, site: str) -> str | None:
-        """Return the page of the site that a referrer names, `ELSEWHERE` for another site's."""
-        page = None if url is None else self.page(url)
-        return page.name if page is not None and page.site == site else None if url is None else ELSEWHERE
-
-
-#: Sites that are kept; views of further ones are passed over and counted.
-MOST_SITES: Final = 10_000
-
-
-class Sites:
-    """The sites by name, the original of each page that is a copy, and counts of what was passed over."""
-
-    def __init__(self) -> None:
-        self.known: dict[str, Site] = {}
-        self.passed: Counter[str] = Counter()
-        self.originals: dict[str, str] = {}
-
-    def site(self, name: str) -> Site | None:
-        """Return what is known of a site; None, and it is counted, where it is one too many."""
-        found = self.known.get(name)
-        if found is None:
-            if len(self.known) >= MOST_SITES:
-                self.passed["site beyond the first 10,000"] += 1
-                return None
-            found = self.known[name] = Site(home=f"{name}/")
-        return found
-
-    def finish(self) -> None:
-        for site in self.known.values():
-            site.finish()
-
-    def largest(self) -> list[str]:
-        """Return the names, those with the most page views, then the most fetched pages, first."""
-
-        def size(name: str) -> tuple[int, int, str]:
-            site = self.known[name]
-            return -site.visits.total, -sum(site.growth.pages), name
-
-        return sorted(self.known, key=size)
-
-
-@dataclass(frozen=True)
-class Result:
-    """A site's figures; None where there are neither sessions nor links."""
-
-    name: str
-    site: Site
-    share: float
-    #: The fits of the three surfers where the site has sessions, and the best of them.
-    fits: tuple[Fit, ...]
-    best: Fit | None
-    #: The depth that keeps the share of the observed views, and that of a surfer who follows links at random.
-    depth_views: int | None
-    depth_links: int | None
-    advice: Advice
-
+from scentline_lab.reading import LogReader, each_page, read_graph
+from scentline_lab.simulation.virtual import Copies
 
 _Page = TypeVar("_Page", bound=Hashable)
 _Links = Callable[[_Page], Collection[_Page] | None]
-#: The links of each page, within its site, by site and page.
-_Linked = defaultdict[str, dict[str, list[str]]]
 
 
-def read_log(source: str, reader: LogReader, places: Places, sites: Sites) -> None:
-    """Read a log to its end; raises what `LogReader.read` raises."""
-    originals = sites.originals
-    for access in reader.read(source):
-        page = places.page(access.url)
-        reason = unbrowsed(access.url) if page is not None else "another site"
-        if reason:
-            sites.passed[reason] += 1
-        if reason or page is None or (site := sites.site(page.site)) is None:
-            continue
-        referrer = places.referrer(access.referrer, page.site)
-        if referrer and access.referrer is not None and unbrowsed(access.referrer):
-            referrer = ELSEWHERE
-        if referrer is not None:
-            referrer = originals.get(referrer, referrer)
-        visitor = f"{access.user} {reader.agent}"
-        site.view(visitor, access.time, originals.get(page.name, page.name), referrer)
+class Place(NamedTuple):
+    """A page of a site."""
+
+    site: str
+    page: str
+
+
+class Sites:
+    """The sites by name, the original of each page that is a copy, and counts of what was passed over.
+
+    A site is a host without "www.", or one given host with all beneath it; its pages are known by host and
+    path, so that http, https and "www." make no difference.
+
+    >>> Sites(None).place("https://www.example.org/a")
+    Place(site='example.org', page='example.org/a')
+    """
+
+    def __init__(self, only: str | None) -> None:
+        self.known: dict[str, Site] = {}
+        self.passed: Counter[str] = Counter()
+        self._originals: dict[str, str] = {}
+        self._only = None if only is None else only.lower().removeprefix("www.")
+
+    def site(self, name: str) -> Site:
+        if name not in self.known:
+            self.known[name] = Site(home=f"{name}/")
+        return self.known[name]
+
+    def place(self, url: str) -> Place | None:
+        """Return the page that a canonical URL stands for; None where it is of no site that is looked at."""
+        page = url.partition("://")[2].removeprefix("www.")
+        found = host(url).removeprefix("www.")
+        if self._only is None:
+            return Place(found, page)
+        beneath = found == self._only or found.endswith(f".{self._only}")
+        return Place(self._only, page) if beneath else None
+
+    def _inside(self, site: str, urls: Iterable[str]) -> list[str]:
+        """Return the distinct pages of a site among URLs, in their order."""
+        places = map(self.place, urls)
+        return list(dict.fromkeys(each.page for each in places if each is not None and each.site == site))
+
+    def _referrer(self, url: str | None, site: str) -> str | None:
+        """Return the page of the site that a referrer names, `ELSEWHERE` for another site's."""
+        if url is None:
+            return None
+        place = self.place(url)
+        return ELSEWHERE if place is None or place.site != site or unbrowsed(url) else place.page
+
+    def read_log(self, source: str, reader: LogReader) -> None:
+        """Read a log to its end; raises what `LogReader.read` raises."""
+        originals = self._originals
+        for access in reader.read(source):
+            place = self.place(access.url)
+            reason = unbrowsed(access.url) if place is not None else "another site"
+            if reason or place is None:
+                self.passed[reason] += 1
+                continue
+            referrer = self._referrer(access.referrer, place.site)
+            if referrer is not None:
+                referrer = originals.get(referrer, referrer)
+            visitor, page = f"{access.user} {reader.agent}", originals.get(place.page, place.page)
+            self.site(place.site).view(visitor, access.time, page, referrer)
+
+    def fetch_archives(self, archives: Iterable[Path], settings: Settings, progress: Progress) -> None:
+        """Fetch each site of the archives, and note copies. Raises `ArchiveError`, and OSError."""
+        least = settings.judge.least_words
+
+        def read(page: Page) -> tuple[Place, list[str], bytes | None] | None:
+            place = self.place(page.url)
+            if place is None:
+                return None
+            inside = self._inside(place.site, (link.url for link in page.links))
+            return place, inside, sketch(f"{page.title} {page.text}", least)
+
+        sketches: dict[str, bytes | None] = {}
+        links: defaultdict[str, dict[str, list[str]]] = defaultdict(dict)
+        for place, inside, found in each_page(archives, read, settings, 1, progress):
+            links[place.site][place.page], sketches[place.page] = inside, found
+        for name, pages in links.items():
+            copies = Copies(settings.judge.likeness)
+
+            def copied(page: str, copies: Copies = copies) -> bool:
+                original = copies.original(page, sketches[page])
+                self._originals |= {} if original is None else {page: original}
+                return original is not None
+
+            _fetch(self.site(name), home(name, pages), pages.get, copied)
+
+    def fetch_graph(self, path: Path) -> None:
+        """Fetch each site of a graph; without URLs it is one, by its file's name. Raises `GraphError`."""
+        graph, targets = read_graph(path), defaultdict[int, list[int]](list)
+        for source, target in graph.links.tolist():
+            targets[source].append(target)
+        if not graph.urls:
+            most = max(sorted(targets), key=lambda page: len(targets[page]))
+            _fetch(self.site(path.name.partition(".")[0]), most, lambda page: targets.get(page, []))
+        links: defaultdict[str, dict[str, list[str]]] = defaultdict(dict)
+        for number, url in graph.urls.items():
+            place = self.place(url)
+            if place is not None:
+                urls = (graph.urls[target] for target in targets[number])
+                links[place.site][place.page] = self._inside(place.site, urls)
+        for name, pages in links.items():
+            _fetch(self.site(name), home(name, pages), pages.get)
 
 
 def breadth_first(
@@ -172,87 +162,11 @@ def ranks_by_level(levels: Mapping[_Page, int], links: _Links[_Page]) -> list[fl
     section 5, ask how much of it the first levels capture. Theirs is that of a sample of the web, this one that
     of the pages fetched by the links between them.
     """
-    numbers = {page: number for number, page in enumerate(levels)}
-    ends = (
-        end
-        for page, number in numbers.items()
-        for target in links(page) or ()
-        if target in numbers
-        for end in (number, numbers[target])
-    )
-    if not numbers:
+    if not levels:
         return []
-    edges = np.fromiter(ends, np.int64).reshape(-1, 2)
-    ranks = pagerank(Graph.of_edges(edges[:, 0], edges[:, 1], len(numbers)).matrix)
+    ranks = pagerank(Graph.of_links({page: links(page) or () for page in levels}).matrix)
     shares: list[float] = (np.bincount(list(levels.values()), ranks) / ranks.sum()).tolist()
     return shares
-
-
-class Copies:
-    """Finds pages that are like a page before, as the judge does; ``originals`` gets which page that is."""
-
-    def __init__(self, threshold: float, least_words: int, originals: dict[str, str]) -> None:
-        self._threshold, self._least, self._originals = threshold, least_words, originals
-        self._bands: defaultdict[bytes, list[tuple[str, Sketch]]] = defaultdict(list)
-
-    def take(self, name: str, text: str) -> bool:
-        """Remember a page, and return whether it is like one before."""
-        found = sketch(text, self._least)
-        if found is None:
-            return False
-        keys = list(bands(found))
-        for other, known in (each for key in keys for each in self._bands[key]):
-            if likeness(found, known) >= self._threshold:
-                self._originals[name] = other
-                return True
-        for key in keys:
-            self._bands[key].append((name, found))
-        return False
-
-
-def fetch_archives(
-    archives: Iterable[Path], settings: Settings, places: Places, sites: Sites, progress: Progress
-) -> None:
-    """Fetch each site of the archives, and note copies. Raises `ArchiveError`, and OSError."""
-    texts: dict[str, str] = {}
-    links: _Linked = defaultdict(dict)
-    progress.phase("index the archive", 1)
-    with Archive(archives) as archive:
-        progress.advance()
-        progress.phase("read the pages", len(archive))
-        for body in bodies(archive, settings.fetch.max_bytes, progress):
-            place = places.page(body.url)
-            if place is not None:
-                page = parse(body.url, body.content, body.content_type, settings.judge)
-                texts[place.name] = f"{page.title} {page.text}"
-                links[place.site][place.name] = places.inside(place.site, (link.url for link in page.links))
-
-    def copies() -> Callable[[str], bool]:
-        of_site = Copies(settings.judge.likeness, settings.judge.least_words, sites.originals)
-        return lambda page: of_site.take(page, texts[page])
-
-    _fetch_all(links, sites, copies)
-
-
-def fetch_graph(path: Path, places: Places, sites: Sites, progress: Progress) -> None:
-    """Fetch each site of a graph; without URLs it is one, by its file's name. Raises `GraphError`."""
-    progress.phase(f"read {path.name}", 1)
-    graph = read_graph(path)
-    progress.advance()
-    if not graph.urls:
-        site = sites.site(path.name.partition(".")[0])
-        if site is not None:
-            _fetch_numbered(site, graph.links)
-        return
-    links: _Linked = defaultdict(dict)
-    targets: defaultdict[int, list[str]] = defaultdict(list)
-    for source, target in graph.links.tolist():
-        targets[source].append(graph.urls[target])
-    for number, url in graph.urls.items():
-        place = places.page(url)
-        if place is not None:
-            links[place.site][place.name] = places.inside(place.site, targets[number])
-    _fetch_all(links, sites, lambda: lambda _: False)
 
 
 def home(site: str, pages: Mapping[str, Collection[str]]) -> str:
@@ -261,23 +175,8 @@ def home(site: str, pages: Mapping[str, Collection[str]]) -> str:
     return root if root in pages else max(pages, key=lambda page: (len(pages[page]), page))
 
 
-def _fetch_all(links: _Linked, sites: Sites, copies: Callable[[], Callable[[str], bool]]) -> None:
-    """Fetch each site from its home page on; ``copies`` makes what tells copies among a site's pages."""
-    for name, pages in links.items():
-        site = sites.site(name)
-        if site is not None:
-            site.growth, levels = breadth_first(home(name, pages), pages.get, copies())
-            site.ranks = ranks_by_level(levels, pages.get)
-
-
-def _fetch_numbered(site: Site, links: NDArray[np.int64]) -> None:
-    """Fetch a graph of numbered pages, from the page with the most links."""
-    ordered = links[np.argsort(links[:, 0], kind="stable")]
-    first = np.searchsorted(ordered[:, 0], np.arange(links.max() + 2))
-
-    def of(page: int) -> list[int]:
-        found: list[int] = ordered[first[page] : first[page + 1], 1].tolist()
-        return found
-
-    site.growth, levels = breadth_first(int(np.diff(first).argmax()), of)
-    site.ranks = ranks_by_level(levels, of)
+def _fetch(
+    site: Site, start: _Page, links: _Links[_Page], copy: Callable[[_Page], bool] = lambda _: False
+) -> None:
+    site.growth, levels = breadth_first(start, links, copy)
+    site.ranks = ranks_by_level(levels, links)

@@ -1,11 +1,12 @@
 """A site as its log and its pages show it: sessions of users, levels, directories."""
 
 from collections import Counter
+from dataclasses import dataclass
 from typing import Final
 
 from scentline.models.depth.growth import Growth
 from scentline.models.depth.site import ENOUGH, Advice, by_links, by_views
-from scentline.models.depth.surfers import best
+from scentline.models.depth.surfers import Fit, Surfer, best, fit
 from scentline.models.depth.trail import PAUSE, Trail
 from scentline.models.depth.visits import Session, Visits
 
@@ -77,49 +78,21 @@ class Sessions:
         return self._open.pop(next(iter(self._open))).end()
 
 
-#: Pages of a site whose directories are counted; further ones are not.
-MOST_PAGES: Final = 100_000
-
-
-class Directories:
-    """How deep in the directories of its site lie the pages seen, and those where users enter. Baeza-Yates and
-    Castillo 2004, section 5, "considering only the directory structure". A page is known by host and path;
-    "/a.html" lies in no directory, "/a/" and "/a/b.html" in one.
-    """
-
-    def __init__(self) -> None:
-        self._entered: dict[str, bool] = {}
-
-    def see(self, page: str, *, entered: bool = False) -> None:
-        """Add a page that was viewed, or that a session began with."""
-        if page in self._entered or len(self._entered) < MOST_PAGES:
-            self._entered[page] = entered or self._entered.get(page, False)
-
-    def counts(self) -> list[tuple[int, int]]:
-        """Return the distinct pages, and the entry pages among them, by the number of their directories."""
-        found: Counter[int] = Counter()
-        entries: Counter[int] = Counter()
-        for page, entered in self._entered.items():
-            depth = page.partition("?")[0].count("/") - 1
-            found[depth] += 1
-            entries[depth] += entered
-        return [(found[depth], entries[depth]) for depth in range(max(found, default=-1) + 1)]
-
-
 class Site:
     """What is known of a site: its users' sessions, and how many of its links lead to new URLs."""
 
     def __init__(self, home: str) -> None:
         self.visits = Visits()
         self.growth = Growth()
-        self.directories = Directories()
         #: The share of the site's PageRank on each level, where it was fetched whole.
         self.ranks: list[float] = []
         self._home = home
         self._sessions = Sessions()
+        #: Whether users enter the site by a page, of the pages seen.
+        self._entered: dict[str, bool] = {}
 
     def view(self, visitor: str, time: float, page: str, referrer: str | None) -> None:
-        self.directories.see(page)
+        self._entered.setdefault(page, False)
         self._add(self._sessions.view(visitor, time, page, referrer))
 
     def finish(self) -> None:
@@ -128,7 +101,20 @@ class Site:
     def _add(self, ended: list[Session]) -> None:
         for session in ended:
             self.visits.add(session, session.start == self._home)
-            self.directories.see(session.start, entered=True)
+            self._entered[session.start] = True
+
+    def directories(self) -> list[tuple[int, int]]:
+        """Return the distinct pages, and the entry pages among them, by the number of their directories.
+
+        Baeza-Yates and Castillo 2004, section 5, "considering only the directory structure". A page is known by
+        host and path; "/a.html" lies in no directory, "/a/" and "/a/b.html" in one.
+        """
+        found, entries = Counter[int](), Counter[int]()
+        for page, entered in self._entered.items():
+            depth = page.partition("?")[0].count("/") - 1
+            found[depth] += 1
+            entries[depth] += entered
+        return [(found[depth], entries[depth]) for depth in range(max(found, default=-1) + 1)]
 
     def advice(self, share: float = 0.9) -> Advice:
         """Return the depth that keeps a share of the page views, from 0 up to below 1, and why.
@@ -147,3 +133,28 @@ class Site:
         found = best(visits)
         why = f"model {found.surfer} with q up to {found.high:.2f}, from {visits.sessions} sessions only"
         return Advice(found.surfer.depth(found.high, share), "model", why)
+
+
+@dataclass(frozen=True)
+class Result:
+    """A site's figures; None where there are neither sessions nor links."""
+
+    name: str
+    site: Site
+    share: float
+    #: The fits of the three surfers where the site has sessions, and the best of them.
+    fits: tuple[Fit, ...]
+    best: Fit | None
+    #: The depth that keeps the share of the observed views, and that of a surfer who follows links at random.
+    depth_views: int | None
+    depth_links: int | None
+    advice: Advice
+
+    @classmethod
+    def of(cls, name: str, site: Site, share: float) -> "Result":
+        visits, growth = site.visits, site.growth
+        seen = visits.sessions > 0
+        fits = tuple(fit(visits, surfer) for surfer in Surfer) if seen else ()
+        by_links = growth.depth(share) if growth.pages else None
+        fitted, by_views = (best(visits), visits.depth(share)) if seen else (None, None)
+        return cls(name, site, share, fits, fitted, by_views, by_links, site.advice(share))

@@ -5,24 +5,22 @@ what policies told of the pages that they then fetched against what came of them
 """
 
 import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 from textwrap import shorten
 from typing import TYPE_CHECKING
 
 from scentline.models.reliability import Bin, Outcome, Running, wilson
 from scentline_lab.evaluate.crawls import NEW_ONLY, NO_LOG, NO_USERS, REUSE
-from scentline_lab.evaluate.results import Result, Results
+from scentline_lab.evaluate.results import Figures, Result, Results, parts
+from scentline_lab.evaluate.tables import Versus
 from scentline_lab.picture import INK, SOFT, Look, canvas, frame
+from scentline_lab.simulation.policies import LIMITS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from html import escape
-
-from scentline_lab.evaluate.results import Figures
-from scentline_lab.evaluate.tables import Versus
-from scentline_lab.simulation.policies import LIMITS
 
 _LOOKS = {
     "oracle": Look("#26292e", 1.4, (0, (5, 2))),
@@ -143,11 +141,14 @@ def apart(heights: list[float], least: float) -> list[float]:
     ]
 
 
-def draw_reliability(path: Path, results: Results) -> bool:
-    """Write a PNG with a panel for each policy that gives probabilities; return whether there is one."""
-    policies = list(results.with_probabilities())
-    if not policies:
-        return False
+def with_probabilities(results: Results) -> list[str]:
+    """Return the policies that gave probabilities."""
+    told = (result.policy for result in results.all if result.selected or result.explored)
+    return list(dict.fromkeys(told))
+
+
+def draw_reliability(path: Path, results: Results, policies: Sequence[str]) -> None:
+    """Write a PNG with a panel for each of some policies that give probabilities."""
     columns = min(len(policies), _COLUMNS)
     rows = -(-len(policies) // columns)
     figure = canvas(4.6 * columns, 5.2 * rows)
@@ -157,7 +158,6 @@ def draw_reliability(path: Path, results: Results) -> bool:
     for panel in panels[len(policies) :]:
         panel.set_visible(False)
     figure.savefig(path, format="png")
-    return True
 
 
 def _diagram(panel: "Axes", policy: str, found: list[Result]) -> None:
@@ -199,59 +199,58 @@ def _area(found: Bin, count: int) -> float:
 
 @dataclass(frozen=True)
 class _Column:
-    """A column of figures: what it is called, where it is found, whether the least is the best."""
+    """A column: its name, the figure that it has, in which form, and whether the least is the best."""
 
     name: str
-    value: Callable[[Figures], float | None]
-    percent: bool = False
-    count: bool = False
+    figure: str
+    form: str = ".3f"
     least: bool = False
-    beside: Callable[[Figures], float | None] | None = None
+    beside: str = ""
 
     def best(self, figures: Iterable[Figures]) -> float | None:
         """Return the best value, None where there is none."""
-        found = [value for each in figures if (value := self.value(each)) is not None]
+        found = [value for each in figures if (value := each[self.figure]) is not None]
         return (min if self.least else max)(found, default=None)
 
     def cell(self, found: Figures, best: float | None) -> str:
         """Return a figure as a cell, in bold where it is the best."""
-        value = self.value(found)
+        value = found[self.figure]
         if value is None:
             return "<td></td>"
-        text = f"{value:.0%}" if self.percent else f"{value:.1f}" if self.count else f"{value:.3f}"
-        text = _strong(text, value == best)
-        if self.beside is not None and (other := self.beside(found)) is not None:
+        text = _strong(format(value, self.form), value == best)
+        if self.beside and (other := found[self.beside]) is not None:
             text += f" <small>({other:.3f})</small>"
         return f"<td>{text}</td>"
 
 
 _AREAS = (
-    _Column("AUC", lambda found: found.auc),
-    _Column("of oracle", lambda found: found.auc_of_oracle, percent=True),
-    _Column("AUC by request", lambda found: found.auc_by_request),
-    _Column("requests a page", lambda found: found.requests, least=True),
+    _Column("AUC", "auc"),
+    _Column("of oracle", "auc_of_oracle", ".0%"),
+    _Column("AUC by request", "auc_by_request"),
+    _Column("requests a page", "requests_a_page", least=True),
 )
-_SLOTS = (_Column("slots used", lambda found: found.slots, percent=True),)
 _CALIBRATION = (
-    _Column("Brier", lambda found: found.brier, least=True, beside=lambda found: found.base_brier),
-    _Column("ECE sel.", lambda found: found.selected, least=True),
-    _Column("ECE expl.", lambda found: found.explored, least=True),
+    _Column("Brier", "brier", least=True, beside="base_brier"),
+    _Column("ECE sel.", "ece_selected", least=True),
+    _Column("ECE expl.", "ece_explored", least=True),
 )
 
 
 def figures_table(results: Results, predicate: str | None) -> str:
     """Return the figures of each policy for a predicate, or on the mean of all; the largest area first."""
     figures = {policy: results.figures(policy, predicate) for policy in results.policies}
-    told = any(found.brier is not None for found in figures.values())
-    rates = [_Column(f"{point:,}", _harvest(point)) for point in results.points]
-    clock = [_Column(f"{time:,} s", _hits(time), count=True) for time in results.times]
-    columns = [*rates, *clock, *(_SLOTS if clock else ()), *_AREAS, *(_CALIBRATION if told else ())]
+    told = any(found["brier"] is not None for found in figures.values())
+    one = next(iter(figures.values()))
+    rates = [_Column(f"{int(point):,}", f"harvest_{point}") for point in parts(one, "harvest")]
+    clock = [_Column(f"{int(time[:-1]):,} s", f"hits_{time}", ".1f") for time in parts(one, "hits")]
+    slots = [_Column("slots used", "slots", ".0%")] if clock else []
+    columns = [*rates, *clock, *slots, *_AREAS, *(_CALIBRATION if told else ())]
     contest = [found for policy, found in figures.items() if policy not in LIMITS]
     best = [column.best(contest) for column in columns]
     rows = (
         f"<tr>{policy_cell(policy)}"
         + "".join(column.cell(figures[policy], top) for column, top in zip(columns, best, strict=True))
-        for policy in sorted(figures, key=lambda policy: -figures[policy].auc)
+        for policy in sorted(figures, key=lambda policy: -(figures[policy]["auc"] or 0))
     )
     above = f'<tr><td></td><th class="over" scope="colgroup" colspan="{len(rates)}">harvest rate at</th>'
     if clock:
@@ -275,14 +274,6 @@ def policy_cell(policy: str) -> str:
     """Return a policy's name beside its colour; a narrow window breaks it behind a plus."""
     name = escape(policy).replace("+", "+<wbr>")
     return f'<th scope="row"><i style="background:{look(policy).colour}"></i>{name}</th>'
-
-
-def _harvest(point: int) -> Callable[[Figures], float | None]:
-    return lambda found: found.harvest[point]
-
-
-def _hits(time: int) -> Callable[[Figures], float | None]:
-    return lambda found: found.hits[time]
 
 
 def _versus(found: Versus) -> str:

@@ -2,11 +2,11 @@
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import fmean
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from scentline.models.reliability import Outcome, Running
 from scentline.models.url import host
@@ -23,48 +23,25 @@ TIMES = (10, 20, 30, 60, 120, 300, 600, 1800, 3600)
 #: Pages after which the worth of an earlier crawl's state is measured.
 EARLY = 100
 
+#: The figures of a crawl, or of several on the mean, by the columns of tables (`docs/evaluation.md`).
+Figures: TypeAlias = dict[str, float | None]
 
-class Figures(NamedTuple):
-    """The figures of a crawl, or of several on the mean; None where there is none."""
 
-    #: The harvest rate at each number of pages, and of requests.
-    harvest: Mapping[int, float]
-    harvest_by_request: Mapping[int, float]
-    #: The hosts of which a page that satisfies the predicate was found by then.
-    sites: Mapping[int, float]
-    #: The mean rate over the first 1,000 pages, or the budget; its share of the oracle's in the same crawls.
-    auc: float
-    auc_of_oracle: float | None
-    auc_by_request: float
-    #: Requests made for each page that came.
-    requests: float | None
-    #: The Brier score of the probabilities, and that of a crawl's own rate.
-    brier: float | None
-    base_brier: float | None
-    #: The expected calibration error over the pages that the policy selected, and over those drawn by chance.
-    selected: float | None
-    explored: float | None
-    #: Where time passes: the hits that came within so many seconds, the share of hosts' seconds that were used.
-    hits: Mapping[int, float]
-    slots: float | None
+def parts(figures: Figures, name: str) -> dict[str, float | None]:
+    """Return the figures of one name by their points.
 
-    def at(self, points: Sequence[int]) -> "Figures":
-        """Return the figures with rates at these points alone."""
-        rates = (self.harvest, self.harvest_by_request, self.sites)
-        harvest, by_request, sites = ({point: rate[point] for point in points} for rate in rates)
-        return self._replace(harvest=harvest, harvest_by_request=by_request, sites=sites)
+    >>> parts({"harvest_12": 0.5, "harvest_by_request_12": 0.25, "auc": 0.5}, "harvest")
+    {'12': 0.5}
+    """
+    found = ((column.rpartition("_"), value) for column, value in figures.items())
+    return {point: value for (named, _, point), value in found if named == name and point[0].isdigit()}
 
 
 def mean_figures(found: Sequence[Figures]) -> Figures:
     """Return the mean of several webs' figures, None where one has none; rates at the points that all have."""
-
-    def mean(values: Sequence[Any]) -> Any:
-        if isinstance(values[0], Mapping):
-            common = [key for key in values[0] if all(key in value for value in values)]
-            return {key: fmean(value[key] for value in values) for key in common}
-        return None if None in values else fmean(values)
-
-    return Figures(*map(mean, zip(*found, strict=True)))
+    common = [column for column in found[0] if all(column in each for each in found)]
+    columns = {column: [value for each in found if (value := each[column]) is not None] for column in common}
+    return {name: fmean(values) if len(values) == len(found) else None for name, values in columns.items()}
 
 
 class Result(NamedTuple):
@@ -85,6 +62,10 @@ class Result(NamedTuple):
     #: When each hit came, and the share of hosts' seconds that were used.
     came: Sequence[float] = ()
     slots: float | None = None
+
+    @property
+    def run(self) -> tuple[str, int]:
+        return self.predicate, self.start
 
     @property
     def auc(self) -> float:
@@ -120,21 +101,16 @@ class Results:
         """The numbers of pages at which the harvest rate is given; where the budget is small, the budget."""
         return tuple(point for point in POINTS if point <= self.budget) or (self.budget,)
 
-    @cached_property
-    def times(self) -> tuple[int, ...]:
-        """The seconds after which hits are counted; none where no time passed."""
-        return tuple(time for time in TIMES if time <= self.seconds)
-
     @property
     def early(self) -> int:
         return min(EARLY, self.budget)
 
     @cached_property
-    def _by_policy(self) -> dict[str, list[Result]]:
+    def _by_policy(self) -> Mapping[str, list[Result]]:
         found: dict[str, list[Result]] = defaultdict(list)
         for result in self.all:
             found[result.policy].append(result)
-        return dict(found)
+        return found
 
     def of_policy(self, policy: str, predicate: str | None = None) -> list[Result]:
         """Return a policy's results for a predicate, or for all; none for a policy that did not run."""
@@ -143,10 +119,6 @@ class Results:
 
     def groups(self, policy: str, figure: Callable[[Result], float]) -> list[list[float]]:
         return [[figure(found) for found in self.of_policy(policy, name)] for name in self.predicates]
-
-    def with_probabilities(self) -> Iterator[str]:
-        """Yield the policies that gave probabilities."""
-        return (name for name, found in self._by_policy.items() if any(r.selected or r.explored for r in found))
 
     def figures(self, policy: str, predicate: str | None = None) -> Figures:
         return self.figures_of(self.of_policy(policy, predicate))
@@ -159,33 +131,34 @@ class Results:
         explored = Running(pair for result in found for pair in result.explored).reliability()
         area = fmean(result.auc for result in found)
         pages = sum(result.pages for result in found)
-        best = [self._oracle[key] for result in found if (key := _run(result)) in self._oracle]
+        best = [self._oracle[result.run] for result in found if result.run in self._oracle]
         slots = [result.slots for result in found if result.slots is not None]
         # Without the pages of an earlier crawl the oracle, which had them, is no measure.
         comparable = best and not found[0].policy.endswith(NEW_ONLY)
 
-        def at(figure: Callable[[Result, int], float]) -> dict[int, float]:
-            return {point: fmean(figure(result, point) for result in found) for point in self.points}
+        def at(column: str, figure: Callable[[Result, int], float]) -> Figures:
+            return {f"{column}_{n}": fmean(figure(result, n) for result in found) for n in self.points}
 
-        return Figures(
-            harvest=at(lambda result, point: float(result.curve[point - 1])),
-            harvest_by_request=at(lambda result, point: float(result.by_request[point - 1])),
-            sites=at(lambda result, point: result.sites[point - 1]),
-            auc=area,
-            auc_of_oracle=relative(area, fmean(best)) if comparable else None,
-            auc_by_request=fmean(result.auc_by_request for result in found),
-            requests=sum(result.requests for result in found) / pages if pages else None,
-            brier=fmean(each.brier for each in calibrated) if calibrated else None,
-            base_brier=fmean(each.base_brier for each in calibrated) if calibrated else None,
-            selected=None if selected is None else selected.error,
-            explored=None if explored is None else explored.error,
-            hits={time: fmean(bisect_right(result.came, time) for result in found) for time in self.times},
-            slots=fmean(slots) if slots else None,
-        )
+        times = [time for time in TIMES if time <= self.seconds]
+        hits = {f"hits_{time}s": fmean(bisect_right(each.came, time) for each in found) for time in times}
+        return {
+            **at("harvest", lambda result, point: float(result.curve[point - 1])),
+            **at("harvest_by_request", lambda result, point: float(result.by_request[point - 1])),
+            **at("sites", lambda result, point: result.sites[point - 1]),
+            **(hits | {"slots": fmean(slots) if slots else None} if hits else {}),
+            "auc": area,
+            "auc_of_oracle": relative(area, fmean(best)) if comparable else None,
+            "auc_by_request": fmean(result.auc_by_request for result in found),
+            "requests_a_page": sum(result.requests for result in found) / pages if pages else None,
+            "brier": fmean(each.brier for each in calibrated) if calibrated else None,
+            "base_brier": fmean(each.base_brier for each in calibrated) if calibrated else None,
+            "ece_selected": None if selected is None else selected.error,
+            "ece_explored": None if explored is None else explored.error,
+        }
 
     @cached_property
     def _oracle(self) -> dict[tuple[str, int], float]:
-        return {_run(result): result.auc for result in self.of_policy(ORACLE)}
+        return {result.run: result.auc for result in self.of_policy(ORACLE)}
 
     def band(self, policy: str, predicate: str | None = None) -> Band:
         """Return mean and deviation over the starts of a policy's curve, for a predicate or their mean."""
@@ -203,10 +176,6 @@ def relevant_sites(pages: Sequence[Request], budget: int) -> list[int]:
         found |= {host(page.url)} if page.hit else set()
         counts.append(len(found))
     return counts + [len(found)] * (budget - len(counts))
-
-
-def _run(result: Result) -> tuple[str, int]:
-    return result.predicate, result.start
 
 
 def _result(crawl: Crawl, budget: int) -> Result:

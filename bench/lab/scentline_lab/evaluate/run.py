@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
@@ -12,11 +11,12 @@ from scentline.models.interest.trace import Step, Trace
 from scentline.models.predicate import Predicate
 from scentline.models.url import canonical, host
 from scentline.streams.configuration import ConfigurationError
+from scentline.streams.crawl_settings import Count, Section
 from scentline.streams.settings import ObserveSettings, Settings
 from scentline_lab.evaluate.crawls import NO_LOG, NO_USERS, Crawl, Evaluation, Job
 from scentline_lab.evaluate.results import Results
 from scentline_lab.evaluate.tables import write_order
-from scentline_lab.experiment import OutputDirectory, spread
+from scentline_lab.experiment import Output, spread
 from scentline_lab.progress import Progress
 from scentline_lab.reading import LogReader, Web, load_web
 from scentline_lab.simulation.clock import Clock, Latency
@@ -28,46 +28,27 @@ KEY = b"scentline evaluate"
 _UNSAFE = re.compile(r"[^A-Za-z0-9+_-]+")
 
 
-class Output(OutputDirectory):
-    """The output directory of ``scentline evaluate``."""
-
-    command = "evaluate"
-    files = (
-        "seeds.csv", "results.csv", "table.csv", "comparisons.csv", "curves.csv",
-        "lift.png", "reliability.png", "report.html",
-    )  # fmt: skip
-    directories = ("orders", "lift")
-
-    @property
-    def orders(self) -> Path:
-        return self.directory / "orders"
-
-    def order(self, predicate: str, policy: str, start: int) -> str:
-        """Return the name of the table of one crawl's order."""
-        return f"orders/{predicate}.{_UNSAFE.sub('-', policy)}.{start}"
-
-    def lift(self, predicate: str | None) -> Path:
-        """Return the picture of a predicate's lift curves, or of the mean of all."""
-        return self.picture("lift" if predicate is None else f"lift/{predicate}")
-
-
-@dataclass(frozen=True)
-class Options:
+class Options(Section):
     """The options of an evaluation beside its settings; ``processes`` changes nothing but the time."""
 
     archives: tuple[Path, ...]
     #: They make one trace. With ``reuse`` they are the first crawl's and the second's, or one is cut in two.
     logs: tuple[str, ...] = ()
     policies: tuple[str, ...] = ()
-    budget: int = 1000
-    starts: int = 5
-    seeds: int = 10
-    reuse: bool = False
-    processes: int = 1
-    #: The URLs that seeds are drawn from.
+    budget: Count = 1000
+    starts: Count = 5
+    seeds: Count = 10
+    #: The URLs that seeds are drawn from, instead of all pages.
     seed_file: Path | None = None
     #: The seconds of each crawl; with 0 it ends after ``budget`` pages.
     clock: float = 0.0
+    reuse: bool = False
+    processes: int = 1
+
+
+def order_name(predicate: str, policy: str, start: int) -> str:
+    """Return the name of the table of one crawl's order."""
+    return f"orders/{predicate}.{_UNSAFE.sub('-', policy)}.{start}"
 
 
 def prepare(
@@ -120,7 +101,7 @@ def crawl(evaluation: Evaluation, output: Output, options: Options, progress: Pr
     done: dict[Job, list[Crawl]] = {}
     for job, crawls in spread(evaluation.run, jobs, options.processes):
         for found in crawls:
-            write_order(output, output.order(*found[:3]), found.order)
+            write_order(output, order_name(*found[:3]), found.order)
         done[job] = crawls
         progress.advance()
     return Results.of((found for job in jobs for found in done[job]), options.budget, options.clock)
@@ -145,12 +126,14 @@ def _traces(
     settings: Settings, options: Options, progress: Progress
 ) -> tuple[Trace | None, Trace, Trace | None, Mapping[str, Trace]]:
     """Return four traces: the earlier crawl's, the one that counts, it without bounds, and those with less."""
-    if not options.reuse:
-        earlier, steps = None, read_steps(options.logs, settings.observe, progress)
-    elif len(options.logs) == 1:
-        earlier, steps = halves(read_steps(options.logs, settings.observe, progress))
-    else:
-        earlier, steps = (read_steps([log], settings.observe, progress) for log in options.logs)
+    earlier, steps = (
+        None,
+        read_steps(options.logs[-1:] if options.reuse else options.logs, settings.observe, progress),
+    )
+    if options.reuse and len(options.logs) == 1:
+        earlier, steps = halves(steps)
+    elif options.reuse:
+        earlier = read_steps(options.logs[:1], settings.observe, progress)
 
     def traced(found: Sequence[Step], users: int, others: int, window: int = settings.browse.window) -> Trace:
         return Trace(found, reach=settings.browse.reach, users=users, others=others, window=window)

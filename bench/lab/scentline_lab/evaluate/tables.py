@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from scentline_lab.evaluate.crawls import NEW_ONLY, NO_LOG, NO_USERS, REUSE
-from scentline_lab.evaluate.results import Figures, Result, Results, mean_figures
-from scentline_lab.experiment import OutputDirectory, rounded
+from scentline_lab.evaluate.results import Figures, Result, Results, mean_figures, parts
+from scentline_lab.experiment import Output, rounded
 from scentline_lab.simulation.metrics import Comparison, Groups, interval, macro, paired_bootstrap, relative
 from scentline_lab.simulation.policies import LEARNED, LIMITS, PRINTED
 from scentline_lab.simulation.virtual import Request
@@ -27,6 +27,14 @@ class Versus(NamedTuple):
     comparison: Comparison
 
 
+class Compared(NamedTuple):
+    """Policies against each other by a ``figure``, and what that is called in a report."""
+
+    figure: str
+    title: str
+    found: Sequence[Versus]
+
+
 def area(result: Result) -> float:
     """Return the area under the curve by pages."""
     return result.auc
@@ -37,18 +45,37 @@ def area_by_request(result: Result) -> float:
     return result.auc_by_request
 
 
-def against_best(webs: Sequence[Results], random_seed: int, figure: Figure = area) -> list[Versus]:
-    """Return each policy against the one of the largest mean; the limits are out of contest."""
-    contest = [policy for policy in plain(webs) if policy not in LIMITS]
-    best = max(contest, key=lambda policy: macro([each.groups(policy, figure) for each in webs]), default="")
-    return [versus(webs, policy, best, random_seed, figure) for policy in contest if policy != best]
+def compared(results: Results, random_seed: int) -> list[Compared]:
+    """Return all comparisons of one web."""
+    early = f"harvest_{results.early}"
+    reused = f"With an earlier crawl's state, against without, by the harvest at {results.early:,}"
+    best = "One collaborative run against the best of all by links, by AUC"
+    return [
+        *compared_by_area([results], random_seed, "auc", area),
+        Compared(early, reused, reuse(results, random_seed)),
+        Compared("auc, the other's best start", best, headline(results, random_seed)),
+    ]
 
 
-def learned_against(webs: Sequence[Results], random_seed: int, figure: Figure = area) -> list[Versus]:
-    """Return the learned policy against each other one; nothing where it did not run."""
+def compared_by_area(webs: Sequence[Results], random_seed: int, name: str, figure: Figure) -> list[Compared]:
+    """Return each policy against the one of the largest mean, the limits being out of contest; the learned one
+    against each other; and it with the log against it without, and with the log's pages alone.
+    """
     policies = plain(webs)
-    others = [policy for policy in policies if policy != LEARNED] if LEARNED in policies else []
-    return [versus(webs, LEARNED, policy, random_seed, figure) for policy in others]
+    contest = [policy for policy in policies if policy not in LIMITS]
+    best = max(contest, key=lambda policy: macro([each.groups(policy, figure) for each in webs]), default="")
+    less = (LEARNED + end for end in (NO_LOG, NO_USERS))
+
+    def pairs(of: Iterable[tuple[str, str]]) -> list[Versus]:
+        return [versus(webs, *pair, random_seed, figure) for pair in of]
+
+    learned = [(LEARNED, policy) for policy in policies if LEARNED in policies and policy != LEARNED]
+    log = [(LEARNED, other) for other in less if all(other in results.policies for results in webs)]
+    return [
+        Compared(name, "Each policy against the best, by AUC", pairs((p, best) for p in contest if p != best)),
+        Compared(name, "The learned policy against each other one, by AUC", pairs(learned)),
+        Compared(name, "The learned policy against itself without log or users, by AUC", pairs(log)),
+    ]
 
 
 def reuse(results: Results, random_seed: int) -> list[Versus]:
@@ -59,15 +86,6 @@ def reuse(results: Results, random_seed: int) -> list[Versus]:
         versus([results], policy, other, random_seed, lambda result: float(result.curve[early]))
         for policy, other in pairs
         if policy in results.policies
-    ]
-
-
-def log_worth(webs: Sequence[Results], random_seed: int, figure: Figure = area) -> list[Versus]:
-    """Return the learned policy with the log against it without, and against it with the log's pages alone."""
-    return [
-        versus(webs, LEARNED, LEARNED + less, random_seed, figure)
-        for less in (NO_LOG, NO_USERS)
-        if all(LEARNED + less in results.policies for results in webs)
     ]
 
 
@@ -108,21 +126,15 @@ def plain(webs: Sequence[Results]) -> list[str]:
 MEAN = "*"
 #: Pages up to which the curves' table has a row each; then it has one for every tenth.
 DENSE = 100
-#: The figures of `Figures` that are single numbers, by column.
-_SINGLE = {
-    "auc": "auc", "auc_of_oracle": "auc_of_oracle", "auc_by_request": "auc_by_request",
-    "requests_a_page": "requests", "brier": "brier", "base_brier": "base_brier", "ece_selected": "selected",
-    "ece_explored": "explored",
-}  # fmt: skip
 #: The ends of the intervals, behind the figures of means.
 _BOUNDS = ("auc_low", "auc_high", "auc_by_request_low", "auc_by_request_high")
-#: Those of a single crawl: one has too few pages for a calibration error.
-_OF_A_CRAWL = ("auc", "auc_of_oracle", "auc_by_request", "requests_a_page", "brier")
-#: Those at each of the points.
+#: A single crawl has too few pages for a calibration error.
+_OF_A_MEAN = ("base_brier", "ece_selected", "ece_explored")
+#: The figures at each of some points.
 _AT_POINTS = ("harvest", "harvest_by_request", "sites")
 
 
-def write_order(output: OutputDirectory, name: str, order: Sequence[Request]) -> None:
+def write_order(output: Output, name: str, order: Sequence[Request]) -> None:
     """Write the requests of one crawl in the order of their answers, and which brought a page."""
     columns = ["n", "url", "page", "hit", "probability", "explored", "came", "answered"]
     if not any(request.answered for request in order):
@@ -134,20 +146,21 @@ def write_order(output: OutputDirectory, name: str, order: Sequence[Request]) ->
     output.write(name, columns, (row[: len(columns)] for row in rows))
 
 
-def write_tables(output: OutputDirectory, results: Results, random_seed: int) -> None:
+def write_tables(output: Output, results: Results, random_seed: int) -> None:
     """Write the figures of each crawl and of each policy, on the mean of all predicates and for each; curves.
     Behind the means stand the 95 % intervals of the areas over predicates.
     """
-    columns = _columns(results.points, results.times)
-    crawls = ((*found[:3], *_cells(results.figures_of([found]))) for found in results.all)
-    output.write("results", ("predicate", "policy", "start", *columns), crawls)
+    crawls = [(*found[:3], results.figures_of([found])) for found in results.all]
+    columns = list(crawls[0][3])
+    rows = ((*names, *figures.values()) for *names, figures in crawls)
+    output.write("results", ("predicate", "policy", "start", *columns), rows)
 
     def means() -> Iterator[tuple[object, ...]]:
         for policy in results.policies:
-            yield MEAN, policy, *_cells(results.figures(policy)), *_bounds([results], policy, random_seed)
+            yield MEAN, policy, *results.figures(policy).values(), *_bounds([results], policy, random_seed)
         for name in results.predicates:
             for policy in results.policies:
-                yield name, policy, *_cells(results.figures(policy, name)), *(None for _ in _BOUNDS)
+                yield name, policy, *results.figures(policy, name).values(), *(None for _ in _BOUNDS)
 
     output.write("table", ("predicate", "policy", *columns, *_BOUNDS), means())
     output.write("curves", ("predicate", "policy", "pages", "harvest", "deviation"), _curves(results))
@@ -158,17 +171,16 @@ def _bounds(webs: Sequence[Results], policy: str, random_seed: int) -> list[floa
     return [end for each in groups for end in interval(each, random_seed)]
 
 
-def write_webs(output: OutputDirectory, webs: Mapping[str, Results], random_seed: int) -> None:
+def write_webs(output: Output, webs: Mapping[str, Results], random_seed: int) -> None:
     """Write the figures of each policy on the mean of all webs, each counting alike, and on each."""
     rows = [
         (name, policy, figures, _bounds(found, policy, random_seed))
         for name, found in ((MEAN, [*webs.values()]), *((name, [results]) for name, results in webs.items()))
         for policy, figures in figures_of_webs(found).items()
     ]
-    points = list(rows[0][2].harvest)
-    table = ((name, policy, *_cells(figures.at(points)), *bounds) for name, policy, figures, bounds in rows)
-    times = next(iter(webs.values())).times
-    output.write("webs", ("web", "policy", *_columns(points, times), *_BOUNDS), table)
+    columns = list(rows[0][2])
+    table = ((name, policy, *map(figures.get, columns), *bounds) for name, policy, figures, bounds in rows)
+    output.write("webs", ("web", "policy", *columns, *_BOUNDS), table)
 
 
 def figures_of_webs(webs: Sequence[Results]) -> dict[str, Figures]:
@@ -176,10 +188,10 @@ def figures_of_webs(webs: Sequence[Results]) -> dict[str, Figures]:
     return {policy: mean_figures([results.figures(policy) for results in webs]) for policy in plain(webs)}
 
 
-def write_comparisons(output: OutputDirectory, comparisons: Iterable[tuple[str, Iterable[Versus]]]) -> None:
+def write_comparisons(output: Output, comparisons: Iterable[Compared]) -> None:
     """Write policies against each other, by the figure that is compared."""
     columns = ("figure", "policy", "other", "mean", "other_mean", "ratio", *Comparison._fields)
-    rows = ((figure, *found[:5], *found.comparison) for figure, versus in comparisons for found in versus)
+    rows = ((each.figure, *found[:5], *found.comparison) for each in comparisons for found in each.found)
     output.write("comparisons", columns, rows)
 
 
@@ -198,33 +210,25 @@ def as_object(results: Results) -> dict[str, Any]:
     crawls = []
     for found in results.all:
         run = {"predicate": found.predicate, "policy": found.policy, "start": found.start}
-        crawls.append(run | _object(results.figures_of([found]), _OF_A_CRAWL))
-    means = {policy: _object(results.figures(policy), tuple(_SINGLE)) for policy in results.policies}
-    return {"results": crawls, "mean": means}
+        figures = _object(results.figures_of([found]))
+        crawls.append(run | {name: value for name, value in figures.items() if name not in _OF_A_MEAN})
+    return {
+        "results": crawls,
+        "mean": {policy: _object(results.figures(policy)) for policy in results.policies},
+    }
 
 
 def webs_as_object(webs: Mapping[str, Results]) -> dict[str, Any]:
     """Return what `as_object` has of each web, and the figures of each policy on their mean."""
     means = figures_of_webs(list(webs.values())).items()
-    mean = {policy: _object(found, tuple(_SINGLE)) for policy, found in means}
+    mean = {policy: _object(found) for policy, found in means}
     return {"webs": {name: as_object(results) for name, results in webs.items()}, "mean": mean}
 
 
-def _object(figures: Figures, names: Sequence[str]) -> dict[str, Any]:
-    def told(values: Mapping[int, float]) -> dict[str, float | None]:
-        return {str(point): rounded(value) for point, value in values.items()}
-
-    points = {name: told(getattr(figures, name)) for name in _AT_POINTS}
-    clock = {"hits": told(figures.hits), "slots": rounded(figures.slots)} if figures.hits else {}
-    return {**points, **clock, **{column: rounded(getattr(figures, _SINGLE[column])) for column in names}}
-
-
-def _columns(points: Iterable[int], times: Sequence[int]) -> tuple[str, ...]:
-    clock = (*(f"hits_{time}s" for time in times), "slots") if times else ()
-    return (*(f"{column}_{point}" for column in _AT_POINTS for point in points), *clock, *_SINGLE)
-
-
-def _cells(figures: Figures) -> tuple[float | None, ...]:
-    points = (value for name in _AT_POINTS for value in getattr(figures, name).values())
-    clock = (*figures.hits.values(), figures.slots) if figures.hits else ()
-    return (*points, *clock, *(getattr(figures, name) for name in _SINGLE.values()))
+def _object(figures: Figures) -> dict[str, Any]:
+    """Return figures with those at points beneath their name."""
+    told = {column: rounded(value) for column, value in figures.items()}
+    points: dict[str, Any] = {name: parts(told, name) for name in _AT_POINTS}
+    hits = {point.rstrip("s"): value for point, value in parts(told, "hits").items()}
+    single = {name: value for name, value in told.items() if not name.rpartition("_")[2].rstrip("s").isdigit()}
+    return points | ({"hits": hits} if hits else {}) | single

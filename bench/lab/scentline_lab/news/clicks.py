@@ -1,98 +1,14 @@
-"""Daily clicks of pages, within bounds (Wang 2007, section 3), and the news that they show."""
+"""Daily clicks of pages (Wang 2007, section 3), and the news that they show."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from heapq import nsmallest
+from functools import partial
 from itertools import groupby
 from typing import NamedTuple
 
 from scentline.models.news.clicks import Criterion, History, Standing, day_of, standing
 from scentline.models.news.outlinks import Hub, Outlinks
 from scentline.models.news.prefixes import NewsPrefix, PrefixTree
-
-
-class DailyClicks:
-    """The daily clicks of each page in the last ``window`` days; a user counts once a page and day.
-
-    The newest day is that of the latest access. Accesses may come in any order within the last ``open_days``
-    days, whose visitors are remembered; later ones are ``late`` and not counted. So the counts equal a recount
-    of all others, whatever their order, as long as no bound is reached: beyond ``pages`` a tenth is
-    ``forgotten``, those with the fewest clicks a day of their life; beyond so many ``visitors``, (page, user,
-    day), the days before an access are closed early, the oldest first, and when that does not help, it is
-    ``uncounted``.
-    """
-
-    def __init__(
-        self, window: int = 60, *, open_days: int = 2, pages: int = 100_000, visitors: int = 1_000_000
-    ) -> None:
-        if not 1 <= open_days <= window:
-            raise ValueError(f"daily clicks: {open_days} open days, expected 1 to the window of {window}")
-        if min(pages, visitors) < 1:
-            raise ValueError(
-                f"daily clicks: room for {pages} pages and {visitors} visitors, expected 1 at least"
-            )
-        self.window = window
-        self.newest: int | None = None
-        self.late = self.forgotten = self.uncounted = 0
-        self.histories: dict[str, History] = {}
-        self._open_days, self._pages, self._limit = open_days, pages, visitors
-        self._visitors: dict[int, dict[str, set[str]]] = {}
-        self._held = 0
-
-    def add(self, url: str, user: str, time: float) -> bool:
-        """Count an access at ``time``, in seconds since the epoch; return whether it counts as a click."""
-        day = day_of(time)
-        self._advance(day)
-        if day not in self._visitors:
-            self.late += 1
-            return False
-        if user in self._visitors[day].get(url, ()):
-            return False
-        while self._held >= self._limit and (oldest := min(self._visitors)) < day:
-            self._close(oldest)
-        if self._held >= self._limit:
-            self.uncounted += 1
-            return False
-        if url in self.histories:
-            self.histories[url].count(day)
-        else:
-            if len(self.histories) >= self._pages:
-                self._forget(max(1, self._pages // 10))
-            self.histories[url] = History(day, [1])
-        self._visitors[day].setdefault(url, set()).add(user)
-        self._held += 1
-        return True
-
-    def _advance(self, day: int) -> None:
-        """Move the window on, if ``day`` is a newer one than any before."""
-        first_open = day - self._open_days + 1
-        if self.newest is not None:
-            if day <= self.newest:
-                return
-            for old in [opened for opened in self._visitors if opened < first_open]:
-                self._close(old)
-            # A day that was closed early stays closed.
-            first_open = max(first_open, self.newest + 1)
-        self.newest = day
-        self._visitors |= {opened: {} for opened in range(first_open, day + 1)}
-        start = day - self.window + 1
-        for url, history in [item for item in self.histories.items() if item[1].first < start]:
-            history.drop_before(start)
-            if not history.clicks:
-                del self.histories[url]
-
-    def _close(self, day: int) -> None:
-        self._held -= sum(map(len, self._visitors.pop(day).values()))
-
-    def _forget(self, count: int) -> None:
-        end = max(self._visitors) + 1
-        rarest = nsmallest(
-            count, self.histories.items(), key=lambda item: (item[1].total / (end - item[1].first), item[0])
-        )
-        for url, _ in rarest:
-            del self.histories[url]
-            for pages in self._visitors.values():
-                self._held -= len(pages.pop(url, ()))
-        self.forgotten += len(rarest)
 
 
 def standings(histories: Mapping[str, History], last: int, criterion: Criterion) -> dict[str, Standing]:
@@ -105,8 +21,9 @@ def standings(histories: Mapping[str, History], last: int, criterion: Criterion)
 
 
 class News(NamedTuple):
-    """What was found: each page's standing, the URLs of the news among them, the hubs and the prefixes."""
+    """What was found: each page's clicks and standing, the URLs of the news, the hubs and the prefixes."""
 
+    histories: Mapping[str, History]
     standings: Mapping[str, Standing]
     pages: frozenset[str]
     hubs: list[Hub]
@@ -114,27 +31,40 @@ class News(NamedTuple):
 
 
 class NewsDiscovery:
-    """Gathers accesses and links, within the bounds of its parts, and tells what is news at any time."""
+    """Gathers accesses and links, and tells what is news at the end of the newest day, that of the latest
+    access. A user counts once a page and day, and of the days the last ``window``.
+    """
 
-    def __init__(self, clicks: DailyClicks, outlinks: Outlinks) -> None:
-        self.clicks = clicks
-        self.outlinks = outlinks
+    def __init__(self, window: int = 60, links: int = 500_000) -> None:
+        self.window, self.outlinks = window, Outlinks(pairs=links)
+        self._visitors = defaultdict[str, dict[int, set[str]]](partial(defaultdict, set))
 
-    def visit(self, url: str, user: str, time: float, referrer: str | None) -> None:
+    def visit(self, url: str, user: str, time: float, referrer: str | None = None) -> None:
         """Count an access; one that is no click of its own still shows that the referrer leads to the page."""
-        counted = self.clicks.add(url, user, time)
+        users = self._visitors[url][day_of(time)]
+        fresh = user not in users
+        users.add(user)
         if referrer is not None:
-            self.outlinks.add(referrer, url, clicks=int(counted))
+            self.outlinks.add(referrer, url, clicks=int(fresh))
 
-    def link(self, source: str, target: str) -> None:
-        self.outlinks.add(source, target)
+    def histories(self) -> dict[str, History]:
+        """Return the daily clicks of each page that has some in the window."""
+        newest = max((day for days in self._visitors.values() for day in days), default=0)
+        found = {}
+        for url, visitors in self._visitors.items():
+            days = {day: len(users) for day, users in visitors.items() if day > newest - self.window}
+            if days:
+                span = range(min(days), max(days) + 1)
+                found[url] = History(span[0], [days.get(day, 0) for day in span])
+        return found
 
     def find(self, criterion: Criterion, *, hubs: int, share: float = 0.8, least: int = 1) -> News:
         """Return the news at the end of the newest day, top ``hubs``, and prefixes (`news_prefixes`)."""
-        last = self.clicks.newest
-        judged = {} if last is None else standings(self.clicks.histories, last, criterion)
+        histories = self.histories()
+        last = max((each.first + len(each.clicks) - 1 for each in histories.values()), default=0)
+        judged = standings(histories, last, criterion)
         pages = frozenset(url for url, found in judged.items() if found.kind == "news")
-        return News(judged, pages, self.outlinks.hubs(pages, hubs), prefixes(judged, share, least))
+        return News(histories, judged, pages, self.outlinks.hubs(pages, hubs), prefixes(judged, share, least))
 
 
 def prefixes(judged: Mapping[str, Standing], share: float = 0.8, least: int = 1) -> list[NewsPrefix]:

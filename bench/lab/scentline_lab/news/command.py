@@ -12,20 +12,19 @@ from typing import Any, get_args
 
 import typer
 
-from scentline.agents.cli.app import INTERRUPTED
 from scentline.agents.cli.output import print_table
 from scentline.agents.judge.judges import Labels, LabelsError, load_labels
-from scentline.agents.observe.site import HINT, Site, observed, site_named
+from scentline.agents.observe.site import HINT, observed, site_named
 from scentline.models.news.clicks import DAY, Criterion, History, Kind
 from scentline.models.news.outlinks import Outlinks
 from scentline.streams.configuration import ConfigurationError
 from scentline.streams.crawl_settings import NewsSettings
 from scentline.streams.settings import Settings
-from scentline_lab.experiment import OutputDirectory, cell, check_logs, finish
-from scentline_lab.news.clicks import DailyClicks, News, NewsDiscovery
+from scentline_lab.experiment import Cut, Output, cell, check_logs
+from scentline_lab.news.clicks import News, NewsDiscovery
 from scentline_lab.news.measures import Measure, Reach, Separation, day, measures, reach, separation, span
 from scentline_lab.news.pictures import draw_concentration, draw_daily
-from scentline_lab.progress import Progress, progress
+from scentline_lab.progress import progress
 from scentline_lab.reading import LogReader
 
 #: Hubs and prefixes that are printed; the files have all. Pages of each kind that are drawn.
@@ -35,33 +34,18 @@ _NEWS = "news"
 #: The tables, as CSV: pages, hubs, prefixes, precision and recall, and the daily clicks that are drawn.
 TABLES = ("pages", "hubs", "prefixes", "measures", "daily")
 PICTURES = ("daily", "concentration")
-
-
-class Output(OutputDirectory):
-    """The output directory of ``scentline news``."""
-
-    command = "news"
-    files = (*(f"{name}.csv" for name in TABLES), *(f"{name}.png" for name in PICTURES))
-
-
-@dataclass
-class Read:
-    """The lines read, and their page ``views``, of which ``untimely`` are of the future or before 1970."""
-
-    lines: int = 0
-    views: int = 0
-    untimely: int = 0
-    interrupted: bool = False
+_FILES = (*(f"{name}.csv" for name in TABLES), *(f"{name}.png" for name in PICTURES))
 
 
 @dataclass(frozen=True)
 class Result:
-    """What was read and found; ``separation`` is None without labels of both kinds."""
+    """What was found in so many ``views``; ``separation`` is None without labels of both kinds."""
 
-    read: Read
-    discovery: NewsDiscovery
+    views: int
+    outlinks: Outlinks
     news: News
     days: tuple[int, int]
+    labels: Mapping[str, bool] | None
     measures: Sequence[Measure]
     reach: Reach
     separation: Separation | None
@@ -76,68 +60,49 @@ def run(
     *,
     as_json: bool,
 ) -> None:
-    """Read the logs, find news, write and print. Raises `ConfigurationError` without a page view."""
-    with progress(sys.stderr) as bars:
-        result = _find(settings, sources, labels, out, site, bars)
-    _print(result, settings.news)
-    finish(out, "daily.png", as_json, lambda: _object(result))
-    if result.read.interrupted:
-        typer.echo(f"Interrupted: these results cover the first {result.read.lines:,} lines", err=True)
-        raise typer.Exit(INTERRUPTED)
-
-
-def _find(
-    settings: Settings,
-    sources: Sequence[str],
-    labels: Path | None,
-    out: Path | None,
-    site: str | None,
-    bars: Progress,
-) -> Result:
+    """Read the logs, find news, write and print; Ctrl-C ends the reading alone. A line whose time is more than
+    a day in the future is skipped: it would move the window on and empty it. Raises `ConfigurationError`
+    without a page view.
+    """
     check_logs(sources)
     only = None if site is None else site_named(site)
     table = load_labels(labels) if labels is not None else None
-    output, given = Output.prepared(out), settings.news
-    criterion = Criterion(given.first_days, given.threshold, given.least)
-    bounds = {"open_days": min(2, given.window), "pages": given.pages, "visitors": given.visitors}
-    discovery = NewsDiscovery(DailyClicks(given.window, **bounds), Outlinks(pairs=given.links))
-    found = _read(discovery, settings, sources, only, bars)
-    news = discovery.find(criterion, hubs=given.hubs, share=given.share, least=given.prefix_least)
-    if not news.standings:
-        raise ConfigurationError(
-            f"news: {', '.join(sources)}: expected page views{f' of {site}' if site else ''}, found none in "
-            f"{found.lines} lines; {HINT}"
-        )
-    known = _labelled(table, news.standings) if table is not None else None
-    told = measures(discovery, news, known, criterion, given), reach(discovery, news)
-    apart = separation(news, known, given.threshold) if known is not None else None
-    result = Result(found, discovery, news, span(news.standings), *told, apart)
-    if output is not None:
-        _write(output, result, known, given)
-    return result
-
-
-def _read(
-    discovery: NewsDiscovery, settings: Settings, sources: Sequence[str], site: Site | None, bars: Progress
-) -> Read:
-    """Give the page views of the logs, oldest first, to ``discovery``; Ctrl-C ends the reading. A line whose
-    time is more than a day in the future is skipped: it would move the window on and empty it.
-    """
-    reader = LogReader(observed(settings.observe, site), bars, everywhere=site is not None)
-    found, now = Read(), time.time()
-    try:
+    output = Output(out, "news", _FILES).prepare()
+    discovery, now = NewsDiscovery(settings.news.window, settings.news.links), time.time()
+    views = untimely = 0
+    with progress(sys.stderr) as bars, Cut() as cut:
+        reader = LogReader(observed(settings.observe, only), bars, everywhere=only is not None)
         for access in chain.from_iterable(map(reader.read, sources)):
-            if site is not None and not site.holds(access.url):
+            if only is not None and not only.holds(access.url):
                 continue
-            found.views += 1
+            views += 1
             if 0 <= access.time < now + DAY:
                 discovery.visit(access.url, access.user, access.time, access.referrer)
             else:
-                found.untimely += 1
-    except KeyboardInterrupt:
-        found.interrupted = True
-    found.lines = reader.lines
-    return found
+                untimely += 1
+    result = _found(discovery, settings.news, views, table)
+    if result is None:
+        raise ConfigurationError(
+            f"news: {', '.join(sources)}: expected page views{f' of {site}' if site else ''}, found none in "
+            f"{reader.lines} lines; {HINT}"
+        )
+    if out is not None:
+        _write(output, result, settings.news)
+    _print(result, untimely, settings.news)
+    output.finish("daily.png", as_json, lambda: _object(result))
+    cut.end(f"Interrupted: these results cover the first {reader.lines:,} lines")
+
+
+def _found(discovery: NewsDiscovery, given: NewsSettings, views: int, table: Labels | None) -> Result | None:
+    """Return what there is to tell; None where there is no page."""
+    criterion = Criterion(given.first_days, given.threshold, given.least)
+    news = discovery.find(criterion, hubs=given.hubs, share=given.share, least=given.prefix_least)
+    if not news.standings:
+        return None
+    known = _labelled(table, news.standings) if table is not None else None
+    told = measures(news, known, criterion, given), reach(discovery.outlinks, news)
+    apart = separation(news, known, given.threshold) if known is not None else None
+    return Result(views, discovery.outlinks, news, span(news.standings), known, *told, apart)
 
 
 def short(days: int, settings: NewsSettings) -> str | None:
@@ -163,21 +128,13 @@ def _labelled(labels: Labels, seen: Iterable[str]) -> dict[str, bool]:
     return known
 
 
-def _print(result: Result, settings: NewsSettings) -> None:
-    (first, last), read, clicks = result.days, result.read, result.discovery.clicks
-    kinds = Counter(page.kind for page in result.news.standings.values())
-    typer.echo(
-        f"{read.views:,} page views of {len(result.news.standings):,} pages, {day(first)} to {day(last)}"
-    )
-    typer.echo(", ".join(f"{kinds[kind]:,} {kind}" for kind in ("news", "other", "young", "rare")))
-    for number, text in (
-        (clicks.late, "page views came too late to be counted: give logs oldest first"),
-        (read.untimely, "page views are in the future or before 1970"),
-        (clicks.forgotten, "pages were forgotten to save memory (news.pages)"),
-        (clicks.uncounted, "page views were not counted to save memory (news.visitors)"),
-    ):
-        if number:
-            typer.echo(f"{number:,} {text}")
+def _print(result: Result, untimely: int, settings: NewsSettings) -> None:
+    (first, last), pages = result.days, result.news.standings
+    kinds = Counter(page.kind for page in pages.values())
+    typer.echo(f"{result.views:,} page views of {len(pages):,} pages, {day(first)} to {day(last)}")
+    typer.echo(", ".join(f"{kinds[kind]:,} {kind}" for kind in get_args(Kind)))
+    if untimely:
+        typer.echo(f"{untimely:,} page views are in the future or before 1970")
     reason = short(last - first + 1, settings)
     if reason is not None:
         typer.echo(reason, err=True)
@@ -212,7 +169,7 @@ def _object(result: Result) -> dict[str, Any]:
     told = result.separation
     return {
         "days": [str(day(number)) for number in result.days],
-        "views": result.read.views,
+        "views": result.views,
         "pages": dict(Counter(page.kind for page in result.news.standings.values())),
         "hubs": [hub._asdict() for hub in result.news.hubs],
         "prefixes": [found._asdict() for found in result.news.prefixes],
@@ -224,11 +181,11 @@ def _object(result: Result) -> dict[str, Any]:
     }
 
 
-def _write(output: Output, result: Result, labels: Mapping[str, bool] | None, settings: NewsSettings) -> None:
-    news, outlinks = result.news, result.discovery.outlinks
+def _write(output: Output, result: Result, settings: NewsSettings) -> None:
+    news, labels = result.news, result.labels
     columns = ("url", "first_day", "days", "clicks", "clicks_a_day", "concentration", "kind", "label")
     output.write("pages", columns, _pages(news, labels))
-    by_clicks = outlinks.hubs(news.pages, settings.hubs, by="clicks")
+    by_clicks = result.outlinks.hubs(news.pages, settings.hubs, by="clicks")
     hubs = (
         (by, rank, hub.url, hub.news, hub.clicks, hub.pages)
         for by, found in (("links", news.hubs), ("clicks", by_clicks))
@@ -246,9 +203,9 @@ def _write(output: Output, result: Result, labels: Mapping[str, bool] | None, se
         for place, clicks in enumerate(history.clicks)
     )
     output.write("daily", ("url", "day", "clicks"), daily)
-    draw_daily(output.picture("daily"), result.days, ours, others)
+    output.draw("daily.png", draw_daily, result.days, ours, others)
     kinds, title = _concentrations(news, labels)
-    draw_concentration(output.picture("concentration"), kinds, settings.threshold, title)
+    output.draw("concentration.png", draw_concentration, kinds, settings.threshold, title)
 
 
 def _pages(news: News, labels: Mapping[str, bool] | None) -> Iterator[tuple[object, ...]]:
@@ -268,7 +225,7 @@ def _typical(result: Result) -> tuple[dict[str, History], dict[str, History]]:
     judged = [(url, page) for url, page in result.news.standings.items() if page.judged]
     news = [(page.average * (page.concentration - 1), url) for url, page in judged if page.kind == _NEWS]
     others = [(page.average, url) for url, page in judged if page.kind != _NEWS]
-    histories = result.discovery.clicks.histories
+    histories = result.news.histories
     ours, theirs = ({url: histories[url] for _, url in nlargest(_DRAWN, found)} for found in (news, others))
     return ours, theirs
 

@@ -6,10 +6,11 @@ from statistics import fmean
 from typing import NamedTuple
 
 from scentline.models.news.clicks import Criterion, Standing
+from scentline.models.news.outlinks import Outlinks
 from scentline.models.news.prefixes import NewsPrefixes
 from scentline.models.url import host
 from scentline.streams.crawl_settings import NewsSettings
-from scentline_lab.news.clicks import Cut, News, NewsDiscovery, best_cut, prefixes, standings
+from scentline_lab.news.clicks import Cut, News, best_cut, prefixes, standings
 
 
 class Measure(NamedTuple):
@@ -55,15 +56,11 @@ class Reach(NamedTuple):
 
 
 def measures(
-    discovery: NewsDiscovery,
-    news: News,
-    labels: Mapping[str, bool] | None,
-    criterion: Criterion,
-    settings: NewsSettings,
+    news: News, labels: Mapping[str, bool] | None, criterion: Criterion, settings: NewsSettings
 ) -> list[Measure]:
     """Return every comparison; ``labels`` tells of canonical URLs whether they are news."""
     judged = _judged(news.standings)
-    early, later = _halves(discovery, news, criterion, settings)
+    early, later = _halves(news, criterion, settings)
     chosen = NewsPrefixes(found.prefix for found in news.prefixes)
     sites = {host(hub.url) for hub in news.hubs}
     truths: list[tuple[str, str, Set[str], Set[str]]] = [("clicks", "judged", news.pages, judged)]
@@ -101,20 +98,18 @@ def separation(news: News, labels: Mapping[str, bool], threshold: float) -> Sepa
     return Separation(len(ours), len(others), fmean(ours), fmean(others), below, right, best)
 
 
-def reach(discovery: NewsDiscovery, news: News) -> Reach:
+def reach(outlinks: Outlinks, news: News) -> Reach:
     """Compare the hubs with the home pages of their sites as seeds (section 6.2)."""
     hubs = {hub.url for hub in news.hubs}
     homes = {"/".join(url.split("/", 3)[:3]) + "/" for url in hubs}
-    reached = discovery.outlinks.reached
-    return Reach(len(hubs), reached(hubs, news.pages), len(homes), reached(homes, news.pages))
+    from_hubs, from_homes = (outlinks.reached(sources, news.pages) for sources in (hubs, homes))
+    return Reach(len(hubs), from_hubs, len(homes), from_homes)
 
 
-def _halves(
-    discovery: NewsDiscovery, news: News, criterion: Criterion, settings: NewsSettings
-) -> tuple[NewsPrefixes, Set[str]]:
+def _halves(news: News, criterion: Criterion, settings: NewsSettings) -> tuple[NewsPrefixes, Set[str]]:
     """Return the prefixes as of the middle of the days, and the pages born after it."""
     middle = sum(span(news.standings)) // 2
-    early = standings(discovery.clicks.histories, middle, criterion)
+    early = standings(news.histories, middle, criterion)
     known = NewsPrefixes(found.prefix for found in prefixes(early, settings.share, settings.prefix_least))
     return known, {url for url, found in news.standings.items() if found.birth > middle}
 

@@ -3,22 +3,34 @@
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
-from heapq import heapify, heappop, heappush, heapreplace, nsmallest
+from heapq import heapify, heappop, heappush, heapreplace
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from scentline.models.ordering.estimate import PAGES, BoundedCounts, Crawled, Idf, Location, Similarity
+from scentline.models.ordering.estimate import BoundedCounts, Crawled, Idf, Location, Similarity
 from scentline.models.ordering.rank import Rank
 from scentline_lab.experiment import spread
-from scentline_lab.order.graph import Ints
-from scentline_lab.order.reading import IB, IF, IR, Estimate, Values, Web
+from scentline_lab.order.reading import IB, IF, IR, Ints, Web
 from scentline_lab.progress import Progress
 
 K = TypeVar("K", bound=Hashable)
 
 # Stale items that the heap may hold before it is rebuilt.
 _SLACK = 256
+
+
+class Estimate(Protocol[K]):
+    """I'(P), an importance as far as the crawled pages tell it (Cho 1998, section 2); each is crawled once."""
+
+    def crawled(self, found: Crawled[K]) -> Iterable[K]:
+        """Take in a crawled page; return the pages whose value that changed."""
+
+    def sweep(self) -> bool:
+        """Do what is only worth doing now and then; return whether any value may have changed."""
+
+    def value(self, page: K) -> float:
+        """Return the estimate for a page, crawled or not."""
 
 
 class Frontier(Generic[K]):
@@ -48,10 +60,8 @@ class Frontier(Generic[K]):
             if known is not None and known[1] != -self._estimate.value(page):
                 self._put(known[0], known[2], page)
         if self._estimate.sweep():
-            self._live = {
-                page: (cold, -self._estimate.value(page), place, page)
-                for page, (cold, _, place, _) in self._live.items()
-            }
+            for page, (cold, _, place, _) in self._live.items():
+                self._live[page] = cold, -self._estimate.value(page), place, page
             self._rebuild()
 
     def next(self) -> K | None:
@@ -75,11 +85,35 @@ class Frontier(Generic[K]):
         heapify(self._heap)
 
 
-class Heat(Protocol[K]):
-    """Says which links of a page lead to the hot queue."""
+#: Occurrences in the text that make a page hot. Figure 5 has "10 or more", where section 7 says "more than 10".
+OCCURRENCES = 10
+
+
+def is_hot(found: Crawled[K], word: str) -> bool:
+    """Return whether a page has ``word`` in its title, or 10 times in its text (Cho 1998, section 7)."""
+    return word in found.title or found.words.get(word, 0) >= OCCURRENCES
+
+
+class Heat(Generic[K]):
+    """Says which links of a page lead to the hot queue: those that have the word in their anchor or anywhere in
+    their canonical URL (Cho 1998, Figure 4). With ``near`` those within three links of a hot page too (Figure
+    5): the page that a URL is found on is hot, or a hot page, crawled by then, links to that one. No other page
+    links to it yet.
+    """
+
+    def __init__(self, word: str, url: Callable[[K], str], *, near: bool = False) -> None:
+        self._word, self._url, self._near = word, url, near
+        self._beside: set[K] = set()
 
     def leads(self, found: Crawled[K]) -> Sequence[bool]:
         """Learn of a crawled page; return of each of its targets whether it looks hot."""
+        if self._near:
+            hot = is_hot(found, self._word)
+            self._beside.update(found.targets if hot else ())
+            if hot or found.page in self._beside:
+                return [True] * len(found.targets)
+        word, url = self._word, self._url
+        return [word in anchor or word in url(target).lower() for target, anchor in found.links()]
 
 
 def crawl(
@@ -102,37 +136,31 @@ def crawl(
                 frontier.add(target, looks_hot)
 
 
-class Buffer(Generic[K]):
+class _Buffer(Generic[K]):
     """At most ``size`` pages; of one too many, that of the lowest value is evicted (Cho 1998, section 3). Of
-    equal pages the one added last goes. ``values`` may rise without notice; where some may have fallen,
-    `reorder` has to be called.
+    equal pages the one added last goes. Values may rise without notice.
     """
 
-    def __init__(self, size: int, values: Values[K]) -> None:
-        if size < 1:
-            raise ValueError(f"buffer: the size is {size}, expected at least 1 page")
-        self._size, self._values = size, values
+    def __init__(self, size: int, estimate: Estimate[K]) -> None:
+        self._size, self._estimate = size, estimate
         self._heap: list[tuple[float, int, K]] = []
-        self._added, self._stale = 0, False
+        self._added = 0
 
     def add(self, page: K) -> None:
         self._added += 1
-        heappush(self._heap, (self._values.value(page), -self._added, page))
-        if len(self._heap) > self._size and self._stale:
-            self._stale = False
-            self._heap = [(self._values.value(page), place, page) for _, place, page in self._heap]
-            heapify(self._heap)
+        heappush(self._heap, (self._estimate.value(page), -self._added, page))
         while len(self._heap) > self._size:
             value, place, least = self._heap[0]
-            now = self._values.value(least)
+            now = self._estimate.value(least)
             if now > value:
                 heapreplace(self._heap, (now, place, least))
             else:
                 heappop(self._heap)
 
     def reorder(self) -> None:
-        """Read the values of all pages again before one is evicted."""
-        self._stale = True
+        """Read the values of all pages again, of which some may have fallen."""
+        self._heap = [(self._estimate.value(page), place, page) for _, place, page in self._heap]
+        heapify(self._heap)
 
     def pages(self) -> list[K]:
         return [page for _, _, page in self._heap]
@@ -140,7 +168,7 @@ class Buffer(Generic[K]):
 
 def limited_buffers(pages: Iterable[Crawled[K]], sizes: Sequence[int], estimate: Estimate[K]) -> list[list[K]]:
     """Return what buffers of some sizes hold after ``pages``; evicted pages are not visited again."""
-    buffers = [Buffer(size, estimate) for size in sizes]
+    buffers = [_Buffer(size, estimate) for size in sizes]
     for found in pages:
         estimate.crawled(found)
         swept = estimate.sweep()
@@ -204,8 +232,7 @@ _GROWTH = 0.1
 
 class AnchorSimilarity(Generic[K]):
     """IS(A, Q), A being the anchor words of all known links to a page (Cho 1998, section 4). The idf factors
-    are estimated from the crawled pages. A page's value is as of the last link to it or the last sweep. Beyond
-    a million pages the tenth that is least like the query is forgotten.
+    are estimated from the crawled pages. A page's value is as of the last link to it or the last sweep.
     """
 
     def __init__(self, query: Iterable[str]) -> None:
@@ -224,62 +251,17 @@ class AnchorSimilarity(Generic[K]):
             known = self._anchors.setdefault(target, Counter())
             known.update(word for word in words if word in known or len(known) < ANCHOR_WORDS)
             self._values[target] = self._similarity.of(known)
-        if len(self._values) > PAGES:
-            excess = len(self._values) - PAGES + PAGES // 10
-            for page in nsmallest(excess, self._values, key=self._values.__getitem__):
-                del self._values[page]
-                self._anchors.pop(page, None)
         return found.targets
 
     def sweep(self) -> bool:
         if self._crawled < self._due:
             return False
         self._due = self._crawled * (1 + _GROWTH)
-        for page, words in self._anchors.items():
-            self._values[page] = self._similarity.of(words)
+        self._values = {page: self._similarity.of(words) for page, words in self._anchors.items()}
         return True
 
     def value(self, page: K) -> float:
         return self._values.get(page, 0.0)
-
-
-#: Occurrences in the text that make a page hot. Figure 5 has "10 or more", where section 7 says "more than 10".
-OCCURRENCES = 10
-
-
-def is_hot(found: Crawled[K], word: str) -> bool:
-    """Return whether a page has ``word`` in its title, or 10 times in its text (Cho 1998, section 7)."""
-    return word in found.title or found.words.get(word, 0) >= OCCURRENCES
-
-
-class Mentions(Generic[K]):
-    """Links that have the word in their anchor or anywhere in their canonical URL (Cho 1998, Figure 4)."""
-
-    def __init__(self, word: str, url: Callable[[K], str]) -> None:
-        self._word, self._url = word, url
-
-    def leads(self, found: Crawled[K]) -> Sequence[bool]:
-        word, url = self._word, self._url
-        return [word in anchor or word in url(target).lower() for target, anchor in found.links()]
-
-
-class NearHot(Mentions[K]):
-    """Links that mention the word, and those within three links of a hot page (Cho 1998, Figure 5): the page
-    that a URL is found on is hot, or a hot page, crawled by then, links to that one. No other page links to it
-    yet.
-    """
-
-    def __init__(self, word: str, url: Callable[[K], str]) -> None:
-        super().__init__(word, url)
-        self._beside = BoundedCounts[K]()
-
-    def leads(self, found: Crawled[K]) -> Sequence[bool]:
-        hot = is_hot(found, self._word)
-        for target in found.targets if hot else ():
-            self._beside.add(target)
-        if hot or self._beside[found.page]:
-            return [True] * len(found.targets)
-        return super().leads(found)
 
 
 class By(StrEnum):
@@ -316,8 +298,8 @@ class Job(NamedTuple):
 class Kept(NamedTuple):
     """The pages in a buffer of ``size`` after a crawl in which the page of the lowest I' was evicted."""
 
-    ordering: str
     importance: str
+    ordering: str
     size: int
     pages: Ints
 
@@ -328,58 +310,48 @@ def topic_jobs(topic: str) -> list[Job]:
     return [*crawlers, Job(By.ANCHOR, PLAIN, topic), Job(By.COMBINED, PLAIN, topic)]
 
 
-class Crawls:
-    """Makes the crawls; with all it holds it is inherited by worker processes."""
+def run(web: Web, jobs: Sequence[Job], processes: int, progress: Progress) -> Iterator[tuple[Job, Ints]]:
+    """Yield the order of each crawl as it is done."""
 
-    def __init__(self, web: Web) -> None:
-        self._web = web
-        self._orders: dict[Job, Ints] = {}
+    def crawled(job: Job) -> tuple[Job, Ints]:
+        heat = None if job.crawler == PLAIN else Heat(job.topic, web.name, near=job.crawler == MODIFIED)
+        return job, np.fromiter(crawl(web.start, web.fetch, Frontier(_estimate(web, job)), heat), np.int64)
 
-    def run(self, jobs: Sequence[Job], processes: int, progress: Progress) -> Iterator[tuple[Job, Ints]]:
-        """Yield the order of each crawl as it is done."""
-        progress.phase("crawl", len(jobs))
-        for job, order in spread(self._crawl, jobs, processes):
-            self._orders[job] = order
-            progress.advance()
-            yield job, order
+    progress.phase("crawl", len(jobs))
+    for found in spread(crawled, jobs, processes):
+        progress.advance()
+        yield found
 
-    def buffers(self, processes: int, progress: Progress) -> list[Kept]:
-        """Return what limited buffers hold after each of the crawls without a topic."""
-        jobs = [(job, importance) for job in self._orders if not job.topic for importance in EVICTED_BY]
-        progress.phase("fill limited buffers", len(jobs))
-        found: list[Kept] = []
-        for kept in spread(self._keep, jobs, processes):
-            found += kept
-            progress.advance()
-        # In an order that does not depend on what was done first.
-        return sorted(found, key=lambda kept: (kept.importance, kept.ordering, kept.size))
 
-    def _crawl(self, job: Job) -> tuple[Job, Ints]:
-        heats: dict[str, type[Mentions[int]]] = {BASIC: Mentions, MODIFIED: NearHot}
-        heat = heats[job.crawler](job.topic, self._web.name) if job.crawler in heats else None
-        order = crawl(self._web.start, self._web.fetch, Frontier(self._estimate(job)), heat)
-        return job, np.fromiter(order, np.int64)
+def buffers(web: Web, orders: Mapping[str, Ints], processes: int, progress: Progress) -> list[Kept]:
+    """Return what limited buffers hold after each of some crawls, by ordering."""
+    sizes = sorted({max(1, round(share * len(web))) for share in SHARES})
 
-    def _keep(self, job: tuple[Job, str]) -> list[Kept]:
-        crawled, importance = job
-        sizes = sorted({max(1, round(share * len(self._web))) for share in SHARES})
-        pages = map(self._web.fetch, self._orders[crawled].tolist())
-        buffers = limited_buffers(pages, sizes, EVICTED_BY[importance]())
-        return [
-            Kept(crawled.ordering, importance, size, np.array(pages, np.int64))
-            for size, pages in zip(sizes, buffers, strict=True)
-        ]
+    def kept(job: tuple[str, str]) -> list[Kept]:
+        importance, ordering = job
+        pages = map(web.fetch, orders[ordering].tolist())
+        held = limited_buffers(pages, sizes, EVICTED_BY[importance]())
+        return [Kept(*job, size, np.array(each, np.int64)) for size, each in zip(sizes, held, strict=True)]
 
-    def _estimate(self, job: Job) -> Estimate[int] | None:
-        anchors = AnchorSimilarity[int]([job.topic])
-        estimates: dict[str, Estimate[int]] = {
-            By.BACKLINK: Backlinks[int](),
-            By.PAGERANK: swept_rank(),
-            By.LOCATION: Location[int](self._web.name),
-            By.ANCHOR: anchors,
-            By.COMBINED: Weighted[int]([(1.0, anchors), (BACKLINK_WEIGHT, Backlinks[int]())]),
-        }
-        return estimates.get(job.ordering)
+    jobs = [(importance, ordering) for importance in EVICTED_BY for ordering in orders]
+    progress.phase("fill limited buffers", len(jobs))
+    found: list[Kept] = []
+    for each in spread(kept, jobs, processes):
+        found += each
+        progress.advance()
+    return sorted(found, key=lambda each: each[:3])  # whatever was done first
+
+
+def _estimate(web: Web, job: Job) -> Estimate[int] | None:
+    anchors = AnchorSimilarity[int]([job.topic])
+    estimates: dict[str, Estimate[int]] = {
+        By.BACKLINK: Backlinks[int](),
+        By.PAGERANK: swept_rank(),
+        By.LOCATION: Location[int](web.name),
+        By.ANCHOR: anchors,
+        By.COMBINED: Weighted[int]([(1.0, anchors), (BACKLINK_WEIGHT, Backlinks[int]())]),
+    }
+    return estimates.get(job.ordering)
 
 
 def swept_rank() -> Rank[int]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from scentline_lab.experiment import OutputDirectory
+from scentline_lab.experiment import Output
 from scentline_lab.order.crawl import By
 from scentline_lab.order.reading import IB, IF
 from scentline_lab.order.results import Curve, Results
@@ -43,10 +43,10 @@ class Lines(NamedTuple):
     looks: Mapping[str, Look] = _LOOKS
 
 
-def draw_results(output: OutputDirectory, results: Results) -> None:
+def draw_results(output: Output, results: Results) -> None:
     """Write the pictures of the crawls without a topic: the paper's Graphs 1 to 6, and the limited buffer."""
     shares = results.shares
-    draw(output.picture("thresholds"), "Backlink ordering, as fewer pages are hot", [_thresholds(results)])
+    output.draw("thresholds.png", draw, "Backlink ordering, as fewer pages are hot", [_thresholds(results)])
     for importance in dict.fromkeys(hot.importance for hot in results.hot):
         panels = [
             Lines(
@@ -59,22 +59,17 @@ def draw_results(output: OutputDirectory, results: Results) -> None:
             if hot.importance == importance
         ]
         title = f"Crawl and stop with threshold: {importance}"
-        draw(output.picture(f"threshold-{importance.lower()}"), title, panels)
+        output.draw(f"threshold-{importance.lower()}.png", draw, title, panels)
     stop = [
         Lines(f"importance: {importance}", _STOP, shares, _until_all_are_hot(results.stop(importance)))
         for importance in results.web.importance
     ]
-    draw(output.picture("stop"), "Crawl and stop", stop)
-    draw(
-        output.picture("buffer"),
-        "Limited buffer crawl: P_BC by size of the buffer",
-        _buffers(results),
-        points=True,
-    )
-    _draw_histogram(output.picture("histogram"), results)
+    output.draw("stop.png", draw, "Crawl and stop", stop)
+    output.draw("buffer.png", draw, "Limited buffer crawl: P_BC by size of the buffer", _buffers(results), True)
+    output.draw("histogram.png", _draw_histogram, results)
 
 
-def draw_topic(output: OutputDirectory, topic: str, shares: Curve, panels: Sequence[TopicPanel]) -> None:
+def draw_topic(output: Output, topic: str, shares: Curve, panels: Sequence[TopicPanel]) -> None:
     """Write the picture of a topic's graphs."""
     found = [
         Lines(panel.title, _STOP, shares, _until_all_are_hot(panel.curves))
@@ -82,7 +77,7 @@ def draw_topic(output: OutputDirectory, topic: str, shares: Curve, panels: Seque
         else Lines(f"{panel.title}: {panel.hot:,} hot pages", _THRESHOLD, shares, panel.curves)
         for panel in panels
     ]
-    draw(output.picture(f"topic-{topic}"), f"Pages on “{topic}”", found)
+    output.draw(f"topic-{topic}.png", draw, f"Pages on “{topic}”", found)
 
 
 def draw(path: Path, title: str, panels: Sequence[Lines], points: bool = False) -> None:

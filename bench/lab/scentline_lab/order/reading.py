@@ -1,59 +1,102 @@
-"""The web that orderings are compared on: a graph and, of an archive, the words of its pages."""
+"""The web that orderings are compared on: pages by number, their links and, of an archive, their words."""
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import breadth_first_order
 
 from scentline.agents.observe.logfile import LogFile
-from scentline.agents.offline.archive import Archive
 from scentline.models.ordering.estimate import Crawled
 from scentline.models.ordering.rank import pagerank
+from scentline.models.page import Page
 from scentline.models.url import canonical
 from scentline.models.words import words
-from scentline.streams.crawl_settings import JudgeSettings
 from scentline.streams.settings import Settings
-from scentline_lab.experiment import spread
-from scentline_lab.order.graph import Graph, Ints
 from scentline_lab.progress import Progress
-from scentline_lab.reading import Body, GraphError, bodies, chunks, indexable
-from scentline_lab.reading import read_graph as read_links
+from scentline_lab.reading import GraphError, each_page, read_graph
 
 K = TypeVar("K", bound=Hashable)
-K_contra = TypeVar("K_contra", bound=Hashable, contravariant=True)
-
-
-class Values(Protocol[K_contra]):
-    """Has a number for each page."""
-
-    def value(self, page: K_contra) -> float:
-        """Return the value of a page, known or not."""
-
-
-class Estimate(Protocol[K]):
-    """I'(P), an importance as far as the crawled pages tell it (Cho 1998, section 2).
-
-    Each page is crawled once. All memory is bounded: what does not fit is forgotten, the least first.
-    """
-
-    def crawled(self, found: Crawled[K]) -> Iterable[K]:
-        """Take in a crawled page; return the pages whose value that changed."""
-
-    def sweep(self) -> bool:
-        """Do what is only worth doing now and then; return whether any value may have changed."""
-
-    def value(self, page: K) -> float:
-        """Return the estimate for a page, crawled or not."""
-
-
+Ints = npt.NDArray[np.int64]
 #: The importance metrics that are worked out of links alone.
 IB, IR, IF = "backlinks", "PageRank", "forward links"
+#: Distinct words that are counted of a page.
+MAX_WORDS = 5000
+# The default start is one of so many pages with the most links to them, from them, or the shortest names.
+_STARTS = 16
+
+
+@dataclass(frozen=True)
+class Graph:
+    """Pages 0 .. n - 1; page i links to ``targets[ends[i]:ends[i + 1]]``, which are distinct and not i.
+
+    ``names`` are the pages' URLs, empty where only numbers are known.
+
+    >>> graph = Graph.of_edges(np.array([0, 0, 0, 1, 2]), np.array([1, 1, 0, 2, 0]), 4)
+    >>> graph.links(0), len(graph), graph.backlinks.tolist(), graph.reachable(1).tolist()
+    ([1], 4, [1, 1, 1, 0], [0, 1, 2])
+    """
+
+    ends: Ints
+    targets: Ints
+    names: tuple[str, ...] = ()
+
+    @classmethod
+    def of_edges(cls, sources: Ints, targets: Ints, pages: int, names: tuple[str, ...] = ()) -> "Graph":
+        """Return the graph of ``pages`` pages; repeated links and those to oneself are left out."""
+        other = sources != targets
+        ones = np.ones(int(other.sum()), np.int8)
+        found = csr_array((ones, (sources[other], targets[other])), shape=(pages, pages))
+        found.sum_duplicates()
+        return cls(found.indptr.astype(np.int64), found.indices.astype(np.int64), names)
+
+    @classmethod
+    def of_links(cls, links: Mapping[K, Iterable[K]]) -> "Graph":
+        """Return the graph of the pages that have ``links``, in their order, and of the links between them."""
+        number = {page: place for place, page in enumerate(links)}
+        pairs = ((one, two) for one, all_two in links.items() for two in all_two if two in number)
+        edges = np.fromiter((number[end] for pair in pairs for end in pair), np.int64).reshape(-1, 2)
+        return cls.of_edges(edges[:, 0], edges[:, 1], len(number), tuple(map(str, number)))
+
+    def __len__(self) -> int:
+        return len(self.ends) - 1
+
+    def links(self, page: int) -> list[int]:
+        return [int(target) for target in self.targets[self.ends[page] : self.ends[page + 1]].tolist()]
+
+    @cached_property
+    def forward_links(self) -> Ints:
+        return np.diff(self.ends)
+
+    @cached_property
+    def backlinks(self) -> Ints:
+        return np.bincount(self.targets, minlength=len(self)).astype(np.int64)
+
+    @cached_property
+    def matrix(self) -> csr_array:
+        """A 1 in row i, column j where page i links to page j."""
+        return csr_array((np.ones(len(self.targets)), self.targets, self.ends), shape=(len(self), len(self)))
+
+    def reachable(self, start: int) -> Ints:
+        """Return the pages that links lead to from ``start``, itself among them, in ascending order."""
+        found = breadth_first_order(self.matrix, start, return_predecessors=False)
+        return np.sort(found).astype(np.int64)
+
+    def within(self, pages: Ints) -> "Graph":
+        """Return the graph of some pages, in ascending order, and the links between them."""
+        number = np.full(len(self), -1, np.int64)
+        number[pages] = np.arange(len(pages))
+        sources, targets = np.repeat(number, self.forward_links), number[self.targets]
+        inside = (sources >= 0) & (targets >= 0)
+        names = tuple(self.names[page] for page in pages.tolist()) if self.names else ()
+        return Graph.of_edges(sources[inside], targets[inside], len(pages), names)
 
 
 class Text(NamedTuple):
@@ -101,51 +144,28 @@ class Web:
         }
 
 
-#: Distinct words that are counted of a page.
-MAX_WORDS = 5000
-
-
-def _texts(settings: JudgeSettings, found: Iterable[Body]) -> list[tuple[str, Text]]:
-    """Return what pages say, by URL."""
-    texts = []
-    for page in indexable(found, settings):
-        counts = dict(islice(Counter(words(page.text)).items(), MAX_WORDS))
-        anchors = {link.url: link.anchor for link in page.links}
-        texts.append((page.url, Text(tuple(words(page.title)), counts, anchors)))
-    return texts
-
-
 def read_archive(path: Path, settings: Settings, processes: int, progress: Progress) -> Web:
     """Read an archive's pages, numbered in the order of their URLs. Raises `ArchiveError` or `GraphError`."""
-    texts: dict[str, Text] = {}
-    with Archive([path]) as archive:
-        progress.phase("read the pages", len(archive))
-        parts = chunks(bodies(archive, settings.fetch.max_bytes, progress))
-        for chunk in spread(partial(_texts, settings.judge), parts, processes):
-            texts.update(chunk)
-    names = sorted(texts)
-    number = {name: place for place, name in enumerate(names)}
-    edges = [
-        (number[name], number[target]) for name in names for target in texts[name].anchors if target in number
-    ]
-    if not edges:
+
+    def text(page: Page) -> tuple[str, Text] | None:
+        counts = dict(islice(Counter(words(page.text)).items(), MAX_WORDS))
+        anchors = {link.url: link.anchor for link in page.links}
+        return (page.url, Text(tuple(words(page.title)), counts, anchors)) if page.indexable else None
+
+    texts = dict(sorted(each_page([path], text, settings, processes, progress)))
+    graph = Graph.of_links({name: found.anchors for name, found in texts.items()})
+    if not len(graph.targets):
         raise GraphError(f"{path}: no page of the archive links to another one of it")
-    sources, targets = np.array(edges, np.int64).T
-    graph = Graph.of_edges(sources, targets, len(names), tuple(names))
-    return Web(graph, [texts[name] for name in names])
+    return Web(graph, list(texts.values()))
 
 
-def _read_graph(path: Path) -> Graph:
+def _read_links(path: Path) -> Graph:
     """Read a file of links; the pages are those that some link concerns, by URL where the file has them."""
-    found = read_links(path)
+    found = read_graph(path)
     numbers, pages = np.unique(found.links, return_inverse=True)
     sources, targets = pages.reshape(found.links.shape).T
     names = tuple(found.urls.get(number, str(number)) for number in numbers.tolist())
     return Graph.of_edges(sources, targets, len(numbers), names)
-
-
-# The default start is one of so many pages with the most links to them, from them, or the shortest names.
-_STARTS = 16
 
 
 def read_web(
@@ -159,21 +179,15 @@ def read_web(
     """
     with LogFile(str(path)) as file:
         first = next(iter(file), (0, b""))[1]
-    if first.startswith(b"WARC/"):
-        web = read_archive(path, settings, processes, progress)
-    else:
-        progress.phase("read the links", 1)
-        web = Web(_read_graph(path))
-        progress.advance()
+    archived = first.startswith(b"WARC/")
+    web = read_archive(path, settings, processes, progress) if archived else Web(_read_links(path))
     if within is not None:
         pages = [page for page, name in enumerate(web.graph.names) if name.startswith(within)]
         if not pages:
             raise GraphError(f"{path}: no page has a URL that begins with {within}; expected at least one")
         web = web.part(np.array(pages, np.int64), pages[0])
     names = web.graph.names
-    given = [
-        names.index(name) for name in (start, canonical(start or "")) if name is not None and name in names
-    ]
+    given = [names.index(name) for name in (start, canonical(start or "")) if name and name in names]
     if start is not None and not given:
         raise GraphError(f"{path}: there is no page {start} to start from; expected one of the file's pages")
     chosen = given[0] if given else _best_start(web.graph)
@@ -184,7 +198,7 @@ def _best_start(graph: Graph) -> int:
     """Return the page that most can be reached from, among those that may be a home page; the most linked."""
     lengths = np.array([len(name) for name in graph.names])
     ranked = (-graph.backlinks, -graph.forward_links, lengths)
-    candidates = {
-        int(page) for counts in ranked for page in np.argsort(counts, kind="stable")[:_STARTS].tolist()
+    candidates: set[int] = {
+        page for counts in ranked for page in np.argsort(counts, kind="stable")[:_STARTS].tolist()
     }
     return max(sorted(candidates), key=lambda page: (len(graph.reachable(page)), graph.backlinks[page]))

@@ -9,11 +9,11 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse.csgraph import breadth_first_order
 
 from scentline.models.ordering.estimate import Idf, Similarity
 from scentline_lab.order.crawl import BACKLINK_WEIGHT, BASIC, BY_LINKS, MODIFIED, PLAIN, By, Job, Kept, is_hot
-from scentline_lab.order.graph import Ints, Walk, walk
-from scentline_lab.order.reading import Web
+from scentline_lab.order.reading import Graph, Ints, Web
 
 Curve: TypeAlias = npt.NDArray[np.float64]
 
@@ -36,12 +36,10 @@ def random_crawl_and_stop(visited: Curve, points: Ints) -> Curve:
 
 def crawl_and_stop_with_threshold(visited: Curve, threshold: float, points: Ints) -> Curve:
     """Return P_ST after each number of pages: the share of the hot pages that was visited (section 3). Hot are
-    those with I(P) >= ``threshold``; raises ValueError where there is none. A random crawler, with or without
-    coming back to pages, is expected to have K/T.
+    those with I(P) >= ``threshold``, of which there is one. A random crawler, with or without coming back to
+    pages, is expected to have K/T.
     """
     hot = np.cumsum(visited >= threshold)
-    if not len(hot) or not hot[-1]:
-        raise ValueError(f"crawl and stop: no page has an importance of {threshold}, expected at least one")
     return np.asarray(hot[points - 1] / hot[-1], np.float64)
 
 
@@ -73,10 +71,37 @@ def _bar(importance: Curve, size: int, threshold: float | None) -> float:
     return float(np.sort(importance)[-size]) if threshold is None else threshold
 
 
+class Walk(NamedTuple):
+    """Of the first pages of a crawl: their mean ``depth`` in links from the start, the median ``wait``. The
+    wait of a page is the number of pages crawled from the one that it was found on to it. A crawler that goes
+    deep into a cluster has a short wait (Cho 1998, Figure 3); breadth-first has the longest.
+    """
+
+    depth: float
+    wait: float
+
+
+def walk(graph: Graph, order: Ints, counts: Sequence[int]) -> list[Walk]:
+    """Return the walk of the first n pages of ``order``, for each n of ``counts``; the first is the start."""
+    crawled, parents = breadth_first_order(graph.matrix, int(order[0]))
+    depths = np.zeros(len(graph), np.int64)
+    for page in crawled[1:].tolist():  # each after the page that it is found on
+        depths[page] = depths[parents[page]] + 1
+    depth = depths[order]
+    place = np.empty(len(graph), np.int64)
+    place[order] = np.arange(len(order))
+    found = np.full(len(graph), len(order), np.int64)
+    np.minimum.at(found, graph.targets, np.repeat(place, graph.forward_links))
+    waits = np.arange(1, len(order)) - found[order[1:]]
+    return [Walk(float(depth[:n].mean()), float(np.median(waits[: max(1, n - 1)]))) for n in counts]
+
+
 #: Points of a curve.
 _POINTS = 200
 #: Shares of the web at which figures are given.
 TOLD = (0.05, 0.1, 0.2, 0.4, 0.6)
+#: Backlinks of a hot page by the combined metric of the paper's Graphs 9 and 10.
+HOT_LINKS = 5
 
 
 class Hot(NamedTuple):
@@ -106,18 +131,34 @@ class BufferFigure(NamedTuple):
     performance: float
 
 
+class Panel(NamedTuple):
+    """One of the paper's graphs of a topic: ``hot`` pages are None where they differ by point."""
+
+    name: str
+    title: str
+    measure: str
+    hot: int | None
+    curves: Mapping[str, Curve]
+
+
 @dataclass(frozen=True)
 class Results:
-    """The plain crawls of a web, by ordering, and what buffers hold after them."""
+    """The crawls of a web, what buffers hold after those without a topic, and who is hot by each importance."""
 
     web: Web
-    orders: Mapping[str, Ints]
+    crawled: Mapping[Job, Ints]
     thresholds: Mapping[str, Sequence[float]]
     kept: Sequence[Kept] = ()
 
     @cached_property
+    def orders(self) -> Mapping[str, Ints]:
+        """The crawls without a topic, by ordering."""
+        return {job.ordering: order for job, order in self.crawled.items() if not job.topic}
+
+    @cached_property
     def points(self) -> Ints:
-        return points(len(self.web))
+        """The numbers of pages of the points of a curve, ascending and distinct."""
+        return np.unique(np.maximum(1, np.arange(1, _POINTS + 1) * len(self.web) // _POINTS))
 
     @property
     def shares(self) -> Curve:
@@ -135,18 +176,21 @@ class Results:
 
     def with_threshold(self, hot: Hot) -> dict[str, Curve]:
         """Return P_ST by ordering, with the ideal and the random crawler's."""
-        values = self.web.importance[hot.importance]
-        curves = {
-            name: crawl_and_stop_with_threshold(values[order], hot.threshold, self.points)
-            for name, order in self.orders.items()
-        }
-        return {By.IDEAL: ideal_with_threshold(hot.pages, self.points), **curves, By.RANDOM: self.shares}
+        return self._with_threshold(self.web.importance[hot.importance] >= hot.threshold, self.orders)
+
+    def _with_threshold(self, hot: npt.NDArray[np.bool_], orders: Mapping[str, Ints]) -> dict[str, Curve]:
+        found = {By.IDEAL.value: ideal_with_threshold(int(hot.sum()), self.points)}
+        for name, order in orders.items():
+            found[name] = crawl_and_stop_with_threshold(hot[order].astype(np.float64), 1, self.points)
+        return found | {By.RANDOM: self.shares}
 
     def stop(self, importance: str) -> dict[str, Curve]:
         """Return P_CS by ordering, with the random crawler's; the ideal is 1."""
-        values = self.web.importance[importance]
-        curves = {name: crawl_and_stop(values[order], self.points) for name, order in self.orders.items()}
-        return {**curves, By.RANDOM: random_crawl_and_stop(values, self.points)}
+        return self._stop(self.web.importance[importance], self.orders)
+
+    def _stop(self, values: Curve, orders: Mapping[str, Ints]) -> dict[str, Curve]:
+        found = {name: crawl_and_stop(values[order], self.points) for name, order in orders.items()}
+        return found | {By.RANDOM: random_crawl_and_stop(values, self.points)}
 
     def figures(self) -> Iterator[Figure]:
         for hot in self.hot:
@@ -173,67 +217,30 @@ class Results:
             for share, found in zip(TOLD, walk(self.web.graph, order, counts), strict=True):
                 yield ordering, share, found
 
-
-def points(pages: int) -> Ints:
-    """Return the numbers of pages of the points of a curve, ascending and distinct."""
-    return np.unique(np.maximum(1, np.arange(1, _POINTS + 1) * pages // _POINTS))
-
-
-#: Backlinks of a hot page by the combined metric of the paper's Graphs 9 and 10.
-HOT_LINKS = 5
-
-
-class Panel(NamedTuple):
-    """One of the paper's graphs: ``curves`` by ordering; ``hot`` pages are None where they differ by point."""
-
-    name: str
-    title: str
-    measure: str
-    hot: int | None
-    curves: Mapping[str, Curve]
-
-
-@dataclass(frozen=True)
-class TopicResults:
-    """The crawls of one topic."""
-
-    web: Web
-    topic: str
-    orders: Mapping[Job, Ints]
-
-    def panels(self) -> Iterator[Panel]:
-        """Yield the graphs that there are hot pages for."""
+    def topic(self, topic: str) -> Iterator[Panel]:
+        """Yield the graphs of a topic that there are hot pages for."""
         web, backlinks = self.web, self.web.graph.backlinks
-        hot = np.array([is_hot(web.fetch(page), self.topic) for page in range(len(web))])
-        yield from self._with_threshold("graph-7", "on the topic, crawler of Figure 4", hot, BASIC)
-        yield from self._with_threshold("graph-8", "on the topic, crawler of Figure 5", hot, MODIFIED)
+        hot = np.array([is_hot(web.fetch(page), topic) for page in range(len(web))])
         both = f"on the topic, {HOT_LINKS} backlinks, Figure 5"
-        yield from self._with_threshold("graph-9", both, hot & (backlinks >= HOT_LINKS), MODIFIED)
+        for name, title, which, crawler in (
+            ("graph-7", "on the topic, crawler of Figure 4", hot, BASIC),
+            ("graph-8", "on the topic, crawler of Figure 5", hot, MODIFIED),
+            ("graph-9", both, hot & (backlinks >= HOT_LINKS), MODIFIED),
+        ):
+            if which.any():
+                orders = {ordering: self.crawled[Job(ordering, crawler, topic)] for ordering in BY_LINKS}
+                yield Panel(name, title, "P_ST", int(which.sum()), self._with_threshold(which, orders))
         idf = Idf()
         for text in web.texts:
             idf.add(text.words)
-        is_p_q = Similarity([self.topic], idf)
+        is_p_q = Similarity([topic], idf)
         similarity = np.array([is_p_q.of(text.words) for text in web.texts])
-        if similarity.any():
-            yield self._stop("similarity", "I(P) = cosine", similarity, By.ANCHOR)
-            combined = similarity + BACKLINK_WEIGHT * backlinks
-            yield self._stop("combined", f"I(P) = cosine + {BACKLINK_WEIGHT} backlinks", combined, By.COMBINED)
-
-    def _with_threshold(
-        self, name: str, title: str, hot: npt.NDArray[np.bool_], crawler: str
-    ) -> Iterator[Panel]:
-        count = int(hot.sum())
-        if count:
-            at, curves = points(len(self.web)), dict[str, Curve]()
-            curves[By.IDEAL] = ideal_with_threshold(count, at)
-            for ordering in BY_LINKS:
-                visited = hot.astype(np.float64)[self.orders[Job(ordering, crawler, self.topic)]]
-                curves[ordering] = crawl_and_stop_with_threshold(visited, 1, at)
-            curves[By.RANDOM] = np.asarray(at / len(self.web), np.float64)
-            yield Panel(name, title, "P_ST", count, curves)
-
-    def _stop(self, name: str, title: str, values: Curve, own: str) -> Panel:
-        jobs = {own: Job(own, PLAIN, self.topic)} | {ordering: Job(ordering) for ordering in BY_LINKS}
-        at = points(len(self.web))
-        curves = {ordering: crawl_and_stop(values[self.orders[job]], at) for ordering, job in jobs.items()}
-        return Panel(name, title, "P_CS", None, {**curves, By.RANDOM: random_crawl_and_stop(values, at)})
+        combined = similarity + BACKLINK_WEIGHT * backlinks
+        by_links = {ordering: self.orders[ordering] for ordering in BY_LINKS}
+        for name, title, values, own in (
+            ("similarity", "I(P) = cosine", similarity, By.ANCHOR),
+            ("combined", f"I(P) = cosine + {BACKLINK_WEIGHT} backlinks", combined, By.COMBINED),
+        ):
+            if similarity.any():
+                orders = {own.value: self.crawled[Job(own, PLAIN, topic)], **by_links}
+                yield Panel(name, title, "P_CS", None, self._stop(values, orders))

@@ -10,9 +10,7 @@ from typing import Any
 
 import typer
 
-from scentline.agents.cli.app import INTERRUPTED
 from scentline.agents.cli.output import print_table
-from scentline.agents.observe.logfile import LogFile
 from scentline.agents.observe.site import HINT
 from scentline.agents.offline.archive import Archive
 from scentline.models.page import Page
@@ -21,7 +19,7 @@ from scentline.models.patterns.ranking import DISCOVERY, FETCH, Pattern, score
 from scentline.streams.configuration import ConfigurationError
 from scentline.streams.logging import printable
 from scentline.streams.settings import Settings
-from scentline_lab.experiment import OutputDirectory, cell, check_files, finish
+from scentline_lab.experiment import Cut, Output, cell, check_files, check_logs
 from scentline_lab.patterns import measures
 from scentline_lab.patterns.pictures import draw_coverage, draw_curves, draw_tree
 from scentline_lab.patterns.quality import Layout, Result, crawled, static
@@ -36,16 +34,21 @@ LAYOUTS = 300
 THROUGHPUTS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8)
 _POINTS = 200
 _share = partial(cell, form=".1%")
+_FILES = (
+    "patterns.csv", "trees.csv", "coverage.csv", "traffic.csv", "orderings.csv", "curves.csv",
+    "tree.svg", "coverage.png", "fetch.png", "discovery.png",
+)  # fmt: skip
 
 
-class Output(OutputDirectory):
-    """The output directory of ``scentline patterns``."""
+@dataclass
+class Found:
+    """What was found so far."""
 
-    command = "patterns"
-    files = (
-        "patterns.csv", "trees.csv", "coverage.csv", "traffic.csv", "orderings.csv", "curves.csv",
-        "tree.svg", "coverage.png", "fetch.png", "discovery.png",
-    )  # fmt: skip
+    patterns: Patterns | None = None
+    trees: list[measures.TreeFigures] = field(default_factory=list)
+    reliability: measures.Reliability | None = None
+    orderings: list[Result] = field(default_factory=list)
+    mirror: int = 0
 
 
 @dataclass(frozen=True)
@@ -56,89 +59,51 @@ class Options:
     site: str | None
     archives: tuple[Path, ...]
     threshold: float
-    out: Path | None
 
 
-@dataclass
-class Found:
-    """What was found so far; ``interrupted`` says that the rest is missing."""
-
-    patterns: Patterns | None = None
-    forgotten: int = 0
-    trees: list[measures.TreeFigures] = field(default_factory=list)
-    reliability: measures.Reliability | None = None
-    orderings: list[Result] = field(default_factory=list)
-    mirror: int = 0
-    interrupted: bool = False
-
-
-def show(settings: Settings, options: Options, *, as_json: bool) -> None:
-    """Mine the patterns of a log and measure them, and print what was found."""
-    with progress(sys.stderr) as bars:
-        found = run(settings, options, bars)
-    _print(found)
-    finish(options.out, "tree.svg", as_json and not found.interrupted, lambda: _json(found))
-    if found.interrupted:
-        typer.echo("Interrupted: the remaining results are missing.", err=True)
-        raise typer.Exit(INTERRUPTED)
-
-
-def run(settings: Settings, options: Options, bars: Progress) -> Found:
-    """Mine the patterns of a log and measure them; each file is written as soon as its figures are known."""
-    site = measures.Site(options.site, settings.observe.base_url)
-    if options.log == "-":
-        raise ConfigurationError("log -: standard input can't be read twice; expected a file")
-    LogFile(options.log).close()
+def show(settings: Settings, options: Options, out: Path | None, *, as_json: bool) -> None:
+    """Mine the patterns of a log and measure them, and print what was found. Each file is written as soon as
+    its figures are known; Ctrl-C ends the rest.
+    """
+    site, found = measures.Site(options.site, settings.observe.base_url), Found()
+    check_logs([options.log])
     check_files("--archive ", options.archives)
-    output, found = Output.prepared(options.out), Found()
-    try:
-        _into(found, settings, options, site, output, bars)
-    except KeyboardInterrupt:
-        found.interrupted = True
-    return found
+    output = Output(out, "patterns", _FILES).prepare()
+    with progress(sys.stderr) as bars, Cut() as cut:
+        find(found, settings, options, site, output, bars)
+    _print(found)
+    output.finish("tree.svg", as_json and not cut.interrupted, lambda: _json(found))
+    cut.end("Interrupted: the remaining results are missing.")
 
 
-def _into(
-    found: Found,
-    settings: Settings,
-    options: Options,
-    site: measures.Site,
-    output: Output | None,
-    bars: Progress,
+def find(
+    found: Found, settings: Settings, options: Options, site: measures.Site, output: Output, bars: Progress
 ) -> None:
     """Do all steps, each of which adds to ``found``."""
-    counts, total = measures.BehaviourCounts(), 0
-    read = partial(measures.records, options.log, settings.observe, site, bars)
-    for total, record in enumerate(read("read the log"), start=1):  # noqa: B007
-        counts.add(record.user, record.url, record.referrer)
-    if not total:
+    records = list(site.records(options.log, settings.observe, bars))
+    if not records:
         raise ConfigurationError(f"log {options.log}: no page view of {options.site or 'any site'}; {HINT}")
-    found.forgotten = counts.forgotten
-    whole = counts.snapshot()
+    whole = measures.counted(records)
     found.patterns = mine(whole, threshold=options.threshold)
-    if output is not None:
-        _write_patterns(output, found.patterns)
-        name = printable(options.site or Path(options.log).name)
-        draw_tree(output.directory / "tree.svg", found.patterns, f"URL patterns of {name}")
+    _write_patterns(output, found.patterns)
+    name = printable(options.site or Path(options.log).name)
+    output.draw("tree.svg", draw_tree, found.patterns, f"URL patterns of {name}")
     pages = _mirror(settings, options, site, bars)
     found.mirror = len(pages)
     layouts = _layouts(settings, options, pages)
     found.trees = measures.tree_figures(measures.ALL, found.patterns, whole, pages, layouts)
-    periods, counts = measures.split(read("read it again in parts"), total)
-    first = counts.snapshot()
+    periods, first = measures.split(records)
     early = mine(first, threshold=options.threshold)
-    found.reliability = measures.reliability(early, {url: n for url, n in first.visits.items() if n}, periods)
+    found.reliability = measures.reliability(early, periods)
     found.trees += measures.tree_figures(measures.FIRST, early, first, pages, layouts)
-    if output is not None:
-        _write_reliability(output, found.trees, found.reliability)
-        draw_coverage(output.picture("coverage"), found.reliability)
+    _write_reliability(output, found.trees, found.reliability)
+    output.draw("coverage.png", draw_coverage, found.reliability)
     visits = found.reliability.later_visits
     if pages:
         found.orderings = crawled(early, first, pages, visits, settings.random_seed, bars)
     else:
         found.orderings = static(early, first, {*whole.visits, *visits}, visits)
-    if output is not None:
-        _write_orderings(output, found.orderings)
+    _write_orderings(output, found.orderings)
 
 
 def _mirror(settings: Settings, options: Options, site: measures.Site, bars: Progress) -> dict[str, Page]:
@@ -172,7 +137,7 @@ def by_fetch(patterns: Patterns) -> list[Pattern]:
 
 def _print(found: Found) -> None:
     if found.patterns is not None:
-        _print_patterns(found.patterns, found.forgotten)
+        _print_patterns(found.patterns)
     if found.trees:
         typer.echo("\nTrees (divergence in bits, between visits and their patterns)")
         columns = ("mined from", "tree", "patterns", "height", "divergence", "mirror covered")
@@ -196,7 +161,7 @@ def _print(found: Found) -> None:
         print_table(("aim", "ordering", "pages"), orderings)
 
 
-def _print_patterns(patterns: Patterns, forgotten: int) -> None:
+def _print_patterns(patterns: Patterns) -> None:
     ranked = by_fetch(patterns)
     columns = ("pattern", "URLs", "visits", "referrals", "authority", "hub")
     rows = (
@@ -211,8 +176,6 @@ def _print_patterns(patterns: Patterns, forgotten: int) -> None:
     print_table(columns, rows)
     if len(ranked) > _SHOWN:
         typer.echo(f"... and {len(ranked) - _SHOWN} more")
-    if forgotten:
-        typer.echo(f"{forgotten:,} URLs with few visits were forgotten.")
 
 
 def _json(found: Found) -> dict[str, Any]:
@@ -287,4 +250,4 @@ def _write_orderings(output: Output, results: Sequence[Result]) -> None:
         found = [result for result in results if result.aim == aim]
         if found:
             done = "fetched" if aim == "fetch" else "discovered"
-            draw_curves(output.picture(aim), found, title, f"share of the visits {done}")
+            output.draw(f"{aim}.png", draw_curves, found, title, f"share of the visits {done}")

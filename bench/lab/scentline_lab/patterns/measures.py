@@ -3,12 +3,11 @@ accesses of a log that concern the site are records of who came to which URL fro
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from hashlib import blake2b
+from itertools import pairwise
 from typing import NamedTuple
-from zlib import crc32
 
 from lxml import etree
 
@@ -30,7 +29,7 @@ class Record(NamedTuple):
     user: str
     url: str
     referrer: str | None
-    time: float
+    time: float = 0.0
 
 
 class Site:
@@ -43,7 +42,7 @@ class Site:
         named = None if name is None else site_named(name)
         known = canonical(base_url(named, base) or "")
         paths = None if known is None else Host(known)
-        self.base = None if paths is None else paths.base
+        self._base = None if paths is None else paths.base
         self._host = named or paths
 
     def holds(self, url: str) -> bool:
@@ -54,90 +53,33 @@ class Site:
         if not self.holds(access.url):
             return None
         referrer = access.referrer
-        if referrer is not None and self.base is not None and access.url.startswith(f"{self.base}/"):
-            names = (host(each).removeprefix("www.") for each in (referrer, f"{self.base}/"))
+        if referrer is not None and self._base is not None and access.url.startswith(f"{self._base}/"):
+            names = (host(each).removeprefix("www.") for each in (referrer, f"{self._base}/"))
             if len({*names}) == 1:
-                referrer = f"{self.base}/{referrer.split('/', 3)[3]}"
+                referrer = f"{self._base}/{referrer.split('/', 3)[3]}"
         if referrer is not None and not self.holds(referrer):
             referrer = None
         return Record(access.user, access.url, referrer, access.time)
 
-
-def records(
-    source: str, settings: ObserveSettings, site: Site, progress: Progress, name: str
-) -> Iterator[Record]:
-    """Yield the records of a log file in the order of its lines; robots are left out as the settings say.
-    ``name`` is what the reading is called. Raises what `LogReader.read` raises.
-    """
-    reader = LogReader(settings.model_copy(update={"base_url": site.base}), progress, everywhere=True)
-    found = map(site.record, reader.read(source, name))
-    return (record for record in found if record is not None)
+    def records(self, source: str, settings: ObserveSettings, progress: Progress) -> Iterator[Record]:
+        """Yield the records of a log in the order of its lines; robots are left out as the settings say. Raises
+        what `LogReader.read` raises.
+        """
+        reader = LogReader(settings.model_copy(update={"base_url": self._base}), progress, everywhere=True)
+        found = map(self.record, reader.read(source, "read the log"))
+        return (record for record in found if record is not None)
 
 
-#: Part of the URLs, or transitions, that is forgotten at once when there are too many.
-_FORGOTTEN = 4
-#: Records of which it is known at least whether they were there before.
-_RECORDS = 200_000
-
-
-class BehaviourCounts:
-    """F_in, F_out and F_trans of one site's URLs, from records (URL, referrer, user) in any order.
-
-    A record that was there before changes nothing: the same user going the same way counts once. Memory is
-    bounded. Beyond ``urls`` URLs the quarter with the fewest visits and referrals is forgotten, and their
-    transitions with them; beyond ``transitions`` the rarest quarter; ``forgotten`` says how many URLs. Within
-    these bounds the counts do not depend on the order of the records.
-    """
-
-    def __init__(self, urls: int = 100_000, transitions: int = 200_000) -> None:
-        self.forgotten = 0
-        self._urls, self._most_transitions = urls, transitions
-        self._seen, self._seen_before = set[bytes](), set[bytes]()
-        self._visits: dict[str, int] = {}
-        self._referrals: dict[str, int] = {}
-        self._transitions: dict[tuple[str, str], int] = {}
-
-    def __len__(self) -> int:
-        return len(self._visits)
-
-    def add(self, user: str, url: str, referrer: str | None) -> bool:
-        """Count a record and return whether it is new; ``referrer`` is None where it is not of the site."""
-        digest = blake2b(f"{user}\0{referrer}\0{url}".encode(), digest_size=8).digest()
-        if digest in self._seen or digest in self._seen_before:
-            return False
-        if len(self._seen) >= _RECORDS:
-            self._seen_before, self._seen = self._seen, set()
-        self._seen.add(digest)
-        visits = self._visits
-        visits[url] = visits.get(url, 0) + 1
+def counted(records: Iterable[Record]) -> Behaviour:
+    """Return F_in, F_out and F_trans of a site's URLs. The same user going the same way counts once."""
+    visits, referrals, transitions = Counter[str](), Counter[str](), Counter[tuple[str, str]]()
+    for _, url, referrer in dict.fromkeys(record[:3] for record in records):
+        visits[url] += 1
         if referrer is not None:
             visits.setdefault(referrer, 0)
-            self._referrals[referrer] = self._referrals.get(referrer, 0) + 1
-            way = (referrer, url)
-            self._transitions[way] = self._transitions.get(way, 0) + 1
-            if len(self._transitions) > self._most_transitions:
-                gone = _rarest({" ".join(way): count for way, count in self._transitions.items()})
-                kept = {way: n for way, n in self._transitions.items() if " ".join(way) not in gone}
-                self._transitions = kept
-        if len(visits) > self._urls:
-            self._forget_urls()
-        return True
-
-    def snapshot(self) -> Behaviour:
-        return Behaviour(dict(self._visits), dict(self._referrals), dict(self._transitions))
-
-    def _forget_urls(self) -> None:
-        gone = _rarest({url: visits + self._referrals.get(url, 0) for url, visits in self._visits.items()})
-        self.forgotten += len(gone)
-        self._visits = {url: count for url, count in self._visits.items() if url not in gone}
-        self._referrals = {url: count for url, count in self._referrals.items() if url not in gone}
-        self._transitions = {way: count for way, count in self._transitions.items() if gone.isdisjoint(way)}
-
-
-def _rarest(weights: Mapping[str, int]) -> set[str]:
-    """Return the quarter of least weight; among equals a checksum decides, so that none is favoured."""
-    number = len(weights) // _FORGOTTEN + 1
-    return set(sorted(weights, key=lambda name: (weights[name], crc32(name.encode()), name))[:number])
+            referrals[referrer] += 1
+            transitions[referrer, url] += 1
+    return Behaviour(visits, referrals, transitions)
 
 
 #: Parts of a log, as many accesses in each; the paper has six months of logs and mines the first.
@@ -175,24 +117,20 @@ class Reliability:
         return found
 
 
-def split(records: Iterable[Record], total: int) -> tuple[list[Period], BehaviourCounts]:
-    """Return the periods of ``total`` records, some maybe empty, and the counts of the first."""
-    counts = [BehaviourCounts() for _ in range(PERIODS)]
-    spans: dict[int, tuple[float, float]] = {}
-    for number, record in enumerate(records):
-        period = min(number * PERIODS // max(total, 1), PERIODS - 1)
-        counts[period].add(record.user, record.url, record.referrer)
-        first, last = spans.get(period, (record.time, record.time))
-        spans[period] = min(first, record.time), max(last, record.time)
-    periods = [
-        Period(first, last, {url: n for url, n in counts[period].snapshot().visits.items() if n})
-        for period, (first, last) in spans.items()
-    ]
-    return periods, counts[0]
+def split(records: Sequence[Record]) -> tuple[list[Period], Behaviour]:
+    """Return the periods that there are records in, and the counts of the first."""
+    bounds = pairwise(-(-part * len(records) // PERIODS) for part in range(PERIODS + 1))
+    found = [(records[start:end], counted(records[start:end])) for start, end in bounds if start < end]
+    periods = []
+    for part, counts in found:
+        times = [record.time for record in part]
+        periods.append(Period(min(times), max(times), {url: n for url, n in counts.visits.items() if n}))
+    return periods, found[0][1]
 
 
-def reliability(patterns: Patterns, known: Mapping[str, int], periods: list[Period]) -> Reliability:
-    """Hold the first period's patterns and ``known`` URLs against the later ones (Liu 2011, section 5.2)."""
+def reliability(patterns: Patterns, periods: list[Period]) -> Reliability:
+    """Hold the first period's patterns and URLs against the later ones (Liu 2011, section 5.2)."""
+    known = periods[0].visits
 
     def coverages(visits: Mapping[str, int]) -> dict[str, quality.Coverage]:
         found = {URLS: quality.coverage(visits, (url for url in visits if url in known))}

@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_array
 from scipy.spatial import distance
 
 from scentline.models.ordering.rank import pagerank
@@ -20,6 +19,7 @@ from scentline.models.patterns.mine import Patterns
 from scentline.models.patterns.ranking import DISCOVERY, FETCH, VISITS, score
 from scentline.models.patterns.tree import PatternTree, TreeCut
 from scentline.models.url import identifier
+from scentline_lab.order.reading import Graph
 from scentline_lab.progress import Progress
 from scentline_lab.simulation.baselines.simple import Ranked
 from scentline_lab.simulation.virtual import Terms, virtual_crawl
@@ -203,16 +203,8 @@ def _result(aim: str, name: str, curves: Sequence[Curve]) -> Result:
 
 
 def _link_scores(pages: Mapping[str, Page]) -> dict[str, Score]:
-    rows = {url: row for row, url in enumerate(pages)}
-    links = [
-        (rows[url], rows[target])
-        for url, page in pages.items()
-        for target in {link.url for link in page.links}
-        if target in rows and target != url
-    ]
-    pairs = np.array(links, np.int64).reshape(-1, 2)
-    matrix = csr_array((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(len(rows), len(rows)))
-    ranks = dict(zip(pages, pagerank(matrix).tolist(), strict=True))
+    graph = Graph.of_links({url: [link.url for link in page.links] for url, page in pages.items()})
+    ranks = dict(zip(pages, pagerank(graph.matrix).tolist(), strict=True))
     return {BREADTH_FIRST: lambda url: 0.0, PAGERANK: ranks.__getitem__}
 
 

@@ -2,26 +2,18 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from statistics import mean
 from typing import NamedTuple
 
 from scentline.agents.cli.output import print_table
-from scentline_lab.experiment import OutputDirectory, finish, spread, working
+from scentline_lab.experiment import Output, spread, working
 from scentline_lab.revisits.pictures import draw
 from scentline_lab.revisits.policies import Name, policies
 from scentline_lab.revisits.web import DAY, crawl, make_web
 
 #: Visits a page, in the mean, before the freshness is measured, and while it is: a part of the curve for each.
 LEARNING, MEASURED = 20, 10
-
-
-class Output(OutputDirectory):
-    """The output directory of ``scentline revisits``."""
-
-    command = "revisits"
-    files = ("freshness.csv", "curves.csv", "freshness.png")
 
 
 @dataclass(frozen=True)
@@ -33,13 +25,6 @@ class Options:
     recall: float = 0.5
     seeds: int = 3
     processes: int = 1
-
-
-class Job(NamedTuple):
-    """One crawl."""
-
-    policy: Name
-    seed: int
 
 
 class Figures(NamedTuple):
@@ -54,41 +39,38 @@ class Figures(NamedTuple):
 
 def show(options: Options, out: Path | None) -> None:
     """Crawl every web by every policy, write everything into ``out``, and print."""
-    found = run(options, out)
-    rows = ((each.policy, f"{each.freshness:.3f}", f"{each.least:.3f} to {each.most:.3f}") for each in found)
-    print_table(("policy", "freshness", "webs"), rows)
-    finish(out)
+    output = Output(out, "revisits", ("freshness.csv", "curves.csv", "freshness.png")).prepare()
+    found = run(options)
+    output.write("freshness", ("policy", "freshness", "least", "most"), (each[:4] for each in found))
+    points = zip(*(each.curve for each in found), strict=True)
+    rows = ((part + 0.5, *point) for part, point in enumerate(points))
+    output.write("curves", ("visits_a_page", *Name), rows)
+    output.draw("freshness.png", draw, {each.policy: each.curve for each in found}, LEARNING)
+    told = ((each.policy, f"{each.freshness:.3f}", f"{each.least:.3f} to {each.most:.3f}") for each in found)
+    print_table(("policy", "freshness", "webs"), told)
+    output.finish()
 
 
-def run(options: Options, out: Path | None) -> list[Figures]:
-    """Crawl every web by every policy, and write everything into ``out``."""
-    output = Output.prepared(out)
-    jobs = [Job(policy, seed) for seed in range(1, options.seeds + 1) for policy in Name]
-    curves: dict[Job, Sequence[float]] = {}
+def run(options: Options) -> list[Figures]:
+    """Crawl every web by every policy."""
+
+    def crawled(job: tuple[Name, int]) -> tuple[tuple[Name, int], list[float]]:
+        visits, a_second = options.pages * (LEARNING + MEASURED), options.pages * options.visits / DAY
+        web = make_web(options.pages, visits / a_second, options.recall, job[1])
+        policy = policies(web, a_second, options.recall)[job[0]]()
+        return job, crawl(web, policy, a_second, visits, LEARNING + MEASURED).tolist()
+
+    jobs = [(policy, seed) for seed in range(1, options.seeds + 1) for policy in Name]
+    curves: dict[tuple[Name, int], Sequence[float]] = {}
     with working(lambda: ": nothing was written") as bars:
         bars.phase("crawl", len(jobs))
-        for job, curve in spread(partial(_crawl, options), jobs, options.processes):
+        for job, curve in spread(crawled, jobs, options.processes):
             curves[job] = curve
             bars.advance()
     found = []
     for policy in Name:
-        own = [curves[job] for job in jobs if job.policy == policy]
+        own = [curves[job] for job in jobs if job[0] == policy]
         late = [mean(curve[LEARNING:]) for curve in own]
         whole = tuple(map(mean, zip(*own, strict=True)))
         found.append(Figures(policy, mean(late), min(late), max(late), whole))
-    if output is not None:
-        output.write("freshness", ("policy", "freshness", "least", "most"), (each[:4] for each in found))
-        points = zip(*(each.curve for each in found), strict=True)
-        rows = ((part + 0.5, *point) for part, point in enumerate(points))
-        output.write("curves", ("visits_a_page", *Name), rows)
-        draw(output.picture("freshness"), {each.policy: each.curve for each in found}, LEARNING)
     return found
-
-
-def _crawl(options: Options, job: Job) -> tuple[Job, list[float]]:
-    """Make the web of a job and crawl it."""
-    visits = options.pages * (LEARNING + MEASURED)
-    a_second = options.pages * options.visits / DAY
-    web = make_web(options.pages, visits / a_second, options.recall, job.seed)
-    policy = policies(web, a_second, options.recall)[job.policy]()
-    return job, crawl(web, policy, a_second, visits, LEARNING + MEASURED).tolist()

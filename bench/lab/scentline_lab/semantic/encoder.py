@@ -1,4 +1,4 @@
-"""A table of word-piece vectors made from what a sentence encoder says of each piece alone.
+"""A table of word-piece vectors made from what a sentence encoder says of each piece alone, and written.
 
 The encoder is the forward pass of a BERT-like network in numpy (Devlin et al. 2019), for a batch of equally
 long texts. It is computed in double precision: the last digits of single precision differ from machine to
@@ -15,11 +15,12 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from scentline.agents.stored import write_stored
 from scentline.models.errors import ScentlineError
-from scentline.models.semantic.table import SemanticTable
+from scentline.models.semantic.table import NAME, SemanticTable, SemanticTableError, pack
+from scentline_lab.progress import Progress
 
 T = TypeVar("T", bound=msgspec.Struct)
-
 Array = npt.NDArray[np.float64]
 Numbers = npt.NDArray[np.intp]
 #: A weight and a bias, or a scale and a shift.
@@ -103,10 +104,9 @@ class Bert:
         tensor = self._tensors.get(name, self._tensors.get(f"bert.{name}"))
         if tensor is None:
             raise ValueError(f"encoder: there is no tensor {name}, expected those of a BERT model")
-        if len(tensor.shape) != len(shape) or any(
-            want not in (None, have) for have, want in zip(tensor.shape, shape, strict=True)
-        ):
-            raise ValueError(f"encoder: tensor {name} has shape {tensor.shape}, expected {shape}")
+        have = tensor.shape
+        if len(have) != len(shape) or any(two not in (None, one) for one, two in zip(have, shape, strict=True)):
+            raise ValueError(f"encoder: tensor {name} has shape {have}, expected {shape}")
         return np.asarray(tensor, np.float64)
 
 
@@ -222,7 +222,7 @@ def packaged() -> Path:
 
 def read_encoder(directory: Path) -> Encoder:
     """Read an encoder; raises `EncoderError`, also where the package for its weights is not installed."""
-    config = _json(directory / CONFIG, _Config)
+    config, path = _json(directory / CONFIG, _Config), directory / WEIGHTS
     known = {"model_type": "bert", "hidden_act": "gelu", "position_embedding_type": "absolute"}
     for name, expected in known.items():
         if (found := getattr(config, name)) != expected:
@@ -232,7 +232,7 @@ def read_encoder(directory: Path) -> Encoder:
         raise EncoderError(f"{tokenizer}: the model is cased; expected a lower-case one")
     vocabulary = _vocabulary(directory / VOCABULARY, config.vocab_size)
     sizes = config.num_hidden_layers, config.num_attention_heads, config.hidden_size, config.intermediate_size
-    shape, path = Shape(*sizes, config.vocab_size, config.layer_norm_eps), directory / WEIGHTS
+    shape = Shape(*sizes, config.vocab_size, config.layer_norm_eps)
     try:
         from safetensors import SafetensorError
         from safetensors.numpy import load_file
@@ -271,3 +271,27 @@ def _bytes(path: Path) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise EncoderError(f"{path}: can't be read: {error.strerror}") from error
+
+
+def write_table(path: Path, table: SemanticTable) -> int:
+    """Write a table in the place of an earlier one: the whole file, or none; return its bytes."""
+    data = pack(table)
+    write_stored(path, data)
+    return len(data)
+
+
+def build(model: Path, path: Path, bars: Progress) -> tuple[SemanticTable, int]:
+    """Distil a directory's encoder into a table. Raises `EncoderError` and `SemanticTableError`."""
+    if not path.parent.is_dir():
+        raise SemanticTableError(f"{path}: there is no directory {path.parent}")
+    if path.exists() and not (path.is_file() and path.read_bytes().startswith(NAME)):
+        raise SemanticTableError(f"{path}: holds something else; expected an earlier table, or nothing yet")
+    encoder = read_encoder(model)
+    texts = batches(encoder.vocabulary)
+    bars.phase("encode word pieces", sum(map(len, texts)))
+    found = []
+    for batch in texts:
+        found.append(encoder.bert.encode(batch))
+        bars.advance(len(batch))
+    table = distilled(encoder.vocabulary, np.concatenate(found))
+    return table, write_table(path, table)

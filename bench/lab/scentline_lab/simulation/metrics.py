@@ -22,17 +22,10 @@ class Band(NamedTuple):
 
 def lift_curve(hits: Sequence[bool], budget: int) -> Curve:
     """Return the harvest rate after 1, 2, .. ``budget`` pages, or requests; an early end counts on."""
-    if budget < 1:
-        raise ValueError(f"lift curve: budget is {budget}, expected at least 1 page")
     found = np.zeros(budget)
     first = hits[:budget]
     found[: len(first)] = first
     return np.asarray(found.cumsum() / np.arange(1, budget + 1), np.float64)
-
-
-def auc(hits: Sequence[bool], budget: int) -> float:
-    """Return the area under the lift curve: the mean over n = 1 .. ``budget`` of the harvest rate at n."""
-    return float(lift_curve(hits, budget).mean())
 
 
 def relative(area: float, best: float) -> float | None:

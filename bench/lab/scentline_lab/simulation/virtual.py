@@ -57,6 +57,28 @@ class Texts(NamedTuple):
 NO_TEXTS = Texts({}, 1.0)
 
 
+class Copies:
+    """Finds pages that are like a page before, as the judge does: of the latest whose sketches share a band."""
+
+    def __init__(self, least: float) -> None:
+        self._least = least
+        self._known = defaultdict[bytes, deque[tuple[str, Sketch]]](partial(deque, maxlen=BAND_PAGES))
+
+    def original(
+        self, page: str, sketch: Sketch | None, may: Callable[[str], bool] = lambda _: True
+    ) -> str | None:
+        """Return the page that one is like, of those that ``may`` be; remember it where there is none."""
+        if sketch is None:
+            return None
+        found = [self._known[band] for band in bands(sketch)]
+        for other, known in dict.fromkeys(chain.from_iterable(found)):
+            if may(other) and likeness(sketch, known) >= self._least:
+                return other
+        for pages in found:
+            pages.append((page, sketch))
+        return None
+
+
 def virtual_crawl(
     pages: Mapping[str, Page],
     hits: Collection[str],
@@ -90,9 +112,8 @@ class _VirtualCrawl:
         texts: Texts,
     ) -> None:
         self._pages, self._hits, self._crawler = pages, hits, crawler
-        self._terms, self._barred, self._texts = terms, barred, texts
-        #: The pages judged last whose sketches have a band.
-        self._like: defaultdict[bytes, deque[str]] = defaultdict(lambda: deque(maxlen=BAND_PAGES))
+        self._terms, self._barred = terms, barred
+        self._sketches, self._copies = texts.sketches, Copies(texts.likeness)
         self._seeds: deque[str] = deque()
         self._chosen: set[str] = set()
         self._asked: set[str] = set()
@@ -163,19 +184,10 @@ class _VirtualCrawl:
         self._crawler.judged(page, hit)
 
     def _repeats(self, url: str) -> bool:
-        """Return whether a page is a near-duplicate, or like a more trusted owner's; remember it if not."""
-        sketches, least = self._texts
-        sketch = sketches.get(url)
-        if sketch is None:
-            return False
-        found = [self._like[band] for band in bands(sketch)]
+        """Return whether a page is a near-duplicate of one of the same owner that came before."""
         own = owner(host(url))
-        for other in dict.fromkeys(chain.from_iterable(found)):
-            if owner(host(other)) == own and likeness(sketch, sketches[other]) >= least:
-                return True
-        for pages in found:
-            pages.append(url)
-        return False
+        of_owner = self._copies.original(url, self._sketches.get(url), lambda other: owner(host(other)) == own)
+        return of_owner is not None
 
 
 class _TimedCrawl(_VirtualCrawl):

@@ -12,8 +12,7 @@ from urllib.parse import urlsplit
 
 from scentline.agents.offline.squidlog import squid_line
 from scentline_lab.synthetic.links import Hyperlink, Linker
-from scentline_lab.synthetic.plan import Plan
-from scentline_lab.synthetic.vocabulary import Topic
+from scentline_lab.synthetic.plan import Plan, Topic
 
 # A link to a page of a user's taste is this many times as likely to be followed as another one.
 _PULL = 8.0

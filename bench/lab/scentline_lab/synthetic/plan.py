@@ -3,11 +3,46 @@ host name, sections with topics, and an encoding.
 """
 
 import random
+import tomllib
 from collections import defaultdict
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal, TypeAlias
 
-from scentline_lab.synthetic.vocabulary import COMMON, TOPICS, Subtopic, Topic
+
+@dataclass(frozen=True, slots=True)
+class Subtopic:
+    """A part of a topic; ``words[0]``, its keyword, stands on each of its pages."""
+
+    name: str
+    words: tuple[str, ...]
+
+    @property
+    def keyword(self) -> str:
+        return self.words[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """A topic: its name as categories write it, its words from frequent to rare, and its sub-topics."""
+
+    name: str
+    words: tuple[str, ...]
+    subtopics: tuple[Subtopic, ...]
+
+
+#: The words of the web: topics with sub-topics, and words of every page.
+_FILE = tomllib.loads(Path(__file__).with_name("vocabulary.toml").read_text(encoding="utf-8"))
+TOPICS: tuple[Topic, ...] = tuple(
+    Topic(
+        topic["name"],
+        tuple(topic["words"].split()),
+        tuple(Subtopic(name, tuple(words.split())) for name, words in topic["subtopics"].items()),
+    )
+    for topic in _FILE["topics"]
+)
+COMMON: tuple[str, ...] = tuple(_FILE["common"].split())
+
 
 SECTIONS = 4
 _NAMES = (

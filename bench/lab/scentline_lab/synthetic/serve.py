@@ -20,17 +20,15 @@ from scentline_lab.synthetic.web import SyntheticWeb
 
 #: When all was recorded: equal webs make equal files.
 _DATE = "2024-01-08T08:00:00Z"
+#: The files of a web by what they hold.
+FILES = {
+    "archive": "pages.warc.gz", "log": "access.log.gz", "labels": "topics.tsv.gz", "seeds": "seeds.txt",
+}  # fmt: skip
 
 
 def export(web: SyntheticWeb, directory: Path, users: int, accesses: int) -> dict[str, Path]:
     """Write a web's files into a directory that exists, and return them by what they hold."""
-    names = {
-        "archive": "pages.warc.gz",
-        "log": "access.log.gz",
-        "labels": "topics.tsv.gz",
-        "seeds": "seeds.txt",
-    }
-    files = {what: directory / name for what, name in names.items()}
+    files = {what: directory / name for what, name in FILES.items()}
     with files["archive"].open("wb") as file:
         for url in web.urls():
             file.write(record(url, web.answer(url, {})))

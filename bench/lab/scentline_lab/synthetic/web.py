@@ -3,7 +3,6 @@
 import random
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from html import escape
 from itertools import accumulate
 from urllib.parse import urlsplit
@@ -12,8 +11,7 @@ from scentline.agents.offline.answer import Answer, plain
 from scentline.models.url import canonical
 from scentline_lab.synthetic.links import CALENDAR, PICTURE, Hyperlink, Linker
 from scentline_lab.synthetic.log import User, make_users, write_log
-from scentline_lab.synthetic.plan import Plan, PlannedPage, Site, make_plan
-from scentline_lab.synthetic.vocabulary import COMMON, TOPICS, Subtopic, Topic
+from scentline_lab.synthetic.plan import COMMON, TOPICS, Plan, PlannedPage, Site, Subtopic, Topic, make_plan
 
 # What the words of a page are drawn from; what a page has no topic or sub-topic for is common words.
 _TOPIC_SHARE, _SUBTOPIC_SHARE, _FOREIGN_SHARE = 0.22, 0.12, 0.06
@@ -105,22 +103,6 @@ _FILES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Facts:
-    """What is true of a synthetic web, for tests to compare with: ``pages`` for each topic (without copies),
-    ``forbidden`` URLs, where ``redirects`` and ``duplicates`` lead, ``missing`` ones, ``files`` that are no
-    HTML, and ``encodings`` by host.
-    """
-
-    pages: dict[str, int]
-    forbidden: frozenset[str]
-    redirects: dict[str, str]
-    duplicates: dict[str, str]
-    missing: frozenset[str]
-    files: frozenset[str]
-    encodings: dict[str, str]
-
-
 class SyntheticWeb:
     """A web generated from ``seed``: ``sites`` hosts of about ``pages_per_site`` articles, ``topics`` topics.
 
@@ -160,9 +142,9 @@ class SyntheticWeb:
         self._seed = seed
         self._days = days
         self._topics = TOPICS[:topics]
-        self._plan: Plan = make_plan(seed, sites, pages_per_site, topics, owners, opaque=opaque)
-        self._hosts = {site.host: number for number, site in enumerate(self._plan.sites)}
-        self._linker = Linker(seed, self._plan, dead, calendars=days > 0, eras=eras)
+        self.plan: Plan = make_plan(seed, sites, pages_per_site, topics, owners, opaque=opaque)
+        self._hosts = {site.host: number for number, site in enumerate(self.plan.sites)}
+        self._linker = Linker(seed, self.plan, dead, calendars=days > 0, eras=eras)
         self._writer = Writer(seed, self._topics)
 
     def answer(self, url: str, headers: Mapping[str, str]) -> Answer:
@@ -171,13 +153,13 @@ class SyntheticWeb:
         parts = urlsplit(asked)
         if parts.scheme != "http" or parts.netloc not in self._hosts:
             return plain(404, "no such host")
-        site = self._plan.sites[self._hosts[parts.netloc]]
-        page = self._plan.by_url.get(asked) or self._plan.copies.get(asked)
+        site = self.plan.sites[self._hosts[parts.netloc]]
+        page = self.plan.by_url.get(asked) or self.plan.copies.get(asked)
         if page is not None:
             charset = f"; charset={site.encoding}" if site.declared else ""
             return _found(f"text/html{charset}", self._writer.html(page, self._linker.links(page), site))
-        if asked in self._plan.moved:
-            status, to = self._plan.moved[asked]
+        if asked in self.plan.moved:
+            status, to = self.plan.moved[asked]
             answer = plain(status, "moved")
             return Answer(status, (*answer.headers, ("Location", to.url)), answer.body)
         if parts.path.startswith(CALENDAR):
@@ -202,27 +184,23 @@ class SyntheticWeb:
 
     def urls(self) -> Iterator[str]:
         """Yield every URL that a crawler may fetch: pages, days, redirects, files and robots.txt."""
-        yield from (page.url for page in self._plan.pages if page.kind != "private")
-        yield from self._plan.copies
-        yield from self._plan.moved
-        for site in self._plan.sites:
+        yield from (page.url for page in self.plan.pages if page.kind != "private")
+        yield from self.plan.copies
+        yield from self.plan.moved
+        for site in self.plan.sites:
             root = f"http://{site.host}"
             yield from (f"{root}{CALENDAR}{day}" for day in range(self._days))
             yield from (f"{root}{path}" for path in _FILES)
             if site.robots:
                 yield f"{root}/robots.txt"
 
-    def planned(self, url: str) -> PlannedPage | None:
-        """Return what is planned at a canonical URL; None where there is no page or a copy of one."""
-        return self._plan.by_url.get(url)
-
     def links(self, url: str) -> list[Hyperlink]:
-        return self._linker.links(self._plan.by_url[url])
+        return self._linker.links(self.plan.by_url[url])
 
     def labels(self) -> Iterator[tuple[str, str]]:
         """Return the URL and the category, such as ``Sports.Hockey``, of every page, copies included."""
-        yield from ((page.url, self._category(page)) for page in self._plan.pages)
-        yield from ((url, self._category(page)) for url, page in self._plan.copies.items())
+        yield from ((page.url, self._category(page)) for page in self.plan.pages)
+        yield from ((url, self._category(page)) for url, page in self.plan.copies.items())
 
     def _category(self, page: PlannedPage) -> str:
         """Return what a page is about by the names of its era."""
@@ -236,7 +214,7 @@ class SyntheticWeb:
 
     def seeds(self, count: int) -> list[str]:
         """Return ``count`` distinct home pages to start from, or all where there are fewer."""
-        homes = [page.url for page in self._plan.homes if not self._linker.era(page)]
+        homes = [page.url for page in self.plan.homes if not self._linker.era(page)]
         return random.Random(f"{self._seed}/seeds").sample(homes, min(count, len(homes)))
 
     def users(self, count: int) -> list[User]:
@@ -244,20 +222,12 @@ class SyntheticWeb:
 
     def access_log(self, users: int, accesses: int) -> Iterator[str]:
         """Return the lines of a proxy's log of ``accesses`` page views, and what else such a log holds."""
-        return write_log(self._seed, self._plan, self._linker, self.users(users), accesses)
+        return write_log(self._seed, self.plan, self._linker, self.users(users), accesses)
 
-    def facts(self) -> Facts:
-        plan = self._plan
-        told = (page for page in plan.pages if page.kind != "private" and page.topic)
-        return Facts(
-            pages=dict(Counter(self._category(page).partition(".")[0] for page in told)),
-            forbidden=frozenset(page.url for page in plan.pages if page.kind == "private"),
-            redirects={url: page.url for url, (_, page) in plan.moved.items()},
-            duplicates={url: page.url for url, page in plan.copies.items()},
-            missing=frozenset(url for urls in plan.missing.values() for url in urls),
-            files=frozenset(f"http://{site.host}{path}" for site in plan.sites for path in _FILES),
-            encodings={site.host: site.encoding for site in plan.sites},
-        )
+    def pages(self) -> dict[str, int]:
+        """Return the number of the pages of each topic that a crawler may fetch, without copies."""
+        told = (page for page in self.plan.pages if page.kind != "private" and page.topic)
+        return dict(Counter(self._category(page).partition(".")[0] for page in told))
 
 
 def _found(content_type: str, body: bytes) -> Answer:

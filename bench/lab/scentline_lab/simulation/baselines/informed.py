@@ -5,7 +5,7 @@ archive. What lies between a policy and this one might be learned sooner, or bet
 and the oracle no words of links tell.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -20,8 +20,10 @@ from scentline.models.words import words
 from scentline_lab.simulation.baselines.queries import Texts
 from scentline_lab.simulation.baselines.simple import Ranked
 
-_Floats = npt.NDArray[np.float64]
-_Labels = npt.NDArray[np.bool_]
+Floats = npt.NDArray[np.float64]
+Labels = npt.NDArray[np.bool_]
+#: Returns the loss of each row, and its slope, of how far the row lies on its side.
+Loss = Callable[[Floats], tuple[Floats, Floats]]
 
 #: Parts that the URLs fall into, by their identifiers.
 FOLDS = 5
@@ -56,10 +58,8 @@ class Hindsight:
     def expected(self, hits: Collection[str]) -> Mapping[str, float]:
         """Return the hits expected of a request for each URL with a link to it; ``hits`` are the labels."""
         if hits is not self._hits:
-            linked = self._linked
-            paged = np.array([url in self._pages for url in linked.urls], np.bool_)
-            labels = np.array([url in hits for url in linked.urls], np.bool_)
-            chances = self._comes * cross_fitted(linked.texts, labels, paged, linked.folds)
+            linked, labels = self._linked, np.array([url in hits for url in self._linked.urls], np.bool_)
+            chances = self._comes * cross_fitted(linked.texts, labels, self._paged, linked.folds)
             self._hits, self._expected = hits, dict(zip(linked.urls, chances.tolist(), strict=True))
         return self._expected
 
@@ -68,11 +68,13 @@ class Hindsight:
         return _read(self._pages)
 
     @cached_property
-    def _comes(self) -> _Floats:
+    def _paged(self) -> Labels:
+        return np.array([url in self._pages for url in self._linked.urls], np.bool_)
+
+    @cached_property
+    def _comes(self) -> Floats:
         """The probability that a page comes, for each URL."""
-        linked = self._linked
-        labels = np.array([url in self._pages for url in linked.urls], np.bool_)
-        return cross_fitted(linked.texts, labels, np.ones_like(labels), linked.folds)
+        return cross_fitted(self._linked.texts, self._paged, np.ones_like(self._paged), self._linked.folds)
 
 
 class _Linked(NamedTuple):
@@ -105,7 +107,7 @@ def _read(pages: Mapping[str, Page]) -> _Linked:
     return _Linked(list(rows), counts, np.array([identifier(url)[0] % FOLDS for url in rows], np.int64))
 
 
-def cross_fitted(texts: Any, labels: _Labels, taught: _Labels, folds: npt.NDArray[np.int64]) -> _Floats:
+def cross_fitted(texts: Any, labels: Labels, taught: Labels, folds: npt.NDArray[np.int64]) -> Floats:
     """Return the probability of each row's label, learned from the rows ``taught`` in other folds."""
     chances = np.zeros(len(labels))
     for fold in range(FOLDS):
@@ -118,17 +120,21 @@ def cross_fitted(texts: Any, labels: _Labels, taught: _Labels, folds: npt.NDArra
     return chances
 
 
-def logistic(texts: Any, labels: _Labels) -> _Floats:
+def logistic(texts: Any, labels: Labels) -> Floats:
     """Return the weights of a logistic regression with a square penalty, that of the bias last and free."""
+    return linear(texts, labels, lambda far: (np.logaddexp(0, -far), -1 / (1 + np.exp(np.minimum(far, 500)))))
+
+
+def linear(texts: Any, labels: Labels, loss: Loss) -> Floats:
+    """Return the weights of the least loss over all rows, with a square penalty; the bias, last, is free."""
     sides = np.where(labels, 1.0, -1.0)
 
-    def loss(weights: _Floats) -> tuple[float, _Floats]:
-        margins = sides * (texts @ weights[:-1] + weights[-1])
-        pull = -sides / (1 + np.exp(np.minimum(margins, 500)))
+    def total(weights: Floats) -> tuple[float, Floats]:
+        lost, slopes = loss(sides * (texts @ weights[:-1] + weights[-1]))
+        pull = sides * slopes
         slope = np.append(texts.T @ pull + _PENALTY * weights[:-1], pull.sum())
-        total = np.logaddexp(0, -margins).sum() + _PENALTY / 2 * (weights[:-1] ** 2).sum()
-        return float(total), slope
+        return float(lost.sum() + _PENALTY / 2 * (weights[:-1] ** 2).sum()), slope
 
     start = np.zeros(texts.shape[1] + 1)
-    found = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": _STEPS})
+    found = minimize(total, start, jac=True, method="L-BFGS-B", options={"maxiter": _STEPS})
     return np.asarray(found.x, np.float64)

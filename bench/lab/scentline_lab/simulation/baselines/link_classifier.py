@@ -2,102 +2,78 @@
 support vector machine on sets of words, with probabilities.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from scipy.optimize import minimize
+from scipy.sparse import csr_array
+from scipy.special import expit
 
 from scentline.models.page import Page
 from scentline.models.words import words
+from scentline_lab.simulation.baselines.informed import Floats, Labels, linear
 from scentline_lab.simulation.baselines.queries import Texts
 from scentline_lab.simulation.baselines.queues import ByBoard, grown
 from scentline_lab.simulation.crawler import Choice, Ready, Task, anywhere
 
-_Floats = npt.NDArray[np.float64]
-_Ints = npt.NDArray[np.int32]
-
-# Strength of the square penalty on weights, steps of the descent, and their length.
-_PENALTY = 0.1
-_STEPS = 20
-_RATE = 0.3
-# Newton steps for the two parameters of the sigmoid, and what keeps them apart from a division by 0.
-_NEWTON = 20
-_RIDGE = 1e-3
+#: Pages between two trainings, once there are as many.
+EVERY = 100
+_FIRST = 10
 
 
 class LinearSvm(NamedTuple):
-    """What decides on a row of k words: margin = sum of their ``weights`` / sqrt(k) + ``bias``. ``weights`` has
-    shape (words,). P(hit) is the sigmoid of ``slope`` margin + ``offset``.
+    """What decides on a row of k words: margin = sum of their ``weights`` / sqrt(k) + ``bias``. P(hit) is the
+    sigmoid of ``slope`` margin + ``offset``.
     """
 
-    weights: _Floats
+    weights: Floats
     bias: float
     slope: float
     offset: float
 
     def probability(self, margin: float) -> float:
-        return float(_sigmoid(np.array(self.slope * margin + self.offset)))
+        return float(expit(self.slope * margin + self.offset))
 
 
-def fit(rows: _Ints, columns: _Ints, labels: npt.NDArray[np.bool_], words: int) -> LinearSvm:
+def fit(rows: npt.NDArray[Any], columns: npt.NDArray[Any], labels: Labels, words: int) -> LinearSvm:
     """Return a machine trained on rows of words, columns below ``words``, each pair once.
 
     Each row is a vector of length 1. The loss is the squared hinge, summed with both classes of equal weight
-    (hits are few), plus a penalty on the weights; the descent takes the steps of AdaGrad (Duchi 2011). The
-    sigmoid is Platt's (1999), fitted to the same rows. Raises ValueError unless there are both classes.
+    (hits are few), plus a penalty on the weights. The sigmoid is Platt's (1999), fitted to the same rows.
+    Raises ValueError unless there are both classes.
     """
     hits = int(labels.sum())
     if not 0 < hits < len(labels):
         raise ValueError(f"link classifier: {hits} hits of {len(labels)} rows, expected hits and others")
-    sides = np.where(labels, 1.0, -1.0)
-    share = np.where(labels, len(labels) / (2 * hits), len(labels) / (2 * (len(labels) - hits)))
+    share = len(labels) / 2 / np.where(labels, hits, len(labels) - hits)
     lengths = np.sqrt(np.maximum(np.bincount(rows, minlength=len(labels)), 1))
-    values = 1 / lengths[rows]
-    weights, bias = np.zeros(words), 0.0
-    squares, bias_square = np.full(words, np.finfo(np.float64).tiny), np.finfo(np.float64).tiny
+    texts = csr_array((1 / lengths[rows], (rows, columns)), (len(labels), words))
 
-    def margins() -> _Floats:
-        sums = np.bincount(rows, values * weights[columns], minlength=len(labels))
-        return np.asarray(sums + bias, np.float64)
+    def loss(far: Floats) -> tuple[Floats, Floats]:
+        lost = np.maximum(0, 1 - far)
+        return share * lost**2, -2 * share * lost
 
-    for _ in range(_STEPS):
-        pull = -2 * sides * share * np.maximum(0, 1 - sides * margins())
-        slope = np.bincount(columns, values * pull[rows], minlength=words) + _PENALTY * weights
-        bias_slope = float(pull.sum())
-        squares += slope * slope
-        bias_square += bias_slope * bias_slope
-        weights -= _RATE * slope / np.sqrt(squares)
-        bias -= _RATE * bias_slope / bias_square**0.5
-    return LinearSvm(weights, bias, *platt(margins(), labels))
+    weights = linear(texts, labels, loss)
+    return LinearSvm(weights[:-1], float(weights[-1]), *platt(texts @ weights[:-1] + weights[-1], labels))
 
 
-def platt(margins: _Floats, labels: npt.NDArray[np.bool_]) -> tuple[float, float]:
+def platt(margins: Floats, labels: Labels) -> tuple[float, float]:
     """Return slope and offset of the sigmoid that fits the labels best; the slope is never negative. The labels
     are drawn in by one made-up row of each class (Platt 1999), so that a margin that parts the classes fully
     still has a finite slope.
     """
     hits = int(labels.sum())
     aims = np.where(labels, (hits + 1) / (hits + 2), 1 / (len(labels) - hits + 2))
-    slope, offset = 0.0, float(np.log((hits + 1) / (len(labels) - hits + 1)))
-    for _ in range(_NEWTON):
-        said = _sigmoid(slope * margins + offset)
-        wrong, curve = said - aims, said * (1 - said)
-        first = float((wrong * margins).sum()) + _RIDGE * slope, float(wrong.sum())
-        a = float((curve * margins * margins).sum()) + _RIDGE
-        b, c = float((curve * margins).sum()), float(curve.sum()) + _RIDGE
-        determinant = a * c - b * b
-        slope -= (c * first[0] - b * first[1]) / determinant
-        offset -= (a * first[1] - b * first[0]) / determinant
-    return max(slope, 0.0), offset
 
+    def loss(line: Floats) -> tuple[float, Floats]:
+        said = line[0] * margins + line[1]
+        wrong = expit(said) - aims
+        lost = (np.logaddexp(0, said) - aims * said).sum()
+        return float(lost), np.array([(wrong * margins).sum(), wrong.sum()])
 
-def _sigmoid(values: _Floats) -> _Floats:
-    return np.asarray(1 / (1 + np.exp(-np.clip(values, -500, 500))), np.float64)
-
-
-#: Pages between two trainings, once there are as many.
-EVERY = 100
-_FIRST = 10
+    found = minimize(loss, np.zeros(2), jac=True, method="L-BFGS-B", bounds=[(0, None), (None, None)])
+    return float(found.x[0]), float(found.x[1])
 
 
 class LinkClassifier(ByBoard):
@@ -105,9 +81,9 @@ class LinkClassifier(ByBoard):
 
     A candidate's features are the distinct words of its URL and of all known links to it, by field. The machine
     learns from the fetched pages that links lead to, hits against others: after 10 pages, at each doubling,
-    then every ``every`` pages, and after each page while there is none for want of a hit. Then all candidates
-    are scored anew; between, those that new links lead to. Until there is a machine it goes breadth-first. URLs
-    that only the log knows have no link to classify and come last.
+    then every ``every`` pages, and after each page while there is none for want of a hit. All candidates are
+    scored anew after each page. Until there is a machine it goes breadth-first. URLs that only the log knows
+    have no link to classify and come last.
     """
 
     def __init__(self, task: Task, every: int = EVERY) -> None:
@@ -118,8 +94,6 @@ class LinkClassifier(ByBoard):
         self._verdicts: dict[str, bool] = {}
         self._linked: set[str] = set()
         self._due = min(_FIRST, every)
-        # For each row the sum of its words' weights and the number of its words.
-        self._sums, self._sizes = np.zeros(0), np.zeros(0)
 
     def add_seed(self, url: str) -> None:
         self._row(url)
@@ -127,17 +101,20 @@ class LinkClassifier(ByBoard):
     def judged(self, page: Page, holds: bool) -> None:
         self._board.close(page.url)
         self._verdicts[page.url] = holds
-        start = len(self._texts)
         for link in page.links:
             row = self._row(link.url)
             self._texts.add(row, link.anchor, "anchor")
             self._texts.add(row, link.context, "context")
             self._linked.add(link.url)
-        if len(self._verdicts) >= self._due and self._train():
-            self._sums[:] = self._sizes[:] = 0
-            start = 0
+        rows, columns, repeats = self._texts.occurrences()
+        rows, columns = rows[repeats == 0], columns[repeats == 0]
+        if len(self._verdicts) >= self._due:
+            self._train(rows, columns)
         if self._machine is not None:
-            self._score(start, self._machine)
+            size = len(self._board)
+            weights = grown(self._machine.weights, self._texts.words)  # newer words have no weight
+            sums, sizes = np.bincount(rows, weights[columns], size), np.bincount(rows, minlength=size)
+            self._board.score(sums / np.sqrt(np.maximum(sizes, 1)) + self._machine.bias)
 
     def next(self, ready: Ready = anywhere) -> Choice | None:
         """Return the candidate most likely to be a hit, with that probability once the machine is there."""
@@ -153,28 +130,15 @@ class LinkClassifier(ByBoard):
             self._texts.add(row, words(url.partition("://")[2]), "url")
         return row
 
-    def _train(self) -> bool:
-        """Train a machine anew, and return whether there is enough to learn from."""
+    def _train(self, rows: npt.NDArray[Any], columns: npt.NDArray[Any]) -> None:
+        """Train a machine anew, where there is enough to learn from."""
         examples = [url for url in self._verdicts if url in self._linked]
         labels = np.array([self._verdicts[url] for url in examples], np.bool_)
         if labels.all() or not labels.any():
-            return False
+            return
         numbers = np.full(len(self._board), -1, np.int32)
         numbers[[self._board.row(url) for url in examples]] = np.arange(len(examples))
-        rows, columns, repeats = self._texts.occurrences()
-        known = (repeats == 0) & (numbers[rows] >= 0)
+        known = numbers[rows] >= 0
         self._machine = fit(numbers[rows[known]], columns[known], labels, self._texts.words)
         fetched = len(self._verdicts)
         self._due = min(2 * fetched, (fetched // self._every + 1) * self._every)
-        return True
-
-    def _score(self, start: int, machine: LinearSvm) -> None:
-        """Bring in the occurrences from ``start`` on; words newer than the machine have no weight."""
-        rows, columns, repeats = self._texts.occurrences(start)
-        first = repeats == 0
-        rows, columns = rows[first], columns[first]
-        size = len(self._board)
-        weights = grown(machine.weights, self._texts.words)
-        self._sums = grown(self._sums, size) + np.bincount(rows, weights[columns], minlength=size)
-        self._sizes = grown(self._sizes, size) + np.bincount(rows, minlength=size)
-        self._board.score(self._sums / np.sqrt(np.maximum(self._sizes, 1)) + machine.bias)

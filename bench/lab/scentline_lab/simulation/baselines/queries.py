@@ -40,9 +40,6 @@ class Texts:
         self._counts: list[dict[int, int]] = []
         self._found = (array("i"), array("i"), array("i"))
 
-    def __len__(self) -> int:
-        return len(self._found[0])
-
     def column(self, word: str, field: str = "") -> int:
         """Return the column of a word of a field, a new one for a new word."""
         column = self._columns.setdefault(field, {}).setdefault(word, self.words)
@@ -63,10 +60,10 @@ class Texts:
             columns.append(column)
             repeats.append(repeat)
 
-    def occurrences(self, start: int = 0) -> Occurrences:
-        """Return the occurrences from number ``start`` on, in the order in which they were added."""
+    def occurrences(self) -> Occurrences:
+        """Return the occurrences in the order in which they were added."""
         # Copies: an array that is looked at through a view can't grow.
-        return Occurrences(*(np.array(part[start:] if start else part, np.int32) for part in self._found))
+        return Occurrences(*(np.array(part, np.int32) for part in self._found))
 
 
 _Floats = npt.NDArray[np.float64]
@@ -100,19 +97,17 @@ class WordQuery:
         self._pages, self._hits, self._idf, self._part = (np.zeros(0) for _ in range(4))
         self._length = 0.0
 
-    def count(self, words: Iterable[str], holds: bool) -> bool:
-        """Count the distinct words of a fetched page; return whether the weights were computed again."""
+    def count(self, words: Iterable[str], holds: bool) -> None:
+        """Count the distinct words of a fetched page."""
         columns = np.array([self._texts.column(word) for word in words], np.int64)
         self._fetched += 1
         self._pages = grown(self._pages, self._texts.words)
         self._hits = grown(self._hits, self._texts.words)
         self._pages[columns] += 1
         self._hits[columns] += holds
-        if self._fetched < self._due:
-            return False
-        self._due = self._fetched * (1 + _GROWTH)
-        self._weigh()
-        return True
+        if self._fetched >= self._due:
+            self._due = self._fetched * (1 + _GROWTH)
+            self._weigh()
 
     def weights(self) -> tuple[_Floats, _Floats]:
         """Return the weight of each word, and its part in a product with the query."""
@@ -153,31 +148,20 @@ class BestFirst(ByBoard):
         super().__init__(task.trace.accesses)
         self._texts = Texts()
         self._query = WordQuery(task.keywords, self._texts)
-        # For each row the product with the query and the square of its length.
-        self._dots, self._squares = np.zeros(0), np.zeros(0)
 
     def judged(self, page: Page, holds: bool) -> None:
         self._board.close(page.url)
-        anew = self._query.count(page.words, holds)
-        start = len(self._texts)
+        self._query.count(page.words, holds)
         for link in page.links:
             row = self._board.row(link.url)
             if not self._board.closed(link.url):
                 self._texts.add(row, (*link.anchor, *link.context))
-        if anew:
-            self._dots[:] = self._squares[:] = 0
-            start = 0
-        self._score(start)
-
-    def _score(self, start: int) -> None:
-        """Add the occurrences from ``start`` on: cosines but for the query's length, the same for all."""
-        rows, columns, repeats = self._texts.occurrences(start)
-        size = len(self._board)
-        weights, parts = self._query.weights()
-        self._dots = grown(self._dots, size) + np.bincount(rows, parts[columns], minlength=size)
+        # Cosines but for the query's length, the same for all.
+        rows, columns, repeats = self._texts.occurrences()
+        size, (weights, parts) = len(self._board), self._query.weights()
+        dots = np.bincount(rows, parts[columns], minlength=size)
         squares = np.bincount(rows, weights[columns] ** 2 * (2 * repeats + 1), minlength=size)
-        self._squares = grown(self._squares, size) + squares
-        self._board.score(by_length(self._dots, self._squares))
+        self._board.score(by_length(dots, squares))
 
 
 #: What is left of a score from a page to its child (delta), the part of the anchor beside its context (beta),

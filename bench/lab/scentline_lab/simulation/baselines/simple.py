@@ -8,6 +8,7 @@ from scentline.models.ordering.estimate import Crawled
 from scentline.models.ordering.rank import DAMPING, EVERY, Rank
 from scentline.models.page import Page
 from scentline.models.url import host
+from scentline_lab.order.crawl import Backlinks, Estimate
 from scentline_lab.simulation.baselines.queues import ByBoard, grown
 from scentline_lab.simulation.crawler import Choice, Ready, Task, anywhere
 
@@ -93,38 +94,39 @@ class Chance:
         return Choice(url, explored=True)
 
 
-class Backlink(ByBoard):
-    """Orders candidates by the number of known in-links, each page's once: IB'(P) (Cho 1998, Figure 2, 2)."""
+class Estimated(ByBoard):
+    """Orders candidates by an estimate of their importance (Cho 1998, Figure 2)."""
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, estimate: Estimate[str], task: Task) -> None:
         super().__init__(task.trace.accesses)
-
-    def judged(self, page: Page, holds: bool) -> None:
-        self._board.close(page.url)
-        for target in dict.fromkeys(link.url for link in page.links):
-            self._board.put(target, self._board.scored(target) + 1)
-
-
-class PageRank(ByBoard):
-    """Orders candidates by IR'(P), PageRank over what is known (Cho 1998, Figure 2, 3)."""
-
-    def __init__(self, task: Task, every: int = EVERY) -> None:
-        super().__init__(task.trace.accesses)
-        self._rank = Rank[str](DAMPING, every)
+        self._estimate = estimate
         self._found: dict[str, None] = {}
 
     def add_seed(self, url: str) -> None:
         self._found[url] = None
-        self._board.put(url, self._rank.value(url))
+        self._board.put(url, self._estimate.value(url))
 
     def judged(self, page: Page, holds: bool) -> None:
         self._board.close(page.url)
         distinct = dict.fromkeys(link.url for link in page.links if link.url != page.url)
-        for url in self._rank.crawled(Crawled(page.url, tuple(distinct))):
+        for url in self._estimate.crawled(Crawled(page.url, tuple(distinct))):
             self.add_seed(url)
-        if self._rank.sweep():
-            for url in self._found:
-                self._board.put(url, self._rank.value(url))
+        for url in self._found if self._estimate.sweep() else ():
+            self._board.put(url, self._estimate.value(url))
+
+
+class Backlink(Estimated):
+    """Orders candidates by the number of known in-links, each page's once: IB'(P) (Cho 1998, Figure 2, 2)."""
+
+    def __init__(self, task: Task) -> None:
+        super().__init__(Backlinks[str](), task)
+
+
+class PageRank(Estimated):
+    """Orders candidates by IR'(P), PageRank over what is known (Cho 1998, Figure 2, 3)."""
+
+    def __init__(self, task: Task, every: int = EVERY) -> None:
+        super().__init__(Rank[str](DAMPING, every), task)
 
 
 class Opic(ByBoard):

@@ -1,4 +1,4 @@
-"""What the figures of docs/papers/2007-wang.md are measured on, as ``python -m tests.papers.wang`` shows.
+"""What the figures of docs/papers/2007-wang.md are measured on, as ``python -m bench.wang`` shows.
 
 ``log DIR`` writes ``access.log.gz``, the log of a synthetic web of news, and ``labels.tsv``, what its pages
 are; ``revisits`` prints how long links wait on simulated hubs; ``hubs`` prints what the crawl's bounds on
@@ -58,7 +58,7 @@ def expected(rates: Mapping[str, float], budget: float) -> tuple[float, float]:
 
 def main() -> None:
     """Parse the command line and do what it asks for."""
-    parser = argparse.ArgumentParser(prog="tests.papers.wang", description="What figures are measured on.")
+    parser = argparse.ArgumentParser(prog="bench.wang", description="What figures are measured on.")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("part", choices=("log", "revisits", "hubs"))
     parser.add_argument("directory", type=Path, metavar="DIR", nargs="?", default=Path("synthetic"))
