@@ -28,8 +28,10 @@ from scentline.streams.settings import Settings, WindowSettings
 MIRROR = "mirror"
 _TOKEN_FILE = "token"  # noqa: S105 - a file's name
 _MOST_TOKEN = 1_000
-#: Connections beyond those of the viewers: pages and requests.
-_MORE_CONNECTIONS = 32
+#: Connections at a time: those of viewers, pages and requests.
+MOST_CONNECTIONS = 2 * MOST_VIEWERS
+#: The states of clients whose requests have not come whole.
+_UNFINISHED = (h11.IDLE, h11.SEND_BODY)
 _LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 
 
@@ -75,7 +77,7 @@ async def _serve(
     server = _Server(
         uvicorn.Config(
             window.app, http=Connection, log_config=None, access_log=False, server_header=False, lifespan="off",
-            ws="none", limit_concurrency=MOST_VIEWERS + _MORE_CONNECTIONS, timeout_graceful_shutdown=2,
+            ws="none", timeout_graceful_shutdown=2,
         )
     )  # fmt: skip
     loop, ended = asyncio.get_running_loop(), asyncio.Event()
@@ -104,20 +106,29 @@ class _Server(uvicorn.Server):
 
 
 class Connection(H11Protocol):
-    """A client's connection, closed where the client does not end its request."""
+    """A client's connection, closed where the client does not end its request.
+
+    Of more than `MOST_CONNECTIONS` the oldest that has requested nothing makes room: strangers who hold
+    connections open keep nobody out.
+    """
 
     #: From so many seconds on, and to twice as many, a request may take to arrive.
     seconds = 30.0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin to watch a client."""
+        """Begin to watch a client, and make room for it."""
         super().connection_made(transport)
+        self.since = self.loop.time()
+        others = [each for each in self.connections if isinstance(each, Connection) and each is not self]
+        silent = [each for each in others if each.conn.their_state in _UNFINISHED]
+        if len(others) >= MOST_CONNECTIONS and silent:
+            min(silent, key=lambda each: each.since).transport.close()
         self._watch(None)
 
     def _watch(self, seen: tuple[object, object] | None) -> None:
         """Close the connection where nothing has happened since; during an answer the client may be silent."""
         state = (self.conn.their_state, self.cycle)
-        if state == seen and state[0] in (h11.IDLE, h11.SEND_BODY):
+        if state == seen and state[0] in _UNFINISHED:
             self.transport.close()
         elif not self.transport.is_closing():
             self.loop.call_later(self.seconds, self._watch, state)

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from starlette.types import Receive, Scope, Send
 
-from scentline.agents.window.command import Connection
+from scentline.agents.window.command import MOST_CONNECTIONS, Connection
 from scentline.agents.window.server import MOST_VIEWERS, SCREENS
 from tests.agents.commands import ROOT, TOLD_TO_END, complaint, printed, running
 from tests.cases import each_case
@@ -292,6 +292,21 @@ def test_no_address_is_an_error_of_the_window(idle: httpx.Client, rest: bytes, a
     address = at + "".join(f"%{byte:02x}" for byte in rest)
     with idle.stream("GET", address) as answer:
         assert answer.status_code in (200, 307, 400, 401, 404, 405)
+
+
+def test_strangers_who_hold_connections_keep_nobody_out(idle: httpx.Client) -> None:
+    address = idle.base_url.host, idle.base_url.port or 80
+    head = b"POST /steer HTTP/1.1\r\nHost: x\r\n"
+    with ExitStack() as held, idle.stream("GET", "/events/now") as stream:
+        lines = stream.iter_lines()
+        assert next(lines) == "event: crawl"
+        for half in (b"", head, head + b"Content-Length: 9\r\n\r\nabc") * MOST_CONNECTIONS:
+            stranger = held.enter_context(socket.create_connection(address))
+            with suppress(ConnectionError):
+                stranger.sendall(half)
+        with httpx.Client(base_url=idle.base_url, cookies=idle.cookies, timeout=PATIENCE) as owner:
+            assert owner.get("/api/now").json()["begun"] is False
+        assert [next(lines) for _ in range(4)][2] == "event: view", "the viewer still looks"
 
 
 class _Hasty(Connection):
