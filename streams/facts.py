@@ -39,22 +39,19 @@ AccessPack: TypeAlias = Pack[Access]
 # sightings
 
 
-class Seeded(msgspec.Struct, array_like=True, frozen=True, tag="seeded"):
-    """A URL to start from."""
+class Discovered(msgspec.Struct, array_like=True, frozen=True, tag="discovered"):
+    """A URL that no link led to: a seed, an entry of a sitemap or feed of its host, the target of a redirect.
+
+    The target of a redirect has what the URL had that redirects there.
+    """
 
     url: Url
-
-
-class Inherited(msgspec.Struct, array_like=True, frozen=True, tag="inherited"):
-    """The target of a redirect, with the depth and the priorities of the URL that redirects."""
-
-    url: Url
-    depth: Natural
-    priorities: dict[str, Finite]
-    seed: bool = False  #: Whether the URL that redirects is a seed.
-    inputs: dict[str, tuple[Finite, ...]] = {}  #: For each predicate, the inputs of its choice.
+    depth: Natural = 0  #: Links from a seed; a site's own list counts as one, and is none.
+    priorities: dict[str, Finite] = {}  #: For each predicate, that of the choice of the URL that redirects.
+    seed: bool = False  #: Whether a crawl is to start from it: it is a candidate, whatever it looks like.
+    inputs: dict[str, tuple[Finite, ...]] = {}  #: For each predicate, the inputs of that choice.
     hops: Natural = 0  #: Redirects in a row that led here.
-    level: Natural = 0  #: The level in its site, 0 from another site.
+    level: Natural = 0  #: The level in its site, 0 where one comes from elsewhere.
 
 
 class Linked(msgspec.Struct, array_like=True, frozen=True, tag="linked"):
@@ -73,22 +70,24 @@ class Linked(msgspec.Struct, array_like=True, frozen=True, tag="linked"):
     again: bool = False
 
 
-class Relinked(msgspec.Struct, array_like=True, frozen=True, tag="relinked"):
-    """The verdict of later predicates on the linking page that was judged at ``time``."""
+class Viewed(msgspec.Struct, array_like=True, frozen=True):
+    """What a page view adds to the sessions of its site."""
 
-    page: bytes
-    verdict: Verdict
-    time: Time
+    level: Natural  #: The page's level in the session.
+    begun: bool  #: Whether a session began with it.
+    views: list[tuple[Natural, Whole]]  #: (level, change): how the number of page views of levels changed.
 
 
 class Visited(msgspec.Struct, array_like=True, frozen=True, gc=False, tag="visited"):
-    """A user's access to a URL."""
+    """A user's access to a URL. What follows ``time`` is given only where a crawl's settings need it."""
 
     url: Url
     user: str
     time: Time
-    referrer: Url | None = None  #: A page of the same host, where patterns are made of it.
+    referrer: Url | None = None  #: The page that the user came from.
     size: Natural = 0  #: That of `Access`, where pages are visited again.
+    first: bool = False  #: Whether it is the user's first of the day (`models.news.clicks.day_of`): a click.
+    view: Viewed | None = None  #: Where sites are stopped at a depth of their own.
 
 
 class Near(msgspec.Struct, array_like=True, frozen=True, tag="near"):
@@ -208,19 +207,16 @@ class Fetched(msgspec.Struct, array_like=True, frozen=True, tag="fetched"):
 
 
 class Rejudged(msgspec.Struct, array_like=True, frozen=True, tag="rejudged"):
-    """The verdict of later predicates on the page that was judged at ``time``."""
+    """The verdict of later predicates on the page that was judged at ``time``.
+
+    It goes to the page's own partition, and without words and subject to those with links of the page.
+    """
 
     url: Url
     verdict: Verdict
     time: Time
     words: tuple[str, ...] = ()  #: Those of `Page`, as is ``subject``.
     subject: str = ""
-
-
-class Listed(msgspec.Struct, array_like=True, frozen=True, tag="listed"):
-    """A URL that a sitemap of its host names."""
-
-    url: Url
 
 
 class Hub(msgspec.Struct, array_like=True, frozen=True, tag="hub"):
@@ -248,23 +244,6 @@ class Brought(msgspec.Struct, array_like=True, frozen=True, tag="brought"):
     links: Natural
 
 
-class Clicked(msgspec.Struct, array_like=True, frozen=True, tag="clicked"):
-    """A user's first access to a URL on a ``day`` (`models.news.clicks.day_of`), and where it came from."""
-
-    url: Url
-    day: Whole
-    referrer: Url | None = None
-
-
-class Browsed(msgspec.Struct, array_like=True, frozen=True, tag="browsed"):
-    """What a page view adds to the sessions of its site; it follows the `Visited` of the view."""
-
-    page: bytes
-    level: Natural  #: The page's level in the session.
-    begun: bool  #: Whether a session began with it.
-    views: list[tuple[Natural, Whole]]  #: (level, change): how the number of page views of levels changed.
-
-
 class Hinted(msgspec.Struct, array_like=True, frozen=True, tag="hinted"):
     """A sign that a page changed at ``time``; pages change without one, and not after each."""
 
@@ -274,8 +253,8 @@ class Hinted(msgspec.Struct, array_like=True, frozen=True, tag="hinted"):
 
 
 Sighting: TypeAlias = (
-    Seeded | Inherited | Linked | Relinked | Visited | Near | Together | Met | Fetched | Rejudged | RobotsTxt
-    | Listed | Hub | Relisted | Brought | Clicked | Browsed | Hinted
+    Discovered | Linked | Fetched | Rejudged | Visited | Together | Near | Met | Hub | Relisted | Brought
+    | RobotsTxt | Hinted
 )  # fmt: skip
 SightingPack: TypeAlias = Pack[Sighting]
 

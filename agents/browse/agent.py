@@ -14,7 +14,7 @@ from scentline.models.interest.trace import Pair, Visit, arrive
 from scentline.models.lessons import lessons
 from scentline.models.news.clicks import day_of
 from scentline.models.url import host, identifier
-from scentline.streams.facts import Access, AccessPack, Beside, Browsed, Clicked, Together, Visited
+from scentline.streams.facts import Access, AccessPack, Beside, Together, Viewed, Visited
 from scentline.streams.inbox import Shard
 from scentline.streams.records import Decoder
 from scentline.streams.runtime import Runtime
@@ -74,21 +74,15 @@ class BrowseAgent(Handler[UserRow]):
             return
         row.accesses += 1
         shard.put(key, row)
-        referrer = within(access) if self._ways else None
-        size = access.size if self._again else 0
-        visited = Visited(access.url, access.user, access.time, referrer, size)
-        partition = self._partition(host(access.url))
-        shard.outbox.emit(SIGHTINGS.name, partition, visited)
+        first = self._instant and _first_of_day(row.window, visit)
+        view = self._sessions.view(shard.partition, row, access) if self._sessions is not None else None
+        visited = Visited(
+            access.url, access.user, access.time, access.referrer if first or self._ways else None,
+            access.size if self._again else 0, first, view,
+        )  # fmt: skip
+        shard.outbox.emit(SIGHTINGS.name, self._partition(host(access.url)), visited)
         if self._tells and pairs:
             self._tell(shard, pairs)
-        if self._instant and _first_of_day(row.window, visit):
-            clicked = Clicked(access.url, day_of(access.time), access.referrer)
-            shard.outbox.emit(SIGHTINGS.name, partition, clicked)
-        else:
-            shard.outbox.skip()  # so that origins are the same in either mode
-        browsed = self._sessions.view(shard.partition, row, access) if self._sessions is not None else None
-        if browsed is not None:
-            shard.outbox.emit(SIGHTINGS.name, partition, browsed)
 
     def _tell(self, shard: Shard[UserRow], pairs: list[Pair]) -> None:
         """Tell each page what changed between it and others: one sighting a page."""
@@ -101,12 +95,6 @@ class BrowseAgent(Handler[UserRow]):
 
     def _place(self, url: str) -> tuple[bytes, int]:
         return identifier(url), self._partition(host(url))
-
-
-def within(access: Access) -> str | None:
-    """Return the page of the same site that a user came from, None where there is none."""
-    referrer = access.referrer
-    return referrer if referrer is not None and host(referrer) == host(access.url) else None
 
 
 def _first_of_day(window: Iterable[Visit], visit: Visit) -> bool:
@@ -131,7 +119,7 @@ class Sessions:
         """Forget a partition that another worker has now."""
         self._referred.discard(partition)
 
-    def view(self, partition: int, row: UserRow, access: Access) -> Browsed | None:
+    def view(self, partition: int, row: UserRow, access: Access) -> Viewed | None:
         """Take a user's view into his row; return what it adds to the sessions of its site, None for nothing.
 
         What is no browsing (`unbrowsed`) is no view, and as a referrer it is elsewhere.
@@ -148,7 +136,7 @@ class Sessions:
             row.browsing = Browsing()
         referrers = partition in self._referred
         told = row.browsing.view(site, access.time, page, referrer, referrers=referrers)
-        return None if told is None else Browsed(page, *told)
+        return None if told is None else Viewed(*told)
 
     def _page(self, url: str) -> tuple[str, bytes | None]:
         """Return a URL's site, and its identifier where it is a page that is browsed; remember both."""

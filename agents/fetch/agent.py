@@ -35,7 +35,7 @@ from scentline.agents.fetch.sitemaps import Kind
 from scentline.models.url import host, identifier
 from scentline.models.verdict import keeps
 from scentline.streams.attempts import Place, bury, why
-from scentline.streams.facts import Early, Fetched, Hinted, Listed, Missing, Same
+from scentline.streams.facts import Discovered, Early, Fetched, Hinted, Missing, Same
 from scentline.streams.logging import EventLog
 from scentline.streams.metrics import catalogue
 from scentline.streams.metrics.registry import Outcomes, Reading
@@ -94,7 +94,7 @@ SITEMAP_READERS = 4
 #: The reason for refusing a page whose order could not be carried out.
 QUARANTINED = "quarantined: its fetch failed here"
 
-Fact = Fetched | Listed | Hinted | RobotsTxt
+Fact = Fetched | Discovered | Hinted | RobotsTxt
 #: Outcomes of fetches that no host answered.
 _UNANSWERED: Final = frozenset({"dns", "connection", "timeout", "robots_unreachable"})
 #: Unanswered fetches in a row that are worth a warning, once hosts have answered.
@@ -255,7 +255,7 @@ class FetchAgent:
 
     async def _publish_listed(self, kind: Kind, urls: Sequence[Dated]) -> None:
         """Publish URLs of one host; a repetition after a crash does no harm."""
-        facts: list[Fact] = [Listed(one.url) for one in urls]
+        facts: list[Fact] = [Discovered(one.url, 1, level=1) for one in urls]
         facts += [Hinted(one.url, kind, one.time) for one in urls if one.time is not None]
         await self._runtime.bus.send_all([self._pack(host(urls[0].url), facts)])
 

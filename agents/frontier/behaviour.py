@@ -15,7 +15,7 @@ from scentline.models.patterns.counts import Behaviour, Ways, behaviour
 from scentline.models.patterns.mine import Patterns, mine
 from scentline.models.patterns.ranking import RANKINGS, Pattern, score
 from scentline.models.url import host
-from scentline.streams.facts import Visited
+from scentline.streams.facts import Access, Visited
 
 #: A site is mined when it has this part more records than when it last was, and so many seconds later at least.
 GROWTH, REST_SECONDS = 0.5, 0.5
@@ -93,14 +93,14 @@ class SitePatterns:
             self._first.discard(site)
 
     def absorb(self, shard: FrontierShard, sighting: object) -> None:
-        """Absorb an access; the same user going the same way counts once."""
+        """Absorb an access; the same user going the same way within the site counts once."""
         if not isinstance(sighting, Visited):
             return
         site = host(sighting.url)
         key = ways_key(site, sighting.url)
         row = shard.get(key)
         known = row if isinstance(row, WaysRow) else WaysRow(sighting.url, Ways())
-        if known.ways.add(sighting.user, sighting.referrer, self._visitors):
+        if known.ways.add(sighting.user, within(sighting), self._visitors):
             shard.put(key, known)
             self._note(shard, site)
 
@@ -208,3 +208,9 @@ def steps(shard: FrontierShard, site: str) -> Iterator[list[WaysRow]]:
 
 def _behaviour(rows: Iterable[WaysRow]) -> Behaviour:
     return behaviour((row.url, row.ways) for row in rows)
+
+
+def within(visit: Access | Visited) -> str | None:
+    """Return the page of the same site that a user came from, None where there is none."""
+    referrer = visit.referrer
+    return referrer if referrer is not None and host(referrer) == host(visit.url) else None

@@ -29,25 +29,20 @@ from scentline.models.verdict import FAILED, unknown
 from scentline.streams.crawl_settings import FrontierSettings, NewsSettings
 from scentline.streams.facts import (
     Brought,
-    Browsed,
-    Clicked,
+    Discovered,
     Early,
     Fetched,
     Hinted,
     Hub,
-    Inherited,
     Linked,
-    Listed,
     Met,
     Missing,
     Moved,
     Near,
     Page,
     Rejudged,
-    Relinked,
     Relisted,
     Same,
-    Seeded,
     Together,
     Visited,
 )
@@ -107,10 +102,8 @@ class Book:
 
     def _by_kind(self) -> dict[type, Callable[[FrontierShard, Any], None]]:
         return {
-            Seeded: self._seeded,
-            Inherited: self._inherited,
+            Discovered: self._discovered,
             Linked: self._links.linked,
-            Relinked: self._links.relinked,
             Near: self._links.near,
             Visited: self._visited,
             Together: self._crowd.together,
@@ -118,12 +111,9 @@ class Book:
             Fetched: self._fetched,
             Rejudged: self._rejudged,
             RobotsTxt: note_robots,
-            Listed: self._listed,
             Hub: self.hubs.named,
             Relisted: self.hubs.relisted,
             Brought: self.hubs.brought,
-            Browsed: lambda shard, sighting: None,  # but for a depth
-            Clicked: self._clicked,
             Hinted: self._hinted,
         }
 
@@ -134,19 +124,6 @@ class Book:
         self.evidence.emit(shard)
         if self._depths is not None:
             self._depths.absorb(shard, sighting)
-
-    # where a crawl starts
-
-    def _seeded(self, shard: FrontierShard, sighting: Seeded) -> None:
-        key, row = self._pages.find(shard, sighting.url, 0)
-        row.seed = True
-        self._pages.free(shard, row)
-        self._pages.keep(shard, key, row)
-
-    def _listed(self, shard: FrontierShard, sighting: Listed) -> None:
-        """Absorb a URL of a sitemap; a site's own list counts as one link from a seed, and is no link."""
-        key, row = self._pages.find(shard, sighting.url, 1)
-        self._pages.keep(shard, key, row)
 
     # how a fetch ends
 
@@ -243,14 +220,14 @@ class Book:
         self.promises.redirected(shard, row, target)
         self._pages.close(shard, key, row, "moved")
         level = 0 if self._depths is None else handed_on(row, target)
-        heir = Inherited(
+        heir = Discovered(
             target, row.depth, row.priorities, row.seed, row.inputs, hops=row.hops + 1, level=level
         )
         self._inherit(shard, heir)
         if self._instant:
             self.hubs.moved(shard, row.url, target)
 
-    def _inherit(self, shard: FrontierShard, heir: Inherited) -> None:
+    def _inherit(self, shard: FrontierShard, heir: Discovered) -> None:
         shard.outbox.emit(SIGHTINGS.name, partition_of(host(heir.url), self._sighting_partitions), heir)
 
     def _rejudged(self, shard: FrontierShard, sighting: Rejudged) -> None:
@@ -258,6 +235,7 @@ class Book:
 
         Every count is linear in the verdicts at both its ends: those of the new predicates are added.
         """
+        self._links.rejudged(shard, sighting)
         key = page_key(sighting.url)
         row = shard.get(key)
         if not isinstance(row, PageRow) or row.verdict is None or row.judged_at != sighting.time:
@@ -274,15 +252,14 @@ class Book:
         self._crowd.visited(shard, sighting)
         if self.visits is not None and sighting.size:
             self.visits.logged(shard, sighting)
+        if sighting.first:
+            clicked(shard, sighting, self._news.window)
 
     def _hinted(self, shard: FrontierShard, sighting: Hinted) -> None:
         if self.visits is not None:
             self.visits.hinted(shard, sighting)
 
-    def _clicked(self, shard: FrontierShard, sighting: Clicked) -> None:
-        clicked(shard, sighting, self._news.window)
-
-    def _inherited(self, shard: FrontierShard, sighting: Inherited) -> None:
+    def _discovered(self, shard: FrontierShard, sighting: Discovered) -> None:
         """Take over what a URL that redirects here had: its inputs with the priority that they gave it."""
         known = shard.get(page_key(sighting.url)) is not None
         key, row = self._pages.find(shard, sighting.url, sighting.depth)

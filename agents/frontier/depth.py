@@ -18,7 +18,7 @@ from scentline.models.depth.site import ENOUGH, ENOUGH_PAGES, Advice, DepthBy, s
 from scentline.models.depth.visits import Visits
 from scentline.models.url import host
 from scentline.streams.crawl_settings import FrontierSettings
-from scentline.streams.facts import Browsed, Fetched, Inherited, Linked, Listed, Moved, Page, Seeded
+from scentline.streams.facts import Discovered, Fetched, Linked, Moved, Page, Visited
 
 #: States of a URL that came to no page of its own.
 _NO_PAGE = ("gone", "refused", "given up", "trapped")
@@ -35,10 +35,8 @@ class Depths:
         self._levels = Levels(pages)
         self.stops = Stops(settings.depth_share, settings.depth_by)
         self._absorbers: dict[type, Callable[[FrontierShard, Any], None]] = {
-            Seeded: lambda shard, sighting: self._entered(shard, sighting.url, 0),
-            Listed: lambda shard, sighting: self._entered(shard, sighting.url, 1),
-            Inherited: lambda shard, sighting: self._entered(shard, sighting.url, sighting.level),
-            Browsed: self._browsed,
+            Discovered: self._discovered,
+            Visited: self._visited,
             Fetched: self._fetched,
         }
 
@@ -50,10 +48,10 @@ class Depths:
 
     # ways from outside
 
-    def _entered(self, shard: FrontierShard, url: str, level: int) -> None:
-        row = shard.get(page_key(url))
+    def _discovered(self, shard: FrontierShard, sighting: Discovered) -> None:
+        row = shard.get(page_key(sighting.url))
         if isinstance(row, PageRow):
-            self._enter(shard, row, level)
+            self._enter(shard, row, sighting.level)
 
     def _enter(self, shard: FrontierShard, row: PageRow, level: int) -> None:
         """Note a way to a page from outside its site, by so many links within the site."""
@@ -66,20 +64,20 @@ class Depths:
             self._levels.shorten(shard, site, counts, row, level, FAR)
             shard.put(depth_key(site), counts)
 
-    def _browsed(self, shard: FrontierShard, sighting: Browsed) -> None:
+    def _visited(self, shard: FrontierShard, sighting: Visited) -> None:
         """Apply what a view adds to the sessions of its site."""
-        row = shard.get(PAGE_PREFIX + sighting.page)
-        if not isinstance(row, PageRow):
-            return  # the visit is among the dead letters
-        if row.place is None or sighting.level < row.place.entered:
-            self._enter(shard, row, sighting.level)
+        row, view = shard.get(page_key(sighting.url)), sighting.view
+        if view is None or not isinstance(row, PageRow):
+            return
+        if row.place is None or view.level < row.place.entered:
+            self._enter(shard, row, view.level)
         site = host(row.url)
         key = depth_key(site)
         counts = shard.get(key)
         if not isinstance(counts, DepthRow):
             counts = DepthRow()
-        counts.sessions += sighting.begun
-        for level, change in sighting.views:
+        counts.sessions += view.begun
+        for level, change in view.views:
             counts.view(level, change)
         shard.put(key, counts)
         self.stops.learned(shard, site)

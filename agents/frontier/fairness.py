@@ -15,7 +15,7 @@ from scentline.models.frontier.queue import CandidateQueue
 from scentline.models.frontier.shares import LEAST_WORTH, Shares
 from scentline.models.frontier.trust import Trust
 from scentline.models.url import host
-from scentline.streams.facts import Linked, Seeded
+from scentline.streams.facts import Discovered, Linked
 
 #: Hosts whose servers' networks are known.
 SERVERS = 100_000
@@ -48,7 +48,7 @@ class Fairness:
 
     def absorb(self, shard: FrontierShard, sighting: object) -> None:
         """Absorb a seed, or the links of a judged page, once and before its row does."""
-        if isinstance(sighting, Seeded):
+        if isinstance(sighting, Discovered) and sighting.seed:
             self._trust.seeded(host(sighting.url), _owner(sighting.url))
         elif isinstance(sighting, Linked) and not parent_of(shard, sighting.page).linked:
             self._trust.linked(_owner(sighting.url), {_owner(link.url) for link in sighting.links})

@@ -21,7 +21,7 @@ from scentline.models.lessons import NOTHING, Lessons, LinkFrom
 from scentline.models.page import Link
 from scentline.models.url import IDENTIFIER_BYTES, host, identifier
 from scentline.models.verdict import Verdict, unknown
-from scentline.streams.facts import Linked, Near, Relinked
+from scentline.streams.facts import Linked, Near, Rejudged
 from scentline.streams.topics import SIGHTINGS
 
 
@@ -177,15 +177,16 @@ class Links:
     def _said(self, found: Link) -> str:
         return "\t".join(map(" ".join, LinkWords.of(found))) if self._wordy else ""
 
-    def relinked(self, shard: FrontierShard, sighting: Relinked) -> None:
+    def rejudged(self, shard: FrontierShard, sighting: Rejudged) -> None:
         """Apply what predicates that came later say of a linking page as it was judged."""
-        parent = parent_of(shard, sighting.page)
+        name = identifier(sighting.url)
+        parent = parent_of(shard, name)
         verdict = unknown(sighting.verdict, parent.verdict)
         if not parent.linked or parent.time != sighting.time or not verdict:
             return
         parent.verdict = parent.verdict | verdict
-        shard.put(parent_key(sighting.page), parent)
-        self._note_revised(shard, sighting.page)
+        shard.put(parent_key(name), parent)
+        self._note_revised(shard, name)
         for page, row in self._targets(shard, parent):
             self._count_verdict(shard, page, row, verdict)
 

@@ -17,7 +17,7 @@ from scentline.models.news.outlinks import Outlinks, remember
 from scentline.models.news.prefixes import NewsPrefixes, PrefixTree
 from scentline.models.url import host
 from scentline.streams.crawl_settings import NewsSettings
-from scentline.streams.facts import Clicked, Hub
+from scentline.streams.facts import Hub, Visited
 
 #: Rows that one step of a look goes through.
 STEP = 200
@@ -45,9 +45,9 @@ class Prefixes:
         return self._all.match(url)
 
 
-def clicked(shard: FrontierShard, sighting: Clicked, window: int) -> None:
+def clicked(shard: FrontierShard, sighting: Visited, window: int) -> None:
     """Count a click of a page, within the last ``window`` days of its clicks."""
-    key, day = clicks_key(sighting.url), sighting.day
+    key, day = clicks_key(sighting.url), day_of(sighting.time)
     row = shard.get(key)
     if not isinstance(row, ClicksRow):
         row = ClicksRow(sighting.url, History(day, []))

@@ -17,15 +17,15 @@ from scentline.models.revisit.content import Sizes, changed
 from scentline.models.url import identifier
 from scentline.models.verdict import Verdict
 from scentline.streams.facts import (
+    Discovered,
     Early,
     Fetched,
     Hinted,
-    Inherited,
     Linked,
     Missing,
     Moved,
     Page,
-    Relinked,
+    Rejudged,
     Same,
     Visited,
 )
@@ -64,7 +64,7 @@ class Visits:
         page = Page(verdict, title=visit.title)
         self._changes.judged(shard, row, page, row.judged_at, {}, None, changed=False)
         for partition in visit.partitions:
-            shard.outbox.emit(SIGHTINGS.name, partition, Relinked(identifier(row.url), verdict, row.judged_at))
+            shard.outbox.emit(SIGHTINGS.name, partition, Rejudged(row.url, verdict, row.judged_at))
 
     def keep(self, shard: FrontierShard, visit: VisitRow) -> None:
         """Keep a page's row, and in order of time when it is due."""
@@ -87,7 +87,7 @@ class Visits:
 
     # what comes of visits
 
-    def came(self, shard: FrontierShard, end: Fetched) -> Inherited | None:
+    def came(self, shard: FrontierShard, end: Fetched) -> Discovered | None:
         """Absorb what came of a visit; return who takes the place of a page that moved for good.
 
         A page's may come when another order was answered since, or be the same by another fetcher: the first
@@ -151,7 +151,7 @@ class Visits:
         if informed != partitions:
             self._tell_targets(shard, row, visit, visit.partitions)
 
-    def _unjudged(self, shard: FrontierShard, row: PageRow, visit: VisitRow, end: Fetched) -> Inherited | None:
+    def _unjudged(self, shard: FrontierShard, row: PageRow, visit: VisitRow, end: Fetched) -> Discovered | None:
         """Absorb a visit that brought no page to judge."""
         match end.result:
             case Same():
@@ -181,7 +181,7 @@ class Visits:
 
     def _leave(
         self, shard: FrontierShard, row: PageRow, visit: VisitRow, time: float, why: Moved | Missing
-    ) -> Inherited | None:
+    ) -> Discovered | None:
         """Take a page out: nothing holds of it any more; its links stay, of a page without a verdict."""
         target = why.target if isinstance(why, Moved) else ""
         state: State = "moved" if isinstance(why, Moved) else "refused" if why.kind == "refused" else "gone"
@@ -194,7 +194,7 @@ class Visits:
         self._teaching.teach_again(shard, row, {}, said, said_of(visit))
         self._pages.close(shard, page_key(row.url), row, state)
         self._tell_targets(shard, row, visit, visit.partitions)
-        return Inherited(target, row.depth, {}, row.seed) if target else None
+        return Discovered(target, row.depth, {}, row.seed) if target else None
 
     def _tell_targets(
         self, shard: FrontierShard, row: PageRow, visit: VisitRow, partitions: Iterable[int]

@@ -18,12 +18,13 @@ predicate, so that
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
+import msgspec
+
 from scentline.agents.judge.agent import JudgeAgent
 from scentline.agents.judge.duplicates import LaterRow, later_key, later_row
 from scentline.agents.judge.question import Examined, PageError, Question
-from scentline.models.url import identifier
 from scentline.streams.attempts import Place
-from scentline.streams.facts import Rejudged, Relinked
+from scentline.streams.facts import Rejudged
 from scentline.streams.logging import EventLog
 from scentline.streams.metrics.catalogue import KEPT_LEFT
 from scentline.streams.metrics.registry import Reading
@@ -145,8 +146,9 @@ class Rejudge:
     def _tell(self, outbox: Outbox, fetched: FetchedPage, examined: Examined, origin: str) -> None:
         agent, order, page, verdict = self._agent, fetched.order, examined.page, examined.verdict
         agent.tell_outcome(outbox, fetched, examined, origin, later=True)
-        rejudged = Rejudged(order.url, verdict, fetched.time, page.words, agent.subject(page))
-        outbox.emit(SIGHTINGS.name, agent.sightings(order.url), rejudged)
+        own, rejudged = agent.sightings(order.url), Rejudged(order.url, verdict, fetched.time)
+        whole = msgspec.structs.replace(rejudged, words=page.words, subject=agent.subject(page))
+        outbox.emit(SIGHTINGS.name, own, whole)
         known = order.revisit.partitions if order.revisit is not None else ()
-        for place in sorted({*known, *agent.links(page)}):
-            outbox.emit(SIGHTINGS.name, place, Relinked(identifier(order.url), verdict, fetched.time))
+        for place in sorted({*known, *agent.links(page)} - {own}):
+            outbox.emit(SIGHTINGS.name, place, rejudged)

@@ -21,14 +21,14 @@ from scentline.models.interest.trace import Step, Trace
 from scentline.models.page import Link
 from scentline.models.recount import FailedRequests, JudgedPage
 from scentline.models.url import host, identifier
-from scentline.streams.facts import Access, Label, Linked, Missing, Page, Seeded
+from scentline.streams.facts import Access, Label, Linked, Missing, Page
 from scentline.streams.inbox import Shard
 from scentline.streams.outbox import Message, Outbox
 from scentline.streams.records import Pack
 from scentline.streams.settings import Settings
 from scentline.streams.topics import ACCESSES, EVIDENCE, SIGHTINGS, Topic, partition_of
 from tests.agents.cells import add
-from tests.agents.scenarios import ended
+from tests.agents.scenarios import ended, seeded
 from tests.agents.shards import DECODERS, Disk, a_runtime, disk, write
 from tests.models.webs import STEPS
 from tests.reference.counts import Counts
@@ -184,7 +184,7 @@ class Pipeline:
     def fail(self, failed: FailedRequests) -> None:
         """Order a page as often as its requests failed, and have it heard that they did."""
         part = (SIGHTINGS.name, self.partition(failed.url))
-        self.sight("fetch/0", Seeded(failed.url))
+        self.sight("fetch/0", seeded(failed.url))
         for number in range(1, failed.requests + 1):
             while part in self.unread():
                 self.read(part)

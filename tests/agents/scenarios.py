@@ -44,6 +44,7 @@ from scentline.models.verdict import FAILED, Verdict
 from scentline.streams.app import create_app
 from scentline.streams.facts import (
     Count,
+    Discovered,
     Early,
     Fetched,
     Kind,
@@ -335,6 +336,16 @@ class Scenario:
 
     def totals(self, at: int = 0) -> TotalsRow:
         return totals_of(self.shards[at])
+
+
+def seeded(url: str) -> Discovered:
+    """Return a URL to start from."""
+    return Discovered(url, seed=True)
+
+
+def listed(url: str) -> Discovered:
+    """Return a URL that a sitemap of its host names."""
+    return Discovered(url, 1, level=1)
 
 
 def ended(

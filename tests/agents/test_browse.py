@@ -19,8 +19,8 @@ from scentline.agents.operate.audit.report import RecountedDepths
 from scentline.agents.operate.inspect.record import users
 from scentline.models.news.clicks import DAY, day_of
 from scentline.models.revisit.content import SLACK
-from scentline.models.url import host, identifier
-from scentline.streams.facts import Access, Browsed, Clicked, Visited
+from scentline.models.url import host
+from scentline.streams.facts import Access, Viewed, Visited
 from scentline.streams.inbox import Shard
 from scentline.streams.settings import ObserveSettings, Settings
 from scentline.streams.topics import ACCESSES, SIGHTINGS, partition_of
@@ -74,10 +74,15 @@ def access(time: float, user: str = "u") -> Access:
     return Access(user, "http://a.org/", time)
 
 
-def told(shard: Users, agent: BrowseAgent, kind: type, *accesses: Access) -> list[tuple[int, Any]]:
-    """Return what an agent tells of accesses, each with its partition."""
+def told(shard: Users, agent: BrowseAgent, *accesses: Access) -> list[tuple[int, Visited]]:
+    """Return the visits that an agent tells of, each with its partition."""
     found = emitted(take_in(shard, agent, *accesses), SIGHTINGS)
-    return [(partition, fact) for partition, fact in found if isinstance(fact, kind)]
+    return [(partition, fact) for partition, fact in found if isinstance(fact, Visited)]
+
+
+def views(shard: Users, agent: BrowseAgent, *accesses: Access) -> list[Viewed]:
+    """Return what an agent tells of views."""
+    return [fact.view for _, fact in told(shard, agent, *accesses) if fact.view is not None]
 
 
 # accesses: `test_frontier_evidence` has what partitions are told of them
@@ -86,7 +91,7 @@ def told(shard: Users, agent: BrowseAgent, kind: type, *accesses: Access) -> lis
 def test_sizes_are_told_if_pages_are_revisited(rows: Disk, agent: BrowseAgent, revisiting: BrowseAgent) -> None:
     line = replace(access(1.0), size=5000)
     for teller, size in ((agent, 0), (revisiting, 5000)):
-        ((_, fact),) = told(empty(rows), teller, Visited, line, line)
+        ((_, fact),) = told(empty(rows), teller, line, line)
         assert fact == Visited(line.url, "u", 1.0, None, size)
 
 
@@ -99,7 +104,7 @@ def test_the_lines_of_a_short_time_count_once_in_any_order_and_across_restarts(
     found: list[tuple[float, str]] = []
     for time, user in lines:
         shard: Users = one_disk.shard(UserRow, ACCESSES)
-        facts = told(shard, agent, Visited, access(float(time), user=f"u{user}"))
+        facts = told(shard, agent, access(float(time), user=f"u{user}"))
         found += [(fact.time, fact.user) for _, fact in facts]
         write(shard)
     assert sorted(found) == sorted({(float(time), f"u{user}") for time, user in lines})
@@ -110,7 +115,8 @@ def test_a_user_clicks_a_page_once_a_day(
     one_disk: Disk, instant: BrowseAgent, lines: list[tuple[str, int, int]]
 ) -> None:
     accesses = [Access(user, f"http://a.org/{page}", float(time)) for user, page, time in lines]
-    found = [(fact.url, fact.day) for _, fact in told(empty(one_disk), instant, Clicked, *accesses, *accesses)]
+    visits = [fact for _, fact in told(empty(one_disk), instant, *accesses, *accesses) if fact.first]
+    found = [(fact.url, day_of(fact.time)) for fact in visits]
     expected = {(access.user, access.url, day_of(access.time)) for access in accesses}
     assert sorted(found) == sorted((url, day) for _, url, day in expected)
 
@@ -134,18 +140,19 @@ def view(time: float, page: str, referrer: str | None = None, user: str = "u") -
 
 def test_each_view_tells_its_level_to_the_partition_of_its_host(shard: Users, following: BrowseAgent) -> None:
     pages = [f"{SITE}/", f"{SITE}/b", "http://b.org/", f"{SITE}/c"]
-    views = [Access("u", page, 60.0 * place) for place, page in enumerate(pages)]
-    found = told(shard, following, Browsed, *views, *views)  # a line that comes again is no view
+    lines = [Access("u", page, 60.0 * place) for place, page in enumerate(pages)]
+    # A line that comes again is no view.
+    found = [(place, fact.url, fact.view) for place, fact in told(shard, following, *lines, *lines)]
     expected = [
-        (partition_of(host(page), 3), Browsed(identifier(page), level, begun, [(level, 1)]))
+        (partition_of(host(page), 3), page, Viewed(level, begun, [(level, 1)]))
         for page, level, begun in zip(pages, (0, 1, 0, 2), (True, False, True, False), strict=True)
     ]
     assert sorted(found, key=str) == sorted(expected, key=str)
 
 
 def test_what_is_no_browsing_is_no_view(shard: Users, following: BrowseAgent) -> None:
-    assert told(shard, following, Browsed, view(1.0, "/wp-login.php")) == []
-    [(_, fact)] = told(shard, following, Browsed, view(2.0, "/a", "/wp-login.php"))
+    assert views(shard, following, view(1.0, "/wp-login.php")) == []
+    (fact,) = views(shard, following, view(2.0, "/a", "/wp-login.php"))
     assert (fact.level, fact.begun) == (0, True)
 
 
@@ -154,9 +161,9 @@ def test_sessions_go_on_after_a_start_and_referrers_are_known(rows: Disk, follow
     shard = opened(following, rows)
     take_in(shard, following, view(1.0, "/", user="other"), view(2.0, "/a", "/"))
     write(shard)
-    found = told(opened(following, rows), following, Browsed, view(60.0, "/b", "/a"), view(90.0, "/c"))
-    assert [(fact.level, fact.begun) for _, fact in found] == [(2, False), (0, True)]
-    [(_, fact)] = told(opened(following, rows), following, Browsed, view(120.0, "/x", user="other"))
+    found = views(opened(following, rows), following, view(60.0, "/b", "/a"), view(90.0, "/c"))
+    assert [(fact.level, fact.begun) for fact in found] == [(2, False), (0, True)]
+    (fact,) = views(opened(following, rows), following, view(120.0, "/x", user="other"))
     assert fact.begun, "without a referrer, in a log that has some, another session begins"
 
 
@@ -164,11 +171,11 @@ def test_a_recount_of_the_accesses_has_the_same_rows_and_sites(shard: Users, fol
     accesses = [
         view(60.0 * n, f"/{n % 5}", f"/{n % 3}" if n % 4 else None, user=f"u{n % 3}") for n in range(60)
     ]
-    facts = told(shard, following, Browsed, *accesses)
+    facts = views(shard, following, *accesses)
     depths, site = RecountedDepths(1), DepthRow()
     known, _ = users(accesses, 64, depths.view)
     assert known == {f"u{number}": shard.get(USER_PREFIX + f"u{number}".encode()) for number in range(3)}
-    for _, fact in facts:
+    for fact in facts:
         site.sessions += fact.begun
         for level, change in fact.views:
             site.view(level, change)
@@ -212,7 +219,7 @@ def test_what_a_log_tells_of_changes_depends_on_its_lines_alone(
         observer.observe(squid(URL, VISITED - 10 + second, user=user, size=size))
         for user, second, size in random.sample([*lines, *lines], 2 * len(lines))
     ]
-    facts = [fact for _, fact in told(empty(one_disk), revisiting, Visited, *accesses)]  # type: ignore[arg-type]
+    facts = [fact for _, fact in told(empty(one_disk), revisiting, *accesses)]  # type: ignore[arg-type]
     front = crashing(frontier, [ended(URL, YES, VISITED), *facts, *facts], random)
     # The twin looks at all lines at once; of those of one second it takes the largest answer.
     answers = sorted((VISITED - 10 + second, size) for _, second, size in lines)

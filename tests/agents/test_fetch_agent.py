@@ -14,7 +14,7 @@ from scentline.agents.fetch.agent import QUARANTINED, FetchAgent, noted
 from scentline.agents.fetch.client import Client
 from scentline.models.verdict import Verdict
 from scentline.streams.attempts import Attempts
-from scentline.streams.facts import Early, Fetched, Hinted, Listed, Missing, Moved, Same, SightingPack
+from scentline.streams.facts import Discovered, Early, Fetched, Hinted, Missing, Moved, Same, SightingPack
 from scentline.streams.outbox import Message
 from scentline.streams.records import (
     DeadLetter,
@@ -32,6 +32,7 @@ from scentline.streams.topics import DEAD_LETTERS, FETCHES, PAGES, SIGHTINGS, To
 from scentline.streams.transport.journal import Journal
 from tests.agents.judging import an_order
 from tests.agents.loopback import Answer, Request, closing, fixed, response, serving
+from tests.agents.scenarios import listed
 from tests.agents.shards import a_runtime, journal_of
 from tests.cases import each_case
 from tests.patience import PATIENCE
@@ -257,7 +258,9 @@ def test_what_a_sitemap_says_that_changed_is_a_hint_where_pages_are_visited_agai
 
     done = answered(answer, keeps_up=keeps_up, robots=True, sitemaps=True)
     origin = done.url.removesuffix("page")
-    assert {fact.url for fact in done.facts if isinstance(fact, Listed)} == {origin + name for name in dates}
+    assert {fact.url for fact in done.facts if isinstance(fact, Discovered)} == {
+        origin + name for name in dates
+    }
     hints = [Hinted(f"{origin}a", "sitemap", 900.0)] if keeps_up else []
     assert [fact for fact in done.facts if isinstance(fact, Hinted)] == hints
 
@@ -280,8 +283,8 @@ def test_the_feed_that_a_page_names_or_is_gives_hints_where_pages_are_visited_ag
         writer.write(response(named if html else entry, content_type=media_type))
 
     done = answered(answer, keeps_up=keeps_up)
-    listed = done.url.replace("/page", "/a")
-    told = [Listed(listed), Hinted(listed, "feed", 900.0)] if keeps_up else []
+    entered = done.url.replace("/page", "/a")
+    told = [listed(entered), Hinted(entered, "feed", 900.0)] if keeps_up else []
     assert (done.asked, [fact for fact in done.facts if not isinstance(fact, Fetched)]) == (asked, told)
 
 

@@ -23,7 +23,7 @@ from scentline.models.interest.trace import Step
 from scentline.models.recount import JudgedPage, recount
 from scentline.models.url import identifier
 from scentline.models.verdict import FAILED, Verdict
-from scentline.streams.facts import Fetched, Linked, Missing, Moved, Page, Rejudged, Relinked, Same
+from scentline.streams.facts import Fetched, Linked, Missing, Moved, Page, Rejudged, Same
 from scentline.streams.outbox import Message
 from scentline.streams.published import Change, Outcome
 from scentline.streams.records import Revisit, Visit
@@ -195,10 +195,10 @@ class World(Pipeline):
             return
         self.outcomes.append(replace(outcome_of(found, verdict, later=True, words=()), links=()))
         known = order.revisit.partitions if order.revisit is not None else ()
-        relinked = Relinked(identifier(page.url), verdict, time)
-        self.sight("pages/0", Rejudged(page.url, verdict, time, page.words, page.subject))
-        for partition in {*known, *(self.partition(link.url) for link in page.links)}:
-            self.sight("pages/0", relinked, partition)
+        own, places = self.partition(page.url), {self.partition(link.url) for link in page.links}
+        self.sight("pages/0", Rejudged(page.url, verdict, time, page.words, page.subject), own)
+        for partition in {*known, *places} - {own}:
+            self.sight("pages/0", Rejudged(page.url, verdict, time), partition)
 
     def standing(self) -> dict[str, JudgedPage]:
         """Return the pages as they stand by what was written of them."""

@@ -15,19 +15,7 @@ from scentline.models.interest.features import BASE
 from scentline.models.learner.candidate import LinkWords
 from scentline.models.url import IDENTIFIER_BYTES, host, identifier
 from scentline.models.verdict import FAILED, Verdict
-from scentline.streams.facts import (
-    Early,
-    Fetched,
-    Inherited,
-    Kind,
-    Listed,
-    Missing,
-    Moved,
-    Near,
-    Same,
-    Seeded,
-    Visited,
-)
+from scentline.streams.facts import Discovered, Early, Fetched, Kind, Missing, Moved, Near, Same, Visited
 from scentline.streams.topics import SIGHTINGS
 from tests.agents.scenarios import (
     CAME,
@@ -40,6 +28,8 @@ from tests.agents.scenarios import (
     ended,
     linked,
     links_of,
+    listed,
+    seeded,
     sent,
 )
 from tests.agents.shards import emitted
@@ -51,7 +41,7 @@ def url(number: int) -> str:
 
 
 def leased(front: Scenario, *numbers: int) -> Scenario:
-    front.hear(*(Seeded(url(number)) for number in numbers))
+    front.hear(*(seeded(url(number)) for number in numbers))
     for number in numbers:
         front.lease(url(number))
     return front
@@ -62,8 +52,8 @@ def leased(front: Scenario, *numbers: int) -> Scenario:
 
 def test_urls_are_discovered_once_and_numbered_and_a_sitemap_names_no_seed(frontier: Frontiers) -> None:
     front = frontier()
-    front.hear(Seeded(url(1)), Listed(url(3)), Seeded(url(2)), Seeded(url(1)), Visited(url(2), "u", 1.0))
-    front.hear(Listed(url(3)), Listed(url(2)))
+    front.hear(seeded(url(1)), listed(url(3)), seeded(url(2)), seeded(url(1)), Visited(url(2), "u", 1.0))
+    front.hear(listed(url(3)), listed(url(2)))
     assert [front.page(url(n)).discovered for n in (1, 3, 2)] == [0, 1, 2]
     assert front.totals().discovered == 3
     assert front.touched == {page_key(url(3)), page_key(url(2))}
@@ -77,7 +67,7 @@ def test_urls_are_discovered_once_and_numbered_and_a_sitemap_names_no_seed(front
         ([linked(url(8), [url(1)], depth=5), linked(url(9), [url(1)], depth=2)], 3),
         ([linked(url(8), [url(1)], depth=2), linked(url(9), [url(1)], depth=5)], 3),
         ([linked(url(8), [url(1)], depth=5), Visited(url(1), "u", 1.0)], 1),
-        ([Visited(url(1), "u", 1.0), Seeded(url(1)), linked(url(9), [url(1)], depth=5)], 0),
+        ([Visited(url(1), "u", 1.0), seeded(url(1)), linked(url(9), [url(1)], depth=5)], 0),
     ],
 )
 def test_the_shortest_way_to_a_page_is_its_depth(frontier: Frontiers, facts: list[Any], depth: int) -> None:
@@ -217,7 +207,7 @@ def test_which_ends_of_fetches_teach_that_requests_fail(
 
 def test_a_redirect_is_a_failed_request_and_hands_on_what_was_known(frontier: Frontiers) -> None:
     front = frontier(policy="learned")
-    front.hear(Seeded(url(1)), linked(url(9), [url(2)], depth=2))
+    front.hear(seeded(url(1)), linked(url(9), [url(2)], depth=2))
     for number in (1, 2):
         inputs, priorities = {"p": (float(number),)}, {"p": 4.0 * number}
         front.lease(url(number), inputs=inputs, priorities=priorities)
@@ -226,27 +216,27 @@ def test_a_redirect_is_a_failed_request_and_hands_on_what_was_known(frontier: Fr
     assert counted(messages).get("x:h2.org", FAILED) == (1, 1)
     assert [front.state(url(n)) for n in (1, 2)] == ["moved", "moved"]
     front.deliver(messages)
-    front.hear(Inherited(url(12), 5, {"p": 3.0, "q": 1.0}))
+    front.hear(Discovered(url(12), 5, {"p": 3.0, "q": 1.0}))
     heirs = [front.page(url(number)) for number in (11, 12)]
     assert [(heir.seed, heir.depth) for heir in heirs] == [(True, 0), (False, 3)]
     assert [heir.inherited for heir in heirs] == [{"p": 4.0}, {"p": 8.0, "q": 1.0}]
     assert [heir.inputs for heir in heirs] == [{"p": (1.0,)}, {"p": (2.0,)}]
     front.lease(url(12))
-    front.hear(Inherited(url(12), 0, {"p": 9.0}, False, {"p": (9.0,)}))
+    front.hear(Discovered(url(12), 0, {"p": 9.0}, False, {"p": (9.0,)}))
     assert front.page(url(12)).inherited["p"] == 9.0
     assert front.page(url(12)).inputs == {"p": (2.0,)}, "in flight it keeps the inputs it was chosen by"
 
 
 def test_redirects_in_a_row_are_followed_up_to_the_setting_by_the_shortest_way(frontier: Frontiers) -> None:
     front = frontier()
-    front.hear(Seeded(url(0)))
+    front.hear(seeded(url(0)))
     for hop in range(6):
         front.lease(url(hop))
         front.deliver(front.hear(ended(url(hop), Moved(url(hop + 1)), 1.0)))
     assert [front.state(url(hop)) for hop in range(6)] == ["moved"] * 5 + ["gone"]
     assert not front.known(url(6))
-    heirs = [Inherited(url(7), 1, {}, hops=hops) for hops in (5, 1, 4)]
-    front.hear(*heirs, Inherited(url(8), 1, {}, hops=5))
+    heirs = [Discovered(url(7), 1, {}, hops=hops) for hops in (5, 1, 4)]
+    front.hear(*heirs, Discovered(url(8), 1, {}, hops=5))
     assert (front.page(url(7)).hops, front.page(url(8)).hops) == (1, 5)
 
 

@@ -16,11 +16,11 @@ from scentline.agents.operate.audit.report import AuditReport, RecountedDepths
 from scentline.models.depth.site import ENOUGH
 from scentline.models.page import Link
 from scentline.models.traps import Barren, space
-from scentline.models.url import host, identifier
+from scentline.models.url import host
 from scentline.streams.crawl_settings import FrontierSettings
-from scentline.streams.facts import Browsed, Fetched, Inherited, Missing, Moved, Seeded, Visited
+from scentline.streams.facts import Discovered, Fetched, Missing, Moved, Viewed, Visited
 from scentline_lab.depth.reading import breadth_first
-from tests.agents.scenarios import NO, Frontiers, Scenario, an_outcome, ended, linked
+from tests.agents.scenarios import NO, Frontiers, Scenario, an_outcome, ended, linked, seeded
 from tests.cases import each_case
 
 SITE = "http://a.org"
@@ -34,8 +34,8 @@ def visited(*urls: str) -> list[Visited]:
     return [Visited(url, "u", 1.0) for url in urls]
 
 
-def viewed(url: str, level: int, *, begun: bool = False) -> tuple[Visited, Browsed]:
-    return Visited(url, "u", 1.0), Browsed(identifier(url), level, begun, [(level, 1)])
+def viewed(url: str, level: int, *, begun: bool = False) -> Visited:
+    return Visited(url, "u", 1.0, view=Viewed(level, begun, [(level, 1)]))
 
 
 def level(front: Scenario, url: str) -> int:
@@ -52,7 +52,7 @@ def a_front(frontier: Frontiers, share: float = 0.9, by: str = "views") -> Scena
 def front(frontier: Frontiers) -> Scenario:
     """Return a frontier with a seed."""
     found = a_front(frontier)
-    found.hear(Seeded(at(0)))
+    found.hear(seeded(at(0)))
     return found
 
 
@@ -66,7 +66,7 @@ def fetch(front: Scenario, url: str, targets: Sequence[str]) -> None:
 
 def test_a_link_from_another_site_is_an_entry_and_brings_what_users_found_deeper_to_it(front: Scenario) -> None:
     fetch(front, at(0), [at(1), "http://b.org/"])
-    front.hear(*viewed("http://b.org/y", 2))
+    front.hear(viewed("http://b.org/y", 2))
     fetch(front, "http://b.org/", ["http://b.org/x", at(20)])
     fetch(front, at(20), ["http://b.org/y"])
     assert [level(front, at(number)) for number in (0, 1, 20)] == [0, 1, 0]
@@ -92,7 +92,7 @@ def test_in_any_order_of_fetching_links_count_as_in_a_breadth_first_crawl(
 ) -> None:
     links = {at(number): [at(n) for n in found if n != number] for number, found in enumerate(graph)}
     front = a_front(frontier)
-    front.hear(Seeded(at(0)))
+    front.hear(seeded(at(0)))
     known, fetched = [at(0)], dict[str, list[str]]()
     while known:
         url = known.pop(random.randrange(len(known)))
@@ -112,10 +112,10 @@ def test_however_pages_are_found_counts_equal_a_recount(frontier: Frontiers, dat
     for _ in range(data.draw(st.integers(1, 20))):
         url, kind = data.draw(one), data.draw(st.sampled_from(["seed", "view", "fetch", "fail", "move"]))
         if kind == "seed":
-            front.hear(Seeded(url))
+            front.hear(seeded(url))
         elif kind == "view":
             views[host(url)].append(data.draw(st.integers(0, 3)))
-            front.hear(*viewed(url, views[host(url)][-1]))
+            front.hear(viewed(url, views[host(url)][-1]))
         elif not front.known(url) or front.state(url) != "candidate":
             continue
         elif kind == "fetch":
@@ -158,7 +158,7 @@ def test_the_target_of_a_redirect_is_on_the_level_of_what_led_there(front: Scena
 
 def calendar(front: Scenario, months: int = 13) -> Scenario:
     """Fetch the first months of a calendar, each of which leads to the next, to the one before, and to days."""
-    front.hear(Seeded(at(0)))
+    front.hear(seeded(at(0)))
     for number in range(months):
         days = [f"{at(number)}/{day}" for day in range(3)]
         fetch(front, at(number), [at(number + 1), at(max(0, number - 1)), *days])
@@ -182,7 +182,7 @@ def test_what_lies_too_deep_is_taken_up_when_users_go_deeper(frontier: Frontiers
     front.sweep()
     assert front.choices() == []
     deep = [viewed(at(level), level, begun=level == 0) for level in range(14) for _ in range(ENOUGH)]
-    front.hear(*(fact for view in deep for fact in view))
+    front.hear(*deep)
     front.sweep()
     assert front.choices() == [at(13)]
 
@@ -196,7 +196,7 @@ def test_users_stop_a_site_by_views_or_by_the_model_of_them(
     front = calendar(a_front(frontier, 0.95, by))
     for depth, views in enumerate((84, 4, 4, 4, 4)):
         facts = (viewed(at(depth), depth, begun=True) for _ in range(views))
-        front.hear(*(fact for view in facts for fact in view))
+        front.hear(*facts)
     stops = front.agent.book.stops
     assert stops is not None
     stops.catch_up()
@@ -224,7 +224,9 @@ DEEP = f"{SITE}/a/b/a/b/a/b"
 def test_a_url_that_looks_like_a_trap_is_no_candidate_however_it_is_found(frontier: Frontiers) -> None:
     front = frontier()
     others = f"{SITE}/c/c/c", f"{SITE}/d/d/d"
-    front.hear(*visited(DEEP, f"{SITE}/a"), linked(f"{SITE}/", others[:1]), Inherited(others[1], 1, {"p": 1.0}))
+    front.hear(
+        *visited(DEEP, f"{SITE}/a"), linked(f"{SITE}/", others[:1]), Discovered(others[1], 1, {"p": 1.0})
+    )
     assert [front.state(url) for url in (DEEP, *others)] == ["trapped"] * 3
     assert front.page(DEEP).reason == "3 times in a row the path segments a/b"
     assert (front.totals().discovered, front.totals().trapped) == (4, 3)
@@ -233,7 +235,7 @@ def test_a_url_that_looks_like_a_trap_is_no_candidate_however_it_is_found(fronti
     assert front.choices() == []
 
 
-@each_case("facts", [[Seeded(DEEP)], [Inherited(DEEP, 0, {}, seed=True)]])
+@each_case("facts", [[seeded(DEEP)], [Discovered(DEEP, seed=True, hops=1)]])
 def test_a_seed_and_where_it_leads_is_no_trap_whenever_seen(frontier: Frontiers, facts: list[Any]) -> None:
     for order in ([*facts, *visited(DEEP)], [*visited(DEEP), *facts]):
         front = frontier()
@@ -244,7 +246,7 @@ def test_a_seed_and_where_it_leads_is_no_trap_whenever_seen(frontier: Frontiers,
 
 def test_without_the_settings_nothing_is_kept_and_everything_a_candidate(frontier: Frontiers) -> None:
     front = frontier(traps=False, barren_misses=1)
-    front.hear(*visited(DEEP), judged(1), *viewed(at(0), 0, begun=True))
+    front.hear(*visited(DEEP), judged(1), viewed(at(0), 0, begun=True))
     fetch(front, at(0), [at(1)])
     assert (front.state(DEEP), front.agent.book.spaces.spent) == ("candidate", set())
     assert (front.page(at(1)).place, front.shards[0].get(depth_key("a.org"))) == (None, None)
@@ -265,7 +267,7 @@ def test_pages_that_differ_in_numbers_are_left_alone_after_misses_until_one_hits
     assert (chosen := front.choose()) in {item(n) for n in range(6)}
     front.hear(judged(2))
     assert front.choices() == [f"{SITE}/about"]
-    front.hear(*visited(item(21)), Seeded(item(22)))
+    front.hear(*visited(item(21)), seeded(item(22)))
     assert front.choices() == [item(22)]
     front.commit()
     again = front.restart()

@@ -20,10 +20,10 @@ from scentline.models.ledger import Change
 from scentline.models.page import Link
 from scentline.models.url import host
 from scentline.models.verdict import FAILED
-from scentline.streams.facts import Beside, Inherited, Missing, Seeded, Together, Visited
+from scentline.streams.facts import Beside, Discovered, Missing, Together, Visited
 from scentline.streams.published import PredicateDefinition
 from tests.agents.cells import a_cells, teach
-from tests.agents.scenarios import NO, NOW, YES, Frontiers, ended, linked, urls
+from tests.agents.scenarios import NO, NOW, YES, Frontiers, ended, linked, seeded, urls
 from tests.cases import each_case
 
 
@@ -38,7 +38,7 @@ def test_the_best_candidate_is_chosen_first_each_predicate_by_its_own_scores(fro
     front = frontier()
     front.follow("q")
     found = [f"http://a.org/{name}/{number}" for name in ("x", "good", "better") for number in "12"]
-    front.hear(Seeded("http://b.org/"), *visited(*found))
+    front.hear(seeded("http://b.org/"), *visited(*found))
     assert front.queued("p") == front.queued("q") == {"http://b.org/", *found}
     front.hear(ended("http://b.org/", YES, NOW))
     front.like(good=60, better=80)
@@ -52,15 +52,15 @@ def test_the_best_candidate_is_chosen_first_each_predicate_by_its_own_scores(fro
 def test_breadth_first_takes_the_least_depth_and_then_the_first_discovered(frontier: Frontiers) -> None:
     front = frontier(policy="breadth-first")
     front.like(good=90)
-    front.hear(*visited("http://a.org/good"), Seeded("http://a.org/2"), Seeded("http://a.org/1"))
-    front.hear(Inherited("http://a.org/moved", 2, {"p": -2.0}))  # before what the log alone knows
+    front.hear(*visited("http://a.org/good"), seeded("http://a.org/2"), seeded("http://a.org/1"))
+    front.hear(Discovered("http://a.org/moved", 2, {"p": -2.0}))  # before what the log alone knows
     assert front.choices() == [f"http://a.org/{path}" for path in ("2", "1", "moved", "good")]
 
 
 def test_candidates_below_the_threshold_are_set_aside_until_more_is_known(frontier: Frontiers) -> None:
     front = frontier(threshold=0.5)
     front.like(good=60)
-    front.hear(Seeded("http://a.org/seed"), *visited("http://a.org/good", "http://a.org/x"))
+    front.hear(seeded("http://a.org/seed"), *visited("http://a.org/good", "http://a.org/x"))
     assert front.state("http://a.org/x") == "candidate"
     assert front.choices() == ["http://a.org/good", "http://a.org/seed"]
     front.like(good=60, x=80)
@@ -71,7 +71,7 @@ def test_candidates_below_the_threshold_are_set_aside_until_more_is_known(fronti
 def test_a_host_gets_no_more_pages_than_its_budget_failed_requests_apart(frontier: Frontiers) -> None:
     front = frontier(host_budget=3)
     front.shards[0].put(host_key("h0.org"), HostRow(1))
-    front.hear(*map(Seeded, urls(20, hosts=2)))
+    front.hear(*map(seeded, urls(20, hosts=2)))
     chosen = front.choices()
     front.sweep()
     chosen += front.choices()
@@ -95,7 +95,7 @@ def test_a_page_is_too_deep_until_a_shorter_way_is_found(frontier: Frontiers) ->
 
 def test_a_url_waits_once_for_its_retry_and_is_then_chosen_again(frontier: Frontiers) -> None:
     front = frontier(retry_seconds=10.0)
-    front.hear(Seeded("http://a.org/"))
+    front.hear(seeded("http://a.org/"))
     assert front.choose() == "http://a.org/"
     front.hear(ended("http://a.org/", Missing("retry", "timeout"), front.now))
     for _ in range(5):
@@ -108,7 +108,7 @@ def test_a_url_waits_once_for_its_retry_and_is_then_chosen_again(frontier: Front
 
 def test_a_page_whose_verdict_came_while_it_was_queued_is_not_chosen(frontier: Frontiers) -> None:
     front = frontier()
-    front.hear(*map(Seeded, urls(2)))
+    front.hear(*map(seeded, urls(2)))
     front.hear(ended(urls(2)[0], YES, NOW))
     assert front.choices() == [urls(2)[1]]
 
@@ -116,7 +116,7 @@ def test_a_page_whose_verdict_came_while_it_was_queued_is_not_chosen(frontier: F
 def test_an_unanswered_order_is_taken_back_and_a_late_answer_leaves_the_next(frontier: Frontiers) -> None:
     front = frontier(lease_seconds=60.0, attempts=4)
     (url,) = urls(1)
-    front.hear(Seeded(url))
+    front.hear(seeded(url))
     (first,) = front.order()
     assert front.order(after=59.9) == []
     (second,) = front.order(after=0.1)
@@ -140,7 +140,7 @@ def test_all_urls_are_fetched_though_few_are_in_memory(frontier: Frontiers, rest
     front = frontier(queue=5, window_max=1, streams={"partitions": 2})
     front.follow("q")
     found = urls(40, hosts=7)
-    front.hear(*map(Seeded, found))
+    front.hear(*map(seeded, found))
     failed, answered = list[str](), list[str]()
     for step in range(10_000):
         for order in front.order(after=50.0, looks=True):
@@ -193,7 +193,7 @@ def test_what_waits_is_in_memory_or_known_to_be_on_disk(most: int, steps: list[t
 def test_a_sweep_ends_when_each_shard_was_gone_through_once(frontier: Frontiers) -> None:
     front = frontier(streams={"partitions": 3})
     found = [f"http://h{number % 40}.org/{number}" for number in range(2500)]
-    front.hear(*map(Seeded, found))
+    front.hear(*map(seeded, found))
     assert front.sweep() <= len(found) // SWEPT + 1
 
 
@@ -234,7 +234,7 @@ def test_the_probability_of_an_explored_choice_is_recorded(
     frontier: Frontiers, delay: float, chosen: int, chance: float
 ) -> None:
     front = frontier(policy="random", fetch={"delay_seconds": delay})
-    front.hear(*map(Seeded, urls(8, hosts=2)))
+    front.hear(*map(seeded, urls(8, hosts=2)))
     for _ in range(chosen):
         front.choose()  # of its host none may be chosen now
     assert (front.agent.candidates.pick("p", NOW) or ())[2:] == (True, chance)
@@ -242,7 +242,7 @@ def test_the_probability_of_an_explored_choice_is_recorded(
 
 def test_about_the_set_share_of_the_choices_is_left_to_chance(frontier: Frontiers) -> None:
     front = frontier(explore=0.25)
-    front.hear(*map(Seeded, urls(100)))
+    front.hear(*map(seeded, urls(100)))
     picks = [front.agent.candidates.pick("p", NOW) for _ in range(1000)]
     explored = [picked[3] for picked in picks if picked is not None and picked[2]]
     best = {picked[1].url for picked in picks if picked is not None and not picked[2]}
@@ -279,7 +279,7 @@ def test_a_page_chosen_for_what_redirects_to_it_keeps_the_inputs_handed_on(front
     better, worse = urls(2, hosts=2)
     handed = {"p": (0.25,) * len(INPUTS)}
     front.hear(
-        Inherited(better, 1, {"p": 9.0}, False, handed), Inherited(worse, 1, {"p": -99.0}, False, handed)
+        Discovered(better, 1, {"p": 9.0}, False, handed), Discovered(worse, 1, {"p": -99.0}, False, handed)
     )
     front.exhaust()
     assert [front.page(url).inputs["p"] == handed["p"] for url in (better, worse)] == [True, False]
@@ -302,7 +302,7 @@ def test_by_the_papers_letter_seeds_come_first_and_candidates_are_those_of_the_p
     seed = "http://a.org/"
     front = frontier(policy=policy, candidates="paper")
     front.hear(linked("http://c.org/", ["http://b.org/target", seed], NO), *visited("http://b.org/visited"))
-    front.hear(Seeded(seed), linked("http://d.org/", ["http://b.org/other"]))
+    front.hear(seeded(seed), linked("http://d.org/", ["http://b.org/other"]))
     first, *others = front.restart().choices()
     assert (first, set(others)) == (seed, rest)
 
@@ -314,7 +314,7 @@ def test_by_the_papers_letter_a_page_opens_its_links_while_it_satisfies(frontier
         front.hear(linked(page, [target], {"p": holds}, time=time, again=time > 1))
         assert front.agent.candidates.queued == holds
         assert (front.agent.candidates.choosable(target) is not None) == holds
-    front.hear(Inherited("http://b.org/", 1, {"p": 0.5}))
+    front.hear(Discovered("http://b.org/", 1, {"p": 0.5}))
     assert front.choices() == ["http://b.org/", target], "what a candidate redirects to takes its place"
 
 

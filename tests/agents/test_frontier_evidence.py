@@ -23,22 +23,20 @@ from scentline.models.recount import FailedRequests, JudgedPage, recount
 from scentline.models.url import identifier
 from scentline.streams.facts import (
     Beside,
+    Discovered,
     Fetched,
-    Inherited,
     Label,
     Met,
     Missing,
     Moved,
     Rejudged,
-    Relinked,
-    Seeded,
     Together,
     Visited,
 )
 from scentline.streams.outbox import Message
 from scentline.streams.topics import EVIDENCE, SIGHTINGS
 from tests.agents.pipeline import TIME, Bounds, Crawl, Part, Pipeline, Place, Told, told
-from tests.agents.scenarios import NO, YES, Frontiers, Scenario, ended, labels, linked
+from tests.agents.scenarios import NO, YES, Frontiers, Scenario, ended, labels, linked, seeded
 from tests.agents.shards import DECODERS, emitted, write
 from tests.cases import each_case
 from tests.models.webs import FAILURES, SOME_SILENT
@@ -61,10 +59,10 @@ def run(place: Place, policy: str, given: Told, failures: list[FailedRequests]) 
 
     pipeline.run(by("p"), steps[:pause], before)
     for page in by("q") * random.randint(1, 2):
-        relinked = Relinked(identifier(page.url), page.verdict, TIME)
-        for partition in {pipeline.partition(link.url) for link in page.links}:
-            pipeline.sight("pages/0", relinked, partition)
-        pipeline.sight("pages/0", Rejudged(page.url, page.verdict, TIME, page.words, page.subject))
+        own = pipeline.partition(page.url)
+        for partition in {pipeline.partition(link.url) for link in page.links} - {own}:
+            pipeline.sight("pages/0", Rejudged(page.url, page.verdict, TIME), partition)
+        pipeline.sight("pages/0", Rejudged(page.url, page.verdict, TIME, page.words, page.subject), own)
     pipeline.run(rest, steps[pause:], [failed for failed in failures if failed not in before])
     return pipeline
 
@@ -93,7 +91,7 @@ def test_what_is_said_of_a_page_never_judged_so_is_passed_over(place: Place, url
     pipeline = Pipeline(place, Crawl("linkage"), Random(1))
     pipeline.run([PAGE], [])
     pipeline.sight("pages/0", Rejudged(url, Q, time, ("snow",)))
-    pipeline.sight("pages/0", Relinked(identifier(url), Q, time), 0)
+    pipeline.sight("pages/0", Rejudged(url, Q, time))
     pipeline.run((), ())
     rows = [pipeline.page(PAGE.url), pipeline.page("http://a.org/2")]
     assert [row and row.verdict for row in rows] == [PAGE.verdict, None]
@@ -193,7 +191,7 @@ def choose(front: Scenario, url: str) -> None:
 
 def test_a_chosen_page_gives_one_label_for_each_predicate_that_it_was_chosen_by(frontier: Frontiers) -> None:
     front = frontier(policy="learned")
-    front.hear(Seeded(url(1)), Visited(url(2), "u", 1.0), Visited(url(3), "u", 1.0))
+    front.hear(seeded(url(1)), Visited(url(2), "u", 1.0), Visited(url(3), "u", 1.0))
     choose(front, url(1))
     assert not labels(front.hear(*(ended(url(n), YES, 1.0) for n in (1, 2)))), "a seed, one not chosen"
     choose(front, url(3))
@@ -326,8 +324,8 @@ def test_who_links_to_a_page_answers_for_it_and_not_who_is_linked_to(front: Scen
 
 def test_a_chain_of_redirects_that_leads_nowhere_breaks_what_was_promised(front: Scenario) -> None:
     for url in pages("farm.net", 30):
-        front.hear(Inherited(url, 1, {"p": 1.0}, hops=5))
+        front.hear(Discovered(url, 1, {"p": 1.0}, hops=5))
         choose(front, url)
         front.hear(ENDS["circle"](url))
-    front.hear(Inherited("http://farm.net/new", 1, {"p": 1.0}))
+    front.hear(Discovered("http://farm.net/new", 1, {"p": 1.0}))
     assert belief(front, "http://farm.net/new") < -1

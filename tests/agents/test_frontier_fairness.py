@@ -20,9 +20,9 @@ from scentline.agents.frontier.selection import Budget
 from scentline.models.domain import owner
 from scentline.models.url import host
 from scentline.models.verdict import FAILED
-from scentline.streams.facts import Linked, Missing, Seeded
+from scentline.streams.facts import Discovered, Linked, Missing
 from scentline.streams.records import FetchOrder
-from tests.agents.scenarios import NO, YES, Frontiers, Scenario, ended, linked, orders_in
+from tests.agents.scenarios import NO, YES, Frontiers, Scenario, ended, linked, orders_in, seeded
 from tests.cases import each_case
 
 DELAY = 1.0
@@ -61,8 +61,8 @@ def crawl(front: Scenario, fetches: int, tick: float = 0.05) -> Counter[str]:
     return asked
 
 
-def pages(*names: str, kind: str = "good", count: int = 100) -> Iterator[Seeded]:
-    return (Seeded(f"http://{name}/{kind}/{number}") for name in names for number in range(count))
+def pages(*names: str, kind: str = "good", count: int = 100) -> Iterator[Discovered]:
+    return (seeded(f"http://{name}/{kind}/{number}") for name in names for number in range(count))
 
 
 def found(name: str, kind: str, count: int = 100, hub: str = "hub.org") -> Linked:
@@ -162,7 +162,7 @@ def vouched(front: Scenario, *names: str) -> list[float]:
 
 def test_who_was_vouched_for_is_known_before_anything_is_taken_up(frontier: Frontiers) -> None:
     front = a_front(frontier)
-    front.hear(Seeded("http://honest0.org/"), found("honest1.org", "x", 3))
+    front.hear(seeded("http://honest0.org/"), found("honest1.org", "x", 3))
     assert front.agent.candidates.note_start() == front.shards
     front.commit()
     again = front.restart(taken_up=False)

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from scentline.agents.frontier.orders import SLOW_SECONDS
 from scentline.models.frontier.causes import MOST_CAUSES, REST, cause_of
 from scentline.models.url import host, identifier
-from scentline.streams.facts import Early, Fetched, Kind, Missing, Moved, Page, Same, Seeded
+from scentline.streams.facts import Discovered, Early, Fetched, Kind, Missing, Moved, Page, Same
 from scentline.streams.published import Limit
 from scentline.streams.records import RobotsTxt, Version
-from tests.agents.scenarios import ELSEWHERE, NOW, YES, Frontiers, Result, Scenario, ended
+from tests.agents.scenarios import ELSEWHERE, NOW, YES, Frontiers, Result, Scenario, ended, seeded
 from tests.cases import each_case
 
 SERVER, HOST, URL = "192.0.2.1", "a.test", "http://a.org/"
@@ -69,7 +69,7 @@ def ordered(frontier: Frontiers, found: list[Fetched]) -> Scenario:
     """Return a frontier that has ordered the fetches that end."""
     front = frontier(frontier={"revisit": 0.5})
     wanted = dict.fromkeys(one.url for one in found)
-    front.hear(*map(Seeded, wanted))
+    front.hear(*map(seeded, wanted))
     for where in wanted:
         front.lease(where)
     return front
@@ -126,12 +126,12 @@ def a_front(frontier: Frontiers, **fetch: Any) -> Scenario:
     return frontier(frontier=section, fetch={"delay_seconds": 1.0} | fetch)
 
 
-def many(name: str, count: int = 20) -> list[Seeded]:
-    return [Seeded(f"http://{name}/{number}") for number in range(count)]
+def many(name: str, count: int = 20) -> list[Discovered]:
+    return [seeded(f"http://{name}/{number}") for number in range(count)]
 
 
 def in_flight(front: Scenario) -> Scenario:
-    front.hear(Seeded(URL))
+    front.hear(seeded(URL))
     assert front.ordered() == [URL]
     return front
 
@@ -143,9 +143,9 @@ def ready(front: Scenario, after: float) -> bool:
 def test_a_page_that_was_put_off_keeps_its_place_in_the_budget(frontier: Frontiers) -> None:
     front = a_front(frontier)
     front.agent.steer(Limit(name="pages", most=1, time=NOW))
-    front.hear(Seeded(URL))
+    front.hear(seeded(URL))
     (order,) = front.order()
-    front.hear(Seeded("http://b.org/"), ended(URL, Early(7.0), front.now, server=SERVER))
+    front.hear(seeded("http://b.org/"), ended(URL, Early(7.0), front.now, server=SERVER))
     front.agent.expect(order)
     assert not front.flying, "it was put off since"
     assert front.ordered(after=6.0) == [], "the page may be in the log: its order came again"
@@ -202,7 +202,7 @@ def test_any_answer_of_a_host_forgives_its_failures(
 
 def test_hosts_that_do_not_answer_keep_no_other_from_being_asked(frontier: Frontiers) -> None:
     front = a_front(frontier)
-    front.hear(*(Seeded(f"http://dead{number}.org/") for number in range(40)))
+    front.hear(*(seeded(f"http://dead{number}.org/") for number in range(40)))
     asked = [front.ordered(after=SLOW_SECONDS) for _ in range(6)]
     assert all(asked)
     assert len({url for urls in asked for url in urls}) == sum(map(len, asked))
@@ -231,7 +231,7 @@ def test_whoever_takes_over_a_partition_asks_no_host_before_its_time(frontier: F
     )
     front = a_front(frontier, delay_seconds=5.0, delay_factor=20.0)
     for end in ends:
-        front.hear(Seeded(end.url))
+        front.hear(seeded(end.url))
         assert front.ordered() == [end.url]
         front.hear(end)
     clocks = front.restart().agent.candidates.clocks
@@ -246,7 +246,7 @@ def test_whoever_takes_over_a_partition_asks_no_host_before_its_time(frontier: F
 def test_a_host_that_did_not_answer_is_left_alone_by_who_tried_alone(frontier: Frontiers) -> None:
     front = a_front(frontier)
     for number, reason in enumerate(("connection", "timeout", "robots.txt dns")):
-        front.hear(Seeded(f"{URL}{number}"))
+        front.hear(seeded(f"{URL}{number}"))
         assert front.ordered(after=5.0) == [f"{URL}{number}"]
         end = ended(f"{URL}{number}", Missing("retry", reason), front.now, elapsed=0.1, unanswered=True)
         front.hear(end)
@@ -264,7 +264,7 @@ def robots(front: Scenario) -> dict[str, RobotsTxt | float]:
 def test_who_takes_over_a_partition_hands_robots_txt_to_who_asks_for_it(frontier: Frontiers) -> None:
     known = RobotsTxt("http://a.org/robots.txt", NOW + 100, b"text", NOW, Version('"1"'))
     front = a_front(frontier, delay_seconds=0.0)
-    front.hear(*many("a.org", 3), Seeded("https://a.org/"))
+    front.hear(*many("a.org", 3), seeded("https://a.org/"))
     front.hear(known)
     heir = front.restart()
     pages = [f"http://a.org/{number}" for number in range(3)]
@@ -292,7 +292,7 @@ def test_a_seed_that_is_refused_is_told_of_but_for_one_whose_like_was_judged(
     frontier: Frontiers, barren: bool, told: bool
 ) -> None:
     front = frontier()
-    front.hear(Seeded("http://a.org/"))
+    front.hear(seeded("http://a.org/"))
     (order,) = front.order()
     front.hear(
         ended(order.url, Missing("refused", "as it is", barren=barren), front.now, order.order, elapsed=0.1)

@@ -11,10 +11,10 @@ from scentline.agents.frontier.hubs import published
 from scentline.agents.frontier.keys import hub_of, news_of
 from scentline.agents.frontier.rows import INSTANT, Found
 from scentline.models.url import host
-from scentline.streams.facts import Brought, Hub, Moved, Relisted, Same, Seeded
+from scentline.streams.facts import Brought, Hub, Moved, Relisted, Same
 from scentline.streams.records import FetchOrder, Revisit, Version
 from scentline.streams.topics import EVIDENCE, SIGHTINGS, partition_of
-from tests.agents.scenarios import CAME_OF, DAY, NO, NOW, YES, Frontiers, Scenario, ended, linked, sent
+from tests.agents.scenarios import CAME_OF, DAY, NO, NOW, YES, Frontiers, Scenario, ended, linked, seeded, sent
 from tests.agents.shards import emitted
 from tests.cases import each_case
 
@@ -192,7 +192,7 @@ def test_a_hub_given_by_hand_is_fetched_first_and_then_revisited_at_its_hosts_pa
 
 
 def test_a_new_link_to_news_comes_before_what_has_waited_longer(fetched: Scenario) -> None:
-    fetched.hear(*(Seeded(f"{ARCHIVE}{number}") for number in range(5)))
+    fetched.hear(*(seeded(f"{ARCHIVE}{number}") for number in range(5)))
     list_news(fetched, NEWS[1], f"{HUB}about")
     (order,) = fetched.order(after=2.0)
     assert (order.url, order.policy, order.predicate) == (NEWS[1], INSTANT, "p")
@@ -200,7 +200,7 @@ def test_a_new_link_to_news_comes_before_what_has_waited_longer(fetched: Scenari
 
 def test_instant_fetches_take_their_share_while_others_wait(frontier: Frontiers) -> None:
     front = given(frontier, instant_share=0.25)
-    front.hear(*(Seeded(f"{ARCHIVE}{number}") for number in range(300)))
+    front.hear(*(seeded(f"{ARCHIVE}{number}") for number in range(300)))
     for step in range(200):
         list_news(front, f"{HUB}news/{step}", since=1.0)
         front.crawl(1, 1.0)
@@ -244,7 +244,7 @@ def test_an_unanswered_revisit_is_taken_back_and_tried_later(fetched: Scenario) 
 
 def test_a_host_that_demands_patience_at_a_revisit_gets_it(fetched: Scenario) -> None:
     fetched.answer(fetched.order(after=2.0)[0], "retry", retry_after=500.0, overloaded=True)
-    fetched.hear(Seeded(f"{ARCHIVE}1"))
+    fetched.hear(seeded(f"{ARCHIVE}1"))
     assert fetched.order(after=499.0) == []
     assert fetched.order(after=2.0) != []
 
@@ -253,7 +253,7 @@ def test_revisits_do_not_spend_the_budget(frontier: Frontiers) -> None:
     front = given(frontier, budget=2)
     front.crawl(10, 2.0)
     assert not front.agent.finished
-    front.hear(Seeded(f"{ARCHIVE}1"))
+    front.hear(seeded(f"{ARCHIVE}1"))
     while not front.agent.budget.spent:
         front.crawl(1, 2.0)
     assert front.order(after=1000.0) == []
@@ -303,7 +303,7 @@ def test_a_hub_that_is_given_stays_one_and_one_no_more_given_is_one_for_a_day(fe
 def test_news_of_a_space_of_which_nothing_is_wanted_is_fetched_all_the_same(frontier: Frontiers) -> None:
     front = given(frontier, barren_misses=3)
     front.hear(*(ended(url, NO, NOW) for url in NEWS[:3]))
-    front.hear(Seeded(HUB))
+    front.hear(seeded(HUB))
     list_news(front, NEWS[7], since=1.0)
     front.hear(linked("http://h1.org/", [NEWS[8]]))
     assert front.ordered() == [NEWS[7]]

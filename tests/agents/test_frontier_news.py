@@ -10,7 +10,7 @@ from scentline.agents.frontier.rows import ClicksRow, FrontierShard
 from scentline.models.news.clicks import DAY
 from scentline.models.news.outlinks import REFERRERS
 from scentline.streams.crawl_settings import NewsSettings
-from scentline.streams.facts import Clicked, Hub
+from scentline.streams.facts import Hub, Visited
 from scentline.streams.topics import SIGHTINGS
 from tests.agents.scenarios import Frontiers, linked
 from tests.agents.shards import emitted, write
@@ -32,13 +32,17 @@ def clicks_of(shard: FrontierShard, url: str) -> ClicksRow:
     return row
 
 
+def click(url: str, day: int, referrer: str | None = None) -> Visited:
+    return Visited(url, "u", day * DAY, referrer, first=True)
+
+
 # clicks
 
 
 @given(st.lists(st.integers(0, 12), min_size=1, max_size=40), st.integers(1, 6))
 def test_clicks_of_the_last_days_count_in_any_order(frontier: Frontiers, days: list[int], window: int) -> None:
     front = frontier(news={"window": window})
-    front.hear(*(Clicked(ROOT, day) for day in days))
+    front.hear(*(click(ROOT, day) for day in days))
     found = clicks_of(front.shards[0], ROOT).history
     kept = {found.first + place: clicks for place, clicks in enumerate(found.clicks) if clicks}
     assert kept == {day: days.count(day) for day in days if day > max(days) - window}
@@ -48,12 +52,12 @@ def test_clicks_of_the_last_days_count_in_any_order(frontier: Frontiers, days: l
 def test_referrers_are_bounded_and_answers_of_a_search_keep_no_hub_out(shard: FrontierShard) -> None:
     for number in range(2 * REFERRERS):
         for _ in range(2):
-            clicked(shard, Clicked(ROOT, 3, f"{ROOT}{number}"), WINDOW)
+            clicked(shard, click(ROOT, 3, f"{ROOT}{number}"), WINDOW)
     assert clicks_of(shard, ROOT).referrers == {f"{ROOT}{number}": 2 for number in range(REFERRERS)}
     page, hub, front, elsewhere = f"{ROOT}page", f"{ROOT}news", f"{ROOT}?page=1", "http://else.test/list"
     searches = [f"http://search.test/?q={number}" for number in range(2 * REFERRERS)]
     for referrer in (*searches, elsewhere, front, hub, hub, front, searches[-1]):
-        clicked(shard, Clicked(page, 3, referrer), WINDOW)
+        clicked(shard, click(page, 3, referrer), WINDOW)
     found = clicks_of(shard, page).referrers
     assert (found[hub], found[front], found[elsewhere], len(found)) == (2, 2, 1, REFERRERS)
     assert set(found) - {hub, front, elsewhere} == set(searches[: REFERRERS - 3])
@@ -89,7 +93,7 @@ def clicks(
 ) -> None:
     for day, number in enumerate(daily, born):
         for _ in range(number):
-            clicked(shard, Clicked(url, day, referrer), WINDOW)
+            clicked(shard, click(url, day, referrer), WINDOW)
 
 
 @pytest.fixture
@@ -130,13 +134,13 @@ def test_there_is_no_second_look_until_there_is_something_to_see(paper: Frontier
     looks = Looks(paper, refresh_seconds=100)
     assert looks.look(now=30 * DAY)
     assert looks.look(now=31 * DAY) == []
-    clicked(paper, Clicked(f"{ROOT}news/1", 11, ROOT), WINDOW)
+    clicked(paper, click(f"{ROOT}news/1", 11, ROOT), WINDOW)
     assert looks.look(now=30 * DAY + 99) == []
     assert looks.look(now=30 * DAY + 100)
 
 
 def test_a_line_of_the_future_moves_no_day_on(paper: FrontierShard) -> None:
-    clicked(paper, Clicked(f"{ROOT}guide/1", 90_000), WINDOW)
+    clicked(paper, click(f"{ROOT}guide/1", 90_000), WINDOW)
     write(paper)
     looks = Looks(paper)
     looks.look(now=11.5 * DAY)

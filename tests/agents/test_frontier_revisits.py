@@ -10,11 +10,11 @@ from scentline.agents.frontier.freshness import Freshness, Match
 from scentline.agents.frontier.groups import LEAST_STALE
 from scentline.agents.frontier.revisits import AGAIN
 from scentline.models.revisit.gain import stale
-from scentline.streams.facts import Early, Hinted, Missing, Seeded
+from scentline.streams.facts import Early, Hinted, Missing
 from scentline.streams.published import FreshnessPart
 from scentline.streams.records import Decoder, Version
 from scentline.streams.topics import RENEWED
-from tests.agents.scenarios import DAY, NO, NOW, YES, Frontiers, Scenario, ended
+from tests.agents.scenarios import DAY, NO, NOW, YES, Frontiers, Scenario, ended, seeded
 from tests.cases import each_case
 
 URL, OTHER = "http://a.org/", "http://b.org/"
@@ -95,7 +95,7 @@ def test_no_page_is_visited_again_sooner_than_the_shortest_time(frontier: Fronti
 def test_revisits_take_their_share_at_most_while_candidates_wait(frontier: Frontiers, share: float) -> None:
     front = a_front(frontier, share, revisit={"change_days": 0.01})
     judge(front, *old(50))
-    front.hear(*(Seeded(f"http://new{number}.org/") for number in range(400)))
+    front.hear(*(seeded(f"http://new{number}.org/") for number in range(400)))
     front.crawl(300, 60.0)
     assert len(front.orders) == 300
     assert sum(order.policy == AGAIN for order in front.orders) == pytest.approx(300 * share, abs=6)

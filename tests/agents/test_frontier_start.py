@@ -12,8 +12,7 @@ from scentline.agents.frontier.rows import FrontierShard, LeasedRow, PageRow, St
 from scentline.agents.frontier.sweep import FIRST
 from scentline.models.url import host
 from scentline.streams.configuration import ConfigurationError
-from scentline.streams.facts import Seeded
-from tests.agents.scenarios import NOW, YES, Frontiers, Scenario, ended, urls
+from tests.agents.scenarios import NOW, YES, Frontiers, Scenario, ended, seeded, urls
 from tests.agents.shards import put
 from tests.cases import each_case
 
@@ -29,7 +28,7 @@ def test_the_best_are_chosen_before_all_is_taken_up(frontier: Frontiers) -> None
     found = [f"http://h{number}.org/{'good' if number % 50 == 0 else 'x'}" for number in range(10 * FIRST)]
     front = frontier()
     front.like(good=60)
-    front.hear(*map(Seeded, found))
+    front.hear(*map(seeded, found))
     note_start(front)
     again = front.restart(taken_up=False)
     again.like(good=60)
@@ -47,7 +46,7 @@ def test_each_host_has_a_candidate_to_start_with(frontier: Frontiers, monkeypatc
     poor = [f"http://h{number}.org/" for number in range(20)]
     front = frontier(queue=50)
     front.like(good=60)
-    front.hear(*(Seeded(f"http://rich.org/good/{number}") for number in range(100)), *map(Seeded, poor))
+    front.hear(*(seeded(f"http://rich.org/good/{number}") for number in range(100)), *map(seeded, poor))
     note_start(front)
     start = start_of(front.shards[0])
     assert start is not None and len(start.best) <= 100
@@ -70,7 +69,7 @@ def test_whatever_a_shard_starts_with_is_harmless(
 ) -> None:
     """What is noted may be of another time, another predicate, or rubbish: only the rows count."""
     front, found = frontier(), urls(40, hosts=7)
-    front.hear(*map(Seeded, found))
+    front.hear(*map(seeded, found))
     flying = {front.choose() for _ in range(ordered)}
     front.commit()
     front.hear(*(ended(found[n], YES, NOW) for n in judged))
@@ -84,7 +83,7 @@ def test_whatever_a_shard_starts_with_is_harmless(
 
 def test_what_is_in_flight_is_known_before_anything_is_taken_up(frontier: Frontiers) -> None:
     front = frontier()
-    front.hear(*map(Seeded, urls(3)))
+    front.hear(*map(seeded, urls(3)))
     landed, flying = front.choose(), front.choose()
     front.commit()
     front.hear(ended(str(landed), YES, NOW))
@@ -94,7 +93,7 @@ def test_what_is_in_flight_is_known_before_anything_is_taken_up(frontier: Fronti
 
 def test_where_nothing_was_noted_all_is_taken_up_before_the_first_choice(frontier: Frontiers) -> None:
     front = frontier(streams={"partitions": 3})
-    front.hear(*map(Seeded, urls(300, hosts=10)))
+    front.hear(*map(seeded, urls(300, hosts=10)))
     again = front.restart(taken_up=False)
     while again.agent.candidates.opening:
         assert again.agent.candidates.unknown
@@ -105,7 +104,7 @@ def test_where_nothing_was_noted_all_is_taken_up_before_the_first_choice(frontie
 
 def test_chance_draws_from_all_candidates_or_not_at_all(frontier: Frontiers) -> None:
     front = frontier()
-    front.hear(*map(Seeded, urls(300, hosts=10)))
+    front.hear(*map(seeded, urls(300, hosts=10)))
     note_start(front)
     by_chance = front.restart(taken_up=False, policy="random")
     by_chance.agent.candidates.take_up(NOW)
@@ -119,7 +118,7 @@ def test_chance_draws_from_all_candidates_or_not_at_all(frontier: Frontiers) -> 
 
 def test_nothing_is_noted_until_what_was_noted_is_taken_up_nor_what_stands_there(frontier: Frontiers) -> None:
     front = frontier()
-    front.hear(*map(Seeded, urls(3_000, hosts=10)))
+    front.hear(*map(seeded, urls(3_000, hosts=10)))
     assert (note_start(front), note_start(front)) == (1, 0)
     again = front.restart(taken_up=False)
     again.agent.candidates.take_up(NOW)
@@ -133,11 +132,11 @@ def test_nothing_is_noted_until_what_was_noted_is_taken_up_nor_what_stands_there
 @each_case("whole", [True, False])
 def test_of_full_queues_only_what_has_room_or_is_new_is_scored(frontier: Frontiers, whole: bool) -> None:
     front = frontier(queue=100, policy="breadth-first")
-    front.hear(*map(Seeded, urls(400, hosts=10)))
+    front.hear(*map(seeded, urls(400, hosts=10)))
     queued = front.queued()
     note_start(front, whole=whole)
     fresh = [f"http://fresh.org/{number}" for number in range(3)]
-    front.hear(*map(Seeded, fresh))
+    front.hear(*map(seeded, fresh))
     again = front.restart(taken_up=False)
     offered: list[str] = []
     offer = again.agent.candidates.offer
@@ -154,7 +153,7 @@ def test_of_full_queues_only_what_has_room_or_is_new_is_scored(frontier: Frontie
 
 def test_a_predicate_that_comes_while_pages_are_in_flight_holds_no_host_back(frontier: Frontiers) -> None:
     front = frontier(fetch={"delay_seconds": 1.0})
-    front.hear(*map(Seeded, urls(2)))
+    front.hear(*map(seeded, urls(2)))
     (flying,) = front.choices()
     front.follow("q")
     front.sweep()
@@ -165,7 +164,7 @@ def test_a_predicate_that_comes_while_pages_are_in_flight_holds_no_host_back(fro
 
 def test_a_shard_that_is_given_away_leaves_nothing_behind_and_keeps_no_host_busy(frontier: Frontiers) -> None:
     front = frontier(streams={"partitions": 3}, fetch={"delay_seconds": 1.0})
-    front.hear(*map(Seeded, urls(30, hosts=10)))
+    front.hear(*map(seeded, urls(30, hosts=10)))
     flying = front.choices()
     gone = front.shard(flying[0])
     front.agent.closed(gone)
@@ -178,7 +177,7 @@ def test_a_shard_that_is_given_away_leaves_nothing_behind_and_keeps_no_host_busy
 
 def test_what_a_group_touched_is_offered_when_another_shards_ends_first(frontier: Frontiers) -> None:
     front = frontier(streams={"partitions": 3})
-    front.absorb(*map(Seeded, urls(30, hosts=10)))
+    front.absorb(*map(seeded, urls(30, hosts=10)))
     front.shards.reverse()
     front.commit()
     assert front.queued() == set(urls(30, hosts=10))

@@ -11,7 +11,7 @@ from msgspec import structs
 from scentline.agents.frontier.keys import DUE_PREFIX, due_key
 from scentline.agents.frontier.rows import DueRow
 from scentline.models.verdict import Verdict
-from scentline.streams.facts import Fetched, Hinted, Inherited, Visited
+from scentline.streams.facts import Discovered, Fetched, Hinted, Visited
 from scentline.streams.outbox import Message
 from scentline.streams.records import Version
 from tests.agents.scenarios import CAME_OF, NO, YES, Frontiers, Scenario, changes, ended, outcomes, sent
@@ -125,7 +125,7 @@ def test_one_that_may_not_be_shown_any_more_leaves_at_once(front: Scenario) -> N
 def test_where_a_page_moved_to_takes_its_place(front: Scenario) -> None:
     messages = front.hear(revisited("moved", 200.0, target=OTHER))
     assert [(change.kind, change.target) for change in changes(messages)] == [("moved", OTHER)]
-    assert [fact.url for fact in sent(messages) if isinstance(fact, Inherited)] == [OTHER]
+    assert [fact.url for fact in sent(messages) if isinstance(fact, Discovered)] == [OTHER]
     assert (front.state(URL), front.page(URL).reason) == ("moved", f"redirects to {OTHER}")
 
 

@@ -17,8 +17,8 @@ from scentline.agents.judge.duplicates import DuplicateRow, later_row
 from scentline.agents.judge.rejudge import Rejudge
 from scentline.agents.operate.inspect.record import entries, judged_pages, outcomes
 from scentline.models.revisit.content import content_of, links_digest
-from scentline.models.url import identifier
-from scentline.streams.facts import Fetched, Page, Rejudged, Relinked, SightingPack
+from scentline.models.url import host
+from scentline.streams.facts import Fetched, Page, Rejudged, SightingPack
 from scentline.streams.inbox import Shard
 from scentline.streams.metrics.registry import Reading
 from scentline.streams.outbox import Message, Outbox
@@ -223,9 +223,8 @@ def test_what_a_later_predicate_says_names_the_first_verdict_and_those_that_the_
         row = later_row(partition.shard, "tea")
         assert row is not None
         assert (row.at, row.end) == (6, 6)
-        assert [fact for fact in told(partition.journal) if isinstance(fact, Rejudged | Relinked)] == [
+        assert [fact for fact in told(partition.journal) if isinstance(fact, Rejudged)] == [
             Rejudged(tea.order.url, {"tea": True}, 0.0, ("tea", "cup"), "0 tea"),
-            Relinked(identifier(tea.order.url), {"tea": True}, 0.0),
             Rejudged(snow.order.url, {"tea": False}, 1.0, ("snow",), "1"),
         ]
         later = [found for found in outcomes(partition.journal) if found.later]
@@ -242,11 +241,13 @@ def test_all_who_know_a_page_that_was_judged_again_hear_what_a_later_predicate_s
         known = Revisit(again=True, partitions=(linked, (linked + 2) % 4))
         page.order = msgspec.structs.replace(page.order, revisit=known)
         partition.hear()
-        outbox = Outbox("")
+        outbox, own = Outbox(""), partition_of(host(page.order.url), 4)
         asyncio.run(partition.rejudge.judge(outbox, "tea", 0, 0, encode(page)))
-        told = emitted(outbox.take(), SIGHTINGS)
-    assert {place for place, fact in told if isinstance(fact, Relinked)} == {*known.partitions}
-    assert {fact.time for _, fact in told if isinstance(fact, Relinked | Rejudged)} == {page.time}
+        told = {place: fact for place, fact in emitted(outbox.take(), SIGHTINGS) if isinstance(fact, Rejudged)}
+    assert told.keys() == {*known.partitions, own}
+    assert {(place, bool(fact.words), fact.time) for place, fact in told.items()} == {
+        (place, place == own, page.time) for place in told
+    }
 
 
 @awaited

@@ -29,10 +29,10 @@ from scentline.models.frontier.queue import CandidateQueue
 from scentline.models.page import Link
 from scentline.models.url import identifier
 from scentline.models.verdict import FAILED
-from scentline.streams.facts import Linked, Missing, Seeded, Visited
+from scentline.streams.facts import Linked, Missing, Visited
 from scentline.streams.published import HostStanding, Standing
 from scentline.streams.topics import STANDING
-from tests.agents.scenarios import NO, NOW, YES, Scenario, ended, frontiers
+from tests.agents.scenarios import NO, NOW, YES, Scenario, ended, frontiers, seeded
 from tests.agents.shards import journal_of
 
 HOSTS = ("a.org", "b.org", "c.org")
@@ -83,7 +83,7 @@ def test_it_publishes_how_things_stand_now_and_then(front: Scenario) -> None:
         await asyncio.sleep(0.1)
         task.cancel()
 
-    front.hear(*map(Seeded, URLS))
+    front.hear(*map(seeded, URLS))
     asyncio.run(run())
     [last] = told(front)
     assert (last.worker, last.time, last.best, last.final) == ("0", NOW + 5, (), False)
@@ -92,7 +92,7 @@ def test_it_publishes_how_things_stand_now_and_then(front: Scenario) -> None:
 def test_an_answer_is_given_again_for_a_while_and_none_takes_more_than_a_share_of_the_time(
     front: Scenario, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    front.hear(*map(Seeded, URLS))
+    front.hear(*map(seeded, URLS))
     answers, slept, clock, spent = front.agent.answers, list[float](), [100.0], count()
     times: Any = SimpleNamespace(monotonic=lambda: clock[0], thread_time=lambda: next(spent) / 10)
 
@@ -115,7 +115,7 @@ def test_an_answer_is_given_again_for_a_while_and_none_takes_more_than_a_share_o
 
 
 def test_a_url_and_a_predicate_are_explained_from_memory(front: Scenario, policy: str) -> None:
-    front.hear(*map(Seeded, URLS), ended(URLS[0], YES, NOW, words=("ski",)))
+    front.hear(*map(seeded, URLS), ended(URLS[0], YES, NOW, words=("ski",)))
     found = msgspec.msgpack.decode(asked(front, "/explain", url=URLS[1]), type=Explanation)
     assert found.row.url == URLS[1]
     queues = front.agent.candidates.queues
@@ -129,7 +129,7 @@ def test_a_url_and_a_predicate_are_explained_from_memory(front: Scenario, policy
 
 
 def test_it_tells_what_totals_queues_and_flights_say(front: Scenario) -> None:
-    front.hear(*map(Seeded, URLS))
+    front.hear(*map(seeded, URLS))
     front.hear(*(ended(url, YES, NOW) for url in URLS[:2]))
     front.agent.selection.choose(front.now)
     [ordered] = front.agent.candidates.flights
@@ -157,7 +157,7 @@ def test_it_tells_what_totals_queues_and_flights_say(front: Scenario) -> None:
 
 def test_best_candidates_are_told_with_their_chances_and_what_speaks(front: Scenario, policy: str) -> None:
     yes, no = YES | {"q": False}, NO | {"q": False}
-    front.hear(Seeded(URLS[0]), Visited(URLS[1], "0123456789abcdef", NOW))
+    front.hear(seeded(URLS[0]), Visited(URLS[1], "0123456789abcdef", NOW))
     links = tuple(Link(url, ("ski",), ("snow",), number) for number, url in enumerate(URLS[1:5]))
     front.hear(
         Linked(identifier(URLS[0]), URLS[0], 0, yes, ("ski",), links, (0,)),
@@ -187,7 +187,7 @@ def test_best_candidates_are_told_with_their_chances_and_what_speaks(front: Scen
 
 @pytest.mark.parametrize("policy", ["learned"])
 def test_hosts_that_are_asked_for_are_told_as_they_stand(front: Scenario) -> None:
-    front.hear(*map(Seeded, URLS[:6]), Seeded("http://d.org/"), Seeded("http://e.org/"))
+    front.hear(*map(seeded, URLS[:6]), seeded("http://d.org/"), seeded("http://e.org/"))
     front.hear(ended("http://d.org/", NO, NOW, elapsed=0.5))
     state = HostState(NOW, until=NOW + 90, failures=1, retry_after=NOW + 90)
     front.shards[0].put(host_key("b.org"), HostRow(1, state))
@@ -204,7 +204,7 @@ def test_hosts_that_are_asked_for_are_told_as_they_stand(front: Scenario) -> Non
 
 @pytest.mark.parametrize("policy", ["learned"])
 def test_a_clean_end_tells_each_predicates_best_under_a_key_of_its_own(front: Scenario) -> None:
-    front.hear(*map(Seeded, URLS))
+    front.hear(*map(seeded, URLS))
     found = {each.best_of: each for each in end(front)}
     ends = {name: (len(each.best), each.final) for name, each in found.items()}
     assert ends == dict.fromkeys("pq", (9, True))
@@ -220,7 +220,7 @@ def test_of_no_partition_nothing_is_told(front: Scenario) -> None:
 
 @pytest.mark.parametrize("policy", ["learned"])
 def test_a_crawl_answers_whoever_may_read_its_directory(front: Scenario) -> None:
-    front.hear(*map(Seeded, URLS))
+    front.hear(*map(seeded, URLS))
     settings, running = front.runtime.settings, Running(front.runtime.settings)
     path = settings.data / WINDOW / ADDRESS
 

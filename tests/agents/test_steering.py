@@ -4,10 +4,9 @@ import pytest
 
 from scentline.agents.frontier.orders import SLOW_SECONDS
 from scentline.models.url import host
-from scentline.streams.facts import Seeded
 from scentline.streams.published import Exclusion, Limit, Pausing, Slowing, Steering
 from scentline.streams.records import FetchOrder
-from tests.agents.scenarios import DAY, NOW, YES, Frontiers, Scenario, ended
+from tests.agents.scenarios import DAY, NOW, YES, Frontiers, Scenario, ended, seeded
 from tests.cases import each_case
 
 SHOP = "http://a.org/shop/"
@@ -33,7 +32,7 @@ def test_what_is_excluded_is_not_ordered_until_it_is_included(frontier: Frontier
     for before in ([], [shop()]):
         front = frontier(policy="breadth-first", window_max=4, fetch={"delay_seconds": 1.0})
         steer(front, *before)
-        front.hear(Seeded(f"{SHOP}tea"), Seeded("http://b.org/"))
+        front.hear(seeded(f"{SHOP}tea"), seeded("http://b.org/"))
         steer(front, shop())
         assert front.agent.candidates.priorities_of(f"{SHOP}tea") == {}
         assert front.ordered() == ["http://b.org/"]
@@ -45,7 +44,7 @@ def test_what_is_excluded_is_not_ordered_until_it_is_included(frontier: Frontier
 
 def test_a_crawl_of_which_all_that_is_left_is_excluded_is_finished(front: Scenario) -> None:
     steer(front, shop())
-    front.hear(Seeded(f"{SHOP}tea"))
+    front.hear(seeded(f"{SHOP}tea"))
     front.agent._look_for_more()
     while front.agent.candidates.sweep.filling:
         front.agent._sweep(front.now)
@@ -56,7 +55,7 @@ def test_a_crawl_of_which_all_that_is_left_is_excluded_is_finished(front: Scenar
 
 def test_a_page_that_is_excluded_is_not_visited_again_until_it_is_included(frontier: Frontiers) -> None:
     front, url = frontier(policy="breadth-first", revisit=0.5, window_max=1), f"{SHOP}tea"
-    front.hear(Seeded(url))
+    front.hear(seeded(url))
     front.order()
     front.hear(ended(url, YES, front.now, content=b"1"))
     steer(front, shop())
@@ -73,14 +72,14 @@ def test_a_budget_holds_while_the_settings_have_the_one_that_it_took_the_place_o
     steer(front, Limit(name="pages", most=0, setting=setting, time=NOW))
     steer(front, Limit(name="requests", most=0 if setting == 20 else 1, setting=None, time=NOW))
     assert front.agent.budget.limited
-    front.hear(Seeded("http://a.org/"), Seeded("http://b.org/"))
+    front.hear(seeded("http://a.org/"), seeded("http://b.org/"))
     assert len(front.ordered() + front.ordered(after=SLOW_SECONDS)) == (2 if setting == 20 else 1)
     told = [(limit.name, limit.setting) for limit in front.agent._to_tell]
     assert told == [*([("pages", 10)] if setting is None else []), ("requests", 0)]
 
 
 def test_a_host_is_asked_as_seldom_as_is_asked_for_and_never_more_often_than_is_polite(front: Scenario) -> None:
-    front.hear(*(Seeded(f"http://a.org/{number}") for number in range(9)))
+    front.hear(*(seeded(f"http://a.org/{number}") for number in range(9)))
     steer(front, Slowing(name="a.org", seconds=7.5, time=NOW))
 
     def lands(order: FetchOrder, crawl_delay: float | None = None) -> None:

@@ -19,7 +19,7 @@ from scentline.models.predicate import PredicateError, parse
 from scentline.models.url import canonical, host
 from scentline.streams.configuration import ConfigurationError
 from scentline.streams.crawl_settings import JudgeSettings
-from scentline.streams.facts import Seeded
+from scentline.streams.facts import Discovered
 from scentline.streams.logging import printable
 from scentline.streams.outbox import Message
 from scentline.streams.published import (
@@ -247,5 +247,5 @@ def seeding(urls: Iterable[str], partitions: int) -> list[Message]:
     ]
 
 
-def _pack(urls: Sequence[str]) -> Pack[Seeded]:
-    return Pack(facts=[(0, index, Seeded(url)) for index, url in enumerate(urls)])
+def _pack(urls: Sequence[str]) -> Pack[Discovered]:
+    return Pack(facts=[(0, index, Discovered(url, seed=True)) for index, url in enumerate(urls)])

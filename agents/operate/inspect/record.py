@@ -8,7 +8,8 @@ from typing import Any
 
 import msgspec
 
-from scentline.agents.browse.agent import UserRow, within
+from scentline.agents.browse.agent import UserRow
+from scentline.agents.frontier.behaviour import within
 from scentline.agents.frontier.keys import TOTALS_KEY
 from scentline.agents.frontier.rows import FrontierRow, TotalsRow
 from scentline.agents.harvest.agent import Counted, Told, read_outcome

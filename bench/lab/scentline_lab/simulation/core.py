@@ -30,7 +30,7 @@ from scentline.models.page import Page
 from scentline.models.reuse import WEIGHT, Learned, State, learned
 from scentline.models.url import identifier
 from scentline.models.verdict import FAILED
-from scentline.streams.facts import Fetched, Label, Linked, Missing, Prior, Seeded
+from scentline.streams.facts import Discovered, Fetched, Label, Linked, Missing, Prior
 from scentline.streams.facts import Page as Came
 from scentline.streams.inbox import Codec, Row, Shard
 from scentline.streams.outbox import Outbox
@@ -203,7 +203,7 @@ class CoreCrawler:
 
     def add_seed(self, url: str) -> None:
         """Make a URL a candidate to start from."""
-        self._book.absorb(self._shard, Seeded(url))
+        self._book.absorb(self._shard, Discovered(url, seed=True))
         self._seeds.append(page_key(url))
         self._book.touched.clear()
 
