@@ -1,7 +1,14 @@
-"""A table of cases as one test, which names every case that fails."""
+"""A table of cases as one test, which names every case that fails.
+
+Cases that are text and numbers stand in ``cases.txt`` beside the tests: below the name of their test, in JSON,
+one or more on a line; a line that begins with # says why.
+"""
 
 import inspect
+import json
 from collections.abc import Callable, Iterable, Mapping
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,18 +16,32 @@ import pytest
 Test = Callable[..., None]
 
 
-def each_case(names: str | tuple[str, ...], cases: Iterable[Any]) -> Callable[[Test], Test]:
+@cache
+def written(file: Path) -> Mapping[str, list[Any]]:
+    """Return the cases of a file by the names of their tests."""
+    parts = file.read_text(encoding="utf-8").split("\n## ")[1:] if file.exists() else []
+    lines = {
+        part.partition("\n")[0]: [line for line in part.splitlines()[1:] if line[:1] != "#"] for part in parts
+    }
+    return {name: [case for line in of for case in json.loads(f"[{line}]")] for name, of in lines.items()}
+
+
+def each_case(names: str | tuple[str, ...], cases: Iterable[Any] = ()) -> Callable[[Test], Test]:
     """Try a test with each case, as ``pytest.mark.parametrize`` does, but within one item of the suite.
 
-    What fails does so at the end, as one group of all errors, each with its case. The cases share the test's
-    fixtures: a test whose cases would meet in a directory of their own is no table.
+    The cases are those that are written under the test's name, and those given. What fails does so at the end,
+    as one group of all errors, each with its case. The cases share the test's fixtures: a test whose cases
+    would meet in a directory of their own is no table.
     """
     single = isinstance(names, str) and "," not in names
     given = tuple(name.strip() for name in names.split(",")) if isinstance(names, str) else names
-    table = [dict(zip(given, (case,) if single else case, strict=True)) for case in cases]
-    assert table, "a table without cases tests nothing"
 
     def decorate(test: Test) -> Test:
+        known = written(Path(inspect.getfile(inspect.unwrap(test))).with_name("cases.txt"))
+        found = [*known.get(test.__name__, ()), *cases]
+        table = [dict(zip(given, (case,) if single else case, strict=True)) for case in found]
+        assert table, "a table without cases tests nothing"
+
         def run(*args: Any, **fixtures: Any) -> None:
             errors = [error for case in table if (error := failure(test, args, fixtures, case)) is not None]
             if errors:

@@ -13,7 +13,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from tests.cases import each_case
+from tests.cases import each_case, written
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("models", "streams", "agents")
@@ -154,6 +154,12 @@ def test_the_lock_holds_what_the_project_asks_for_names_no_host_and_hashes_every
     assert "-index" not in lock
     requirements = [block for block in re.split(r"\n(?=[A-Za-z0-9])", lock) if not block.startswith("#")]
     assert [block for block in requirements if "--hash=sha256:" not in block] == []
+
+
+def test_every_case_that_is_written_is_one_of_a_test_beside_it() -> None:
+    for file in (ROOT / "tests").rglob("cases.txt"):
+        tests = "".join(path.read_text(encoding="utf-8") for path in file.parent.glob("test_*.py"))
+        assert [name for name in written(file) if f"def {name}(" not in tests] == []
 
 
 @each_case(

@@ -276,7 +276,7 @@ def test_rows_are_left_out_that_came_before(crawl: Path) -> None:
     assert float(last["harvest_rate"]) == pytest.approx(2 / 3)
 
 
-@each_case("sign", [*"=+-@＝＋－＠﹢﹦﹫⁼⁺", " ＝"])
+@each_case("sign")
 def test_no_cell_of_csv_begins_a_formula_in_any_width(sign: str) -> None:
     assert csv_line([f"{sign}1+1"]).startswith("'")
 

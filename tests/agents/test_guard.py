@@ -110,13 +110,13 @@ def test_denying_comes_before_allowing() -> None:
         assert not guard.allows_host(host), host
 
 
-@each_case("name", ["corp.example", "a.b.corp.example", "CORP.EXAMPLE.", "xn--mnchen-3ya.de"])
+@each_case("name")
 def test_a_denied_host_is_denied_with_all_names_below_it(name: str) -> None:
     with pytest.raises(FetchError, match="host denied"):
         Guard(deny=["Corp.Example", "münchen.de"]).check(name, 80)
 
 
-@each_case("name", ["example", "notcorp.example", "corp.example.org", "9.9.9.9", "::1"])
+@each_case("name")
 def test_other_names_are_not(name: str) -> None:
     Guard(deny=["corp.example", "9.9.9.9"]).check(name, 80)
 
@@ -131,7 +131,7 @@ def test_no_address_of_a_denied_network_is_allowed_in_any_form(address: IPv4Addr
         assert not any(map(guard.allows_address, embedded(one)))
 
 
-@each_case("entry", ["10.0.0.0/33", "corp.example/", "http://corp.example", "*.example", "a b", ""])
+@each_case("entry")
 def test_an_entry_that_is_none_is_an_error(entry: str) -> None:
     for name in ("deny", "allow"):
         with pytest.raises(ValidationError, match="is no host, address or network"):
@@ -176,7 +176,7 @@ async def test_a_proxy_is_not_asked_for_who_is_denied_or_inside_a_network() -> N
 # ports
 
 
-@each_case("port", [0, 22, 25, 110, 143, 389, 465, 587, 993, 2049, 3659, 5060, 6000, 6667, 10080])
+@each_case("port")
 @awaited
 async def test_a_port_that_browsers_block_is_not_asked(port: int) -> None:
     async with Client(settings(robots=True, delay_seconds=0.001), lambda: 0.0) as client:
@@ -228,14 +228,7 @@ def test_addresses_and_networks_are_allowed_in_both_spellings() -> None:
         assert not guard.allows_address(ip_address(text)), text
 
 
-@each_case(
-    ("host", "allow"),
-    [
-        *((name, ("127.0.0.0/8", "::1")) for name in (
-            "127.0.0.1", "127.1", "0x7f.1", "2130706433", "017700000001", "::1")),
-        *((name, (name,)) for name in ("localhost", "LOCALHOST", "a.localhost")),
-    ],
-)  # fmt: skip
+@each_case(("host", "allow"))
 def test_localhost_and_addresses_are_judged_by_name(host: str, allow: tuple[str, ...]) -> None:
     with pytest.raises(ForbiddenAddressError):
         Guard().check_name(host)

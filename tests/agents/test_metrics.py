@@ -37,6 +37,7 @@ from scentline.streams.transport.journal import Journal
 from scentline_lab.synthetic.web import SyntheticWeb
 from tests.agents import loopback
 from tests.agents.shards import a_runtime
+from tests.cases import each_case
 from tests.e2e.crawls import synthetic, write_labels, write_log
 from tests.patience import PATIENCE
 from tests.streams.scraping import HOST, PATIENT, Scrape, get, idle
@@ -47,32 +48,9 @@ FETCHING = Path(scentline.agents.fetch.__file__).parent
 URL = "http://example.org/"
 
 
-#: The class of each reason for which a fetch fails.
-REASONS = {
-    "4xx": ["status 404", "status 429"],
-    "5xx": ["status 503"],
-    "3xx": ["redirect to itself"],
-    "other": ["status 206", "no content", "url"],
-    "robots": ["robots.txt", "X-Robots-Tag noindex"],
-    "robots_unreachable": ["robots.txt status 503", "robots.txt timeout"],
-    "address": ["address 10.0.0.1", "host denied", "port 25"],
-    "error": ["error RecursionError", "robots.txt error RecursionError"],
-    "size": ["over 100 gzip members", "body over 5000000 bytes", "compressed over 200 to 1"],
-    "contact": ["contact missing in fetch.user_agent"],
-    "timeout": ["timeout"],
-    "dns": ["dns"],
-    "connection": ["proxy"],
-    "tls": ["certificate"],
-    "broken": ["broken response", "broken compression", "body cut short"],
-    "type": ["content type image/png", "content encoding"],
-}
-
-
-def test_what_came_of_a_fetch_is_of_one_class() -> None:
-    found = {
-        kind: [outcome_of(Missing("retry", reason)) for reason in reasons] for kind, reasons in REASONS.items()
-    }
-    assert found == {kind: [kind] * len(reasons) for kind, reasons in REASONS.items()}
+@each_case(("kind", "reasons"))
+def test_what_came_of_a_fetch_is_of_one_class(kind: str, reasons: list[str]) -> None:
+    assert {outcome_of(Missing("retry", reason)) for reason in reasons} == {kind}
     results = (Body(200, {}, b""), Moved(URL), Early(3.0))
     assert [outcome_of(result) for result in results] == ["2xx", "3xx", "early"]
 

@@ -65,7 +65,7 @@ async def test_addresses_are_in_an_order_of_their_own() -> None:
     assert await resolver.addresses("a") == await resolver.addresses("b") == ("1.1.1.1", "9.9.9.9")
 
 
-@each_case(("name", "address"), [("127.0.0.1", "127.0.0.1"), ("0x7f.1:80", "127.0.0.1"), ("[::1]:80", "::1")])
+@each_case(("name", "address"))
 @awaited
 async def test_an_address_is_not_looked_up(name: str, address: str) -> None:
     resolver = Asked()

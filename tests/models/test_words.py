@@ -15,21 +15,7 @@ from scentline.models.words import MAX_DIGITS, MAX_LENGTH, WORD, folded, stream_
 from tests.cases import each_case
 
 
-@each_case(
-    ("text", "expected"),
-    [
-        ("Dog DOG cat dog", ["dog", "dog", "cat", "dog"]),
-        ("Straße STRASSE", ["strasse", "strasse"]),
-        ("cafe\u0301 caf\u00e9", ["café", "café"]),
-        ("a é 7 日 x", ["é", "7", "日"]),
-        ("1999 19999 1999a", ["1999", "1999a"]),
-        ("a" * 40 + " " + "b" * 41, ["a" * 40]),
-        ("ab_cd ef-gh don't", ["ab", "cd", "ef", "gh", "don"]),
-        ("हिन्दी भाषा", ["हिन्दी", "भाषा"]),
-        ("co\u00adoperation", ["cooperation"]),
-        ("lazy dogs. \u2014 lazy", ["lazy", "dogs", "lazy"]),
-    ],
-)
+@each_case(("text", "expected"))
 def test_words_are_folded_runs_of_letters_and_digits(text: str, expected: list[str]) -> None:
     assert words(text) == expected
 
@@ -86,28 +72,12 @@ def test_a_moment_comes_back_of_either_form(moment: datetime) -> None:
     assert seconds_of(f"\n {format_datetime(moment)} ") == moment.replace(microsecond=0).timestamp()
 
 
-@each_case(
-    ("text", "seconds"),
-    [
-        *(("1970", 0), ("1970-01", 0), ("1970-01-02", 86_400), ("1970-01-01T00:01Z", 60)),
-        *(("1970-01-01T00:00:01.999Z", 1), ("1970-01-01 01:00:00+0100", 0), ("1970-01-01t00:00:07", 7)),
-        *(("Thu, 01 Jan 1970 00:00:07 GMT", 7), ("1 Jan 70 00:00 UT", 0)),
-        *(("Thu, 01 Jan 1970 00:00:00 EST", 5 * 3600), ("Thu, 01 Jan 1970 00:00:07 -0000", 7)),
-    ],
-)
+@each_case(("text", "seconds"))
 def test_the_forms_that_sites_write_are_read(text: str, seconds: float) -> None:
     assert seconds_of(text) == seconds
 
 
-@each_case(
-    "text",
-    [
-        *("", " ", "now", "0", "0000", "1969-12-31", "2024-13-01", "2024-00-01", "2024-02-30", "2024-1-1"),
-        *("2024-01-01T25:00Z", "2024-01-01T10:00:00+99:00", "2024-W01-1", "20240101", ", , ,"),
-        *("99999999999999 Mar 2024 10:00", "Mon, 1 Mar 2024 10:00:00 +99999999", "\u0662\u0660\u0662\u0664"),
-        "1" * 10_000_000,
-    ],
-)
+@each_case("text", ["1" * 10_000_000])
 def test_what_is_no_date_is_none(text: str) -> None:
     assert seconds_of(text) is None
 
@@ -142,13 +112,7 @@ def test_a_sketch_is_found_by_eight_bands_of_its_own() -> None:
     assert not set(bands(first)) & set(bands(second))
 
 
-@each_case(
-    "text",
-    [
-        "これは日本語のページです。東京は日本の首都です。スポーツについて書いています。" * 2,
-        "หน้านี้เขียนเป็นภาษาไทยซึ่งไม่มีช่องว่างระหว่างคำในประโยคเดียวกันเลยแม้แต่น้อย",
-    ],
-)
+@each_case("text")
 def test_scripts_without_spaces_have_shingles_too(text: str) -> None:
     half = len(text) // 2
     found, changed = sketched(text, 20), sketched(text[:half] + text[:half][::-1], 20)

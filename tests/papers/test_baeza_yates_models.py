@@ -324,16 +324,11 @@ def test_few_sessions_alone_give_the_depth_of_the_highest_q_they_allow() -> None
 @each_case(
     ("reason", "urls"),
     [
-        ("", "/ /wp/Atom /feeding/cats.html /administrator-guide/ /c++/rest.html?title=union+square"),
-        (
-            "application",
-            "/wp-login.php /blog/wp-admin/post.php?post=1 /webmail/inbox /2017/04/story/feed/ /?flav=atom",
-        ),
         (
             "attack",
             "/a/%2e%2e/%2e%2e/etc/passwd /default.ida?XXXX /?q=%3Cscript%3Ealert(1) /.env "
             f"/?id=1%20UNION%20ALL%20SELECT%20password /search?q={'A' * 200}",
-        ),
+        )
     ],
 )
 def test_requests_that_are_no_browsing(reason: str, urls: str) -> None:

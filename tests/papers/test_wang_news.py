@@ -181,7 +181,7 @@ def test_the_news_prefixes_are_those_of_brute_force_and_match_the_urls_that_begi
         assert len(begun) <= 1
 
 
-@each_case("text", ["example.org", "example.org/news", "mailto:a@example.org/", "", "/", "?"])
+@each_case("text")
 def test_what_is_no_news_prefix_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="expected a folder such as"):
         news_prefix(text)
