@@ -1,12 +1,11 @@
 """A kept copy as text: the process that reads the WARC records of copies, as the judge reads a page.
 
-It answers one request after the other on standard input, until that ends or no request comes for a while.
+It answers one request after the other on standard input, until that ends.
 Paragraphs are the text between HTML elements that are not inline; of plain text, the text between empty lines.
 """
 
 import io
 import re
-import select
 import zlib
 from collections.abc import Iterable
 from itertools import groupby
@@ -28,8 +27,8 @@ from scentline.streams.logging import printable
 MOST, LONGEST, PARAGRAPHS = 200_000, 20_000, 5_000
 #: Characters of a title or a header.
 LINE = 300
-#: Seconds of CPU, and bytes of memory, that a copy may take; seconds without a request after which it ends.
-CPU_SECONDS, MEMORY, IDLE_SECONDS = 5, 500_000_000, 60.0
+#: Seconds of CPU, and bytes of memory, that a copy may take.
+CPU_SECONDS, MEMORY = 5, 500_000_000
 #: The headers that are shown.
 HEADERS = (
     "content-type", "content-language", "last-modified", "etag", "cache-control", "server", "x-robots-tag",
@@ -82,7 +81,7 @@ def main() -> None:
     """Read copies, one after the other."""
     source, out = alone()
     bound_memory(MEMORY)
-    while select.select([source], [], [], IDLE_SECONDS)[0] and (data := received(source)) is not None:
+    while (data := received(source)) is not None:
         bound_cpu(CPU_SECONDS)
         failure = None
         try:

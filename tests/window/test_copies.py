@@ -1,9 +1,9 @@
 """Kept copies as text, and searched: whatever they say, damaged or dropped, read by a process that may end."""
 
 import os
-import signal
-from collections.abc import Iterator
+import sys
 from contextlib import closing
+from functools import partial
 from os import fsencode
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ from scentline.streams.settings import KeepSettings
 from scentline.streams.topics import CONTROL
 from tests.agents.test_keep import fetched
 from tests.agents.test_record import told_at
-from tests.patience import come, wait_for
+from tests.patience import come
 from tests.window.crawls import a_crawl, seen
 
 URL = "http://a.org/1?q=a%20b"
@@ -120,41 +120,38 @@ def test_a_copy_that_is_damaged_or_dropped_is_unreadable(tmp_path: Path) -> None
 # the process
 
 
-@pytest.fixture
-def reader() -> Iterator[CopyReader]:
-    with closing(CopyReader()) as found:
-        yield found
+def test_a_process_that_ends_costs_the_copy_that_it_reads_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copy = kept(tmp_path, MARKUP)
+    words = [requested(tmp_path, word) for word in ("rink", "cell", "ice")]
+    assert module.read([copy, *words]) == [text_of(each) for each in (copy, *words)]
+    # Of what is no copy it says so, and begins anew; a pipe without an end is never read.
+    os.mkfifo(tmp_path / "pipe")
+    broken = msgspec.structs.replace(copy, path=b"\0"), msgspec.structs.replace(copy, length=-5, offset=-5)
+    endless = msgspec.structs.replace(copy, path=fsencode(tmp_path / "pipe"))
+    monkeypatch.setattr(module, "SECONDS", 3.0)
+    found = module.read([*broken, words[0], endless, words[1]])
+    assert [isinstance(each, Unreadable) for each in found] == [True, True, False, True, False]
+    assert (found[2], found[4]) == (text_of(words[0]), text_of(words[1]))
+    assert "longer than 3 seconds" in str(found[3])
 
 
-def answer(reader: CopyReader, copy: CopyRequest) -> object:
-    return come("an answer", lambda: reader.answer(copy))
+def test_a_copy_that_kills_its_process_is_unreadable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    copy = kept(tmp_path, MARKUP)
+    killing = [sys.executable, "-c", "import os; os.kill(os.getpid(), 9)"]
+    monkeypatch.setattr(module, "command", lambda _: killing)
+    assert all("ended the process" in str(each) for each in module.read([copy, copy]))
 
 
-def killed(reader: CopyReader, number: int = signal.SIGKILL) -> None:
-    assert reader._child is not None
-    os.kill(reader._child.pid, number)
-
-
-def test_a_process_that_ends_costs_the_copy_that_it_reads_alone(tmp_path: Path, reader: CopyReader) -> None:
-    copy, *others = (kept(tmp_path, MARKUP), *(requested(tmp_path, word) for word in ("rink", "cell", "ice")))
-    assert answer(reader, copy) == text_of(copy)
-    killed(reader, signal.SIGSTOP)
-    assert reader.answer(others[0]) is None
-    killed(reader)
-    assert isinstance(answer(reader, others[0]), Unreadable)
-    assert answer(reader, others[1]) == text_of(others[1])
-    killed(reader)  # with nothing in hand
-    wait_for("its end", lambda: reader._child is None or reader._child.poll() is not None, 0.01)
-    assert answer(reader, others[2]) == text_of(others[2])
-
-
-def test_of_many_requests_at_once_the_last_are_read(tmp_path: Path, reader: CopyReader) -> None:
+def test_of_many_requests_at_once_the_last_are_read(tmp_path: Path) -> None:
     kept(tmp_path, MARKUP)
-    requests = [requested(tmp_path, f"word{number}") for number in range(40)]
-    for copy in requests:
-        reader.answer(copy)
-    for copy in requests[-5:]:
-        assert answer(reader, copy) == text_of(copy)
+    requests = [requested(tmp_path, f"word{number}") for number in range(12)]
+    with closing(CopyReader()) as reader:
+        for copy in requests:
+            reader.answer(copy)
+        for copy in requests[-3:]:
+            assert come("an answer", partial(reader.answer, copy)) == text_of(copy)
 
 
 # the screens
