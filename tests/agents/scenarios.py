@@ -274,7 +274,7 @@ class Scenario:
         """Have the row of a hub or judged page be as the order of a visit leaves it; return its number."""
         hub = hub_of(self.shard(url), url)
         row = hub or self.visit(url)
-        row.orders, row.lease = row.orders + 1, 1e12
+        row.orders, row.lease = row.orders + 1, self.now + 100.0
         self._put(url, hub_key(url) if hub else visit_key(url), row)
         return row.orders
 

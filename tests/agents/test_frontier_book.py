@@ -15,7 +15,7 @@ from scentline.models.interest.features import BASE
 from scentline.models.learner.candidate import LinkWords
 from scentline.models.url import IDENTIFIER_BYTES, host, identifier
 from scentline.models.verdict import FAILED, Verdict
-from scentline.streams.facts import Discovered, Early, Fetched, Kind, Missing, Moved, Near, Same, Visited
+from scentline.streams.facts import Discovered, Early, Fetched, Kind, Missing, Moved, Near, Visited
 from scentline.streams.topics import SIGHTINGS
 from tests.agents.scenarios import (
     CAME,
@@ -139,37 +139,6 @@ def test_a_failed_fetch_is_tried_again_later_and_later_and_one_put_off_is_none(f
         assert (front.state(url(1)), front.page(url(1)).not_before) == (state, not_before)
     assert (front.page(url(1)).reason, front.page(url(1)).postponed) == ("timeout", 1)
     assert (front.totals().given_up, front.totals().failed) == (1, 1)
-
-
-def test_a_host_may_ask_for_a_longer_wait(frontier: Frontiers) -> None:
-    front = leased(frontier(retry_seconds=10.0), 1)
-    front.hear(ended(url(1), Missing("retry", "busy"), 1000.0, retry_after=500.0, overloaded=True))
-    assert front.page(url(1)).not_before == 1500.0
-
-
-@each_case(
-    ("kind", "state"),
-    [("gone", "gone"), ("refused", "refused"), ("unfit", "refused"), ("failed", "refused")],
-)
-def test_what_brings_no_page_is_not_fetched_again(frontier: Frontiers, kind: Kind, state: str) -> None:
-    front = leased(frontier(), 1)
-    front.hear(ended(url(1), Missing(kind, "why"), 1.0))
-    assert (front.state(url(1)), getattr(front.totals(), state)) == (state, 1)
-
-
-def test_that_a_page_is_as_it_was_is_no_answer_to_a_first_visit(frontier: Frontiers) -> None:
-    front = leased(frontier(), 1)
-    front.hear(ended(url(1), Same(), 1.0))
-    assert (front.state(url(1)), front.host("h1.org").requests) == ("leased", 0)
-
-
-def test_an_answer_to_an_order_that_was_taken_back_changes_nothing(frontier: Frontiers) -> None:
-    front = leased(frontier(), 1)
-    front.lease(url(1), attempt=2)
-    moved, early = ended(url(1), Moved(url(2)), 1.0), ended(url(1), Early(9.0), 1.0)
-    assert not front.absorb(ended(url(1), Missing("gone", "late"), 1.0), moved, early)
-    assert front.state(url(1)) == "leased"
-    assert not front.agent.book.ended, "the second attempt is still waited for"
 
 
 def test_that_no_page_came_is_known_beside_its_links_until_one_does(frontier: Frontiers) -> None:

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scentline.agents.frontier.hosts import LOST, state_of
 from scentline.agents.frontier.keys import host_key, page_key
 from scentline.agents.frontier.retries import Retries
 from scentline.agents.frontier.rows import HostRow
@@ -111,24 +110,6 @@ def test_a_page_whose_verdict_came_while_it_was_queued_is_not_chosen(frontier: F
     front.hear(*map(seeded, urls(2)))
     front.hear(ended(urls(2)[0], YES, NOW))
     assert front.choices() == [urls(2)[1]]
-
-
-def test_an_unanswered_order_is_taken_back_and_a_late_answer_leaves_the_next(frontier: Frontiers) -> None:
-    front = frontier(lease_seconds=60.0, attempts=4)
-    (url,) = urls(1)
-    front.hear(seeded(url))
-    (first,) = front.order()
-    assert front.order(after=59.9) == []
-    (second,) = front.order(after=0.1)
-    assert (first.order, second.order) == (1, 2)
-    row = front.host(host(url))
-    assert ({cause: known.count for cause, known in row.causes.items()}, row.requests) == ({LOST: 1}, 0)
-    assert state_of(front.shards[0], host(url)) is None, "it says nothing of the host"
-    front.hear(ended(url, Missing("retry", "timeout"), NOW))
-    assert front.flying == {url}, "the second order is still waited for"
-    front.order(after=60.0)
-    front.hear(ended(url, YES, NOW))
-    assert front.exhaust() == [], "a page answered late is not ordered again"
 
 
 # nothing is lost

@@ -167,39 +167,6 @@ def test_an_order_that_was_postponed_says_which_server_it_is_and_the_crawl_delay
     assert (ready(front, 31), ready(front, 32)) == (False, True)
 
 
-@each_case(
-    ("end", "seconds"),
-    [
-        (ended(URL, Missing("gone", "status 404"), NOW, crawl_delay=30.0, elapsed=0.1), 30),
-        (ended(URL, Missing("refused", "robots.txt"), NOW, crawl_delay=30.0), 30),
-        (ended(URL, Moved("http://c.org/"), NOW, crawl_delay=30.0, elapsed=0.1), 30),
-        (ended(URL, YES, NOW, crawl_delay=30.0), 30),
-        (ended(URL, YES, NOW, elapsed=2.0), 4),  # a slow answer
-    ],
-)
-def test_a_crawl_delay_is_heard_however_the_fetch_ended_and_a_slow_answer_slows_its_host_down(
-    frontier: Frontiers, end: Any, seconds: float
-) -> None:
-    front = in_flight(a_front(frontier))
-    front.hear(end)
-    assert (ready(front, seconds - 1), ready(front, seconds)) == (False, True)
-
-
-@each_case(
-    ("reason", "kind", "elapsed", "forgiven"),
-    [("status 404", "gone", 0.1, True), ("robots.txt", "refused", 0.0, False), ("dns", "retry", 0.0, False)],
-)
-def test_any_answer_of_a_host_forgives_its_failures(
-    frontier: Frontiers, reason: str, kind: Kind, elapsed: float, forgiven: bool
-) -> None:
-    front = in_flight(a_front(frontier))
-    for _ in range(2):
-        front.host_fails("a.org", NOW)
-    front.hear(ended(URL, Missing(kind, reason), NOW, elapsed=elapsed))
-    front.host_fails("a.org", NOW + 10)
-    assert ready(front, 20) is forgiven
-
-
 def test_hosts_that_do_not_answer_keep_no_other_from_being_asked(frontier: Frontiers) -> None:
     front = a_front(frontier)
     front.hear(*(seeded(f"http://dead{number}.org/") for number in range(40)))

@@ -11,8 +11,8 @@ from scentline.agents.frontier.hubs import published
 from scentline.agents.frontier.keys import hub_of, news_of
 from scentline.agents.frontier.rows import INSTANT, Found
 from scentline.models.url import host
-from scentline.streams.facts import Brought, Hub, Moved, Relisted, Same
-from scentline.streams.records import FetchOrder, Revisit, Version
+from scentline.streams.facts import Brought, Hub, Moved, Relisted
+from scentline.streams.records import Version
 from scentline.streams.topics import EVIDENCE, SIGHTINGS, partition_of
 from tests.agents.scenarios import CAME_OF, DAY, NO, NOW, YES, Frontiers, Scenario, ended, linked, seeded, sent
 from tests.agents.shards import emitted
@@ -95,29 +95,6 @@ def test_the_rate_is_learned_from_visits_and_kept_by_one_that_is_a_hub_once_more
     assert learned.version == Version('"2"')
     front.hear(Hub(HUB, 5.0, inf))
     assert front.hub(HUB).rate == learned.rate
-
-
-def test_an_answer_that_is_not_waited_for_is_passed_over(front: Scenario) -> None:
-    number = front.lease_visit(HUB)
-    front.hear(*(ended(HUB, {}, 200.0, order, "links", changed=True) for order in (number - 1, number + 1)))
-    assert (front.hub(HUB).visited, front.hub(HUB).lease) == (100.0, 1e12)
-    front.hear(*(ended(HUB, Same(), time, number, "links") for time in (300.0, 400.0)))
-    assert (front.hub(HUB).visited, front.hub(HUB).visits) == (300.0, 2)
-
-
-def test_failures_make_the_wait_longer_up_to_a_day_and_coming_too_early_is_none(front: Scenario) -> None:
-    waits = []
-    for _ in range(20):
-        visit(front, 200.0, "retry")
-        waits.append(front.hub(HUB).not_before - 200.0)
-    assert (waits[:3], waits[-1]) == ([20.0, 40.0, 80.0], DAY)
-    visit(front, 200.0, "retry", retry_after=50_000.0)
-    assert front.hub(HUB).not_before - 200.0 == DAY
-    visit(front, 300.0, "unchanged")
-    assert (front.hub(HUB).failures, front.hub(HUB).not_before) == (0, 0.0)
-    visit(front, 400.0, "early", wait=5.0)
-    row = front.hub(HUB)
-    assert (row.not_before, row.failures, row.visited) == (405.0, 0, 300.0)
 
 
 def test_where_a_hub_moved_for_good_is_a_hub(front: Scenario, frontier: Frontiers) -> None:
@@ -231,24 +208,6 @@ def test_a_hub_that_brings_nothing_is_visited_less_and_less_often(frontier: Fron
     assert len(times[busy]) > 4 * len(times[HUB])
 
 
-def test_an_unanswered_revisit_is_taken_back_and_tried_later(fetched: Scenario) -> None:
-    (order,) = fetched.order(after=2.0)
-    assert fetched.order(after=fetched.agent.settings.lease_seconds + 1) == []
-    row = fetched.hub(HUB)
-    assert (row.lease, row.failures) == (0.0, 1)
-    fetched.answer(order)  # too late
-    assert fetched.hub(HUB).visits == 1
-    (again,) = fetched.order(after=row.not_before - fetched.now)
-    assert again.order == order.order + 1
-
-
-def test_a_host_that_demands_patience_at_a_revisit_gets_it(fetched: Scenario) -> None:
-    fetched.answer(fetched.order(after=2.0)[0], "retry", retry_after=500.0, overloaded=True)
-    fetched.hear(seeded(f"{ARCHIVE}1"))
-    assert fetched.order(after=499.0) == []
-    assert fetched.order(after=2.0) != []
-
-
 def test_revisits_do_not_spend_the_budget(frontier: Frontiers) -> None:
     front = given(frontier, budget=2)
     front.crawl(10, 2.0)
@@ -275,18 +234,6 @@ def test_what_was_known_before_a_crash_is_known_after(fetched: Scenario) -> None
     assert again.hub(HUB).visits == 2
     (order,) = again.order(after=1.0)
     assert (order.url, order.policy) == (NEWS[2], INSTANT)
-
-
-def test_a_revisit_that_a_crash_kept_out_of_its_row_is_waited_for(fetched: Scenario) -> None:
-    fetched.now += 2
-    order = FetchOrder(
-        url=HUB, order=1, predicate="", policy=INSTANT, explored=False, probability=1.0, priority=0.0, depth=0,
-        lease=fetched.now + 60, revisit=Revisit(None, NOW),
-    )  # fmt: skip
-    fetched.agent.expect(order)
-    assert fetched.order() == []
-    fetched.answer(order)
-    assert fetched.hub(HUB).visits == 2
 
 
 def test_a_hub_that_is_given_stays_one_and_one_no_more_given_is_one_for_a_day(fetched: Scenario) -> None:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from scentline.agents.frontier.behaviour import SitePatterns, sites
 from scentline.agents.frontier.estimates import PARTS, ordering
+from scentline.agents.frontier.keys import ways_key
 from scentline.agents.frontier.ordering import EVERY, GROWTH, HOT, TOLERANCE, Informed, Ordering, Ranks
 from scentline.agents.frontier.rows import FrontierShard
 from scentline.models.ordering.estimate import Crawled
@@ -70,6 +71,15 @@ def test_each_site_that_users_were_on_is_found_once(frontier: Frontiers, visited
         patterns.absorb(shard, Visited(f"http://{host}/{number}", "ann", float(number)))
     write(shard)
     assert list(sites(shard)) == sorted({host for host, _ in visited}, key=lambda host: f"{host}\0")
+
+
+def test_who_comes_from_another_site_comes_from_nowhere(frontier: Frontiers) -> None:
+    found = []
+    for referrer in (None, "http://b.org/1", "http://a.org/1"):
+        shard, patterns = frontier().shards[0], SitePatterns(visitors=32)
+        patterns.absorb(shard, Visited("http://a.org/2", "ann", 1.0, referrer))
+        found.append(shard.get(ways_key("a.org", "http://a.org/2")))
+    assert found[0] == found[1] != found[2]
 
 
 @given(WEBS, st.randoms(use_true_random=False))

@@ -53,20 +53,6 @@ def test_a_page_is_visited_when_it_may_have_changed_and_fetched_in_full_when_old
     assert late.revisit.version is None
 
 
-def test_a_visit_in_flight_is_not_ordered_twice_and_an_unanswered_one_made_again(frontier: Frontiers) -> None:
-    front = a_front(frontier)
-    judge(front, URL)
-    (order,) = front.order(after=2 * DAY)
-    assert front.order(after=1.0) == []
-    front.answer(order)
-    assert front.order(after=1.0) == []
-    assert front.visit(URL).lease == 0.0
-    (lost,) = front.order(after=20 * DAY)
-    assert front.order(after=121.0) == []
-    (again,) = front.order(after=61.0)
-    assert (again.url, lost.order, again.order) == (URL, 2, 3)
-
-
 def test_a_page_that_changes_is_visited_more_often_than_one_that_does_not(frontier: Frontiers) -> None:
     front = a_front(frontier)
     judge(front, URL, OTHER)
@@ -146,20 +132,6 @@ def test_a_page_that_comes_due_before_its_row_is_on_disk_is_not_passed_over(fron
     front.agent._keep_time(front.now + 2.0)  # reads the other page, which is due later
     front.commit()
     assert {*front.ordered(after=4.0), *front.ordered(after=4.0)} == {URL, OTHER}
-
-
-def test_an_order_that_a_crash_kept_out_of_the_row_is_waited_for(frontier: Frontiers) -> None:
-    front = a_front(frontier)
-    judge(front, URL)
-    (order,) = front.order(after=2 * DAY)
-    front.answer(order)
-    (second,) = front.order(after=5 * DAY)
-    visit = front.visit(URL)
-    visit.orders, visit.lease = 1, 0.0
-    front.agent.candidates.flights.land(URL, front.now)
-    front.agent.expect(second)
-    assert (front.visit(URL).orders, front.visit(URL).lease) == (2, second.lease)
-    assert front.order(after=1.0) == []
 
 
 @each_case(("budget", "ends"), [(0, False), (10, True)])

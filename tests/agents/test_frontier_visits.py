@@ -129,15 +129,6 @@ def test_where_a_page_moved_to_takes_its_place(front: Scenario) -> None:
     assert (front.state(URL), front.page(URL).reason) == ("moved", f"redirects to {OTHER}")
 
 
-def test_a_failure_has_a_page_wait_ever_longer_and_one_that_came_too_early_is_no_visit(front: Scenario) -> None:
-    front.lease_visit(URL)
-    for outcome, time, wait in (("early", 150.0, 60.0), ("retry", 200.0, 20.0), ("retry", 300.0, 40.0)):
-        assert front.hear(revisited(outcome, time)) == []
-        assert (front.visit(URL).lease, front.visit(URL).not_before) == (0.0, time + wait)
-        assert (front.totals().revisits == 0) == (outcome == "early")
-    assert (front.state(URL), front.visit(URL).visited) == ("judged", 100.0)
-
-
 # signs of changes
 
 
