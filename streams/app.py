@@ -9,7 +9,7 @@ from faust.tables import TableManager
 
 from scentline.streams.settings import Settings
 from scentline.streams.topics import APP_ID, group_of
-from scentline.streams.transport.embedded import SCHEME, Assignor, Leader, register
+from scentline.streams.transport.embedded import Assignor, Leader, register
 
 __all__ = ["APP_ID", "create_app", "watch"]
 
@@ -40,7 +40,7 @@ def create_app(settings: Settings, role: str | None = None) -> faust.App:
     register()
     app = faust.App(
         settings.named(group_of(role)) if kafka and role is not None else APP_ID,
-        store="rocksdb://" if kafka else f"{SCHEME}://",
+        store="rocksdb://" if kafka else "memory://",  # on the embedded log Faust has no table
         TableManager=Tables,
         datadir=str(settings.data.resolve()),
         autodiscover=False,

@@ -48,7 +48,7 @@ class Bus(Protocol):
         """Append records, all or none; return the first offset. Raises `FencedError` after a later claim."""
 
     def committer(self, app: faust.App, table: str, topic: str) -> Committer:
-        """Make a Faust table, and what commits the groups of the stateful agent whose inbox is ``topic``."""
+        """Make the table, and what commits the groups, of the stateful agent whose inbox is ``topic``."""
 
     async def fetch(self, topic: str, partition: int, offset: int, limit: int) -> Sequence[Entry]:
         """Return records from ``offset`` on, up to ``limit``; empty when none is kept from there to the end."""

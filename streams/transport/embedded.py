@@ -10,7 +10,6 @@ from typing import Any
 
 from faust.fixups import FIXUPS
 from faust.serializers import codecs
-from faust.stores import STORES
 from faust.transport import base
 from faust.transport.consumer import Consumer as FaustConsumer
 from faust.transport.drivers import TRANSPORTS
@@ -115,9 +114,8 @@ class Consumer(Offering):
     # assignment
 
     async def subscribe(self, topics: Iterable[str]) -> None:
-        """Take every partition of the topics. Faust asks for the tables' changelogs too, and there are none."""
-        names = set(topics) - self.app.tables.changelog_topics
-        assigned = {TP(name, number) for name in names for number in range(self._journal.partitions(name))}
+        """Take every partition of the topics."""
+        assigned = {TP(name, number) for name in topics for number in range(self._journal.partitions(name))}
         if assigned != self._assigned:
             # what follows waits for this call's return: it must run beside it
             self.add_future(self._rebalance(assigned))
@@ -293,12 +291,11 @@ SCHEME = "embedded"
 
 
 def register() -> None:
-    """Make Faust know the scheme, of the broker and of the tables' store."""
-    for known in (FIXUPS, STORES, TRANSPORTS):
+    """Make Faust know the scheme."""
+    for known in (FIXUPS, TRANSPORTS):
         known.namespaces.clear()  # it would look through all installed packages for more, once for each
     codecs._extensions_finalized["faust.codecs"] = True  # as above
     TRANSPORTS.aliases.setdefault(SCHEME, "scentline.streams.transport.embedded:Transport")
-    STORES.aliases.setdefault(SCHEME, "scentline.streams.transport.one_batch:Store")
 
 
 class Transport(base.Transport):

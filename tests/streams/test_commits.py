@@ -15,13 +15,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from rocksdict import Options, Rdict
 
-from scentline.streams.app import create_app
 from scentline.streams.bus import FencedError
 from scentline.streams.facts import Access, AccessPack, Met, SightingPack
 from scentline.streams.inbox import KEPT, MARK, ROW_BYTES, Codec, LostShardError, Shard, commit
 from scentline.streams.outbox import PACK_BYTES, PACK_FACTS, Outbox
 from scentline.streams.records import Decoder, Pack, encode
-from scentline.streams.settings import Settings
 from scentline.streams.stateful import Handler
 from scentline.streams.topics import ACCESSES, APP_ID, SIGHTINGS, changelog_of
 from scentline.streams.transport.journal import Journal
@@ -319,8 +317,7 @@ def batching(data: Path) -> Iterator[tuple[Journal, Shard[int]]]:
 
 def run(journal: Journal, shard: Shard[int], inbox: list[bytes], group: int, flush: int = -1) -> None:
     """Append the messages that are missing and absorb all; at message ``flush`` a memtable is full."""
-    app = create_app(Settings(data=journal.path.parent))
-    one_batch = OneBatch(journal, app, "users", ACCESSES.name, lambda: 1.0)
+    one_batch = OneBatch(journal, APP_ID, "users", ACCESSES.name, lambda: 1.0)
     for offset in range(shard.mark.offset + 1, len(inbox)):
         if offset == journal.end(ACCESSES.name, 0):
             journal.append(ACCESSES.name, 0, None, inbox[offset], 1.0)
