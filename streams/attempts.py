@@ -36,11 +36,7 @@ _MOST_DEATHS = 255
 
 
 class Place(NamedTuple):
-    """Where a message stands.
-
-    >>> str(Place("pages", 0, 17))
-    'pages/0@17'
-    """
+    """Where a message stands, as text "topic/partition@offset"."""
 
     topic: str
     partition: int
@@ -198,11 +194,7 @@ _ROOT = Path(__file__).parents[1]
 
 
 def quarantinable(error: BaseException) -> bool:
-    """Tell whether an error is the failure of what was being taken in.
-
-    >>> quarantinable(ValueError("no number")), quarantinable(OSError("no space left on device"))
-    (True, False)
-    """
+    """Tell whether an error is the failure of what was being taken in."""
     return isinstance(error, Exception) and not isinstance(error, MACHINE)
 
 

@@ -116,20 +116,12 @@ def partition_of(key: str | bytes, partitions: int) -> int:
 
 
 def changelog_of(app_id: str, table: str) -> str:
-    """Return the name of the topic that holds a table's changelog.
-
-    >>> changelog_of("scentline", "frontier")
-    'scentline-frontier-changelog'
-    """
+    """Return the name of the topic that holds a table's changelog."""
     return f"{app_id}-{table}-changelog"
 
 
 def group_of(role: str) -> str:
-    """Return the name of a role's consumer group.
-
-    >>> group_of("judge")
-    'scentline-judge'
-    """
+    """Return the name of a role's consumer group."""
     return f"{APP_ID}-{role}"
 
 
@@ -153,11 +145,6 @@ def declared(partitions: int, replication: int = 1) -> list[Declared]:
     """Return every topic, then every table's changelog, where topics that shard have ``partitions``.
 
     With three replicas or more, a message counts as written when two have it.
-
-    >>> [(topic.name, topic.partitions) for topic in declared(4)][-2:]
-    [('scentline-interests-changelog', 4), ('scentline-harvest-changelog', 4)]
-    >>> declared(4)[0].configs["retention.ms"]
-    '604800000'
     """
     common = {
         "min.insync.replicas": "2" if replication >= 3 else "1",

@@ -15,9 +15,8 @@ from faust.transport.consumer import Consumer as FaustConsumer
 from faust.transport.drivers import TRANSPORTS
 from faust.transport.producer import Producer
 from faust.types import TP, AppT, ConsumerMessage
-from faust.types.assignor import HostToPartitionMap, LeaderAssignorT, PartitionAssignorT
+from faust.types.assignor import LeaderAssignorT
 from mode import Service
-from yarl import URL
 
 from scentline.streams.topics import partition_of
 from scentline.streams.transport.journal import Journal
@@ -243,11 +242,10 @@ class Consumer(Offering):
             self._journal.drop_expired(now())
 
 
-class Assignor(PartitionAssignorT):
+class Assignor:
     """Says to Faust what `Consumer` has taken; its own assignor finds out by a round of Kafka's protocol."""
 
     def __init__(self, app: AppT, replicas: int = 0) -> None:
-        self.app, self.replicas = app, replicas
         self.assigned: frozenset[TP] = frozenset()
 
     def assigned_actives(self) -> set[TP]:
@@ -255,25 +253,6 @@ class Assignor(PartitionAssignorT):
 
     def assigned_standbys(self) -> set[TP]:
         return set()
-
-    def is_active(self, tp: TP) -> bool:
-        return tp in self.assigned
-
-    def is_standby(self, tp: TP) -> bool:
-        return False
-
-    def group_for_topic(self, topic: str) -> int:
-        return 0
-
-    def key_store(self, topic: str, key: bytes) -> URL:
-        address: URL = self.app.conf.canonical_url
-        return address
-
-    def table_metadata(self, topic: str) -> HostToPartitionMap:
-        return {}
-
-    def tables_metadata(self) -> HostToPartitionMap:
-        return {}
 
 
 class Leader(Service, LeaderAssignorT):

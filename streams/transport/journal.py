@@ -50,15 +50,7 @@ class UnknownTopicError(ScentlineError, LookupError):
 
 
 class Journal:
-    """Topics and tables, both in partitions, in a directory. Use it from one thread.
-
-    >>> with tempfile.TemporaryDirectory() as directory, Journal.open(Path(directory)) as journal:
-    ...     journal.create_topic("pages", 2, retention=60.0, compacted=False)
-    ...     journal.append("pages", 1, b"key", b"value", timestamp=5.0)
-    ...     journal.read("pages", 1, offset=0, limit=10)
-    0
-    [Entry(offset=0, timestamp=5.0, key=b'key', value=b'value')]
-    """
+    """Topics and tables, both in partitions, in a directory. Use it from one thread."""
 
     _open: ClassVar[dict[tuple[Path, bool], "Journal"]] = {}
 

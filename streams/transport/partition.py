@@ -79,11 +79,7 @@ def unpack_offset(data: bytes) -> int:
 
 
 def encode_record(timestamp: float, key: bytes | None, value: bytes | None) -> bytes:
-    """Return a record's bytes.
-
-    >>> decode_record(7, encode_record(1.5, b"k", None))
-    Entry(offset=7, timestamp=1.5, key=b'k', value=None)
-    """
+    """Return a record's bytes."""
     header = _HEADER.pack(timestamp, _NONE if key is None else len(key), _NONE if value is None else len(value))
     return b"".join((header, key or b"", value or b""))
 
