@@ -104,7 +104,7 @@ def told_part(part: HarvestPart | FreshnessPart) -> tuple[bytes, bytes]:
     return b"%s %d %s" % (part.KIND, part.partition, part.predicate.encode()), encode(part)
 
 
-POINT_VERSION = 2  #: The version of a point of the whole crawl; those of version 1 are each of one partition.
+POINT_VERSION = 2  #: The version of a point of the whole crawl.
 
 
 class HarvestPoint(msgspec.Struct, kw_only=True):
@@ -115,7 +115,6 @@ class HarvestPoint(msgspec.Struct, kw_only=True):
 
     version: int = POINT_VERSION
     predicate: str
-    partition: Natural | None = None  #: Null but in points of version 1.
     time: Time  #: That of the last page, or of an estimate.
     pages: Natural
     hits: Natural

@@ -265,7 +265,7 @@ def reason_of(error: Exception) -> str:
 
 
 class Decoder(Generic[T]):
-    """Reads one kind of record, of some versions; anything else is a `RecordError` that says why.
+    """Reads one kind of record, of one version; anything else is a `RecordError` that says why.
 
     >>> decoder = Decoder[DeadLetter](DeadLetter)
     >>> decoder(b"not a record")
@@ -277,12 +277,12 @@ class Decoder(Generic[T]):
     def __init__(
         self,
         kind: Any,
-        versions: tuple[int, ...] = (VERSION,),
+        version: int = VERSION,
         form: Any = msgspec.msgpack,
         head: Any = _Versioned,
     ) -> None:
         self._name = getattr(kind, "__name__", str(kind))
-        self._versions = versions
+        self._version = version
         self._decoder = form.Decoder(kind)
         self._head = form.Decoder(head)
         self._sorter = _Sorter(get_args(kind)[0]) if get_origin(kind) is Pack else None
@@ -296,7 +296,7 @@ class Decoder(Generic[T]):
             if self._sorter is not None:
                 self._sorter.sort(value)
             raise RecordError(f"not a {self._name}: {reason_of(error)}") from error
-        if record.version not in self._versions:
+        if record.version != self._version:
             self._check_version(value)
         return record  # type: ignore[no-any-return]
 
@@ -304,16 +304,15 @@ class Decoder(Generic[T]):
         """Raise `UnknownVersionError` for a record of another version."""
         with suppress(*UNREADABLE):
             version = self._head.decode(value).version
-            if version not in self._versions:
-                expected = " or ".join(map(str, self._versions))
-                raise UnknownVersionError(f"unknown version {version}, expected {expected}")
+            if version != self._version:
+                raise UnknownVersionError(f"unknown version {version}, expected {self._version}")
 
 
 class JsonDecoder(Decoder[T]):
     """Reads one kind of record in JSON."""
 
-    def __init__(self, kind: Any, versions: tuple[int, ...] = (VERSION,)) -> None:
-        super().__init__(kind, versions, msgspec.json, _VersionedJson)
+    def __init__(self, kind: Any, version: int = VERSION) -> None:
+        super().__init__(kind, version, msgspec.json, _VersionedJson)
 
 
 class _Sorter:

@@ -85,7 +85,7 @@ def test_what_is_counted_of_an_outcome_is_what_it_says() -> None:
 
 
 def a_point(version: int, pages: int, **more: Any) -> bytes:
-    """Return a point as topics hold it: of a partition, as an earlier release wrote it, or of all."""
+    """Return a point as topics hold it."""
     known = {"version": version, "predicate": "news", "time": 1.0, "pages": pages, "hits": 1, "lift": None}
     rates = dict.fromkeys(("harvest_rate", "rate_by_pages", "rate_by_time"), 0.5)
     return json.dumps(known | rates | {"policies": {}} | more).encode()
@@ -99,10 +99,10 @@ OUTCOME = msgspec.json.encode(an_outcome(1))
     [
         *((b"not JSON", read, "malformed") for read in (read_outcome, read_counted)),
         *((b"\xff\xfe", read, "not an Outcome") for read in (read_outcome, read_counted)),
-        *((b"{}", read, "missing required field") for read in (read_outcome, read_counted, read_point)),
+        *((b"{}", read, "missing required field") for read in (read_outcome, read_counted)),
         *((OUTCOME.replace(b"/0@0", at), read_counted, "its origin is no place") for at in (b"", b"/1@x")),
         (b"", read_point, "not a HarvestPoint"),
-        (a_point(3, 7), read_point, "version 3, expected 2 or 1"),
+        (a_point(3, 7), read_point, "version 3, expected 2"),
     ],
 )
 def test_what_is_no_outcome_and_no_point_is_refused_with_the_reason(value: bytes, read: Any, why: str) -> None:
@@ -121,20 +121,16 @@ def a_crawl(directory: Path, partitions: int, *points: bytes) -> list[tuple[int,
         return [(point.pages, point.hits) for point in harvest_points(journal)]
 
 
-def test_what_is_no_point_is_left_out_and_one_of_a_single_partition_with_a_word(tmp_path: Path) -> None:
-    one, other = a_point(1, 4, partition=0), a_point(1, 6, partition=1)
+def test_what_is_no_point_is_left_out(tmp_path: Path) -> None:
     new = a_point(
-        2, 10, partition=None, covers={"0": 3, "1": 5}, matches=4, freshness=0.75, age=7_300.0, revisits=9,
+        2, 10, covers={"0": 3, "1": 5}, matches=4, freshness=0.75, age=7_300.0, revisits=9,
         revisit_share=0.25,
     )  # fmt: skip
-    # The only partition of an earlier release is the whole crawl.
-    assert a_crawl(tmp_path / "old", 1, one, new) == [(4, 1), (10, 1)]
-    assert a_crawl(tmp_path / "data", 2, one, other, b"{}", b"\xff", a_point(3, 7), new) == [(10, 1)]
+    assert a_crawl(tmp_path / "data", 2, a_point(1, 4), b"{}", b"\xff", a_point(3, 7), new) == [(10, 1)]
     ended = scentline(tmp_path, "harvest", "--data", "data")
     (row,) = [line.split("\t") for line in ended.stdout.splitlines()[1:]]
     assert row[:2] == ["news", "10"]
     assert row[-3:] == ["75% of 4", "2 hours", "9 (25%)"]
-    assert "left out points of an earlier release: each covers only one partition" in ended.stderr
 
 
 def a_part(partition: int, pages: int = 1, hits: int = 1) -> bytes:

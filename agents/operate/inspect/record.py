@@ -41,7 +41,7 @@ from scentline.streams.published import (
     PredicateDefinition,
     Standing,
 )
-from scentline.streams.records import VERSION, Decoder, JsonDecoder, Pack, RecordError, Weighting
+from scentline.streams.records import Decoder, JsonDecoder, Pack, RecordError, Weighting
 from scentline.streams.settings import Settings
 from scentline.streams.topics import ACCESSES, CONTROL, HARVEST, OUTCOMES
 from scentline.streams.transport.database import TableMissingError, TablePartition
@@ -51,7 +51,7 @@ from scentline.streams.transport.partition import Entry
 READ_AT_ONCE = 1_000
 
 #: These read a record in JSON, and raise `RecordError` where it is none.
-read_point = JsonDecoder[HarvestPoint](HarvestPoint, (POINT_VERSION, VERSION))
+read_point = JsonDecoder[HarvestPoint](HarvestPoint, POINT_VERSION)
 read_change = JsonDecoder[Change](Change)
 read_standing = JsonDecoder[Standing](Standing)
 _frontier_row = Codec[FrontierRow](FrontierRow).decode
@@ -177,30 +177,11 @@ def definitions_of(found: Iterable[Entry]) -> dict[str, PredicateDefinition]:
     return last
 
 
-class _Points:
-    """The points of the whole crawl in a journal; the log says what is left out."""
-
-    def __init__(self, journal: Journal) -> None:
-        self._single = journal.partitions(OUTCOMES.name) == 1
-        self._noted = False
-
-    def of(self, entries: Iterable[Entry]) -> Iterator[HarvestPoint]:
-        for entry in entries:
-            with suppress(RecordError):
-                point = read_point(entry.value or b"")
-                if point.version == POINT_VERSION or self._single:
-                    yield point
-                elif not self._noted:
-                    self._noted = True
-                    log.warning("left out points of an earlier release: each covers only one partition")
-
-
 def harvest_points(journal: Journal, follow: bool = False) -> Iterator[HarvestPoint]:
     """Yield every point of the harvest-rate stream; with ``follow`` those that come to a read-only journal too.
 
     What can't be read is left out.
     """
-    points = _Points(journal)
     partitions = range(journal.partitions(HARVEST.name))
     offsets = {(HARVEST.name, partition): journal.start(HARVEST.name, partition) for partition in partitions}
     while True:
@@ -208,7 +189,9 @@ def harvest_points(journal: Journal, follow: bool = False) -> Iterator[HarvestPo
             offset = start
             while found := journal.read(topic, partition, offset, READ_AT_ONCE):
                 offset = found[-1].offset + 1
-                yield from points.of(found)
+                for entry in found:
+                    with suppress(RecordError):
+                        yield read_point(entry.value or b"")
             offsets[topic, partition] = offset
         if not follow:
             return
