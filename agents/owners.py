@@ -25,6 +25,7 @@ from scentline.agents.frontier.answers import Answers
 from scentline.agents.frontier.explain import Explanation
 from scentline.agents.frontier.features import Features
 from scentline.agents.stored import write_stored
+from scentline.models.errors import ScentlineError
 from scentline.streams.logging import EventLog
 from scentline.streams.metrics.endpoint import Answer, Route, said, serving
 from scentline.streams.published import Standing
@@ -40,6 +41,10 @@ _MOST_ADDRESS = 4_096
 
 log = EventLog("window")
 T = TypeVar("T")
+
+
+class UnansweredError(ScentlineError):
+    """Nobody who holds a frontier of a crawl that runs has answered."""
 
 
 class Owner(Protocol):
@@ -129,7 +134,9 @@ class Running:
 
     def standings(self, predicate: str = "", hosts: Sequence[str] = ()) -> list[Standing]:
         """Return how each worker's partitions stand."""
-        return self._ask("/standing", Standing, predicate=predicate, host=tuple(hosts))
+        with suppress(UnansweredError):
+            return self._ask("/standing", Standing, predicate=predicate, host=tuple(hosts))
+        return []
 
     def explain(self, url: str) -> Explanation | None:
         """Return what the worker that holds its host knows of a URL."""
@@ -141,11 +148,13 @@ class Running:
         return max(found, key=lambda each: each.judged, default=None)
 
     def _ask(self, path: str, of: type[T], **query: str | Sequence[str]) -> list[T]:
+        """Return what those say who know; raises `UnansweredError` where nobody answers."""
         addresses = list(self._addresses())
-        if not addresses:
-            return []
-        with ThreadPoolExecutor(len(addresses)) as threads:
+        with ThreadPoolExecutor(max(1, len(addresses))) as threads:
             found = list(threads.map(lambda each: self._asked(each, path, query), addresses))
+        if all(data is None for data in found):
+            expected = ", by window.workers and with window.token" if self._settings.on_kafka else ""
+            raise UnansweredError(f"the crawl runs, and nobody answers{expected}: it is starting, or busy")
         return [each for data in found if (each := _decoded(data, of)) is not None]
 
     def _asked(self, address: Address, path: str, query: Any) -> bytes | None:

@@ -16,7 +16,13 @@ if TYPE_CHECKING:
     from scentline.models.interest.linkage import Contribution
 
 
-@command("explain", "scentline explain http://example.org/", "scentline explain http://example.org/ --json")
+@command(
+    "explain",
+    "scentline explain http://example.org/",
+    "scentline explain http://example.org/ --json",
+    "scentline explain http://example.org/ --broker kafka://localhost:9092 --set window.workers=localhost:9464",
+    takes=("data", "broker"),
+)
 def explain(
     given: Given,
     url: Annotated[str, typer.Argument(metavar="URL", help="URL to explain.")],
@@ -27,7 +33,8 @@ def explain(
 
     The parts are features with counts, ratio and significance under the paper's policies, and inputs with
     weights under the learned policy; beside these what users say of the page, by the paper's ratios. Counts are
-    current, not those at the time of the choice; a running crawl's may lag a little.
+    current, not those at the time of the choice. A crawl that runs is asked; on Kafka its frontier workers, by
+    window.workers and window.token.
     """
     from scentline.agents.operate.inspect.in_words import describe
     from scentline.agents.window.reading import Reading

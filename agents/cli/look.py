@@ -4,6 +4,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from scentline.models.harvest import Lift
     from scentline.streams.published import HarvestPoint, Outcome
     from scentline.streams.records import DeadLetter
+    from scentline.streams.settings import Settings
     from scentline.streams.transport.partition import Entry
 
 
@@ -69,7 +71,8 @@ def top(
     "scentline harvest",
     "scentline harvest --json",
     "scentline harvest --format csv",
-    takes=("data", "lines"),
+    "scentline harvest --broker kafka://localhost:9092",
+    takes=("data", "broker", "lines"),
 )
 def harvest(
     given: Given,
@@ -81,7 +84,7 @@ def harvest(
         raise CommandError("--follow prints lines until Ctrl-C: it does not go with --out")
     settings = given.settings()
     begin = time_since(since)
-    points = (point for point in _points(settings.data, follow) if point.time >= begin)
+    points = (point for point in _points(settings, follow) if point.time >= begin)
     if given.form == "table" and not follow:
         newest = {point.predicate: point for point in points}
         points = (newest[name] for name in sorted(newest))
@@ -96,12 +99,12 @@ def harvest(
         return
 
 
-def _points(data: Path, follow: bool) -> "Iterator[HarvestPoint]":
-    from scentline.agents.operate.inspect.record import harvest_points
-    from scentline.streams.transport.journal import Journal
+def _points(settings: "Settings", follow: bool) -> "Iterator[HarvestPoint]":
+    from scentline.agents.operate.inspect.record import followed, harvest_points
+    from scentline.streams.topics import HARVEST
 
-    with Journal.open(data / "journal", read_only=True) as journal:
-        yield from harvest_points(journal, follow)
+    for partitions in followed(settings, HARVEST.name, follow):
+        yield from harvest_points(chain.from_iterable(partitions))
 
 
 _FIELDS_OF_POINT = (
@@ -153,7 +156,8 @@ def _cells_of_point(point: "HarvestPoint") -> tuple[str, ...]:
     "scentline matches science --format jsonl",
     "scentline matches science --format csv",
     "scentline matches science --format warc --out science.warc.gz && ls science.warc.gz",
-    takes=("data", "warc"),
+    "scentline matches science --broker kafka://localhost:9092",
+    takes=("data", "broker", "warc"),
 )
 def matches(
     given: Given,
@@ -164,8 +168,8 @@ def matches(
 
     --format warc has only kept pages: see the settings keep.pages and keep.max_bytes.
     """
-    data, begin = given.settings().data, time_since(since)
-    rows = [page for page in _matches(data, name) if page.time >= begin]
+    settings, begin = given.settings(), time_since(since)
+    rows = [page for page in _matches(settings, name) if page.time >= begin]
     if given.form != "warc":
         names = ("url", "title", "time", "depth")
         given.print_rows(rows, Shape(names[:2], lambda page: (page.url, page.title), names))
@@ -173,18 +177,17 @@ def matches(
     if given.out is None and sys.stdout.isatty():
         raise CommandError("--format warc is not for a terminal: give --out FILE")
     with opened(given.out) as file:
-        _warc(data, rows, file)
+        _warc(settings.data, rows, file)
 
 
-def _matches(data: Path, name: str) -> "list[Outcome]":
-    from scentline.agents.operate.inspect.record import current_pages, definitions_of, entries
-    from scentline.streams.topics import CONTROL
-    from scentline.streams.transport.journal import Journal
+def _matches(settings: "Settings", name: str) -> "list[Outcome]":
+    from scentline.agents.harvest.agent import read_outcome
+    from scentline.agents.operate.control.command import known_predicates
+    from scentline.agents.operate.inspect.record import current_pages, kept_entries, outcomes_of
+    from scentline.streams.topics import OUTCOMES
 
-    with Journal.open(data / "journal", read_only=True) as journal:
-        pages = current_pages(journal).values()
-        known = set(definitions_of(entries(journal, CONTROL.name, 0)))
-    known = known.union(*(page.verdict for page in pages))
+    pages = current_pages(outcomes_of(kept_entries(settings, OUTCOMES.name), read_outcome)).values()
+    known = set(known_predicates(settings)).union(*(page.verdict for page in pages))
     if known and name not in known:
         raise CommandError(f"no predicate {name!r}; expected one of {', '.join(sorted(known))}")
     return sorted((page for page in pages if page.verdict.get(name)), key=lambda page: page.time)

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +16,15 @@ from msgspec.structs import fields
 from scentline.agents.crawl.connect import open_journal
 from scentline.agents.harvest.agent import Counted, HarvestAgent, HarvestTableRow, read_counted, read_outcome
 from scentline.agents.harvest.stream import FreshnessParts, HarvestParts
-from scentline.agents.operate.inspect.record import harvest_points, read_point
+from scentline.agents.operate.inspect.record import entries, harvest_points, read_point
 from scentline.models.harvest import Harvest
 from scentline.streams.inbox import Shard
 from scentline.streams.published import FreshnessPart, HarvestPart, HarvestPoint, Outcome
 from scentline.streams.records import RecordError, encode
 from scentline.streams.settings import Settings, StreamSettings
 from scentline.streams.topics import HARVEST, OUTCOMES
-from tests.agents.commands import scentline
+from scentline.streams.transport.journal import Journal
+from tests.agents.commands import printed
 from tests.agents.scenarios import an_outcome as any_outcome
 from tests.agents.shards import Disk, a_runtime, journal_of, take_in, write
 from tests.cases import each_case
@@ -57,7 +59,7 @@ def test_the_last_matches_are_known(rows: Disk, agent: HarvestAgent) -> None:
 def test_a_point_is_told_of_what_changed_only(rows: Disk, agent: HarvestAgent) -> None:
     def told() -> list[HarvestPoint]:
         asyncio.run(agent.stream.tell())
-        return list(harvest_points(journal_of(agent.inbox.runtime)))
+        return points_of(journal_of(agent.inbox.runtime))
 
     shard = opened(rows, agent)
     assert told() == []
@@ -113,22 +115,24 @@ def test_what_is_no_outcome_and_no_point_is_refused_with_the_reason(value: bytes
 # the stream, read
 
 
-def a_crawl(directory: Path, partitions: int, *points: bytes) -> list[tuple[int, int]]:
-    """Have a data directory hold points; return their pages and hits as they are read."""
-    settings = Settings(data=directory, streams=StreamSettings(partitions=partitions))
-    with open_journal(settings) as journal:
-        journal.append_all([(HARVEST.name, 0, b"news", point) for point in points], 0.0)
-        return [(point.pages, point.hits) for point in harvest_points(journal)]
+def points_of(journal: Journal) -> list[HarvestPoint]:
+    partitions = range(journal.partitions(HARVEST.name))
+    return list(
+        harvest_points(chain.from_iterable(entries(journal, HARVEST.name, each) for each in partitions))
+    )
 
 
-def test_what_is_no_point_is_left_out(tmp_path: Path) -> None:
+def test_the_newest_point_is_printed_and_what_is_none_is_left_out(tmp_path: Path) -> None:
     new = a_point(
         2, 10, covers={"0": 3, "1": 5}, matches=4, freshness=0.75, age=7_300.0, revisits=9,
         revisit_share=0.25,
     )  # fmt: skip
-    assert a_crawl(tmp_path / "data", 2, a_point(1, 4), b"{}", b"\xff", a_point(3, 7), new) == [(10, 1)]
-    ended = scentline(tmp_path, "harvest", "--data", "data")
-    (row,) = [line.split("\t") for line in ended.stdout.splitlines()[1:]]
+    settings = Settings(data=tmp_path / "data", streams=StreamSettings(partitions=2))
+    with open_journal(settings) as journal:
+        values = (a_point(1, 4), b"{}", b"\xff", a_point(3, 7), new)
+        journal.append_all([(HARVEST.name, 0, b"news", value) for value in values], 0.0)
+        assert [(point.pages, point.hits) for point in points_of(journal)] == [(10, 1)]
+    (row,) = [line.split("\t") for line in printed(tmp_path, "harvest", "--data", "data").splitlines()[1:]]
     assert row[:2] == ["news", "10"]
     assert row[-3:] == ["75% of 4", "2 hours", "9 (25%)"]
 

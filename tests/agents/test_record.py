@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from scentline.agents.crawl.connect import open_journal
 from scentline.agents.harvest.agent import Counted
-from scentline.agents.operate.inspect.record import current_pages, harvested_of, judged_of
+from scentline.agents.operate.inspect.record import current_pages, harvested_of, judged_of, outcomes
 from scentline.models.page import Link
 from scentline.models.verdict import Verdict
 from scentline.streams.published import Outcome
@@ -100,7 +100,7 @@ def test_pages_that_left_are_not_among_those_that_hold_until_they_are_judged_aga
 
         def tell(*told: Outcome) -> dict[str, Outcome]:
             journal.append_all([(OUTCOMES.name, 0, None, msgspec.json.encode(each)) for each in told], 0.0)
-            return current_pages(journal)
+            return current_pages(outcomes(journal))
 
         assert {*tell(told_at(1, {"p": True}), other)} == {URL, other.url}
         assert {*tell(told_at(2, {}, again=True, left="status 410"))} == {other.url}

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from scentline.agents.frontier.rows import HostRow
 from scentline.agents.operate.inspect.record import current_pages, judged_pages
+from scentline.agents.operate.inspect.record import outcomes as recorded
 from scentline.agents.window.hosts import LOOKED_SECONDS, ORDERS, ROUND_SECONDS, HostScan
 from scentline.agents.window.recent import Place, RecentChanges, RecentLetters, RecentPages
 from scentline.agents.window.search import Search, runs
@@ -58,7 +59,7 @@ def test_the_newest_pages_are_what_is_recounted(parts: list[list[Outcome]]) -> N
         recent = RecentPages(journal)
         for outcomes in parts:
             tell(journal, *outcomes)
-            now, ever = current_pages(journal), judged_pages(journal)
+            now, ever = current_pages(recorded(journal)), judged_pages(journal)
             for predicate in ("", *PREDICATES):
                 expected = {
                     url: page.time

@@ -1,7 +1,7 @@
 """What a crawl left: judged pages and accesses in its journal, each once, and in its tables what it learned."""
 
-import time
-from collections.abc import Callable, Iterable, Iterator
+import asyncio
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from itertools import chain
 from typing import Any
@@ -31,7 +31,6 @@ from scentline.models.ledger import Ledger
 from scentline.models.patterns.counts import Ways
 from scentline.streams.facts import Access, AccessPack
 from scentline.streams.inbox import Codec
-from scentline.streams.logging import EventLog
 from scentline.streams.published import (
     POINT_VERSION,
     REMOVED,
@@ -43,9 +42,9 @@ from scentline.streams.published import (
 )
 from scentline.streams.records import Decoder, JsonDecoder, Pack, RecordError, Weighting
 from scentline.streams.settings import Settings
-from scentline.streams.topics import ACCESSES, CONTROL, HARVEST, OUTCOMES
+from scentline.streams.topics import ACCESSES, CONTROL, OUTCOMES
 from scentline.streams.transport.database import TableMissingError, TablePartition
-from scentline.streams.transport.journal import FOLLOW_SECONDS, Journal
+from scentline.streams.transport.journal import Journal
 from scentline.streams.transport.partition import Entry
 
 READ_AT_ONCE = 1_000
@@ -55,8 +54,6 @@ read_point = JsonDecoder[HarvestPoint](HarvestPoint, POINT_VERSION)
 read_change = JsonDecoder[Change](Change)
 read_standing = JsonDecoder[Standing](Standing)
 _frontier_row = Codec[FrontierRow](FrontierRow).decode
-
-log = EventLog("inspect")
 
 
 def totals(journal: Journal) -> TotalsRow | None:
@@ -81,16 +78,57 @@ def entries(journal: Journal, topic: str, partition: int, start: int | None = No
         offset = found[-1].offset + 1
 
 
-def kept_entries(settings: Settings, topic: str) -> Iterator[Entry]:
-    """Yield the records of a topic with one partition, at the broker or in the data directory."""
-    if settings.on_kafka:
-        # Imported where it is used: the embedded log has no use for a Kafka client.
-        from scentline.streams.transport.kafka.admin import kept
+def followed(settings: Settings, topic: str, follow: bool = False) -> Iterator[list[Iterator[Entry]]]:
+    """Yield a topic's records, and with ``follow`` those that come, batch by batch, by partition.
 
-        yield from kept(settings, topic, 0)
-        return
+    They are read at the broker, or in the data directory. Raises `JournalMissingError` without a crawl,
+    `AdminError` where brokers don't answer.
+    """
+    offsets: dict[int, int] = {}
+    read = _at_broker if settings.on_kafka else _embedded
+    for partitions in read(settings, topic, offsets, follow):
+        yield [_noted(offsets, number, records) for number, records in partitions.items()]
+
+
+def _noted(offsets: dict[int, int], number: int, records: Iterable[Entry]) -> Iterator[Entry]:
+    """Yield a partition's records, and note in ``offsets`` where it goes on."""
+    for entry in records:
+        offsets[number] = entry.offset + 1
+        yield entry
+
+
+def _embedded(
+    settings: Settings, topic: str, offsets: dict[int, int], follow: bool
+) -> Iterator[Mapping[int, Iterable[Entry]]]:
     with Journal.open(settings.data / "journal", read_only=True) as journal:
-        yield from entries(journal, topic, 0) if topic in journal.topics() else ()
+        partitions = range(journal.partitions(topic)) if topic in journal.topics() else range(0)
+        offsets.update({number: journal.start(topic, number) for number in partitions})
+        yield {number: entries(journal, topic, number) for number in partitions}
+        while follow:
+            asyncio.run(journal.wait({(topic, number): offset for number, offset in offsets.items()}))
+            yield {number: journal.read(topic, number, at, READ_AT_ONCE) for number, at in offsets.items()}
+
+
+def _at_broker(
+    settings: Settings, topic: str, offsets: dict[int, int], follow: bool
+) -> Iterator[Mapping[int, Iterable[Entry]]]:
+    # Imported where it is used: the embedded log has no use for a Kafka client.
+    from scentline.streams.transport.kafka.admin import Admin, arriving, kept
+
+    with Admin(settings) as admin:
+        known = admin.topics([topic]).get(topic)
+    partitions = range(known.partitions if known is not None else 1)  # where it is missing, `kept` says so
+    offsets.update(dict.fromkeys(partitions, 0))
+    yield {number: kept(settings, topic, number) for number in partitions}
+    if follow:
+        for found in arriving(settings, {(topic, number): offset for number, offset in offsets.items()}):
+            yield {number: records for (_, number), records in found.items()}
+
+
+def kept_entries(settings: Settings, topic: str) -> Iterator[Entry]:
+    """Yield a topic's records, at the broker or in the data directory, partition after partition."""
+    for partitions in followed(settings, topic):
+        yield from chain.from_iterable(partitions)
 
 
 def outcomes(journal: Journal) -> Iterator[Outcome]:
@@ -110,9 +148,9 @@ def outcomes_of(entries: Iterable[Entry], read: Callable[[bytes], Pack[Told]]) -
                 yield outcome
 
 
-def current_pages(journal: Journal) -> dict[str, Outcome]:
-    """Return the judged pages by URL as they stand now, those that left are not among them."""
-    return {url: page for url, page in judged_pages(journal).items() if page.left is msgspec.UNSET}
+def current_pages(told: Iterable[Outcome]) -> dict[str, Outcome]:
+    """Return the judged pages of some outcomes by URL as they stand now, without those that left."""
+    return {url: page for url, page in judged_of(told).items() if page.left is msgspec.UNSET}
 
 
 def judged_pages(journal: Journal) -> dict[str, Outcome]:
@@ -177,26 +215,11 @@ def definitions_of(found: Iterable[Entry]) -> dict[str, PredicateDefinition]:
     return last
 
 
-def harvest_points(journal: Journal, follow: bool = False) -> Iterator[HarvestPoint]:
-    """Yield every point of the harvest-rate stream; with ``follow`` those that come to a read-only journal too.
-
-    What can't be read is left out.
-    """
-    partitions = range(journal.partitions(HARVEST.name))
-    offsets = {(HARVEST.name, partition): journal.start(HARVEST.name, partition) for partition in partitions}
-    while True:
-        for (topic, partition), start in tuple(offsets.items()):
-            offset = start
-            while found := journal.read(topic, partition, offset, READ_AT_ONCE):
-                offset = found[-1].offset + 1
-                for entry in found:
-                    with suppress(RecordError):
-                        yield read_point(entry.value or b"")
-            offsets[topic, partition] = offset
-        if not follow:
-            return
-        time.sleep(FOLLOW_SECONDS)
-        journal.refresh()
+def harvest_points(found: Iterable[Entry]) -> Iterator[HarvestPoint]:
+    """Yield the points in records of the harvest-rate stream; what can't be read is left out."""
+    for entry in found:
+        with suppress(RecordError):
+            yield read_point(entry.value or b"")
 
 
 def accesses(journal: Journal) -> Iterator[Access]:
