@@ -24,15 +24,13 @@ from scentline.models.verdict import FAILED
 from scentline.streams.configuration import load
 from scentline.streams.settings import Settings
 from scentline_lab.evaluate.command import read_webs
-from scentline_lab.evaluate.crawls import Evaluation
-from scentline_lab.evaluate.results import Results
-from scentline_lab.evaluate.run import prepare
+from scentline_lab.evaluate.results import Results, paired_bootstrap
+from scentline_lab.evaluate.run import Evaluation, prepare
 from scentline_lab.evaluate.tables import area, area_by_request
 from scentline_lab.progress import progress
 from scentline_lab.simulation.core import NAME
-from scentline_lab.simulation.crawler import Task
-from scentline_lab.simulation.metrics import paired_bootstrap
 from scentline_lab.simulation.policies import LEARNED, Reusable, Truth, reusable
+from scentline_lab.simulation.virtual import Task
 
 #: The webs, beside what was tuned on each.
 WEBS = Path(__file__).parents[1] / "docs" / "evaluation.toml"

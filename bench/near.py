@@ -28,13 +28,12 @@ from scentline.models.predicate import parse
 from scentline.streams.settings import Settings
 from scentline.streams.transport.journal import Journal
 from scentline_lab.evaluate.command import WebSpec, read_webs
+from scentline_lab.evaluate.results import lift_curve
 from scentline_lab.evaluate.run import read_seeds
 from scentline_lab.progress import progress
 from scentline_lab.reading import Web, load_web
-from scentline_lab.simulation.crawler import Task
-from scentline_lab.simulation.metrics import lift_curve
 from scentline_lab.simulation.policies import LEARNED, changed, reusable
-from scentline_lab.simulation.virtual import Terms, virtual_crawl
+from scentline_lab.simulation.virtual import Task, Terms, virtual_crawl
 
 WEBS = Path(__file__).parents[1] / "docs" / "evaluation.toml"
 #: Pages in flight at most: as by default, and one at a time.

@@ -19,7 +19,7 @@ from scentline.models.traps import Barren, space
 from scentline.models.url import host
 from scentline.streams.crawl_settings import FrontierSettings
 from scentline.streams.facts import Discovered, Fetched, Missing, Moved, Viewed, Visited
-from scentline_lab.depth.reading import breadth_first
+from scentline_lab.depth.site import breadth_first
 from tests.agents.scenarios import NO, Frontiers, Scenario, an_outcome, ended, linked, seeded
 from tests.cases import each_case
 

@@ -22,10 +22,9 @@ from scentline_lab.evaluate.command import WebSpec
 from scentline_lab.evaluate.run import read_steps
 from scentline_lab.progress import progress
 from scentline_lab.reading import load_web
-from scentline_lab.simulation.baselines.informed import Hindsight
-from scentline_lab.simulation.crawler import Task
+from scentline_lab.simulation.baselines.trained import Hindsight
 from scentline_lab.simulation.policies import PRINTED, Truth, named
-from scentline_lab.simulation.virtual import Terms, virtual_crawl
+from scentline_lab.simulation.virtual import Task, Terms, virtual_crawl
 from scentline_lab.synthetic.serve import export
 from scentline_lab.synthetic.web import SyntheticWeb
 from tests.e2e.crawls import crawl, outcomes_of

@@ -16,8 +16,7 @@ from scentline.models.depth.site import ENOUGH, Advice, by_model, stop, why
 from scentline.models.depth.surfers import Surfer, best, fit
 from scentline.models.depth.trail import unbrowsed
 from scentline.models.depth.visits import Move, Session, Visits
-from scentline_lab.depth.reading import breadth_first, ranks_by_level
-from scentline_lab.depth.site import Site
+from scentline_lab.depth.site import Site, breadth_first, ranks_by_level
 from tests.cases import each_case
 
 #: Levels of a truncated chain: at the q tested here what lies deeper has less than 1e-12 of the time.

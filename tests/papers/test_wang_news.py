@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scentline.models.news.clicks import DAY, Criterion, History, Kind, concentration, standing
 from scentline.models.news.outlinks import Hub, Outlinks
 from scentline.models.news.prefixes import DEPTH, NewsPrefix, NewsPrefixes, PrefixTree, news_prefix, nodes
-from scentline_lab.news.clicks import Cut, NewsDiscovery, best_cut, prefixes, standings
+from scentline_lab.news.measures import Cut, NewsDiscovery, best_cut, prefixes, standings
 from tests.cases import each_case
 
 # daily clicks

@@ -15,13 +15,27 @@ from scipy.sparse import csr_array
 from scentline.models.interest.trace import Step, Trace
 from scentline.models.page import Link, Page
 from scentline.models.url import identifier
-from scentline_lab.simulation.baselines.informed import FOLDS, Hindsight, Informed, cross_fitted, logistic
-from scentline_lab.simulation.baselines.link_classifier import LinkClassifier, fit, platt
 from scentline_lab.simulation.baselines.queries import BestFirst, SharkSearch, Texts, WordQuery
-from scentline_lab.simulation.baselines.queues import Board
-from scentline_lab.simulation.baselines.simple import Backlink, BreadthFirst, Chance, Opic, Oracle, PageRank
-from scentline_lab.simulation.crawler import Crawler, Task
-from scentline_lab.simulation.virtual import Terms, virtual_crawl
+from scentline_lab.simulation.baselines.simple import (
+    Backlink,
+    Board,
+    BreadthFirst,
+    Chance,
+    Opic,
+    Oracle,
+    PageRank,
+)
+from scentline_lab.simulation.baselines.trained import (
+    FOLDS,
+    Hindsight,
+    Informed,
+    LinkClassifier,
+    cross_fitted,
+    fit,
+    logistic,
+    platt,
+)
+from scentline_lab.simulation.virtual import Crawler, Task, Terms, virtual_crawl
 from tests.cases import each_case
 from tests.papers.test_cho_importance import dense
 
@@ -220,27 +234,6 @@ def test_the_link_classifier_learns_which_anchors_lead_to_hits() -> None:
     assert all(found.probability is None for found in fetched[:10])
     assert all(found.probability is not None for found in fetched[10:])
     assert all(((found.probability or 0) > 0.5) == found.hit for found in fetched[10:])
-
-
-def chosen(crawler: Crawler) -> str | None:
-    """Return what would be chosen next."""
-    choice = deepcopy(crawler).next()
-    return None if choice is None else choice.url
-
-
-def test_links_found_between_trainings_are_scored_like_all_others() -> None:
-    # Trained once, at four pages; what the fifth page adds gives the score of the whole text anew.
-    crawler = LinkClassifier(task(), every=4)
-    links = [Link("b", ("ski",)), Link("c", ("sea",)), Link("d", ("sea", "ski")), Link("e", ("ski", "sea"))]
-    for url, holds in (("hub", False), ("b", True), ("c", False), ("k", False)):
-        crawler.judged(Page(url, links=tuple(links) if url == "hub" else ()), holds)
-    # Candidates d and e have the same words, and d was found first.
-    assert chosen(crawler) == "d"
-    crawler.judged(page("l", "d", d="ski sea"), False)
-    assert chosen(crawler) == "d"
-    # A word that is new to the machine makes e longer, so less sure.
-    crawler.judged(page("m", "e", e="sun"), False)
-    assert chosen(crawler) == "d"
 
 
 def test_the_machine_parts_rows_and_weighs_classes_alike() -> None:

@@ -20,9 +20,16 @@ from scentline.models.reuse import Learned, State
 from scentline.models.verdict import FAILED
 from scentline.streams.settings import Settings
 from scentline_lab.simulation.core import _CODEC, NAME, CoreCrawler, MemoryShard, rows_of
-from scentline_lab.simulation.crawler import Task
-from scentline_lab.simulation.further import ExpectedVisits, Further, FurtherScorer, Significance
-from scentline_lab.simulation.policies import LEARNED, Reusable, reusable
+from scentline_lab.simulation.policies import (
+    LEARNED,
+    ExpectedVisits,
+    Further,
+    FurtherScorer,
+    Reusable,
+    Significance,
+    reusable,
+)
+from scentline_lab.simulation.virtual import Task
 from tests.agents.pipeline import TIGHT, WIDE, Crawl, Pipeline, Place, a_place
 from tests.models.teaching import weighed
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from lab_tests.files import PNG
 from scentline.streams.transport.database import JournalInUseError
 from scentline_lab.demo.command import LEARNED, POLICIES, PREDICATES, Crawled, DemoOutput, judged
 from tests.agents.commands import TOLD_TO_END, environment, last_line, printed, running, wait_until
@@ -32,7 +33,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     return cwd, printed(cwd, "demo", "--budget", str(BUDGET), "--random-seed", "5", "--json")
 
 
-def test_the_figures_are_those_of_the_outcomes(demo: tuple[Path, str]) -> None:
+def test_the_figures_are_those_of_the_outcomes_and_every_file_is_named(demo: tuple[Path, str]) -> None:
     cwd, out = demo
     figures: dict[str, Any] = last_line(out)
     assert set(figures) == {"seconds", "crawls", "ratios", "files"}
@@ -41,37 +42,29 @@ def test_the_figures_are_those_of_the_outcomes(demo: tuple[Path, str]) -> None:
         pages = judged(cwd / "demo" / policy)
         assert crawled["fetched"] == len(pages) >= BUDGET
         assert {page.policy for page in pages} == {policy}
-        found = Crawled(pages)
         for name, shown in crawled["predicates"].items():
-            assert shown["hits"] == found.hits(name) == sum(page.verdict[name] for page in pages)
-            assert shown["harvest_rate"] == pytest.approx(found.rates(name)[-1], abs=1e-4)
+            hits = sum(page.verdict[name] for page in pages)
+            assert shown["hits"] == hits
+            assert shown["harvest_rate"] == pytest.approx(hits / len(pages), abs=1e-4)
+            assert Crawled(pages).rates(name)[-1] == hits / len(pages)
     baseline, learned = (figures["crawls"][policy]["predicates"] for policy in POLICIES)
     for name, ratio in figures["ratios"].items():
+        assert f"\n{name}\t{PREDICATES[name]}\t" in out
         if baseline[name]["hits"]:
             rates = learned[name]["harvest_rate"], baseline[name]["harvest_rate"]
             assert ratio == pytest.approx(rates[0] / rates[1], rel=0.02, abs=0.02)
         else:
             assert ratio is None
-
-
-def test_what_is_printed_names_every_file_and_predicate(demo: tuple[Path, str]) -> None:
-    cwd, out = demo
-    picture = (cwd / "demo" / "lift.png").read_bytes()
-    assert picture.startswith(b"\x89PNG\r\n\x1a\n")
-    assert int.from_bytes(picture[16:20], "big") > 1500
-    for file in last_line(out)["files"]:
+    assert (cwd / "demo" / "lift.png").read_bytes().startswith(PNG)
+    for file in figures["files"]:
         assert (cwd / file).exists()
         assert f"  {file} " in out
-    for name, expression in PREDICATES.items():
-        assert f"\n{name}\t{expression}\t" in out
 
 
 def test_the_commands_to_try_next_work(demo: tuple[Path, str]) -> None:
     cwd, out = demo
     commands = [line.strip() for line in out.splitlines() if line.startswith("  scentline ")]
-    assert [command.split()[1] for command in commands] == [
-        "matches", "window", "explain", "audit", "crawl",
-    ]  # fmt: skip
+    assert [command.split()[1] for command in commands] == ["matches", "window", "explain", "audit", "crawl"]
     matches, window, *others, _ = (shlex.split(command)[1:] for command in commands)
     for command in (matches, *others):
         assert printed(cwd, *command)
@@ -96,27 +89,22 @@ def test_a_demo_that_is_told_to_end_does_and_the_next_one_starts_anew(
 
 
 def test_another_demo_is_replaced_and_other_files_stay(tmp_path: Path) -> None:
-    output = DemoOutput(tmp_path / "new" / "demo")
-    output.prepare()
-    (output.path(LEARNED)).mkdir()
+    output = DemoOutput(tmp_path / "new" / "demo").prepare()
+    output.path(LEARNED).mkdir()
     (output.path(LEARNED) / "row").touch()
     output.log.touch()
-    kept = tmp_path / "new" / "demo" / "notes.txt"
-    kept.touch()
+    output.path("notes.txt").touch()
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis").touch()
     output.path(POLICIES[0]).symlink_to(tmp_path / "mine")
     output.prepare()
     assert (tmp_path / "mine" / "thesis").exists(), "a link is not followed"
-    assert sorted(path.name for path in (tmp_path / "new" / "demo").iterdir()) == [
-        ".scentline-demo",
-        "notes.txt",
-    ]
+    kept = sorted(path.name for path in (tmp_path / "new" / "demo").iterdir())
+    assert kept == [".scentline-demo", "notes.txt"]
 
 
 def test_a_demo_whose_data_a_crawl_uses_is_not_replaced(tmp_path: Path) -> None:
-    output = DemoOutput(tmp_path)
-    output.prepare()
+    output = DemoOutput(tmp_path).prepare()
     output.log.touch()
     # A process opens its own journal as often as it likes: another one has to hold it.
     with subprocess.Popen(

@@ -1,7 +1,6 @@
 """The depth command: a log, an archive or a graph in, advice, tables and pictures out."""
 
 import gzip
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -9,12 +8,11 @@ import pytest
 
 from lab_tests.files import BROWSER, PNG, line, rows
 from scentline_lab.depth.command import picture
-from scentline_lab.depth.reading import home
+from scentline_lab.depth.site import home
 from scentline_lab.reading import GraphError, read_graph
-from tests.agents.commands import TOLD_TO_END, environment, last_line, printed
+from tests.agents.commands import last_line, printed
 from tests.agents.test_archive import page, write
 from tests.cases import each_case
-from tests.patience import PATIENCE
 from tests.shared import shared
 
 SITE = "http://example.org"
@@ -157,24 +155,6 @@ def test_what_is_no_graph_is_refused(tmp_path: Path, text: str) -> None:
     for name in ("graph.tsv", "short.tsv.gz"):
         with pytest.raises(GraphError, match=rf"{name}: expected lines of two numbers, source and target"):
             read_graph(tmp_path / name)
-
-
-@TOLD_TO_END
-def test_an_interrupt_keeps_what_was_read(tmp_path: Path, program: tuple[str, ...], number: int) -> None:
-    arguments = [*program, "depth", "-", "--site", "example.org", "--out", "depths"]
-    with subprocess.Popen(
-        arguments, cwd=tmp_path, env=environment(), stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stdin is not None
-        # More than a pipe holds: when all of it is written, some has been read.
-        process.stdin.writelines(line(view % 250, 10 * view, "/") + "\n" for view in range(3_000))
-        process.stdin.flush()
-        process.send_signal(number)
-        _, errors = process.communicate(timeout=PATIENCE)
-    assert process.returncode == 130
-    assert "Interrupted: these figures cover what was read so far." in errors
-    (site,) = rows(tmp_path / "depths" / "sites.csv")
-    assert int(site["views"]) > 100
 
 
 def test_a_crawl_begins_at_the_root_or_the_page_with_most_links() -> None:

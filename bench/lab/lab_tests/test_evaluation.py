@@ -18,15 +18,13 @@ from scentline.models.predicate import parse
 from scentline.streams.configuration import ConfigurationError
 from scentline.streams.settings import Settings
 from scentline_lab.evaluate.command import read_webs
-from scentline_lab.evaluate.crawls import FIRST, NEW_ONLY, REUSE, Evaluation
 from scentline_lab.evaluate.results import Result, Results
-from scentline_lab.evaluate.run import read_seeds
+from scentline_lab.evaluate.run import FIRST, NEW_ONLY, REUSE, Evaluation, read_seeds
 from scentline_lab.evaluate.tables import headline
 from scentline_lab.experiment import WorkerError, spread
 from scentline_lab.reading import Web, load_web
 from scentline_lab.simulation.baselines.simple import BreadthFirst
-from scentline_lab.simulation.crawler import Task
-from scentline_lab.simulation.virtual import Terms
+from scentline_lab.simulation.virtual import Task, Terms
 from tests.agents.test_archive import page, write
 from tests.cases import each_case
 from tests.patience import PATIENCE

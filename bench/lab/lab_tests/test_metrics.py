@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scentline.models.harvest import ratio_factor
 from scentline.models.learner.combiner import MOST_LOGIT, PRIORS, Calibration, calibrated
 from scentline.models.reliability import Running, wilson, windows
-from scentline_lab.simulation.metrics import band, interval, lift_curve, macro, outcomes, paired_bootstrap
+from scentline_lab.evaluate.results import band, interval, lift_curve, macro, outcomes, paired_bootstrap
 from scentline_lab.simulation.virtual import Request
 from tests.cases import each_case
 

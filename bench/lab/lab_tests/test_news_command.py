@@ -62,18 +62,13 @@ def test_news_lose_their_readers_as_real_news_do(web: NewsWeb, entries: list[Ent
     assert shares == pytest.approx([share / sum(DECAY) * 100 for share in DECAY], abs=1.5)
 
 
-def test_news_are_told_from_others(found: Any) -> None:
+def test_news_are_told_from_others_by_clicks_and_by_prefixes_which_find_pages_born_later(found: Any) -> None:
     told = measure(found, "clicks", "labels", "judged")
     assert told["precision"] > 0.8
     assert told["recall"] > 0.9
-
-
-def test_prefixes_are_the_folder_and_the_program_of_news_and_not_the_mixed_folder(found: Any) -> None:
+    # The folder and the program of news, and not the mixed folder.
     names = [prefix["prefix"] for prefix in found["prefixes"]]
     assert names == ["www.site0.example/news/", "www.site1.example/view.asp?"]
-
-
-def test_prefixes_are_more_precise_than_whole_sites_and_find_pages_born_later(found: Any) -> None:
     prefixes, sites = (measure(found, method, "labels", "all") for method in ("prefixes", "sites of hubs"))
     assert prefixes["precision"] > 0.9 > sites["precision"] + 0.15
     assert prefixes["recall"] > 0.6
@@ -88,15 +83,15 @@ def test_the_listing_pages_are_the_first_hubs_and_reach_more_than_home_pages(fou
     assert found["reach"]["from_hubs"] > found["reach"]["from_homes"] > 0
 
 
-def test_the_tables_say_what_the_json_says(files: Path, found: Any) -> None:
+def test_the_tables_say_what_the_json_says_and_have_each_page_with_its_clicks_and_label(
+    files: Path, found: Any, web: NewsWeb, entries: list[Entry]
+) -> None:
     out = files / "out"
-    assert {path.name for path in out.iterdir()} == {
-        ".scentline-news", *(f"{name}.csv" for name in TABLES), *(f"{name}.png" for name in PICTURES)
-    }  # fmt: skip
-    kinds = Counter(row["kind"] for row in rows(out / "pages.csv"))
-    assert kinds == found["pages"]
-    for name in PICTURES:
-        assert (out / f"{name}.png").read_bytes().startswith(PNG)
+    names = {*(f"{name}.csv" for name in TABLES), *(f"{name}.png" for name in PICTURES)}
+    assert {path.name for path in out.iterdir()} == {".scentline-news", *names}
+    assert all((out / f"{name}.png").read_bytes().startswith(PNG) for name in PICTURES)
+    table = rows(out / "pages.csv")
+    assert Counter(row["kind"] for row in table) == found["pages"]
     hubs = [row["url"] for row in rows(out / "hubs.csv") if row["by"] == "links"]
     assert hubs == [hub["url"] for hub in found["hubs"]]
     prefixes = [row["prefix"] for row in rows(out / "prefixes.csv")]
@@ -104,27 +99,15 @@ def test_the_tables_say_what_the_json_says(files: Path, found: Any) -> None:
     for row, told in zip(rows(out / "measures.csv"), found["measures"], strict=True):
         assert [row["method"], int(row["right"])] == [told["method"], told["right"]]
         assert float(row["recall"]) == pytest.approx(told["recall"], abs=1e-4)
-
-
-def test_the_pages_table_has_each_page_with_its_clicks_and_label(
-    files: Path, found: Any, web: NewsWeb, entries: list[Entry]
-) -> None:
     visitors: dict[str, set[tuple[str, int]]] = defaultdict(set)
     for entry in entries:
         visitors[entry.url].add((entry.client, day_of(entry.time)))
     labels = dict(web.labels())
-    table = rows(files / "out" / "pages.csv")
-    text = "".join(path.read_text() for path in (files / "out").glob("*.csv"))
-    assert not [client for client in {entry.client for entry in entries} if client in text], "no user is named"
+    clicks = {url: (len(who), labels[url]) for url, who in visitors.items()}
+    assert {row["url"]: (int(row["clicks"]), row["label"]) for row in table} == clicks
     assert found["views"] == len(entries)
-    assert {row["url"]: (int(row["clicks"]), row["label"]) for row in table} == {
-        url: (len(who), labels[url]) for url, who in visitors.items()
-    }
-
-
-def test_a_log_in_two_files_is_one_log(files: Path, found: Any) -> None:
-    two = printed(files, "news", "first.log", "second.log", "--labels", "labels.tsv", "--json")
-    assert last_line(two) == found
+    text = "".join(path.read_text() for path in out.glob("*.csv"))
+    assert not [client for client in {entry.client for entry in entries} if client in text], "no user is named"
 
 
 def test_logs_may_come_in_any_order_and_a_line_of_the_future_is_left_out(files: Path, found: Any) -> None:

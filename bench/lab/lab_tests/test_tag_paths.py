@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from scentline.models.interest.trace import Step, Trace
 from scentline.models.page import Link, Page
 from scentline_lab.simulation.baselines.tag_paths import Arms, TagPaths
-from scentline_lab.simulation.crawler import Task
-from scentline_lab.simulation.virtual import Terms, virtual_crawl
+from scentline_lab.simulation.virtual import Task, Terms, virtual_crawl
 
 
 def task(log: str = "", seed: int = 1) -> Task:

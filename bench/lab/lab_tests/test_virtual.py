@@ -11,12 +11,11 @@ from scentline.models.duplicates import sketch
 from scentline.models.interest.trace import Step, Trace
 from scentline.models.page import Link, Page
 from scentline.streams.settings import Settings
-from scentline_lab.simulation.baselines.informed import Hindsight
 from scentline_lab.simulation.baselines.simple import BreadthFirst, Chance
+from scentline_lab.simulation.baselines.trained import Hindsight
 from scentline_lab.simulation.clock import Asked, Clock, slots_used
-from scentline_lab.simulation.crawler import Choice, Ready, Task, anywhere
 from scentline_lab.simulation.policies import Truth, policies
-from scentline_lab.simulation.virtual import Request, Terms, Texts, virtual_crawl
+from scentline_lab.simulation.virtual import Choice, Ready, Request, Task, Terms, Texts, anywhere, virtual_crawl
 from tests.cases import each_case
 
 

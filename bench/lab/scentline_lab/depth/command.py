@@ -16,8 +16,7 @@ from scentline.models.depth.visits import Move
 from scentline.streams.configuration import ConfigurationError
 from scentline.streams.settings import Settings
 from scentline_lab.depth.picture import draw
-from scentline_lab.depth.reading import Sites
-from scentline_lab.depth.site import Result
+from scentline_lab.depth.site import Result, Sites
 from scentline_lab.experiment import Cut, Output, cell, check_files, check_logs, rounded
 from scentline_lab.progress import progress
 from scentline_lab.reading import LogReader

@@ -19,8 +19,9 @@ from scentline.streams.settings import PredicateName, Settings
 from scentline_lab.evaluate import tables
 from scentline_lab.evaluate.report import write_report
 from scentline_lab.evaluate.results import Figures, Results, parts
-from scentline_lab.evaluate.run import Options, crawl, prepare
-from scentline_lab.experiment import Output, cell, check_files, check_logs, working
+from scentline_lab.evaluate.run import Crawl, Evaluation, Job, Options, order_name, prepare
+from scentline_lab.experiment import Output, cell, check_files, check_logs, spread, working
+from scentline_lab.progress import Progress
 from scentline_lab.simulation.policies import Heir, Maker, named, policies, reusable
 
 #: Settings that a virtual crawl ignores, by dotted key: they are refused, for no figure is to stand beside one.
@@ -70,6 +71,21 @@ def run(settings: Settings, options: Options, output: Output) -> Results:
         tables.write_comparisons(output, compared)
         write_report(output, results, evaluation, compared, bars)
     return results
+
+
+def crawl(evaluation: Evaluation, output: Output, options: Options, progress: Progress) -> Results:
+    """Run all crawls and return their results, in the order of the jobs whatever was done first."""
+    jobs = evaluation.jobs()
+    progress.phase("crawl", len(jobs))
+    seeds = ((start, url) for start in range(1, evaluation.starts + 1) for url in evaluation.seeds_of(start))
+    output.write("seeds", ("start", "url"), seeds)
+    done: dict[Job, list[Crawl]] = {}
+    for job, crawls in spread(evaluation.run, jobs, options.processes):
+        for found in crawls:
+            tables.write_order(output, order_name(*found[:3]), found.order)
+        done[job] = crawls
+        progress.advance()
+    return Results.of((found for job in jobs for found in done[job]), options.budget, options.clock)
 
 
 def _policies(given: Sequence[str], makers: Mapping[str, Maker]) -> tuple[str, ...]:

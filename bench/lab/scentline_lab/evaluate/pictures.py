@@ -13,8 +13,8 @@ from textwrap import shorten
 from typing import TYPE_CHECKING
 
 from scentline.models.reliability import Bin, Outcome, Running, wilson
-from scentline_lab.evaluate.crawls import NEW_ONLY, NO_LOG, NO_USERS, REUSE
 from scentline_lab.evaluate.results import Figures, Result, Results, parts
+from scentline_lab.evaluate.run import NEW_ONLY, NO_LOG, NO_USERS, REUSE
 from scentline_lab.evaluate.tables import Versus
 from scentline_lab.picture import INK, SOFT, Look, canvas, frame
 from scentline_lab.simulation.policies import LIMITS

@@ -7,7 +7,6 @@ from pathlib import Path
 from string import Template
 
 from scentline.models.predicate import Predicate
-from scentline_lab.evaluate.crawls import Evaluation
 from scentline_lab.evaluate.pictures import (
     draw_lift,
     draw_reliability,
@@ -16,6 +15,7 @@ from scentline_lab.evaluate.pictures import (
     with_probabilities,
 )
 from scentline_lab.evaluate.results import AREA, Results
+from scentline_lab.evaluate.run import Evaluation
 from scentline_lab.evaluate.tables import Compared
 from scentline_lab.experiment import Output
 from scentline_lab.progress import Progress

@@ -5,10 +5,21 @@ is one ahead beyond chance, and what was reuse worth.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
-from scentline_lab.evaluate.crawls import NEW_ONLY, NO_LOG, NO_USERS, REUSE
-from scentline_lab.evaluate.results import Figures, Result, Results, mean_figures, parts
+from scentline_lab.evaluate.results import (
+    Comparison,
+    Figures,
+    Groups,
+    Result,
+    Results,
+    interval,
+    macro,
+    mean_figures,
+    paired_bootstrap,
+    parts,
+    relative,
+)
+from scentline_lab.evaluate.run import NEW_ONLY, NO_LOG, NO_USERS, REUSE
 from scentline_lab.experiment import Output, rounded
-from scentline_lab.simulation.metrics import Comparison, Groups, interval, macro, paired_bootstrap, relative
 from scentline_lab.simulation.policies import LEARNED, LIMITS, PRINTED
 from scentline_lab.simulation.virtual import Request
 

@@ -21,8 +21,18 @@ from scentline.streams.configuration import ConfigurationError
 from scentline.streams.crawl_settings import NewsSettings
 from scentline.streams.settings import Settings
 from scentline_lab.experiment import Cut, Output, cell, check_logs
-from scentline_lab.news.clicks import News, NewsDiscovery
-from scentline_lab.news.measures import Measure, Reach, Separation, day, measures, reach, separation, span
+from scentline_lab.news.measures import (
+    Measure,
+    News,
+    NewsDiscovery,
+    Reach,
+    Separation,
+    day,
+    measures,
+    reach,
+    separation,
+    span,
+)
 from scentline_lab.news.pictures import draw_concentration, draw_daily
 from scentline_lab.progress import progress
 from scentline_lab.reading import LogReader

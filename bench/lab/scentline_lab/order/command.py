@@ -18,8 +18,8 @@ from scentline_lab.order.results import TOLD, Curve, Results
 from scentline_lab.progress import Progress
 
 _FILES = (
-    "order.*.csv", "figures.csv", "threshold.csv", "stop.csv", "buffer.csv", "walk.csv", "histogram.csv",
-    "topics.csv", "thresholds.png", "threshold-*.png", "stop.png", "buffer.png", "histogram.png", "topic-*.png",
+    "order.*.csv", "figures.csv", "threshold.csv", "stop.csv", "buffer.csv", "walk.csv",
+    "topics.csv", "thresholds.png", "threshold-*.png", "stop.png", "buffer.png", "topic-*.png",
 )  # fmt: skip
 
 
@@ -96,7 +96,6 @@ def _compare(
 def _tables(results: Results) -> Mapping[str, tuple[Sequence[str], Iterable[Iterable[object]]]]:
     """Return the columns and rows of each table of the crawls without a topic."""
     web, hot = results.web, ("importance", "threshold", "hot")
-    counts = np.bincount(web.graph.backlinks)
     return {
         "figures": (
             (*hot, "ordering", *(f"p_st_{share}" for share in TOLD), "area"),
@@ -114,9 +113,6 @@ def _tables(results: Results) -> Mapping[str, tuple[Sequence[str], Iterable[Iter
         "walk": (
             ("ordering", "share", "depth", "wait"),
             ((ordering, share, *walk) for ordering, share, walk in results.walks()),
-        ),
-        "histogram": (
-            ("backlinks", "pages"), ((links, int(counts[links])) for links in np.flatnonzero(counts).tolist()),
         ),
     }  # fmt: skip
 

@@ -66,7 +66,6 @@ def draw_results(output: Output, results: Results) -> None:
     ]
     output.draw("stop.png", draw, "Crawl and stop", stop)
     output.draw("buffer.png", draw, "Limited buffer crawl: P_BC by size of the buffer", _buffers(results), True)
-    output.draw("histogram.png", _draw_histogram, results)
 
 
 def draw_topic(output: Output, topic: str, shares: Curve, panels: Sequence[TopicPanel]) -> None:
@@ -152,20 +151,3 @@ def _buffers(results: Results) -> list[Lines]:
         across = sizes / len(results.web)
         panels.append(Lines(f"importance: {importance}", "P_BC: share of hot pages kept", across, curves))
     return panels
-
-
-def _draw_histogram(path: Path, results: Results) -> None:
-    counts = np.bincount(results.web.graph.backlinks)
-    links = np.flatnonzero(counts[1:]) + 1  # but the start, every page has a link to it
-    figure = canvas(7.5, 4.8)
-    panel = figure.subplots()
-    panel.scatter(links, counts[links], s=14, color="#0b4ea2", linewidth=0)
-    panel.set_xscale("log")
-    panel.set_yscale("log")
-    panel.set_title("Pages by backlinks", loc="left", color=INK, fontsize=14, fontweight="bold")
-    panel.set_xlabel("backlinks", color=INK)
-    panel.set_ylabel("pages", color=INK)
-    formatter = panel.yaxis.get_major_formatter()
-    frame(panel)
-    panel.yaxis.set_major_formatter(formatter)
-    figure.savefig(path, format="png")

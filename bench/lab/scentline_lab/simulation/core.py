@@ -36,7 +36,7 @@ from scentline.streams.inbox import Codec, Row, Shard
 from scentline.streams.outbox import Outbox
 from scentline.streams.records import HostAnswer, Interests
 from scentline.streams.settings import Settings
-from scentline_lab.simulation.crawler import Choice, Ready, Task, anywhere
+from scentline_lab.simulation.virtual import Choice, Ready, Task, anywhere
 
 #: What a virtual crawl calls its one predicate.
 NAME = "p"

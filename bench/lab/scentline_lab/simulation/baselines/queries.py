@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from scentline.models.page import Page
-from scentline_lab.simulation.baselines.queues import ByBoard, grown
-from scentline_lab.simulation.crawler import Task
+from scentline_lab.simulation.baselines.simple import ByBoard, grown
+from scentline_lab.simulation.virtual import Task
 
 
 class Occurrences(NamedTuple):

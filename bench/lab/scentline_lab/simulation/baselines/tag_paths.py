@@ -5,17 +5,19 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from zlib import crc32
 
 import numpy as np
 
 from scentline.models.page import Page
 from scentline.models.url import host
-from scentline_lab.simulation.crawler import Choice, Ready, Task, anywhere
+from scentline_lab.simulation.virtual import Choice, Ready, Task, anywhere
 
 #: Similarity from which on a path belongs to an arm, as in the paper; the weight of the exploration.
 LIKE = 0.75
 EXPLORATION = 0.1
-_ROOM = 64
+#: What pairs of elements are projected onto, as in the paper.
+_NUMBERS = 4096
 
 
 class TagPaths:
@@ -116,40 +118,26 @@ class _Arm:
 class Arms:
     """Tag paths by likeness: each belongs to the arm of the nearest mean, or below ``like`` to a new one.
 
-    A path is the bag of its pairs of elements that follow each other, its ends included; the nearest mean is
-    that of the highest cosine. The paper projects bags onto 4,096 numbers, of which pairs may share one; here
-    each pair has its own.
+    A path is the bag of its pairs of elements that follow each other, its ends included, projected as in the
+    paper onto 4,096 numbers, of which pairs may share one; the nearest mean is that of the highest cosine.
     """
 
     def __init__(self, like: float) -> None:
         self._like = like
-        self._columns: dict[tuple[str, str], int] = {}
         # For each arm the sum of its paths, which points where their mean does, and the square of its length.
-        self._sums = np.zeros((_ROOM, _ROOM))
-        self._squares = np.zeros(_ROOM)
-        self._arms = 0
+        self._sums = np.zeros((0, _NUMBERS))
+        self._squares = np.zeros(0)
 
     def of(self, path: str) -> int:
         """Return the number of a path's arm, which moves towards it."""
-        pairs = Counter(pairwise(("", *path.split(), "")))
-        columns = [self._columns.setdefault(pair, len(self._columns)) for pair in pairs]
-        self._make_room()
-        values = np.array(list(pairs.values())) / pairs.total()
+        pairs = Counter(crc32(" ".join(pair).encode()) % _NUMBERS for pair in pairwise(("", *path.split(), "")))
+        columns, values = list(pairs), np.array(list(pairs.values())) / pairs.total()
         square = float((values**2).sum())
-        dots = self._sums[: self._arms, columns] @ values
-        cosines = dots / np.sqrt(self._squares[: self._arms] * square)
-        arm = int(cosines.argmax()) if self._arms else 0
-        if not self._arms or cosines[arm] < self._like:
-            arm = self._arms
-            self._arms += 1
+        cosines = self._sums[:, columns] @ values / np.sqrt(self._squares * square)
+        arm = int(cosines.argmax()) if len(cosines) else 0
+        if not len(cosines) or cosines[arm] < self._like:
+            arm = len(cosines)
+            self._sums, self._squares = np.pad(self._sums, ((0, 1), (0, 0))), np.pad(self._squares, (0, 1))
         self._squares[arm] += square + 2 * float(self._sums[arm, columns] @ values)
         self._sums[arm, columns] += values
         return arm
-
-    def _make_room(self) -> None:
-        rows, columns = self._sums.shape
-        below = rows if self._arms == rows else 0
-        beside = max(columns, len(self._columns) - columns) if len(self._columns) > columns else 0
-        if below or beside:
-            self._sums = np.pad(self._sums, ((0, below), (0, beside)))
-            self._squares = np.pad(self._squares, (0, below))
