@@ -49,7 +49,6 @@ class Outcome(msgspec.Struct, kw_only=True, omit_defaults=False):
     origin: str  #: The place of the fetched page, "topic/partition@offset": equal origins are one page.
     #: Whether the verdict is of later predicates only: it adds to that of the outcome of the same URL and time.
     later: bool = False
-    pattern: str = ""  #: Reserved.
     silent: bool | msgspec.UnsetType = msgspec.UNSET  #: That of `FetchOrder`, as is ``requests``.
     requests: Natural = 0
     again: bool | msgspec.UnsetType = msgspec.UNSET  #: Where pages are visited again: whether this one was.

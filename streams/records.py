@@ -133,7 +133,7 @@ class Revisit(msgspec.Struct, array_like=True, frozen=True):
 
 
 class FetchOrder(Record, kw_only=True):
-    """A page to fetch, and how it was chosen. Older orders have the defaults."""
+    """A page to fetch, and how it was chosen."""
 
     url: Url
     order: Natural  #: The number of the attempt, or of the revisit.
@@ -146,7 +146,6 @@ class FetchOrder(Record, kw_only=True):
     lease: Time  #: Until when the frontier waits for the answer.
     expected: Finite | None = None  #: The probability that the page is a hit, where the policy has one.
     revisit: Revisit | None = None
-    pattern: str = ""  #: Reserved.
     vouched: float | None = None  #: The share of all trust that the host's owner had (`models.frontier.trust`).
     #: Whether the page teaches nothing but that it was judged: its owner had too many of the latest fetches.
     silent: bool = False
@@ -217,7 +216,7 @@ class DeadLetter(Record, kw_only=True):
     reason: str
     value: bytes  #: Its first bytes.
     time: Time
-    why: str = ""  #: One of `streams.attempts.Why`; empty in letters of earlier releases.
+    why: str = ""  #: One of `streams.attempts.Why`.
     origin: tuple[Offset, Offset] | None = None  #: Of the one fact of the pack that failed.
 
 
