@@ -109,7 +109,7 @@ def test_an_outcome_says_what_was_found_and_why_the_page_was_fetched(messages: l
     expected = {
         "version": 1, "url": URL, "time": NOW, "title": "Skiing in the Alps", "predicate": "alps",
         "verdict": {"alps": True, "sea": False}, "policy": "linkage", "explored": True, "probability": 0.25,
-        "priority": 1.5, "expected": None, "depth": 3, "origin": "pages/1@7", "later": False, "pattern": "",
+        "priority": 1.5, "expected": None, "depth": 3, "origin": "pages/1@7", "later": False,
         "requests": 0,
     }  # fmt: skip
     assert {name: read[name] for name in expected} == expected
