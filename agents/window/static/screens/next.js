@@ -87,8 +87,8 @@ function explained(context) {
   const told = h("ul");
   const trouble = h("p", { class: "alert", role: "status" });
   const note = h("p", { class: "note", "aria-live": "polite" });
-  const lists = [inputs("What speaks for it and against it", "inputs"), features("What speaks for it and against it", "Adds", (found) => !found.inputs.length),
-    words(), features("What users say of it, by the paper's ratios", "In collaborative", (found) => found.inputs.length > 0), links(), inputs("What may make the request fail", "failing")];
+  const lists = [inputs("What speaks for it and against it", "inputs"), features("What speaks for it and against it", "Adds", (found) => !found.inputs?.length),
+    words(), features("What users say of it, by the paper's ratios", "In collaborative", (found) => found.inputs?.length > 0), links(), inputs("What may make the request fail", "failing")];
   const back = () => context.go({ url: "" });
   const element = h("section", { hidden: true }, title, told, trouble, note, lists.map((list) => list.element),
     h("p", {}, h("button", { type: "button", onclick: back }, "Close")), h("h2", {}, "Best candidates"));
@@ -150,7 +150,7 @@ function features(title, adds, shows) {
     { title: "Ratio", number: true, cell: (row) => decimal(row.ratio) },
     { title: "Deviations", number: true, cell: (row) => decimal(row.significance, 1), meaning: "By which it differs from any page: from 2 on it counts by the paper's policies" },
   ];
-  const rows = (found) => (shows(found) ? found.features : []).map((row, place) => ({ ...row, place }));
+  const rows = (found) => ((shows(found) && found.features) || []).map((row, place) => ({ ...row, place }));
   return part(title, columns, (row) => row.place, rows);
 }
 
