@@ -17,7 +17,7 @@ from scentline.streams.metrics.catalogue import PARTITIONS as HELD
 from scentline.streams.published import Exclusion, HarvestPoint, Limit, Outcome
 from scentline.streams.topics import ACCESSES, HARVEST, INBOXES, OUTCOMES, PAGES, TOPICS, partition_of
 from scentline_lab.synthetic.web import SyntheticWeb
-from tests.agents.commands import printed, running
+from tests.agents.commands import complaint, printed, running
 from tests.e2e.crawls import write_log
 from tests.kafka.crawls import Crawl, crawl_of, servers, settled
 from tests.patience import PATIENCE, wait_for
@@ -54,11 +54,20 @@ def all_ends(crawl: Crawl) -> dict[str, int]:
 
 @pytest.mark.slow
 def test_a_slow_judge_slows_fetching_and_a_frozen_one_stops_it(tmp_path: Path, empty_kafka: str) -> None:
-    with crawl_of(SLOW, tmp_path, empty_kafka, 1, PACED) as crawl:
+    paced = PACED | {"window.token": "a token of the window"}
+    seeds = SyntheticWeb(*SLOW).seeds(3)
+    with crawl_of(SLOW, tmp_path, empty_kafka, 1, paced) as crawl:
         crawl.worker("others", "observe", "browse", "fetch", "frontier", "learn", "harvest")
         judge = crawl.worker("judge", "judge", first=SLOWLY)
-        submit(crawl.settings, Seeds(tuple(SyntheticWeb(*SLOW).seeds(3))))
+        submit(crawl.settings, Seeds(tuple(seeds)))
         wait_for("a full window", lambda: crawl.ends(OUTCOMES.name) >= 2 * FEW)
+        workers = crawl.addresses[0].removeprefix("http://")
+        explain = ("explain", seeds[0], "--set", f"window.workers={workers}")
+        assert crawl.command(*explain).splitlines()[1].startswith("state: ")
+        none = ("--set", "window.workers=127.0.0.1:9")
+        assert "nobody answers" in complaint(tmp_path, *explain, *crawl.options, *none)
+        assert "menu" in crawl.command("harvest")
+        assert len(crawl.command("matches", "menu").splitlines()) > FEW
 
         def pages_wait() -> bool:
             scrapes = crawl.scrapes()
