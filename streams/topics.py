@@ -72,8 +72,8 @@ CONTROL = Topic(
     retention=None, shards=False,
 )  # fmt: skip
 STANDING = Topic(
-    "standing", "what and whose", "HarvestPart, FreshnessPart, or Standing (JSON)",
-    writers=("harvest", "frontier"), readers=(f"harvest {BY_ALL}", "window"),
+    "standing", "what and whose", "HarvestPart, FreshnessPart, LogPosition, or Standing (JSON)",
+    writers=("harvest", "frontier", "feed", "crawl"), readers=(f"harvest {BY_ALL}", "feed", "crawl", "window"),
     retention=None, shards=False,
 )  # fmt: skip
 DEAD_LETTERS = Topic(
@@ -81,14 +81,10 @@ DEAD_LETTERS = Topic(
     writers=("observe", "feed", "every agent"), readers=("people",),
     retention=30 * DAY, size=GIB, shards=False, most=20_000,
 )  # fmt: skip
-LOG_POSITIONS = Topic(
-    "log-positions", "the log's fingerprint", "LogPosition", ("feed", "crawl"), ("feed", "crawl"),
-    retention=None, shards=False,
-)  # fmt: skip
 
 TOPICS: tuple[Topic, ...] = (
     PROXY_LOG, ACCESSES, SIGHTINGS, FETCHES, PAGES, OUTCOMES, CHANGES, EVIDENCE, INTERESTS, HARVEST,
-    CONTROL, STANDING, DEAD_LETTERS, LOG_POSITIONS,
+    CONTROL, STANDING, DEAD_LETTERS,
 )  # fmt: skip
 
 #: The stateful agents' tables, each with the topic that is its inbox.

@@ -208,7 +208,7 @@ def test_the_values_of_the_labels_are_those_of_the_code() -> None:
     ended = set(TotalsRow.__struct_fields__) - {"discovered", "verdicts", "requests", "revisits"}
     assert set(values("state", catalogue.FOUND.name)) == ended | {"open"}
     assert values("table", "all") == list(topics.TABLES)
-    unread = (topics.CHANGES, topics.HARVEST, topics.DEAD_LETTERS, topics.LOG_POSITIONS)
+    unread = (topics.CHANGES, topics.HARVEST, topics.DEAD_LETTERS)
     assert values("topic", "all") == [topic.name for topic in topics.TOPICS if topic not in unread]
     assert [CODE.findall(row[0])[0] for row in rows("Which queue means what")] == values("topic", "all")
 

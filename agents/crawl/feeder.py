@@ -19,7 +19,7 @@ from scentline.streams.bus import Broadcast, Bus
 from scentline.streams.facts import Access, AccessPack
 from scentline.streams.logging import EventLog
 from scentline.streams.records import DeadLetter, Decoder, LogPosition, Pack, RecordError, encode
-from scentline.streams.topics import ACCESSES, DEAD_LETTERS, LOG_POSITIONS, partition_of
+from scentline.streams.topics import ACCESSES, DEAD_LETTERS, STANDING, partition_of
 
 #: Lines after which a batch ends though it holds little.
 LINES = 20_000
@@ -103,6 +103,8 @@ def _letter(name: str, number: int, line: bytes, malformed: Malformed, time: flo
 Lines = Iterable[tuple[int, bytes]]
 Message = tuple[str, int, bytes | None, bytes | None]
 
+KIND = b"log"  #: How keys of positions begin.
+
 log = EventLog("observe")
 
 
@@ -115,14 +117,15 @@ class Positions:
         self._decode = Decoder[LogPosition](LogPosition)
 
     def hear(self, key: bytes | None, value: bytes | None) -> None:
-        """Take in a message of the topic."""
-        if key is not None and value is not None:
+        """Take in a message of `standing`, where it is of a log."""
+        kind, _, fingerprint = (key or b"").partition(b" ")
+        if kind == KIND and value is not None:
             try:
                 position = self._decode(value)
             except RecordError as error:
                 log.warning("skipped a log's position that can't be read", reason=str(error))
                 return
-            self._lines[key.decode(errors="replace")] = (
+            self._lines[fingerprint.decode(errors="replace")] = (
                 position.line if position.reading == self._reading else 0
             )
 
@@ -135,9 +138,8 @@ class Positions:
         if line <= self.line(fingerprint):
             return []
         self._lines[fingerprint] = line
-        return [
-            (LOG_POSITIONS.name, 0, fingerprint.encode(), encode(LogPosition(line=line, reading=self._reading)))
-        ]
+        key = KIND + b" " + fingerprint.encode()
+        return [(STANDING.name, 0, key, encode(LogPosition(line=line, reading=self._reading)))]
 
 
 async def read_positions(bus: Bus, reading: str) -> Positions:
@@ -147,7 +149,7 @@ async def read_positions(bus: Bus, reading: str) -> Positions:
     def fail(error: BaseException) -> None:
         raise error
 
-    broadcast = Broadcast(bus, LOG_POSITIONS.name, positions.hear, fail)
+    broadcast = Broadcast(bus, STANDING.name, positions.hear, fail)
     await broadcast.start()
     await broadcast.stop()
     return positions
@@ -157,7 +159,7 @@ class Feeder:
     """Sends the accesses of logs to the browse agent and their malformed lines to the dead letters.
 
     ``room`` waits until those who take the accesses in have room; ``progress`` is called with the part of the
-    log that was read, None where unknown. How far a log was fed goes to `log-positions` in one batch with its
+    log that was read, None where unknown. How far a log was fed goes to `standing` in one batch with its
     accesses, so each line is sent once. A log that was fed before is read from its start all the same: lines
     depend on earlier ones.
     """

@@ -35,4 +35,4 @@ def message(data: bytes) -> None:
             assert "\n" not in str(error)
             assert b"secret" not in data or "secret" not in str(error)
     Predicates().hear(data)
-    Positions("reading").hear(b"key", data)
+    Positions("reading").hear(b"log 1f", data)

@@ -21,7 +21,7 @@ from scentline.agents.observe.observer import Observer
 from scentline.agents.operate.inspect.record import accesses
 from scentline.streams.outbox import Message
 from scentline.streams.settings import Settings
-from scentline.streams.topics import ACCESSES, DEAD_LETTERS, LOG_POSITIONS
+from scentline.streams.topics import ACCESSES, DEAD_LETTERS, STANDING
 from scentline.streams.transport.one_batch import JournalBus
 from tests.agents.log_lines import combined
 from tests.patience import PATIENCE
@@ -242,6 +242,6 @@ def test_a_process_that_is_killed_between_two_batches_goes_on_exactly_there(craw
     with pytest.raises(KeyboardInterrupt):
         crawl.feed(way=Killed)
     assert crawl.sent() == pages(1500)
-    assert sent == [[ACCESSES.name, LOG_POSITIONS.name]] * 4
+    assert sent == [[ACCESSES.name, STANDING.name]] * 4
     crawl.feed()
     assert crawl.sent() == pages(3000)

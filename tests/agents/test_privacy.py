@@ -385,7 +385,13 @@ def test_a_key_follows_no_link_and_is_a_plain_file(tmp_path: Path) -> None:
 
 def test_a_position_that_is_no_record_is_passed_over() -> None:
     positions = Positions("a reading")
-    positions.hear(b"log", encode(LogPosition(line=7, reading="a reading")))
-    for key, value in ((b"log", b"garbage"), (b"\xff", b"\x81" * 100_000), (b"log", b"")):
+    position = encode(LogPosition(line=7, reading="a reading"))
+    positions.hear(b"log 1f", position)
+    for key, value in (
+        (b"log 1f", b"rubbish"),
+        (b"log \xff", b"\x81" * 100_000),
+        (b"log 1f", b""),
+        (b"2f", position),
+    ):
         positions.hear(key, value)
-    assert positions.line("log") == 7
+    assert (positions.line("1f"), positions.line("2f")) == (7, 0)

@@ -106,7 +106,7 @@ Decode = Callable[[bytes], Any]
 KINDS: dict[str, Any] = {
     "accesses": AccessPack, "sightings": SightingPack, "evidence": EvidencePack, "interests": records.Interests,
     "fetches": records.FetchOrder, "pages": records.FetchedPage, "dead-letters": records.DeadLetter,
-    "log-positions": records.LogPosition, "HarvestPart": HarvestPart, "FreshnessPart": FreshnessPart,
+    "LogPosition": records.LogPosition, "HarvestPart": HarvestPart, "FreshnessPart": FreshnessPart,
 }  # fmt: skip
 IN_JSON: dict[str, Decode] = {
     "outcomes": lambda value: read_outcome(value).facts[0][2], "changes": read_change, "harvest": read_point,
