@@ -75,18 +75,9 @@ def test_a_log_that_tells_no_client_or_that_people_share_an_address_in_is_read_a
 JSON = '{"client": "192.0.2.7", "ts": 1, "method": "GET", "host": "%s", "uri": "%s", "status": 200}'
 
 
-@each_case(
-    ("line", "known_as"),
-    [
-        *((combined(url), "elsewhere") for url in ("http://evil.test/x", "http://a.org.evil.test/x")),
-        *((combined(url), "elsewhere") for url in ("http://a.org:8080/x", r"http://evil.test\\@a.org/x")),
-        *((combined(path), path) for path in ("//evil.test/x", "/http://evil.test/x", "/@evil.test")),
-        (combined("/\\evil.test/x"), "/evil.test/x"),
-        *(((JSON % (host, "/x")).encode(), "elsewhere") for host in ("evil.test", "evil.test/")),
-        ((JSON % ("a.org", "//e.test")).encode(), "//e.test"),
-    ],
-)
-def test_a_visitor_of_a_site_can_not_name_pages_of_others(line: bytes, known_as: str) -> None:
+@each_case(("asked", "known_as"))
+def test_a_visitor_of_a_site_can_not_name_pages_of_others(asked: str | list[str], known_as: str) -> None:
+    line = combined(asked) if isinstance(asked, str) else (JSON % (*asked,)).encode()
     found = Observer(ObserveSettings(base_url="https://a.org"), b"key").observe(line)
     if isinstance(found, Access):
         assert found.url.partition("://a.org")[2] == known_as

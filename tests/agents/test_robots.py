@@ -337,21 +337,7 @@ async def test_hostile_texts_are_read_within_bounds_or_fetched_anew(text: bytes)
 
 # X-Robots-Tag: what it says to this crawler, in every form that sites use
 
-BOTH = {"noindex", "nofollow"}
 
-
-@each_case(
-    ("values", "found"),
-    [
-        (["noindex"], {"noindex"}), ([" NoIndex , noarchive, NOFOLLOW "], BOTH), (["none"], BOTH),
-        (["all, noarchive, nosnippet"], set()), (["googlebot: noindex, nofollow"], set()),
-        (["googlebot: noindex", "nofollow"], {"nofollow"}), (["Scentline: noindex"], {"noindex"}),
-        (["scentline:none"], BOTH), (["*: noindex"], {"noindex"}), (["scentline-images: noindex"], set()),
-        (["otherbot: noindex, scentline: nofollow"], {"nofollow"}), (["max-snippet: 20, noindex"], {"noindex"}),
-        (["unavailable_after: 25 Jun 2010 15:00:00 PST, noindex"], {"noindex"}),
-        (["unavailable_after: Fri, 25 Jun 2010 15:00:00 PST, nofollow"], {"nofollow"}),
-        (["noindexed, nofollows"], set()), (["", ":", ",,", ": noindex"], set()), ([], set()),
-    ],
-)  # fmt: skip
-def test_directives_are_read_as_sites_write_them(values: list[str], found: set[str]) -> None:
-    assert directives(values, "scentline") == found
+@each_case(("values", "found"))
+def test_directives_are_read_as_sites_write_them(values: list[str], found: list[str]) -> None:
+    assert directives(values, "scentline") == {*found}

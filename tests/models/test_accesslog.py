@@ -1,4 +1,4 @@
-"""Log formats: the lines of each, and damaged ones; `tests/rubbish/corpus` has what hurt a reader."""
+"""Logs: the lines of each format, and what counts of them: page views of people, users within bounds."""
 
 import json
 from datetime import UTC, datetime, timedelta, timezone
@@ -8,11 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scentline.models.accesslog import layout
-from scentline.models.accesslog.entry import Entry, LogLineError
+from scentline.models.accesslog import clients, layout, robots
+from scentline.models.accesslog.clients import Clients, network
+from scentline.models.accesslog.entry import MAX_LINE, Entry, LogLineError, text_of
+from scentline.models.accesslog.filter import page_view
 from scentline.models.accesslog.json_lines import JsonLines
 from scentline.models.accesslog.layout import FormatTextError
 from scentline.models.accesslog.recognise import FORMATS, RECOGNISED, LogFormatError, Parser, parsers, recognise
+from scentline.models.accesslog.robots import Rates, Robots
 from scentline.models.accesslog.w3c import W3C
 from tests.cases import each_case
 
@@ -45,56 +48,20 @@ def alice(url: str, **fields: Any) -> Entry:
     return Entry(**{**usual, "url": url, **fields})
 
 
-def stranger(url: str, **fields: Any) -> Entry:
-    return alice(url, **({"client": "::1", "user": None} | fields))
-
-
-def asked(request: str) -> str:
-    return COMMON.replace("GET /a HTTP/1.1", request)
-
-
-SITE = "http://example.org/"
-ODD_FORM = '%>a %[ui %[un [%tl] "%rm %ru HTTP/%rv" %>Hs %<st "%{Referer}>h" "%{User-Agent}>h" %Ss:%Sh'
-ODD_LINE = f'::1 - bob [17/May/2015:12:05:03 +0200] "GET {SITE} HTTP/1.1" 200 5 "-" "Wget" TCP_MISS:NONE'
-ESCAPED = rf'{HEAD} "GET /a\"b\\c\xc3\xa9 HTTP/1.1" 200 5 "{SITE}?q=\"x\"" "say \"\x22\""'
-ABORTED = f"1431857103 -12 ::1 TCP_MISS_ABORTED/000 77 GET {SITE} - HIER_DIRECT/::2 Text/HTML;q [H: e] [-]"
-HTML = "text/html"
 PEER = '{"peer": {"address": "::1"}, "client": "x", "url": "/x", "page": "/a", "method": "GET", "time": 1}'
 
 
-TUNNEL = "1431857103 60117 ::1 TCP_TUNNEL/200 38 CONNECT e.org:443 - HIER_DIRECT/::2 -"
-INVALID = "1431857103 0 ::1 NONE/400 38 NONE error:invalid - NONE/- text/html"
-MANY = layout.apache("%{msec}t|%m|%U%q|%s|%V:%p|%{X-Trace}o|%a")
+def reader(form: str) -> Parser:
+    """Return what reads a format, by its name or as it is described."""
+    found = {"w3c": a_w3c(), "json": JsonLines(), **FORMATS}
+    return found[form] if form in found else next(iter(parsers(form).values()))
 
 
-@each_case(
-    ("parse", "line", "entry"),
-    [
-        (combined, COMBINED, alice("/a", referrer=SITE, agent="Mozilla/5.0 (X11)")),
-        (common, COMMON, alice("/a")),
-        (common, f'{COMMON} "{SITE}"', alice("/a", referrer=SITE)),
-        (combined, f'{HEAD} "GET /a HTTP/1.1" - - "-" ""', alice("/a", status=0, size=0, agent="")),
-        (common, COMMON.replace("alice", '""'), alice("/a", user=None)),
-        (common, COMMON.replace("alice", "A. B"), alice("/a", user="A. B")),
-        (common, asked("GET /a b c HTTP/1.1"), alice("/a b c")),
-        (common, asked("GET /a"), alice("/a")),
-        (common, asked("M-SEARCH /a HTTP/1.1"), alice("/a", method="M-SEARCH")),
-        (common, asked("-"), alice("-", method="-")),
-        (combined, ESCAPED, alice(r'/a"b\c%C3%A9', referrer=f'{SITE}?q="x"', agent='say "%22"')),
-        (squid, SQUID, alice(f"{SITE}a", time=TIME + 0.586, size=507, content_type="text/html")),
-        (squid, TUNNEL, stranger("e.org:443", method="CONNECT", size=38)),
-        (squid, INVALID, stranger("error:invalid", method="NONE", status=400, size=38, content_type=HTML)),
-        (squid, ABORTED, stranger(SITE, status=0, size=0, content_type=HTML)),
-        (squid, f" 1431857103 1 ::1 MEM_HIT/304 - GET {SITE} - NONE/- - ", stranger(SITE, status=304, size=0)),
-        (MANY, "1431857103586|GET|/a?b=1|304|example.org:443|x y|::1",
-         stranger("https://example.org/a?b=1", time=TIME + 0.586, status=304, size=0)),
-        (layout.squid(ODD_FORM), ODD_LINE, stranger(SITE, user="bob", agent="Wget")),
-        (a_w3c(), W3C_LINE, alice("/a?b=1", referrer=SITE, agent="Mozilla/5.0 (X11)")),
-        (JsonLines(["client=peer.address", "url=page"]), PEER, stranger("/a", time=1.0, status=0, size=0)),
-    ],
-)  # fmt: skip
-def test_a_line_gives_every_field(parse: Parser, line: str, entry: Entry) -> None:
-    assert parse(line) == entry
+@each_case(("form", "line", "fields"))
+def test_a_line_gives_every_field(form: str, line: str, fields: dict[str, Any]) -> None:
+    assert reader(form)(line) == alice(**fields)
+    named = JsonLines(["client=peer.address", "url=page"])(PEER)
+    assert (named.client, named.url) == ("::1", "/a")
 
 
 @each_case("added")
@@ -163,38 +130,20 @@ def test_the_usual_names_of_json_are_found(line: str) -> None:
     assert JsonLines()(line) == alice("http://a.org/b?c=1", **named)
 
 
-JSON_PART = '{"url": "/a", "method": "GET", "client": "x"'
-
-
 @each_case(
-    ("parse", "lines"),
+    ("form", "line"),
     [
-        (common, [
-            "", "hello", HEAD, COMMON[:-2], COMBINED[:-1], COMBINED + "x", COMMON.replace("[17", "17"), SQUID,
-            COMMON.replace("10:05:03", "24:05:03"), COMMON.replace("10:05:03", "10:60:03"),
-            COMMON.replace(" +0000", ""), COMMON.replace("200", "2000"), COMMON.replace("200", "abc"),
-            COMMON.replace('"GET', "GET"), COMMON.replace(" 5", f" {'5' * 5000}"),
-            COMMON.replace("200", "２００"), COMMON.replace("2015", "0000"),
-            *map(asked, ("", " ", "GET", "GET HTTP/1.1", r"\x16\x03\x01", r"\x16\x03 a", "\x16 a")),
-            *(COMMON.replace("17/May", day) for day in ("31/Feb", "00/May", "17/Mai")),
-        ]),
-        (combined, [COMMON, f'{COMMON} "http://example.org/"', COMBINED[:-1], SQUID]),
-        (squid, [
-            "", SQUID.rpartition(" ")[0], SQUID.replace("/200", "/20"), SQUID.replace("MISS/200", "MISS"),
-            *(SQUID.replace("1431857103.586", time) for time in ("nan", "1e9", "9" * 400)),
-            SQUID.replace("507", "9" * 5000), SQUID.replace("org/a", "org/a b"), COMBINED,
-        ]),
-        (JsonLines(), [
-            "[1]", "{", '{"a": 1}', "[" * 8000, '{"a":' * 1500, f"{JSON_PART}}}",
-            *(f'{JSON_PART}, "time": {time}}}' for time in ('"yesterday"', "true", "1e300")),
-            f'{JSON_PART}, "time": 1, "status": "ok"}}', '{"url": "/a", "method": "GET", "time": 1}',
-        ]),
+        *(("common", COMMON.replace(" 5", f" {'5' * 5000}")), ("squid", SQUID.replace("507", "9" * 5000))),
+        *(
+            ("squid", SQUID.replace("1431857103.586", "9" * 400)),
+            ("json", "[" * 8000),
+            ("json", '{"a":' * 1500),
+        ),
     ],
-)  # fmt: skip
-def test_damaged_lines_and_those_of_other_formats_are_malformed(parse: Parser, lines: list[str]) -> None:
-    for line in lines:
-        with pytest.raises(LogLineError):
-            print(line, parse(line))
+)
+def test_damaged_lines_and_those_of_other_formats_are_malformed(form: str, line: str) -> None:
+    with pytest.raises(LogLineError):
+        print(line, reader(form)(line))
 
 
 @given(st.datetimes(datetime(1000, 1, 2), datetime(9998, 12, 31)), st.integers(-14 * 60, 14 * 60))
@@ -240,3 +189,138 @@ def test_well_formed_lines_come_back_as_they_were_written(
     read = a_w3c("#Fields: date time c-ip cs-username cs-method cs-uri-stem sc-status sc-bytes")
     assert read(f"{at:%Y-%m-%d %H:%M:%S} {client} {user} GET /{path} {status} {size}") == written
     assert JsonLines()(json.dumps({**values, "status": status, "size": size})) == written
+
+
+# what of a log counts
+
+
+BROWSER = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/120.0 Safari/537.36"
+TODAY = 1_700_000_000.0
+FUTURE = 100_000_000_000.0  # the year 5138
+
+
+def test_a_raw_line_is_bounded_ascii_text() -> None:
+    assert text_of("/é\n".encode()) == "/%C3%A9"
+    assert text_of("/é\r\n".encode("latin-1")) == "/%E9"
+    assert len(text_of(b"a" * MAX_LINE + b"\r\n")) == MAX_LINE
+    for line in (b"a" * (MAX_LINE + 1), b"\r\n"):
+        with pytest.raises(LogLineError):
+            text_of(line)
+
+
+def viewed(
+    url: str = "http://example.org/a", method: str = "GET", status: int = 200, content_type: str | None = None
+) -> str | None:
+    return page_view(Entry("192.0.2.7", None, 0.0, method, url, status, 0, content_type))
+
+
+def test_methods_answers_and_types_tell_page_views() -> None:
+    assert {viewed(status=status) for status in (200, 203, 206, 304)} == {None}
+    others = ("POST", "HEAD", "CONNECT", "OPTIONS", "NONE", "-", "get")
+    assert {viewed(method=method) for method in others} == {"method"}
+    assert {viewed(status=n) for n in (0, 100, 199, 300, 301, 302, 303, 305, 404, 500)} == {"status"}
+    media = "image/png text/css application/javascript video/mp4 font/woff2 application/zip"
+    assert {viewed(content_type=kind) for kind in media.split()} == {"media"}
+    pages = "text/html application/xhtml+xml application/pdf text/plain"
+    assert {viewed("http://e.org/File:Map.svg", content_type=kind) for kind in pages.split()} == {None}
+    assert viewed("/a.png", method="POST", status=404) == "method"
+    assert viewed("/a.png", status=404) == "status"
+
+
+@each_case("content_type", [None, "application/octet-stream"])
+def test_where_the_type_says_nothing_the_url_tells_media(content_type: str | None) -> None:
+    media = "http://e.org/a.png /a/b.JPG /style.css?v=1.2 /a.js#x /a.tar.gz /.ico /a.woff2 /favicon.ico //a.zip"
+    pages = "/ /a.html /png /a.png/ /a.png/b /?file=a.png /a. /a.b.php?c=d.zip - /robots.txt /paper.pdf"
+    for url in (*media.split(), "http://example.org/a.mp4?b=/c"):
+        assert viewed(url, content_type=content_type) == "media", url
+    for url in ("", *pages.split(), "http://example.zip", "http://example.zip?a"):
+        assert viewed(url, content_type=content_type) is None, url
+
+
+# robots
+
+
+def entry(url: str = "/a", time: float = 0.0, agent: str | None = BROWSER) -> Entry:
+    return Entry("192.0.2.7", None, time, "GET", url, 200, 5, agent=agent)
+
+
+@each_case(("agent", "reason"))
+def test_an_agent_that_names_a_program_is_a_robots(agent: str | None, reason: str | None) -> None:
+    assert Robots(120).reason("u", entry(agent=agent)) == reason
+
+
+@each_case("url", ["/robots.txt", "http://a.org/robots.txt?x=1"])
+def test_who_requests_robots_txt_is_a_robot_from_then_on(url: str) -> None:
+    seen = Robots(120)
+    for other in ("/robots.txt/a", "/a?b=/robots.txt", "/humans.txt"):
+        seen.ask("u", entry(other))
+    assert seen.reason("u", entry()) is None
+    seen.ask("u", entry(url))
+    assert seen.reason("u", entry()) == "robot by robots.txt"
+    assert seen.reason("v", entry()) is None
+
+
+def test_more_views_in_a_minute_than_the_rate_make_a_robot() -> None:
+    seen = Robots(3)
+    assert {seen.reason("slow", entry(time=20.0 * number)) for number in range(30)} == {None}
+    fast = [seen.reason("fast", entry(time=600.0 + number)) for number in range(5)]
+    assert fast == [None, None, None, "robot by rate", "robot by rate"]
+    assert seen.reason("fast", entry(time=9000.0)) == "robot by rate"
+    late = [seen.reason("late", entry(time=time)) for time in (9020.0, 8930.0, 9021.0, 8931.0)]
+    assert late == [None, None, None, "robot by rate"], "late lines count to the minute that is open"
+    assert {Robots(0).reason("u", entry()) for _ in range(1000)} == {None}
+
+
+def test_memory_is_bounded_and_the_latest_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(robots, "KEPT", 10)
+    monkeypatch.setattr(clients, "KEPT", 10)
+    seen = Robots(1)
+    for number in range(100):
+        seen.ask(f"robot {number}", entry("/robots.txt"))
+    known = [number for number in range(100) if seen.reason(f"robot {number}", entry())]
+    assert 10 <= len(known) <= 20
+    assert known == list(range(100 - len(known), 100))
+    for number in range(100):
+        seen.reason(f"viewer {number}", entry(time=600.0))
+    again = [number for number in range(100) if seen.reason(f"viewer {number}", entry(time=601.0))]
+    assert again == list(range(10))
+    users = Clients(1)
+    for number in range(100):
+        users.counted(f"client {number}", "first")
+    latest = [f"client {number}" for number in range(90, 100)]
+    assert [users.counted(client, "second") for client in latest] == latest
+    assert len(users._known) + len(users._older) <= 20
+
+
+def test_a_line_of_the_future_or_the_past_makes_a_robot_of_no_other() -> None:
+    for wrong in (FUTURE, 0.0):
+        seen = Robots(120)
+        seen.reason("clock", entry(time=wrong))
+        times = (TODAY + 1.5 * number for number in range(20_000))
+        assert {seen.reason(f"u{number % 50}", entry(time=time)) for number, time in enumerate(times)} == {None}
+
+
+def test_lines_of_a_wrong_clock_among_others_empty_no_minute() -> None:
+    seen = Robots(120)
+    assert "robot by rate" in [
+        seen.reason("fast", entry(time=time))
+        for number in range(130)
+        for time in (TODAY + number / 10, FUTURE + 1e6 * number, TODAY - 1e6 - 7_200 * number)
+    ]
+    rates = Rates()  # after pauses of days
+    assert [rates.count("u", TODAY + 86_400 * number) for number in range(10)] == [1] * 10
+
+
+@given(st.lists(st.floats(min_value=0, max_value=1e17), max_size=200))
+def test_no_time_has_more_views_counted_than_there_were(times: list[float]) -> None:
+    rates = Rates()
+    for number, time in enumerate(times, start=1):
+        assert 1 <= rates.count("u", time) <= number
+
+
+# clients
+
+
+@each_case(("client", "name"))
+def test_a_client_is_what_one_party_holds_of_addresses(client: str, name: str | None) -> None:
+    assert network(client) == name

@@ -1,1 +1,1 @@
-"""Webs and logs that tests and benchmarks crawl: dangers, a newspaper, and news as they break."""
+"""Webs that tests and benchmarks crawl: dangers, hostile sites, and pages that change."""

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from bench.wang import DECAY, START, NewsWeb
 from lab_tests.files import PNG, rows
 from scentline.models.accesslog.apache import parse_combined
 from scentline.models.accesslog.entry import Entry
@@ -16,7 +17,6 @@ from scentline_lab.news.command import PICTURES, TABLES, short
 from tests.agents.commands import TOLD_TO_END, last_line, printed, running, scentline
 from tests.patience import PATIENCE
 from tests.shared import shared
-from tests.webs.news import DECAY, START, NewsWeb
 
 SITES, DAYS = 3, 40
 
