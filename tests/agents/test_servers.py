@@ -1,6 +1,7 @@
 """One request at a time to one server, by any of its addresses, and a delay between requests."""
 
 import asyncio
+import re
 
 import pytest
 
@@ -8,7 +9,7 @@ from scentline.agents.fetch import client as client_module
 from scentline.agents.fetch import servers as module
 from scentline.agents.fetch.client import Client
 from scentline.agents.fetch.result import Body
-from scentline.agents.fetch.servers import BUSY_SECONDS, PATIENCE_SECONDS, Held, Servers, TooEarlyError
+from scentline.agents.fetch.servers import Held, Servers, TooEarlyError
 from scentline.streams.crawl_settings import FetchSettings
 from scentline.streams.facts import Early
 from tests.agents.loopback import (
@@ -59,35 +60,59 @@ def early(servers: Servers, addresses: list[str], delay: float) -> float:
     return error.value.seconds
 
 
-def test_whoever_shares_an_address_waits_for_the_other(servers: Servers) -> None:
-    servers.take(["a", "b"], 1.0)
-    assert early(servers, ["b", "c"], 0.5) == BUSY_SECONDS
-    assert early(servers, ["a"], 30.0) == 30.0
-    servers.take(["c"], 1.0)  # the one that was refused left nothing taken
-    servers.release(["a", "b"])
-    servers.take(["b"], 1.0)
+NUMBER = re.compile(r"[\d.]+")
 
 
+async def carried_out(servers: Servers, held: Held, clock: WaitingClock, step: str) -> None:
+    """Do what a step says, with some addresses and a delay, or assert it."""
+    what, *words = step.split()
+    numbers = [float(word) for word in words if NUMBER.fullmatch(word)]
+    names = [word for word in words if not NUMBER.fullmatch(word)]
+    match what:
+        case "at":
+            clock.time = numbers[0]
+        case "take":
+            servers.take(names, *numbers)
+        case "start":
+            await servers.start(names, *numbers)
+        case "ready":
+            await servers.ready(names, *numbers)
+        case "early":  # by so many seconds
+            assert early(servers, names, numbers[0]) == numbers[1]
+        case "late":  # to be waited for here
+            with pytest.raises(TooEarlyError):
+                await servers.start(names, *numbers)
+        case "hold":
+            servers.hold()
+        case "release":
+            servers.release(names)
+        case "went":
+            servers.connected(*names)
+        case "slept":
+            assert clock.slept == numbers
+        case "fetch":  # holds the addresses of its host
+            held.take(names, *numbers)
+        case "connects":
+            held.connected(*names)
+        case "ends":
+            held.release()
+        case "unknown":  # is which of them it asks
+            assert held.server == ""
+        case _:  # these are held, and the only one is asked
+            assert (what, {*held.addresses}) == ("asks", {*names})
+            assert len(names) > 1 or [held.server] == names
+
+
+@each_case("steps")
 @awaited
-async def test_starts_are_the_delay_apart(servers: Servers, clock: WaitingClock) -> None:
-    await servers.start(["a"], 1.5)
-    await servers.start(["a", "b"], 1.5)
-    await servers.start(["b"], 0.5)
-    await servers.start(["c"], 1.5)
-    assert clock.slept == [1.5, 0.5]
-
-
-@awaited
-async def test_a_long_wait_is_left_to_the_frontier(servers: Servers, clock: WaitingClock) -> None:
-    await servers.start(["a"], 9.0)
-    clock.time = 4.0
-    assert early(servers, ["a"], 9.0) == 5.0
-    with pytest.raises(TooEarlyError):
-        await servers.start(["a"], 9.0)
-    clock.time = 9.0 - PATIENCE_SECONDS
-    servers.take(["a"], 9.0)
-    await servers.start(["a"], 9.0)
-    assert clock.slept == [PATIENCE_SECONDS]
+async def test_a_server_is_asked_one_thing_at_a_time_the_delay_apart_and_none_that_is_not_asked_is_held_up(
+    monkeypatch: pytest.MonkeyPatch, steps: str
+) -> None:
+    clock = WaitingClock(monkeypatch)
+    servers = Servers(clock)
+    held = Held(servers)
+    for step in steps.split(", "):
+        await carried_out(servers, held, clock, step)
 
 
 @awaited
@@ -112,104 +137,6 @@ async def test_servers_long_not_asked_are_forgotten_and_none_that_is_busy(
     assert early(servers, ["busy"], 5.0) == 5.0
     servers.take(["0"], 100.0)
     assert early(servers, ["8"], 100.0) == 100.0
-
-
-@awaited
-async def test_after_others_every_server_counts_as_just_asked(servers: Servers, clock: WaitingClock) -> None:
-    servers.hold()
-    await servers.start(["a"], 1.5)
-    clock.time = 20.0
-    servers.hold()
-    assert early(servers, ["a"], 9.0) == 9.0
-    with pytest.raises(TooEarlyError):
-        await servers.ready(["b"], 9.0)
-    clock.time = 20.5
-    await servers.ready(["b"], 1.0)
-    await servers.ready(["a"], 1.0)
-    assert clock.slept == [1.5, 0.5]
-
-
-# the addresses that one fetch holds
-
-
-@pytest.fixture
-def held(servers: Servers) -> Held:
-    return Held(servers)
-
-
-@awaited
-async def test_others_may_ask_all_addresses_but_the_one_that_is_asked(
-    servers: Servers, held: Held, clock: WaitingClock
-) -> None:
-    await servers.start(["b"], 1.0)
-    clock.time = 60.0
-    held.take(["a", "b", "c"], 1.0)
-    await servers.start(held.addresses, 1.0)
-    assert early(servers, ["b"], 5.0) == 5.0
-    held.connected("a")
-    assert (held.addresses, held.server) == (("a",), "a")
-    # Nothing began at the others: no delay is to be kept there.
-    await servers.start(["b"], 50.0)
-    servers.take(["c"], 50.0)
-    assert early(servers, ["a"], 5.0) == 5.0
-    held.release()
-    assert early(servers, ["a"], 5.0) == 5.0
-    assert clock.slept == []
-
-
-def test_an_address_that_another_has_taken_since_is_not_let_go(servers: Servers, held: Held) -> None:
-    held.take(["a", "b"], 1.0)
-    held.connected("a")
-    servers.take(["b"], 1.0)
-    held.connected("a")
-    held.release()
-    assert early(servers, ["b"], 5.0) == 5.0
-    servers.take(["a"], 1.0)
-
-
-@awaited
-async def test_what_began_since_is_not_taken_back(servers: Servers, clock: WaitingClock) -> None:
-    clock.time = 60.0
-    await servers.start(["a", "b"], 1.0)
-    clock.time = 61.0
-    await servers.start(["b"], 1.0)
-    servers.connected("a")
-    assert early(servers, ["b"], 30.0) == 30.0
-    assert early(servers, ["a"], 30.0) == 29.0
-
-
-@awaited
-async def test_a_request_that_reaches_nobody_counts_at_all_addresses(servers: Servers, held: Held) -> None:
-    held.take(["a", "b"], 9.0)
-    await servers.start(held.addresses, 9.0)
-    held.connected("c")
-    assert (held.addresses, held.server) == (("a", "b"), ""), "an address that is none of them says nothing"
-    held.release()
-    assert early(servers, ["b"], 9.0) == 9.0
-
-
-def test_what_was_let_go_is_taken_again_for_the_next_request(servers: Servers, held: Held) -> None:
-    held.take(["a", "b"], 1.0)
-    held.connected("a")
-    held.take(["a", "b"], 1.0)
-    assert set(held.addresses) == {"a", "b"}
-    assert early(servers, ["b"], 5.0) == 5.0
-    held.connected("b")
-    servers.take(["a"], 1.0)
-    with pytest.raises(TooEarlyError):
-        held.take(["a", "b"], 1.0)
-    held.release()
-    servers.take(["b"], 1.0)
-
-
-def test_addresses_of_one_64_are_held_and_let_go_as_one(servers: Servers, held: Held) -> None:
-    held.take(["2001:db8::1", "2001:db8::2", "2001:db8:0:1::1"], 1.0)
-    held.connected("2001:db8::2")
-    held.take(["2001:db8::1", "2001:db8::2"], 1.0)
-    assert early(servers, ["2001:db8::3"], 5.0) == 5.0
-    servers.take(["2001:db8:0:1::2"], 1.0)
-    held.release()
-    servers.take(["2001:db8::1"], 1.0)
 
 
 # by the client
