@@ -17,7 +17,7 @@ LEFT = {
 }  # fmt: skip
 
 
-def test_a_hang_is_waited_for_several_times_as_long_as_a_slow_machine_may_take(
+def test_a_hang_is_waited_for_much_longer_than_a_slow_machine_takes(
     request: pytest.FixtureRequest,
 ) -> None:
     seconds = float(request.config.getini("timeout"))

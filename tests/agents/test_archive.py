@@ -315,9 +315,7 @@ MANY = b"GET http://a.example/%d" + HOST
     ],
 )
 @awaited
-async def test_a_request_is_answered_as_the_client_wrote_it_within_bounds(
-    request: bytes, status: bytes, end: bytes
-) -> None:
+async def test_a_request_is_answered_as_it_was_written(request: bytes, status: bytes, end: bytes) -> None:
     async with OfflineServer(echo) as server:
         parts = urlsplit(server.url)
         reader, writer = await asyncio.open_connection(parts.hostname, parts.port)
@@ -333,9 +331,7 @@ async def test_a_request_is_answered_as_the_client_wrote_it_within_bounds(
 @given(
     st.floats(0, 4e9), st.integers(0, 10**9), st.integers(0, 999), st.integers(0, 10**12), st.text(max_size=60)
 )
-def test_whatever_is_logged_is_one_line_of_ten_fields(
-    time: float, elapsed: int, status: int, size: int, text: str
-) -> None:
+def test_what_is_logged_is_ten_fields(time: float, elapsed: int, status: int, size: int, text: str) -> None:
     line = squid_line(
         time=time, elapsed=elapsed, client=text, status=status, size=size, url=text, method=text,
         user=text, server=text, content_type=text,

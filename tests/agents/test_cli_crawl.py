@@ -377,7 +377,7 @@ def test_the_audit_tells_of_messages_that_wait_until_the_crawl_goes_on(copy: Cra
 
 
 @TOLD_TO_END
-def test_a_crawl_that_is_told_to_end_prints_its_figures_and_the_same_command_goes_on(
+def test_a_crawl_that_is_told_to_end_prints_figures_and_goes_on(
     fresh: Path, program: tuple[str, ...], number: int
 ) -> None:
     data = fresh / "scentline-data"

@@ -188,9 +188,7 @@ def test_nothing_that_a_page_holds_reaches_a_terminal_as_it_is(crawl: Path, form
         assert rows[0][1].startswith("'=HYPERLINK(") and rows[1][1] == "Tea, hot"
 
 
-def test_matches_are_written_as_warc_that_others_read_and_that_is_crawled_again(
-    crawl: Path, tmp_path: Path
-) -> None:
+def test_matches_are_written_as_warc_that_others_read_and_crawls_take(crawl: Path, tmp_path: Path) -> None:
     out = tmp_path / "tea.warc.gz"
     printed(crawl, "matches", "tea", "--format", "warc", "--out", str(out))
     bodies: dict[str, bytes] = {}
@@ -232,9 +230,7 @@ ROWS = {
 
 
 @pytest.mark.parametrize("command", [*ROWS, ("harvest",), ("topics", "list")])
-def test_rows_are_the_same_in_every_format_and_in_a_file(
-    crawl: Path, tmp_path: Path, command: tuple[str, ...]
-) -> None:
+def test_rows_are_alike_in_all_formats_and_files(crawl: Path, tmp_path: Path, command: tuple[str, ...]) -> None:
     rows = [json.loads(line) for line in printed(crawl, *command, "--format", "jsonl").splitlines()]
     found = printed(crawl, *command, "--json")
     assert (json.loads(found) if found.startswith("[") else list(map(json.loads, found.splitlines()))) == rows

@@ -150,7 +150,7 @@ PAGES: list[tuple[Answer, dict[str, object], bytes]] = [
 
 
 @each_case(("answer", "changes", "expected"), [*FAILURES, *PAGES])
-def test_an_answer_is_a_page_without_its_encodings_or_a_failure(
+def test_an_answer_is_a_page_or_a_failure(
     answer: Answer, changes: dict[str, object], expected: Ended | bytes
 ) -> None:
     result = fetch(answer, **changes)

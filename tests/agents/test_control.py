@@ -332,9 +332,7 @@ def test_what_is_no_request_is_refused_or_passed_over_and_the_rest_goes_on(runti
         assert letter.reason.startswith(f"0000{number}: the request can't be read: ")
 
 
-def test_a_request_that_can_not_be_removed_is_carried_out_once(
-    runtime: Runtime, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_request_that_can_not_go_is_done_once(runtime: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
     def done(self: Spool, name: str, said: str = "") -> None:
         raise PermissionError(13, "Permission denied")
 

@@ -171,9 +171,7 @@ VISITS: dict[Visit, Revisit | None] = {"first": None, "links": FOR_LINKS, "again
         (BARRED, Missing("refused", "X-Robots-Tag noindex"), {}),
     ],
 )
-def test_what_is_no_page_is_told_to_the_frontier_whatever_the_fetch_was_for(
-    answer: Answer, result: Any, told: dict[str, Any]
-) -> None:
+def test_what_is_no_page_is_told_to_the_frontier(answer: Answer, result: Any, told: dict[str, Any]) -> None:
     for visit, revisit in VISITS.items():
         done = answered(answer, {"revisit": revisit, "silent": True}, keep="none")
         assert ([untimed(fact) for fact in done.facts], done.pages) == (
@@ -272,7 +270,7 @@ def test_what_a_sitemap_says_that_changed_is_a_hint_where_pages_are_visited_agai
         ("text/html", True, ["/page", "/feed"]), ("application/rss+xml", True, ["/page", "/page"]),
     ],
 )  # fmt: skip
-def test_the_feed_that_a_page_names_or_is_gives_hints_where_pages_are_visited_again(
+def test_the_feed_that_a_page_names_or_is_gives_hints(
     media_type: str, keeps_up: bool, asked: list[str]
 ) -> None:
     named = b'<link rel="alternate" type="application/rss+xml" href="/feed">'

@@ -47,7 +47,7 @@ def embedded(inner: IPv4Address, last: int = 0) -> list[IPv6Address]:
 
 
 @given(v4, st.integers(0, 2**32 - 1), st.integers(0, 2**32 - 1))
-def test_an_ipv4_address_within_an_ipv6_address_is_judged_and_one_of_teredo_is_never_global(
+def test_an_ipv4_address_within_ipv6_is_judged_and_no_teredo(
     inner: IPv4Address, server: int, rest: int
 ) -> None:
     assert [is_global(one) for one in embedded(inner, last=1)] == [is_global(inner)] * 3

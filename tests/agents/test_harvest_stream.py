@@ -313,7 +313,7 @@ PAGES = st.lists(
 @settings(phases=[Phase.generate])
 @given(pages=PAGES, steps=st.integers(100, 500), seed=st.integers(0, 10_000))
 @awaited
-async def test_points_are_of_the_whole_count_each_page_once_and_never_go_back(
+async def test_points_count_each_page_once_and_grow(
     agent: HarvestAgent, pages: list[Counted], steps: int, seed: int
 ) -> None:
     world = World(agent, Random(seed), pages)

@@ -308,9 +308,7 @@ def test_every_record_is_read_back_whatever_it_holds(headers: dict[str, str], ag
      *({"host": HostAnswer(elapsed=seconds)} for seconds in (float("inf"), float("nan"))),
      *({"url": url} for url in ("", "x", "http://[", "http://a.org/\r\nX: y", "http://a.org/é"))],
 )  # fmt: skip
-def test_a_page_that_no_record_can_hold_is_not_kept_and_the_next_one_is(
-    caplog: pytest.LogCaptureFixture, change: dict[str, Any]
-) -> None:
+def test_what_no_record_can_hold_is_not_kept(caplog: pytest.LogCaptureFixture, change: dict[str, Any]) -> None:
     caplog.clear()
     page, changed = fetched(1), dict(change)
     page.order = replace(page.order, url=changed.pop("url", url_of(1)))

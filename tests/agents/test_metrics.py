@@ -128,7 +128,7 @@ def test_predicates_beyond_the_bound_have_sums_and_no_rate(runtime: Runtime) -> 
     assert (catalogue.HARVEST_RATE.name, (OTHER,)) not in found
 
 
-def test_revisits_are_held_against_what_was_expected_and_matches_told_of_each_predicate(
+def test_revisits_are_held_against_what_was_expected_matches_told_of_each_predicate(
     runtime: Runtime,
 ) -> None:
     metrics = RevisitMetrics(runtime)
@@ -283,7 +283,7 @@ def test_the_frontiers_figures_are_those_of_the_crawl(crawled: SimpleNamespace, 
     assert scrape.of(catalogue.QUEUE_LIMIT) == crawled.settings.frontier.queue
 
 
-def test_what_was_ordered_fetched_and_judged_is_what_the_log_holds(
+def test_what_was_fetched_is_what_the_log_holds(
     scrape: Scrape, journal: Journal, crawled: SimpleNamespace
 ) -> None:
     orders = length(journal, FETCHES.name) - 1  # that can be read
@@ -303,9 +303,7 @@ def test_what_was_ordered_fetched_and_judged_is_what_the_log_holds(
     assert scrape.of(catalogue.FETCH_SLOTS) == crawled.settings.fetch.connections
 
 
-def test_everything_sent_to_an_inbox_was_taken_in_and_committed_in_groups(
-    scrape: Scrape, journal: Journal
-) -> None:
+def test_all_that_was_sent_to_an_inbox_was_committed_in_groups(scrape: Scrape, journal: Journal) -> None:
     for table, topic in TABLES.items():
         sent = length(journal, topic.name)
         assert scrape.of(catalogue.TAKEN, topic=topic.name) == sent
@@ -321,9 +319,7 @@ def test_everything_sent_to_an_inbox_was_taken_in_and_committed_in_groups(
         assert scrape.of(catalogue.LAG, topic=topic.name) == 0
 
 
-def test_what_could_not_be_read_is_counted_once(
-    scrape: Scrape, journal: Journal, crawled: SimpleNamespace
-) -> None:
+def test_what_can_not_be_read_counts_once(scrape: Scrape, journal: Journal, crawled: SimpleNamespace) -> None:
     for topic, why in ((ACCESSES, "unreadable"), (SIGHTINGS, "version"), (FETCHES, "unreadable")):
         assert scrape.of(catalogue.DEAD_LETTERS, topic=topic.name, reason=why) == 1
     assert scrape.sum(catalogue.DEAD_LETTERS) == 3

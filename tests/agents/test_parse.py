@@ -175,9 +175,7 @@ WIDE = "<title>x1</title>".encode("utf-16-le")
         (b"<title>one\0</title>two \0three" + b" word" * 30, "text/html", "one"),
     ],
 )
-def test_a_page_is_html_in_any_encoding_unless_it_is_binary(
-    body: bytes, content_type: str | None, title: str
-) -> None:
+def test_a_page_is_html_in_any_encoding_or_binary(body: bytes, content_type: str | None, title: str) -> None:
     page = parse(URL, body, content_type, LIMITS)
     assert (page.title.rstrip("\ufffd\0"), page.barred) == (title, "")
 

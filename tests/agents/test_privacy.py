@@ -167,7 +167,7 @@ def records(journal: Journal) -> Iterator[tuple[str, bytes]]:
                 yield topic, (entry.key or b"") + b" " + value
 
 
-def test_no_planted_identity_or_secret_is_in_a_topic_a_table_a_file_or_a_log_line(
+def test_no_planted_identity_or_secret_is_in_a_topic_table_file_or_log_line(
     crawled: tuple[str, Path],
 ) -> None:
     text, cwd = crawled
@@ -195,9 +195,7 @@ def test_no_planted_identity_or_secret_is_in_a_topic_a_table_a_file_or_a_log_lin
 
 
 @pytest.mark.parametrize("place", [0, -1])
-def test_a_forgotten_user_is_nowhere_and_every_count_stays_exact(
-    settings: Settings, proxy: str, place: int
-) -> None:
+def test_a_forgotten_user_is_nowhere_and_counts_stay_exact(settings: Settings, proxy: str, place: int) -> None:
     before = users(settings)
     user = before[place]
     assert holding(settings, user)
@@ -227,9 +225,7 @@ def test_the_command_knows_a_user_by_the_name_in_the_log(settings: Settings) -> 
 
 #: The log is done and the tables are not, and the other steps.
 @pytest.mark.parametrize("step", ["tables", "rewrite", "purge", "end"])
-def test_forgetting_that_is_interrupted_is_completed_before_anything_else(
-    settings: Settings, step: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_forgetting_is_completed_first(settings: Settings, step: str, monkeypatch: pytest.MonkeyPatch) -> None:
     user = users(settings)[0]
 
     def killed(*_: object) -> None:
@@ -350,7 +346,7 @@ def test_a_directory_of_an_earlier_version_is_closed_to_others_but_for_what_is_n
 
 
 @each_case(("given", "why"), [(0o644, "read"), (0o660, "write"), (0o606, "write")])
-def test_a_key_that_others_may_read_or_write_is_closed_with_a_warning(
+def test_a_key_that_others_may_read_is_closed(
     tmp_path: Path, given: int, why: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     kept = tmp_path / KEY_FILE

@@ -136,7 +136,7 @@ async def test_a_page_is_allowed_by_the_newest_robots_txt_that_could_be_had(
     ],
 )
 @awaited
-async def test_another_robots_txt_than_the_known_one_is_asked_for(
+async def test_another_version_is_asked_for(
     answers: list[Answered | FetchError], known: list[Version | None]
 ) -> None:
     site = Site(*answers)
@@ -290,7 +290,7 @@ STEPS = st.tuples(
 
 @given(st.lists(STEPS, max_size=12))
 @awaited
-async def test_a_fetcher_that_is_handed_what_was_told_goes_on_as_if_it_had_never_died(
+async def test_a_fetcher_that_is_handed_what_was_told_goes_on_as_ever(
     steps: list[tuple[float, int, bool]],
 ) -> None:
     lives, dies = Changing(), Changing()

@@ -127,9 +127,7 @@ async def test_a_turn_is_waited_for_and_over_when_it_fails(servers: Servers, clo
 
 
 @awaited
-async def test_servers_long_not_asked_are_forgotten_and_none_that_is_busy(
-    servers: Servers, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_servers_long_not_asked_are_forgotten(servers: Servers, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_MAX_SERVERS", 3)
     servers.take(["busy"], 1.0)
     for number in range(9):
@@ -186,7 +184,7 @@ async def test_a_server_is_free_again_after_a_failure() -> None:
             assert ended == failed("retry", "connection", server="127.0.0.1", unanswered=True)
 
 
-def test_every_request_to_a_server_is_the_delay_apart(
+def test_requests_are_the_delay_apart(
     monkeypatch: pytest.MonkeyPatch, servers: Servers, clock: WaitingClock
 ) -> None:
     monkeypatch.setattr(client_module, "PATIENCE_SECONDS", 0.5)  # between the steps of a redirect of robots.txt

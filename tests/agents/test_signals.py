@@ -74,7 +74,7 @@ FED = "fed/journal/CURRENT"
         ("demo --out out", "out", BY_SIGTERM, 130),
     ],
 )
-def test_a_command_without_an_end_is_told_to_end(
+def test_commands_are_told_to_end(
     cwd: Path, line: str, sign: str, by: tuple[tuple[str, ...], int], status: int
 ) -> None:
     with piped(cwd, by[0], *line.split()) as process:
@@ -84,7 +84,7 @@ def test_a_command_without_an_end_is_told_to_end(
 
 
 @TOLD_TO_END
-def test_a_crawl_whose_log_has_no_line_yet_works_and_can_be_told_to_end(
+def test_a_crawl_whose_log_has_no_line_works_and_ends(
     tmp_path: Path, program: tuple[str, ...], number: int
 ) -> None:
     pages = tmp_path / "pages.warc.gz"

@@ -65,7 +65,7 @@ def test_a_page_that_is_excluded_is_not_visited_again_until_it_is_included(front
 
 
 @each_case("setting", [None, 10, 20])
-def test_a_budget_holds_while_the_settings_have_the_one_that_it_took_the_place_of(
+def test_a_budget_holds_while_the_settings_have_the_one_before(
     frontier: Frontiers, setting: int | None
 ) -> None:
     front = frontier(policy="breadth-first", window_max=4, budget=10, fetch={"delay_seconds": 1.0})

@@ -182,7 +182,7 @@ ERRORS = [
 
 
 @pytest.mark.parametrize("robots", [False, True])
-def test_what_a_library_raises_is_one_failure_told_of_without_the_query(
+def test_what_a_library_raises_is_one_failure_without_the_query(
     robots: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def run(error: Exception) -> Ended:

@@ -76,9 +76,7 @@ def test_the_last_stage_has_no_build_tools_and_says_whether_it_is_well_and_where
     assert 'ENTRYPOINT ["scentline"]' in LAST
 
 
-def test_every_package_comes_from_a_lock_by_its_hash_and_nothing_goes_into_the_build_but_what_it_copies() -> (
-    None
-):
+def test_every_package_comes_from_a_lock_by_its_hash_and_only_what_is_copied_goes_into_the_build() -> None:
     installs = re.findall(r"install ([^&]*)", " ".join(those(BUILD, "RUN")))
     assert len(installs) == 3
     for arguments in installs:

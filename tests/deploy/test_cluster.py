@@ -146,9 +146,7 @@ def settle(cluster: Cluster, overlay: str) -> None:
 
 
 @each_case("overlay", OVERLAYS)
-def test_every_worker_rolls_out_under_the_restricted_standard_and_applied_again_nothing_changes(
-    cluster: Cluster, overlay: str
-) -> None:
+def test_every_worker_rolls_out_under_the_restricted_standard_to_stay(cluster: Cluster, overlay: str) -> None:
     levels = cluster.get("namespace", NAMESPACES[overlay])["metadata"]["labels"]
     assert levels["pod-security.kubernetes.io/enforce"] == "restricted"
     settle(cluster, overlay)

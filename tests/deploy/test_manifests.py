@@ -29,9 +29,7 @@ SETTINGS = load(config_file=DEPLOY / "k8s" / "base" / "scentline.toml", environ=
 
 
 @each_case("role", ROLES)
-def test_a_role_has_a_worker_with_its_configuration_and_credentials_and_a_disk_if_it_keeps_tables(
-    overlay: Rendered, role: str
-) -> None:
+def test_a_role_has_a_worker_with_what_it_needs_and_a_disk_for_tables(overlay: Rendered, role: str) -> None:
     assert set(overlay.workers()) == set(ROLES)
     worker, name = overlay.workers()[role], f"scentline-{role}"
     assert (worker["metadata"]["name"], pod(worker)["serviceAccountName"]) == (name, name)
@@ -67,9 +65,7 @@ def test_nothing_that_runs_has_rights_that_it_does_not_need(overlay: Rendered, r
 
 
 @each_case("role", ROLES)
-def test_a_worker_is_probed_scraped_bounded_and_given_the_time_to_end_what_it_began(
-    overlay: Rendered, role: str
-) -> None:
+def test_a_worker_is_probed_scraped_bounded_and_given_time_to_end(overlay: Rendered, role: str) -> None:
     worker = overlay.workers()[role]
     found = container(worker)
     for probe, path in (("liveness", "/healthz"), ("startup", "/healthz"), ("readiness", "/readyz")):
@@ -257,7 +253,7 @@ def test_the_place_for_networks_of_one_s_own_is_filled_in_as_it_is_written(tmp_p
     assert FetchSettings(deny=tuple(denied.split(","))).deny
 
 
-def test_every_worker_reaches_kafka_and_names_prometheus_reaches_it_and_kafka_lets_in_no_other_but_keda(
+def test_workers_reach_kafka_and_names_prometheus_reaches_them_kafka_lets_in_but_keda(
     overlay: Rendered,
 ) -> None:
     policy = policies(overlay)["workers"]
@@ -311,7 +307,7 @@ def test_with_a_prefix_every_name_at_the_broker_has_it() -> None:
     assert 'prefix = "two-"' in prefixed["k8s/base/scentline.toml"]
 
 
-def test_every_overlay_has_the_declared_topics_brokers_for_the_replicas_and_no_more_workers_than_partitions(
+def test_overlays_have_the_declared_topics_enough_brokers_and_workers_by_partitions(
     overlay: Rendered,
 ) -> None:
     settings = load(

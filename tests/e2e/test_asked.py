@@ -47,7 +47,7 @@ class Site:
     ],
     ids=["many names of one address", "sitemaps"],
 )
-def test_one_server_is_asked_one_thing_at_a_time(
+def test_a_server_is_asked_in_turn(
     tmp_path: Path, names: Sequence[str], sitemaps: bool, judged: Sequence[str], asked: int
 ) -> None:
     site = Site()
@@ -86,9 +86,7 @@ def test_of_as_many_requests_fewer_fail_than_in_the_order_of_links(tmp_path: Pat
     assert found["learned"]["fetched"] > found["breadth-first"]["fetched"]
 
 
-def test_a_crawl_whose_seed_waits_to_be_committed_is_not_finished(
-    tmp_path: Path, web: SyntheticWeb, proxy: str
-) -> None:
+def test_a_crawl_whose_seed_waits_for_a_commit_goes_on(tmp_path: Path, web: SyntheticWeb, proxy: str) -> None:
     given = {"fetch.proxy": proxy, "fetch.delay_seconds": 0, "streams.group_seconds": 0.3}
     command = ("crawl", "--seed", web.seeds(1)[0], "--predicate", ANY, "--budget", "3", "--json")
     assert last_line(printed(tmp_path, *command, *options(given)))["fetched"] == 3

@@ -131,7 +131,7 @@ def test_each_change_is_told_once_and_every_count_is_exact(keeping: Keeping) -> 
     exact(keeping.directory, *POLICY, behind=0, judged=pages)
 
 
-def test_what_is_known_is_asked_for_another_version_only_and_explain_says_what_visits_showed(
+def test_known_pages_are_asked_for_another_version_and_explain_says_what_visits_showed(
     keeping: Keeping,
 ) -> None:
     asked = [asked.status for asked in keeping.web.asked if asked.name == "0/still"]
@@ -245,7 +245,7 @@ def crawled(tmp_path_factory: pytest.TempPathFactory) -> Crawled:
         return Crawled(paper, directory, last_line(printed(directory, *command)))
 
 
-def test_new_articles_are_fetched_as_they_break_and_hubs_asked_for_another_version_only(
+def test_articles_are_fetched_as_they_break_and_hubs_asked_for_another_version_only(
     crawled: Crawled,
 ) -> None:
     paper = crawled.paper

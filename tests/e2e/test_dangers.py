@@ -80,7 +80,7 @@ def test_it_ends_by_itself_in_bounded_memory_and_nothing_goes_wrong_without_a_na
     exact(crawled.directory)
 
 
-def test_the_good_pages_of_every_host_are_fetched_none_that_is_forbidden_and_nothing_inside(
+def test_the_good_pages_of_all_hosts_are_fetched_none_forbidden_and_nothing_inside(
     crawled: Crawled,
 ) -> None:
     missing = {host: good - set(crawled.targets(host)) for host, good in GOOD.items()}
@@ -90,7 +90,7 @@ def test_the_good_pages_of_every_host_are_fetched_none_that_is_forbidden_and_not
     assert max(len(target) for host in crawled.asked for target in crawled.targets(host)) < 3_000
 
 
-def test_robots_txt_is_asked_before_anything_else_and_then_one_page_at_a_time_no_delay_broken(
+def test_robots_txt_is_asked_first_and_then_one_page_at_a_time_no_delay_broken(
     crawled: Crawled,
 ) -> None:
     for host, asked in crawled.asked.items():
@@ -102,7 +102,7 @@ def test_robots_txt_is_asked_before_anything_else_and_then_one_page_at_a_time_no
 
 
 @each_case(("host", "target"), [("overloaded", "/busy"), ("unavailable", "/down")])
-def test_a_host_that_asks_for_patience_gets_it_and_holds_up_no_other(
+def test_a_host_that_asks_for_patience_gets_it_and_delays_none(
     crawled: Crawled, host: str, target: str
 ) -> None:
     refused = next(asked for asked in crawled.asked[host] if asked.status in (429, 503))
@@ -170,7 +170,7 @@ def test_the_honest_harvest_stays_what_it_was(tmp_path: Path) -> None:
     assert any(host_of(row.url).startswith("127.20.") for row in known), "the hostile sites are known"
 
 
-def test_counts_are_exact_where_an_owner_may_not_teach_and_explain_says_that_it_stands_back(
+def test_counts_are_exact_where_an_owner_may_not_teach_and_explain_says_that_it_waits(
     tmp_path: Path,
 ) -> None:
     settings: dict[str, object] = {

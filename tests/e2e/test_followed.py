@@ -38,7 +38,7 @@ def squid(proxy: str) -> Iterator[Squid]:
         yield started
 
 
-def test_pages_seen_through_a_squid_are_candidates_while_people_browse(
+def test_pages_seen_through_a_squid_are_candidates(
     tmp_path: Path, web: SyntheticWeb, proxy: str, squid: Squid
 ) -> None:
     seeds, data = web.seeds(2), tmp_path / "scentline-data"

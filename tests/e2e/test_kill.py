@@ -118,7 +118,7 @@ def test_a_crawl_that_is_killed_again_and_again_counts_every_page_and_access_onc
         assert sum(row.sessions for row in depths) > len(depths) > 1
 
 
-def test_a_crawl_among_dead_links_whose_machine_loses_power_again_and_again_counts_each_request_once(
+def test_a_crawl_among_dead_links_that_loses_power_again_and_again_counts_requests_once(
     tmp_path: Path,
 ) -> None:
     random, requests, dead = Random(7), 160, SyntheticWeb(*SIZE, dead=0.3)
@@ -135,7 +135,7 @@ def test_a_crawl_among_dead_links_whose_machine_loses_power_again_and_again_coun
     assert requests - found["fetched"] > 10
 
 
-def test_orders_that_a_crash_left_without_their_rows_are_answered_and_counted_once(
+def test_orders_that_a_crash_left_without_rows_count_once(
     tmp_path: Path, web: SyntheticWeb, proxy: str
 ) -> None:
     crawl = Crawl(tmp_path, web, proxy, {"frontier.ordering": "pagerank"}, "--budget", "60")
@@ -156,9 +156,7 @@ def hosts_ordered(data: Path, after: int) -> list[str]:
     return [host(decode(entry.value or b"").url) for entry in entries]
 
 
-def test_what_was_asked_of_a_crawl_holds_after_it_was_killed(
-    tmp_path: Path, web: SyntheticWeb, proxy: str
-) -> None:
+def test_what_was_asked_of_a_crawl_holds_after_a_kill(tmp_path: Path, web: SyntheticWeb, proxy: str) -> None:
     site, setting, steered, more = host(web.seeds(1)[0]), 400, 60, 75
     topic, seed = min(web.pages()), list(web.labels())[-1][0]
     pause, resume = Pausing(on=True), Pausing(on=False)

@@ -33,9 +33,7 @@ MUSIC = 'category("Music")'
 
 
 @pytest.mark.parametrize("policy", KINDS)
-def test_the_learners_counts_are_those_of_a_recount(
-    tmp_path: Path, web: SyntheticWeb, proxy: str, policy: str
-) -> None:
+def test_the_learners_counts_are_a_recounts(tmp_path: Path, web: SyntheticWeb, proxy: str, policy: str) -> None:
     first, *others = (f'category("{topic}")' for topic in sorted(web.pages())[:3])
     log = write_log(tmp_path / "access.log", web, users=20, accesses=300)
     words = write_words(tmp_path / "words.table", (url for url, _ in web.labels()))

@@ -46,7 +46,7 @@ def test_crawls_find_what_virtual_crawls_find(tmp_path: Path) -> None:
     assert mean(real) == pytest.approx(mean(virtual), abs=MOST), (real, virtual)
 
 
-def test_by_the_papers_letter_a_crawl_asks_for_the_pages_that_the_policy_as_printed_asks_for(
+def test_by_the_papers_letter_a_crawl_asks_for_what_the_policy_as_printed_asks_for(
     tmp_path: Path,
 ) -> None:
     synthetic = SyntheticWeb(4, 5, 40, 4)

@@ -90,9 +90,7 @@ def alone(tmp_path_factory: pytest.TempPathFactory, proxy: str) -> Alone:
     return Alone(directory, given, found, audited(directory, "embedded"))
 
 
-def test_a_crawl_of_a_whole_web_counts_the_same_on_both_logs(
-    alone: Alone, tmp_path: Path, empty_kafka: str
-) -> None:
+def test_a_crawl_of_a_web_counts_the_same_on_both_logs(alone: Alone, tmp_path: Path, empty_kafka: str) -> None:
     create(tmp_path, empty_kafka)
     with entered(tmp_path / "window", "--broker", empty_kafka) as window:  # from before the crawl to its end
         kafka = counts(alone.directory, *alone.options, "--data", "kafka", "--broker", empty_kafka)

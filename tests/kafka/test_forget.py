@@ -156,7 +156,7 @@ def check_bounds(settings: Settings, copy: Path, addresses: list[str]) -> None:
     assert [bounds_on_kafka(user, settings, partitions) for user in users] == expected
 
 
-def test_a_user_forgotten_at_the_second_attempt_is_in_no_table_and_every_other_count_is_exact(
+def test_a_user_forgotten_at_the_second_attempt_is_nowhere_and_counts_are_exact(
     tmp_path: Path, empty_kafka: str
 ) -> None:
     settings = created(empty_kafka, tmp_path / "worker", PARTITIONS)

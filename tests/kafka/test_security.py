@@ -115,7 +115,7 @@ WAYS = [
 
 
 @each_case(("security", "given", "works"), WAYS)
-def test_it_publishes_reads_and_asks_and_a_worker_takes_its_partitions(
+def test_it_publishes_reads_asks_and_works(
     secured: Secured, security: str, given: dict[str, str], works: bool
 ) -> None:
     settings = secured.settings(security, **given)
@@ -161,9 +161,7 @@ def refused(settings: Settings, expected: str, caplog: pytest.LogCaptureFixture)
         assert secret not in f"{caught.value}{caught.value.__cause__}{caplog.text}"
 
 
-def test_what_the_broker_or_the_worker_refuses_is_one_clear_error(
-    secured: Secured, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_what_broker_or_worker_refuses_is_one_error(secured: Secured, caplog: pytest.LogCaptureFixture) -> None:
     for mechanism in ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"):
         settings = secured.settings("sasl_ssl", sasl_mechanism=mechanism, password="wr0ng-as-can-be")
         refused(settings, rf"it refuses kafka\.username and password \({mechanism}\)$", caplog)

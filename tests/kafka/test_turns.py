@@ -130,9 +130,7 @@ async def test_what_comes_last_before_the_end_of_a_rebalance_needs_nothing_after
 
 
 @awaited
-async def test_what_the_broker_keeps_no_more_is_passed_over_and_it_is_asked_once_a_poll_for_what_it_keeps() -> (
-    None
-):
+async def test_what_the_broker_keeps_no_more_is_passed_over_and_it_is_asked_once_a_poll_for_that() -> None:
     reading = Reading(5)
     reading.first = 9
     await reading.turn()

@@ -94,7 +94,7 @@ def test_a_slow_judge_slows_fetching_and_a_frozen_one_stops_it(tmp_path: Path, e
 
 
 @pytest.mark.slow
-def test_the_feeding_of_a_log_waits_until_it_is_taken_in(
+def test_the_feeding_of_a_log_waits_for_who_takes_it_in(
     tmp_path: Path, broker: Broker, empty_kafka: str
 ) -> None:
     write_log(tmp_path / "access.log", SyntheticWeb(*SLOW), users=20, accesses=8000)
@@ -188,9 +188,7 @@ class Counted(Crawl):
 MEASURED = (catalogue.HARVEST_PAGES, catalogue.HARVEST_HITS, catalogue.WINDOW_PAGES)
 
 
-def test_there_is_one_line_a_predicate_whatever_happens_to_the_workers(
-    tmp_path: Path, empty_kafka: str
-) -> None:
+def test_there_is_one_line_a_predicate_whatever_befalls_workers(tmp_path: Path, empty_kafka: str) -> None:
     assert {partition_of(name, PARTITIONS) for name in PREDICATES} == set(range(PARTITIONS))
     with Counted(tmp_path, empty_kafka) as crawl:
         one, two = crawl.worker("one", "harvest"), crawl.worker("two", "harvest")
@@ -230,7 +228,7 @@ def test_there_is_one_line_a_predicate_whatever_happens_to_the_workers(
     ]
 
 
-def test_a_lost_broker_is_said_once_and_the_worker_is_not_ready(
+def test_a_lost_broker_is_said_once_and_no_worker_ready(
     tmp_path: Path, broker: Broker, empty_kafka: str
 ) -> None:
     with Counted(tmp_path, empty_kafka) as crawl:
@@ -262,9 +260,7 @@ BUDGET, WINDOW = 60, 8
 
 
 @pytest.mark.slow
-def test_two_workers_leave_out_what_is_excluded_and_end_at_the_budget_that_was_set(
-    tmp_path: Path, empty_kafka: str
-) -> None:
+def test_two_workers_leave_out_what_is_excluded_and_end_at_a_budget(tmp_path: Path, empty_kafka: str) -> None:
     values = {
         # Few pages are judged while a verdict is on its way through the learner.
         "fetch.delay_seconds": 0.5, "fetch.connections": WINDOW, "frontier.window_share": 1,

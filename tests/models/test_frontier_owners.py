@@ -107,7 +107,7 @@ def told(*ended: tuple[str, float, bool]) -> Promises:
 
 
 @given(ends)
-def test_belief_lies_between_nothing_and_all_in_whatever_order_fetches_end(
+def test_belief_lies_between_nothing_and_all_in_any_order_of_ends(
     ended: list[tuple[str, float, bool]],
 ) -> None:
     there, back = told(*ended), told(*reversed(ended))
@@ -163,7 +163,7 @@ def honest(comments: int = 1) -> Trust:
 
 
 @given(st.lists(st.tuples(st.sampled_from(HOSTILE), targets), max_size=60))
-def test_a_farm_has_no_more_than_what_is_handed_to_it_however_it_links(
+def test_a_farm_has_no_more_than_is_handed_to_it_however_it_links(
     farm: list[tuple[str, set[str]]],
 ) -> None:
     trust = honest()

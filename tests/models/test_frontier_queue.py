@@ -228,7 +228,7 @@ def test_what_is_no_limit_no_candidate_and_no_number_is_refused_without_naming_t
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 3), st.booleans()), max_size=60))
-def test_an_owner_has_no_more_hosts_than_allowed_and_others_lose_nothing(
+def test_an_owner_has_no_more_hosts_than_allowed_others_lose_none(
     steps: list[tuple[int, int, bool]],
 ) -> None:
     queue = CandidateQueue(1000, hosts=3)
@@ -260,7 +260,7 @@ changes = st.lists(st.tuples(names, prefixes | expressions | st.none()), max_siz
 
 
 @given(changes, st.lists(texts, min_size=1, max_size=10))
-def test_exclusions_hold_for_the_urls_that_each_says_by_itself(
+def test_exclusions_hold_where_each_says(
     told: list[tuple[str, tuple[str, str] | None]], urls: list[str]
 ) -> None:
     excluded, known = Exclusions(), dict[str, tuple[str, str]]()

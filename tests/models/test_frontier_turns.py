@@ -137,7 +137,7 @@ def alone(**chances: float) -> Heads:
         *((1.0, 0.5, 0.0001, "", 0.05, 0.05), (1.0, 0.4, 0.4, "music", 0.15, 0.15)),
     ],
 )
-def test_turns_go_by_share_to_whoever_finds_something(
+def test_turns_go_by_share(
     share: float, science: float, music: float, never: str, part: float, about: float
 ) -> None:
     got = play(turns_of({"science": share, "music": 1.0}), alone(science=science, music=music), 4_000, never)
@@ -225,9 +225,7 @@ def test_it_never_shrinks_nor_leaves_its_bounds(judged: int, more: int, share: f
 
 
 @given(st.integers(1, 300), st.lists(st.tuples(st.floats(0, 5), st.floats(-1, 60)), max_size=300))
-def test_a_pace_stays_within_its_bounds_whatever_the_clocks_say(
-    most: int, verdicts: list[tuple[float, float]]
-) -> None:
+def test_a_pace_stays_within_bounds_whatever_clocks_say(most: int, verdicts: list[tuple[float, float]]) -> None:
     pace, now = Pace(most), 0.0
     for passed, lag in verdicts:
         now += passed

@@ -156,9 +156,7 @@ def summed(weights: Weights, *parents: frozenset[str]) -> float:
     steps=st.lists(steps, max_size=40),
     parents=st.lists(st.frozensets(names, max_size=20), min_size=1, max_size=5),
 )
-def test_masks_score_like_sets_after_every_step(
-    steps: list[tuple[str, str, int, int]], parents: list[frozenset[str]]
-) -> None:
+def test_masks_score_like_sets(steps: list[tuple[str, str, int, int]], parents: list[frozenset[str]]) -> None:
     weights = Weights("p", Ledger(), drift=0.02)
     masks = WordMasks(weights)
     known: list[Mask] = [UNSEEN] * len(parents)
@@ -229,9 +227,7 @@ def kinds(counts: Counts) -> set[str]:
         ([JudgedPage(A, YES, links=(Link(B),)), JudgedPage(B, {"q": True})], {"l:p:1": (0, 0), "": (1, 1)}),
     ],
 )  # fmt: skip
-def test_links_and_words_of_in_linking_pages(
-    pages: list[JudgedPage], counts: dict[str, tuple[int, int]]
-) -> None:
+def test_links_and_words_of_linking_pages(pages: list[JudgedPage], counts: dict[str, tuple[int, int]]) -> None:
     found = linkage(pages)
     assert {feature: found.get(feature, "p") for feature in counts} == counts
 
@@ -316,9 +312,7 @@ def brute_force(window: list[Visit], reach: int) -> Counter[tuple[frozenset[str]
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.sampled_from(URLS)), max_size=12), st.integers(1, 5))
-def test_accesses_in_any_order_give_the_pairs_of_the_whole_window(
-    visits: list[tuple[int, str]], reach: int
-) -> None:
+def test_accesses_in_any_order_give_the_pairs_of_a_window(visits: list[tuple[int, str]], reach: int) -> None:
     window: list[Visit] = []
     found: Counter[tuple[frozenset[str], str]] = Counter()
     for time, url in visits:

@@ -18,9 +18,7 @@ from tests.cases import each_case
 
 
 @each_case(("expression", "page", "true"))
-def test_a_predicate_holds_where_its_tests_and_operators_say(
-    expression: str, page: dict[str, str], true: bool
-) -> None:
+def test_a_predicate_holds_where_its_parts_say_so(expression: str, page: dict[str, str], true: bool) -> None:
     view = View(page.get("url", "http://x.test/"), page.get("title", ""), page.get("text", ""))
     assert parse(expression).evaluate(view) is true
 
@@ -115,9 +113,7 @@ def naive(node: Node, view: View) -> bool:
 
 
 @given(TREES, VIEWS)
-def test_a_predicate_is_read_as_it_is_written_and_holds_where_a_naive_reading_of_it_does(
-    tree: Node, view: View
-) -> None:
+def test_a_predicate_is_read_as_written_and_holds_where_a_naive_reading_does(tree: Node, view: View) -> None:
     predicate = parse(str(Predicate(tree)))
     assert predicate == Predicate(tree)
     assert str(predicate) == str(Predicate(tree))
@@ -146,9 +142,7 @@ def test_message_holds_expression_column_expectation_and_caret() -> None:
 
 
 @each_case(("expression", "column", "expected"))
-def test_error_points_at_the_column_and_says_what_was_expected(
-    expression: str, column: int, expected: str
-) -> None:
+def test_an_error_says_where_and_what_was_expected(expression: str, column: int, expected: str) -> None:
     found = error(expression)
     assert found.column == column
     assert expected in found.problem
@@ -196,9 +190,7 @@ def shown(expression: str, text: str = TEXT, prose: str = PROSE, title: str = "W
 
 
 @each_case(("expression", "expected"))
-def test_an_excerpt_is_the_sentence_with_the_first_words_asked_for_or_the_beginning(
-    expression: str, expected: str
-) -> None:
+def test_an_excerpt_is_the_sentence_with_words_asked_for_or_the_start(expression: str, expected: str) -> None:
     assert shown(expression) == expected
 
 

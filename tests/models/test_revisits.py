@@ -101,9 +101,7 @@ def greatest(visits: Visits, prior: Prior) -> float:
 
 
 @given(VISITS, st.lists(st.tuples(st.sampled_from([0.5, 64.0, 1000.0]), st.booleans()), max_size=30))
-def test_the_rate_is_where_the_posterior_is_greatest_and_exact_with_equal_intervals(
-    visits: Visits, even: Visits
-) -> None:
+def test_the_rate_is_where_the_posterior_is_greatest_exact_if_even(visits: Visits, even: Visits) -> None:
     # Intervals of one power of two are taken for equal: of thirty at both its ends that costs a tenth of a nat.
     rates = rate(of(visits), PRIOR), greatest(visits, PRIOR)
     found, best = (log_posterior(each, visits, PRIOR) for each in rates)
@@ -118,7 +116,7 @@ def test_what_was_announced_tells_nothing_of_changes_that_were_not() -> None:
 
 
 @given(VISITS, VISITS, st.floats(allow_nan=False))
-def test_facts_of_any_interval_add_up_in_any_order_and_any_history_has_a_rate(
+def test_facts_add_up_in_any_order_and_any_history_has_a_rate(
     one: Visits, two: Visits, interval: float
 ) -> None:
     history, visits = of(one + two), one + two
@@ -232,7 +230,7 @@ def at_and_last(answers: list[Answer], visited: float) -> tuple[Answer | None, A
 
 
 @given(st.lists(ANSWERS, min_size=1, max_size=4), st.data())
-def test_what_is_kept_is_a_function_of_the_answers_and_the_last_visit(
+def test_what_is_kept_is_of_answers_and_a_visit(
     intervals: list[list[tuple[int, int]]], data: st.DataObject
 ) -> None:
     sizes, known = Sizes(), list[Answer]()

@@ -86,7 +86,7 @@ def test_a_table_that_contradicts_itself_is_refused(changed: dict[str, object], 
 
 
 @each_case(("url", "said", "found"))
-def test_the_subject_of_a_page_is_its_last_segment_and_its_anchors_or_its_title(
+def test_a_subject_is_the_last_segment_and_anchors_or_title(
     url: str, said: list[str] | str, found: str
 ) -> None:
     assert (page_subject(url, said) if isinstance(said, str) else subject(url, said)) == found
@@ -105,9 +105,7 @@ def inputs(meaning: Meaning, text: str, rate: float = 0.2) -> list[float]:
     return found
 
 
-def test_before_the_first_page_the_words_of_the_predicate_speak_and_then_pages_like_those_that_satisfied() -> (
-    None
-):
+def test_before_the_first_page_the_predicates_words_speak_then_pages_like_those_that_satisfied() -> None:
     _, near, wanted = inputs(Meaning(table(), ["snow"]), "ski")
     assert (near, wanted > 4 * 0.9) == (0, True)
     assert inputs(Meaning(table()), "ski")[2] == 0
@@ -123,7 +121,7 @@ TEXTS = st.sampled_from(["ski", "snow", "sled", "war", "army", "ski war", "snow 
 
 
 @given(st.lists(st.tuples(TEXTS, st.booleans(), st.booleans()), max_size=150), TEXTS, st.floats(0.01, 0.9))
-def test_the_kernel_average_is_kept_up_as_if_it_were_taken_anew(
+def test_the_kernel_average_is_that_taken_anew(
     verdicts: list[tuple[str, bool, bool]], text: str, rate: float
 ) -> None:
     meaning = Meaning(table())

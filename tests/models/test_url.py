@@ -22,7 +22,7 @@ from tests.shared import shared
 
 
 @each_case(("written", "known_as", "base"))
-def test_each_spelling_of_a_page_has_one_canonical_form(
+def test_spellings_of_a_page_have_one_canonical_form(
     written: str, known_as: str | None, base: str | None
 ) -> None:
     assert canonical(written, base) == known_as
@@ -55,7 +55,7 @@ QUERY = "?a=b ?+,:/a=& ?sid=0123456789abcdef0123456789abcdef&a ?sessid= ? ?zenid
 @example(["b" * 61] * 4, "org", [], "")
 @example(["www"], "org", ["a" * 1985], "")
 @example(["www"], "org", ["a" * 1986], "")
-def test_a_url_that_seems_to_be_canonical_is_read_as_any_other(
+def test_what_seems_canonical_is_read_as_any_other(
     labels: list[str], last: str, path: list[str], query: str
 ) -> None:
     url = f"http://{'.'.join([*labels, last])}/{'/'.join(path)}{query}"
@@ -139,7 +139,7 @@ def graph(name: str) -> Iterator[str]:
         *((logged, "sundog", 30_000), (logged, "semicomplete", 1000)),
     ],
 )
-def test_of_the_urls_of_real_sites_none_is_taken_for_a_trap(
+def test_no_url_of_a_real_site_is_taken_for_one(
     read: Callable[[str], Iterator[str]], name: str, least: int
 ) -> None:
     known = {found for url in read(name) if (found := canonical(url)) is not None}

@@ -51,14 +51,12 @@ LINKS = LinkTable(satisfying=(12_000, 7_000), failing=(88_000, 4_500))
 # P(E) = 40/100, P(C and E) = 16/100: P(C|E) = .4 (1); .16 / (.2 * .4) = 2 (2); .4 / .2 = 2 (3). Favourable
 # events are above 1, unfavourable ones below. (5): in the in-linking pages of 25 judged pages, 15 of them hits.
 @each_case(("pages", "hits", "expected"), [(40, 16, 0.16 / (0.2 * 0.4)), (40, 8, 1), (40, 4, 0.5), (25, 15, 3)])
-def test_equations_1_to_3_and_5_ratio_of_conditional_to_base_probability(
-    pages: int, hits: int, expected: float
-) -> None:
+def test_equations_1_to_3_and_5_ratio_of_two_probabilities(pages: int, hits: int, expected: float) -> None:
     assert ratio(pages, hits, SMALL) == pytest.approx(expected)
 
 
 @each_case(("pages", "hits", "denominator", "sample", "expected"))
-def test_equations_6_and_10_significance(
+def test_equations_6_and_10(
     pages: int, hits: int, denominator: Denominator, sample: Sample, expected: float
 ) -> None:
     assert significance(pages, hits, SMALL, denominator, sample) == pytest.approx(expected)
@@ -74,7 +72,7 @@ def test_equation_7_threshold_is_included() -> None:
 
 
 @each_case(("denominator", "expected"), [("binomial", 2 * 3), ("paper", 2 * 2 * 3)])
-def test_equations_4_and_7_each_significant_word_once_over_all_in_linking_pages(
+def test_equations_4_and_7_each_significant_word_once_over_all(
     denominator: Denominator, expected: float
 ) -> None:
     # I = 2, S = 3.16; I = 3, S = 5; I = 2, S = 1.12 by its own pages, 2.24 by the paper's; I = 1.

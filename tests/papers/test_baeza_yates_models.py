@@ -122,9 +122,7 @@ KNOWN = [(Surfer.A, 0.2), (Surfer.A, 0.38), (Surfer.B, 0.3), (Surfer.B, 0.7), (S
 
 
 @each_case(("surfer", "q"), KNOWN)
-def test_the_fit_finds_model_and_q_of_sessions_and_its_interval_covers_q_nineteen_times_in_twenty(
-    surfer: Surfer, q: float
-) -> None:
+def test_the_fit_finds_model_and_q_and_its_interval_covers_q_19_times_in_20(surfer: Surfer, q: float) -> None:
     visits, random = surfed(surfer, q, 100_000, np.random.default_rng(1)), np.random.default_rng(2)
     found = fit(visits, surfer)
     assert found.q == pytest.approx(q, abs=0.01)

@@ -62,7 +62,7 @@ def test_frequencies_are_numbers_of_distinct_records_and_ways_within_their_bound
 
 
 @given(logs, st.integers(1, 8), st.randoms(use_true_random=False))
-def test_beyond_it_what_is_kept_of_ways_depends_on_the_set_of_records_alone(
+def test_beyond_it_what_is_kept_of_ways_depends_on_the_records_alone(
     log: Log, most: int, random: Random
 ) -> None:
     mixed = [*log, *random.sample(log, len(log) // 2)]
@@ -112,9 +112,7 @@ def test_equation_10_by_hand() -> None:
 
 
 @given(transitions=graphs, outside=st.just(0) | st.integers(1, 20))
-def test_scores_are_the_leading_singular_vectors_of_the_scaled_transitions(
-    transitions: Matrix, outside: int
-) -> None:
+def test_scores_are_leading_singular_vectors_of_scaled_transitions(transitions: Matrix, outside: int) -> None:
     visits = transitions.sum(axis=0) + outside * np.arange(1, len(transitions) + 1)
     referrals = transitions.sum(axis=1)
     left, values, right = np.linalg.svd(transitions / np.sqrt(np.outer(referrals, visits)))

@@ -72,9 +72,7 @@ def test_urls_are_split_by_the_most_concentrated_key_first() -> None:
     }
 
 
-def test_a_value_without_support_goes_to_the_rest_and_an_unseen_url_to_the_deepest_node_that_it_matches() -> (
-    None
-):
+def test_a_value_without_support_goes_to_the_rest_an_unseen_url_to_the_deepest_node_that_fits() -> None:
     syntax = build([*SHOP, "http://shop.test/green/item/1"], Growth(support=2))
     assert "http://shop.test/*/item/**" in leaves_of(syntax)
     assert named(syntax.tree, "http://shop.test/pink/item/7") == "http://shop.test/*/item/**"
@@ -90,9 +88,7 @@ def named(tree: PatternTree, url: str) -> str:
 
 
 @given(sites, supports, st.randoms(use_true_random=False))
-def test_urls_are_found_where_they_were_put_in_whatever_order(
-    urls: list[str], support: int, random: Random
-) -> None:
+def test_urls_are_found_where_they_were_put_in_any_order(urls: list[str], support: int, random: Random) -> None:
     syntax, other = build(urls, Growth(support)), build(random.sample(urls, len(urls)), Growth(support)).tree
     found = [syntax.tree.find(url) for url in urls]
     assert found == syntax.leaf_of.tolist() == [other.find(url) for url in urls]
@@ -113,9 +109,7 @@ def test_urls_are_found_where_they_were_put_in_whatever_order(
 
 
 @given(urls=sites, support=supports)
-def test_every_split_is_by_the_most_concentrated_key_that_has_a_value_with_support(
-    urls: list[str], support: int
-) -> None:
+def test_every_split_is_by_the_most_concentrated_key_that_has_support(urls: list[str], support: int) -> None:
     syntax = build(urls, Growth(support))
     at = [set[str]() for _ in syntax.tree.nodes]
     for url, leaf in zip(urls, syntax.leaf_of.tolist(), strict=True):
@@ -225,9 +219,7 @@ def test_the_cut_is_the_best_of_all_cuts(visits: dict[str, int], support: int) -
 
 
 @given(visits=visited_sites, support=few)
-def test_as_equation_3_is_printed_one_pattern_for_all_would_always_be_the_best(
-    visits: dict[str, int], support: int
-) -> None:
+def test_as_equation_3_is_printed_one_pattern_would_be_the_best(visits: dict[str, int], support: int) -> None:
     # Over distinct URLs, each once, the logarithm's concavity is against every split.
     tree, counted = tree_of({url: count + 1 for url, count in visits.items()}, support)
 

@@ -21,9 +21,7 @@ ACCESSES = st.lists(st.tuples(st.sampled_from(URLS), st.sampled_from("abc"), st.
 
 
 @given(ACCESSES, st.integers(1, 14))
-def test_a_user_counts_once_a_page_and_day_of_the_window(
-    accesses: list[tuple[str, str, int]], window: int
-) -> None:
+def test_a_user_counts_once_a_page_and_day_of_it(accesses: list[tuple[str, str, int]], window: int) -> None:
     discovery = NewsDiscovery(window)
     days: dict[str, dict[int, set[str]]] = defaultdict(lambda: defaultdict(set))
     newest = max((day for _, _, day in accesses), default=0)

@@ -15,9 +15,7 @@ from tests.rubbish.strangers import NUMBER, SECONDS, during
 
 
 @pytest.mark.parametrize("seed", range(SEEDS))
-def test_a_crawl_among_rubbish_at_random_ends_with_every_good_page_and_exact_counts(
-    tmp_path: Path, seed: int
-) -> None:
+def test_a_crawl_among_rubbish_ends_with_every_good_page_and_exact_counts(tmp_path: Path, seed: int) -> None:
     crawl_at_random(seed, tmp_path)
 
 

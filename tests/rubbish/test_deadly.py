@@ -137,7 +137,7 @@ async def fine(examiner: ExaminerProcess) -> None:
 
 
 @pytest.mark.parametrize("title", ["fork", "leave"])
-def test_what_a_judge_leaves_behind_holds_up_nobody(
+def test_what_is_left_holds_up_none(
     use: Callable[..., None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, title: str
 ) -> None:
     forked = tmp_path / "forked"
@@ -184,7 +184,7 @@ def test_memory_without_end_is_a_judge_that_fails_or_a_page_that_is_refused(use:
     use(work, memory_bytes=100_000_000, cpu_seconds=60)
 
 
-def test_a_judge_that_prints_disturbs_nobody_and_sees_no_settings(
+def test_a_judge_that_prints_disturbs_nobody(
     use: Callable[..., None], capfd: pytest.CaptureFixture[str]
 ) -> None:
     async def work(examiner: ExaminerProcess) -> None:
@@ -196,7 +196,7 @@ def test_a_judge_that_prints_disturbs_nobody_and_sees_no_settings(
     assert "print" not in "".join(capfd.readouterr())
 
 
-def test_what_is_no_page_costs_no_process_and_one_that_is_given_up_or_killed_by_others_only_itself(
+def test_what_is_no_page_costs_no_process_and_one_that_is_killed_only_itself(
     use: Callable[..., None],
 ) -> None:
     async def work(examiner: ExaminerProcess) -> None:

@@ -115,7 +115,7 @@ def test_a_crawl_whose_disk_is_full_at_any_moment_goes_on_when_there_is_room(mac
 # output, or a directory, that can't be written to
 
 
-def test_where_nothing_can_be_written_each_command_says_so_in_one_line(
+def test_where_nothing_can_be_written_it_is_said(
     machine: Machine, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     machine.goes_on()
@@ -147,9 +147,7 @@ def test_a_crawl_with_too_few_descriptors_says_so_and_goes_on_with_64(machine: M
 
 
 @pytest.mark.parametrize("seconds", [-3_600, -31_536_000, 31_536_000])
-def test_a_clock_that_jumps_within_a_crawl_loses_nothing_and_holds_nothing_up(
-    machine: Machine, seconds: int
-) -> None:
+def test_a_clock_that_jumps_within_a_crawl_loses_and_holds_up_nothing(machine: Machine, seconds: int) -> None:
     machine.goes_on(first=JUMPS.format(seconds=seconds, calls=2_000))
 
 
@@ -220,9 +218,7 @@ def test_a_regular_expression_made_for_backtracking_holds_no_crawl_up(tmp_path: 
 
 
 @each_case(("data", "command"), [("/proc", CRAWL), ("/sys", ("feed", "access.log")), ("taken", CRAWL)])
-def test_a_data_directory_that_takes_no_files_is_named(
-    tmp_path: Path, data: str, command: tuple[str, ...]
-) -> None:
+def test_a_directory_that_takes_no_files_is_named(tmp_path: Path, data: str, command: tuple[str, ...]) -> None:
     (tmp_path / "access.log").write_text("")
     (tmp_path / "taken").mkdir(exist_ok=True)
     (tmp_path / "taken" / "journal").write_text("not a directory")
