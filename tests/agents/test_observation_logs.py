@@ -4,8 +4,7 @@ import gzip
 import os
 import queue
 import sys
-import tracemalloc
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -25,7 +24,6 @@ from tests.cases import each_case
 from tests.shared import shared
 
 Line = tuple[int, bytes]
-Compress = Callable[[bytes], bytes]
 
 
 def line(number: int) -> bytes:
@@ -85,27 +83,6 @@ def test_the_sample_is_the_first_lines_and_is_read_again(tmp_path: Path) -> None
     ):
         with LogFile(written(tmp_path, data)) as log:
             assert (log.sample, len(list(log))) == (sample, count)
-
-
-@each_case(
-    ("compress", "most"),
-    [(lambda data: gzip.compress(data, compresslevel=1), 2_000_000), (zstandard.compress, 40_000_000)],
-)
-def test_a_line_of_a_hundred_megabytes_is_never_held(tmp_path: Path, compress: Compress, most: int) -> None:
-    data = compress(LINES[0]) + compress(b"a" * 100_000_000 + b"\n") + compress(LINES[1])
-    source = written(tmp_path, data)
-    tracemalloc.start()
-    try:
-        lines = read(source)
-        _, peak = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    assert lines == [(1, LINES[0]), (2, b"a" * 8193), (3, LINES[1])]
-    assert peak < most
-    reader = observer()
-    (batch,) = packs(reader, lines, 1, "s")
-    assert (reader.counts.accepted, reader.counts.malformed) == (2, 1)
-    assert [(letter.offset, letter.reason) for letter in batch.letters] == [(2, "more than 8192 bytes")]
 
 
 MANY = [line(number * 7919) for number in range(20_000)]

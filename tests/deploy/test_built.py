@@ -21,7 +21,6 @@ from packaging.utils import canonicalize_name
 
 from deploy.manifests.configuration import DATA, METRICS_PORT
 from deploy.manifests.files import DEPLOY, ROOT
-from deploy.manifests.lock import part
 from scentline.streams.configuration import PREFIX, keys
 from tests.agents.commands import last_line
 from tests.agents.test_archive import write
@@ -97,17 +96,6 @@ def test_the_images_locks_hold_what_is_tested_by_hashes_and_all_that_the_program
     needed = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["dependencies"]
     found = locked(lock("requirements.lock"))
     assert [each for each in needed if canonicalize_name(Requirement(each).name) not in found] == []
-
-
-def test_a_lock_is_followed_through_what_asks_for_what() -> None:
-    whole = (
-        "# made\na==1 \\\n    --hash=sha256:1\n    # via scentline (pyproject.toml)\n"
-        "b==2 ; python_version < '3' \\\n    --hash=sha256:2\n    # via\n    #   a\n    #   pytest\n"
-        "c==3 \\\n    --hash=sha256:3\n    # via b\n"
-        "pytest==4 \\\n    --hash=sha256:4\n    # via scentline (pyproject.toml)\n"
-    )
-    assert set(locked(part(whole, ["a>=1"]))) == {"a", "b", "c"}
-    assert set(locked(part(whole, ["pytest"]))) == {"pytest", "b", "c"}
 
 
 def test_hadolint_has_nothing_to_say() -> None:

@@ -18,6 +18,7 @@ from scentline.agents.fetch.guard import Address, Network, is_global
 from scentline.streams.configuration import PREFIX, keys, load
 from scentline.streams.crawl_settings import FetchSettings
 from scentline.streams.topics import INBOXES, TABLES, declared
+from tests.agents.test_guard import ADDRESSES
 from tests.cases import each_case
 from tests.deploy.conftest import Rendered, container, labels, pod, render, rendered
 
@@ -210,17 +211,9 @@ def test_fetch_alone_has_the_internet_on_the_ports_that_its_settings_name(overla
     assert GIVEN["fetch.ports"] == [80, 443]
 
 
-INNER = """
-    10.0.0.1 172.16.0.1 172.31.255.255 192.168.1.1 100.64.0.1 169.254.169.254 127.0.0.1 168.63.129.16 0.0.0.0
-    224.0.0.1 255.255.255.255 198.18.0.1 192.0.0.170 ::1 ::ffff:10.0.0.1 64:ff9b::10.0.0.1 fc00::1
-    fd00:ec2::254 fe80::1 ff02::1 2001::1 2001:db8::1 2002:a00:1::1 3fff::1
-"""
-OUTER = "9.9.9.9 172.15.255.255 172.32.0.0 100.128.0.1 2620:fe::fe 2a00:1450:4001::1"
-
-
 def test_fetch_reaches_the_internet_and_no_inner_address() -> None:
-    assert [each for each in INNER.split() if lets_out(fetches(), ip_address(each))] == []
-    assert [each for each in OUTER.split() if not lets_out(fetches(), ip_address(each))] == []
+    known = {ip_address(text): is_outer for text, is_outer in ADDRESSES if "%" not in text}
+    assert {address: lets_out(fetches(), address) for address in known} == known
 
 
 @given(st.one_of(st.integers(0, 2**32 - 1).map(IPv4Address), st.integers(2**125, 2**126 - 1).map(IPv6Address)))

@@ -1,6 +1,5 @@
 """The broker of ``make kafka``: started, stopped, killed, on ports of its own, and no other process touched."""
 
-import asyncio
 import os
 import shutil
 import socket
@@ -13,14 +12,11 @@ from pathlib import Path
 import psutil
 import pytest
 from kafka.admin import KafkaAdminClient
-from kafka.errors import KafkaError
 
 from deploy.kafka.broker import QUICK, Broker
 from deploy.kafka.jars import CACHE, BrokerError, MissingProgramError, classpath
 from deploy.kafka.process import find, note
-from deploy.kafka.properties import read_properties
 from deploy.ports import HOST, free, free_port
-from tests.cases import each_case
 from tests.kafka.crawls import servers
 
 
@@ -45,12 +41,6 @@ def test_a_broker_keeps_what_it_had_when_it_is_stopped_or_killed(broker: Broker,
     assert not broker.running
     broker.start()
     assert topics(broker.address) == ["one", "two"]
-
-
-def test_a_topic_that_is_asked_for_is_not_made(empty_kafka: str) -> None:
-    with KafkaAdminClient(bootstrap_servers=servers(empty_kafka)) as admin, pytest.raises(KafkaError):
-        admin.wait_for_topics(["asked-for"], timeout_ms=200)
-    assert topics(empty_kafka) == []
 
 
 def test_a_broker_of_the_same_directory_is_the_same_a_taken_port_named(broker: Broker, tmp_path: Path) -> None:
@@ -120,12 +110,6 @@ def test_a_process_is_found_by_its_number_its_start_and_its_command_line(tmp_pat
     assert find(file, "mine") is None
 
 
-@each_case("line", ["listeners", "a=b\\"])
-def test_a_line_that_is_no_property_is_named_by_its_number_only(line: str) -> None:
-    with pytest.raises(ValueError, match=r"^line 2 of the properties: expected KEY=VALUE on one line$"):
-        read_properties(f"a=b\n{line}\n")
-
-
 # ports that are a process's own until it ends
 
 
@@ -140,14 +124,3 @@ def test_a_port_is_nobody_else_s_and_a_server_of_ours_can_have_it() -> None:
         assert free(port)
     given = [free_port(in_a_row=2) for _ in range(50)]
     assert len({*given, *(port + 1 for port in given)}) == 100, "none is given twice"
-
-
-def test_a_port_is_one_that_no_connection_is_given() -> None:
-    async def a_connection_s() -> int:
-        async with await asyncio.start_server(lambda _, writer: writer.close(), HOST, 0) as server:
-            reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
-            await reader.read()
-            writer.close()
-            return int(writer.get_extra_info("sockname")[1])
-
-    assert free_port() < asyncio.run(a_connection_s())

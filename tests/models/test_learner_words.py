@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scentline.models.interest.features import ANCHOR, BASE, PAGE_WORD, URL_WORD, USER
-from scentline.models.interest.ratio import base_rate, strongest
+from scentline.models.interest.features import ANCHOR, BASE, PAGE_WORD, URL_WORD
+from scentline.models.interest.ratio import strongest
 from scentline.models.learner.batch import LinkTable, inputs_of, named_of
 from scentline.models.learner.candidate import Candidate
 from scentline.models.learner.combiner import DRIFT as NOISE
@@ -23,7 +23,7 @@ from scentline.models.learner.combiner import (
     probability,
 )
 from scentline.models.learner.inputs import NAMES, prior_covariance, prior_mean
-from scentline.models.learner.knowledge import AKIN_PAGES, DRIFT, TOPIC_PAGES, Knowledge, lifts_of
+from scentline.models.learner.knowledge import AKIN_PAGES, DRIFT, TOPIC_PAGES, Knowledge
 from scentline.models.learner.semantic import SEMANTIC_INPUTS, inputs_with
 from scentline.models.learner.words import ABOVE, AROUND, LEAST, SAID, Roots, Vocabulary, root, roots
 from scentline.models.ledger import Ledger
@@ -36,25 +36,6 @@ RATES = st.floats(0.01, 0.9)
 
 
 # lifts
-
-
-@given(
-    counts=st.lists(st.dictionaries(st.sampled_from(WORDS), CELLS), max_size=3),
-    asked=st.lists(st.sampled_from(WORDS)),
-    bases=st.lists(CELLS, min_size=1, max_size=2),
-)
-def test_lifts_are_those_of_the_names_that_were_counted_clipped_at_the_base_rate_of_now(
-    counts: list[dict[str, Cell]], asked: list[str], bases: list[Cell]
-) -> None:
-    knowledge = Knowledge("p", Vocabulary(Ledger()))
-    known: dict[str, Cell] = {}
-    for base in bases:
-        for cells in counts:
-            known |= cells
-            teach(knowledge, {USER + name: cell for name, cell in cells.items()} | {BASE: base})
-            expected = [word_lift(known.get(name, (0, 0)), base_rate(*base)) for name in asked]
-            [found] = lifts_of([knowledge], [USER + name for name in asked])
-            assert found.tolist() == pytest.approx(expected, abs=NEARLY)
 
 
 PAGE_WORDS = [PAGE_WORD + word for word in WORDS]

@@ -8,15 +8,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain, repeat
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
+import zstandard
 
 from scentline.agents.fetch.agent import IN_A_ROW, Silence
 from scentline.streams.facts import Missing, Moved
 from scentline_lab.synthetic.web import SyntheticWeb
 from tests.agents.commands import complaint as said_by
 from tests.agents.commands import last_line, printed, scentline
+from tests.agents.log_lines import squid
 from tests.agents.test_archive import page, write
 from tests.cases import each_case
 from tests.e2e.crawls import ANY, each, exact, options, write_log
@@ -235,8 +237,7 @@ def test_a_log_directory_that_is_damaged_is_named(tmp_path: Path) -> None:
 
 # logs that are far bigger than they look are read in bounded memory, and the rest of them counts
 
-GOOD = b'10.0.0.%d - - [01/Feb/2024:10:00:%02d +0000] "GET http://a.test/%d HTTP/1.1" 200 9 "-" "Mozilla/5.0"\n'
-LINES = [GOOD % (number, number, number) for number in range(20)]
+LINES = [squid(f"http://a.test/{number}", number, client=f"10.0.0.{number}") for number in range(20)]
 MEGABYTE = 1_000_000
 
 
@@ -262,8 +263,9 @@ def test_a_compressed_log_of_a_gigabyte_in_one_line_costs_that_line(tmp_path: Pa
     check(run(tmp_path, "feed", str(bomb), "--json"))
 
 
-def test_a_line_of_a_hundred_megabytes_on_standard_input_costs_that_line(tmp_path: Path) -> None:
+@pytest.mark.parametrize("pack", [bytes, zstandard.compress])
+def test_a_line_of_a_hundred_megabytes_on_standard_input_costs_that_line(tmp_path: Path, pack: Any) -> None:
     log = tmp_path / "access.log"
-    log.write_bytes(b"".join(pieces(b"a" * MEGABYTE, 100)))
+    log.write_bytes(pack(b"".join(pieces(b"a" * MEGABYTE, 100))))
     with log.open("rb") as file, subprocess.Popen(["cat"], stdin=file, stdout=subprocess.PIPE) as cat:
         check(run(tmp_path, "feed", "-", "--json", stdin=cat.stdout or subprocess.DEVNULL))
