@@ -155,6 +155,9 @@ def test_a_header_in_utf_8_or_latin_1_is_read_and_can_be_written(value: str, rea
 # Location
 
 
+NOWHERE, BROKEN = failed("gone", "redirect to no page"), failed("retry", "broken response")
+
+
 @each_case(
     ("written", "leads_to"),
     # What no head may hold leads to nothing at all.
@@ -167,8 +170,7 @@ def test_a_location_leads_to_a_canonical_url_or_nowhere(written: str, leads_to: 
         target = leads_to if "://" in leads_to else origin + leads_to
         assert ended == Ended(Moved(target, permanent=False))
     else:
-        reason = ("retry", "broken response") if leads_to is None else ("gone", "redirect to no page")
-        assert ended == failed(*reason)
+        assert ended == (BROKEN if leads_to is None else NOWHERE)
     check(fetched(response(b"x"), robots=head)[0].result)
 
 

@@ -53,7 +53,7 @@ PEER = '{"peer": {"address": "::1"}, "client": "x", "url": "/x", "page": "/a", "
 
 def reader(form: str) -> Parser:
     """Return what reads a format, by its name or as it is described."""
-    found = {"w3c": a_w3c(), "json": JsonLines(), **FORMATS}
+    found: dict[str, Parser] = {"w3c": a_w3c(), "json": JsonLines(), **FORMATS}
     return found[form] if form in found else next(iter(parsers(form).values()))
 
 
