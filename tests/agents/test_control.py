@@ -23,7 +23,6 @@ from scentline.agents.operate.control.requests import (
     Record,
     Redefinition,
     RefusedError,
-    Request,
     Seeds,
     checked,
     resolve,
@@ -60,43 +59,22 @@ SHOP = "http://a.org/shop/"
 
 GONE = PredicateDefinition(name="gone", expression='"gone"', state="removed")
 KNOWN = Known({"tea": PredicateDefinition(name="tea", expression='"tea"'), "gone": GONE}, Steered())
-NO_PREFIX, NO_EXPRESSION, BOUND = "begins no URL", "no regular expression as RE2", "^Expected `"
+BOUND = "^Expected `"
 
 
 @each_case(
-    ("asked", "why"),
+    ("kind", "fields", "why"),
     [
-        (Redefinition("tea", '"coffee"'), 'predicate tea is already "tea" here'),
-        (Redefinition("gone", '"gone"'), "predicate gone was removed here"),
-        (Redefinition("gone", state="active"), "predicate gone was removed here"),
-        (Redefinition("new", '"tea'), "this quote is never closed"),
-        (Seeds(("ftp://a.org/",)), "no canonical URL"),
-        (Seeds(("http://a.org",)), "no canonical URL"),
-        (Exclusion(), "a prefix of URLs or an expression"),
-        (Exclusion(prefix=SHOP, expression="shop"), "and not both"),
-        (Exclusion(prefix="http://A.org/"), NO_PREFIX),
-        (Exclusion(prefix="ftp://a.org/"), NO_PREFIX),
-        (Exclusion(prefix="http://u:p@a.org/"), NO_PREFIX),
-        (Exclusion(prefix="http://a.org/é"), NO_PREFIX),
-        (Exclusion(expression="(?=a)"), NO_EXPRESSION),
-        (Slowing(name="", seconds=1.0), "is no host"),
-        (Pausing(version=2, on=True), "unknown version 2, expected 1"),
-        (Redefinition("9", '"tea"'), BOUND),
-        (Redefinition("a\n", '"tea"'), BOUND),
-        (Redefinition("new", '"tea"', 0.0), BOUND),
-        (Redefinition("new", '"tea"', float("nan")), BOUND),
-        (Redefinition("tea", share=-1.0), BOUND),
-        (Seeds(("http://a.org/",) * 10_001), BOUND),
-        (Exclusion(prefix="http://a.org/" + "x" * MOST_EXCLUDING), BOUND),
-        (Exclusion(expression="x" * (MOST_EXCLUDING + 1)), BOUND),
-        (Limit(name="pages", most=-1), BOUND),
-        (Slowing(name="a.org", seconds=-1.0), BOUND),
-        (Slowing(name="a.org", seconds=LONGEST_DELAY + 1), BOUND),
-        (Slowing(name="a.org", seconds=float("nan")), BOUND),
-        (Slowing(name="a" * 301, seconds=1.0), BOUND),
+        ("Seeds", {"urls": ["http://a.org/"] * 10_001}, BOUND),
+        ("Exclusion", {"prefix": "http://a.org/" + "x" * MOST_EXCLUDING}, BOUND),
+        ("Exclusion", {"expression": "x" * (MOST_EXCLUDING + 1)}, BOUND),
+        ("Slowing", {"name": "a.org", "seconds": LONGEST_DELAY + 1}, BOUND),
+        ("Slowing", {"name": "a" * 301, "seconds": 1.0}, BOUND),
     ],
 )
-def test_what_makes_no_sense_or_is_out_of_bounds_is_refused(asked: Request, why: str) -> None:
+def test_what_makes_no_sense_or_is_out_of_bounds_is_refused(kind: str, fields: Any, why: str) -> None:
+    kinds: tuple[Any, ...] = (Redefinition, Seeds, Exclusion, Slowing, Pausing, Limit)
+    asked = {each.__name__: each for each in kinds}[kind](**fields)
     with pytest.raises(RefusedError, match=why):
         resolve(checked(asked), KNOWN)
 
