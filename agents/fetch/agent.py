@@ -18,19 +18,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import msgspec
+import zstandard
 
 from scentline.agents.fetch.client import Client
 from scentline.agents.fetch.listings import Dated
-from scentline.agents.fetch.result import (
-    OUTCOMES,
-    Body,
-    Ended,
-    Result,
-    fact_of,
-    known_version,
-    outcome_of,
-    page_of,
-)
+from scentline.agents.fetch.result import OUTCOMES, Body, Ended, NoPage, Result, outcome_of
 from scentline.agents.fetch.sitemaps import Kind
 from scentline.models.url import host, identifier
 from scentline.models.verdict import keeps
@@ -41,6 +33,7 @@ from scentline.streams.metrics import catalogue
 from scentline.streams.metrics.registry import Outcomes, Reading
 from scentline.streams.outbox import Message, Outbox
 from scentline.streams.records import (
+    NOT_MODIFIED,
     Decoder,
     FetchedPage,
     FetchOrder,
@@ -48,6 +41,7 @@ from scentline.streams.records import (
     Pack,
     RecordError,
     RobotsTxt,
+    Version,
     encode,
 )
 from scentline.streams.runtime import Runtime
@@ -55,6 +49,18 @@ from scentline.streams.topics import FETCHES, PAGES, SIGHTINGS
 
 #: The outcome of an order whose lease had run out.
 EXPIRED = "expired"
+#: Hosts whose sitemaps or feeds are read at the same time.
+SITEMAP_READERS = 4
+#: The reason for refusing a page whose order could not be carried out.
+QUARANTINED = "quarantined: its fetch failed here"
+#: Outcomes of fetches that no host answered.
+_UNANSWERED: Final = frozenset({"dns", "connection", "timeout", "robots_unreachable"})
+#: Unanswered fetches in a row that are worth a warning, once hosts have answered.
+IN_A_ROW = 20
+
+Fact = Fetched | Discovered | Hinted | RobotsTxt
+_compress = zstandard.ZstdCompressor(level=1).compress
+log = EventLog("fetch")
 
 
 class FetchMetrics:
@@ -86,20 +92,6 @@ class FetchMetrics:
         reading.add(catalogue.FETCH_SLOTS, self._slots)
         reading.add(catalogue.WAITS, self._client.servers.waits)
         reading.add(catalogue.WAIT_SECONDS, self._client.servers.waited)
-
-
-#: Hosts whose sitemaps or feeds are read at the same time.
-SITEMAP_READERS = 4
-
-#: The reason for refusing a page whose order could not be carried out.
-QUARANTINED = "quarantined: its fetch failed here"
-
-Fact = Fetched | Discovered | Hinted | RobotsTxt
-#: Outcomes of fetches that no host answered.
-_UNANSWERED: Final = frozenset({"dns", "connection", "timeout", "robots_unreachable"})
-#: Unanswered fetches in a row that are worth a warning, once hosts have answered.
-IN_A_ROW = 20
-log = EventLog("fetch")
 
 
 def noted(url: str, partition: int) -> Place:
@@ -181,38 +173,36 @@ class FetchAgent:
 
     async def _messages(self, given: _Given) -> list[Message]:
         """Carry an order out; one that raises, or that processes died with, is quarantined."""
-        order = given.order
+        order, runtime = given.order, self._runtime
         if isinstance(order, RecordError):
             outbox = Outbox("")
-            self._runtime.bury(outbox, given.place, given.value, str(order), why(order))
+            runtime.bury(outbox, given.place, given.value, str(order), why(order))
             return outbox.take()
-        reason = self._runtime.deadly(given.place, given.noted)
+        reason = runtime.deadly(given.place, given.noted)
         if reason:
             return self._quarantined(given, order, reason)
-        if order.lease < self._runtime.clock():
+        if order.lease < runtime.clock():
             self._metrics.outcomes.count(EXPIRED)
             return []  # the frontier has taken the order back
         if not self._knows_robots(given.place, order):
             early = Ended(Early(0.0), HostAnswer(robots=True))
             self._metrics.answered(early)
             return self._messages_of(order, early)
-        attempts = self._runtime.attempts
-        deaths = attempts.deaths(given.noted)
-        with attempts.taking(given.noted):
+        deaths = runtime.attempts.deaths(given.noted)
+        with runtime.attempts.taking(given.noted):
             try:
                 ended = await self._carried_out(order)
                 messages = self._messages_of(order, ended)
             except Exception as error:
-                return self._quarantined(given, order, self._runtime.quarantine(given.place, error))
+                return self._quarantined(given, order, runtime.quarantine(given.place, error))
         if isinstance(ended.result, Early):
-            attempts.suspect(given.noted, deaths)  # it comes again
+            runtime.attempts.suspect(given.noted, deaths)  # it comes again
         return messages
 
     def _quarantined(self, given: _Given, order: FetchOrder, reason: str) -> list[Message]:
         outbox, now = Outbox(""), self._runtime.clock()
         bury(outbox, given.place, given.value, reason, "quarantine", now)
-        fact = fact_of(order, Missing("failed", QUARANTINED), HostAnswer(), now)
-        return [*outbox.take(), self._pack(host(order.url), [fact])]
+        return [*outbox.take(), self._told(order, Missing("failed", QUARANTINED), HostAnswer(), now)]
 
     def _knows_robots(self, place: Place, order: FetchOrder) -> bool:
         """Return whether robots.txt is known here, or brought by the order, as well as the frontier knows it.
@@ -226,7 +216,8 @@ class FetchAgent:
 
     async def _carried_out(self, order: FetchOrder) -> Ended:
         robots = order.robots if isinstance(order.robots, RobotsTxt) else None
-        ended = await self._client.fetch(order.url, known_version(order), order.delay, robots)
+        known = None if order.revisit is None else order.revisit.version
+        ended = await self._client.fetch(order.url, known, order.delay, robots)
         self._metrics.answered(ended)
         self._silence.note(ended.result)
         return ended
@@ -236,22 +227,27 @@ class FetchAgent:
 
         A kept page that has not changed goes to both.
         """
-        (result, told), now, revisit = ended, self._runtime.clock(), order.revisit
+        now, revisit = self._runtime.clock(), order.revisit
         if isinstance(order.robots, RobotsTxt):  # the judge has no use for it
             order = msgspec.structs.replace(order, robots=order.robots.until)
-        if isinstance(result, Body):
-            return [self._page(page_of(order, result, told, now))]
-        if told.overloaded:
+        if isinstance(ended.result, Body):
+            return [self._page(order, ended, now)]
+        if ended.host.overloaded:
             self._client.sitemaps.stop(host(order.url))
-        messages = [self._pack(host(order.url), [fact_of(order, result, told, now)])]
-        if isinstance(result, Same) and revisit is not None and revisit.again:
+        messages = [self._told(order, ended.result, ended.host, now)]
+        if isinstance(ended.result, Same) and revisit is not None and revisit.again:
             which = self._runtime.settings.keep.pages
-            messages += [self._page(page_of(order, result, told, now))] if keeps(which, revisit.verdict) else []
+            messages += [self._page(order, ended, now)] if keeps(which, revisit.verdict) else []
         return messages
 
-    def _page(self, page: FetchedPage) -> Message:
+    def _told(self, order: FetchOrder, result: NoPage, told: HostAnswer, now: float) -> Message:
+        fact = Fetched(order.url, order.order, order.visit, now, told, result, order.silent)
+        return self._pack(host(order.url), [fact])
+
+    def _page(self, order: FetchOrder, ended: Ended, now: float) -> Message:
         # By host, so that the near-duplicates of one site meet.
-        return (PAGES.name, self._runtime.partition(PAGES, host(page.order.url)), None, encode(page))
+        partition = self._runtime.partition(PAGES, host(order.url))
+        return (PAGES.name, partition, None, encode(page_of(order, ended, now)))
 
     async def _publish_listed(self, kind: Kind, urls: Sequence[Dated]) -> None:
         """Publish URLs of one host; a repetition after a crash does no harm."""
@@ -269,13 +265,26 @@ class FetchAgent:
         return (SIGHTINGS.name, self._runtime.partition(SIGHTINGS, name), None, encode(pack))
 
 
+def page_of(order: FetchOrder, ended: Ended, now: float) -> FetchedPage:
+    """Return a page as the judge gets it, to judge or, if it has not changed, to keep."""
+    page = ended.result
+    if isinstance(page, Body):
+        return FetchedPage(
+            order=order, status=page.status, headers=page.headers, body=_compress(page.body), time=now,
+            host=ended.host, nofollow=page.nofollow,
+        )  # fmt: skip
+    known = (order.revisit and order.revisit.version) or Version()
+    told = {"etag": known.etag, "last-modified": known.last_modified}
+    headers = {name: value for name, value in told.items() if value}
+    return FetchedPage(order=order, status=NOT_MODIFIED, headers=headers, body=b"", time=now, host=ended.host)
+
+
 class Silence:
     """Warns once when no host answers: at the first fetch, or after many in a row."""
 
     def __init__(self) -> None:
         self._unanswered = 0
-        self._answered = False
-        self._warned = False
+        self._answered = self._warned = False
 
     def note(self, result: Result) -> None:
         """Note the result of a fetch."""

@@ -5,13 +5,12 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-import httpx
+import aiohttp
 import msgspec
 
-from scentline.agents.fetch import body
 from scentline.agents.fetch.guard import product
 from scentline.agents.fetch.listings import MAX_BYTES as MAX_SITEMAP
-from scentline.agents.fetch.pool import Pool, errors, telling
+from scentline.agents.fetch.pool import CHUNK, Pool, errors, telling
 from scentline.agents.fetch.result import (
     Answer,
     Body,
@@ -19,13 +18,14 @@ from scentline.agents.fetch.result import (
     FetchError,
     Result,
     conditions,
+    read_body,
     retry_after,
     unexpected,
     version_of,
 )
 from scentline.agents.fetch.robots import MAX_BYTES as MAX_ROBOTS
 from scentline.agents.fetch.robots import Robots, directives
-from scentline.agents.fetch.servers import PATIENCE_SECONDS, Held, Servers, TooEarlyError
+from scentline.agents.fetch.servers import PATIENCE_SECONDS, Held, Recent, Servers, TooEarlyError
 from scentline.agents.fetch.sitemaps import Sitemaps
 from scentline.models.frontier.politeness import LONGEST_CRAWL_DELAY
 from scentline.models.url import canonical, host
@@ -47,9 +47,8 @@ _PERMANENT = frozenset({301, 308})
 # slow request, a request too early, too many requests.
 _PASSING = frozenset({407, 408, 425, 429})
 _NOT_A_TYPE = re.compile(r"[^a-z0-9.+/-]")
-
-#: Hosts with a longer delay than the settings' that are remembered.
-MOST_DELAYS = 100_000
+# Hosts whose delays are remembered.
+_MOST_DELAYS = 100_000
 
 
 @dataclass(slots=True)
@@ -77,7 +76,8 @@ class Client:
         self._clock = clock
         self._agent = product(settings.user_agent)
         self._pool = Pool(settings)
-        self._delays: dict[str, float] = {}
+        #: Delays of hosts' orders, for their sitemaps and feeds.
+        self._delays: Recent[str, float] = Recent(_MOST_DELAYS)
         self.servers = Servers(time.monotonic)
         self.sitemaps = Sitemaps(self._sitemap, settings.sitemap_urls, clock, revisit)
         announce = self.sitemaps.announce if settings.sitemaps else None
@@ -107,30 +107,22 @@ class Client:
             with telling(asking.held.connected):
                 ended = await self._fetch(url, known, asking, robots)
         except FetchError as error:
-            ended = error.ended()
+            ended = error.ended
         except TooEarlyError as error:
             ended = Ended(Early(error.seconds))
         except Exception as error:  # a bug, here or in a library: this page's end, not the crawl's
-            ended = unexpected("page", url, error).ended()
+            ended = unexpected("page", url, error).ended
         finally:
             asking.held.release()
         elapsed = 0.0 if asking.start is None else time.perf_counter() - asking.start
-        told = {"crawl_delay": asking.crawl_delay, "elapsed": elapsed, "server": self._server(asking)}
+        server = "" if self._settings.proxy else asking.held.server
+        told = {"crawl_delay": asking.crawl_delay, "elapsed": elapsed, "server": server}
         return ended._replace(host=msgspec.structs.replace(ended.host, **told))
-
-    def _note_delay(self, name: str, delay: float) -> None:
-        """Remember the delay of a host's orders for its sitemaps and feeds."""
-        if delay <= self._settings.delay_seconds:
-            self._delays.pop(name, None)
-            return
-        if len(self._delays) >= MOST_DELAYS:
-            self._delays.clear()  # the next orders have them
-        self._delays[name] = delay
 
     async def _fetch(self, url: str, known: Version | None, asking: _Asking, robots: RobotsTxt | None) -> Ended:
         with errors():
             self._pool.check(url)  # before its name is looked up and its robots.txt requested
-        self._note_delay(host(url), asking.delay)
+        self._delays[host(url)] = asking.delay
         if robots is not None:
             await self.robots.take_up(robots)
         await self._take(url, asking)
@@ -154,9 +146,6 @@ class Client:
                 asking.held.take(addresses, asking.delay)
                 await self.servers.ready(addresses, asking.delay)
 
-    def _server(self, asking: _Asking) -> str:
-        return "" if self._settings.proxy else asking.held.server
-
     async def _addresses(self, url: str) -> Sequence[str]:
         name = host(url)
         return (name,) if self._settings.proxy else await self._pool.resolver.addresses(name)
@@ -164,24 +153,23 @@ class Client:
     async def _page(self, url: str, known: Version | None) -> Result:
         asked = conditions(known)
         async with self._pool.open(url, asked) as response:
-            status, headers = response.status_code, fields(response)
+            status, headers = response.status, fields(response)
             if status in (200, 304):
                 self.sitemaps.asked(url, media_type(headers))
             if status == 304 and asked:
                 return Same()
-            moved = location(status, headers)
+            moved = headers.get("location") if status in _MOVED else None
             if moved is not None:
                 return Moved(target(url, moved), status in _PERMANENT)
             check(status, headers, self._clock())
-            asks = self._asks(response) if "x-robots-tag" in headers else frozenset()
+            tags = (value for name, value in response.raw_headers if name.lower() == b"x-robots-tag")
+            asks = directives(map(_decoded, tags), self._agent)
             if "noindex" in asks:
                 raise FetchError("refused", "X-Robots-Tag noindex")
             content = await self._body(response, headers, self._settings.max_bytes)
         self.sitemaps.seen(url, content)
-        return Body(status, kept(headers), content, nofollow="nofollow" in asks)
-
-    def _asks(self, response: httpx.Response) -> frozenset[str]:
-        return directives(values(response, "x-robots-tag"), self._agent)
+        kept = {name: headers[name][:KEPT_LENGTH] for name in KEPT if name in headers}
+        return Body(status, kept, content, nofollow="nofollow" in asks)
 
     async def _robots_txt(self, url: str, known: Version | None) -> Answer:
         # The fetch has taken the server, or has no delay; the steps of a redirect must not take for ever.
@@ -199,44 +187,39 @@ class Client:
             delay = max(delay, min(decision.crawl_delay or 0.0, LONGEST_CRAWL_DELAY))
         if not delay:
             return await self._file(url, known, MAX_SITEMAP)
-        addresses = await self._addresses(url)
-        async with self.servers.turn(addresses, delay) as held:
+        async with self.servers.turn(await self._addresses(url), delay) as held:
             with telling(held.connected):
                 return await self._file(url, known, MAX_SITEMAP)
 
     async def _file(self, url: str, known: Version | None, limit: int, *, cut: bool = False) -> Answer:
         async with self._pool.open(url, conditions(known)) as response:
-            status, headers = response.status_code, fields(response)
+            status, headers = response.status, fields(response)
             if status == 200:
                 content = await self._body(response, headers, limit, cut=cut)
                 return Answer(status, None, content, version_of(headers))
-            moved = location(status, headers)
+            moved = headers.get("location") if status in _MOVED else None
             leads_to = None if moved is None else canonical(moved, url)
             wait = retry_after(headers.get("retry-after"), self._clock())
             return Answer(status, leads_to, b"", retry_after=wait)
 
     async def _body(
-        self, response: httpx.Response, headers: dict[str, str], limit: int, *, cut: bool = False
+        self, response: aiohttp.ClientResponse, headers: dict[str, str], limit: int, *, cut: bool = False
     ) -> bytes:
         length = headers.get("content-length", "")
         if not cut and length.isascii() and length.isdigit() and int(length[:20]) > limit:
             raise FetchError("unfit", f"body over {limit} bytes")
         coding = headers.get("content-encoding", "")
-        return await body.read(response.aiter_raw(), coding, limit, self._settings.max_ratio, cut=cut)
+        chunks = response.content.iter_chunked(CHUNK)
+        return await read_body(chunks, coding, limit, self._settings.max_ratio, cut=cut)
 
 
-def fields(response: httpx.Response) -> dict[str, str]:
+def fields(response: aiohttp.ClientResponse) -> dict[str, str]:
     """Return a response's headers, their names in lower case; the values of several of a name are joined."""
     found: dict[str, str] = {}
-    for name, value in response.headers.raw:
+    for name, value in response.raw_headers:
         key, text = name.decode("latin-1").lower(), _decoded(value)
         found[key] = f"{found[key]}, {text}" if key in found else text
     return found
-
-
-def values(response: httpx.Response, name: str) -> list[str]:
-    """Return the values of the headers of a name, in lower case, one by one."""
-    return [_decoded(value) for key, value in response.headers.raw if key.decode("latin-1").lower() == name]
 
 
 def _decoded(value: bytes) -> str:
@@ -245,16 +228,6 @@ def _decoded(value: bytes) -> str:
         return value.decode()
     except UnicodeDecodeError:
         return value.decode("latin-1")
-
-
-def kept(headers: Mapping[str, str]) -> dict[str, str]:
-    """Return the headers that later steps read."""
-    return {name: headers[name][:KEPT_LENGTH] for name in KEPT if name in headers}
-
-
-def location(status: int, headers: Mapping[str, str]) -> str | None:
-    """Return where a redirect leads, as it is written; None for what is no redirect."""
-    return headers.get("location") if status in _MOVED else None
 
 
 def target(url: str, written: str) -> str:
@@ -278,7 +251,8 @@ def media_type(headers: Mapping[str, str]) -> str:
 def check(status: int, headers: Mapping[str, str], now: float) -> None:
     """Raise `FetchError` unless the response is a page; ``now`` is in seconds since the epoch."""
     if status >= 500 or status in _PASSING:
-        raise FetchError("retry", f"status {status}", retry_after(headers.get("retry-after"), now))
+        wait = retry_after(headers.get("retry-after"), now)
+        raise FetchError("retry", f"status {status}", retry_after=wait)
     if status != 200:
         raise FetchError("gone", "no content" if status == 204 else f"status {status}")
     kind = media_type(headers)

@@ -152,7 +152,7 @@ class Guard:
         >>> Guard(deny=["corp.example"]).check("wiki.corp.example", 80)
         Traceback (most recent call last):
         ...
-        scentline.agents.fetch.result.FetchError: ('refused', 'host denied', None)
+        scentline.agents.fetch.result.FetchError: ('refused', 'host denied')
         """
         if port not in self._ports if self._ports else port in BAD_PORTS:
             raise FetchError("refused", f"port {port}")

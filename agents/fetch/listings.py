@@ -11,8 +11,7 @@ from html import unescape
 from itertools import islice
 from typing import Any, NamedTuple
 
-from scentline.agents.fetch.body import gunzip
-from scentline.agents.fetch.result import FetchError
+from scentline.agents.fetch.result import FetchError, gunzip
 from scentline.models.dates import seconds_of
 
 #: Bytes of a listing that are read, before and after decompression; the sitemap protocol allows five times as

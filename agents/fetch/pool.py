@@ -1,8 +1,7 @@
 """The connections to the web: one pool, whose every connection is judged, and its errors as fetch errors.
 
-Requests and responses are httpx's, the connections aiohttp's, behind httpx's interface of transports. httpx's
-own client stays out of it: it decodes host names, reason phrases and where a redirect leads, all of which
-strangers wrote. A URL goes out as it is spelled, and what comes back is taken as bytes.
+A URL goes out as it is spelled, and what comes back is taken as bytes: host names, headers and where a redirect
+leads are a stranger's.
 """
 
 import asyncio
@@ -25,10 +24,9 @@ from aiohttp.http_parser import RawResponseMessage
 from aiohttp.tracing import Trace
 from yarl import URL
 
-from scentline.agents.fetch.body import ENCODINGS
 from scentline.agents.fetch.guard import ForbiddenAddressError, Guard, connecting, stays_home
-from scentline.agents.fetch.resolver import Resolver
-from scentline.agents.fetch.result import FetchError
+from scentline.agents.fetch.result import ENCODINGS, FetchError
+from scentline.agents.fetch.servers import Resolver
 from scentline.models.url import crawlable, host
 from scentline.streams.crawl_settings import FetchSettings
 
@@ -62,16 +60,21 @@ class Pool:
         self._settings = settings
         self._guard = Guard(settings.allow, settings.deny, settings.ports)
         self._stays_home = stays_home(settings)
+        self._proxied_by_tls = URL(settings.proxy or "").scheme == "https"
 
     async def __aenter__(self) -> "Pool":
         self.resolver = Resolver(aiohttp.AsyncResolver(timeout=_DNS_SECONDS, tries=_DNS_TRIES), time.monotonic)
-        by_tls = URL(self._settings.proxy or "").scheme == "https"
-        self._transport = _Transport(_session(self._settings, self._guard, self.resolver), by_tls)
+        self._session = _session(self._settings, self._guard, self.resolver)
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self._transport.aclose()
+        await self._session.close()
         await self.resolver.close()
+
+    @cached_property
+    def _tls(self) -> ssl.SSLContext:
+        """Trusts the authorities of certifi, or of SSL_CERT_FILE or SSL_CERT_DIR; to read them takes 20 ms."""
+        return httpx.create_ssl_context()
 
     def check(self, url: str) -> str:
         """Return the host of ``url``; raises `FetchError` where it may not be asked for."""
@@ -87,7 +90,7 @@ class Pool:
         return name
 
     @asynccontextmanager
-    async def open(self, url: str, headers: Mapping[str, str] | None = None) -> AsyncIterator[httpx.Response]:
+    async def open(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[aiohttp.ClientResponse]:
         """Ask for ``url``; its body is not read yet. Redirects are not followed.
 
         What goes wrong inside the block, reading included, is raised as `FetchError`; the time limits are
@@ -95,80 +98,36 @@ class Pool:
         """
         settings = self._settings
         with errors():
-            token = connecting.set(self.check(url))
+            name = self.check(url)
+            if wire(url) != url:
+                raise FetchError("failed", "url")  # robots.txt, scope and people saw another
+            asked, token = _spelled(url), connecting.set(name)
             try:
                 async with asyncio.timeout(min(settings.first_byte_seconds, settings.timeout_seconds)) as limit:
                     end = asyncio.get_running_loop().time() + settings.timeout_seconds
-                    request = request_of(url, headers)
-                    if wire(request) != url:
-                        raise FetchError("failed", "url")  # robots.txt, scope and people saw another
-                    response = await self._transport.handle_async_request(request)
-                    limit.reschedule(end)
-                    try:
+                    request = self._session.get(
+                        asked,
+                        headers={"Host": host(url), **headers},  # of itself aiohttp drops a dot at its end
+                        allow_redirects=False,
+                        ssl=self._tls if self._proxied_by_tls or asked.scheme == "https" else True,
+                    )
+                    async with request as response:
+                        limit.reschedule(end)
                         yield response
-                    finally:
-                        await response.aclose()
             finally:
                 connecting.reset(token)
 
 
-class _Transport(httpx.AsyncBaseTransport):
-    """Carries out httpx's requests over aiohttp's connections; redirects are not followed.
+def wire(url: str) -> str:
+    """Return a URL as httpx, a second parser, would ask for it; raises `httpx.InvalidURL`.
 
-    ``by_tls`` says that the connection to a proxy is secured, whatever the URL.
+    Where that is another URL, a server may take it for another, too.
+
+    >>> wire("http://example.org/b/.x/../../private")
+    'http://example.org/private'
     """
-
-    def __init__(self, session: aiohttp.ClientSession, by_tls: bool) -> None:
-        self._session = session
-        self._by_tls = by_tls
-
-    @cached_property
-    def _tls(self) -> ssl.SSLContext:
-        """Trusts the authorities of certifi, or of SSL_CERT_FILE or SSL_CERT_DIR; to read them takes 20 ms."""
-        return httpx.create_ssl_context()
-
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Return the response, whose body is not read yet."""
-        url = _spelled(str(request.url))
-        response = await self._session.request(
-            request.method,
-            url,
-            headers=request.headers,
-            allow_redirects=False,
-            ssl=self._tls if self._by_tls or url.scheme == "https" else True,
-        )
-        return httpx.Response(response.status, headers=response.raw_headers, stream=_Body(response))
-
-    async def aclose(self) -> None:
-        """Close the connections."""
-        await self._session.close()
-
-
-class _Body(httpx.AsyncByteStream):
-    """The body of a response as it comes, in its content encoding."""
-
-    def __init__(self, response: aiohttp.ClientResponse) -> None:
-        self._response = response
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        async for chunk in self._response.content.iter_chunked(CHUNK):
-            yield chunk
-
-    async def aclose(self) -> None:
-        """Give the connection back, or close it where something is left to read."""
-        await self._response.__aexit__(None, None, None)
-
-
-def request_of(url: str, headers: Mapping[str, str] | None = None) -> httpx.Request:
-    """Return the request for a URL; raises `httpx.InvalidURL`."""
-    # With the host: of itself httpx would decode it.
-    return httpx.Request("GET", url, headers={"Host": host(url), **(headers or {})})
-
-
-def wire(request: httpx.Request) -> str:
-    """Return the URL that a request asks for, as it goes out."""
-    url = _spelled(str(request.url))
-    return f"{url.scheme}://{url.raw_authority}{url.raw_path_qs}"
+    asked = _spelled(str(httpx.URL(url)))
+    return f"{asked.scheme}://{asked.raw_authority}{asked.raw_path_qs}"
 
 
 def _spelled(url: str) -> URL:
@@ -203,31 +162,7 @@ def _session(settings: FetchSettings, guard: Guard, resolver: AbstractResolver) 
     return session
 
 
-@contextmanager
-def errors() -> Iterator[None]:
-    """Raise what a request is known to raise as `FetchError`."""
-    try:
-        yield
-    except TimeoutError as error:
-        raise FetchError("retry", "timeout", unanswered=True) from error
-    except ForbiddenAddressError as error:
-        raise FetchError("refused", f"address {error.address}") from error
-    except (aiohttp.InvalidURL, httpx.InvalidURL) as error:
-        raise FetchError("failed", "url") from error
-    except (aiohttp.ClientError, OSError) as error:
-        raise _fetch_error(error) from error
-
-
-def _fetch_error(error: Exception) -> FetchError:
-    forbidden = getattr(error, "os_error", None)
-    if isinstance(forbidden, ForbiddenAddressError):
-        return FetchError("refused", f"address {forbidden.address}")
-    for kind, reason in _REASONS:
-        if isinstance(error, kind):
-            return FetchError("retry", reason, unanswered=reason not in _ANSWERED)
-    return FetchError("retry", "connection", unanswered=True)
-
-
+#: Why a request failed, by what aiohttp raises; all else is "connection".
 _REASONS: tuple[tuple[type[BaseException], str], ...] = (
     (aiohttp.ClientResponseError, "broken response"),
     (FramingError, "broken response"),
@@ -235,11 +170,27 @@ _REASONS: tuple[tuple[type[BaseException], str], ...] = (
     (aiohttp.ClientConnectorDNSError, "dns"),
     (aiohttp.ClientConnectorCertificateError, "certificate"),
     (aiohttp.ClientSSLError, "tls"),
-    (aiohttp.ClientConnectorError, "connection"),
     (aiohttp.ClientPayloadError, "body cut short"),
 )
 #: What the host itself is to blame for: something of its answer came.
 _ANSWERED = frozenset({"broken response", "body cut short"})
+
+
+@contextmanager
+def errors() -> Iterator[None]:
+    """Raise what a request is known to raise as `FetchError`."""
+    try:
+        yield
+    except TimeoutError as error:
+        raise FetchError("retry", "timeout", unanswered=True) from error
+    except (aiohttp.InvalidURL, httpx.InvalidURL) as error:
+        raise FetchError("failed", "url") from error
+    except (aiohttp.ClientError, OSError) as error:
+        forbidden = getattr(error, "os_error", error)
+        if isinstance(forbidden, ForbiddenAddressError):
+            raise FetchError("refused", f"address {forbidden.address}") from error
+        reason = next((reason for kind, reason in _REASONS if isinstance(error, kind)), "connection")
+        raise FetchError("retry", reason, unanswered=reason not in _ANSWERED) from error
 
 
 class BoundedHandler(ResponseHandler):
@@ -271,13 +222,10 @@ class BoundedHandler(ResponseHandler):
     def data_received(self, data: bytes) -> None:
         """Take what came, unless what came before is too much already."""
         body = 0 if self._body is None else self._body.total_bytes
-        if self._received > FRAMING_BYTES + 2 * body:
-            self._break_off()
-        else:
+        if self._received <= FRAMING_BYTES + 2 * body:
             self._received += len(data)
             super().data_received(data)
-
-    def _break_off(self) -> None:
+            return
         if self.transport is not None:
             self.transport.close()
         self._parser = None  # else the end of the connection would be reported instead

@@ -1,55 +1,57 @@
-"""What a fetch comes to: a page, another URL to go to, or the reason why there is neither."""
+"""What a fetch comes to: a page, another URL to go to, or the reason why there is neither; how bodies are read.
 
-from collections.abc import Mapping
+Bodies are read in bounded memory: the size is checked before and after each step of decompression.
+"""
+
+import zlib
+from collections.abc import AsyncIterable, Mapping
 from email.utils import parsedate_to_datetime
 from pathlib import Path
 from traceback import extract_tb
-from typing import Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import msgspec
-import zstandard
 
 from scentline.models.errors import ScentlineError
-from scentline.streams.facts import Early, Fetched, Kind, Missing, Moved, Same
+from scentline.streams.facts import Early, Kind, Missing, Moved, Same
 from scentline.streams.logging import EventLog
-from scentline.streams.records import NOT_MODIFIED, FetchedPage, FetchOrder, HostAnswer, Version
+from scentline.streams.records import HostAnswer, Version
 
 DAY = 86_400.0
 _VALIDATOR = 200
-#: Outcomes by the first words of a reason. The longest that fits counts.
+#: Outcomes of fetches without a page, and how the reasons of each begin. The longest that fits counts.
 _REASONS: Final = {
-    "status 4": "4xx",
-    "status 5": "5xx",
-    "redirect": "3xx",
-    "robots.txt": "robots",
-    "robots.txt ": "robots_unreachable",
-    "X-Robots-Tag": "robots",
-    "address": "address",
-    "host denied": "address",
-    "port": "address",
-    "contact": "contact",
-    "timeout": "timeout",
-    "dns": "dns",
-    "connection": "connection",
-    "proxy": "connection",
-    "tls": "tls",
-    "certificate": "tls",
-    "broken": "broken",
-    "body cut short": "broken",
-    "body over": "size",
-    "compressed over": "size",
-    "over": "size",
-    "content type": "type",
-    "content encoding": "type",
-    "error": "error",
-    "robots.txt error": "error",
+    "3xx": ("redirect",),
+    "4xx": ("status 4",),
+    "5xx": ("status 5",),
+    "robots": ("robots.txt", "X-Robots-Tag"),
+    "robots_unreachable": ("robots.txt ",),
+    "address": ("address", "host denied", "port"),
+    "contact": ("contact",),
+    "timeout": ("timeout",),
+    "dns": ("dns",),
+    "connection": ("connection", "proxy"),
+    "tls": ("tls", "certificate"),
+    "broken": ("broken", "body cut short"),
+    "size": ("body over", "compressed over", "over"),
+    "type": ("content type", "content encoding"),
+    "error": ("error", "robots.txt error"),
 }
-_LONGEST_FIRST: Final = sorted(_REASONS, key=len, reverse=True)
+_OUTCOMES: Final = {begin: outcome for outcome, begins in _REASONS.items() for begin in begins}
+_LONGEST_FIRST: Final = sorted(_OUTCOMES, key=len, reverse=True)
 #: Every word that `outcome_of` returns.
-OUTCOMES: Final = tuple(dict.fromkeys(("2xx", "unchanged", "3xx", *_REASONS.values(), "early", "other")))
+OUTCOMES: Final = ("2xx", "unchanged", *_REASONS, "early", "other")
 #: Statuses with which a whole host asks to be left alone for a while.
 _OVERLOADED: Final = frozenset({"status 429", "status 503"})
-_compress = zstandard.ZstdCompressor(level=1).compress
+
+#: What can be decompressed in bounded memory, as Accept-Encoding says it.
+ENCODINGS: Final = "gzip, deflate"
+#: Members of one gzip body: each has a cost of its own, however little it holds.
+MAX_MEMBERS = 10_000
+_GZIP_HEAD: Final = b"\x1f\x8b"
+_STEP: Final = 65_536
+# Bytes of a body below which its ratio says nothing.
+_ANY_RATIO: Final = 100_000
 log = EventLog("web")
 
 
@@ -57,16 +59,14 @@ class Body(msgspec.Struct, frozen=True):
     """A page, as it came."""
 
     status: int
-    #: Those that later steps read, in lower case, their values cut to 1,000 characters.
-    headers: dict[str, str]
-    #: Without its content encoding.
-    body: bytes
-    #: An X-Robots-Tag forbids to follow the page's links.
-    nofollow: bool = False
+    headers: dict[str, str]  #: Those that later steps read, in lower case, cut to 1,000 characters.
+    body: bytes  #: Without its content encoding.
+    nofollow: bool = False  #: An X-Robots-Tag forbids to follow the page's links.
 
 
+NoPage: TypeAlias = Moved | Missing | Same | Early
 #: What a fetch comes to; a `Moved` leads to a canonical URL.
-Result: TypeAlias = Body | Moved | Missing | Same | Early
+Result: TypeAlias = Body | NoPage
 
 
 class Ended(NamedTuple):
@@ -80,13 +80,10 @@ class Answer(NamedTuple):
     """The answer to a request for robots.txt or a sitemap."""
 
     status: int
-    #: The canonical URL of a redirect.
-    target: str | None
-    #: Empty but for a status of 200.
-    body: bytes
+    target: str | None  #: The canonical URL of a redirect.
+    body: bytes  #: Empty but for a status of 200.
     version: Version | None = None
-    #: In seconds.
-    retry_after: float | None = None
+    retry_after: float | None = None  #: In seconds.
 
 
 def version_of(headers: Mapping[str, str]) -> Version | None:
@@ -116,24 +113,14 @@ def conditions(known: Version | None) -> dict[str, str]:
 
 
 class FetchError(ScentlineError):
-    """A fetch that can't go on; ``kind`` and ``reason`` are those of `Missing`, the others of `HostAnswer`."""
+    """A fetch that can't go on, and how it ``ended``: `Missing`, and what it ``told`` of the host."""
 
     explains_itself = False
 
-    def __init__(
-        self, kind: Kind, reason: str, retry_after: float | None = None, *, unanswered: bool = False
-    ) -> None:
-        super().__init__(kind, reason, retry_after)
-        self.kind: Kind = kind
-        self.reason = reason
-        self.retry_after = retry_after
-        self.unanswered = unanswered
-
-    def ended(self) -> Ended:
-        """Return the error as the end of a fetch."""
-        overloaded = self.reason in _OVERLOADED
-        told = HostAnswer(retry_after=self.retry_after, overloaded=overloaded, unanswered=self.unanswered)
-        return Ended(Missing(self.kind, self.reason), told)
+    def __init__(self, kind: Kind, reason: str, **told: Any) -> None:
+        super().__init__(kind, reason)
+        self.kind, self.reason = kind, reason
+        self.ended = Ended(Missing(kind, reason), HostAnswer(overloaded=reason in _OVERLOADED, **told))
 
 
 def retry_after(value: str | None, now: float) -> float | None:
@@ -174,8 +161,8 @@ def outcome_of(result: Result) -> str:
         case Early():
             return "early"
         case Missing():
-            begins = next((words for words in _LONGEST_FIRST if result.reason.startswith(words)), None)
-            return "other" if begins is None else _REASONS[begins]
+            begins = (begin for begin in _LONGEST_FIRST if result.reason.startswith(begin))
+            return _OUTCOMES.get(next(begins, ""), "other")
 
 
 def unexpected(step: str, url: str, error: Exception) -> FetchError:
@@ -193,24 +180,131 @@ def unexpected(step: str, url: str, error: Exception) -> FetchError:
     return FetchError("retry", f"error {kind}", unanswered=True)
 
 
-def known_version(order: FetchOrder) -> Version | None:
-    """Return the version of an order's page that is known, None where there is none."""
-    return None if order.revisit is None else order.revisit.version
+# bodies
 
 
-def fact_of(order: FetchOrder, result: Moved | Missing | Same | Early, host: HostAnswer, now: float) -> Fetched:
-    """Return what the frontier gets of a fetch without a page."""
-    return Fetched(order.url, order.order, order.visit, now, host, result, order.silent)
+async def read_body(
+    chunks: AsyncIterable[bytes], encoding: str, limit: int, ratio: int, *, cut: bool = False
+) -> bytes:
+    """Return the body in ``chunks`` without its content encoding (the header's value).
+
+    More than ``limit`` bytes, on the wire or decompressed, raise an "unfit" `FetchError` as soon as they
+    show; with ``cut`` the first ``limit`` bytes are returned instead. So does a body of more than 100 kB that
+    is over ``ratio`` times as large as what was sent, cut or not. Broken data raise "retry".
+    """
+    decoder = _decoder(encoding)
+    received = 0
+    body = bytearray()
+    async for chunk in chunks:
+        received += len(chunk)
+        full = decoder.feed(chunk, body, limit) or received > limit
+        if len(body) > _ANY_RATIO and len(body) > ratio * received:
+            raise FetchError("unfit", f"compressed over {ratio} to 1")
+        if full and not cut:
+            raise FetchError("unfit", f"body over {limit} bytes")
+        if full:
+            break
+    else:
+        decoder.finish()
+    return bytes(memoryview(body)[:limit])
 
 
-def page_of(order: FetchOrder, result: Body | Same, host: HostAnswer, now: float) -> FetchedPage:
-    """Return a page as the judge gets it, to judge or, if it has not changed, to keep."""
-    if isinstance(result, Body):
-        return FetchedPage(
-            order=order, status=result.status, headers=result.headers, body=_compress(result.body), time=now,
-            host=host, nofollow=result.nofollow,
-        )  # fmt: skip
-    version = known_version(order) or Version()
-    told = {"etag": version.etag, "last-modified": version.last_modified}
-    headers = {name: value for name, value in told.items() if value}
-    return FetchedPage(order=order, status=NOT_MODIFIED, headers=headers, body=b"", time=now, host=host)
+class _Identity:
+    """A body that is not encoded."""
+
+    def feed(self, chunk: bytes, body: bytearray, limit: int) -> bool:
+        """Append to ``body``; return whether it has grown over ``limit``."""
+        body += chunk[: limit + 1 - len(body)]
+        return len(body) > limit
+
+    def finish(self) -> None:
+        """Raise `FetchError` if the body is not complete."""
+
+
+def gunzip(data: bytes, limit: int) -> bytes:
+    """Return the first ``limit`` bytes of what ``data`` holds in gzip; raises `FetchError`.
+
+    >>> import gzip
+    >>> gunzip(gzip.compress(b"text"), 3)
+    b'tex'
+    """
+    body = bytearray()
+    decoder = _Zlib(gzip=True)
+    # In pieces: at each member's end the rest of what was fed is copied.
+    for start in range(0, len(data), _STEP):
+        if decoder.feed(data[start : start + _STEP], body, limit):
+            break
+    else:
+        decoder.finish()
+    return bytes(memoryview(body)[:limit])
+
+
+class _Zlib(_Identity):
+    """Gzip, also of several members, or deflate with and without the zlib header."""
+
+    def __init__(self, *, gzip: bool) -> None:
+        self._gzip = gzip
+        self._stream: zlib._Decompress | None = None
+        self._held = b""
+        self._members = 0
+        self._over = False
+
+    def feed(self, chunk: bytes, body: bytearray, limit: int) -> bool:
+        data = self._held + chunk
+        self._held = b""
+        while data and not self._over and len(body) <= limit:
+            if self._stream is not None:
+                data = self._inflate(self._stream, data, body, limit)
+            elif len(data) < 2:
+                self._held, data = data, b""
+            else:
+                self._begin(data)
+        return len(body) > limit
+
+    def finish(self) -> None:
+        if self._stream is not None or (self._held and not self._members):
+            raise FetchError("retry", "body cut short")
+
+    def _begin(self, data: bytes) -> None:
+        if self._members and not (self._gzip and data.startswith(_GZIP_HEAD)):
+            self._over = True  # what follows the end is passed over, as browsers do
+        elif self._members >= MAX_MEMBERS:
+            raise FetchError("unfit", f"over {MAX_MEMBERS} gzip members")
+        elif self._gzip:
+            self._stream = zlib.decompressobj(wbits=31)
+        else:
+            self._stream = zlib.decompressobj(wbits=15 if _has_zlib_header(data) else -15)
+
+    def _inflate(self, stream: "zlib._Decompress", data: bytes, body: bytearray, limit: int) -> bytes:
+        """Append at most ``limit`` + 1 bytes in all to ``body``; return what of ``data`` is left."""
+        full = True
+        # A full step may have left output in the stream though all its input is taken.
+        while full and not stream.eof and len(body) <= limit:
+            room = min(_STEP, limit + 1 - len(body))
+            try:
+                step = stream.decompress(data, room)
+            except zlib.error as error:
+                raise FetchError("retry", "broken compression") from error
+            body += step
+            data = stream.unconsumed_tail
+            full = len(step) == room
+        if stream.eof:
+            self._stream = None
+            self._members += 1
+            return stream.unused_data
+        return data
+
+
+def _decoder(encoding: str) -> _Identity:
+    codings = [name for part in encoding.split(",") if (name := part.strip().lower()) not in ("", "identity")]
+    if not codings:
+        return _Identity()
+    if codings in (["gzip"], ["x-gzip"]):
+        return _Zlib(gzip=True)
+    if codings == ["deflate"]:
+        return _Zlib(gzip=False)
+    raise FetchError("unfit", "content encoding")
+
+
+def _has_zlib_header(data: bytes) -> bool:
+    return data[0] & 0x0F == 8 and (data[0] << 8 | data[1]) % 31 == 0

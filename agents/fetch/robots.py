@@ -22,12 +22,11 @@ import zstandard
 from protego import Protego
 
 from scentline.agents.fetch.guard import product
-from scentline.agents.fetch.resolver import Shared
 from scentline.agents.fetch.result import DAY, Answer, Ended, FetchError, unexpected
+from scentline.agents.fetch.servers import Shared
 from scentline.models.url import canonical, origin
 from scentline.streams.crawl_settings import FetchSettings
-from scentline.streams.facts import Missing
-from scentline.streams.records import ROBOTS_BYTES, HostAnswer, RobotsTxt, Version
+from scentline.streams.records import ROBOTS_BYTES, RobotsTxt, Version
 
 #: Bytes read of a robots.txt, as RFC 9309 (section 2.5) demands; the rest is skipped.
 MAX_BYTES = 500 * 1024
@@ -57,8 +56,6 @@ _BOTH = frozenset({"noindex", "nofollow"})
 Ask = Callable[[str, Version | None], Awaitable[Answer]]
 #: Called with an origin of which a page is wanted, and the sitemaps that its robots.txt names.
 Announce = Callable[[str, tuple[str, ...]], None]
-#: Publishes a robots.txt; returns when that is safe.
-Publish = Callable[[RobotsTxt], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,10 +77,8 @@ class Decision(NamedTuple):
     """Whether a URL may be fetched."""
 
     allowed: bool
-    #: In seconds, at most a day.
-    crawl_delay: float | None = None
-    #: The end of a fetch that is not allowed.
-    ended: Ended | None = None
+    crawl_delay: float | None = None  #: In seconds, at most a day.
+    ended: Ended | None = None  #: The end of a fetch that is not allowed.
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,11 +88,9 @@ class _Site:
     expires: float
     rules: Rules | None = None
     error: FetchError | None = None
-    #: When the copy was read.
-    time: float = 0.0
+    time: float = 0.0  #: When the copy was read.
     version: Version | None = None
-    #: The copy, compressed; None where it is too long to be kept.
-    text: bytes | None = b""
+    text: bytes | None = b""  #: The copy, compressed; None where it is too long to be kept.
 
     @property
     def size(self) -> int:
@@ -105,22 +98,13 @@ class _Site:
 
     def published(self, origin: str) -> RobotsTxt | None:
         """Return the record of a site; None where its text is too long, or the site did not answer."""
-        if self.error is not None:
-            passing = self.error.unanswered or self.error.kind == "refused"  # it may be our network, or setting
-            return None if passing else RobotsTxt(f"{origin}/robots.txt", self.expires, error=self.error.reason)
+        url, error = f"{origin}/robots.txt", self.error
+        if error is not None:
+            ours = error.kind == "refused" or error.ended.host.unanswered  # our setting, or network, maybe
+            return None if ours else RobotsTxt(url, self.expires, error=error.reason)
         if self.text is None:
             return None
-        return RobotsTxt(f"{origin}/robots.txt", self.expires, self.text, self.time, self.version)
-
-
-async def _unpublished(read: RobotsTxt) -> None:
-    pass
-
-
-def _decompressed(text: bytes) -> bytes:
-    """Return the first `MAX_BYTES` of a compressed robots.txt; raises `ZstdError`."""
-    with zstandard.ZstdDecompressor().stream_reader(text) as reader:
-        return reader.read(MAX_BYTES)
+        return RobotsTxt(url, self.expires, self.text, self.time, self.version)
 
 
 class Robots:
@@ -134,12 +118,11 @@ class Robots:
         self, ask: Ask, settings: FetchSettings, clock: Callable[[], float], announce: Announce | None = None
     ) -> None:
         self._ask = ask
-        self._redirects = settings.redirects
-        self._seconds = settings.timeout_seconds
+        self._settings = settings
         self._clock = clock
         self._announce = announce
-        self.publish: Publish = _unpublished
-        self._obeyed = settings.robots
+        #: Publishes a robots.txt; returns when that is safe.
+        self.publish: Callable[[RobotsTxt], Awaitable[None]] | None = None
         self._agent = product(settings.user_agent)
         self._sites: OrderedDict[str, _Site] = OrderedDict()
         self._size = 0
@@ -151,7 +134,7 @@ class Robots:
         None says nothing of what is known elsewhere: then anything that is still valid will do.
         """
         place = origin(url)
-        if not self._obeyed or place in self._pending:
+        if not self._settings.robots or place in self._pending:
             return True
         site = self._sites.get(place)
         expires = 0.0 if site is None else site.expires
@@ -170,22 +153,20 @@ class Robots:
             site = await self._pending.run(place, lambda: self._fetch(place))
         else:
             self._sites.move_to_end(place)
-        if site.error is not None:
-            return Decision(False, ended=self._ended(site.error, site.expires))
-        if site.rules is None:
+        error, rules = site.error, site.rules
+        if error is not None and error.kind == "retry":
+            wait = max(site.expires - self._clock(), 0.0)
+            unanswered = error.ended.host.unanswered
+            error = FetchError("retry", f"robots.txt {error.reason}", retry_after=wait, unanswered=unanswered)
+        if error is not None:
+            return Decision(False, ended=error.ended)
+        if rules is None:
             return Decision(True)
-        if self._announce is not None and site.rules.sitemaps:
-            self._announce(place, site.rules.sitemaps)
-        if site.rules.allows(url):
-            return Decision(True, site.rules.crawl_delay)
-        return Decision(False, site.rules.crawl_delay, Ended(Missing("refused", "robots.txt")))
-
-    def _ended(self, error: FetchError, expires: float) -> Ended:
-        if error.kind != "retry":
-            return error.ended()
-        wait = max(expires - self._clock(), 0.0)
-        told = HostAnswer(retry_after=wait, unanswered=error.unanswered)
-        return Ended(Missing("retry", f"robots.txt {error.reason}"), told)
+        if self._announce is not None and rules.sitemaps:
+            self._announce(place, rules.sitemaps)
+        if rules.allows(url):
+            return Decision(True, rules.crawl_delay)
+        return Decision(False, rules.crawl_delay, FetchError("refused", "robots.txt").ended)
 
     async def close(self) -> None:
         """End the fetches in flight; their callers are cancelled."""
@@ -194,7 +175,8 @@ class Robots:
     async def _take_up(self, origin: str, told: RobotsTxt) -> _Site:
         error = FetchError("retry", told.error) if told.error else None
         try:
-            found = await self._rules(_decompressed(told.text)) if told.text else None
+            with zstandard.ZstdDecompressor().stream_reader(told.text) as reader:
+                found = await self._rules(reader.read(MAX_BYTES)) if told.text else None
         except zstandard.ZstdError:
             return await self._fetch(origin)
         site = _Site(told.until, found, error, told.time, told.version, told.text)
@@ -204,7 +186,7 @@ class Robots:
     async def _fetch(self, origin: str) -> _Site:
         known = self._sites.get(origin)
         try:
-            async with asyncio.timeout(self._seconds):
+            async with asyncio.timeout(self._settings.timeout_seconds):
                 answer = await self._answer(f"{origin}/robots.txt", known.version if known else None)
             site = await self._read(answer, known)
         except TimeoutError:
@@ -214,22 +196,22 @@ class Robots:
         except Exception as error:
             site = self._unreachable(unexpected("robots.txt", origin, error), known)
         published = site.published(origin)
-        if published is not None:
+        if self.publish is not None and published is not None:
             await self.publish(published)
         self._keep(origin, site)
         return site
 
     async def _answer(self, url: str, version: Version | None) -> Answer:
         """Return the answer at the end of the redirects; raises `FetchError`."""
-        for hop in range(self._redirects + 1):
+        for hop in range(self._settings.redirects + 1):
             try:
                 answer = await self._ask(url, version)
             except FetchError as error:
                 if hop == 0 and error.reason.partition(" ")[0] in ("address", "url", "contact"):
                     raise  # it applies to all pages of the site
-                raise FetchError("retry", error.reason, unanswered=error.unanswered) from error
+                raise FetchError("retry", error.reason, unanswered=error.ended.host.unanswered) from error
             if answer.status >= 500 or answer.status == 429:
-                raise FetchError("retry", f"status {answer.status}", answer.retry_after)
+                raise FetchError("retry", f"status {answer.status}", retry_after=answer.retry_after)
             if answer.target is None:
                 # The version of a redirect's end must not be requested at its beginning.
                 return answer if hop == 0 else answer._replace(version=None)
@@ -258,7 +240,7 @@ class Robots:
 
     def _unreachable(self, error: FetchError, known: _Site | None) -> _Site:
         now = self._clock()
-        expires = now + max(UNREACHABLE_SECONDS, error.retry_after or 0.0)
+        expires = now + max(UNREACHABLE_SECONDS, error.ended.host.retry_after or 0.0)
         copy = known if error.kind == "retry" and known is not None and known.rules is not None else None
         if copy is not None and now < copy.time + GRACE_SECONDS:
             return replace(copy, expires=expires)
@@ -266,13 +248,10 @@ class Robots:
 
     def _keep(self, origin: str, site: _Site) -> None:
         replaced = self._sites.pop(origin, None)
-        if replaced is not None:
-            self._size -= replaced.size
+        self._size += site.size - (0 if replaced is None else replaced.size)
         self._sites[origin] = site
-        self._size += site.size
         while len(self._sites) > _MAX_SITES or self._size > _MAX_CHARACTERS:
-            _, oldest = self._sites.popitem(last=False)
-            self._size -= oldest.size
+            self._size -= self._sites.popitem(last=False)[1].size
 
 
 def rules(text: str, agent: str) -> Rules:

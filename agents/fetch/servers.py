@@ -1,31 +1,156 @@
-"""One request at a time to one server, and a delay between requests: the last check before a request.
+"""Whom a name leads to, and whose turn it is there: the last check before a request.
 
 The frontier knows hosts by name, and orders no fetch that is too early by that. Here the addresses are known:
-names that share one count as one server.
+names that share one count as one server, which gets one request at a time, and a delay between two.
 """
 
 import asyncio
 import math
+import socket
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from typing import Generic, NamedTuple, TypeVar
 
+from aiohttp.abc import AbstractResolver, ResolveResult
+
+from scentline.agents.fetch.guard import hostname, literal
+from scentline.agents.fetch.result import FetchError
 from scentline.models.domain import server
 from scentline.models.errors import ScentlineError
 
 #: Seconds that an order waits here at most; longer waits are the frontier's, which has other pages.
 PATIENCE_SECONDS = 2.0
-#: Seconds after which a busy server is tried again.
-BUSY_SECONDS = 1.0
-#: Seconds between two looks at whether a server is free.
-LOOK_SECONDS = 0.1
+#: Seconds after which a busy server is tried again, and between two looks at whether it is free.
+BUSY_SECONDS, LOOK_SECONDS = 1.0, 0.1
 _MAX_SERVERS = 100_000
 
+#: Seconds for which addresses are kept.
+FOUND_SECONDS = 300.0
+#: Seconds for which a failure is kept at first, doubled with each failure after it, and at most.
+FAILED_SECONDS, LONGEST_FAILED_SECONDS = 30.0, 3600.0
+#: Seconds that one look-up may take.
+LOOKUP_SECONDS = 10.0
+_MAX_NAMES = 10_000
+_MAX_ADDRESSES = 16
 
-def _names(addresses: Iterable[str]) -> list[str]:
-    """Return the names of the servers at some addresses, each once."""
-    return list(dict.fromkeys(map(server, addresses)))
+K = TypeVar("K")
+T = TypeVar("T")
+
+
+class Shared(Generic[T]):
+    """Runs one task for each key at a time; whoever wants the same key meanwhile waits for that task."""
+
+    def __init__(self) -> None:
+        self._pending: dict[str, asyncio.Task[T]] = {}
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._pending
+
+    async def run(self, key: str, work: Callable[[], Coroutine[None, None, T]]) -> T:
+        """Return the result of the key's task, which ``work`` starts if there is none."""
+        task = self._pending.get(key)
+        if task is None:
+            # A task of its own: a caller that gives up must not end the others' wait.
+            task = self._pending[key] = asyncio.create_task(work())
+            task.add_done_callback(lambda _: self._pending.pop(key, None))
+        return await asyncio.shield(task)
+
+    async def close(self) -> None:
+        """Cancel the tasks, and with them whoever waits."""
+        tasks = list(self._pending.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+class Recent(OrderedDict[K, T]):
+    """The entries that were set last, ``most`` of them."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__()
+        self._most = most
+
+    def __setitem__(self, key: K, value: T) -> None:
+        super().__setitem__(key, value)
+        self.move_to_end(key)
+        if len(self) > self._most:
+            self.popitem(last=False)
+
+
+# names
+
+
+class _Name(NamedTuple):
+    """The addresses of a name until they expire, or the wait after its failure."""
+
+    expires: float
+    found: tuple[ResolveResult, ...]
+    wait: float
+
+
+class Resolver(AbstractResolver):
+    """Caches the addresses that ``ask`` finds, of the 10,000 names used last.
+
+    Concurrent look-ups of a name are one. ``clock`` returns seconds. `close` closes ``ask`` as well.
+    """
+
+    def __init__(self, ask: AbstractResolver, clock: Callable[[], float]) -> None:
+        self._ask = ask
+        self._clock = clock
+        self._names: Recent[str, _Name] = Recent(_MAX_NAMES)
+        self._pending: Shared[_Name] = Shared()
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
+    ) -> list[ResolveResult]:
+        """Return the addresses of ``host``; OSError where there are none, or none were found of late."""
+        found = (await self._name(hostname(host))).found
+        if not found:
+            raise OSError(None, "no address")
+        return [{**one, "port": port} for one in found if family in (socket.AF_UNSPEC, one["family"])]
+
+    async def addresses(self, host: str) -> tuple[str, ...]:
+        """Return the addresses of a host, with or without a port, sorted; raises `FetchError` without any."""
+        found = (await self._name(hostname(host))).found
+        if not found:
+            raise FetchError("retry", "dns", unanswered=True)
+        return tuple(sorted({one["host"] for one in found}))
+
+    async def close(self) -> None:
+        """End the look-ups in flight; their callers are cancelled."""
+        await self._pending.close()
+        await self._ask.close()
+
+    async def _name(self, name: str) -> _Name:
+        known = self._names.get(name)
+        if known is not None and known.expires > self._clock():
+            self._names.move_to_end(name)
+            return known
+        return await self._pending.run(name, lambda: self._look_up(name))
+
+    async def _look_up(self, name: str) -> _Name:
+        found: Sequence[ResolveResult] = ()
+        address = literal(name)
+        if address is not None:
+            family = socket.AF_INET if address.version == 4 else socket.AF_INET6
+            found = (ResolveResult(hostname=name, host=str(address), port=0, family=family, proto=0, flags=0),)
+        else:
+            try:
+                async with asyncio.timeout(LOOKUP_SECONDS):
+                    found = await self._ask.resolve(name, 0, socket.AF_UNSPEC)
+            except (OSError, UnicodeError):  # TimeoutError is an OSError
+                found = ()
+        before, wait = self._names.get(name), 0.0
+        if not found:
+            wait = min(2 * before.wait if before and before.wait else FAILED_SECONDS, LONGEST_FAILED_SECONDS)
+        expires = self._clock() + (wait or FOUND_SECONDS)
+        entry = self._names[name] = _Name(expires, tuple(found[:_MAX_ADDRESSES]), wait)
+        return entry
+
+
+# servers
 
 
 class TooEarlyError(ScentlineError):
@@ -40,18 +165,123 @@ class TooEarlyError(ScentlineError):
 
 @dataclass(slots=True)
 class _Server:
-    """An address; ``request`` is the last that may have gone here, until it is known where it went."""
+    """An address: when the last request began, and that request, until it is known where it went.
+
+    A request is told by when the one before it began, at each address that it may have gone to.
+    """
 
     started: float
     taken: bool = False
-    request: "_Request | None" = None
+    request: "list[tuple[_Server, float]] | None" = None
 
 
-class _Request:
-    """A request to one of several addresses, and when the request before it began at each."""
+def _names(addresses: Iterable[str]) -> list[str]:
+    """Return the names of the servers at some addresses, each once."""
+    return list(dict.fromkeys(map(server, addresses)))
 
-    def __init__(self, servers: Iterable[_Server]) -> None:
-        self.before = [(server, server.started) for server in servers]
+
+class Servers:
+    """Which servers are in use, and when the last request to each began.
+
+    A server is known by its addresses, those of one /64 by that: `take` and `start` need all of them. At most
+    100,000 are kept, those used last. ``clock`` returns seconds, and never goes back.
+
+    >>> servers = Servers(lambda: 0.0)
+    >>> servers.take(["192.0.2.1", "192.0.2.2"], 1.0)
+    >>> servers.take(["192.0.2.2"], 1.0)
+    Traceback (most recent call last):
+    ...
+    scentline.agents.fetch.servers.TooEarlyError: 1.0
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._servers: OrderedDict[str, _Server] = OrderedDict()
+        self._held = -math.inf
+        #: How often, and for how many seconds, fetches waited here.
+        self.waits, self.waited = 0, 0.0
+
+    def hold(self) -> None:
+        """Count every server as requested now, as an earlier worker may have done."""
+        self._held = self._clock()
+        for one in self._servers.values():
+            one.started = max(one.started, self._held)
+
+    def take(self, addresses: Sequence[str], delay: float) -> None:
+        """Take a server until `release`; raises `TooEarlyError` where it is taken, or its delay is long."""
+        names = _names(addresses)
+        known = [self._servers[name] for name in names if name in self._servers]
+        if any(server.taken for server in known):
+            raise TooEarlyError(max(delay, BUSY_SECONDS))
+        self._wait(known, delay)
+        for name in names:
+            self._server(name).taken = True
+
+    def release(self, addresses: Sequence[str]) -> None:
+        """Let others use a server again."""
+        for name in _names(addresses):
+            if name in self._servers:
+                self._servers[name].taken = False
+
+    @asynccontextmanager
+    async def turn(self, addresses: Sequence[str], delay: float) -> AsyncIterator["Held"]:
+        """Take a server and start a request, however long that takes."""
+        held = Held(self)
+        while True:
+            try:
+                held.take(addresses, delay)
+                break
+            except TooEarlyError as early:
+                await asyncio.sleep(min(early.seconds, LOOK_SECONDS))
+        try:
+            await self.start(addresses, delay)
+            yield held
+        finally:
+            held.release()
+
+    async def ready(self, addresses: Sequence[str], delay: float) -> None:
+        """Wait until the last request to a server is ``delay`` seconds ago; `TooEarlyError` for a long wait."""
+        servers = [self._server(name) for name in _names(addresses)]
+        while (wait := self._wait(servers, delay)) > 0:
+            self.waits += 1
+            self.waited += wait
+            await asyncio.sleep(wait)
+
+    async def start(self, addresses: Sequence[str], delay: float) -> None:
+        """Note, as soon as a server is `ready`, that a request begins."""
+        await self.ready(addresses, delay)
+        now, names = self._clock(), _names(addresses)
+        begun = [self._server(name) for name in names]
+        request = [(one, one.started) for one in begun]
+        for name, one in zip(names, begun, strict=True):
+            one.started, one.request = now, request
+            self._servers.move_to_end(name)
+
+    def connected(self, address: str) -> None:
+        """Note that the last request that began at ``address`` went there, and to no other address."""
+        asked = self._servers.get(server(address))
+        if asked is None or asked.request is None:
+            return
+        request, asked.request = asked.request, None
+        for other, before in request:
+            if other.request is request:
+                other.started, other.request = before, None
+
+    def _wait(self, servers: Iterable[_Server], delay: float) -> float:
+        last = max((server.started for server in servers), default=-delay)
+        wait = last + delay - self._clock()
+        if wait > PATIENCE_SECONDS:
+            raise TooEarlyError(wait)
+        return wait
+
+    def _server(self, name: str) -> _Server:
+        found = self._servers.get(name)
+        if found is None:
+            found = self._servers[name] = _Server(self._held)
+            if len(self._servers) > _MAX_SERVERS:
+                oldest = next((other for other, one in self._servers.items() if not one.taken), name)
+                del self._servers[oldest]
+        return found
 
 
 class Held:
@@ -60,7 +290,7 @@ class Held:
     ``server`` is the address in use, or the only one; empty while it could be any of several.
     """
 
-    def __init__(self, servers: "Servers") -> None:
+    def __init__(self, servers: Servers) -> None:
         self._servers = servers
         self.addresses: tuple[str, ...] = ()
         self.server = ""
@@ -89,113 +319,3 @@ class Held:
         """Release all of them."""
         self._servers.release(self.addresses)
         self.addresses = ()
-
-
-class Servers:
-    """Which servers are in use, and when the last request to each began.
-
-    A server is known by its addresses, those of one /64 by that: `take` and `start` need all of them. At most
-    100,000 are kept, those used last. ``clock`` returns seconds, and never goes back.
-
-    >>> servers = Servers(lambda: 0.0)
-    >>> servers.take(["192.0.2.1", "192.0.2.2"], 1.0)
-    >>> servers.take(["192.0.2.2"], 1.0)
-    Traceback (most recent call last):
-    ...
-    scentline.agents.fetch.servers.TooEarlyError: 1.0
-    """
-
-    def __init__(self, clock: Callable[[], float]) -> None:
-        self._clock = clock
-        self._servers: OrderedDict[str, _Server] = OrderedDict()
-        self._held = -math.inf
-        #: How often, and for how many seconds, fetches waited here.
-        self.waits, self.waited = 0, 0.0
-
-    def take(self, addresses: Sequence[str], delay: float) -> None:
-        """Take a server until `release`; raises `TooEarlyError` where it is taken, or its delay is long."""
-        names = _names(addresses)
-        known = [self._servers[name] for name in names if name in self._servers]
-        if any(server.taken for server in known):
-            raise TooEarlyError(max(delay, BUSY_SECONDS))
-        self._wait(known, delay)
-        for name in names:
-            self._server(name).taken = True
-
-    def hold(self) -> None:
-        """Count every server as requested now, as an earlier worker may have done."""
-        self._held = self._clock()
-        for one in self._servers.values():
-            one.started = max(one.started, self._held)
-
-    def release(self, addresses: Sequence[str]) -> None:
-        """Let others use a server again."""
-        for name in _names(addresses):
-            found = self._servers.get(name)
-            if found is not None:
-                found.taken = False
-
-    @asynccontextmanager
-    async def turn(self, addresses: Sequence[str], delay: float) -> AsyncIterator[Held]:
-        """Take a server and start a request, however long that takes."""
-        held = Held(self)
-        while True:
-            try:
-                held.take(addresses, delay)
-                break
-            except TooEarlyError as early:
-                await asyncio.sleep(min(early.seconds, LOOK_SECONDS))
-        try:
-            await self.start(addresses, delay)
-            yield held
-        finally:
-            held.release()
-
-    async def start(self, addresses: Sequence[str], delay: float) -> None:
-        """Wait until the last request to a server is ``delay`` seconds ago, and note that one begins.
-
-        Raises `TooEarlyError` instead of a long wait.
-        """
-        await self.ready(addresses, delay)
-        now = self._clock()
-        begun = [self._server(name) for name in _names(addresses)]
-        request = _Request(begun)
-        for one in begun:
-            one.started, one.request = now, request
-        for name in _names(addresses):
-            self._servers.move_to_end(name)
-
-    def connected(self, address: str) -> None:
-        """Note that the last request that began at ``address`` went there, and to no other address."""
-        (name,) = _names([address])
-        asked = self._servers.get(name)
-        if asked is None or asked.request is None:
-            return
-        for other, before in asked.request.before:
-            if other is not asked and other.request is asked.request:
-                other.started, other.request = before, None
-        asked.request = None
-
-    async def ready(self, addresses: Sequence[str], delay: float) -> None:
-        """Wait until the last request to a server is ``delay`` seconds ago; `TooEarlyError` as for `start`."""
-        servers = [self._server(name) for name in _names(addresses)]
-        while (wait := self._wait(servers, delay)) > 0:
-            self.waits += 1
-            self.waited += wait
-            await asyncio.sleep(wait)
-
-    def _wait(self, servers: Iterable[_Server], delay: float) -> float:
-        last = max((server.started for server in servers), default=-delay)
-        wait = last + delay - self._clock()
-        if wait > PATIENCE_SECONDS:
-            raise TooEarlyError(wait)
-        return wait
-
-    def _server(self, name: str) -> _Server:
-        found = self._servers.get(name)
-        if found is None:
-            found = self._servers[name] = _Server(self._held)
-            if len(self._servers) > _MAX_SERVERS:
-                oldest = next((other for other, one in self._servers.items() if not one.taken), name)
-                del self._servers[oldest]
-        return found

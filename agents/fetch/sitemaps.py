@@ -4,15 +4,16 @@ A feed is read like a sitemap of a few pages, and may be one (sitemaps.org/proto
 """
 
 import asyncio
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from typing import Literal, NamedTuple, TypeAlias, TypeVar
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from scentline.agents.fetch.listings import FEED_TYPES, Dated, Listing, feed_of, read
 from scentline.agents.fetch.result import DAY, Answer, FetchError, unexpected
+from scentline.agents.fetch.servers import Recent
 from scentline.models.url import canonical, host
 from scentline.streams.records import Version
 from scentline.streams.settings import RevisitSettings
@@ -41,22 +42,9 @@ Kind: TypeAlias = Literal["sitemap", "feed"]
 #: Publishes canonical URLs of one host that a file lists, each with the time of a change worth a hint.
 Publish = Callable[[Kind, Sequence[Dated]], Awaitable[None]]
 
-K = TypeVar("K")
-V = TypeVar("V")
-
 #: Hashes of the URLs of a file, each with its date.
 Marks = npt.NDArray[np.int64]
 _NO_MARKS: Marks = np.empty(0, np.int64)
-
-
-class _Recent(OrderedDict[K, V]):
-    """The last 10,000 entries that were set."""
-
-    def __setitem__(self, key: K, value: V) -> None:
-        super().__setitem__(key, value)
-        self.move_to_end(key)
-        if len(self) > _MAX_HOSTS:
-            self.popitem(last=False)
 
 
 class _Known(NamedTuple):
@@ -108,9 +96,9 @@ class Sitemaps:
         self._due: deque[tuple[_Task, tuple[str, ...]]] = deque()
         self._ready = asyncio.Event()
         #: When files may be read again, and the wait that began when they were.
-        self._turns: _Recent[_Task, tuple[float, float]] = _Recent()
-        self._feeds: _Recent[str, tuple[str, ...]] = _Recent()
-        self._files: _Recent[str, _Known] = _Recent()
+        self._turns: Recent[_Task, tuple[float, float]] = Recent(_MAX_HOSTS)
+        self._feeds: Recent[str, tuple[str, ...]] = Recent(_MAX_HOSTS)
+        self._files: Recent[str, _Known] = Recent(_MAX_HOSTS)
         self._open: set[_Task] = set()
 
     @property

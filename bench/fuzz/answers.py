@@ -8,14 +8,15 @@ from contextlib import asynccontextmanager
 
 from warcio.archiveiterator import ArchiveIterator
 
+from scentline.agents.fetch.agent import page_of
 from scentline.agents.fetch.client import Client
-from scentline.agents.fetch.result import OUTCOMES, Body, Result, outcome_of, page_of
+from scentline.agents.fetch.result import OUTCOMES, Body, Ended, Result, outcome_of
 from scentline.agents.judge.examiner import PageReader
 from scentline.agents.judge.keep.records import packed
 from scentline.models.url import crawlable
 from scentline.streams.crawl_settings import FetchSettings, JudgeSettings
 from scentline.streams.facts import Missing, Moved
-from scentline.streams.records import FetchOrder, HostAnswer, encode
+from scentline.streams.records import FetchOrder, encode
 
 #: Nothing but loopback is asked: the User-Agent names no contact.
 _SETTINGS = FetchSettings(allow=("127.0.0.1",), delay_seconds=0.0, timeout_seconds=2.0, first_byte_seconds=2.0)
@@ -35,7 +36,7 @@ async def asked(answer: bytes) -> None:
             ended = await client.fetch(url)
             check(ended.result)
             if isinstance(ended.result, Body):
-                _keep(url, ended.result, ended.host)
+                _keep(url, ended, ended.result)
 
 
 def check(result: Result) -> None:
@@ -47,13 +48,13 @@ def check(result: Result) -> None:
         assert crawlable(result.target)
 
 
-def _keep(url: str, result: Body, host: HostAnswer) -> None:
+def _keep(url: str, ended: Ended, result: Body) -> None:
     """Send a page to the judge, and have it kept: the records can be read again."""
     order = FetchOrder(
         url=url, order=1, predicate="any", policy="learned", explored=False, probability=1.0,
         priority=0.0, depth=0, lease=0.0,
     )  # fmt: skip
-    fetched = _READER.decode(encode(page_of(order, result, host, 0.0)))
+    fetched = _READER.decode(encode(page_of(order, ended, 0.0)))
     _, page = _READER.read(fetched)
     records = packed(fetched, result.body, page, {"any": True}, _SETTINGS.user_agent)
     kinds = [record.rec_type for record in ArchiveIterator(io.BytesIO(records))]

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from scentline.agents.fetch.body import MAX_MEMBERS, gunzip, read
-from scentline.agents.fetch.result import FetchError
+from scentline.agents.fetch.result import MAX_MEMBERS, FetchError, gunzip, read_body
 from tests.cases import each_case
 
 
@@ -46,7 +45,7 @@ def unpacked(
             yield data[start : start + size]
             start += size
 
-    return asyncio.run(read(chunks(), encoding, limit, ratio, cut=cut))
+    return asyncio.run(read_body(chunks(), encoding, limit, ratio, cut=cut))
 
 
 def refused(*given: Any, **how: Any) -> tuple[str, str]:
@@ -98,7 +97,7 @@ def test_cutting_reads_no_further() -> None:
             taken += 10
             yield b"0123456789"
 
-    assert asyncio.run(read(endless(), "", 25, 200, cut=True)) == b"0123456789012345678901234"
+    assert asyncio.run(read_body(endless(), "", 25, 200, cut=True)) == b"0123456789012345678901234"
     assert taken == 30
 
 

@@ -12,8 +12,8 @@ from pydantic import ValidationError
 
 from scentline.agents.fetch.client import Client
 from scentline.agents.fetch.guard import ForbiddenAddressError, Guard, hostname, is_global, literal
-from scentline.agents.fetch.resolver import Resolver
 from scentline.agents.fetch.result import Body, Ended, FetchError
+from scentline.agents.fetch.servers import Resolver
 from scentline.models.url import canonical
 from scentline.models.url import host as host_of
 from scentline.streams.crawl_settings import FetchSettings
@@ -322,7 +322,7 @@ async def test_a_name_that_changes_its_address_between_two_connections_is_judged
     async with serving(fixed(b"x", connection="close"), "0.0.0.0") as server:
         async with Client(settings(allow=("127.0.0.1",)), lambda: 0.0) as client:
             resolver = Resolver(names, lambda: time[0])
-            client._pool._transport._session.connector._resolver = resolver  # type: ignore[union-attr]  # instead of DNS
+            client._pool._session.connector._resolver = resolver  # type: ignore[union-attr]  # instead of DNS
             url = f"http://rebinding.test:{server.port}/"
             assert isinstance((await client.fetch(url)).result, Body)
             names.known, time[0] = {"rebinding.test": ["127.0.0.2"]}, 1000.0

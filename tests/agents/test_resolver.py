@@ -5,9 +5,9 @@ import socket
 
 import pytest
 
-from scentline.agents.fetch import resolver as module
-from scentline.agents.fetch.resolver import FAILED_SECONDS, FOUND_SECONDS, LONGEST_FAILED_SECONDS, Resolver
+from scentline.agents.fetch import servers as module
 from scentline.agents.fetch.result import FetchError
+from scentline.agents.fetch.servers import FAILED_SECONDS, FOUND_SECONDS, LONGEST_FAILED_SECONDS, Resolver
 from tests.agents.loopback import Names, awaited
 from tests.cases import each_case
 
