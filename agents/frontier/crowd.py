@@ -4,6 +4,7 @@ Counts are functions of the sets of judged pages and of accesses: when an access
 crowd says of a page that is judged already, its evidence is corrected.
 """
 
+from bisect import bisect
 from collections import defaultdict
 from collections.abc import Iterator
 
@@ -93,7 +94,7 @@ class Crowd:
         self._recount(row, before, self._of_others(shard, row))
 
     def _put_beside(self, shard: FrontierShard, row: PageRow, page: bytes, beside: Beside) -> bool:
-        """Note what changed between a page and another, and keep those of lowest rank.
+        """Note what changed between a page and another, and keep those of lowest rank, in its order.
 
         One that is displaced never comes back, because those that displaced it stay: what was known of it may
         be forgotten. Return whether one of them is judged.
@@ -105,16 +106,20 @@ class Crowd:
             cell[1] += beside.times
             cell[2] += beside.sixths
             return judged
-        row.together[beside.other] = [beside.partition, beside.times, beside.sixths]
-        if len(row.together) > self._settings.together:
-            displaced = max(row.together, key=lambda other: rank(other, page))
-            del row.together[displaced]
-            if displaced == beside.other:
+        place = rank(beside.other, page)
+        if len(row.together) >= self._settings.together:
+            last = next(reversed(row.together))
+            if place > rank(last, page):
                 return False
-            gone = beside_of(shard, displaced)
+            del row.together[last]
+            gone = beside_of(shard, last)
             judged = judged or gone.verdict is not None
             gone.pages.pop(page, None)
-            shard.put(beside_key(displaced), gone)
+            shard.put(beside_key(last), gone)
+        cells = list(row.together.items())
+        at = bisect(cells, place, key=lambda each: rank(each[0], page))
+        cells.insert(at, (beside.other, [beside.partition, beside.times, beside.sixths]))
+        row.together = dict(cells)
         found.pages[page] = None
         shard.put(beside_key(beside.other), found)
         return judged

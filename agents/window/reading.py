@@ -5,7 +5,7 @@ import os
 import struct
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from pathlib import Path
@@ -15,19 +15,18 @@ from scentline.agents.crawl.directory import of_crawl
 from scentline.agents.frontier.explain import Explanation
 from scentline.agents.frontier.features import Features
 from scentline.agents.frontier.steered import Steered
-from scentline.agents.operate.inspect.record import definitions, entries, read_point
+from scentline.agents.operate.inspect.record import definitions, entries
 from scentline.agents.operate.inspect.resting import Resting
 from scentline.agents.owners import Owner, Running
 from scentline.agents.window.copies import CopyReader, TextSearch
 from scentline.agents.window.hosts import HostScan
-from scentline.agents.window.recent import RecentChanges, RecentLetters, RecentPages
+from scentline.agents.window.recent import Points, RecentChanges, RecentLetters, RecentPages
 from scentline.agents.window.search import Search
 from scentline.agents.window.trials import CandidateTrial, Tried
 from scentline.models.errors import ScentlineError
 from scentline.streams.published import HarvestPoint, PredicateDefinition, Standing
-from scentline.streams.records import RecordError
 from scentline.streams.settings import Settings
-from scentline.streams.topics import CONTROL, HARVEST, SIGHTINGS, TABLES
+from scentline.streams.topics import CONTROL, SIGHTINGS, TABLES
 from scentline.streams.transport.database import JournalMissingError, StorageError, TableMissingError
 from scentline.streams.transport.journal import Journal, UnknownTopicError
 
@@ -41,10 +40,6 @@ ASKED_SECONDS, MOST_ASKED = 0.9, 32
 SILENT_SECONDS = 150.0
 #: Seconds after which what no view uses is forgotten, and how many of a kind are remembered.
 LOOKED_SECONDS, REMEMBERED = 10.0, 8
-#: Points of a harvest curve that are kept for each predicate.
-MOST_POINTS = 500
-#: Of a long curve so many records in a row are read at so many places: some of each of as many predicates.
-PLACES, RUN = 100, 20
 #: Predicates that screens know; of more the first by name.
 MOST_PREDICATES = 300
 # The lock of RocksDB, and the fields of a lock for fcntl(2).
@@ -326,54 +321,6 @@ class Reading:
             self._read_as_of[topic] = end, read()
         found: T = self._read_as_of.get(topic, (0, empty))[1]
         return found
-
-
-class Points:
-    """The harvest curves of a crawl, thinned: where one becomes too long, every second point leaves.
-
-    The newest point is always there.
-    """
-
-    def __init__(self, most: int = MOST_POINTS) -> None:
-        self.curves: dict[str, list[HarvestPoint]] = {}
-        self._most = most
-        self._offsets: dict[int, int] = {}
-        self._apart: dict[str, int] = {}
-
-    def follow(self, journal: Journal) -> None:
-        """Read what came since; of a long topic that was never read, some records from every place."""
-        for partition in range(journal.partitions(HARVEST.name)):
-            start, end = journal.start(HARVEST.name, partition), journal.end(HARVEST.name, partition)
-            at = self._offsets.get(partition)
-            if at is None or at < start or end - at > PLACES * RUN:
-                places = range(start, end, max(RUN, (end - start) // PLACES))
-                self._sample(journal, partition, [*places[:-1], max(start, end - RUN)], RUN)
-            elif at < end:
-                self._sample(journal, partition, [at], PLACES * RUN)
-
-    def _sample(self, journal: Journal, partition: int, places: Iterable[int], records: int) -> None:
-        for place in places:
-            found = journal.read(HARVEST.name, partition, place, records)
-            self.add(entry.value for entry in found)
-            self._offsets[partition] = found[-1].offset + 1 if found else place
-
-    def add(self, values: Iterable[bytes | None]) -> None:
-        """Add points in the order of their topic; what can't be read is passed over."""
-        for value in values:
-            with suppress(RecordError):
-                self._add(read_point(value or b""))
-
-    def _add(self, point: HarvestPoint) -> None:
-        curve = self.curves.setdefault(point.predicate, [])
-        apart = self._apart.setdefault(point.predicate, 1)
-        if curve and point.pages < curve[-1].pages:
-            return
-        if len(curve) >= 2 and curve[-1].pages < curve[-2].pages + apart:
-            curve.pop()  # the newest stood for those to come
-        curve.append(point)
-        if len(curve) > self._most:
-            curve[:-1] = curve[:-1][::2]
-            self._apart[point.predicate] = max(1, curve[-1].pages // (self._most // 2))
 
 
 def _made(journal: Journal) -> bool:

@@ -1,4 +1,4 @@
-"""The newest judged pages, changes and dead letters, in memory: older ones are not looked at."""
+"""The newest judged pages, changes and dead letters, in memory, and harvest curves, thinned."""
 
 import re
 from collections.abc import Callable, Hashable, Iterable, Iterator
@@ -9,18 +9,22 @@ from typing import Generic, NamedTuple, TypeVar
 import msgspec
 
 from scentline.agents.harvest.agent import Counted, read_as
-from scentline.agents.operate.inspect.record import read_change
+from scentline.agents.operate.inspect.record import read_change, read_point
 from scentline.agents.window.search import Search, runs
 from scentline.models.verdict import Verdict
 from scentline.streams.logging import printable
-from scentline.streams.published import Change
+from scentline.streams.published import Change, HarvestPoint
 from scentline.streams.records import DeadLetter, Decoder, Finite, Natural, RecordError
-from scentline.streams.topics import CHANGES, DEAD_LETTERS, OUTCOMES
+from scentline.streams.topics import CHANGES, DEAD_LETTERS, HARVEST, OUTCOMES
 from scentline.streams.transport.journal import Journal
 from scentline.streams.transport.partition import Entry
 
 #: Judged pages, changes and dead letters that are held, of all partitions together.
 MOST_PAGES, MOST_CHANGES, MOST_LETTERS = 2_000, 2_000, 1_000
+#: Points of a harvest curve that are kept for each predicate.
+MOST_POINTS = 500
+#: Of a long curve so many records in a row are read at so many places: some of each of as many predicates.
+PLACES, RUN = 100, 20
 #: Bytes of a partition from which on no more are read for one view.
 _BYTES = 2_000_000
 #: Characters kept of a title, of a reason, and those of a URL whose words are searched.
@@ -256,3 +260,54 @@ def _dead_letter(partition: int, entry: Entry) -> Letters:
         topic, why, reason, time = printable(letter.topic, _REASON), letter.why, letter.reason, letter.time
         place = f"{topic}/{letter.partition}@{letter.offset}"
     return Letters(topic, why, 1, time, place, printable(reason, _REASON))
+
+
+# harvest curves
+
+
+class Points:
+    """The harvest curves of a crawl, thinned: where one becomes too long, every second point leaves.
+
+    The newest point is always there.
+    """
+
+    def __init__(self, most: int = MOST_POINTS) -> None:
+        self.curves: dict[str, list[HarvestPoint]] = {}
+        self._most = most
+        self._offsets: dict[int, int] = {}
+        self._apart: dict[str, int] = {}
+
+    def follow(self, journal: Journal) -> None:
+        """Read what came since; of a long topic that was never read, some records from every place."""
+        for partition in range(journal.partitions(HARVEST.name)):
+            start, end = journal.start(HARVEST.name, partition), journal.end(HARVEST.name, partition)
+            at = self._offsets.get(partition)
+            if at is None or at < start or end - at > PLACES * RUN:
+                places = range(start, end, max(RUN, (end - start) // PLACES))
+                self._sample(journal, partition, [*places[:-1], max(start, end - RUN)], RUN)
+            elif at < end:
+                self._sample(journal, partition, [at], PLACES * RUN)
+
+    def _sample(self, journal: Journal, partition: int, places: Iterable[int], records: int) -> None:
+        for place in places:
+            found = journal.read(HARVEST.name, partition, place, records)
+            self.add(entry.value for entry in found)
+            self._offsets[partition] = found[-1].offset + 1 if found else place
+
+    def add(self, values: Iterable[bytes | None]) -> None:
+        """Add points in the order of their topic; what can't be read is passed over."""
+        for value in values:
+            with suppress(RecordError):
+                self._add(read_point(value or b""))
+
+    def _add(self, point: HarvestPoint) -> None:
+        curve = self.curves.setdefault(point.predicate, [])
+        apart = self._apart.setdefault(point.predicate, 1)
+        if curve and point.pages < curve[-1].pages:
+            return
+        if len(curve) >= 2 and curve[-1].pages < curve[-2].pages + apart:
+            curve.pop()  # the newest stood for those to come
+        curve.append(point)
+        if len(curve) > self._most:
+            curve[:-1] = curve[:-1][::2]
+            self._apart[point.predicate] = max(1, curve[-1].pages // (self._most // 2))

@@ -8,7 +8,7 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scentline.agents.window.reading import Points
+from scentline.agents.window.recent import Points
 from scentline.agents.window.screens.now import together
 from scentline.agents.window.state import REASONS, Facts, said
 from scentline.streams.published import HarvestPoint, Standing
