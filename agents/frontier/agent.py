@@ -8,6 +8,7 @@ import math
 import time
 from contextlib import suppress
 from functools import partial
+from typing import Any
 
 import msgspec
 
@@ -17,7 +18,7 @@ from scentline.agents.frontier.estimates import Estimates
 from scentline.agents.frontier.explain import Explainer
 from scentline.agents.frontier.instant import Instant
 from scentline.agents.frontier.keys import check_release
-from scentline.agents.frontier.leases import Landing, Leases
+from scentline.agents.frontier.leases import Landing, Leases, Visiting
 from scentline.agents.frontier.ledger import FrontierLedger, OwnCount
 from scentline.agents.frontier.metrics import FrontierMetrics, InstantMetrics, RevisitMetrics
 from scentline.agents.frontier.revisits import Revisits
@@ -41,7 +42,7 @@ from scentline.streams.published import (
     Steering,
     control_key,
 )
-from scentline.streams.records import Decoder, FetchOrder, Interests
+from scentline.streams.records import Decoder, FetchOrder, Interests, Visit
 from scentline.streams.runtime import Runtime
 from scentline.streams.stateful import Handler, Stateful
 from scentline.streams.topics import CONTROL, SIGHTINGS
@@ -84,10 +85,12 @@ class FrontierAgent(Handler[FrontierRow]):
             self.instant = Instant(runtime, candidates, self.book, self.inbox, instant)
         if self.book.visits is not None:
             self.schedule = Revisits(runtime, candidates, self.book.visits, self.inbox, metrics, self.revisits)
-        by = self.instant, self.schedule
-        self.leases = Leases(runtime, candidates, self.inbox, metrics, *by)
+        self._again = [each for each in (self.instant, self.schedule) if each is not None]
+        visiting: dict[Visit, Visiting[Any]] = {each.visit: each for each in self._again}
+        self.leases = Leases(runtime, candidates, self.inbox, metrics, visiting)
         self.budget = Budget(candidates)
         fetch = runtime.settings.fetch
+        by = self.instant, self.schedule
         self.selection = Selection(candidates, self.turns, self.budget, self.leases, *by, fetch)
         self.standing = StandingTeller(runtime, candidates, self.budget, self.selection, lambda: self.state)
         explainer = Explainer(
@@ -95,7 +98,7 @@ class FrontierAgent(Handler[FrontierRow]):
             self.steered, self.patterns, candidates.fairness.shares,
         )  # fmt: skip
         self.answers = Answers(self.standing, explainer)
-        self._landing = Landing(candidates, self.turns, self.selection.pace, *by)
+        self._landing = Landing(candidates, self.turns, self.selection.pace, visiting)
         self.ledger = FrontierLedger(settings.features, candidates.scorer)
         #: Whether people paused the crawl: nothing is ordered, and what is in flight lands.
         self.paused = False
@@ -176,10 +179,8 @@ class FrontierAgent(Handler[FrontierRow]):
         if self.instant is not None:
             self.instant.prepare(shard)
         self.candidates.open(shard, self._partitions, self.runtime.clock())
-        if self.instant is not None:
-            self.instant.open(shard, self.runtime.clock())
-        if self.schedule is not None:
-            self.schedule.open(shard)
+        for each in self._again:
+            each.open(shard, self.runtime.clock())
         self.standing.changed()
         self._wake.set()
 
@@ -193,10 +194,8 @@ class FrontierAgent(Handler[FrontierRow]):
         self.book.promises.close(self.candidates.shards.values())
         if self.book.stops is not None:
             self.book.stops.forget()
-        if self.instant is not None:
-            self.instant.close(shard)
-        if self.schedule is not None:
-            self.schedule.close(shard)
+        for each in self._again:
+            each.close(shard)
         self._estimates.close(shard)
 
     def restored(self, shard: FrontierShard) -> None:
@@ -206,12 +205,12 @@ class FrontierAgent(Handler[FrontierRow]):
         self.candidates.scorer.forget_links()
         self._estimates.close(shard)
         self._estimates.open(shard)
+        for each in self._again:
+            each.close(shard)
         if self.instant is not None:
-            self.instant.close(shard)
             self.instant.prepare(shard)
-            self.instant.open(shard, now)
-        if self.schedule is not None:
-            self.schedule.open(shard)
+        for each in self._again:
+            each.open(shard, now)
         if self.book.stops is not None:
             self.book.stops.forget()
         self.candidates.restore(shard, now)
@@ -245,10 +244,8 @@ class FrontierAgent(Handler[FrontierRow]):
         if self._estimates.sweep(shard):
             self.candidates.sweep.renew()
         self.candidates.refresh(shard, touched, now)
-        if self.instant is not None:
-            self.instant.settle()
-        if self.schedule is not None:
-            self.schedule.settle(now)
+        for each in self._again:
+            each.settle(now)
         # A page that was looked at again, and is as it was, leaves nothing to be found among all rows.
         if touched or not all(end.visit == "again" for end in ended):
             self._dry = False
@@ -326,10 +323,8 @@ class FrontierAgent(Handler[FrontierRow]):
             self._sweep(now)
         elif not self.candidates.opening:
             self._sweep_in_turn(now)
-        if self.instant is not None:
-            self.instant.look(now)
-        if self.schedule is not None:
-            self.schedule.look(now)
+        for each in self._again:
+            each.look(now)
         self.standing.sample(now)
         if now >= self._noted + NOTE_SECONDS:
             self._noted = now

@@ -9,7 +9,7 @@ from email.utils import parsedate_to_datetime
 
 from scentline.agents.frontier.keys import NEWS_KEY, hub_key, hub_of, news_of, page_key
 from scentline.agents.frontier.pages import Pages
-from scentline.agents.frontier.rows import Found, FrontierShard, HubRow, PageRow
+from scentline.agents.frontier.rows import DAY, Found, FrontierShard, HubRow, PageRow, failed
 from scentline.models.news.revisits import ArrivalRate
 from scentline.models.url import host
 from scentline.streams.facts import Brought, Early, Fetched, Hub, Moved, Page, Relisted, Same
@@ -18,7 +18,6 @@ from scentline.streams.outbox import Outbox
 from scentline.streams.records import Pack, Version, encode
 from scentline.streams.topics import SIGHTINGS, partition_of
 
-DAY = 86_400.0
 #: Seconds in which what was seen of a hub loses half its weight.
 HALF_LIFE = 3 * DAY
 #: The prior rate weighs as much as a link seen, or as a day without one where that is less.
@@ -111,15 +110,9 @@ class Hubs:
             case Moved(target=target, permanent=True):
                 self._move(shard.outbox, row, target)
             case _:
-                row.failures += 1
-                self.fail(row, end.time, end.host.retry_after or 0.0)
+                failed(row, self._retry_seconds, end.time, end.host.retry_after or 0.0)
         self._keep(shard, row)
         return True
-
-    def fail(self, row: HubRow, now: float, wait: float = 0.0) -> None:
-        """Leave a hub alone for a while, for longer with each failure in a row and a day at most."""
-        doubled = self._retry_seconds * 2.0 ** min(row.failures, 20)
-        row.not_before = now + min(DAY, max(wait, doubled))
 
     def moved(self, shard: FrontierShard, url: str, target: str) -> None:
         """Note that a page redirects; if it is a hub, the target takes its place."""

@@ -11,18 +11,17 @@ from typing import NamedTuple
 
 from scentline.agents.frontier.book import Book
 from scentline.agents.frontier.candidates import Candidates
-from scentline.agents.frontier.hubs import Hubs
 from scentline.agents.frontier.keys import HUB_PREFIX, hub_key, hub_of, news_of
+from scentline.agents.frontier.leases import Visiting
 from scentline.agents.frontier.metrics import InstantMetrics, outcome_of
 from scentline.agents.frontier.news import Fresh, NewsLooks
-from scentline.agents.frontier.orders import Flight, order_of, send
 from scentline.agents.frontier.rows import INSTANT, Choice, FrontierRow, FrontierShard, HubRow, PageRow
 from scentline.models.news.revisits import Revisits
 from scentline.models.url import host
 from scentline.streams.facts import Fetched, Hub
 from scentline.streams.logging import EventLog
 from scentline.streams.metrics.catalogue import DELAYS
-from scentline.streams.records import FetchOrder, Revisit
+from scentline.streams.records import Revisit
 from scentline.streams.runtime import Runtime
 from scentline.streams.stateful import Stateful
 from scentline.streams.topics import SIGHTINGS
@@ -49,12 +48,14 @@ class NewsStanding(NamedTuple):
     half_within: float
 
 
-class Instant:
+class Instant(Visiting[HubRow]):
     """Chooses instant fetches within their share: new links to news, and then revisits that are due.
 
     They take no more than ``frontier.instant_share`` of all fetches while others could be made in their place;
     what nobody else could use is free.
     """
+
+    visit = "links"
 
     def __init__(
         self,
@@ -64,14 +65,18 @@ class Instant:
         inbox: Stateful[FrontierRow],
         metrics: InstantMetrics,
     ) -> None:
+        super().__init__(runtime, candidates, inbox)
         settings = runtime.settings
-        self._candidates = candidates
-        self._delays = book.hubs.delays
+        self._news = news = settings.news
+        self._hubs = book.hubs
         self._partitions = runtime.bus.partitions(SIGHTINGS.name)
-        self._looks = NewsLooks(settings.news, book.prefixes, inbox.commit_soon)
+        self._looks = NewsLooks(news, book.prefixes, inbox.commit_soon)
         self._fresh = candidates.fresh = Fresh(book.prefixes, settings.frontier.queue)
         candidates.scope.news = self._fresh.wants
-        self._schedule = HubSchedule(runtime, candidates, book.hubs, inbox)
+        self._revisits = Revisits(
+            news.visits_a_minute / 60, shortest=news.shortest_seconds, longest=news.longest_seconds
+        )
+        self._named = -math.inf
         share = settings.frontier.instant_share
         self._earned = share / (1 - share) if share < 1 else math.inf
         self._credit = self._burst = BURST if share < 1 else math.inf
@@ -85,48 +90,69 @@ class Instant:
         self._looks.open(shard)
 
     def open(self, shard: FrontierShard, now: float) -> None:
-        """Take up the hubs of a shard that is held."""
-        self._schedule.open(shard, now)
+        """Take up the hubs of a shard that is held, and those given by hand that are of its partition."""
+        self._name_given(now)
+        rows = [row for _, row in shard.scan(HUB_PREFIX) if isinstance(row, HubRow)]
+        for row in rows:
+            if row.lease > now:
+                self._fly(row, now)
+        self._spend()
+        self._put(rows)
 
     def close(self, shard: FrontierShard) -> None:
-        """Forget a shard that another worker has now."""
+        """Forget a shard that another worker has now, and the hubs of all that are held no more."""
         self._looks.close(shard)
-        self._schedule.close()
+        held = {url for url in self._revisits.hubs if self._candidates.shards.of(url) is not None}
+        self._revisits.keep(held)
+        self._spend()
+
+    def _spend(self) -> None:
+        part = max(1, len(self._candidates.shards)) / self._partitions
+        self._revisits.spend(self._news.visits_a_minute / 60 * part)
 
     # what happens
 
     def look(self, now: float) -> None:
-        """Go on with a look at the log, where it is time."""
-        self._schedule.renew(now)
+        """Go on with a look at the log, and say again of hubs given by hand that they are some, in time."""
+        if now >= self._named + GIVEN_SECONDS / 2:
+            self._name_given(now)
         self._looks.step(iter(self._candidates.shards.values()), now, self._partitions)
 
-    def settle(self) -> None:
+    def _name_given(self, now: float) -> None:
+        self._named = now
+        for url in self._news.hubs_given:
+            shard = self._candidates.shards.of(url)
+            if shard is not None:
+                self._hubs.named(shard, Hub(url, GIVEN_RATE, now + GIVEN_SECONDS))
+                self._inbox.commit_soon(shard)
+
+    def settle(self, now: float) -> None:
         """Take up the hubs whose rows changed, and tell of the news that were fetched."""
-        for url, delay in self._delays:
+        for url, delay in self._hubs.delays:
             self._metrics.fetched(delay)
             log.info("news fetched", url=url, delay=round(delay, 3))
-        self._delays.clear()
-        self._schedule.settle()
+        self._hubs.delays.clear()
+        changed, self._hubs.changed = self._hubs.changed, set()
+        found = (self._find(url) for url in changed)
+        self._put([hub[1] for hub in found if hub is not None])
 
-    def ended(self, end: Fetched) -> None:
-        """Count a revisit that was waited for."""
-        self._metrics.revisited(outcome_of(end.result))
+    def _put(self, rows: list[HubRow]) -> None:
+        kept = [row for row in rows if not row.moved]
+        self._drop(row.url for row in rows if row.moved)
+        self._revisits.know({row.url: (row.rate, row.visited) for row in kept})
+        for row in kept:
+            if row.not_before or row.lease:
+                self._revisits.postpone(row.url, max(row.not_before, row.lease))
 
-    def lease_ended(self, url: str, now: float) -> None:
-        """Take back a revisit that was never answered."""
-        self._metrics.revisited("lost")
-        self._schedule.lease_ended(url, now)
-
-    def expect(self, order: FetchOrder, now: float) -> None:
-        """Note a revisit that was ordered although the death of this process kept it out of the row."""
-        self._schedule.expect(order, now)
+    def _drop(self, urls: Iterable[str]) -> None:
+        self._revisits.keep(self._revisits.hubs - set(urls))
 
     # how it stands
 
     @property
     def hubs(self) -> int:
         """How many hubs are revisited."""
-        return len(self._schedule)
+        return len(self._revisits)
 
     @property
     def waiting(self) -> int:
@@ -156,7 +182,7 @@ class Instant:
         """
         if not spare and self._credit < 1:
             return None
-        found = self._next_page(now) or self._schedule.next(now)
+        found = self._next_page(now) or self._next_hub(now)
         if found is not None and not spare:
             self._credit -= 1
         return found
@@ -172,93 +198,7 @@ class Instant:
                 return found
             self._fresh.discard(url)
 
-    def order(self, shard: FrontierShard, row: HubRow, now: float) -> None:
-        """Order a revisit."""
-        self._schedule.order(shard, row, now)
-
-
-class HubSchedule:
-    """The hubs of the shards held: which is due, and the orders to visit it."""
-
-    def __init__(
-        self, runtime: Runtime, candidates: Candidates, hubs: Hubs, inbox: Stateful[FrontierRow]
-    ) -> None:
-        self._runtime = runtime
-        self._news = news = runtime.settings.news
-        self._candidates = candidates
-        self._hubs = hubs
-        self._inbox = inbox
-        self._partitions = runtime.bus.partitions(SIGHTINGS.name)
-        self._revisits = Revisits(
-            news.visits_a_minute / 60, shortest=news.shortest_seconds, longest=news.longest_seconds
-        )
-        self._named = -math.inf
-
-    def __len__(self) -> int:
-        return len(self._revisits)
-
-    # shards
-
-    def open(self, shard: FrontierShard, now: float) -> None:
-        """Take up the hubs of a shard that is held, and those given by hand that are of its partition."""
-        self._name_given(now)
-        rows = [row for _, row in shard.scan(HUB_PREFIX) if isinstance(row, HubRow)]
-        for row in rows:
-            if row.lease > now:
-                self._fly(row, now)
-        self._spend()
-        self._put(rows)
-
-    def close(self) -> None:
-        """Forget the hubs of shards that are held no more."""
-        held = {url for url in self._revisits.hubs if self._candidates.shards.of(url) is not None}
-        self._revisits.keep(held)
-        self._spend()
-
-    def _spend(self) -> None:
-        part = max(1, len(self._candidates.shards)) / self._partitions
-        self._revisits.spend(self._news.visits_a_minute / 60 * part)
-
-    # hubs that come, change and go
-
-    def renew(self, now: float) -> None:
-        """Say again of the hubs given by hand that they are hubs, where it is time."""
-        if now >= self._named + GIVEN_SECONDS / 2:
-            self._name_given(now)
-
-    def _name_given(self, now: float) -> None:
-        self._named = now
-        for url in self._news.hubs_given:
-            shard = self._candidates.shards.of(url)
-            if shard is not None:
-                self._hubs.named(shard, Hub(url, GIVEN_RATE, now + GIVEN_SECONDS))
-                self._inbox.commit_soon(shard)
-
-    def settle(self) -> None:
-        """Take up the hubs whose rows changed."""
-        changed, self._hubs.changed = self._hubs.changed, set()
-        found = (self._find(url) for url in changed)
-        self._put([hub[1] for hub in found if hub is not None])
-
-    def _find(self, url: str) -> tuple[FrontierShard, HubRow] | None:
-        shard = self._candidates.shards.of(url)
-        row = hub_of(shard, url) if shard is not None else None
-        return (shard, row) if shard is not None and row is not None else None
-
-    def _put(self, rows: list[HubRow]) -> None:
-        kept = [row for row in rows if not row.moved]
-        self._drop(row.url for row in rows if row.moved)
-        self._revisits.know({row.url: (row.rate, row.visited) for row in kept})
-        for row in kept:
-            if row.not_before or row.lease:
-                self._revisits.postpone(row.url, max(row.not_before, row.lease))
-
-    def _drop(self, urls: Iterable[str]) -> None:
-        self._revisits.keep(self._revisits.hubs - set(urls))
-
-    # visits
-
-    def next(self, now: float) -> tuple[FrontierShard, PageRow | HubRow] | None:
+    def _next_hub(self, now: float) -> tuple[FrontierShard, PageRow | HubRow] | None:
         """Return the hub whose links have waited longest: its page, where that was never fetched."""
         for url in self._revisits.due(now):
             hub = self._find(url)
@@ -280,43 +220,26 @@ class HubSchedule:
         shard.delete(hub_key(row.url))
         self._inbox.commit_soon(shard)
 
+    # revisits
+
     def order(self, shard: FrontierShard, row: HubRow, now: float) -> None:
         """Order a revisit, by the version that is known."""
-        lease = now + self._runtime.settings.frontier.lease_seconds
-        self._lease(shard, row, row.orders + 1, lease, now)
         page = self._candidates.shards.find(row.url)
-        depth = 0 if page is None else page[1].depth
         choice = Choice("", INSTANT, False, 1.0, 0.0, now)
-        revisit = Revisit(row.version, row.visited)
-        delay = self._candidates.clocks.apart(host(row.url))
-        robots = self._candidates.robots.told(shard, row.url, now)
-        order = order_of(choice, row.url, row.orders, depth, lease, delay=delay, robots=robots, revisit=revisit)
-        send(self._runtime, shard, order)
+        self._send(shard, row, None if page is None else page[1], choice, Revisit(row.version, row.visited))
 
-    def expect(self, order: FetchOrder, now: float) -> None:
-        """Note a revisit that was ordered although the death of this process kept it out of the row."""
-        hub = self._find(order.url)
-        if hub is not None and hub[1].orders < order.order and order.lease > now:
-            self._lease(*hub, order.order, order.lease, now)
-            self._inbox.commit_soon(hub[0])
+    def _row_of(self, shard: FrontierShard, url: str) -> HubRow | None:
+        return hub_of(shard, url)
 
-    def _lease(self, shard: FrontierShard, row: HubRow, number: int, lease: float, now: float) -> None:
-        row.orders, row.lease = number, lease
+    def _ordered(self, shard: FrontierShard, row: HubRow) -> None:
         shard.put(hub_key(row.url), row)
-        self._fly(row, now)
-        self._revisits.postpone(row.url, lease)
+        self._revisits.postpone(row.url, row.lease)
 
-    def _fly(self, row: HubRow, now: float) -> None:
-        self._candidates.flights.fly(row.url, Flight("", row.lease, False, now, instant=True, revisit=True))
+    def _lost(self, shard: FrontierShard, row: HubRow) -> None:
+        self._metrics.revisited("lost")
+        shard.put(hub_key(row.url), row)
+        self._put([row])
 
-    def lease_ended(self, url: str, now: float) -> None:
-        """Take back a revisit that was never answered."""
-        hub = self._find(url)
-        if hub is not None and hub[1].lease:
-            shard, row = hub
-            row.lease = 0.0
-            row.failures += 1
-            self._hubs.fail(row, now)
-            shard.put(hub_key(url), row)
-            self._put([row])
-            self._inbox.commit_soon(shard)
+    def ended(self, end: Fetched) -> None:
+        """Count a revisit that was answered."""
+        self._metrics.revisited(outcome_of(end.result))

@@ -1,29 +1,112 @@
 """Leases: a URL whose fetch is ordered is leased, until the fetch ends or no answer comes in time."""
 
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar, Generic, TypeVar
+
 from scentline.agents.frontier.candidates import Candidates
 from scentline.agents.frontier.hosts import note_lost, tell_clocks
-from scentline.agents.frontier.instant import Instant
 from scentline.agents.frontier.keys import TOTALS_KEY, page_key, totals_of
 from scentline.agents.frontier.metrics import FrontierMetrics
-from scentline.agents.frontier.orders import choice_of, order_of, send
-from scentline.agents.frontier.revisits import Revisits
-from scentline.agents.frontier.rows import INSTANT, OPEN, Choice, FrontierRow, FrontierShard, PageRow
+from scentline.agents.frontier.orders import Flight, choice_of, order_of, send
+from scentline.agents.frontier.rows import (
+    INSTANT,
+    OPEN,
+    Choice,
+    FrontierRow,
+    FrontierShard,
+    HubRow,
+    PageRow,
+    VisitRow,
+    failed,
+)
 from scentline.models.frontier.turns import ProportionalTurns
 from scentline.models.frontier.window import Pace
 from scentline.models.url import host
 from scentline.streams.facts import Early, Fetched, Missing, Page
 from scentline.streams.logging import EventLog
-from scentline.streams.records import FetchOrder
+from scentline.streams.records import FetchOrder, Revisit, Visit
 from scentline.streams.runtime import Runtime
 from scentline.streams.stateful import Stateful
 
 log = EventLog("frontier")
 
 
+Row = TypeVar("Row", HubRow, VisitRow)
+
+
+class Visiting(ABC, Generic[Row]):
+    """Orders visits to known pages of one kind, hubs or judged ones, and takes back those not answered."""
+
+    visit: ClassVar[Visit]
+
+    def __init__(self, runtime: Runtime, candidates: Candidates, inbox: Stateful[FrontierRow]) -> None:
+        self._runtime = runtime
+        self._candidates = candidates
+        self._inbox = inbox
+
+    @abstractmethod
+    def _row_of(self, shard: FrontierShard, url: str) -> Row | None: ...
+
+    @abstractmethod
+    def _ordered(self, shard: FrontierShard, row: Row) -> None:
+        """Stage a row whose order is another one."""
+
+    @abstractmethod
+    def _lost(self, shard: FrontierShard, row: Row) -> None:
+        """Keep the row of a page that waits now, for its visit was not answered."""
+
+    @abstractmethod
+    def ended(self, end: Fetched) -> None:
+        """Count a visit that was answered."""
+
+    def _find(self, url: str) -> tuple[FrontierShard, Row] | None:
+        shard = self._candidates.shards.of(url)
+        row = self._row_of(shard, url) if shard is not None else None
+        return (shard, row) if shard is not None and row is not None else None
+
+    def _send(
+        self, shard: FrontierShard, row: Row, page: PageRow | None, choice: Choice, revisit: Revisit
+    ) -> None:
+        seconds = self._runtime.settings.frontier.lease_seconds
+        self._lease(shard, row, row.orders + 1, choice.time + seconds, choice.time)
+        order = order_of(
+            choice, row.url, row.orders, 0 if page is None else page.depth, row.lease,
+            delay=self._candidates.clocks.apart(host(row.url)),
+            robots=self._candidates.robots.told(shard, row.url, choice.time),
+            silent=page is not None and page.silent, requests=self._candidates.answered, revisit=revisit,
+        )  # fmt: skip
+        send(self._runtime, shard, order)
+
+    def _lease(self, shard: FrontierShard, row: Row, number: int, lease: float, now: float) -> None:
+        row.orders, row.lease = number, lease
+        self._ordered(shard, row)
+        self._fly(row, now)
+
+    def _fly(self, row: Row, now: float) -> None:
+        flight = Flight("", row.lease, False, now, instant=True, visit=self.visit)
+        self._candidates.flights.fly(row.url, flight)
+
+    def expect(self, order: FetchOrder, now: float) -> None:
+        """Note a visit that was ordered although the death of this process kept it out of the row."""
+        found = self._find(order.url)
+        if found is not None and found[1].orders < order.order and order.lease > now:
+            self._lease(*found, order.order, order.lease, now)
+            self._inbox.commit_soon(found[0])
+
+    def lease_ended(self, url: str, now: float) -> None:
+        """Take back a visit that was never answered."""
+        found = self._find(url)
+        if found is not None and found[1].lease:
+            failed(found[1], self._runtime.settings.frontier.retry_seconds, now)
+            self._lost(*found)
+            self._inbox.commit_soon(found[0])
+
+
 class Leases:
     """Gives the orders of pages, expects those that were given before, and ends what is not answered.
 
-    ``instant`` has those of revisits to hubs, in its mode, ``revisits`` those to judged pages.
+    ``visiting`` has those of visits to known pages, by their kinds.
     """
 
     def __init__(
@@ -32,16 +115,14 @@ class Leases:
         candidates: Candidates,
         inbox: Stateful[FrontierRow],
         metrics: FrontierMetrics,
-        instant: Instant | None = None,
-        revisits: Revisits | None = None,
+        visiting: Mapping[Visit, Visiting[Any]],
     ) -> None:
         self._runtime = runtime
         self._settings = runtime.settings.frontier
         self._candidates = candidates
         self._inbox = inbox
         self._metrics = metrics
-        self._instant = instant
-        self._revisits = revisits
+        self._visiting = visiting
 
     def order(self, shard: FrontierShard, row: PageRow, choice: Choice, now: float) -> None:
         """Order the fetch of a page."""
@@ -62,10 +143,9 @@ class Leases:
 
     def expect(self, order: FetchOrder, now: float) -> None:
         """Note an order that was sent although the death of this process kept it out of the row."""
-        if order.revisit is not None:
-            kind = self._revisits if order.revisit.again else self._instant
-            if kind is not None:
-                kind.expect(order, now)
+        if order.visit != "first":
+            if order.visit in self._visiting:
+                self._visiting[order.visit].expect(order, now)
             return
         found = self._candidates.shards.find(order.url)
         if found is None or found[1].state != "candidate" or order.lease < now:
@@ -81,10 +161,8 @@ class Leases:
         """Take back the URLs whose fetch was never answered."""
         for url in self._candidates.flights.overdue(now):
             flight = self._candidates.flights.land(url, now)
-            if flight is not None and flight.revisit:
-                kind = self._revisits if flight.again else self._instant
-                if kind is not None:
-                    kind.lease_ended(url, now)
+            if flight is not None and flight.visit != "first":
+                self._visiting[flight.visit].lease_ended(url, now)
                 continue
             found = self._candidates.shards.find(url)
             if found is not None and found[1].state == "leased":
@@ -114,14 +192,12 @@ class Landing:
         candidates: Candidates,
         turns: ProportionalTurns,
         pace: Pace,
-        instant: Instant | None,
-        revisits: Revisits | None,
+        visiting: Mapping[Visit, Visiting[Any]],
     ) -> None:
         self._candidates = candidates
         self._turns = turns
         self._pace = pace
-        self._instant = instant
-        self._revisits = revisits
+        self._visiting = visiting
         #: Seeds that this run found to be no business of the crawl.
         self.refused_seeds: set[str] = set()
 
@@ -132,12 +208,9 @@ class Landing:
         tell_clocks(self._candidates.clocks, end)
         self._candidates.robots.landed(end)
         self._candidates.fairness.shares.serves(end.host.server, host(end.url))
-        if end.visit == "again":
-            if self._revisits is not None:
-                self._revisits.ended(end)
-        elif end.visit == "links":
-            if self._instant is not None:
-                self._instant.ended(end)
+        if end.visit != "first":
+            if end.visit in self._visiting:
+                self._visiting[end.visit].ended(end)
         elif isinstance(end.result, Page):
             self._candidates.withdraw(end.url)
             self._pace.judged(now, now - end.time)

@@ -101,7 +101,7 @@ class FrontierMetrics:
         self._measure_urls(reading)
         candidates = self._candidates
         flights = candidates.flights.values()
-        flying = Counter(flight.predicate for flight in flights if not flight.revisit)
+        flying = Counter(flight.predicate for flight in flights if flight.visit == "first")
         for name, queue in candidates.queues.items():
             label = self._label(name)
             reading.add(QUEUED, len(queue), label)

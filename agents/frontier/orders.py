@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from scentline.agents.frontier.rows import INSTANT, Choice, FrontierShard
 from scentline.models.frontier.politeness import HostClocks
 from scentline.models.url import host
-from scentline.streams.records import FetchOrder, Revisit, RobotsTxt, encode
+from scentline.streams.records import FetchOrder, Revisit, RobotsTxt, Visit, encode
 from scentline.streams.runtime import Runtime
 from scentline.streams.topics import FETCHES
 
@@ -58,8 +58,7 @@ def send(runtime: Runtime, shard: FrontierShard, order: FetchOrder) -> None:
 class Flight:
     """A fetch that was ordered: for which predicate, until when its answer is waited for, and since when.
 
-    An ``instant`` one was not chosen by the policy, and a ``revisit`` brings no new page to judge; ``again``
-    has a judged one looked at once more.
+    An ``instant`` one was not chosen by the policy; only a first ``visit`` brings a new page to judge.
     """
 
     predicate: str
@@ -67,8 +66,7 @@ class Flight:
     explored: bool
     since: float
     instant: bool = False
-    revisit: bool = False
-    again: bool = False
+    visit: Visit = "first"
 
     @classmethod
     def of(cls, choice: Choice, lease: float, since: float) -> "Flight":
@@ -126,4 +124,4 @@ class Flights(Mapping[str, Flight]):
     @property
     def pages(self) -> int:
         """How many may bring a page to judge."""
-        return len(self.put_off) + sum(not flight.revisit for flight in self._flights.values())
+        return len(self.put_off) + sum(flight.visit == "first" for flight in self._flights.values())

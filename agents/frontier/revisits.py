@@ -27,8 +27,8 @@ from scentline.agents.frontier.keys import (
     visit_key,
     visit_of,
 )
+from scentline.agents.frontier.leases import Visiting
 from scentline.agents.frontier.metrics import FrontierMetrics, RevisitMetrics, outcome_of
-from scentline.agents.frontier.orders import Flight, order_of, send
 from scentline.agents.frontier.rows import Choice, DueRow, FrontierRow, FrontierShard, PageRow, VisitRow
 from scentline.agents.frontier.visits import Visits
 from scentline.models.revisit.gain import limit, stale
@@ -36,7 +36,7 @@ from scentline.models.revisit.queue import DueQueue
 from scentline.models.url import host
 from scentline.models.verdict import Verdict
 from scentline.streams.facts import Fetched
-from scentline.streams.records import FetchOrder, Revisit
+from scentline.streams.records import Revisit
 from scentline.streams.runtime import Runtime, every
 from scentline.streams.stateful import Stateful
 from scentline.streams.topics import RENEWED
@@ -57,8 +57,10 @@ MISS = 0.1
 NEWEST = 0.05
 
 
-class Revisits:
+class Revisits(Visiting[VisitRow]):
     """Chooses the pages to visit again, and gives their orders."""
+
+    visit = "again"
 
     def __init__(
         self,
@@ -69,13 +71,11 @@ class Revisits:
         orders: FrontierMetrics,
         metrics: RevisitMetrics,
     ) -> None:
+        super().__init__(runtime, candidates, inbox)
         settings = runtime.settings
-        self._runtime = runtime
         self._settings = settings.revisit
-        self._candidates = candidates
         self._visits = visits
         self._groups = visits.groups
-        self._inbox = inbox
         self._orders = orders
         self._metrics = metrics
         self._freshness = Freshness()
@@ -100,7 +100,7 @@ class Revisits:
 
     # shards
 
-    def open(self, shard: FrontierShard) -> None:
+    def open(self, shard: FrontierShard, now: float) -> None:
         """Begin to take up a shard that is held, or was taken back to what is on disk."""
         self._read[shard.partition] = self._unseen[shard.partition] = None
         self._next.pop(shard.partition, None)
@@ -220,10 +220,9 @@ class Revisits:
     # which is due
 
     def _put(self, url: str, now: float) -> None:
-        shard = self._candidates.shards.of(url)
-        visit = visit_of(shard, url) if shard is not None else None
-        if shard is not None and visit is not None:
-            self._offer(shard, visit, now)
+        found = self._find(url)
+        if found is not None:
+            self._offer(*found, now)
 
     def _offer(self, shard: FrontierShard, visit: VisitRow, now: float) -> None:
         self._queue.discard(visit.url)
@@ -282,11 +281,10 @@ class Revisits:
                 return None
             url, gain = best
             self._queue.discard(url)
-            shard = self._candidates.shards.of(url)
-            visit = visit_of(shard, url) if shard is not None else None
-            if shard is not None and visit is not None and self._may_visit(shard, url):
+            found = self._find(url)
+            if found is not None and self._may_visit(found[0], url):
                 self._credit -= not spare
-                return shard, visit, gain
+                return *found, gain
             self._known.pop(url, None)
 
     def _may_visit(self, shard: FrontierShard, url: str) -> bool:
@@ -302,7 +300,6 @@ class Revisits:
         assert page is not None and page.verdict is not None, "a judged page was chosen"
         known = self._known.pop(visit.url)
         self._expected[visit.url] = 1 - stale(known.hidden, now - visit.visited + known.aged)
-        self._lease(shard, visit, visit.orders + 1, now + self._runtime.settings.frontier.lease_seconds, now)
         # What is not judged again for long would be forgotten, so that its page has to come.
         version = visit.version if now - page.judged_at < RENEWED else None
         revisit = Revisit(
@@ -310,48 +307,25 @@ class Revisits:
             visit.partitions, page.judged_at,
         )  # fmt: skip
         predicate = next(iter(sorted(_holding(page.verdict))), "")
-        order = order_of(
-            Choice(predicate, AGAIN, False, 1.0, gain, now), visit.url, visit.orders, page.depth, visit.lease,
-            delay=self._candidates.clocks.apart(host(visit.url)),
-            robots=self._candidates.robots.told(shard, visit.url, now),
-            silent=page.silent, requests=self._candidates.answered, revisit=revisit,
-        )  # fmt: skip
-        send(self._runtime, shard, order)
+        self._send(shard, visit, page, Choice(predicate, AGAIN, False, 1.0, gain, now), revisit)
         if predicate:
             self._orders.ordered(predicate, AGAIN)
 
-    def _lease(self, shard: FrontierShard, visit: VisitRow, number: int, lease: float, now: float) -> None:
-        visit.orders, visit.lease = number, lease
-        shard.put(visit_key(visit.url), visit)
-        self._fly(visit, now)
+    def _row_of(self, shard: FrontierShard, url: str) -> VisitRow | None:
+        return visit_of(shard, url)
+
+    def _ordered(self, shard: FrontierShard, row: VisitRow) -> None:
+        shard.put(visit_key(row.url), row)
+
+    def _lost(self, shard: FrontierShard, row: VisitRow) -> None:
+        self._expected.pop(row.url, None)
+        self._metrics.ended("lost", 1.0)
+        self._visits.keep(shard, row)
 
     def _expect_answer(self, visit: VisitRow, now: float) -> None:
         """Note a visit that was ordered before the shard was opened."""
         if visit.url not in self._candidates.flights:
             self._fly(visit, now)
-
-    def _fly(self, visit: VisitRow, now: float) -> None:
-        flight = Flight("", visit.lease, False, now, instant=True, revisit=True, again=True)
-        self._candidates.flights.fly(visit.url, flight)
-
-    def expect(self, order: FetchOrder, now: float) -> None:
-        """Note a visit that was ordered although the death of this process kept it out of the row."""
-        shard = self._candidates.shards.of(order.url)
-        visit = visit_of(shard, order.url) if shard is not None else None
-        if shard is not None and visit is not None and visit.orders < order.order and order.lease > now:
-            self._lease(shard, visit, order.order, order.lease, now)
-            self._inbox.commit_soon(shard)
-
-    def lease_ended(self, url: str, now: float) -> None:
-        """Take back a visit that was never answered."""
-        shard = self._candidates.shards.of(url)
-        visit = visit_of(shard, url) if shard is not None else None
-        self._expected.pop(url, None)
-        if shard is not None and visit is not None and visit.lease:
-            self._metrics.ended("lost", 1.0)
-            self._visits.fail(visit, now)
-            self._visits.keep(shard, visit)
-            self._inbox.commit_soon(shard)
 
 
 def _holding(verdict: Verdict | None) -> tuple[str, ...]:

@@ -33,6 +33,7 @@ State: TypeAlias = Literal["candidate", "leased", "judged", "gone", "refused", "
 #: States in which a URL may still be fetched.
 OPEN: frozenset[State] = frozenset({"candidate", "leased"})
 
+DAY = 86_400.0
 #: The policy of a choice that no policy made: the page is new and news (`agents.frontier.instant`).
 INSTANT = "instant"
 
@@ -326,6 +327,13 @@ class HubRow(msgspec.Struct, array_like=True, tag="hub"):
     moved: str = ""
     visits: int = 0
     links: int = 0
+
+
+def failed(row: VisitRow | HubRow, retry_seconds: float, now: float, wait: float = 0.0) -> None:
+    """Have a known page wait after a visit that failed: longer with each in a row, and a day at most."""
+    row.lease = 0.0
+    row.failures += 1
+    row.not_before = now + min(DAY, max(wait, retry_seconds * 2.0 ** min(row.failures, 20)))
 
 
 class ClicksRow(msgspec.Struct, array_like=True, tag="clicks"):

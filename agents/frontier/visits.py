@@ -8,10 +8,10 @@ first. A page that left has an empty verdict: nothing holds of it, and that it c
 from collections.abc import Iterable
 
 from scentline.agents.frontier.changes import Changes
-from scentline.agents.frontier.groups import DAY, Groups
+from scentline.agents.frontier.groups import Groups
 from scentline.agents.frontier.keys import TOTALS_KEY, due_key, page_key, totals_of, visit_key, visit_of
 from scentline.agents.frontier.pages import Pages
-from scentline.agents.frontier.rows import DueRow, FrontierShard, PageRow, State, VisitRow
+from scentline.agents.frontier.rows import DueRow, FrontierShard, PageRow, State, VisitRow, failed
 from scentline.agents.frontier.teaching import Said, Teaching
 from scentline.models.revisit.content import Sizes, changed
 from scentline.models.url import identifier
@@ -159,20 +159,13 @@ class Visits:
             case Early(wait=wait):
                 visit.lease, visit.not_before = 0.0, end.time + wait
             case Moved(permanent=False) | Missing(kind="retry" | "failed"):
-                self.fail(visit, end.time, end.host.retry_after or 0.0)
+                failed(visit, self._retry_seconds, end.time, end.host.retry_after or 0.0)
             case Missing(kind="gone" | "unfit") if not visit.missing:
                 visit.lease, visit.missing = 0.0, end.time
                 visit.not_before = end.time + self._retry_seconds
             case Moved() | Missing() if row.state == "judged":
                 return self._leave(shard, row, visit, end.time, end.result)
         return None
-
-    def fail(self, visit: VisitRow, now: float, wait: float = 0.0) -> None:
-        """Leave a page alone for a while, for longer with each failure in a row and a day at most."""
-        visit.lease = 0.0
-        visit.failures += 1
-        doubled = self._retry_seconds * 2.0 ** min(visit.failures, 20)
-        visit.not_before = now + min(DAY, max(wait, doubled))
 
     def _visited(self, shard: FrontierShard, visit: VisitRow, time: float, *, changed: bool) -> None:
         self.groups.seen(shard, visit, time, changed=changed)
