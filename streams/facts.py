@@ -127,19 +127,19 @@ class Met(msgspec.Struct, array_like=True, frozen=True, tag="met"):
 
 
 class Page(msgspec.Struct, array_like=True, frozen=True, tag="page"):
-    """A page came, and was judged; for the fetcher it ends there, and the judge sends the fact.
+    """A page came, and was judged: who fetched it sends a `FetchedPage` to `pages`, and the judge this.
 
-    All from ``version`` on is given where pages are visited again.
+    What follows ``version`` is given where pages are visited again, and has its default elsewhere.
     """
 
-    verdict: Verdict  #: Of each predicate, whether the page satisfies it; empty of a visit for links.
+    verdict: Verdict  #: Of each predicate by name, whether the page satisfies it; empty for a hub's links.
     words: tuple[str, ...] = ()  #: Its distinct words.
     #: What it is about, where word meanings count (`models.learner.semantic.page_subject`).
     subject: str = ""
     repeated: bool = False  #: Whether all its words are those of a page whose URL differs in numbers only.
-    version: Version | None = None  #: Its validators; None where it has none, or nobody needs them.
-    #: Whether text, links or verdict differ from those that the order had, or the verdict was old: if so, an
-    #: outcome and the links were published. Of a first visit nothing is known: False.
+    version: Version | None = None  #: Its ETag and Last-Modified; None where it has none, or nobody needs them.
+    #: Whether text, links or verdict are others than the order has, or that verdict is old: then an outcome and
+    #: the links were published, too. False of a first visit, with which they always are.
     changed: bool = False
     content: bytes = b""  #: Digests of the text and of the links (`models.revisit.content`).
     links: bytes = b""
@@ -149,18 +149,19 @@ class Page(msgspec.Struct, array_like=True, frozen=True, tag="page"):
 
 
 class Moved(msgspec.Struct, array_like=True, frozen=True, tag="moved"):
-    """The answer was a redirect, which is not followed: the frontier orders ``target`` in its turn."""
+    """The answer was a redirect, which nobody followed: the frontier orders ``target`` when its turn comes."""
 
-    target: Url
+    target: Url  #: Absolute and canonical (`models.url.canonical`).
     permanent: bool = True  #: Whether it is for good (301, 308); any other leaves a judged page where it is.
 
 
-#: Why no page came:
-#: - "retry": host or network failed, and another attempt may not; a host backs off after some in a row,
-#: - "gone": there is no such page,
-#: - "refused": robots.txt, the page itself, an address or a setting forbids it,
-#: - "unfit": what came is no page of its own that is read, by its type, its size or a like page judged before,
-#: - "failed": whoever fetched or judged is to blame, and the page may be as it was.
+#: Why no page came, and what follows for a page that is new, or was judged before:
+#: - "retry": host or network failed, as by a time-out or a status of 500. It is asked for again, a new page a
+#:   few times; the host is left alone for a while after the third in a row.
+#: - "gone": there is no such page, as by a status of 404. A judged page leaves when a second visit says so.
+#: - "refused": robots.txt, the page itself, an address or a setting forbids it. A judged page leaves at once.
+#: - "unfit": what came is not read, for its type, its size, or a page like it judged before. As if gone.
+#: - "failed": who fetched or judged is to blame. A new page is given up, a judged one stays as it was.
 Kind: TypeAlias = Literal["retry", "gone", "refused", "unfit", "failed"]
 
 
@@ -168,13 +169,14 @@ class Missing(msgspec.Struct, array_like=True, frozen=True, tag="missing"):
     """No page came, or none that is judged."""
 
     kind: Kind
-    #: A fixed word or two, with a detail where one helps (`models.frontier.causes`); never a URL with a query.
+    #: For people: fixed words, with a detail where one helps (`models.frontier.causes`), as "status 404".
+    #: Nothing that a stranger wrote, but for the URL of the page that a near-duplicate is one of.
     reason: str
     barren: bool = False  #: Whether the page that came is a near-duplicate or a soft 404.
 
 
 class Same(msgspec.Struct, array_like=True, frozen=True, tag="same"):
-    """The page is as the order's version has it (304); no answer to a first visit."""
+    """The server has no other version than the order's (304). To a first visit that is no answer."""
 
 
 class Early(msgspec.Struct, array_like=True, frozen=True, tag="early"):
@@ -184,20 +186,21 @@ class Early(msgspec.Struct, array_like=True, frozen=True, tag="early"):
 
 
 class Fetched(msgspec.Struct, array_like=True, frozen=True, tag="fetched"):
-    """How a fetch ended: what whoever carries out a `FetchOrder` owes the frontier, once.
+    """How a fetch ended: what whoever carries out a `FetchOrder` owes the frontier, once for each order.
 
-    A fetcher sends it where no page came, and the judge where one did, to the partition of the URL's host. The
-    frontier drops an answer to an order that it took back, or has given again since; but a page is a page, and
-    counts whoever was to bring it. An order without an answer is given again after its ``lease``.
+    A fetcher sends it where no page came, and the judge where one did, to `sightings`, in the partition of the
+    URL's host. An order without an answer is given again after its ``lease``. The frontier drops the answer to
+    an order that it took back, or has given again since; but a page counts, whoever was to bring it. So the
+    answer to a first visit may come twice, as after a crash of who sends it.
     """
 
-    url: Url  #: That of the order, as are ``order``, ``visit`` and ``silent``.
-    order: Natural
-    visit: Visit
+    url: Url  #: That of the order, as ordered: not where a redirect led.
+    order: Natural  #: `FetchOrder.order`: the number of the attempt at a first visit, else that of the visit.
+    visit: Visit  #: `FetchOrder.visit`.
     time: Time  #: The end of the fetch, in seconds since the epoch, by the clock of who fetched.
     host: HostAnswer  #: What it told of the host, whatever it brought.
     result: Page | Moved | Missing | Same | Early
-    silent: bool = False
+    silent: bool = False  #: `FetchOrder.silent`.
 
     @property
     def asked(self) -> bool:

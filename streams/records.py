@@ -99,20 +99,23 @@ class RobotsTxt(msgspec.Struct, array_like=True, frozen=True, tag="robots"):
 class HostAnswer(msgspec.Struct, array_like=True, frozen=True):
     """What a fetch told of the host: all that the frontier goes by to be polite.
 
-    The defaults are those of a fetch that told nothing, as robots.txt forbade it before anything was asked.
+    The defaults are those of a fetch that came to no request, as of a page that robots.txt forbids.
     """
 
-    #: Seconds from the request for the page to the end of its answer; 0 where there was no such request.
+    #: Seconds from the request for the page to the end of its answer; 0 where there was no such request, as
+    #: where that for robots.txt failed.
     elapsed: Seconds = 0.0
-    #: Stands for the address that was asked, for the hosts of one share its delay; empty where it is unknown.
+    #: The address that was asked, for hosts of one share its delay; empty where it is unknown, as by a proxy.
     server: str = ""
-    crawl_delay: Seconds | None = None  #: The Crawl-delay of robots.txt in seconds; None without one.
-    #: Seconds from the end of the fetch before another request, as Retry-After asks; None where nothing asks.
+    crawl_delay: Seconds | None = None  #: Seconds of the Crawl-delay in robots.txt; None where it has none.
+    #: Seconds from the end of the fetch before another request, as Retry-After asks, or until robots.txt is due
+    #: again where it can't be had; None where nothing asks for a wait.
     retry_after: Seconds | None = None
     overloaded: bool = False  #: Whether the host as a whole asked to be left alone: a status of 429 or 503.
-    #: Whether no server answered: this says nothing of the host, for our own network may have failed.
+    #: Whether no server answered: this counts, but is held against no host, for our network may have failed.
     unanswered: bool = False
-    robots: bool = False  #: Whether the site's next order has to bring the robots.txt that the frontier knows.
+    #: Whether the fetcher needs the robots.txt that the frontier has: the site's next order brings it.
+    robots: bool = False
 
 
 #: What a fetch is for: a page to judge for the first time, a judged page to look at again, or a hub's links.
