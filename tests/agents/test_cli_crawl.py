@@ -306,7 +306,7 @@ def test_the_explained_priority_is_the_one_in_the_queue(crawl: Crawl) -> None:
 
 
 def test_explain_says_what_keeps_a_page_from_being_fetched(copy: Crawl) -> None:
-    candidates = [row for row in copy.pages() if row.state == "candidate" and row.choice is None]
+    candidates = [row for row in copy.pages() if row.state == "candidate" and not (row.choice or row.seed)]
     spent, trapped, *others = (row for row in candidates if space(row.url))
     waiting = next(row for row in others if space(row.url) != space(spent.url))
     trapped.state = "trapped"
