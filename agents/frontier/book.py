@@ -7,7 +7,6 @@
 from collections.abc import Callable
 from typing import Any
 
-from scentline.agents.frontier.changes import Changes
 from scentline.agents.frontier.crowd import Crowd
 from scentline.agents.frontier.depth import Depths, handed_on
 from scentline.agents.frontier.groups import Groups
@@ -21,7 +20,7 @@ from scentline.agents.frontier.pages import Pages, Spaces
 from scentline.agents.frontier.priorities import LinkPromises
 from scentline.agents.frontier.rows import FrontierShard, PageRow, State
 from scentline.agents.frontier.teaching import Said, Teaching
-from scentline.agents.frontier.visits import Visits
+from scentline.agents.frontier.visits import Changes, Visits
 from scentline.models.lessons import lessons
 from scentline.models.traps import Bounds
 from scentline.models.url import host
