@@ -17,6 +17,7 @@ from scentline.agents.frontier.metrics import Kept
 from scentline.agents.judge.apart.process import ExaminerProcess
 from scentline.agents.observe.observer import Observer
 from scentline.agents.signals import told_to_end
+from scentline.agents.worker.backpressure import unabsorbed
 from scentline.models.frontier.slots import Slots
 from scentline.models.harvest import Lift
 from scentline.streams.logging import printable
@@ -56,9 +57,10 @@ class Status:
     any number).
 
     ``requests`` were answered, ``failed`` URLs brought no page, ``refused`` ones are not for this crawl.
-    ``log_read`` is the part of a log, None where unknown; ``seconds_left`` are by the time or the rate of
-    pages. ``news`` is only of the mode "instant", ``kept_up`` where pages are visited again, ``slots`` where
-    requests have a delay. The last status has the reason why the crawl ``ended``.
+    ``log_read`` is the part of a log, None where unknown, and ``waiting`` are messages for the frontier;
+    ``seconds_left`` are by the time or the rate of pages. ``news`` is only of the mode "instant", ``kept_up``
+    where pages are visited again, ``slots`` where requests have a delay. The last status has the reason why the
+    crawl ``ended``.
     """
 
     fetched: int
@@ -70,6 +72,7 @@ class Status:
     candidates: int
     in_flight: int
     log_read: float | None
+    waiting: int
     predicates: dict[str, PredicateStatus]
     news: NewsStanding | None = None
     kept_up: KeptUp | None = None
@@ -95,8 +98,8 @@ class Meter:
         self._before = engine.frontier.totals().judged
         self._hits: deque[tuple[float, dict[str, int]]] = deque()
 
-    def status(self) -> Status:
-        """Return where the crawl stands now."""
+    def status(self, waiting: int = 0) -> Status:
+        """Return where the crawl stands now; so many messages wait for the frontier."""
         engine = self._engine
         totals = engine.frontier.totals()
         seconds = time.monotonic() - self._started
@@ -114,6 +117,7 @@ class Meter:
             candidates=totals.discovered - closed,
             in_flight=len(engine.frontier.candidates.flights),
             log_read=engine.log_read if engine.feeding else None,
+            waiting=waiting,
             predicates={
                 name: PredicateStatus(
                     hits=state.hits,
@@ -209,7 +213,7 @@ async def _crawl(
     if logs:
         await engine.start_feeding(logs, follow)
     while not engine.stopped.is_set() and not await engine.finished():
-        report(engine, meter.status())
+        report(engine, meter.status(await unabsorbed(engine.bus, engine.frontier.inbox)))
         with suppress(TimeoutError):
             async with asyncio.timeout(REPORT_SECONDS):
                 await _finished(engine)
@@ -232,8 +236,8 @@ async def _finished(engine: Engine) -> None:
 
 #: Seconds between two plain lines, and how long these are at most.
 LINE_SECONDS, COLUMNS = 5.0, 100
-#: Newest matches shown on a terminal.
-MATCHES = 8
+#: Newest matches shown on a terminal; messages for the frontier from which on it is said that they wait.
+MATCHES, WAITING = 8, 50
 
 
 @contextmanager
@@ -297,7 +301,8 @@ def line(status: Status) -> str:
 def progress(status: Status) -> str:
     """Return how many pages of how many there are, how fast they come, and how long that will take."""
     of = f" of {status.budget:,}" if status.budget else ""
-    left = "" if status.seconds_left is None or status.ended else f", {clock(status.seconds_left)} left"
+    known = None if status.ended or status.waiting > WAITING else status.seconds_left
+    left = "" if known is None else f", {clock(known)} left"
     return f"{status.fetched:,}{of} pages, {status.pages_per_second:.1f}/s{left}"
 
 
@@ -340,6 +345,7 @@ def further(status: Status) -> list[str]:
     news, keeping = status.news, status.kept_up
     found = ["paused"] if status.paused else []
     found += [] if status.log_read is None else [f"{status.log_read:.0%} of the log read"]
+    found += [f"{status.waiting:,} messages to take in first"] if status.waiting > WAITING else []
     if news is not None:
         delay = f" after {news.delay:.1f} s on average" if news.pages else ""
         found.append(f"{news.hubs} hubs, {news.pages} news{delay}")
