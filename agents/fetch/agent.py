@@ -3,11 +3,8 @@
 Reads `fetches`; keeps no state; writes pages to `pages`, and to `sightings` every other result, what sitemaps
 and feeds list, and robots.txt files.
 
-Two requests to a host are its delay apart, also after a crash or a rebalance: earlier requests may be unknown
-then, so every host counts as just requested.
-
 An order is acknowledged once its result is in the log. The orders in flight when a worker died come again, each
-carried out alone, for any of them may have killed it.
+carried out alone, for any of them may have killed it; and every host counts as just requested then.
 
 A robots.txt goes to `sightings` as soon as it is read: the frontier keeps it. An order for a site of which the
 frontier knows more than this worker, as after a restart, is put off until an order brings the robots.txt.
@@ -47,16 +44,12 @@ from scentline.streams.records import (
 from scentline.streams.runtime import Runtime
 from scentline.streams.topics import FETCHES, PAGES, SIGHTINGS
 
-#: The outcome of an order whose lease had run out.
-EXPIRED = "expired"
-#: Hosts whose sitemaps or feeds are read at the same time.
-SITEMAP_READERS = 4
-#: The reason for refusing a page whose order could not be carried out.
-QUARANTINED = "quarantined: its fetch failed here"
+EXPIRED = "expired"  #: The outcome of an order whose lease had run out.
+SITEMAP_READERS = 4  #: Hosts whose sitemaps or feeds are read at the same time.
+QUARANTINED = "quarantined: its fetch failed here"  #: Why an order that could not be carried out has no page.
 #: Outcomes of fetches that no host answered.
 _UNANSWERED: Final = frozenset({"dns", "connection", "timeout", "robots_unreachable"})
-#: Unanswered fetches in a row that are worth a warning, once hosts have answered.
-IN_A_ROW = 20
+IN_A_ROW = 20  #: Unanswered fetches in a row that are worth a warning, once hosts have answered.
 
 Fact = Fetched | Discovered | Hinted | RobotsTxt
 _compress = zstandard.ZstdCompressor(level=1).compress
@@ -184,14 +177,10 @@ class FetchAgent:
         if order.lease < runtime.clock():
             self._metrics.outcomes.count(EXPIRED)
             return []  # the frontier has taken the order back
-        if not self._knows_robots(given.place, order):
-            early = Ended(Early(0.0), HostAnswer(robots=True))
-            self._metrics.answered(early)
-            return self._messages_of(order, early)
         deaths = runtime.attempts.deaths(given.noted)
         with runtime.attempts.taking(given.noted):
             try:
-                ended = await self._carried_out(order)
+                ended = await self._carried_out(given.place, order)
                 messages = self._messages_of(order, ended)
             except Exception as error:
                 return self._quarantined(given, order, runtime.quarantine(given.place, error))
@@ -204,20 +193,20 @@ class FetchAgent:
         bury(outbox, given.place, given.value, reason, "quarantine", now)
         return [*outbox.take(), self._told(order, Missing("failed", QUARANTINED), HostAnswer(), now)]
 
-    def _knows_robots(self, place: Place, order: FetchOrder) -> bool:
-        """Return whether robots.txt is known here, or brought by the order, as well as the frontier knows it.
-
-        An order from before this worker's start may not know what an earlier worker read.
-        """
+    async def _carried_out(self, place: Place, order: FetchOrder) -> Ended:
+        """Fetch a page, unless the frontier knows more of robots.txt than this worker and the order do."""
+        brought, known = None, True
         if isinstance(order.robots, RobotsTxt):
-            return True
-        earlier = place.offset < self._earlier.get(place.partition, 0)
-        return self._client.robots.knows(order.url, None if earlier else order.robots)
-
-    async def _carried_out(self, order: FetchOrder) -> Ended:
-        robots = order.robots if isinstance(order.robots, RobotsTxt) else None
-        known = None if order.revisit is None else order.revisit.version
-        ended = await self._client.fetch(order.url, known, order.delay, robots)
+            brought = order.robots
+        else:
+            # An order from before this worker's start may not know what an earlier worker read.
+            earlier = place.offset < self._earlier.get(place.partition, 0)
+            known = self._client.robots.knows(order.url, None if earlier else order.robots)
+        if known:
+            version = None if order.revisit is None else order.revisit.version
+            ended = await self._client.fetch(order.url, version, order.delay, brought)
+        else:
+            ended = Ended(Early(0.0), HostAnswer(robots=True))
         self._metrics.answered(ended)
         self._silence.note(ended.result)
         return ended

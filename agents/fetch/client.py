@@ -10,7 +10,7 @@ import msgspec
 
 from scentline.agents.fetch.guard import product
 from scentline.agents.fetch.listings import MAX_BYTES as MAX_SITEMAP
-from scentline.agents.fetch.pool import CHUNK, Pool, errors, telling
+from scentline.agents.fetch.pool import CHUNK, Pool, errors
 from scentline.agents.fetch.result import (
     Answer,
     Body,
@@ -102,20 +102,18 @@ class Client:
         Takes at most ``settings.timeout_seconds``, as much again for robots.txt, and a few seconds for a
         look-up and a short delay.
         """
-        asking = _Asking(max(self._settings.delay_seconds, delay), Held(self.servers))
-        try:
-            with telling(asking.held.connected):
+        with Held(self.servers) as held:
+            asking = _Asking(max(self._settings.delay_seconds, delay), held)
+            try:
                 ended = await self._fetch(url, known, asking, robots)
-        except FetchError as error:
-            ended = error.ended
-        except TooEarlyError as error:
-            ended = Ended(Early(error.seconds))
-        except Exception as error:  # a bug, here or in a library: this page's end, not the crawl's
-            ended = unexpected("page", url, error).ended
-        finally:
-            asking.held.release()
+            except FetchError as error:
+                ended = error.ended
+            except TooEarlyError as error:
+                ended = Ended(Early(error.seconds))
+            except Exception as error:  # a bug, here or in a library: this page's end, not the crawl's
+                ended = unexpected("page", url, error).ended
         elapsed = 0.0 if asking.start is None else time.perf_counter() - asking.start
-        server = "" if self._settings.proxy else asking.held.server
+        server = "" if self._settings.proxy else held.server
         told = {"crawl_delay": asking.crawl_delay, "elapsed": elapsed, "server": server}
         return ended._replace(host=msgspec.structs.replace(ended.host, **told))
 
@@ -141,10 +139,7 @@ class Client:
     async def _take(self, url: str, asking: _Asking) -> None:
         """Take the server, if there is a delay; raises `FetchError` or `TooEarlyError`."""
         if asking.delay:
-            addresses = await self._addresses(url)
-            if not set(addresses) <= set(asking.held.addresses):
-                asking.held.take(addresses, asking.delay)
-                await self.servers.ready(addresses, asking.delay)
+            await asking.held.take(await self._addresses(url), asking.delay)
 
     async def _addresses(self, url: str) -> Sequence[str]:
         name = host(url)
@@ -187,9 +182,8 @@ class Client:
             delay = max(delay, min(decision.crawl_delay or 0.0, LONGEST_CRAWL_DELAY))
         if not delay:
             return await self._file(url, known, MAX_SITEMAP)
-        async with self.servers.turn(await self._addresses(url), delay) as held:
-            with telling(held.connected):
-                return await self._file(url, known, MAX_SITEMAP)
+        async with self.servers.turn(await self._addresses(url), delay):
+            return await self._file(url, known, MAX_SITEMAP)
 
     async def _file(self, url: str, known: Version | None, limit: int, *, cut: bool = False) -> Answer:
         async with self._pool.open(url, conditions(known)) as response:

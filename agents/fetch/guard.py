@@ -46,8 +46,7 @@ connecting: ContextVar[str] = ContextVar("connecting", default="")
 class ForbiddenAddressError(ScentlineError, OSError):
     """A connection to an address that may not be asked.
 
-    The text is the same for all addresses: where each of a host's addresses is forbidden, the
-    connector then raises this very error instead of a summary.
+    Its text is the same for all: where each of a host's addresses is forbidden, aiohttp raises this very error.
     """
 
     explains_itself = False
@@ -62,11 +61,6 @@ def is_global(address: Address) -> bool:
 
     Inside means mapped (::ffff:0:0/96), translated (NAT64, 64:ff9b::/96) or tunnelled (6to4, 2002::/16).
     Teredo (2001::/32) and the local NAT64 block (64:ff9b:1::/48) are never global.
-
-    >>> is_global(ip_address("192.0.2.1")), is_global(ip_address("9.9.9.9"))
-    (False, True)
-    >>> is_global(ip_address("::ffff:127.0.0.1")), is_global(ip_address("64:ff9b::9.9.9.9"))
-    (False, True)
     """
     if isinstance(address, IPv4Address):
         special = any(address in network for network in _SPECIAL_V4)
@@ -111,10 +105,6 @@ class Guard:
     ``allow`` holds host names, addresses and networks that may be asked although they are not global, ``deny``
     those that may never be, whatever else is said: a host name with all names below it, an address also inside
     an IPv6 address. ``ports`` are the ports that may be asked; where there are none, all but `BAD_PORTS`.
-
-    >>> guard = Guard(["10.1.0.0/16", "intranet.example"], deny=["10.1.9.0/24"])
-    >>> [guard.allows_address(ip_address(text)) for text in ("10.1.2.3", "10.1.9.1", "10.2.0.1")]
-    [True, False, False]
     """
 
     def __init__(
@@ -132,14 +122,7 @@ class Guard:
         return self._allowed.have(*(address, mapped) if mapped else (address,)) or is_global(address)
 
     def allows_host(self, host: str) -> bool:
-        """Return whether a host, with or without a port, is one that ``allow`` names.
-
-        >>> guard = Guard(["10.1.0.0/16", "intranet.example"])
-        >>> guard.allows_host("intranet.example:8080"), guard.allows_host("10.1.2.3")
-        (True, True)
-        >>> guard.allows_host("example.org")
-        False
-        """
+        """Return whether a host, with or without a port, is one that ``allow`` names."""
         name = hostname(host)
         address = literal(name)
         if self._denies_name(name) or (address is not None and self._denies_address(address)):
@@ -147,13 +130,7 @@ class Guard:
         return name in self._allowed.names or (address is not None and self._allowed.have(address))
 
     def check(self, host: str, port: int) -> None:
-        """Raise a "refused" `FetchError` for a port, or a host, that may not be asked whatever its address.
-
-        >>> Guard(deny=["corp.example"]).check("wiki.corp.example", 80)
-        Traceback (most recent call last):
-        ...
-        scentline.agents.fetch.result.FetchError: ('refused', 'host denied')
-        """
+        """Raise a "refused" `FetchError` for a port, or a host, that may not be asked whatever its address."""
         if port not in self._ports if self._ports else port in BAD_PORTS:
             raise FetchError("refused", f"port {port}")
         if self._denies_name(hostname(host)):
@@ -226,30 +203,19 @@ def literal(name: str) -> Address | None:
 
 
 def product(user_agent: str) -> str:
-    """Return the product token of a User-Agent, by which robots.txt knows the crawler, in lower case.
-
-    >>> product("Scentline/0.2 (+https://example.org/contact)")
-    'scentline'
-    """
+    """Return the product token of a User-Agent, by which robots.txt knows the crawler, in lower case."""
     return re.split(r"[/\s(]", user_agent.strip(), maxsplit=1)[0].lower()
 
 
 def names_contact(user_agent: str) -> bool:
-    """Return whether a User-Agent holds a URL or a mail address at a name that may be somebody's.
-
-    >>> names_contact("Bot/1.0 (+https://crawler.wikipedia.org/bot)")
-    True
-    >>> names_contact("Bot/1.0 (+https://example.org/bot)"), names_contact("Bot/1.0")
-    (False, False)
-    """
+    """Return whether a User-Agent holds a URL or a mail address at a name that may be somebody's."""
     return any(not _NOBODY.fullmatch(found[1].lower()) for found in _CONTACT.finditer(user_agent))
 
 
 def stays_home(settings: FetchSettings) -> bool:
     """Return whether only the hosts of ``settings.allow`` may be asked, since no contact is named.
 
-    A proxy on this machine needs none: an archive is served so. What such a proxy asks is its operator's
-    responsibility.
+    A proxy on this machine needs none, as one that serves an archive: its operator is responsible.
     """
     return not names_contact(settings.user_agent) and not _on_this_machine(settings.proxy)
 

@@ -62,14 +62,68 @@ class Dated(NamedTuple):
 
 
 class Listing:
-    """The content of a sitemap or a feed, spelled as it came."""
+    """The content of a sitemap or a feed, spelled as it came; takes the events of lxml's parser.
+
+    A URL or a date counts by the element that it stands in.
+    """
 
     def __init__(self) -> None:
-        #: Of pages.
-        self.urls: list[Dated] = []
-        #: Of the files that an index names.
-        self.files: list[Dated] = []
+        self.urls: list[Dated] = []  #: Of pages.
+        self.files: list[Dated] = []  #: Of the files that an index names.
         self.feed = False
+        self.open: list[str] = []  #: The elements that are open, by name.
+        self._text: list[str] | None = None
+        self._entries = _ENTRIES[False]
+        # Of the page or file that is read: among which it is, where there, and its last date so far.
+        self._into: list[Dated] | None = None
+        self._place: int | None = None
+        self._time: float | None = None
+
+    def start(self, tag: str, attributes: Mapping[str, str]) -> None:
+        """Open an element."""
+        name = tag.rpartition("}")[2].lower()
+        within = self.open[-1] if self.open else ""
+        if not within:
+            self.feed = name in _FEEDS
+            self._entries = _ENTRIES[self.feed]
+        self.open.append(name)
+        self._text = None
+        if name in self._entries:
+            self._into = self.files if name == "sitemap" else self.urls
+            self._place = self._time = None
+        elif self._into is not None and (name == self._entries.get(within) or name in _DATES.get(within, ())):
+            self._text = []
+            # Of Atom: a link to the page itself says so, or nothing.
+            if name == "link" and attributes.get("rel", "alternate") == "alternate":
+                self._text.append(attributes.get("href", ""))
+
+    def data(self, text: str) -> None:
+        """Take a part of an element's text."""
+        if self._text is not None:
+            self._text.append(text)
+
+    def end(self, tag: str) -> None:
+        """Close an element: its text is a URL or a date."""
+        name = self.open.pop()
+        if name in self._entries:
+            self._into = None
+        elif self._text is not None and self._into is not None:
+            text = "".join(self._text).strip()
+            if name not in ("loc", "link"):
+                self._date(self._into, seconds_of(text))
+            elif self._place is None and 0 < len(text) <= _MAX_URL:
+                self._place = len(self._into)
+                self._into.append(Dated(text, self._time))
+        self._text = None
+
+    def _date(self, into: list[Dated], time: float | None) -> None:
+        if time is not None and (self._time is None or time > self._time):
+            self._time = time
+            if self._place is not None:
+                into[self._place] = into[self._place]._replace(time=time)
+
+    def close(self) -> None:
+        """Do nothing at the end: lxml calls it."""
 
 
 def feed_of(body: bytes) -> str | None:
@@ -109,10 +163,8 @@ def read(body: bytes) -> Listing:
         except FetchError:
             return Listing()
     text = body.removeprefix(_BOM).lstrip()
-    return _xml(text) if text.startswith(b"<") else _lines(text)
-
-
-def _lines(text: bytes) -> Listing:
+    if text.startswith(b"<"):
+        return _xml(text)
     found = Listing()
     for line in islice(io.BytesIO(text), MAX_URLS):
         if line.startswith((b"http://", b"https://")) and len(line) <= _MAX_URL:
@@ -126,9 +178,9 @@ def _xml(text: bytes) -> Listing:
     # Imported where it is used: few crawls read any, and it takes 4 MB.
     from lxml import etree
 
-    target = _Target()
+    found = Listing()
     parser: Any = etree.XMLParser(
-        target=target,  # type: ignore[arg-type]  # the stubs know no other target than their own protocol
+        target=found,  # type: ignore[arg-type]  # the stubs know no other target than their own protocol
         resolve_entities=False,
         no_network=True,
         load_dtd=False,
@@ -139,14 +191,14 @@ def _xml(text: bytes) -> Listing:
     try:
         for start in range(0, len(text), _STEP):
             parser.feed(text[start : start + _STEP])
-            if len(target.found.urls) + len(target.found.files) >= MAX_URLS or target.depth > MAX_NESTING:
+            if len(found.urls) + len(found.files) >= MAX_URLS or len(found.open) > MAX_NESTING:
                 break
         else:
             parser.close()
     except etree.XMLSyntaxError:
         pass  # as far as it goes
-    del target.found.urls[MAX_URLS:], target.found.files[MAX_URLS:]
-    return target.found
+    del found.urls[MAX_URLS:], found.files[MAX_URLS:]
+    return found
 
 
 def _escaped(text: bytes) -> bytes:
@@ -166,69 +218,3 @@ def _escaped(text: bytes) -> bytes:
         inside, end, outside = part.partition(b"]]>")
         found += (b"<![CDATA[", inside, end, _LONE.sub(b"&amp;", outside))
     return b"".join(found)
-
-
-class _Target:
-    """Takes the parser's events: a URL or a date counts by the element that it stands in."""
-
-    def __init__(self) -> None:
-        self.found = Listing()
-        self._open: list[str] = []
-        self._text: list[str] | None = None
-        self._entries = _ENTRIES[False]
-        # Of the page or file that is read: among which it is, where there, and its last date so far.
-        self._into: list[Dated] | None = None
-        self._place: int | None = None
-        self._time: float | None = None
-
-    @property
-    def depth(self) -> int:
-        """How many elements are open."""
-        return len(self._open)
-
-    def start(self, tag: str, attributes: Mapping[str, str]) -> None:
-        name = tag.rpartition("}")[2].lower()
-        within = self._open[-1] if self._open else ""
-        if not within:
-            self.found.feed = name in _FEEDS
-            self._entries = _ENTRIES[self.found.feed]
-        self._open.append(name)
-        self._text = None
-        if name in self._entries:
-            self._into = self.found.files if name == "sitemap" else self.found.urls
-            self._place = self._time = None
-        elif self._into is not None and (name == self._entries.get(within) or name in _DATES.get(within, ())):
-            self._text = []
-            # Of Atom: a link to the page itself says so, or nothing.
-            if name == "link" and attributes.get("rel", "alternate") == "alternate":
-                self._text.append(attributes.get("href", ""))
-
-    def data(self, text: str) -> None:
-        if self._text is not None:
-            self._text.append(text)
-
-    def end(self, tag: str) -> None:
-        name = self._open.pop()
-        if name in self._entries:
-            self._into = None
-        elif self._text is not None and self._into is not None:
-            text = "".join(self._text).strip()
-            if name in ("loc", "link"):
-                self._link(self._into, text)
-            else:
-                self._date(self._into, seconds_of(text))
-        self._text = None
-
-    def _link(self, into: list[Dated], url: str) -> None:
-        if self._place is None and 0 < len(url) <= _MAX_URL:
-            self._place = len(into)
-            into.append(Dated(url, self._time))
-
-    def _date(self, into: list[Dated], time: float | None) -> None:
-        if time is not None and (self._time is None or time > self._time):
-            self._time = time
-            if self._place is not None:
-                into[self._place] = into[self._place]._replace(time=time)
-
-    def close(self) -> None:
-        """Do nothing at the end: lxml calls it."""

@@ -7,9 +7,8 @@ leads are a stranger's.
 import asyncio
 import ssl
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
-from contextvars import ContextVar
 from functools import cached_property, partial
 from typing import Any
 
@@ -26,7 +25,7 @@ from yarl import URL
 
 from scentline.agents.fetch.guard import ForbiddenAddressError, Guard, connecting, stays_home
 from scentline.agents.fetch.result import ENCODINGS, FetchError
-from scentline.agents.fetch.servers import Resolver
+from scentline.agents.fetch.servers import Resolver, connected
 from scentline.models.url import crawlable, host
 from scentline.streams.crawl_settings import FetchSettings
 
@@ -235,10 +234,6 @@ class BoundedHandler(ResponseHandler):
             set_exception(self._payload, error)
 
 
-#: Is told the address that a request is sent to, as soon as there is a connection.
-connected: ContextVar[Callable[[str], None] | None] = ContextVar("connected", default=None)
-
-
 class Connector(aiohttp.TCPConnector):
     """Connections that are read by `BoundedHandler` and tell where they lead."""
 
@@ -257,13 +252,3 @@ class Connector(aiohttp.TCPConnector):
         if tell is not None and peer:
             tell(str(peer[0]))
         return connection
-
-
-@contextmanager
-def telling(tell: Callable[[str], None]) -> Iterator[None]:
-    """Have ``tell`` told of the connections that are made, or used again, for what is asked in the block."""
-    token = connected.set(tell)
-    try:
-        yield
-    finally:
-        connected.reset(token)

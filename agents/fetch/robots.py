@@ -14,7 +14,6 @@ import asyncio
 import re
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
 from itertools import islice
 from typing import NamedTuple
 
@@ -28,21 +27,16 @@ from scentline.models.url import canonical, origin
 from scentline.streams.crawl_settings import FetchSettings
 from scentline.streams.records import ROBOTS_BYTES, RobotsTxt, Version
 
-#: Bytes read of a robots.txt, as RFC 9309 (section 2.5) demands; the rest is skipped.
-MAX_BYTES = 500 * 1024
-
-#: Seconds until an unavailable robots.txt is requested again.
-UNREACHABLE_SECONDS = 300.0
+MAX_BYTES = 500 * 1024  #: Bytes read of a robots.txt, as RFC 9309 (2.5) demands; the rest is skipped.
+UNREACHABLE_SECONDS = 300.0  #: Seconds until an unavailable robots.txt is requested again.
 #: Seconds for which a copy replaces an unavailable robots.txt: 30 days, as RFC 9309 has it.
 GRACE_SECONDS = 30 * DAY
 _MAX_SITES = 10_000
 _MAX_CHARACTERS = 8_000_000
 _THREAD_CHARACTERS = 50_000
 #: Rules of one robots.txt with a wildcard, ``*`` or ``$``, and wildcards in one: each is tried for each URL.
-MAX_WILD_RULES = 2_000
-MAX_WILDCARDS = 20
-#: Sitemaps of one robots.txt that are read at most.
-MAX_SITEMAPS = 50
+MAX_WILD_RULES, MAX_WILDCARDS = 2_000, 20
+MAX_SITEMAPS = 50  #: Sitemaps of one robots.txt that are read at most.
 
 _AGENT = re.compile(r"\s*user[\s-]?\s*agent\s*[:\s]\s*(\*(?![^\s#])|[^\s*/(;,#]*)", re.IGNORECASE)
 # A rule with a wildcard, as it is taken for one: names are spelled in many ways, and the colon may be missing.
@@ -58,13 +52,12 @@ Ask = Callable[[str, Version | None], Awaitable[Answer]]
 Announce = Callable[[str, tuple[str, ...]], None]
 
 
-@dataclass(frozen=True, slots=True)
-class Rules:
-    """What a robots.txt says to ``agent``: its rules, its crawl-delay (a day at most), the sitemaps."""
+class Rules(NamedTuple):
+    """What a robots.txt says to ``agent``, a product token."""
 
     agent: str
     parsed: Protego
-    crawl_delay: float | None
+    crawl_delay: float | None  #: In seconds, at most a day.
     sitemaps: tuple[str, ...]
     size: int
 
@@ -81,8 +74,7 @@ class Decision(NamedTuple):
     ended: Ended | None = None  #: The end of a fetch that is not allowed.
 
 
-@dataclass(frozen=True, slots=True)
-class _Site:
+class _Site(NamedTuple):
     """What is known of a site until it ``expires``: its rules, or why there are none."""
 
     expires: float
@@ -96,15 +88,13 @@ class _Site:
     def size(self) -> int:
         return (0 if self.rules is None else self.rules.size) + len(self.text or b"")
 
-    def published(self, origin: str) -> RobotsTxt | None:
-        """Return the record of a site; None where its text is too long, or the site did not answer."""
+    def record(self, origin: str) -> RobotsTxt | None:
+        """Return what others are told; None where it is too long, or our network or setting may be to blame."""
         url, error = f"{origin}/robots.txt", self.error
-        if error is not None:
-            ours = error.kind == "refused" or error.ended.host.unanswered  # our setting, or network, maybe
-            return None if ours else RobotsTxt(url, self.expires, error=error.reason)
-        if self.text is None:
+        if self.text is None or (error and (error.ended.host.unanswered or error.kind == "refused")):
             return None
-        return RobotsTxt(url, self.expires, self.text, self.time, self.version)
+        why = error.reason if error else ""
+        return RobotsTxt(url, self.expires, self.text, self.time, self.version, why)
 
 
 class Robots:
@@ -195,9 +185,9 @@ class Robots:
             site = self._unreachable(error, known)
         except Exception as error:
             site = self._unreachable(unexpected("robots.txt", origin, error), known)
-        published = site.published(origin)
-        if self.publish is not None and published is not None:
-            await self.publish(published)
+        record = site.record(origin)
+        if self.publish is not None and record is not None:
+            await self.publish(record)
         self._keep(origin, site)
         return site
 
@@ -221,7 +211,7 @@ class Robots:
     async def _read(self, answer: Answer, known: _Site | None) -> _Site:
         now = self._clock()
         if answer.status == 304 and known is not None and known.rules is not None:
-            return replace(known, expires=now + DAY, time=now)
+            return known._replace(expires=now + DAY, time=now)
         found = await self._rules(answer.body) if answer.status == 200 else None
         if found is None:
             return _Site(now + DAY, time=now)
@@ -241,9 +231,8 @@ class Robots:
     def _unreachable(self, error: FetchError, known: _Site | None) -> _Site:
         now = self._clock()
         expires = now + max(UNREACHABLE_SECONDS, error.ended.host.retry_after or 0.0)
-        copy = known if error.kind == "retry" and known is not None and known.rules is not None else None
-        if copy is not None and now < copy.time + GRACE_SECONDS:
-            return replace(copy, expires=expires)
+        if error.kind == "retry" and known is not None and known.rules and now < known.time + GRACE_SECONDS:
+            return known._replace(expires=expires)
         return _Site(expires, error=error)
 
     def _keep(self, origin: str, site: _Site) -> None:
@@ -262,7 +251,7 @@ def rules(text: str, agent: str) -> Rules:
     """
     parsed = Protego.parse(own_groups(text, agent))
     delay = parsed.crawl_delay(agent)
-    found = (canonical(url) for url in islice(parsed.sitemaps, MAX_SITEMAPS))
+    found = map(canonical, islice(parsed.sitemaps, MAX_SITEMAPS))
     sitemaps = tuple(dict.fromkeys(url for url in found if url is not None))
     return Rules(agent, parsed, None if delay is None else min(float(delay), DAY), sitemaps, len(text))
 
@@ -270,9 +259,9 @@ def rules(text: str, agent: str) -> Rules:
 def own_groups(text: str, agent: str) -> str:
     r"""Return a robots.txt whose groups for other agents than ``agent`` and "*" are named alike.
 
-    A group counts as ours by its whole product token (RFC 9309, section 2.2.1), not by a part of it as for
-    protego; and a file that names thousands of agents costs no more than one that names three. Beyond bounds,
-    rules with wildcards are followed up to the first of them.
+    A group counts as ours by its whole product token (RFC 9309, 2.2.1), not by a part of it as for protego;
+    and a file that names thousands of agents costs no more than one that names three. Beyond bounds, rules with
+    wildcards are followed up to the first of them.
 
     >>> own_groups("User-agent: Scent\nUser-agent: SCENTLINE/2\nDisallow: /a", "scentline")
     'user-agent: not-scentline\nuser-agent: scentline\nDisallow: /a'

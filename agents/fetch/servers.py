@@ -8,8 +8,9 @@ import asyncio
 import math
 import socket
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Generic, NamedTuple, TypeVar
 
@@ -163,6 +164,10 @@ class TooEarlyError(ScentlineError):
         self.seconds = seconds
 
 
+#: Is told the address that a request is sent to, as soon as there is a connection.
+connected: ContextVar[Callable[[str], None] | None] = ContextVar("connected", default=None)
+
+
 @dataclass(slots=True)
 class _Server:
     """An address: when the last request began, and that request, until it is known where it went.
@@ -173,11 +178,6 @@ class _Server:
     started: float
     taken: bool = False
     request: "list[tuple[_Server, float]] | None" = None
-
-
-def _names(addresses: Iterable[str]) -> list[str]:
-    """Return the names of the servers at some addresses, each once."""
-    return list(dict.fromkeys(map(server, addresses)))
 
 
 class Servers:
@@ -209,39 +209,21 @@ class Servers:
 
     def take(self, addresses: Sequence[str], delay: float) -> None:
         """Take a server until `release`; raises `TooEarlyError` where it is taken, or its delay is long."""
-        names = _names(addresses)
-        known = [self._servers[name] for name in names if name in self._servers]
-        if any(server.taken for server in known):
+        servers = self._at(addresses)
+        if any(one.taken for one in servers):
             raise TooEarlyError(max(delay, BUSY_SECONDS))
-        self._wait(known, delay)
-        for name in names:
-            self._server(name).taken = True
+        self._wait(servers, delay)
+        for one in servers:
+            one.taken = True
 
     def release(self, addresses: Sequence[str]) -> None:
         """Let others use a server again."""
-        for name in _names(addresses):
-            if name in self._servers:
-                self._servers[name].taken = False
-
-    @asynccontextmanager
-    async def turn(self, addresses: Sequence[str], delay: float) -> AsyncIterator["Held"]:
-        """Take a server and start a request, however long that takes."""
-        held = Held(self)
-        while True:
-            try:
-                held.take(addresses, delay)
-                break
-            except TooEarlyError as early:
-                await asyncio.sleep(min(early.seconds, LOOK_SECONDS))
-        try:
-            await self.start(addresses, delay)
-            yield held
-        finally:
-            held.release()
+        for one in self._at(addresses):
+            one.taken = False
 
     async def ready(self, addresses: Sequence[str], delay: float) -> None:
         """Wait until the last request to a server is ``delay`` seconds ago; `TooEarlyError` for a long wait."""
-        servers = [self._server(name) for name in _names(addresses)]
+        servers = self._at(addresses)
         while (wait := self._wait(servers, delay)) > 0:
             self.waits += 1
             self.waited += wait
@@ -250,12 +232,23 @@ class Servers:
     async def start(self, addresses: Sequence[str], delay: float) -> None:
         """Note, as soon as a server is `ready`, that a request begins."""
         await self.ready(addresses, delay)
-        now, names = self._clock(), _names(addresses)
-        begun = [self._server(name) for name in names]
-        request = [(one, one.started) for one in begun]
-        for name, one in zip(names, begun, strict=True):
+        now, servers = self._clock(), self._at(addresses)
+        request = [(one, one.started) for one in servers]
+        for one in servers:
             one.started, one.request = now, request
-            self._servers.move_to_end(name)
+
+    @asynccontextmanager
+    async def turn(self, addresses: Sequence[str], delay: float) -> AsyncIterator[None]:
+        """Take a server and start a request, however long that takes."""
+        with Held(self) as held:
+            while True:
+                try:
+                    await held.take(addresses, delay)
+                    await self.start(addresses, delay)
+                    break
+                except TooEarlyError as early:
+                    await asyncio.sleep(min(early.seconds, LOOK_SECONDS))
+            yield
 
     def connected(self, address: str) -> None:
         """Note that the last request that began at ``address`` went there, and to no other address."""
@@ -267,27 +260,29 @@ class Servers:
             if other.request is request:
                 other.started, other.request = before, None
 
-    def _wait(self, servers: Iterable[_Server], delay: float) -> float:
-        last = max((server.started for server in servers), default=-delay)
+    def _wait(self, servers: Sequence[_Server], delay: float) -> float:
+        last = max((one.started for one in servers), default=-delay)
         wait = last + delay - self._clock()
         if wait > PATIENCE_SECONDS:
             raise TooEarlyError(wait)
         return wait
 
-    def _server(self, name: str) -> _Server:
-        found = self._servers.get(name)
-        if found is None:
-            found = self._servers[name] = _Server(self._held)
-            if len(self._servers) > _MAX_SERVERS:
-                oldest = next((other for other, one in self._servers.items() if not one.taken), name)
-                del self._servers[oldest]
+    def _at(self, addresses: Sequence[str]) -> list[_Server]:
+        names = list(dict.fromkeys(map(server, addresses)))
+        for name in names:
+            self._servers.setdefault(name, _Server(self._held))
+            self._servers.move_to_end(name)
+        found = [self._servers[name] for name in names]
+        while len(self._servers) > _MAX_SERVERS:
+            del self._servers[next(name for name, one in self._servers.items() if not one.taken)]
         return found
 
 
 class Held:
     """The addresses that one fetch holds: all of its host, until a connection shows which one it uses.
 
-    ``server`` is the address in use, or the only one; empty while it could be any of several.
+    ``server`` is the address in use, or the only one; empty while it could be any of several. At the end of
+    the block they are released.
     """
 
     def __init__(self, servers: Servers) -> None:
@@ -295,13 +290,25 @@ class Held:
         self.addresses: tuple[str, ...] = ()
         self.server = ""
 
-    def take(self, addresses: Sequence[str], delay: float) -> None:
-        """Hold the ``addresses`` that are not held yet; raises `TooEarlyError` as `Servers.take`."""
+    def __enter__(self) -> "Held":
+        self._before = connected.set(self.connected)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        connected.reset(self._before)
+        self._servers.release(self.addresses)
+        self.addresses = ()
+
+    async def take(self, addresses: Sequence[str], delay: float) -> None:
+        """Hold the ``addresses`` as soon as they are ready; raises `TooEarlyError` as `Servers.take`."""
         if len(addresses) == 1:
             self.server = addresses[0]
-        held = _names(self.addresses)
-        self._servers.take([address for address in addresses if server(address) not in held], delay)
-        self.addresses += tuple(address for address in addresses if address not in self.addresses)
+        held = set(map(server, self.addresses))
+        others = [address for address in addresses if server(address) not in held]
+        self._servers.take(others, delay)
+        self.addresses = tuple(dict.fromkeys((*self.addresses, *addresses)))
+        if others:
+            await self._servers.ready(addresses, delay)
 
     def connected(self, address: str) -> None:
         """Release all addresses but the one of the connection.
@@ -312,10 +319,4 @@ class Held:
         self._servers.connected(address)
         if address in self.addresses:
             self._servers.release([other for other in self.addresses if server(other) != server(address)])
-            self.addresses = (address,)
-            self.server = address
-
-    def release(self) -> None:
-        """Release all of them."""
-        self._servers.release(self.addresses)
-        self.addresses = ()
+            self.addresses, self.server = (address,), address

@@ -18,30 +18,24 @@ from scentline.models.url import canonical, host
 from scentline.streams.records import Version
 from scentline.streams.settings import RevisitSettings
 
-#: Files read of one host: sitemaps, indexes and redirects to them.
-MAX_FILES = 100
-#: Indexes within indexes that are read; the protocol knows none.
-MAX_DEPTH = 2
-#: URLs told at once.
-BATCH = 200
+MAX_FILES = 100  #: Files read of one host: sitemaps, indexes and redirects to them.
+MAX_DEPTH = 2  #: Indexes within indexes that are read; the protocol knows none.
+MAX_FEEDS = 10  #: Feeds of a host that are read.
+BATCH = 200  #: URLs told at once.
 #: Hosts, and files, that are remembered; and marks of files in all.
-_MAX_HOSTS = 10_000
-_MAX_MARKS = 1_000_000
-#: Seconds after which a change is no news: most pages were visited since.
-_NEWS = 30 * DAY
-#: Feeds of a host that are read.
-MAX_FEEDS = 10
+_MAX_HOSTS, _MAX_MARKS = 10_000, 1_000_000
+_NEWS = 30 * DAY  #: Seconds after which a change is no news: most pages were visited since.
 #: Where more than half of at least so many dates lie within these seconds, in a sitemap and in a feed, they say
 #: when the file was made.
-_FEW = 10
-_AT_ONCE, _AT_ONCE_IN_FEED = 3600.0, 60.0
+_FEW, _AT_ONCE, _AT_ONCE_IN_FEED = 10, 3600.0, 60.0
 
 #: Fetches a sitemap or feed in its server's turn, unless it is as known; raises `FetchError`.
 Ask = Callable[[str, Version | None], Awaitable[Answer]]
 Kind: TypeAlias = Literal["sitemap", "feed"]
 #: Publishes canonical URLs of one host that a file lists, each with the time of a change worth a hint.
 Publish = Callable[[Kind, Sequence[Dated]], Awaitable[None]]
-
+#: A host, and the files of it that are read in one go: the sitemaps that it names, or its feeds.
+_Task: TypeAlias = tuple[str, Kind]
 #: Hashes of the URLs of a file, each with its date.
 Marks = npt.NDArray[np.int64]
 _NO_MARKS: Marks = np.empty(0, np.int64)
@@ -52,24 +46,17 @@ class _Known(NamedTuple):
 
     version: Version | None
     marks: Marks
-    #: Its date in the index that led to it.
-    dated: float | None
+    dated: float | None  #: Its date in the index that led to it.
     time: float
-
-
-#: A host, and the files of it that are read in one go: the sitemaps that it names, or its feeds.
-_Task: TypeAlias = tuple[str, Kind]
 
 
 class _Found(NamedTuple):
     """The content of a file."""
 
     kind: Kind = "sitemap"
-    #: URLs to be published, of all that are ``listed``.
-    fresh: Sequence[Dated] = ()
+    fresh: Sequence[Dated] = ()  #: URLs to be published, of all that are ``listed``.
     listed: int = 0
-    #: Files to be read after it.
-    more: Sequence[Dated] = ()
+    more: Sequence[Dated] = ()  #: Files to be read after it.
     version: Version | None = None
     marks: Marks = _NO_MARKS
 
@@ -93,8 +80,7 @@ class Sitemaps:
         self._limit = limit
         self._clock = clock
         self._revisit = revisit
-        self._due: deque[tuple[_Task, tuple[str, ...]]] = deque()
-        self._ready = asyncio.Event()
+        self._due: asyncio.Queue[tuple[_Task, tuple[str, ...]]] = asyncio.Queue()
         #: When files may be read again, and the wait that began when they were.
         self._turns: Recent[_Task, tuple[float, float]] = Recent(_MAX_HOSTS)
         self._feeds: Recent[str, tuple[str, ...]] = Recent(_MAX_HOSTS)
@@ -139,8 +125,7 @@ class Sitemaps:
             return
         self._turns[task] = now + DAY, wait  # a day, in case the host is in trouble
         self._open.add(task)
-        self._due.append((task, own))
-        self._ready.set()
+        self._due.put_nowait((task, own))
 
     def stop(self, name: str) -> None:
         """Read no more of a host's files for now."""
@@ -151,10 +136,7 @@ class Sitemaps:
     async def work(self, publish: Publish) -> None:
         """Read due files and publish their URLs, for ever; several may work side by side."""
         while True:
-            while not self._due:
-                self._ready.clear()
-                await self._ready.wait()
-            task, files = self._due.popleft()
+            task, files = await self._due.get()
             try:
                 await self._walk(task, files, publish)
             finally:
@@ -221,8 +203,6 @@ class Sitemaps:
             fresh = [one if (one.time or 0.0) > now - _NEWS else Dated(one.url) for one in fresh]
         more = _own(found.files, name, url)
         return _Found("feed" if found.feed else "sitemap", fresh, len(listed), more, answer.version, marks)
-
-    # what is known
 
     def _is_as_before(self, file: Dated, now: float) -> bool:
         """Return whether a file need not be read: its index has no later date for it, and it was read today.

@@ -91,11 +91,11 @@ async def carried_out(servers: Servers, held: Held, clock: WaitingClock, step: s
         case "slept":
             assert clock.slept == numbers
         case "fetch":  # holds the addresses of its host
-            held.take(names, *numbers)
+            await held.take(names, *numbers)
         case "connects":
             held.connected(*names)
         case "ends":
-            held.release()
+            held.__exit__()
         case "unknown":  # is which of them it asks
             assert held.server == ""
         case _:  # these are held, and the only one is asked
@@ -110,7 +110,7 @@ async def test_a_server_is_asked_one_thing_at_a_time_the_delay_apart_and_none_th
 ) -> None:
     clock = WaitingClock(monkeypatch)
     servers = Servers(clock)
-    held = Held(servers)
+    held = Held(servers).__enter__()
     for step in steps.split(", "):
         await carried_out(servers, held, clock, step)
 
