@@ -9,7 +9,7 @@ import math
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import Literal, NamedTuple
 
 import msgspec
 import numpy as np
@@ -20,7 +20,6 @@ from scentline.models.errors import ScentlineError
 from scentline.models.semantic.table import NAME, SemanticTable, SemanticTableError, pack
 from scentline_lab.progress import Progress
 
-T = TypeVar("T", bound=msgspec.Struct)
 Array = npt.NDArray[np.float64]
 Numbers = npt.NDArray[np.intp]
 #: A weight and a bias, or a scale and a shift.
@@ -199,10 +198,15 @@ class _Config(msgspec.Struct):
     num_attention_heads: int
     intermediate_size: int
     vocab_size: int
-    hidden_act: str = "gelu"
     layer_norm_eps: float = 1e-12
-    model_type: str = "bert"
-    position_embedding_type: str = "absolute"
+    hidden_act: Literal["gelu"] = "gelu"
+    model_type: Literal["bert"] = "bert"
+    position_embedding_type: Literal["absolute"] = "absolute"
+
+    @property
+    def shape(self) -> Shape:
+        sizes = self.num_hidden_layers, self.num_attention_heads, self.hidden_size, self.intermediate_size
+        return Shape(*sizes, self.vocab_size, self.layer_norm_eps)
 
 
 class _Tokenizer(msgspec.Struct):
@@ -222,17 +226,6 @@ def packaged() -> Path:
 
 def read_encoder(directory: Path) -> Encoder:
     """Read an encoder; raises `EncoderError`, also where the package for its weights is not installed."""
-    config, path = _json(directory / CONFIG, _Config), directory / WEIGHTS
-    known = {"model_type": "bert", "hidden_act": "gelu", "position_embedding_type": "absolute"}
-    for name, expected in known.items():
-        if (found := getattr(config, name)) != expected:
-            raise EncoderError(f"{directory / CONFIG}: {name} is {found!r}, expected {expected!r}")
-    tokenizer = directory / TOKENIZER
-    if tokenizer.exists() and not _json(tokenizer, _Tokenizer).do_lower_case:
-        raise EncoderError(f"{tokenizer}: the model is cased; expected a lower-case one")
-    vocabulary = _vocabulary(directory / VOCABULARY, config.vocab_size)
-    sizes = config.num_hidden_layers, config.num_attention_heads, config.hidden_size, config.intermediate_size
-    shape = Shape(*sizes, config.vocab_size, config.layer_norm_eps)
     try:
         from safetensors import SafetensorError
         from safetensors.numpy import load_file
@@ -240,37 +233,22 @@ def read_encoder(directory: Path) -> Encoder:
         raise EncoderError(
             "reading a model needs the package safetensors: pip install 'scentline-lab[semantic]'"
         ) from error
+    path = directory / CONFIG
     try:
-        return Encoder(Bert(shape, load_file(path)), vocabulary)
-    except (OSError, SafetensorError, KeyError, ValueError) as error:
+        config = msgspec.json.decode(path.read_bytes(), type=_Config)
+        path = directory / TOKENIZER
+        if path.exists() and not msgspec.json.decode(path.read_bytes(), type=_Tokenizer).do_lower_case:
+            raise ValueError("the model is cased; expected a lower-case one")
+        path = directory / VOCABULARY
+        vocabulary = path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
+        if len(vocabulary) != config.vocab_size:
+            raise ValueError(f"{len(vocabulary)} lines, expected {config.vocab_size}, as {CONFIG} says")
+        if len(set(vocabulary)) != len(vocabulary):
+            raise ValueError("a piece occurs twice, expected each once")
+        path = directory / WEIGHTS
+        return Encoder(Bert(config.shape, load_file(path)), vocabulary)
+    except (OSError, SafetensorError, msgspec.MsgspecError, KeyError, ValueError) as error:
         raise EncoderError(f"{path}: {error}") from error
-
-
-def _vocabulary(path: Path, size: int) -> list[str]:
-    try:
-        vocabulary = _bytes(path).decode("utf-8").removesuffix("\n").split("\n")
-    except UnicodeDecodeError as error:
-        raise EncoderError(f"{path}: is not UTF-8: {error}") from error
-    vocabulary = [piece.removesuffix("\r") for piece in vocabulary]
-    if len(vocabulary) != size:
-        raise EncoderError(f"{path}: {len(vocabulary)} lines, expected {size}, as {CONFIG} says")
-    if len(set(vocabulary)) != size:
-        raise EncoderError(f"{path}: a piece occurs twice, expected each once")
-    return vocabulary
-
-
-def _json(path: Path, kind: type[T]) -> T:
-    try:
-        return msgspec.json.decode(_bytes(path), type=kind)
-    except msgspec.MsgspecError as error:
-        raise EncoderError(f"{path}: {error}") from error
-
-
-def _bytes(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise EncoderError(f"{path}: can't be read: {error.strerror}") from error
 
 
 def write_table(path: Path, table: SemanticTable) -> int:
