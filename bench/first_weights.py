@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -29,7 +29,7 @@ from scentline_lab.evaluate.run import Evaluation, prepare
 from scentline_lab.evaluate.tables import area, area_by_request
 from scentline_lab.progress import progress
 from scentline_lab.simulation.core import NAME
-from scentline_lab.simulation.policies import LEARNED, Reusable, Truth, reusable
+from scentline_lab.simulation.policies import LEARNED, Reusable, Truth, policies
 from scentline_lab.simulation.virtual import Task
 
 #: The webs, beside what was tuned on each.
@@ -61,12 +61,12 @@ class School:
         combining = Combining(names, mean.tobytes(), covariance.tobytes())
         self._name = FAILED if failures else NAME
         self._state = State(LEARNED, [Learned(self._name, "", 0.0, 0.0, {}, combining)])
-        self._make = reusable(Settings())[LEARNED]
+        self._make = policies(Settings())[LEARNED]
         self._crawlers: list[Reusable] = []
 
-    def __call__(self, task: Task, truth: Truth) -> Reusable:
+    def __call__(self, task: Task, truth: Truth, state: Any = None) -> Reusable:
         """Make one, as a policy's maker does."""
-        made = self._make(task, self._state)
+        made = self._make(task, truth, self._state)
         assert isinstance(made, Reusable)
         self._crawlers.append(made)
         return made
@@ -118,7 +118,7 @@ def prepared(source: Source) -> Evaluation:
     options = spec.model_copy(update={"policies": (LEARNED,), "starts": source.starts, "budget": source.pages})
     predicates = {name: parse(text) for name, text in settings.predicates.items()}
     with progress(sys.stderr) as bars:
-        return prepare(settings, options, predicates, {}, {}, bars)
+        return prepare(settings, options, predicates, {}, bars)
 
 
 def crawled(evaluation: Evaluation, school: School) -> Results:

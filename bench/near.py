@@ -32,7 +32,8 @@ from scentline_lab.evaluate.results import lift_curve
 from scentline_lab.evaluate.run import read_seeds
 from scentline_lab.progress import progress
 from scentline_lab.reading import Web, load_web
-from scentline_lab.simulation.policies import LEARNED, changed, reusable
+from scentline_lab.simulation.baselines.trained import Hindsight
+from scentline_lab.simulation.policies import LEARNED, Truth, changed, policies
 from scentline_lab.simulation.virtual import Task, Terms, virtual_crawl
 
 WEBS = Path(__file__).parents[1] / "docs" / "evaluation.toml"
@@ -106,7 +107,7 @@ class Twins:
         settings = changed(Settings(), frontier={"explore": 0.0})
         task = Task((), Trace([]), Random(start), self._predicates[predicate].sought)
         crawler, frontier = (
-            reusable(settings, table_of(settings.learn.table))[LEARNED](task, None),
+            policies(settings, table_of(settings.learn.table))[LEARNED](task, Truth((), Hindsight({}))),
             settings.frontier,
         )
         terms = Terms(self._budget, window_share=frontier.window_share, window_max=in_flight, seeds_first=False)

@@ -15,7 +15,7 @@ from scentline.streams.settings import Settings
 from scentline_lab.reading import Web
 from scentline_lab.simulation.baselines.trained import Hindsight
 from scentline_lab.simulation.clock import Asked, Clock
-from scentline_lab.simulation.policies import LEARNING, Truth, named
+from scentline_lab.simulation.policies import LEARNING, Truth, policies
 from scentline_lab.simulation.virtual import Choice, Crawler, Ready, Task, Terms, anywhere, virtual_crawl
 
 
@@ -62,7 +62,7 @@ def simulated(
     policy: str, web: Web, pages: Pages, predicates: Mapping[str, Predicate], seeds: Sequence[str], clock: Clock
 ) -> Crawl:
     """Return the crawl of a policy in virtual time."""
-    maker, hindsight = named(Settings(), table_of(Settings().learn.table))[policy], Hindsight(web.pages)
+    maker, hindsight = policies(Settings(), table_of(Settings().learn.table))[policy], Hindsight(web.pages)
     crawlers = {
         name: maker(_task(predicate, name), Truth(pages.hits[name], hindsight))
         for name, predicate in predicates.items()

@@ -23,7 +23,7 @@ from scentline_lab.evaluate.run import read_steps
 from scentline_lab.progress import progress
 from scentline_lab.reading import load_web
 from scentline_lab.simulation.baselines.trained import Hindsight
-from scentline_lab.simulation.policies import PRINTED, Truth, named
+from scentline_lab.simulation.policies import PRINTED, Truth, policies
 from scentline_lab.simulation.virtual import Task, Terms, virtual_crawl
 from scentline_lab.synthetic.serve import export
 from scentline_lab.synthetic.web import SyntheticWeb
@@ -74,7 +74,7 @@ def test_by_the_papers_letter_a_crawl_asks_for_what_the_policy_as_printed_asks_f
             })  # fmt: skip
             crawl(settings, seeds, [str(files["log"])])
             outcomes = sorted(outcomes_of(settings.data), key=lambda outcome: outcome.requests)
-            crawler = named(Settings())[policy + PRINTED](
+            crawler = policies(Settings())[policy + PRINTED](
                 Task((), trace, Random(1), Sought(predicate.topic)), truth
             )
             order = virtual_crawl(pages, hits, seeds, crawler, Terms(10_000), texts=web.texts)

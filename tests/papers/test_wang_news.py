@@ -17,10 +17,10 @@ from tests.cases import each_case
 
 URLS = [f"http://a.org/{number}" for number in range(4)]
 #: (page, user, day)
-ACCESSES = st.lists(st.tuples(st.sampled_from(URLS), st.sampled_from("abc"), st.integers(0, 12)), max_size=60)
+ACCESSES = st.lists(st.tuples(st.sampled_from(URLS), st.sampled_from("abc"), st.integers(0, 5)), max_size=60)
 
 
-@given(ACCESSES, st.integers(1, 14))
+@given(ACCESSES, st.integers(1, 5))
 def test_a_user_counts_once_a_page_and_day_of_it(accesses: list[tuple[str, str, int]], window: int) -> None:
     discovery = NewsDiscovery(window)
     days: dict[str, dict[int, set[str]]] = defaultdict(lambda: defaultdict(set))

@@ -19,6 +19,7 @@ from scentline.models.page import Link, Page
 from scentline.models.reuse import Learned, State
 from scentline.models.verdict import FAILED
 from scentline.streams.settings import Settings
+from scentline_lab.simulation.baselines.trained import Hindsight
 from scentline_lab.simulation.core import _CODEC, NAME, CoreCrawler, MemoryShard, rows_of
 from scentline_lab.simulation.policies import (
     LEARNED,
@@ -27,7 +28,8 @@ from scentline_lab.simulation.policies import (
     FurtherScorer,
     Reusable,
     Significance,
-    reusable,
+    Truth,
+    policies,
 )
 from scentline_lab.simulation.virtual import Task
 from tests.agents.pipeline import TIGHT, WIDE, Crawl, Pipeline, Place, a_place
@@ -69,7 +71,7 @@ def test_a_log_leaves_the_rows_that_it_leaves_in_a_crawl(place: Place, steps: li
 
 
 def test_what_a_learned_crawl_exports_includes_what_it_started_with() -> None:
-    first = reusable(Settings())[LEARNED](Task((), Trace([]), Random(1)), None)
+    first = policies(Settings())[LEARNED](Task((), Trace([]), Random(1)), Truth((), Hindsight({})))
     urls = [f"http://a.test/{name}" for name in ("ski", "sea", "gone")]
     assert isinstance(first, Reusable)
     for url in urls:

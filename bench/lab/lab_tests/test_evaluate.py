@@ -261,7 +261,7 @@ def test_settings_of_crawls_and_of_the_log_are_honoured(files: Path) -> None:
     archives, logs = (files / "pages.warc.gz",), (str(files / "access.log.gz"),)
     options = Options(archives=archives, logs=logs, policies=("combined-printed",), budget=20)
     assert {len(step.user) for step in read_steps(logs, settings.observe, quiet())} == {16}, "pseudonyms"
-    made = prepare(settings, options, {"all": parse('url("/")')}, {}, {}, quiet())
+    made = prepare(settings, options, {"all": parse('url("/")')}, {}, quiet())
     assert made.terms == Terms(20, 3, 0.05, 4)
     assert made.whole is not None
     assert {len(users) for users in made.trace.visitors.values()} == {1}

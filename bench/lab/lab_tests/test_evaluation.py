@@ -5,6 +5,7 @@ import re
 import signal
 import time
 from contextlib import closing
+from io import StringIO
 from multiprocessing import active_children
 from pathlib import Path
 
@@ -21,9 +22,11 @@ from scentline_lab.evaluate.command import read_webs
 from scentline_lab.evaluate.results import Result, Results
 from scentline_lab.evaluate.run import FIRST, NEW_ONLY, REUSE, Evaluation, read_seeds
 from scentline_lab.evaluate.tables import headline
-from scentline_lab.experiment import WorkerError, spread
+from scentline_lab.experiment import OccupiedError, Output, WorkerError, spread
+from scentline_lab.progress import Progress
 from scentline_lab.reading import Web, load_web
 from scentline_lab.simulation.baselines.simple import BreadthFirst
+from scentline_lab.simulation.policies import Truth
 from scentline_lab.simulation.virtual import Task, Terms
 from tests.agents.test_archive import page, write
 from tests.cases import each_case
@@ -85,16 +88,17 @@ def test_reuse_hands_the_state_of_a_first_crawl_to_a_second_one() -> None:
     pages = {url: Page(url, links=tuple(Link(target) for target in urls)) for url in urls}
     heirs: list[Remembering] = []
 
-    def heir(task: Task, state: tuple[str, ...]) -> Remembering:
-        heirs.append(Remembering(task, state))
-        return heirs[-1]
+    def make(task: Task, truth: Truth, state: tuple[str, ...] | None = None) -> Remembering:
+        made = Remembering(task, state or ())
+        heirs.extend([] if state is None else [made])
+        return made
 
-    name = "remembering"
+    name = "combined"
     evaluation = Evaluation(
         web=Web(pages, {"odd": frozenset(urls[1::2])}), trace=Trace([]),
         first=Trace([Step("u", urls[0], 1.0)]), whole=None, less={}, predicates={"odd": parse('"odd"')},
         policies=(name,), terms=Terms(15), starts=1, seeds=5, sources=urls, random_seed=1,
-        makers={name: lambda task, truth: Remembering(task)}, heirs={name: heir},
+        makers={name: make},
     )  # fmt: skip
     (job,) = evaluation.jobs()
     _, crawls = evaluation.run(job)
@@ -140,6 +144,24 @@ def test_seeds_are_drawn_from_a_file_of_urls(tmp_path: Path) -> None:
     (tmp_path / "seeds.txt").write_text("http://b.example/\nmailto:x\n")
     with pytest.raises(ConfigurationError, match="URL 2"):
         read_seeds(tmp_path / "seeds.txt")
+
+
+def test_progress_is_the_sum_of_its_steps_and_told_at_the_end_of_a_phase() -> None:
+    out = StringIO()
+    told = Progress(out)
+    for steps in (2, 3):
+        told.phase("read", steps)
+        for _ in range(steps):
+            told.advance()
+    assert [line.split(" s  ")[1] for line in out.getvalue().splitlines()] == ["read: 2 of 2", "read: 3 of 3"]
+
+
+def test_a_directory_of_others_is_not_written_to(tmp_path: Path) -> None:
+    (tmp_path / "thesis").touch()
+    for directory in (tmp_path, tmp_path / "thesis"):
+        with pytest.raises(OccupiedError, match="--out"):
+            Output(directory, "order", ("thesis",)).prepare()
+    assert (tmp_path / "thesis").exists()
 
 
 def test_spread_work_gives_every_result_once_and_raises_what_a_worker_raises() -> None:

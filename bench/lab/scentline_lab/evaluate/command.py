@@ -22,7 +22,7 @@ from scentline_lab.evaluate.results import Figures, Results, parts
 from scentline_lab.evaluate.run import Crawl, Evaluation, Job, Options, order_name, prepare
 from scentline_lab.experiment import Output, cell, check_files, check_logs, spread, working
 from scentline_lab.progress import Progress
-from scentline_lab.simulation.policies import Heir, Maker, named, policies, reusable
+from scentline_lab.simulation.policies import ASIDE, REUSABLE, Maker, policies
 
 #: Settings that a virtual crawl ignores, by dotted key: they are refused, for no figure is to stand beside one.
 _REFUSED = (
@@ -53,18 +53,18 @@ def run(settings: Settings, options: Options, output: Output) -> Results:
                 f"{key} is {given!r}: an evaluation goes by its own options and policies; leave it out"
             )
     table = table_of(settings.learn.table)
-    makers, heirs = named(settings, table), reusable(settings, table)
-    chosen = _policies(options.policies or tuple(policies(settings)), makers)
+    makers = policies(settings, table)
+    chosen = _policies(options.policies or [name for name in makers if name not in ASIDE], makers)
     options = options.model_copy(update={"policies": chosen})
     predicates = _predicates(settings)
-    _check(options, heirs)
+    _check(options)
     orders = output.prepare().path("orders")
 
     def left() -> str:
         return f": {orders} has the orders of the {len(list(orders.iterdir()))} crawls that finished"
 
     with working(left) as bars:
-        evaluation = prepare(settings, options, predicates, makers, heirs, bars)
+        evaluation = prepare(settings, options, predicates, makers, bars)
         results = crawl(evaluation, output, options, bars)
         compared = tables.compared(results, evaluation.random_seed)
         tables.write_tables(output, results, evaluation.random_seed)
@@ -108,14 +108,14 @@ def _predicates(settings: Settings) -> dict[str, Predicate]:
     return predicates
 
 
-def _check(options: Options, heirs: Mapping[str, Heir]) -> None:
+def _check(options: Options) -> None:
     check_files("--archive ", options.archives)
     check_logs(options.logs)
     if options.reuse and len(options.logs) not in (1, 2):
         raise ConfigurationError(f"--reuse: got {len(options.logs)} logs, expected two, or one to split")
-    if options.reuse and heirs.keys().isdisjoint(options.policies):
+    if options.reuse and set(REUSABLE).isdisjoint(options.policies):
         raise ConfigurationError(
-            f"--reuse: none of the policies can reuse a crawl's state; expected one of {', '.join(heirs)}"
+            f"--reuse: none of the policies can reuse a crawl's state; expected one of {', '.join(REUSABLE)}"
         )
 
 

@@ -27,8 +27,8 @@ from scentline_lab.simulation.policies import (
     LEARNED,
     LEARNING,
     PRINTED,
+    REUSABLE,
     UNBOUNDED,
-    Heir,
     Maker,
     Reusable,
     Truth,
@@ -82,9 +82,8 @@ class Evaluation:
     seeds: int
     sources: Sequence[str]
     random_seed: int
-    #: They make the crawlers of a policy, without and with an earlier one's state.
+    #: They make the crawlers of each policy.
     makers: Mapping[str, Maker]
-    heirs: Mapping[str, Heir]
 
     def jobs(self) -> list[Job]:
         return list(starmap(Job, product(self.web.hits, self.policies, range(1, self.starts + 1))))
@@ -100,7 +99,7 @@ class Evaluation:
         orders = {job.policy: self._crawl(job, maker(self._task(job, trace), truth))}
         for name, less in self.less.items() if job.policy == LEARNED else ():
             orders[job.policy + name] = self._crawl(job, maker(self._task(job, less), truth))
-        if self.first is not None and job.policy in self.heirs:
+        if self.first is not None and job.policy in REUSABLE:
             orders |= self._reused(job, self.first)
         return job, [
             Crawl(job.predicate, policy, job.start, order, self._slots(job, order))
@@ -121,15 +120,15 @@ class Evaluation:
 
     def _reused(self, job: Job, first: Trace) -> dict[str, list[Request]]:
         """Return the orders of crawls after an earlier one, with its state and without."""
-        name, maker, heir, truth = job.policy, self.makers[job.policy], self.heirs[job.policy], self._truth(job)
+        name, maker, truth = job.policy, self.makers[job.policy], self._truth(job)
         earlier = maker(self._task(job, first, FIRST), truth)
         assert isinstance(earlier, Reusable)
         known = {request.url for request in self._crawl(job, earlier, kind=FIRST) if request.page}
         state = earlier.export_state()
         return {
-            name + REUSE: self._crawl(job, heir(self._task(job, self.trace), state)),
+            name + REUSE: self._crawl(job, maker(self._task(job, self.trace), truth, state)),
             name + NEW_ONLY: self._crawl(job, maker(self._task(job, self.trace), truth), known),
-            name + REUSE + NEW_ONLY: self._crawl(job, heir(self._task(job, self.trace), state), known),
+            name + REUSE + NEW_ONLY: self._crawl(job, maker(self._task(job, self.trace), truth, state), known),
         }
 
     def _crawl(
@@ -187,7 +186,6 @@ def prepare(
     options: Options,
     predicates: Mapping[str, Predicate],
     makers: Mapping[str, Maker],
-    heirs: Mapping[str, Heir],
     progress: Progress,
 ) -> Evaluation:
     """Read archives, logs and labels. Raises `ConfigurationError`, and what reading a file raises."""
@@ -208,7 +206,7 @@ def prepare(
     return Evaluation(
         web=web, trace=trace, first=first, whole=whole, less=less, predicates=predicates,
         policies=options.policies, terms=_terms(settings, options, web), starts=options.starts,
-        seeds=options.seeds, sources=sources, random_seed=settings.random_seed, makers=makers, heirs=heirs,
+        seeds=options.seeds, sources=sources, random_seed=settings.random_seed, makers=makers,
     )  # fmt: skip
 
 

@@ -6,7 +6,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -130,10 +130,11 @@ class Truth(NamedTuple):
     hindsight: Hindsight
 
 
-#: Makes a crawler for a task.
-Maker: TypeAlias = Callable[[Task, Truth], Crawler]
-#: Makes a crawler that starts with the state of an earlier one.
-Heir: TypeAlias = Callable[[Task, Any], Crawler]
+class Maker(Protocol):
+    """Makes a crawler for a task; of the policies `REUSABLE` one that may start with an earlier one's state."""
+
+    def __call__(self, task: Task, truth: Truth, state: Any = None) -> Crawler: ...
+
 
 ORACLE = "oracle"
 INFORMED = "informed"
@@ -150,6 +151,10 @@ PRINTED = "-printed"
 
 #: The policies, or beginnings of their names, whose pages in flight the crawl's window limits.
 LEARNING = (LEARNED, *PAPERS)
+#: Those that can start with the state of an earlier crawl.
+REUSABLE = (*PAPERS, LEARNED)
+#: Those that are compared only where they are named.
+ASIDE = frozenset({*(name + PRINTED for name in PAPERS), PLAIN, SIGNIFICANCE, VISITS})
 
 
 @runtime_checkable
@@ -161,47 +166,35 @@ class Reusable(Crawler, Protocol):
 
 
 def policies(settings: Settings, table: SemanticTable | None = None) -> dict[str, Maker]:
-    """Return the policies compared where none is named; the crawl's go by its ``settings``.
-
-    ``table`` has the learned one's word vectors.
-    """
-    alone: dict[str, Callable[..., Crawler]] = {
+    """Return all policies; the crawl's go by its ``settings``. ``table`` has the learned one's word vectors."""
+    alone: dict[str, Callable[[Task], Crawler]] = {
         "random": Chance, "breadth-first": BreadthFirst, "backlink": Backlink, "pagerank": PageRank,
         "opic": Opic, "tag-paths": TagPaths, "shark-search": SharkSearch, "best-first": BestFirst,
         "link-classifier": LinkClassifier,
     }  # fmt: skip
-    found = {name: _without_truth(maker) for name, maker in (alone | reusable(settings, table)).items()}
-    found[INFORMED] = lambda task, truth: Informed(truth.hindsight.expected(truth.hits))
-    found[ORACLE] = lambda task, truth: Oracle(truth.hits)
-    return found
-
-
-def _without_truth(maker: Callable[..., Crawler]) -> Maker:
-    return lambda task, truth: maker(task)
-
-
-def named(settings: Settings, table: SemanticTable | None = None) -> dict[str, Maker]:
-    """Return all policies, those too that are compared only where they are named."""
-    found = policies(settings, table)
     learn, frontier = {"significance": "paper"}, {"parents": UNBOUNDED, "candidates": "paper"}
     printed = changed(settings, learn=learn, frontier=frontier)
-    for name in PAPERS:
-        found[name + PRINTED] = _without_truth(partial(_paper, policy=name, settings=printed))
-    found[PLAIN] = _without_truth(partial(_learned, settings=settings))
-    tried: dict[str, Callable[[Trace], Further]] = {SIGNIFICANCE: Significance, VISITS: ExpectedVisits}
-    for tried_as, further in tried.items():
-        found[tried_as] = _without_truth(partial(_learned, settings=settings, table=table, further=further))
-    return found
+    learned = partial(_learned, settings=settings, table=table)
+    return {
+        **{name: _alone(maker) for name, maker in alone.items()},
+        **{name: partial(_paper, policy=name, settings=settings) for name in PAPERS},
+        LEARNED: learned,
+        INFORMED: lambda task, truth, state=None: Informed(truth.hindsight.expected(truth.hits)),
+        ORACLE: lambda task, truth, state=None: Oracle(truth.hits),
+        **{name + PRINTED: partial(_paper, policy=name, settings=printed) for name in PAPERS},
+        PLAIN: partial(_learned, settings=settings),
+        SIGNIFICANCE: partial(learned, further=Significance),
+        VISITS: partial(learned, further=ExpectedVisits),
+    }
 
 
-def reusable(settings: Settings, table: SemanticTable | None = None) -> dict[str, Heir]:
-    """Return the policies that can start with the state of an earlier crawl, or with None."""
-    found: dict[str, Heir] = {name: partial(_paper, policy=name, settings=settings) for name in PAPERS}
-    return found | {LEARNED: partial(_learned, settings=settings, table=table)}
+def _alone(maker: Callable[[Task], Crawler]) -> Maker:
+    return lambda task, truth, state=None: maker(task)
 
 
 def _learned(
     task: Task,
+    truth: Truth,
     state: State | None = None,
     *,
     settings: Settings,
@@ -209,12 +202,13 @@ def _learned(
     further: Callable[[Trace], Further] | None = None,
 ) -> Crawler:
     scorer = LearnedScorer(table) if further is None else FurtherScorer(table, further(task.trace))
-    return CoreCrawler(
-        task, changed(settings, frontier={"policy": LEARNED, "domain_share": 1.0}), scorer, state
-    )
+    settings = changed(settings, frontier={"policy": LEARNED, "domain_share": 1.0})
+    return CoreCrawler(task, settings, scorer, state)
 
 
-def _paper(task: Task, state: State | None = None, *, policy: PaperPolicy, settings: Settings) -> Crawler:
+def _paper(
+    task: Task, truth: Truth, state: State | None = None, *, policy: PaperPolicy, settings: Settings
+) -> Crawler:
     """Make a policy of the paper, which leaves no choice to chance."""
     settings = changed(settings, frontier={"policy": policy, "domain_share": 1.0, "explore": 0.0})
     printed = settings.frontier.candidates == "paper"
