@@ -3,11 +3,9 @@
 import gc
 import shutil
 import signal
-import sys
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
 from itertools import chain, islice
 from multiprocessing import active_children, get_context
 from pathlib import Path
@@ -22,7 +20,6 @@ from scentline.agents.observe.logfile import LogFile
 from scentline.agents.stored import whole
 from scentline.models.errors import ScentlineError
 from scentline.streams.configuration import ConfigurationError
-from scentline_lab.progress import Progress, progress
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -157,24 +154,8 @@ class Cut:
     def end(self, text: str) -> None:
         """End the command with ``text`` if it was interrupted."""
         if self.interrupted:
-            typer.echo(text, err=True)
+            typer.echo(f"\n{text}", err=True)
             raise typer.Exit(INTERRUPTED)
-
-
-@contextmanager
-def interruptible(left: Callable[[], str]) -> Iterator[None]:
-    """Let Ctrl-C end the command with a line, whose end ``left`` returns."""
-    with Cut() as cut:
-        yield
-    if cut.interrupted:
-        cut.end(f"\nInterrupted{left()}.")
-
-
-@contextmanager
-def working(left: Callable[[], str]) -> Iterator[Progress]:
-    """Give a progress display, `interruptible`."""
-    with interruptible(left), progress(sys.stderr) as bars:
-        yield bars
 
 
 def spread(function: Callable[[T], R], tasks: Iterable[T], processes: int) -> Generator[R, None, None]:

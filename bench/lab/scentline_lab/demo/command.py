@@ -24,7 +24,7 @@ from scentline.streams.logging import configure
 from scentline.streams.published import Outcome
 from scentline.streams.settings import LogSettings, Settings
 from scentline.streams.transport.journal import Journal
-from scentline_lab.experiment import Output, cell, interruptible
+from scentline_lab.experiment import Cut, Output, cell
 from scentline_lab.synthetic.serve import synthetic_server
 from scentline_lab.synthetic.web import SyntheticWeb
 
@@ -92,8 +92,9 @@ def run(out: Path, random_seed: int, budget: int, *, as_json: bool) -> None:
     """Run the demo, and print what came of it. Raises `OccupiedError` where ``out`` holds files of others."""
     configure(LogSettings(level="warning"))
     started, output = time.monotonic(), DemoOutput(out)
-    with interruptible(lambda: ". The next demo with the same --out starts over"):
+    with Cut() as cut:
         crawls = _crawls(output, random_seed, budget)
+    cut.end("Interrupted. The next demo with the same --out starts over.")
     typer.echo("\nHarvest rate: the share of fetched pages that satisfy a predicate.")
     ratios = {name: _ratio(crawls, name) for name in PREDICATES}
     rows = (

@@ -92,11 +92,6 @@ def _row(found: Result) -> tuple[str, ...]:
 
 
 _FIT = ("q", "low", "high", "error", "depth")
-_SITE = (
-    "site", "depth", "source", "why", "sessions", "views", "views_put_back", "start_at_home", "single_view",
-    "depth_views", "best", *(f"{figure}_{surfer}" for surfer in Surfer for figure in _FIT), "pages", "links",
-    "links_to_new", "depth_links",
-)  # fmt: skip
 _LEVEL = (
     "site", "level", "views", "share", "reached", *(f"reached_{surfer}" for surfer in Surfer), "pages", "links",
     "links_to_new", "surfer", "surfer_reached", "pagerank", "pagerank_reached",
@@ -107,7 +102,7 @@ _DIRECTORIES = ("site", "directories", "pages", "pages_share", "entry_pages", "e
 def _write(output: Output, results: Sequence[Result]) -> None:
     """Write the tables: a row for each site, level, level with its moves, and number of directories."""
     for name, columns, rows_of in (
-        ("sites", _SITE, lambda found: [as_object(found).values()]),
+        ("sites", list(as_object(results[0])) if results else (), lambda found: [as_object(found).values()]),
         ("levels", _LEVEL, _levels),
         ("moves", ("site", "level", "views", *Move), _moves),
         ("directories", _DIRECTORIES, _directories),
@@ -126,21 +121,19 @@ def picture(site: str) -> str:
 def as_object(found: Result) -> dict[str, Any]:
     """Return a site's figures by the names of the columns of ``sites.csv``."""
     visits, growth, advice = found.site.visits, found.site.growth, found.advice
-    fits: list[float | None] = [None for _ in Surfer for _ in _FIT]
-    if found.fits:
-        fits = [
-            value
-            for each in found.fits
-            for value in (*map(rounded, each[1:]), each.surfer.depth(each.q, found.share))
-        ]
+    fits: dict[str, float | None] = {f"{figure}_{surfer}": None for surfer in Surfer for figure in _FIT}
+    for each in found.fits:
+        values = (*map(rounded, each[1:]), each.surfer.depth(each.q, found.share))
+        fits |= {f"{figure}_{each.surfer}": value for figure, value in zip(_FIT, values, strict=True)}
     new = sum(growth.new)
-    values = (
-        found.name, advice.depth, advice.source, advice.why, visits.sessions, visits.total, visits.put_back,
-        _share(visits.homes, visits.sessions), _share(visits.singles, visits.sessions), found.depth_views,
-        None if found.best is None else str(found.best.surfer), *fits, sum(growth.pages),
-        new + sum(growth.seen), new, found.depth_links,
-    )  # fmt: skip
-    return dict(zip(_SITE, values, strict=True))
+    return {
+        "site": found.name, "depth": advice.depth, "source": advice.source, "why": advice.why,
+        "sessions": visits.sessions, "views": visits.total, "views_put_back": visits.put_back,
+        "start_at_home": _share(visits.homes, visits.sessions),
+        "single_view": _share(visits.singles, visits.sessions), "depth_views": found.depth_views,
+        "best": None if found.best is None else str(found.best.surfer), **fits, "pages": sum(growth.pages),
+        "links": new + sum(growth.seen), "links_to_new": new, "depth_links": found.depth_links,
+    }  # fmt: skip
 
 
 def _levels(found: Result) -> Iterator[tuple[object, ...]]:

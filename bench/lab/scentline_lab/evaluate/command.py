@@ -1,6 +1,7 @@
 """The evaluate command: checks, the crawls, then tables, pictures and the report; of one web or of several."""
 
 import difflib
+import sys
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -20,8 +21,8 @@ from scentline_lab.evaluate import tables
 from scentline_lab.evaluate.report import write_report
 from scentline_lab.evaluate.results import Figures, Results, parts
 from scentline_lab.evaluate.run import Crawl, Evaluation, Job, Options, order_name, prepare
-from scentline_lab.experiment import Output, cell, check_files, check_logs, spread, working
-from scentline_lab.progress import Progress
+from scentline_lab.experiment import Cut, Output, cell, check_files, check_logs, spread
+from scentline_lab.progress import Progress, progress
 from scentline_lab.simulation.policies import ASIDE, REUSABLE, Maker, policies
 
 #: Settings that a virtual crawl ignores, by dotted key: they are refused, for no figure is to stand beside one.
@@ -59,17 +60,15 @@ def run(settings: Settings, options: Options, output: Output) -> Results:
     predicates = _predicates(settings)
     _check(options)
     orders = output.prepare().path("orders")
-
-    def left() -> str:
-        return f": {orders} has the orders of the {len(list(orders.iterdir()))} crawls that finished"
-
-    with working(left) as bars:
+    with progress(sys.stderr) as bars, Cut() as cut:
         evaluation = prepare(settings, options, predicates, makers, bars)
         results = crawl(evaluation, output, options, bars)
         compared = tables.compared(results, evaluation.random_seed)
         tables.write_tables(output, results, evaluation.random_seed)
         tables.write_comparisons(output, compared)
         write_report(output, results, evaluation, compared, bars)
+    finished = len(list(orders.iterdir()))
+    cut.end(f"Interrupted: {orders} has the orders of the {finished} crawls that finished.")
     return results
 
 

@@ -1,5 +1,6 @@
 """The order command: read the web, crawl it in every order, write tables and pictures, and print."""
 
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -10,12 +11,12 @@ from scentline.agents.cli.output import print_table
 from scentline.models.words import words
 from scentline.streams.configuration import ConfigurationError
 from scentline.streams.settings import Settings
-from scentline_lab.experiment import Output, check_files, working
+from scentline_lab.experiment import Cut, Output, check_files
 from scentline_lab.order.crawl import By, Job, buffers, run, topic_jobs
 from scentline_lab.order.pictures import draw_results, draw_topic
 from scentline_lab.order.reading import Web, read_web
 from scentline_lab.order.results import TOLD, Curve, Results
-from scentline_lab.progress import Progress
+from scentline_lab.progress import Progress, progress
 
 _FILES = (
     "order.*.csv", "figures.csv", "threshold.csv", "stop.csv", "buffer.csv", "walk.csv",
@@ -40,8 +41,7 @@ def show(
     found = tuple(dict.fromkeys(map(_word, topics)))
     check_files("", [path])
     output = Output(out, "order", _FILES).prepare()
-    left = f": {out} has the orders of the crawls that finished" if out else ""
-    with working(lambda: left) as bars:
+    with progress(sys.stderr) as bars, Cut() as cut:
         web = read_web(path, start, within, settings, processes, bars)
         if found and not web.texts:
             raise ConfigurationError(f"--topic: {path} has only links, expected an archive of pages")
@@ -53,6 +53,7 @@ def show(
         draw_results(output, results)
         _write_topics(output, results, found)
         bars.advance()
+    cut.end(f"Interrupted: {out} has the orders of the crawls that finished." if out else "Interrupted.")
     typer.echo(f"{len(web):,} pages, {len(web.graph.targets):,} links, from {web.name(web.start)[:200]!a}\n")
     rows = (
         (

@@ -163,17 +163,11 @@ def _print(found: Found) -> None:
 
 def _print_patterns(patterns: Patterns) -> None:
     ranked = by_fetch(patterns)
-    columns = ("pattern", "URLs", "visits", "referrals", "authority", "hub")
     rows = (
-        (
-            each.name,
-            *map(str, (each.urls, each.visits, each.referrals)),
-            f"{each.authority:.4f}",
-            f"{each.hub:.4f}",
-        )
+        (each.name, *map(str, each[2:5]), f"{each.authority:.4f}", f"{each.hub:.4f}")
         for each in ranked[:_SHOWN]
     )
-    print_table(columns, rows)
+    print_table(("pattern", "URLs", "visits", "referrals", "authority", "hub"), rows)
     if len(ranked) > _SHOWN:
         typer.echo(f"... and {len(ranked) - _SHOWN} more")
 

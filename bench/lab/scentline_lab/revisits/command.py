@@ -1,5 +1,6 @@
 """The revisits command: make webs, crawl them by every policy, write and print how fresh each keeps them."""
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -7,22 +8,23 @@ from statistics import mean
 from typing import NamedTuple
 
 from scentline.agents.cli.output import print_table
-from scentline_lab.experiment import Output, spread, working
+from scentline_lab.experiment import Cut, Output, spread
+from scentline_lab.progress import progress
 from scentline_lab.revisits.pictures import draw
 from scentline_lab.revisits.policies import Name, policies
 from scentline_lab.revisits.web import DAY, crawl, make_web
 
 #: Visits a page, in the mean, before the freshness is measured, and while it is: a part of the curve for each.
 LEARNING, MEASURED = 20, 10
+#: Visits a page and day, and the part of the changes that the log shows.
+VISITS, RECALL = 0.1, 0.5
 
 
 @dataclass(frozen=True)
 class Options:
-    """What is simulated: ``visits`` a page and day, and the part ``recall`` of changes that the log shows."""
+    """What is simulated."""
 
     pages: int = 1000
-    visits: float = 0.1
-    recall: float = 0.5
     seeds: int = 3
     processes: int = 1
 
@@ -55,18 +57,19 @@ def run(options: Options) -> list[Figures]:
     """Crawl every web by every policy."""
 
     def crawled(job: tuple[Name, int]) -> tuple[tuple[Name, int], list[float]]:
-        visits, a_second = options.pages * (LEARNING + MEASURED), options.pages * options.visits / DAY
-        web = make_web(options.pages, visits / a_second, options.recall, job[1])
-        policy = policies(web, a_second, options.recall)[job[0]]()
+        visits, a_second = options.pages * (LEARNING + MEASURED), options.pages * VISITS / DAY
+        web = make_web(options.pages, visits / a_second, RECALL, job[1])
+        policy = policies(web, a_second, RECALL)[job[0]]()
         return job, crawl(web, policy, a_second, visits, LEARNING + MEASURED).tolist()
 
     jobs = [(policy, seed) for seed in range(1, options.seeds + 1) for policy in Name]
     curves: dict[tuple[Name, int], Sequence[float]] = {}
-    with working(lambda: ": nothing was written") as bars:
+    with progress(sys.stderr) as bars, Cut() as cut:
         bars.phase("crawl", len(jobs))
         for job, curve in spread(crawled, jobs, options.processes):
             curves[job] = curve
             bars.advance()
+    cut.end("Interrupted: nothing was written.")
     found = []
     for policy in Name:
         own = [curves[job] for job in jobs if job[0] == policy]
