@@ -86,9 +86,8 @@ def test_the_pages_are_as_many_and_as_topical_as_predicates_need(seed: int) -> N
     shares = Counter(labels.values())
     assert 2300 <= len(labels) <= 3000
     assert len(made.plan.sites) == 12
-    for name, pages in made.pages().items():
+    for name in {topic.name for topic in TOPICS}:
         assert 0.06 <= sum(topic(found) == name for found in labels.values()) / len(labels) <= 0.11
-        assert pages >= 150
     for name in ("Sports.Hockey", "Science.Astronomy", "Music.Jazz"):
         assert 0.02 <= shares[name] / len(labels) <= 0.05
     hockey = [made.answer(url, {}).body.lower() for url, name in labels.items() if name == "Sports.Hockey"]

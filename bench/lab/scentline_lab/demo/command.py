@@ -148,8 +148,9 @@ def _crawls(output: DemoOutput, random_seed: int, budget: int) -> Mapping[str, C
     output.prepare()
     web = SyntheticWeb(random_seed, SITES, PAGES_PER_SITE, TOPICS)
     _write_files(output, web, random_seed)
+    pages = sum(page.kind != "private" and page.topic is not None for page in web.plan.pages)
     typer.echo(
-        f"A synthetic web of {sum(web.pages().values())} pages on {SITES} sites, and the log of {USERS} "
+        f"A synthetic web of {pages} pages on {SITES} sites, and the log of {USERS} "
         f"people who visited some of them."
     )
     crawls = {}

@@ -1,7 +1,6 @@
 """The synthetic web: the page at each URL, its text and HTML, what it is about, and who visited it."""
 
 import random
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 from itertools import accumulate
@@ -223,11 +222,6 @@ class SyntheticWeb:
     def access_log(self, users: int, accesses: int) -> Iterator[str]:
         """Return the lines of a proxy's log of ``accesses`` page views, and what else such a log holds."""
         return write_log(self._seed, self.plan, self._linker, self.users(users), accesses)
-
-    def pages(self) -> dict[str, int]:
-        """Return the number of the pages of each topic that a crawler may fetch, without copies."""
-        told = (page for page in self.plan.pages if page.kind != "private" and page.topic)
-        return dict(Counter(self._category(page).partition(".")[0] for page in told))
 
 
 def _found(content_type: str, body: bytes) -> Answer:
