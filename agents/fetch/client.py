@@ -34,21 +34,17 @@ from scentline.streams.facts import Early, Moved, Same
 from scentline.streams.records import RobotsTxt, Version
 from scentline.streams.settings import RevisitSettings
 
-#: The media types that are read as pages.
-READABLE = frozenset({"text/html", "application/xhtml+xml", "text/plain"})
+READABLE = frozenset({"text/html", "application/xhtml+xml", "text/plain"})  #: What is read as a page.
 #: Headers that later steps read, and how many characters of each are kept.
 KEPT = ("content-type", "content-language", "etag", "last-modified", "link", "x-robots-tag")
 KEPT_LENGTH = 1000
 
-_MOVED = frozenset({300, 301, 302, 303, 307, 308})
-#: Redirects that are for good.
-_PERMANENT = frozenset({301, 308})
+_MOVED, _PERMANENT = frozenset({300, 301, 302, 303, 307, 308}), frozenset({301, 308})
 # Of the statuses below 500, those that say nothing about the page: a proxy that wants to know who asks, a
 # slow request, a request too early, too many requests.
 _PASSING = frozenset({407, 408, 425, 429})
 _NOT_A_TYPE = re.compile(r"[^a-z0-9.+/-]")
-# Hosts whose delays are remembered.
-_MOST_DELAYS = 100_000
+_MOST_DELAYS = 100_000  # Hosts whose delays are remembered.
 
 
 @dataclass(slots=True)
@@ -64,9 +60,7 @@ class _Asking:
 class Client:
     """Fetches pages over one pool of connections, as an asynchronous context manager.
 
-    ``settings.allow`` names hosts that may be requested beside the open internet. ``clock`` returns seconds
-    since the epoch, for the age of robots.txt files and dates in Retry-After. ``revisit`` says when pages are
-    visited again, if they are.
+    ``clock`` returns seconds since the epoch. ``revisit`` says when pages are visited again, if they are.
     """
 
     def __init__(
@@ -97,15 +91,13 @@ class Client:
         """Fetch the canonical ``url``; nothing that a server does raises.
 
         Of a page with a ``known`` version only another one is requested. ``delay`` is the seconds between two
-        requests to its host, if more than in the settings, ``robots`` its robots.txt, if unknown here.
-
-        Takes at most ``settings.timeout_seconds``, as much again for robots.txt, and a few seconds for a
-        look-up and a short delay.
+        requests to its host, if more than in the settings, ``robots`` its robots.txt, if unknown here. It takes
+        ``settings.timeout_seconds`` at most, as much for robots.txt, and some for a look-up and a short delay.
         """
         with Held(self.servers) as held:
             asking = _Asking(max(self._settings.delay_seconds, delay), held)
             try:
-                ended = await self._fetch(url, known, asking, robots)
+                ended = Ended(await self._fetch(url, known, asking, robots))
             except FetchError as error:
                 ended = error.ended
             except TooEarlyError as error:
@@ -114,10 +106,13 @@ class Client:
                 ended = unexpected("page", url, error).ended
         elapsed = 0.0 if asking.start is None else time.perf_counter() - asking.start
         server = "" if self._settings.proxy else held.server
-        told = {"crawl_delay": asking.crawl_delay, "elapsed": elapsed, "server": server}
-        return ended._replace(host=msgspec.structs.replace(ended.host, **told))
+        asked = ended.host.crawl_delay if asking.crawl_delay is None else asking.crawl_delay
+        told = msgspec.structs.replace(ended.host, crawl_delay=asked, elapsed=elapsed, server=server)
+        return ended._replace(host=told)
 
-    async def _fetch(self, url: str, known: Version | None, asking: _Asking, robots: RobotsTxt | None) -> Ended:
+    async def _fetch(
+        self, url: str, known: Version | None, asking: _Asking, robots: RobotsTxt | None
+    ) -> Result:
         with errors():
             self._pool.check(url)  # before its name is looked up and its robots.txt requested
         self._delays[host(url)] = asking.delay
@@ -125,16 +120,13 @@ class Client:
             await self.robots.take_up(robots)
         await self._take(url, asking)
         if self._settings.robots:
-            decision = await self.robots.allowed(url)
-            asking.crawl_delay = decision.crawl_delay
-            if decision.ended is not None:
-                return decision.ended
-            asking.delay = max(asking.delay, min(decision.crawl_delay or 0.0, LONGEST_CRAWL_DELAY))
+            asking.crawl_delay = await self.robots.allow(url)
+            asking.delay = max(asking.delay, min(asking.crawl_delay or 0.0, LONGEST_CRAWL_DELAY))
             await self._take(url, asking)
         if asking.held.addresses:
             await self.servers.start(asking.held.addresses, asking.delay)
         asking.start = time.perf_counter()
-        return Ended(await self._page(url, known))
+        return await self._page(url, known)
 
     async def _take(self, url: str, asking: _Asking) -> None:
         """Take the server, if there is a delay; raises `FetchError` or `TooEarlyError`."""
@@ -176,10 +168,10 @@ class Client:
     async def _sitemap(self, url: str, known: Version | None) -> Answer:
         delay = max(self._settings.delay_seconds, self._delays.get(host(url), 0.0))
         if self._settings.robots:
-            decision = await self.robots.allowed(url)
-            if not decision.allowed:
-                raise FetchError("refused", "robots.txt")
-            delay = max(delay, min(decision.crawl_delay or 0.0, LONGEST_CRAWL_DELAY))
+            try:
+                delay = max(delay, min(await self.robots.allow(url) or 0.0, LONGEST_CRAWL_DELAY))
+            except FetchError as error:
+                raise FetchError("refused", "robots.txt") from error
         if not delay:
             return await self._file(url, known, MAX_SITEMAP)
         async with self.servers.turn(await self._addresses(url), delay):

@@ -7,6 +7,7 @@ the dates of Dublin Core, Atom (RFC 4287). All are read by one parser within the
 import io
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from html import unescape
 from itertools import islice
 from typing import Any, NamedTuple
@@ -14,36 +15,31 @@ from typing import Any, NamedTuple
 from scentline.agents.fetch.result import FetchError, gunzip
 from scentline.models.dates import seconds_of
 
-#: Bytes of a listing that are read, before and after decompression; the sitemap protocol allows five times as
-#: much.
+#: Bytes of a listing that are read, before and after decompression; the protocol allows five times as much.
 MAX_BYTES = 10_000_000
-#: Of a listing's URLs, those that are looked at.
-MAX_URLS = 50_000
+MAX_URLS = 50_000  #: Of a listing's URLs, those that are looked at.
 _MAX_URL = 2_000
 #: Elements within each other after which a listing is read no further: a parser with a target of its own bounds
 #: them by nothing, and 10 MB of open ones take 400 MB. A sitemap with extensions has four or five.
 MAX_NESTING = 100
-# What makes a listing unread. Of a document type a few megabytes take hundreds, and in UTF-16 it could not be
-# seen.
+# What makes a listing unread: of a document type a few megabytes take hundreds, and UTF-16 may hide one.
 _UNREAD = (b"<!DOCTYPE", b"\0")
 _GZIP = b"\x1f\x8b"
 _STEP = 65_536
-#: Ampersands and sections of CDATA of a text that is rewritten (`_escaped`).
-MOST_LONE = 200_000
+MOST_LONE = 200_000  #: Ampersands and sections of CDATA of a text that is rewritten (`_escaped`).
 _LONE = re.compile(rb"&(?!(?:amp|lt|gt|quot|apos|#[0-9]{1,7}|#x[0-9A-Fa-f]{1,6});)")
 _BOM = b"\xef\xbb\xbf"
 
-# The outermost elements of feeds.
-_FEEDS = frozenset({"rss", "rdf", "feed"})
+_FEEDS = frozenset({"rss", "rdf", "feed"})  # The outermost elements of feeds.
 # The elements that tell of pages or files, in feeds and in others, each with that of its URL.
 _ENTRIES = {True: {"item": "link", "entry": "link"}, False: {"url": "loc", "sitemap": "loc"}}
 # Elements of dates, by those that they stand in.
 _DATES = {
-    "url": frozenset({"lastmod"}),
-    "news": frozenset({"publication_date"}),
-    "sitemap": frozenset({"lastmod"}),
-    "item": frozenset({"pubdate", "date", "modified", "updated"}),
-    "entry": frozenset({"updated", "published", "modified", "issued"}),
+    "url": {"lastmod"},
+    "news": {"publication_date"},
+    "sitemap": {"lastmod"},
+    "item": {"pubdate", "date", "modified", "updated"},
+    "entry": {"updated", "published", "modified", "issued"},
 }
 
 #: Media types of feeds.
@@ -127,12 +123,9 @@ class Listing:
 
 
 def feed_of(body: bytes) -> str | None:
-    r"""Return the feed that a page's HTML names first, as it is spelled; None where it names none.
+    """Return the feed that a page's HTML names first, as it is spelled; None where it names none.
 
     Further ones are of comments or of parts of the site, most often.
-
-    >>> feed_of(b'<head><link rel="alternate" type="application/rss+xml" href="/feed">')
-    '/feed'
     """
     head = body[:_HEAD]
     if not any(kind.encode() in head for kind in FEED_TYPES):
@@ -150,12 +143,9 @@ def feed_of(body: bytes) -> str | None:
 
 
 def read(body: bytes) -> Listing:
-    r"""Read a sitemap in XML or as lines of text, or a feed, compressed or not; at most `MAX_URLS` of it.
+    """Read a sitemap in XML or as lines of text, or a feed, compressed or not; at most `MAX_URLS` of it.
 
     Never raises: what is broken is read as far as it goes, what is no listing is an empty one.
-
-    >>> [found.url for found in read(b"http://example.org/a\nhttp://example.org/b\n").urls]
-    ['http://example.org/a', 'http://example.org/b']
     """
     if body.startswith(_GZIP):
         try:
@@ -188,15 +178,13 @@ def _xml(text: bytes) -> Listing:
         huge_tree=False,
     )
     text = _escaped(text)
-    try:
+    with suppress(etree.XMLSyntaxError):  # as far as it goes
         for start in range(0, len(text), _STEP):
             parser.feed(text[start : start + _STEP])
             if len(found.urls) + len(found.files) >= MAX_URLS or len(found.open) > MAX_NESTING:
                 break
         else:
             parser.close()
-    except etree.XMLSyntaxError:
-        pass  # as far as it goes
     del found.urls[MAX_URLS:], found.files[MAX_URLS:]
     return found
 
@@ -206,9 +194,6 @@ def _escaped(text: bytes) -> bytes:
 
     libxml2 goes on behind one that it does not know, such as `&nbsp;`, and loses all that come later. A text
     with more of them than `MOST_LONE` stays as it is: it would take much more memory.
-
-    >>> _escaped(b"a &nbsp; &amp; b <![CDATA[ & ]]> &")
-    b'a &amp;nbsp; &amp; b <![CDATA[ & ]]> &amp;'
     """
     if text.count(b"&") + text.count(b"<![CDATA[") > MOST_LONE:
         return text

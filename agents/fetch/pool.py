@@ -30,14 +30,10 @@ from scentline.models.url import crawlable, host
 from scentline.streams.crawl_settings import FetchSettings
 
 _ACCEPT = "text/html,application/xhtml+xml,text/plain;q=0.8,*/*;q=0.1"
-# Idle connections are bounded by the pages of these seconds.
-IDLE_SECONDS = 10.0
-HEADER_BYTES = 32_768
-#: Bytes of a body that are taken at a time: its size and its ratio are checked after each.
-CHUNK = 16_384
-HEADERS = 128
-#: Bytes of one answer, beside its body and as many again, that are read.
-FRAMING_BYTES = 512 * 1024
+IDLE_SECONDS = 10.0  #: Idle connections are bounded by the pages of these seconds.
+HEADERS, HEADER_BYTES = 128, 32_768
+CHUNK = 16_384  #: Bytes of a body that are taken at a time: its size and its ratio are checked after each.
+FRAMING_BYTES = 512 * 1024  #: Bytes of one answer, beside its body and as many again, that are read.
 # Of one look-up: how long a name server is waited for, and how many times it is asked.
 _DNS_SECONDS, _DNS_TRIES = 3.0, 2
 
@@ -47,12 +43,11 @@ class FramingError(aiohttp.ClientPayloadError):
 
 
 class Pool:
-    """Opens URLs: `async with pool.open(url) as response`, within the settings' time limits.
+    """Opens URLs: `async with pool.open(url, headers) as response`; an asynchronous context manager itself.
 
-    Use it as an asynchronous context manager. ``settings.allow`` must name every host and network that is
-    asked though it is not global, and all that is asked where the User-Agent names no contact;
-    ``settings.deny`` and ``settings.ports`` say what is not asked. With a proxy, which makes the connections,
-    the host in the URL is judged: what a name leads to is left to the proxy.
+    ``settings.allow`` must name every host and network that is asked though it is not global, and all that is
+    asked where the User-Agent names no contact. With a proxy, which makes the connections, the host in the URL
+    is judged: what a name leads to is left to the proxy.
     """
 
     def __init__(self, settings: FetchSettings) -> None:
@@ -90,10 +85,10 @@ class Pool:
 
     @asynccontextmanager
     async def open(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[aiohttp.ClientResponse]:
-        """Ask for ``url``; its body is not read yet. Redirects are not followed.
+        """Ask for ``url``; its body is not read yet, and no redirect followed.
 
-        What goes wrong inside the block, reading included, is raised as `FetchError`; the time limits are
-        on the block and on the wait for the response's head.
+        What goes wrong inside the block, reading included, is raised as `FetchError`; time limits are on the
+        block and on the wait for the response's head.
         """
         settings = self._settings
         with errors():

@@ -6,20 +6,19 @@ Bodies are read in bounded memory: the size is checked before and after each ste
 import zlib
 from collections.abc import AsyncIterable, Mapping
 from email.utils import parsedate_to_datetime
-from pathlib import Path
-from traceback import extract_tb
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import msgspec
 
 from scentline.models.errors import ScentlineError
+from scentline.streams.attempts import cause
 from scentline.streams.facts import Early, Kind, Missing, Moved, Same
 from scentline.streams.logging import EventLog
 from scentline.streams.records import HostAnswer, Version
 
 DAY = 86_400.0
-_VALIDATOR = 200
-#: Outcomes of fetches without a page, and how the reasons of each begin. The longest that fits counts.
+_VALIDATOR = 200  # Characters of a version.
+#: Outcomes of fetches without a page, and how the reasons of each begin: the longest that fits counts.
 _REASONS: Final = {
     "3xx": ("redirect",),
     "4xx": ("status 4",),
@@ -87,9 +86,7 @@ class Answer(NamedTuple):
 
 
 def version_of(headers: Mapping[str, str]) -> Version | None:
-    """Return the version (RFC 9110, 8.8) that a response's headers, in lower case, name; None without one.
-
-    Overlong values count as none.
+    """Return the version (RFC 9110, 8.8) in headers, named in lower case; overlong values count as none.
 
     >>> version_of({"etag": "x" * 1000, "last-modified": "yesterday"})
     Version(etag=None, last_modified='yesterday')
@@ -102,11 +99,7 @@ def version_of(headers: Mapping[str, str]) -> Version | None:
 
 
 def conditions(known: Version | None) -> dict[str, str]:
-    """Return the header fields that request another version than the known one; else the answer is a 304.
-
-    >>> conditions(Version('"1"'))
-    {'If-None-Match': '"1"'}
-    """
+    """Return the header fields that request another version than the known one; else the answer is a 304."""
     known = known or Version()
     given = {"If-None-Match": known.etag, "If-Modified-Since": known.last_modified}
     return {name: value for name, value in given.items() if value}
@@ -126,12 +119,8 @@ class FetchError(ScentlineError):
 def retry_after(value: str | None, now: float) -> float | None:
     """Return the seconds of a Retry-After header, from none to a day; None if it says nothing.
 
-    >>> retry_after("120", 0.0)
-    120.0
-    >>> retry_after("Thu, 01 Jan 1970 00:01:00 GMT", 20.0)
-    40.0
-    >>> retry_after("tomorrow", 0.0) is None
-    True
+    >>> [retry_after(value, 20.0) for value in ("120", "Thu, 01 Jan 1970 00:01:00 GMT", "tomorrow")]
+    [120.0, 40.0, None]
     """
     if value is None:
         return None
@@ -145,39 +134,27 @@ def retry_after(value: str | None, now: float) -> float | None:
     return min(max(wait, 0.0), DAY)
 
 
+_OUTCOME_OF: Final = {Body: "2xx", Same: "unchanged", Moved: "3xx", Early: "early"}
+
+
 def outcome_of(result: Result) -> str:
     """Return the outcome of a fetch, one of `OUTCOMES`.
 
     >>> outcome_of(Missing("gone", "status 404")), outcome_of(Missing("retry", "robots.txt status 503"))
     ('4xx', 'robots_unreachable')
     """
-    match result:
-        case Body():
-            return "2xx"
-        case Same():
-            return "unchanged"
-        case Moved():
-            return "3xx"
-        case Early():
-            return "early"
-        case Missing():
-            begins = (begin for begin in _LONGEST_FIRST if result.reason.startswith(begin))
-            return _OUTCOMES.get(next(begins, ""), "other")
+    if not isinstance(result, Missing):
+        return _OUTCOME_OF[type(result)]
+    begins = (begin for begin in _LONGEST_FIRST if result.reason.startswith(begin))
+    return _OUTCOMES.get(next(begins, ""), "other")
 
 
 def unexpected(step: str, url: str, error: Exception) -> FetchError:
-    """Log an error of a ``step``, and return it as a failed attempt.
-
-    The log line has the host, the exception's type and the line of code, but not its text, which may hold a
-    query string, or anything that a stranger wrote.
-    """
-    kind = type(error).__name__
-    frames = extract_tb(error.__traceback__)
-    where = f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
+    """Log an error of a ``step``, and return it as a failed attempt."""
     # Not by a parser: the error may be that the URL is none.
     host = url.partition("://")[2].partition("/")[0].rpartition("@")[2]
-    log.error("a fetch failed unexpectedly", step=step, host=host, error=kind, where=where)
-    return FetchError("retry", f"error {kind}", unanswered=True)
+    log.error("a fetch failed unexpectedly", step=step, host=host, error=cause(error))
+    return FetchError("retry", f"error {type(error).__name__}", unanswered=True)
 
 
 # bodies
@@ -222,12 +199,7 @@ class _Identity:
 
 
 def gunzip(data: bytes, limit: int) -> bytes:
-    """Return the first ``limit`` bytes of what ``data`` holds in gzip; raises `FetchError`.
-
-    >>> import gzip
-    >>> gunzip(gzip.compress(b"text"), 3)
-    b'tex'
-    """
+    """Return the first ``limit`` bytes of what ``data`` holds in gzip; raises `FetchError`."""
     body = bytearray()
     decoder = _Zlib(gzip=True)
     # In pieces: at each member's end the rest of what was fed is copied.

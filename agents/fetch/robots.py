@@ -21,7 +21,7 @@ import zstandard
 from protego import Protego
 
 from scentline.agents.fetch.guard import product
-from scentline.agents.fetch.result import DAY, Answer, Ended, FetchError, unexpected
+from scentline.agents.fetch.result import DAY, Answer, FetchError, unexpected
 from scentline.agents.fetch.servers import Shared
 from scentline.models.url import canonical, origin
 from scentline.streams.crawl_settings import FetchSettings
@@ -64,14 +64,6 @@ class Rules(NamedTuple):
     def allows(self, url: str) -> bool:
         """Return whether a canonical URL may be asked for."""
         return bool(self.parsed.can_fetch(url, self.agent))
-
-
-class Decision(NamedTuple):
-    """Whether a URL may be fetched."""
-
-    allowed: bool
-    crawl_delay: float | None = None  #: In seconds, at most a day.
-    ended: Ended | None = None  #: The end of a fetch that is not allowed.
 
 
 class _Site(NamedTuple):
@@ -135,8 +127,11 @@ class Robots:
         if not self.knows(told.url, told.until):
             await self._pending.run(place := origin(told.url), lambda: self._take_up(place, told))
 
-    async def allowed(self, url: str) -> Decision:
-        """Return whether the canonical ``url`` may be fetched; fetches the site's robots.txt if need be."""
+    async def allow(self, url: str) -> float | None:
+        """Return the Crawl-delay for a canonical URL; fetches its site's robots.txt if need be.
+
+        Raises `FetchError` where the URL may not be fetched.
+        """
         place = origin(url)
         site = self._sites.get(place)
         if site is None or site.expires <= self._clock():
@@ -145,18 +140,17 @@ class Robots:
             self._sites.move_to_end(place)
         error, rules = site.error, site.rules
         if error is not None and error.kind == "retry":
-            wait = max(site.expires - self._clock(), 0.0)
-            unanswered = error.ended.host.unanswered
-            error = FetchError("retry", f"robots.txt {error.reason}", retry_after=wait, unanswered=unanswered)
+            wait, unanswered = max(site.expires - self._clock(), 0.0), error.ended.host.unanswered
+            raise FetchError("retry", f"robots.txt {error.reason}", retry_after=wait, unanswered=unanswered)
         if error is not None:
-            return Decision(False, ended=error.ended)
+            raise FetchError(error.kind, error.reason)
         if rules is None:
-            return Decision(True)
+            return None
         if self._announce is not None and rules.sitemaps:
             self._announce(place, rules.sitemaps)
-        if rules.allows(url):
-            return Decision(True, rules.crawl_delay)
-        return Decision(False, rules.crawl_delay, FetchError("refused", "robots.txt").ended)
+        if not rules.allows(url):
+            raise FetchError("refused", "robots.txt", crawl_delay=rules.crawl_delay)
+        return rules.crawl_delay
 
     async def close(self) -> None:
         """End the fetches in flight; their callers are cancelled."""

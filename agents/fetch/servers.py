@@ -27,14 +27,11 @@ PATIENCE_SECONDS = 2.0
 BUSY_SECONDS, LOOK_SECONDS = 1.0, 0.1
 _MAX_SERVERS = 100_000
 
-#: Seconds for which addresses are kept.
-FOUND_SECONDS = 300.0
+FOUND_SECONDS = 300.0  #: Seconds for which addresses are kept.
 #: Seconds for which a failure is kept at first, doubled with each failure after it, and at most.
 FAILED_SECONDS, LONGEST_FAILED_SECONDS = 30.0, 3600.0
-#: Seconds that one look-up may take.
-LOOKUP_SECONDS = 10.0
-_MAX_NAMES = 10_000
-_MAX_ADDRESSES = 16
+LOOKUP_SECONDS = 10.0  #: Seconds that one look-up may take.
+_MAX_NAMES, _MAX_ADDRESSES = 10_000, 16
 
 K = TypeVar("K")
 T = TypeVar("T")
@@ -185,13 +182,6 @@ class Servers:
 
     A server is known by its addresses, those of one /64 by that: `take` and `start` need all of them. At most
     100,000 are kept, those used last. ``clock`` returns seconds, and never goes back.
-
-    >>> servers = Servers(lambda: 0.0)
-    >>> servers.take(["192.0.2.1", "192.0.2.2"], 1.0)
-    >>> servers.take(["192.0.2.2"], 1.0)
-    Traceback (most recent call last):
-    ...
-    scentline.agents.fetch.servers.TooEarlyError: 1.0
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:

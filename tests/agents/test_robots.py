@@ -16,7 +16,6 @@ from scentline.agents.fetch.robots import (
     MAX_BYTES,
     MAX_WILD_RULES,
     MAX_WILDCARDS,
-    Decision,
     Robots,
     directives,
     own_groups,
@@ -34,6 +33,10 @@ Disallow: /private
 Allow: /private/open
 Crawl-delay: 2.5
 """
+
+
+#: The Crawl-delay of a page that may be fetched, or the end of a fetch that may not.
+Decision = float | Ended | None
 
 
 class Site:
@@ -64,9 +67,8 @@ def found(text: bytes) -> Answered:
 
 VERSION = Version('"1"', "Thu, 01 Jan 1970 00:00:00 GMT")
 DAY = 86_400.0
-OPEN, DELAYED = Decision(True), Decision(True, 2.5)
-FORBIDDEN = Decision(False, 2.5, failed("refused", "robots.txt"))
-SHUT = Decision(False, None, failed("refused", "robots.txt"))
+OPEN, DELAYED = None, 2.5
+FORBIDDEN, SHUT = failed("refused", "robots.txt", crawl_delay=2.5), failed("refused", "robots.txt")
 NONE, OTHER, MOVED = found(b""), "https://www.example.net/robots.txt", "http://example.org/moved.txt"
 SAME, BUSY, LOST = Answered(304, None, b""), Answered(500, None, b""), FetchError("retry", "connection")
 
@@ -75,8 +77,15 @@ def versioned(text: bytes) -> Answered:
     return Answered(200, None, text, VERSION)
 
 
-def held(reason: str, wait: float) -> Decision:
-    return Decision(False, ended=failed("retry", f"robots.txt {reason}", wait))
+def held(reason: str, wait: float) -> Ended:
+    return failed("retry", f"robots.txt {reason}", wait)
+
+
+async def decided(robots: Robots, url: str) -> Decision:
+    try:
+        return await robots.allow(url)
+    except FetchError as error:
+        return error.ended
 
 
 #: What a site answers in turn, when which page of it may be asked for by that, and how often it is asked.
@@ -87,7 +96,7 @@ TIMELINES: list[tuple[Sequence[Answered | FetchError], list[tuple[float, str, De
     ([found(b"User-agent: Scent\nDisallow: /\n\nUser-agent: *\nDisallow: /b")],
      [(0, "/a", OPEN), (0, "/b", SHUT)], 1),
     ([found(b"user agent : SCENTLINE/7.1 # us\nDisallow: /")], [(0, "/a", SHUT)], 1),
-    ([found(b"User-agent: *\nCrawl-delay: 1e12\nDisallow: /b")], [(0, "/a", Decision(True, DAY))], 1),
+    ([found(b"User-agent: *\nCrawl-delay: 1e12\nDisallow: /b")], [(0, "/a", DAY)], 1),
     *(([Answered(status, None, b"")], [(0.0, "/a", OPEN)], 1) for status in (204, 301, 304, 401, 403, 404)),
     *(
         ([found(text)], [(0.0, "/a", OPEN)], 1)
@@ -123,7 +132,7 @@ async def test_a_page_is_allowed_by_the_newest_robots_txt_that_could_be_had(
     site = Site(*answers)
     robots = site.robots(redirects=5)
     for site.time, path, expected in steps:
-        assert await robots.allowed("http://example.org" + path) == expected
+        assert await decided(robots, "http://example.org" + path) == expected
     assert len(site.asked) == asked
 
 
@@ -142,7 +151,7 @@ async def test_another_version_is_asked_for(
     site = Site(*answers)
     robots = site.robots()
     while len(site.known) < len(known):
-        await robots.allowed("http://example.org/private")
+        await decided(robots, "http://example.org/private")
         site.time += DAY
     assert site.known == known
 
@@ -155,8 +164,9 @@ def test_groups_are_kept_for_this_crawler_and_for_all(value: str, kept: str) -> 
 @awaited
 async def test_a_robots_txt_that_comes_too_slowly_allows_nothing_for_now() -> None:
     robots = Robots(lambda *_: asyncio.sleep(3600, NONE), settings(timeout_seconds=0.05), lambda: 0.0)
-    decision = await robots.allowed("http://example.org/a")
-    assert decision.ended == failed("retry", "robots.txt timeout", 300.0, unanswered=True)
+    assert await decided(robots, "http://example.org/a") == failed(
+        "retry", "robots.txt timeout", 300.0, unanswered=True
+    )
 
 
 @awaited
@@ -166,7 +176,7 @@ async def test_sitemaps_are_announced_each_time_a_page_is_asked_for() -> None:
     told: list[tuple[str, tuple[str, ...]]] = []
     robots = Robots(site.ask, settings(), lambda: site.time, lambda *found: told.append(found))
     for site.time in (0.0, 0.0, 90_000.0, 190_000.0):
-        assert (await robots.allowed("http://example.org/a")).allowed
+        assert await robots.allow("http://example.org/a") is None
     assert told == [("http://example.org", ("http://example.org/map.xml",))] * 3
 
 
@@ -175,7 +185,7 @@ async def refetched(*origins: str) -> list[str]:
     site = Site(found(RULES))
     robots = site.robots()
     for origin in origins:
-        await robots.allowed(f"{origin}/a")
+        await robots.allow(f"{origin}/a")
     return [url.removesuffix("/robots.txt") for url in site.asked]
 
 
@@ -213,7 +223,7 @@ MANY = "".join(f"Disallow: /*x{n}\n" for n in range(MAX_WILD_RULES))
 @awaited
 async def test_rules_beyond_the_bounds_of_wildcards_forbid_more(rules: str, allowed: dict[str, bool]) -> None:
     robots = Site(found(f"User-agent: *\n{rules}".encode())).robots()
-    assert {path: (await robots.allowed(f"http://example.org{path}")).allowed for path in allowed} == allowed
+    assert {path: await decided(robots, f"http://example.org{path}") is None for path in allowed} == allowed
 
 
 # through the client
@@ -304,7 +314,7 @@ async def test_a_fetcher_that_is_handed_what_was_told_goes_on_as_ever(
                 assert not other.knows("http://a.org/", dies.told.until)
                 await other.take_up(dies.told)
         for path in ("a", "private", "private/open"):
-            assert await one.allowed(f"http://a.org/{path}") == await other.allowed(f"http://a.org/{path}")
+            assert await decided(one, f"http://a.org/{path}") == await decided(other, f"http://a.org/{path}")
         assert (dies.known, dies.told) == (lives.known, lives.told)
         assert dies.told is not None
         assert other.knows("http://a.org/", dies.told.until)
@@ -322,7 +332,7 @@ async def test_a_robots_txt_that_is_too_long_or_was_not_sent_is_untold(answer: A
 
     robots = Site(answer).robots()
     robots.publish = tell
-    await robots.allowed("http://example.org/a")
+    await decided(robots, "http://example.org/a")
 
 
 @each_case("text", [b"no Zstandard", zstandard.compress(b"User-agent: *\nDisallow: /" * 10**6)])
@@ -331,7 +341,7 @@ async def test_hostile_texts_are_read_within_bounds_or_fetched_anew(text: bytes)
     site = Site(found(b"User-agent: *\nDisallow: /"))
     robots = site.robots(robots=True)
     await robots.take_up(RobotsTxt("http://example.org/robots.txt", 100.0, text))
-    assert not (await robots.allowed("http://example.org/a")).allowed
+    assert await decided(robots, "http://example.org/a") == SHUT
     assert len(site.asked) == (text == b"no Zstandard")
 
 
