@@ -67,8 +67,10 @@ def found(text: bytes) -> Answered:
 
 VERSION = Version('"1"', "Thu, 01 Jan 1970 00:00:00 GMT")
 DAY = 86_400.0
-OPEN, DELAYED = None, 2.5
-FORBIDDEN, SHUT = failed("refused", "robots.txt", crawl_delay=2.5), failed("refused", "robots.txt")
+OPEN: Decision = None
+DELAYED: Decision = 2.5
+FORBIDDEN: Decision = failed("refused", "robots.txt", crawl_delay=2.5)
+SHUT: Decision = failed("refused", "robots.txt")
 NONE, OTHER, MOVED = found(b""), "https://www.example.net/robots.txt", "http://example.org/moved.txt"
 SAME, BUSY, LOST = Answered(304, None, b""), Answered(500, None, b""), FetchError("retry", "connection")
 
@@ -77,7 +79,7 @@ def versioned(text: bytes) -> Answered:
     return Answered(200, None, text, VERSION)
 
 
-def held(reason: str, wait: float) -> Ended:
+def held(reason: str, wait: float) -> Decision:
     return failed("retry", f"robots.txt {reason}", wait)
 
 
