@@ -23,7 +23,7 @@ from scentline_lab.order.crawl import (
     limited_buffers,
 )
 from scentline_lab.order.reading import Graph
-from scentline_lab.order.results import Walk, walk
+from scentline_lab.order.results import mean_depths
 from tests.cases import each_case
 from tests.papers.test_cho_importance import dense
 
@@ -258,10 +258,9 @@ def test_a_full_buffer_throws_out_the_page_of_the_lowest_estimate_of_equal_ones_
     assert [set(kept) for kept in found] == expected
 
 
-def test_a_crawl_that_follows_what_it_just_found_goes_deep_and_waits_little() -> None:
+def test_a_crawl_that_follows_what_it_just_found_goes_deep() -> None:
     # 0 links to 1, 2, 3; 1 to 4, 4 to 5, 5 to 6.
     pairs = np.array([(0, 1), (0, 2), (0, 3), (1, 4), (4, 5), (5, 6)])
     graph = Graph.of_edges(pairs[:, 0], pairs[:, 1], 7)
-    # Depths 0 1 2 3 4; each comes just after what it is found on. Depths 0 1 1 1 2; waits 1 2 3 3.
-    assert walk(graph, np.array([0, 1, 4, 5, 6, 2, 3]), [5]) == [Walk(depth=10 / 5, wait=1)]
-    assert walk(graph, np.array([0, 1, 2, 3, 4, 5, 6]), [5]) == [Walk(depth=5 / 5, wait=2.5)]
+    assert mean_depths(graph, np.array([0, 1, 4, 5, 6, 2, 3]), [1, 5]) == [0, (0 + 1 + 2 + 3 + 4) / 5]
+    assert mean_depths(graph, np.array([0, 1, 2, 3, 4, 5, 6]), [5]) == [(0 + 1 + 1 + 1 + 2) / 5]

@@ -16,7 +16,7 @@ from tests.agents.commands import printed
 from tests.agents.test_archive import page, write
 from tests.shared import shared
 
-TABLES = {"buffer", "figures", "stop", "threshold", "walk"}
+TABLES = {"buffer", "figures", "stop", "threshold", "depth"}
 PICTURES = {"buffer", "stop", "threshold-backlinks", "threshold-pagerank", "thresholds"}
 THRESHOLDS = ("--threshold", "5", "--threshold", "15")
 URLS = ("a.test/", "a.test/b/c", "a.test/d", "a.test/b/e", "a.test/d/f", "b.test/", "c.test/", "c.test/x")

@@ -41,8 +41,8 @@ from scentline_lab.reading import LogReader
 _SHOWN, _DRAWN = 10, 3
 #: The label of a news page; any other label is that of another page.
 _NEWS = "news"
-#: The tables, as CSV: pages, hubs, prefixes, precision and recall, and the daily clicks that are drawn.
-TABLES = ("pages", "hubs", "prefixes", "measures", "daily")
+#: The tables, as CSV; `measures` has precision and recall.
+TABLES = ("pages", "hubs", "prefixes", "measures")
 PICTURES = ("daily", "concentration")
 _FILES = (*(f"{name}.csv" for name in TABLES), *(f"{name}.png" for name in PICTURES))
 
@@ -207,12 +207,6 @@ def _write(output: Output, result: Result, settings: NewsSettings) -> None:
     told = ((*found, found.precision, found.recall) for found in result.measures)
     output.write("measures", (*Measure._fields, "precision", "recall"), told)
     ours, others = _typical(result)
-    daily = (
-        (url, day(history.first + place), clicks)
-        for url, history in {**ours, **others}.items()
-        for place, clicks in enumerate(history.clicks)
-    )
-    output.write("daily", ("url", "day", "clicks"), daily)
     output.draw("daily.png", draw_daily, result.days, ours, others)
     kinds, title = _concentrations(news, labels)
     output.draw("concentration.png", draw_concentration, kinds, settings.threshold, title)

@@ -19,7 +19,7 @@ from scentline_lab.order.results import TOLD, Curve, Results
 from scentline_lab.progress import Progress, progress
 
 _FILES = (
-    "order.*.csv", "figures.csv", "threshold.csv", "stop.csv", "buffer.csv", "walk.csv",
+    "order.*.csv", "figures.csv", "threshold.csv", "stop.csv", "buffer.csv", "depth.csv",
     "topics.csv", "thresholds.png", "threshold-*.png", "stop.png", "buffer.png", "topic-*.png",
 )  # fmt: skip
 
@@ -111,10 +111,7 @@ def _tables(results: Results) -> Mapping[str, tuple[Sequence[str], Iterable[Iter
             ((name, *row) for name in web.importance for row in _curves(results, results.stop(name))),
         ),
         "buffer": (("importance", "threshold", "ordering", "buffer", "p_bc"), results.buffers()),
-        "walk": (
-            ("ordering", "share", "depth", "wait"),
-            ((ordering, share, *walk) for ordering, share, walk in results.walks()),
-        ),
+        "depth": (("ordering", "share", "depth"), results.depths()),
     }  # fmt: skip
 
 

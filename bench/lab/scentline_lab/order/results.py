@@ -71,29 +71,15 @@ def _bar(importance: Curve, size: int, threshold: float | None) -> float:
     return float(np.sort(importance)[-size]) if threshold is None else threshold
 
 
-class Walk(NamedTuple):
-    """Of the first pages of a crawl: their mean ``depth`` in links from the start, the median ``wait``. The
-    wait of a page is the number of pages crawled from the one that it was found on to it. A crawler that goes
-    deep into a cluster has a short wait (Cho 1998, Figure 3); breadth-first has the longest.
+def mean_depths(graph: Graph, order: Ints, counts: Sequence[int]) -> list[float]:
+    """Return the mean depth, in links from the start, of the first n pages of ``order``, the start among them,
+    for each n of ``counts``.
     """
-
-    depth: float
-    wait: float
-
-
-def walk(graph: Graph, order: Ints, counts: Sequence[int]) -> list[Walk]:
-    """Return the walk of the first n pages of ``order``, for each n of ``counts``; the first is the start."""
     crawled, parents = breadth_first_order(graph.matrix, int(order[0]))
     depths = np.zeros(len(graph), np.int64)
     for page in crawled[1:].tolist():  # each after the page that it is found on
         depths[page] = depths[parents[page]] + 1
-    depth = depths[order]
-    place = np.empty(len(graph), np.int64)
-    place[order] = np.arange(len(order))
-    found = np.full(len(graph), len(order), np.int64)
-    np.minimum.at(found, graph.targets, np.repeat(place, graph.forward_links))
-    waits = np.arange(1, len(order)) - found[order[1:]]
-    return [Walk(float(depth[:n].mean()), float(np.median(waits[: max(1, n - 1)]))) for n in counts]
+    return [float(depths[order[:n]].mean()) for n in counts]
 
 
 #: Points of a curve.
@@ -210,12 +196,12 @@ class Results:
                     for by, expected in ((By.IDEAL, ideal_limited_buffer), (By.RANDOM, random_limited_buffer)):
                         yield BufferFigure(importance, threshold, by, size, expected(values, size, threshold))
 
-    def walks(self) -> Iterator[tuple[str, float, Walk]]:
-        """Yield each ordering's walk up to each share of `TOLD`."""
+    def depths(self) -> Iterator[tuple[str, float, float]]:
+        """Yield each ordering's mean depth up to each share of `TOLD`."""
         counts = [max(1, int(share * len(self.web))) for share in TOLD]
         for ordering, order in self.orders.items():
-            for share, found in zip(TOLD, walk(self.web.graph, order, counts), strict=True):
-                yield ordering, share, found
+            for share, depth in zip(TOLD, mean_depths(self.web.graph, order, counts), strict=True):
+                yield ordering, share, depth
 
     def topic(self, topic: str) -> Iterator[Panel]:
         """Yield the graphs of a topic that there are hot pages for."""

@@ -1,7 +1,7 @@
 """The patterns command: read, mine, compare with later accesses and a mirror, write, and print."""
 
 import sys
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -32,10 +32,9 @@ _SHOWN = 25
 LAYOUTS = 300
 #: Shares of the pages at which the table of orderings has the visits: the throughputs of the paper's figures.
 THROUGHPUTS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8)
-_POINTS = 200
 _share = partial(cell, form=".1%")
 _FILES = (
-    "patterns.csv", "trees.csv", "coverage.csv", "traffic.csv", "orderings.csv", "curves.csv",
+    "patterns.csv", "trees.csv", "coverage.csv", "orderings.csv",
     "tree.svg", "coverage.png", "fetch.png", "discovery.png",
 )  # fmt: skip
 
@@ -204,7 +203,7 @@ def _write_patterns(output: Output, patterns: Patterns) -> None:
 def _write_reliability(
     output: Output, trees: Iterable[measures.TreeFigures], found: measures.Reliability
 ) -> None:
-    """Write the trees' figures, the coverage of each later period by URLs and patterns, and all visits."""
+    """Write the trees' figures, the coverage of each later period by URLs and patterns."""
     columns = ("mined", "tree", "patterns", "height", "traffic_approximation", "mirror_coverage",
                "layout_similarity", "of_different_patterns")  # fmt: skip
     output.write("trees", columns, trees, form=".6g")
@@ -214,15 +213,10 @@ def _write_reliability(
         for name, each in coverages.items()
     )
     output.write("coverage", ("period", "days", "by", "urls", "visits"), coverage, form=".6g")
-    traffic = (
-        (number, period.span, len(period.visits), sum(period.visits.values()))
-        for number, period in enumerate(found.periods, start=1)
-    )
-    output.write("traffic", ("period", "days", "urls", "visits"), traffic)
 
 
 def _write_orderings(output: Output, results: Sequence[Result]) -> None:
-    """Write the share of the pages at 80 % of the visits, the visits at each throughput, and the curves."""
+    """Write the share of the pages at 80 % of the visits, and the visits at each throughput."""
 
     def at(each: Result, part: float) -> float:
         return float(each.curve[round(part * (len(each.curve) - 1))])
@@ -232,14 +226,6 @@ def _write_orderings(output: Output, results: Sequence[Result]) -> None:
         (each.aim, each.ordering, each.pages, *(at(each, part) for part in THROUGHPUTS)) for each in results
     )
     output.write("orderings", columns, rows, form=".6g")
-
-    def points(each: Result) -> Iterator[Sequence[object]]:
-        pages = len(each.curve) - 1
-        for place in sorted({round(pages * point / _POINTS) for point in range(_POINTS + 1)}):
-            yield each.aim, each.ordering, place / max(pages, 1), float(each.curve[place])
-
-    curves = (row for each in results for row in points(each))
-    output.write("curves", ("aim", "ordering", "pages", "visits"), curves, form=".6g")
     for aim, title in (("fetch", "Comprehensive fetch"), ("discovery", "Timely discovery")):
         found = [result for result in results if result.aim == aim]
         if found:
