@@ -19,7 +19,7 @@ import zstandard
 
 from scentline.agents.fetch.client import Client
 from scentline.agents.fetch.listings import Dated
-from scentline.agents.fetch.result import OUTCOMES, Body, Ended, NoPage, Result, outcome_of
+from scentline.agents.fetch.result import OUTCOMES, Body, Ended, NoPage, Result, outcome_of, validators
 from scentline.agents.fetch.sitemaps import Kind
 from scentline.models.url import host, identifier
 from scentline.models.verdict import keeps
@@ -38,7 +38,6 @@ from scentline.streams.records import (
     Pack,
     RecordError,
     RobotsTxt,
-    Version,
     encode,
 )
 from scentline.streams.runtime import Runtime
@@ -57,12 +56,12 @@ log = EventLog("fetch")
 
 
 class FetchMetrics:
-    """Counts the orders of one fetch agent, which carries out at most ``slots`` at a time."""
+    """Counts the orders of one fetch agent."""
 
-    def __init__(self, runtime: Runtime, client: Client, slots: int) -> None:
+    def __init__(self, runtime: Runtime, client: Client) -> None:
         metrics = runtime.metrics
         self._client = client
-        self._slots = slots
+        self._slots = runtime.settings.fetch.connections
         self.in_flight = 0
         self.outcomes = Outcomes(metrics, catalogue.FETCHED, (*OUTCOMES, EXPIRED))
         self._bytes = metrics.counter(catalogue.FETCHED_BYTES)
@@ -109,7 +108,7 @@ class FetchAgent:
         self._client = client
         self._decode = Decoder[FetchOrder](FetchOrder)
         self._slots = asyncio.Semaphore(runtime.settings.fetch.connections)
-        self._metrics = FetchMetrics(runtime, client, runtime.settings.fetch.connections)
+        self._metrics = FetchMetrics(runtime, client)
         self._silence = Silence()
         self._earlier: Mapping[int, int] = {}
         client.robots.publish = self._publish_robots
@@ -203,7 +202,7 @@ class FetchAgent:
             earlier = place.offset < self._earlier.get(place.partition, 0)
             known = self._client.robots.knows(order.url, None if earlier else order.robots)
         if known:
-            version = None if order.revisit is None else order.revisit.version
+            version = order.revisit.version if order.revisit else None
             ended = await self._client.fetch(order.url, version, order.delay, brought)
         else:
             ended = Ended(Early(0.0), HostAnswer(robots=True))
@@ -262,9 +261,7 @@ def page_of(order: FetchOrder, ended: Ended, now: float) -> FetchedPage:
             order=order, status=page.status, headers=page.headers, body=_compress(page.body), time=now,
             host=ended.host, nofollow=page.nofollow,
         )  # fmt: skip
-    known = (order.revisit and order.revisit.version) or Version()
-    told = {"etag": known.etag, "last-modified": known.last_modified}
-    headers = {name: value for name, value in told.items() if value}
+    headers = validators(order.revisit.version if order.revisit else None, "etag", "last-modified")
     return FetchedPage(order=order, status=NOT_MODIFIED, headers=headers, body=b"", time=now, host=ended.host)
 
 
@@ -272,19 +269,17 @@ class Silence:
     """Warns once when no host answers: at the first fetch, or after many in a row."""
 
     def __init__(self) -> None:
-        self._unanswered = 0
-        self._answered = self._warned = False
+        self._left = 1  # unanswered fetches until the warning
 
     def note(self, result: Result) -> None:
         """Note the result of a fetch."""
         if isinstance(result, Early):
             return
         if outcome_of(result) not in _UNANSWERED:
-            if self._warned:
+            if self._left <= 0:
                 log.info("hosts answer again")
-            self._unanswered, self._answered, self._warned = 0, True, False
+            self._left = IN_A_ROW
             return
-        self._unanswered += 1
-        if not self._warned and (not self._answered or self._unanswered >= IN_A_ROW):
-            self._warned = True
+        self._left -= 1
+        if self._left == 0:
             log.warning("no host answers: is there a network?", reason=getattr(result, "reason", ""))

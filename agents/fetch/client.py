@@ -3,7 +3,6 @@
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 import aiohttp
 import msgspec
@@ -17,10 +16,10 @@ from scentline.agents.fetch.result import (
     Ended,
     FetchError,
     Result,
-    conditions,
     read_body,
     retry_after,
     unexpected,
+    validators,
     version_of,
 )
 from scentline.agents.fetch.robots import MAX_BYTES as MAX_ROBOTS
@@ -45,16 +44,6 @@ _MOVED, _PERMANENT = frozenset({300, 301, 302, 303, 307, 308}), frozenset({301, 
 _PASSING = frozenset({407, 408, 425, 429})
 _NOT_A_TYPE = re.compile(r"[^a-z0-9.+/-]")
 _MOST_DELAYS = 100_000  # Hosts whose delays are remembered.
-
-
-@dataclass(slots=True)
-class _Asking:
-    """A fetch in flight: its delay, the addresses that it holds, and when the page was requested."""
-
-    delay: float
-    held: Held
-    crawl_delay: float | None = None
-    start: float | None = None
 
 
 class Client:
@@ -94,51 +83,48 @@ class Client:
         requests to its host, if more than in the settings, ``robots`` its robots.txt, if unknown here. It takes
         ``settings.timeout_seconds`` at most, as much for robots.txt, and some for a look-up and a short delay.
         """
-        with Held(self.servers) as held:
-            asking = _Asking(max(self._settings.delay_seconds, delay), held)
+        with Held(self.servers, max(self._settings.delay_seconds, delay)) as held:
             try:
-                ended = Ended(await self._fetch(url, known, asking, robots))
+                ended = Ended(await self._fetch(url, known, held, robots))
             except FetchError as error:
                 ended = error.ended
             except TooEarlyError as error:
                 ended = Ended(Early(error.seconds))
             except Exception as error:  # a bug, here or in a library: this page's end, not the crawl's
                 ended = unexpected("page", url, error).ended
-        elapsed = 0.0 if asking.start is None else time.perf_counter() - asking.start
+        elapsed = 0.0 if held.asked is None else time.perf_counter() - held.asked
         server = "" if self._settings.proxy else held.server
-        asked = ended.host.crawl_delay if asking.crawl_delay is None else asking.crawl_delay
-        told = msgspec.structs.replace(ended.host, crawl_delay=asked, elapsed=elapsed, server=server)
+        crawl_delay = ended.host.crawl_delay if held.crawl_delay is None else held.crawl_delay
+        told = msgspec.structs.replace(ended.host, crawl_delay=crawl_delay, elapsed=elapsed, server=server)
         return ended._replace(host=told)
 
-    async def _fetch(
-        self, url: str, known: Version | None, asking: _Asking, robots: RobotsTxt | None
-    ) -> Result:
+    async def _fetch(self, url: str, known: Version | None, held: Held, robots: RobotsTxt | None) -> Result:
         with errors():
             self._pool.check(url)  # before its name is looked up and its robots.txt requested
-        self._delays[host(url)] = asking.delay
+        self._delays[host(url)] = held.delay
         if robots is not None:
             await self.robots.take_up(robots)
-        await self._take(url, asking)
+        await self._take(url, held)
         if self._settings.robots:
-            asking.crawl_delay = await self.robots.allow(url)
-            asking.delay = max(asking.delay, min(asking.crawl_delay or 0.0, LONGEST_CRAWL_DELAY))
-            await self._take(url, asking)
-        if asking.held.addresses:
-            await self.servers.start(asking.held.addresses, asking.delay)
-        asking.start = time.perf_counter()
+            held.crawl_delay = await self.robots.allow(url)
+            held.delay = max(held.delay, min(held.crawl_delay or 0.0, LONGEST_CRAWL_DELAY))
+            await self._take(url, held)
+        if held.addresses:
+            await self.servers.start(held.addresses, held.delay)
+        held.asked = time.perf_counter()
         return await self._page(url, known)
 
-    async def _take(self, url: str, asking: _Asking) -> None:
+    async def _take(self, url: str, held: Held) -> None:
         """Take the server, if there is a delay; raises `FetchError` or `TooEarlyError`."""
-        if asking.delay:
-            await asking.held.take(await self._addresses(url), asking.delay)
+        if held.delay:
+            await held.take(await self._addresses(url))
 
     async def _addresses(self, url: str) -> Sequence[str]:
         name = host(url)
         return (name,) if self._settings.proxy else await self._pool.resolver.addresses(name)
 
     async def _page(self, url: str, known: Version | None) -> Result:
-        asked = conditions(known)
+        asked = _conditions(known)
         async with self._pool.open(url, asked) as response:
             status, headers = response.status, fields(response)
             if status in (200, 304):
@@ -147,7 +133,10 @@ class Client:
                 return Same()
             moved = headers.get("location") if status in _MOVED else None
             if moved is not None:
-                return Moved(target(url, moved), status in _PERMANENT)
+                target = canonical(moved, url)
+                if target is None or target == url:
+                    raise FetchError("gone", "redirect to itself" if target else "redirect to no page")
+                return Moved(target, status in _PERMANENT)
             check(status, headers, self._clock())
             tags = (value for name, value in response.raw_headers if name.lower() == b"x-robots-tag")
             asks = directives(map(_decoded, tags), self._agent)
@@ -178,7 +167,7 @@ class Client:
             return await self._file(url, known, MAX_SITEMAP)
 
     async def _file(self, url: str, known: Version | None, limit: int, *, cut: bool = False) -> Answer:
-        async with self._pool.open(url, conditions(known)) as response:
+        async with self._pool.open(url, _conditions(known)) as response:
             status, headers = response.status, fields(response)
             if status == 200:
                 content = await self._body(response, headers, limit, cut=cut)
@@ -199,6 +188,11 @@ class Client:
         return await read_body(chunks, coding, limit, self._settings.max_ratio, cut=cut)
 
 
+def _conditions(known: Version | None) -> dict[str, str]:
+    """Return what makes a request one for another version than the known one; else the answer is a 304."""
+    return validators(known, "If-None-Match", "If-Modified-Since")
+
+
 def fields(response: aiohttp.ClientResponse) -> dict[str, str]:
     """Return a response's headers, their names in lower case; the values of several of a name are joined."""
     found: dict[str, str] = {}
@@ -214,14 +208,6 @@ def _decoded(value: bytes) -> str:
         return value.decode()
     except UnicodeDecodeError:
         return value.decode("latin-1")
-
-
-def target(url: str, written: str) -> str:
-    """Return the canonical URL that a redirect of ``url`` leads to; `FetchError` where it leads nowhere."""
-    found = canonical(written, url)
-    if found is None or found == url:
-        raise FetchError("gone", "redirect to itself" if found else "redirect to no page")
-    return found
 
 
 def media_type(headers: Mapping[str, str]) -> str:

@@ -15,7 +15,6 @@ from typing import Any
 import aiohttp
 import httpx
 from aiohttp import StreamReader
-from aiohttp.abc import AbstractResolver
 from aiohttp.client_proto import ResponseHandler
 from aiohttp.connector import Connection
 from aiohttp.helpers import set_exception
@@ -57,8 +56,30 @@ class Pool:
         self._proxied_by_tls = URL(settings.proxy or "").scheme == "https"
 
     async def __aenter__(self) -> "Pool":
+        settings = self._settings
         self.resolver = Resolver(aiohttp.AsyncResolver(timeout=_DNS_SECONDS, tries=_DNS_TRIES), time.monotonic)
-        self._session = _session(self._settings, self._guard, self.resolver)
+        connector = Connector(
+            limit=settings.connections,
+            keepalive_timeout=IDLE_SECONDS,
+            resolver=self.resolver,
+            use_dns_cache=False,  # the resolver has one
+            # All connections of a configured proxy go to the proxy, wherever the operator put it.
+            socket_factory=None if settings.proxy else self._guard.open_socket,
+        )
+        self._session = aiohttp.ClientSession(
+            connector=connector,
+            headers={"User-Agent": settings.user_agent, "Accept": _ACCEPT, "Accept-Encoding": ENCODINGS},
+            proxy=settings.proxy,
+            cookie_jar=aiohttp.DummyCookieJar(),
+            auto_decompress=False,
+            timeout=aiohttp.ClientTimeout(),  # the whole is timed in `open`
+            max_line_size=HEADER_BYTES,
+            max_field_size=HEADER_BYTES,
+            max_headers=HEADERS,
+        )
+        # Of itself aiohttp asks again, at once, where a kept connection breaks: a site that breaks off would be
+        # asked twice without a delay. There is no public way to say so.
+        self._session._retry_connection = False
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -128,32 +149,6 @@ def _spelled(url: str) -> URL:
     # Of itself aiohttp decodes %28 to "(" and the like, so that a server would see another URL than the one
     # under which the page is known.
     return URL(url, encoded=True)
-
-
-def _session(settings: FetchSettings, guard: Guard, resolver: AbstractResolver) -> aiohttp.ClientSession:
-    connector = Connector(
-        limit=settings.connections,
-        keepalive_timeout=IDLE_SECONDS,
-        resolver=resolver,
-        use_dns_cache=False,  # the resolver has one
-        # All connections of a configured proxy go to the proxy, wherever the operator put it.
-        socket_factory=None if settings.proxy else guard.open_socket,
-    )
-    session = aiohttp.ClientSession(
-        connector=connector,
-        headers={"User-Agent": settings.user_agent, "Accept": _ACCEPT, "Accept-Encoding": ENCODINGS},
-        proxy=settings.proxy,
-        cookie_jar=aiohttp.DummyCookieJar(),
-        auto_decompress=False,
-        timeout=aiohttp.ClientTimeout(),  # the whole is timed in `Pool.open`
-        max_line_size=HEADER_BYTES,
-        max_field_size=HEADER_BYTES,
-        max_headers=HEADERS,
-    )
-    # Of itself aiohttp asks again, at once, where a kept connection breaks: a site that breaks off would be
-    # asked twice without a delay. There is no public way to say so.
-    session._retry_connection = False
-    return session
 
 
 #: Why a request failed, by what aiohttp raises; all else is "connection".

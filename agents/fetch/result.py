@@ -4,7 +4,7 @@ Bodies are read in bounded memory: the size is checked before and after each ste
 """
 
 import zlib
-from collections.abc import AsyncIterable, Mapping
+from collections.abc import AsyncIterable, Awaitable, Callable, Mapping
 from email.utils import parsedate_to_datetime
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -43,14 +43,11 @@ OUTCOMES: Final = ("2xx", "unchanged", *_REASONS, "early", "other")
 #: Statuses with which a whole host asks to be left alone for a while.
 _OVERLOADED: Final = frozenset({"status 429", "status 503"})
 
-#: What can be decompressed in bounded memory, as Accept-Encoding says it.
-ENCODINGS: Final = "gzip, deflate"
-#: Members of one gzip body: each has a cost of its own, however little it holds.
-MAX_MEMBERS = 10_000
+ENCODINGS: Final = "gzip, deflate"  #: What can be decompressed in bounded memory, as Accept-Encoding says it.
+MAX_MEMBERS = 10_000  #: Members of one gzip body: each has a cost of its own, however little it holds.
 _GZIP_HEAD: Final = b"\x1f\x8b"
 _STEP: Final = 65_536
-# Bytes of a body below which its ratio says nothing.
-_ANY_RATIO: Final = 100_000
+_ANY_RATIO: Final = 100_000  # Bytes of a body below which its ratio says nothing.
 log = EventLog("web")
 
 
@@ -85,6 +82,10 @@ class Answer(NamedTuple):
     retry_after: float | None = None  #: In seconds.
 
 
+#: Fetches a robots.txt, sitemap or feed, unless it is as known; raises `FetchError`.
+Ask: TypeAlias = Callable[[str, Version | None], Awaitable[Answer]]
+
+
 def version_of(headers: Mapping[str, str]) -> Version | None:
     """Return the version (RFC 9110, 8.8) in headers, named in lower case; overlong values count as none.
 
@@ -98,10 +99,9 @@ def version_of(headers: Mapping[str, str]) -> Version | None:
     return Version(etag or None, modified or None) if etag or modified else None
 
 
-def conditions(known: Version | None) -> dict[str, str]:
-    """Return the header fields that request another version than the known one; else the answer is a 304."""
-    known = known or Version()
-    given = {"If-None-Match": known.etag, "If-Modified-Since": known.last_modified}
+def validators(known: Version | None, etag: str, modified: str) -> dict[str, str]:
+    """Return the header fields of the known version, by the names that they are given."""
+    given = {} if known is None else {etag: known.etag, modified: known.last_modified}
     return {name: value for name, value in given.items() if value}
 
 

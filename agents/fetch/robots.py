@@ -4,16 +4,14 @@ A site is an origin: scheme, host and port. A missing robots.txt allows everythi
 unavailable (server errors, no answer) allows nothing for now (2.3.1.4), unless there is an earlier copy (2.4).
 
 A robots.txt is published before any page is fetched by it. The frontier keeps it, and sends it with the next
-order to a worker that does not know it.
-
-Of X-Robots-Tag Google's description is the standard in use:
+order to a worker that does not know it. Of X-Robots-Tag Google's description is the standard in use:
 developers.google.com/search/docs/crawling-indexing/robots-meta-tag
 """
 
 import asyncio
 import re
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable
 from itertools import islice
 from typing import NamedTuple
 
@@ -21,7 +19,7 @@ import zstandard
 from protego import Protego
 
 from scentline.agents.fetch.guard import product
-from scentline.agents.fetch.result import DAY, Answer, FetchError, unexpected
+from scentline.agents.fetch.result import DAY, Answer, Ask, FetchError, unexpected
 from scentline.agents.fetch.servers import Shared
 from scentline.models.url import canonical, origin
 from scentline.streams.crawl_settings import FetchSettings
@@ -46,8 +44,6 @@ _FOR = re.compile(r"(\*|[a-z][a-z0-9_-]*)\s*:\s*(.*)", re.DOTALL)
 _VALUED = frozenset({"unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"})
 _BOTH = frozenset({"noindex", "nofollow"})
 
-#: Fetches a robots.txt, at most `MAX_BYTES` of it, unless it is as known; raises `FetchError`.
-Ask = Callable[[str, Version | None], Awaitable[Answer]]
 #: Called with an origin of which a page is wanted, and the sitemaps that its robots.txt names.
 Announce = Callable[[str, tuple[str, ...]], None]
 
@@ -254,37 +250,26 @@ def own_groups(text: str, agent: str) -> str:
     r"""Return a robots.txt whose groups for other agents than ``agent`` and "*" are named alike.
 
     A group counts as ours by its whole product token (RFC 9309, 2.2.1), not by a part of it as for protego;
-    and a file that names thousands of agents costs no more than one that names three. Beyond bounds, rules with
-    wildcards are followed up to the first of them.
+    and a file that names thousands of agents costs no more than one that names three. A rule with too many
+    wildcards, or after too many such, forbids more, or is left out.
 
     >>> own_groups("User-agent: Scent\nUser-agent: SCENTLINE/2\nDisallow: /a", "scentline")
     'user-agent: not-scentline\nuser-agent: scentline\nDisallow: /a'
     """
-    return "\n".join(_bounded(_own_line(line, agent) for line in text.splitlines()))
-
-
-def _bounded(lines: Iterable[str]) -> Iterator[str]:
-    """Yield the lines; a rule with too many wildcards, or after too many such, forbids more, or is left out."""
-    left = MAX_WILD_RULES
-    for line in lines:
-        wild = _WILD.match(line)
-        if wild is None:
-            yield line
+    lines, left = [], MAX_WILD_RULES
+    for line in text.splitlines():
+        named, wild = _AGENT.match(line), _WILD.match(line)
+        if named is not None:
+            token = named[1].lower()
+            lines.append(f"user-agent: {token if token in ('*', agent) else 'not-' + agent}")
             continue
-        left -= 1
-        if left >= 0 and line.count("*") + line.count("$") <= MAX_WILDCARDS:
-            yield line
+        left -= wild is not None
+        if wild is None or (left >= 0 and line.count("*") + line.count("$") <= MAX_WILDCARDS):
+            lines.append(line)
         elif wild[1] is None:
             plain = wild[0][:-1].rstrip()
-            yield plain if "/" in plain else f"{plain} /"
-
-
-def _own_line(line: str, agent: str) -> str:
-    named = _AGENT.match(line)
-    if named is None:
-        return line
-    token = named[1].lower()
-    return f"user-agent: {token if token in ('*', agent) else 'not-' + agent}"
+            lines.append(plain if "/" in plain else f"{plain} /")
+    return "\n".join(lines)
 
 
 def directives(values: Iterable[str], agent: str) -> frozenset[str]:

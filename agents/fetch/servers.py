@@ -230,10 +230,10 @@ class Servers:
     @asynccontextmanager
     async def turn(self, addresses: Sequence[str], delay: float) -> AsyncIterator[None]:
         """Take a server and start a request, however long that takes."""
-        with Held(self) as held:
+        with Held(self, delay) as held:
             while True:
                 try:
-                    await held.take(addresses, delay)
+                    await held.take(addresses)
                     await self.start(addresses, delay)
                     break
                 except TooEarlyError as early:
@@ -269,16 +269,18 @@ class Servers:
 
 
 class Held:
-    """The addresses that one fetch holds: all of its host, until a connection shows which one it uses.
+    """What one fetch holds: all addresses of its host, until a connection shows which one it uses.
 
-    ``server`` is the address in use, or the only one; empty while it could be any of several. At the end of
-    the block they are released.
+    At the end of the block they are released.
     """
 
-    def __init__(self, servers: Servers) -> None:
+    def __init__(self, servers: Servers, delay: float) -> None:
         self._servers = servers
+        self.delay = delay  #: Seconds between two requests.
+        self.crawl_delay: float | None = None  #: What of them robots.txt asks for.
+        self.asked: float | None = None  #: When the page was asked for.
         self.addresses: tuple[str, ...] = ()
-        self.server = ""
+        self.server = ""  #: The address in use, or the only one; empty while it could be any of several.
 
     def __enter__(self) -> "Held":
         self._before = connected.set(self.connected)
@@ -289,16 +291,16 @@ class Held:
         self._servers.release(self.addresses)
         self.addresses = ()
 
-    async def take(self, addresses: Sequence[str], delay: float) -> None:
+    async def take(self, addresses: Sequence[str]) -> None:
         """Hold the ``addresses`` as soon as they are ready; raises `TooEarlyError` as `Servers.take`."""
         if len(addresses) == 1:
             self.server = addresses[0]
         held = set(map(server, self.addresses))
         others = [address for address in addresses if server(address) not in held]
-        self._servers.take(others, delay)
+        self._servers.take(others, self.delay)
         self.addresses = tuple(dict.fromkeys((*self.addresses, *addresses)))
         if others:
-            await self._servers.ready(addresses, delay)
+            await self._servers.ready(addresses, self.delay)
 
     def connected(self, address: str) -> None:
         """Release all addresses but the one of the connection.

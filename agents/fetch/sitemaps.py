@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from scentline.agents.fetch.listings import FEED_TYPES, Dated, Listing, feed_of, read
-from scentline.agents.fetch.result import DAY, Answer, FetchError, unexpected
+from scentline.agents.fetch.result import DAY, Answer, Ask, FetchError, unexpected
 from scentline.agents.fetch.servers import Recent
 from scentline.models.url import canonical, host
 from scentline.streams.records import Version
@@ -29,8 +29,6 @@ _NEWS = 30 * DAY  #: Seconds after which a change is no news: most pages were vi
 #: when the file was made.
 _FEW, _AT_ONCE, _AT_ONCE_IN_FEED = 10, 3600.0, 60.0
 
-#: Fetches a sitemap or feed in its server's turn, unless it is as known; raises `FetchError`.
-Ask = Callable[[str, Version | None], Awaitable[Answer]]
 Kind: TypeAlias = Literal["sitemap", "feed"]
 #: Publishes canonical URLs of one host that a file lists, each with the time of a change worth a hint.
 Publish = Callable[[Kind, Sequence[Dated]], Awaitable[None]]

@@ -94,7 +94,7 @@ def test_how_often_and_how_long_fetches_waited_is_told(runtime: Runtime) -> None
         async with loopback.serving(loopback.fixed(b"hello")) as server, Client(delayed, lambda: NOW) as client:
             for _ in range(2):
                 await client.fetch(f"{server.origin}/")
-            return measured(FetchMetrics(runtime, client, 1))
+            return measured(FetchMetrics(runtime, client))
 
     found = asyncio.run(run())
     assert found[catalogue.WAITS.name, ()] >= 1

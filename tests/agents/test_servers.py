@@ -91,7 +91,8 @@ async def carried_out(servers: Servers, held: Held, clock: WaitingClock, step: s
         case "slept":
             assert clock.slept == numbers
         case "fetch":  # holds the addresses of its host
-            await held.take(names, *numbers)
+            (held.delay,) = numbers
+            await held.take(names)
         case "connects":
             held.connected(*names)
         case "ends":
@@ -110,7 +111,7 @@ async def test_a_server_is_asked_one_thing_at_a_time_the_delay_apart_and_none_th
 ) -> None:
     clock = WaitingClock(monkeypatch)
     servers = Servers(clock)
-    held = Held(servers).__enter__()
+    held = Held(servers, 0.0).__enter__()
     for step in steps.split(", "):
         await carried_out(servers, held, clock, step)
 
