@@ -124,12 +124,6 @@ def test_every_command_that_a_page_shows_is_one(line: str) -> None:
         assert parse(text.partition("=")[2])
 
 
-def test_a_command_or_an_option_that_does_not_exist_is_found_out() -> None:
-    for line in ("scentline crowl", "scentline crawl --sed http://example.org/", "scentline config list"):
-        with pytest.raises(Exception, match=r"No such (command|option)"):
-            parsed(line)
-
-
 # settings, examples in docstrings
 
 

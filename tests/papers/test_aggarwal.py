@@ -18,8 +18,6 @@ from scentline.models.interest.features import BASE, TOKEN, USER, WORD
 from scentline.models.interest.linkage import (
     Contribution,
     CrowdEvidence,
-    Evidence,
-    contributions,
     crowd_contributions,
 )
 from scentline.models.interest.ratio import (
@@ -100,17 +98,6 @@ def test_nine_of_fifteen_siblings_where_one_and_a_half_are_expected_is_a_ratio_o
     assert interest(9, 15 * PAPER.rate) == pytest.approx(9 / 1.5) == pytest.approx(6)
     assert math.exp(sibling_log(15, 9, PAPER)) == pytest.approx(6)
     assert math.exp(sibling_log(30, 1, PAPER)) == pytest.approx(1 / 3)
-
-
-def test_priority_is_the_sum_of_the_logarithms() -> None:
-    # I = 2, I = 3, p = 7 and q = 1/2 once each, 9 / 1.5; `tests.reference` has the crawl's with weights.
-    weights = Weights("sports", Ledger())
-    weigh(weights, {BASE: (10_000, 1_000), "w:snow": (400, 80), "t:ski": (100, 30)})
-    weigh(weights, {"l:sports:1": LINKS.satisfying, "l:sports:0": LINKS.failing})
-    evidence = Evidence((frozenset({"snow"}),), frozenset({"ski"}), k=2, m=1, v=15, s=9)
-    found = {entry.feature: math.exp(entry.log) for entry in contributions(evidence, weights)}
-    expected = {"w:snow": 2, "t:ski": 3, "l:sports:1": 7, "l:sports:0": 0.5, "siblings:sports": 6}
-    assert found == pytest.approx(expected)
 
 
 #: "only 0.1% of the pages on the web correspond to this particular predicate"

@@ -103,14 +103,6 @@ def test_equation_9_without_transitions_scores_are_shares_of_visits_and_referral
     assert found.hub.tolist() == pytest.approx([0.0, 1.0])
 
 
-def test_equation_10_by_hand() -> None:
-    # Pattern 0 leads to 1 (6 of its 8 referrals) and to 2 (2); of 1's 12 visits 6 come from there, both of 2's.
-    transitions = np.array([[0.0, 6.0, 2.0], [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
-    found = importance(transitions, np.array([5.0, 12.0, 2.0]), np.array([8.0, 0.0, 0.0]))
-    assert found.authority.tolist() == pytest.approx(unit(np.array([0.0, 6 / 8, 2 / 8])).tolist())
-    assert found.hub.tolist() == pytest.approx([1, 0, 0])
-
-
 @given(transitions=graphs, outside=st.just(0) | st.integers(1, 20))
 def test_scores_are_leading_singular_vectors_of_scaled_transitions(transitions: Matrix, outside: int) -> None:
     visits = transitions.sum(axis=0) + outside * np.arange(1, len(transitions) + 1)
@@ -149,25 +141,6 @@ def test_rankings_of_section_4_by_hand() -> None:
     assert all(score(ranking, ABOVE) < 0 for ranking in (*fetch, *discovery))
 
 
-def test_expected_visits_by_hand() -> None:
-    # Two patterns of means 40 and 10; the site's is 25. Within them the squares of deviations are 200 and 0,
-    # with 8 degrees of freedom: a variance of 25, which is no more than chance makes of a mean of 25.
-    mined = mine(of_kinds(read=(50, 30, 40, 40, 40), hardly=(10,) * 5), Growth(5), threshold=2)
-    assert mined.trusted == 0
-    assert mined.expected_visits("http://t/read/0", 50) == pytest.approx(40)
-    # The same means, but squares of 160 * 160 + 4 * 40 * 40: a variance of 4,000. Of that 25 are chance.
-    mined = mine(of_kinds(read=(200, 0, 0, 0, 0), hardly=(10,) * 5), Growth(5), threshold=2)
-    assert mined.trusted == pytest.approx(1 - 1 / 160)
-    assert mined.expected_visits("http://t/read/0", 200) == pytest.approx((159 * 200 + 40) / 160)
-    assert mined.expected_visits("http://t/read/new", 0) == pytest.approx(40 / 160)
-    assert mined.expected_visits("http://t/else/new", 0) == pytest.approx(25 / 160)
-
-
-def of_kinds(**visits: tuple[int, ...]) -> Behaviour:
-    kinds = ((kind, number, count) for kind, counts in visits.items() for number, count in enumerate(counts))
-    return Behaviour({f"http://t/{kind}/{number}": count for kind, number, count in kinds}, {}, {})
-
-
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 9)), min_size=1, max_size=30))
 def test_visits_are_trusted_as_far_as_they_vary_more_than_chance(pages: list[tuple[str, int]]) -> None:
     visits = {f"http://t/{kind}/{number}": count for number, (kind, count) in enumerate(pages)}
@@ -181,8 +154,10 @@ def test_visits_are_trusted_as_far_as_they_vary_more_than_chance(pages: list[tup
     chance = sum((len(group) - 1) * fmean(group) for group in groups.values()) / freedom if freedom else 0
     assert mined.trusted == pytest.approx(max(0, 1 - chance / variance) if variance > 1e-9 else 0, abs=1e-9)
     for url, count in visits.items():
-        low, high = sorted((count, fmean(groups[mined.pattern_of(url).name])))
-        assert low - 1e-9 <= mined.expected_visits(url, count) <= high + 1e-9
+        mean = fmean(groups[mined.pattern_of(url).name])
+        assert mined.expected_visits(url, count) == pytest.approx(mean + mined.trusted * (count - mean))
+    elsewhere = mined.expected_visits("http://elsewhere/", 0)
+    assert elsewhere == pytest.approx((1 - mined.trusted) * fmean(visits.values()))
 
 
 @given(pairs=st.lists(st.tuples(st.integers(0, 9), st.integers(1, 9)), min_size=1, max_size=20))

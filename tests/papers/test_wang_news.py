@@ -37,21 +37,12 @@ def test_a_user_counts_once_a_page_and_day_of_it(accesses: list[tuple[str, str, 
 
 # what clicks tell
 
-#: Clicks of a news page, in per cent, on the days after its birth.
-DECAY = [53, 22, 8, 7, 4, 2, 2, 3]
 HISTORIES = st.builds(
     lambda first, start, rest: History(first, [start, *rest]),
     st.integers(0, 5),
     st.integers(1, 9),
     st.lists(st.integers(0, 9), max_size=9),
 )
-
-
-def test_equation_1_by_hand() -> None:
-    # 53 + 22 + 8 of 101 clicks in 3 of 60 days: .8218 of the clicks in .05 of the time.
-    assert concentration(History(0, DECAY), 59, 3) == pytest.approx(83 / 101 / (3 / 60))
-    assert concentration(History(0, DECAY), 59, 3) == pytest.approx(16.436, abs=0.001)
-    assert concentration(History(40, DECAY), 59, 3) == pytest.approx(83 / 101 / (3 / 20))
 
 
 @given(HISTORIES, st.integers(1, 12))
