@@ -32,7 +32,7 @@ FORBIDDEN = {
 }  # fmt: skip
 #: What each room of the agents must not import: the window, but who starts it; the frontier, other roles.
 WALLS = dict.fromkeys(("crawl", "harvest", "operate", "worker"), ("window",)) | {
-    "frontier": ("browse", "fetch", "harvest", "judge", "learn", "observe", "operate", "window"),
+    "frontier": ("browse", "fetch", "harvest", "judge", "learn", "observe", "operate", "window")
 }
 #: Calls that read a clock, chance or a file.
 IMPURE = {

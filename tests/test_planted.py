@@ -17,9 +17,7 @@ LEFT = {
 }  # fmt: skip
 
 
-def test_a_hang_is_waited_for_much_longer_than_a_slow_machine_takes(
-    request: pytest.FixtureRequest,
-) -> None:
+def test_a_hang_is_waited_for_much_longer_than_a_slow_machine_takes(request: pytest.FixtureRequest) -> None:
     seconds = float(request.config.getini("timeout"))
     assert seconds >= 3 * PATIENCE
     assert request.config.getini("timeout_method") == "signal"

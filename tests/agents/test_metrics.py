@@ -128,9 +128,7 @@ def test_predicates_beyond_the_bound_have_sums_and_no_rate(runtime: Runtime) -> 
     assert (catalogue.HARVEST_RATE.name, (OTHER,)) not in found
 
 
-def test_revisits_are_held_against_what_was_expected_matches_told_of_each_predicate(
-    runtime: Runtime,
-) -> None:
+def test_revisits_are_held_against_what_was_expected_matches_told_of_each_predicate(runtime: Runtime) -> None:
     metrics = RevisitMetrics(runtime)
     for outcome in ("unchanged", "changed", "retry", "lost", "gone"):
         metrics.ended(outcome, 0.75)

@@ -25,15 +25,7 @@ from scentline.agents.operate.control.spool import DIRECTORY
 from scentline.agents.operate.inspect.record import accesses
 from scentline.agents.operate.privacy import forget as forgetting
 from scentline.agents.operate.privacy.forget import Forgotten, forget_user
-from scentline.agents.operate.privacy.plan import (
-    PLAN_FILE,
-    Bounds,
-    Replacement,
-    begin,
-    choose,
-    key_of,
-    pending,
-)
+from scentline.agents.operate.privacy.plan import PLAN_FILE, Bounds, Replacement, begin, choose, key_of, pending
 from scentline.agents.stored import write_stored
 from scentline.streams.configuration import ConfigurationError
 from scentline.streams.records import FetchedPage, LogPosition, encode
@@ -167,9 +159,7 @@ def records(journal: Journal) -> Iterator[tuple[str, bytes]]:
                 yield topic, (entry.key or b"") + b" " + value
 
 
-def test_no_planted_identity_or_secret_is_in_a_topic_table_file_or_log_line(
-    crawled: tuple[str, Path],
-) -> None:
+def test_no_planted_identity_or_secret_is_in_a_topic_table_file_or_log_line(crawled: tuple[str, Path]) -> None:
     text, cwd = crawled
     settings = settings_of(cwd)
     check(settings)

@@ -288,9 +288,7 @@ def test_with_a_prefix_every_name_at_the_broker_has_it() -> None:
     assert 'prefix = "two-"' in prefixed["k8s/base/scentline.toml"]
 
 
-def test_overlays_have_the_declared_topics_enough_brokers_and_workers_by_partitions(
-    overlay: Rendered,
-) -> None:
+def test_overlays_have_the_declared_topics_enough_brokers_and_workers_by_partitions(overlay: Rendered) -> None:
     settings = load(
         config_file=DEPLOY / "k8s" / "base" / "scentline.toml", environ=dict(overlay.environment())
     ).settings

@@ -245,9 +245,7 @@ def crawled(tmp_path_factory: pytest.TempPathFactory) -> Crawled:
         return Crawled(paper, directory, last_line(printed(directory, *command)))
 
 
-def test_articles_are_fetched_as_they_break_and_hubs_asked_for_another_version_only(
-    crawled: Crawled,
-) -> None:
+def test_articles_are_fetched_as_they_break_and_hubs_asked_for_another_version_only(crawled: Crawled) -> None:
     paper = crawled.paper
     assert {article: 1 <= crawled.looks(article) <= 3 for article in NEW} == dict.fromkeys(NEW, True)
     for name in ("0/", "0/quiet"):

@@ -80,9 +80,7 @@ def test_it_ends_by_itself_in_bounded_memory_and_nothing_goes_wrong_without_a_na
     exact(crawled.directory)
 
 
-def test_the_good_pages_of_all_hosts_are_fetched_none_forbidden_and_nothing_inside(
-    crawled: Crawled,
-) -> None:
+def test_the_good_pages_of_all_hosts_are_fetched_none_forbidden_and_nothing_inside(crawled: Crawled) -> None:
     missing = {host: good - set(crawled.targets(host)) for host, good in GOOD.items()}
     assert {host: paths for host, paths in missing.items() if paths} == {}
     assert FORBIDDEN.isdisjoint(crawled.targets("private"))
@@ -90,9 +88,7 @@ def test_the_good_pages_of_all_hosts_are_fetched_none_forbidden_and_nothing_insi
     assert max(len(target) for host in crawled.asked for target in crawled.targets(host)) < 3_000
 
 
-def test_robots_txt_is_asked_first_and_then_one_page_at_a_time_no_delay_broken(
-    crawled: Crawled,
-) -> None:
+def test_robots_txt_is_asked_first_and_then_one_page_at_a_time_no_delay_broken(crawled: Crawled) -> None:
     for host, asked in crawled.asked.items():
         assert asked[0].target == "/robots.txt"
         assert [pair for pair in pairwise(asked) if pair[1].began < pair[0].ended] == []
@@ -170,9 +166,7 @@ def test_the_honest_harvest_stays_what_it_was(tmp_path: Path) -> None:
     assert any(host_of(row.url).startswith("127.20.") for row in known), "the hostile sites are known"
 
 
-def test_counts_are_exact_where_an_owner_may_not_teach_and_explain_says_that_it_waits(
-    tmp_path: Path,
-) -> None:
+def test_counts_are_exact_where_an_owner_may_not_teach_and_explain_says_that_it_waits(tmp_path: Path) -> None:
     settings: dict[str, object] = {
         "fetch.delay_seconds": 0.1, "frontier.domain_share": 1, "frontier.evidence_share": 0.15,
     }  # fmt: skip

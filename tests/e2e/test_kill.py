@@ -118,9 +118,7 @@ def test_a_crawl_that_is_killed_again_and_again_counts_every_page_and_access_onc
         assert sum(row.sessions for row in depths) > len(depths) > 1
 
 
-def test_a_crawl_among_dead_links_that_loses_power_again_and_again_counts_requests_once(
-    tmp_path: Path,
-) -> None:
+def test_a_crawl_among_dead_links_that_loses_power_again_and_again_counts_requests_once(tmp_path: Path) -> None:
     random, requests, dead = Random(7), 160, SyntheticWeb(*SIZE, dead=0.3)
     with synthetic(dead) as served:
         learned = {"frontier.policy": "learned"}

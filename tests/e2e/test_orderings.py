@@ -87,9 +87,7 @@ def log(random: Random) -> Iterator[str]:
             yield view(1_795_000_000 + second, f"10.0.0.{number}", url, referrer)
 
 
-def test_behaviour_fetch_takes_what_is_read_first_and_what_matches_no_visits_never(
-    tmp_path: Path,
-) -> None:
+def test_behaviour_fetch_takes_what_is_read_first_and_what_matches_no_visits_never(tmp_path: Path) -> None:
     topics = [topic for found in TOPICS.values() for topic in found]
     profiles, copies = [of("user", topic) for topic in topics], [of("print", topic) for topic in topics]
     web = {f"{FORUM}/": [*copies[:5], *profiles[:5], *LISTS]}

@@ -46,9 +46,7 @@ def test_crawls_find_what_virtual_crawls_find(tmp_path: Path) -> None:
     assert mean(real) == pytest.approx(mean(virtual), abs=MOST), (real, virtual)
 
 
-def test_by_the_papers_letter_a_crawl_asks_for_what_the_policy_as_printed_asks_for(
-    tmp_path: Path,
-) -> None:
+def test_by_the_papers_letter_a_crawl_asks_for_what_the_policy_as_printed_asks_for(tmp_path: Path) -> None:
     synthetic = SyntheticWeb(4, 5, 40, 4)
     files = export(synthetic, tmp_path, users=3, accesses=80)
     expression, seeds = 'category("Science")', synthetic.seeds(2)

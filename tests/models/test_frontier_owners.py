@@ -107,9 +107,7 @@ def told(*ended: tuple[str, float, bool]) -> Promises:
 
 
 @given(ends)
-def test_belief_lies_between_nothing_and_all_in_any_order_of_ends(
-    ended: list[tuple[str, float, bool]],
-) -> None:
+def test_belief_lies_between_nothing_and_all_in_any_order_of_ends(ended: list[tuple[str, float, bool]]) -> None:
     there, back = told(*ended), told(*reversed(ended))
     for owner in OWNERS:
         assert 0 < there.belief([owner]) <= 1
@@ -163,9 +161,7 @@ def honest(comments: int = 1) -> Trust:
 
 
 @given(st.lists(st.tuples(st.sampled_from(HOSTILE), targets), max_size=60))
-def test_a_farm_has_no_more_than_is_handed_to_it_however_it_links(
-    farm: list[tuple[str, set[str]]],
-) -> None:
+def test_a_farm_has_no_more_than_is_handed_to_it_however_it_links(farm: list[tuple[str, set[str]]]) -> None:
     trust = honest()
     before = trust.shares()[HOSTILE[0]]
     for source, linked in farm:

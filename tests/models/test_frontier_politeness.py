@@ -10,12 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scentline.models.frontier.politeness import (
-    LONGEST_BACK_OFF,
-    LONGEST_PACE,
-    HostClocks,
-    HostState,
-)
+from scentline.models.frontier.politeness import LONGEST_BACK_OFF, LONGEST_PACE, HostClocks, HostState
 from tests.cases import each_case
 
 HOST = "example.org"

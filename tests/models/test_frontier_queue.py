@@ -228,9 +228,7 @@ def test_what_is_no_limit_no_candidate_and_no_number_is_refused_without_naming_t
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 3), st.booleans()), max_size=60))
-def test_an_owner_has_no_more_hosts_than_allowed_others_lose_none(
-    steps: list[tuple[int, int, bool]],
-) -> None:
+def test_an_owner_has_no_more_hosts_than_allowed_others_lose_none(steps: list[tuple[int, int, bool]]) -> None:
     queue = CandidateQueue(1000, hosts=3)
     kept: set[str] = set()
     for number, page, comes in steps:

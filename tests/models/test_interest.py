@@ -33,13 +33,7 @@ from scentline.models.interest.features import (
     word,
 )
 from scentline.models.interest.linkage import Evidence, contributions
-from scentline.models.interest.ratio import (
-    Base,
-    interest,
-    ratio,
-    significance,
-    significant_log,
-)
+from scentline.models.interest.ratio import Base, interest, ratio, significance, significant_log
 from scentline.models.interest.trace import Step, Trace, Visit, arrive, insert, sixths
 from scentline.models.interest.weights import UNSEEN, Mask, Weights, WordMasks
 from scentline.models.ledger import Ledger

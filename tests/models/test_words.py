@@ -45,9 +45,7 @@ SOME = "aB1_ \n-\u2013\xe9\xad\u0301\u0315\u0e01\u65e5\u0130\ufb01\U000110ba"
 @example("a" * 40 + "\xe9" + "b" * 16 + "\xe9 " + "c" * 17 + "\xe9 d")
 @example("a" + "\u0344" * 40)
 @example("İ ΐ ǰ ᾳ \u0345")
-def test_words_are_those_that_the_expression_finds_in_all_and_folding_twice_is_once(
-    text: str,
-) -> None:
+def test_words_are_those_that_the_expression_finds_in_all_and_folding_twice_is_once(text: str) -> None:
     found = words(text)
     assert found == [run for run in WORD.findall(folded(text)) if is_one(run)]
     assert words(" ".join(found)) == found

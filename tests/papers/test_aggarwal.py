@@ -15,11 +15,7 @@ from scentline.models.interest.factors import (
     union,
 )
 from scentline.models.interest.features import BASE, TOKEN, USER, WORD
-from scentline.models.interest.linkage import (
-    Contribution,
-    CrowdEvidence,
-    crowd_contributions,
-)
+from scentline.models.interest.linkage import Contribution, CrowdEvidence, crowd_contributions
 from scentline.models.interest.ratio import (
     Base,
     Denominator,

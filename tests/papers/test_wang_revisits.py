@@ -43,9 +43,7 @@ def test_even_links_come_to_the_same_however_often_one_looks(gaps: list[int], ra
 
 
 @each_case("seed", [1, 2])
-def test_links_wait_shorter_than_with_equal_intervals_nearly_as_short_as_with_known_rates(
-    seed: int,
-) -> None:
+def test_links_wait_shorter_than_with_equal_intervals_nearly_as_short_as_with_known_rates(seed: int) -> None:
     revisits = scheduled(shortest=10.0)
     equal, square_root = expected(RATES, BUDGET)
     simulate(revisits, RATES, 0.0, WEEK, Random(seed))

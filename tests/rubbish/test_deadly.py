@@ -196,9 +196,7 @@ def test_a_judge_that_prints_disturbs_nobody(
     assert "print" not in "".join(capfd.readouterr())
 
 
-def test_what_is_no_page_costs_no_process_and_one_that_is_killed_only_itself(
-    use: Callable[..., None],
-) -> None:
+def test_what_is_no_page_costs_no_process_and_one_that_is_killed_only_itself(use: Callable[..., None]) -> None:
     async def work(examiner: ExaminerProcess) -> None:
         child = examiner._child
         with pytest.raises(RecordError, match="not a FetchedPage"):
