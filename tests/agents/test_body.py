@@ -77,9 +77,7 @@ def test_every_encoding_is_undone_however_it_is_chunked_and_no_more_than_the_lim
 @each_case(
     ("encoding", "pack"), [("gzip", gzip.compress), ("deflate", zlib.compress), ("deflate", raw_deflate)]
 )
-def test_every_cut_of_a_body_is_noticed_and_what_follows_not(
-    encoding: str, pack: Callable[[bytes], bytes]
-) -> None:
+def test_each_cut_of_a_body_is_noticed_what_follows_not(encoding: str, pack: Callable[[bytes], bytes]) -> None:
     packed = pack(b"some text, some more text")
     for end in range(1, len(packed)):
         assert refused(packed[:end], encoding, 1000) == ("retry", "body cut short")

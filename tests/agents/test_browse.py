@@ -111,9 +111,7 @@ def test_the_lines_of_a_short_time_count_once_in_any_order_and_across_restarts(
 
 
 @given(st.lists(st.tuples(st.sampled_from("uv"), st.integers(0, 2), st.integers(0, 3 * DAY)), max_size=30))
-def test_a_user_clicks_a_page_once_a_day(
-    one_disk: Disk, instant: BrowseAgent, lines: list[tuple[str, int, int]]
-) -> None:
+def test_a_click_counts_daily(one_disk: Disk, instant: BrowseAgent, lines: list[tuple[str, int, int]]) -> None:
     accesses = [Access(user, f"http://a.org/{page}", float(time)) for user, page, time in lines]
     visits = [fact for _, fact in told(empty(one_disk), instant, *accesses, *accesses) if fact.first]
     found = [(fact.url, day_of(fact.time)) for fact in visits]

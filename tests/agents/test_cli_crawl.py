@@ -378,9 +378,7 @@ def test_the_audit_tells_of_messages_that_wait_until_the_crawl_goes_on(copy: Cra
 
 
 @TOLD_TO_END
-def test_a_crawl_that_is_told_to_end_prints_figures_and_goes_on(
-    fresh: Path, program: tuple[str, ...], number: int
-) -> None:
+def test_a_crawl_told_to_end_prints_figures_goes_on(fresh: Path, program: tuple[str, ...], number: int) -> None:
     data = fresh / "scentline-data"
     # Each host is asked about three times a second: slow enough to be interrupted on the way.
     with running(fresh, *CRAWL, "--set", "fetch.delay_seconds=0.3", program=program) as process:

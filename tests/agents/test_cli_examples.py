@@ -133,9 +133,7 @@ def test_the_window_of_the_examples_opens_until_it_is_stopped(cwd: Path, line: s
 
 
 @TOLD_TO_END
-def test_the_archive_of_the_examples_is_served_to_its_end(
-    cwd: Path, program: tuple[str, ...], number: int
-) -> None:
+def test_the_examples_archive_is_served_to_its_end(cwd: Path, program: tuple[str, ...], number: int) -> None:
     (line,) = EXAMPLES["serve-archive"]
     with running(cwd, *shlex.split(line)[1:], program=program) as process:
         assert process.stdout is not None

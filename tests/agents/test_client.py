@@ -150,9 +150,7 @@ PAGES: list[tuple[Answer, dict[str, object], bytes]] = [
 
 
 @each_case(("answer", "changes", "expected"), [*FAILURES, *PAGES])
-def test_an_answer_is_a_page_or_a_failure(
-    answer: Answer, changes: dict[str, object], expected: Ended | bytes
-) -> None:
+def test_answers_are_pages_or_fail(answer: Answer, changes: dict[str, object], expected: Ended | bytes) -> None:
     result = fetch(answer, **changes)
     assert (result.result.body if isinstance(result.result, Body) else result) == expected
 

@@ -38,9 +38,7 @@ FRENCH = "L'été dernier, le garçon est allé à la plage où il a mangé des 
             "<!-- <meta charset=windows-1252> --><meta charset=koi8-r>", "<meta charset=no-such-charset>")),
     ],
 )  # fmt: skip
-def test_a_page_is_read_in_the_encoding_that_browsers_find(
-    body: bytes, content_type: str | None, text: str
-) -> None:
+def test_a_page_is_read_in_the_encoding_of_browsers(body: bytes, content_type: str | None, text: str) -> None:
     assert decode(body, content_type).endswith(text)
 
 

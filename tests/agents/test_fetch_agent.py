@@ -270,9 +270,7 @@ def test_what_a_sitemap_says_that_changed_is_a_hint_where_pages_are_visited_agai
         ("text/html", True, ["/page", "/feed"]), ("application/rss+xml", True, ["/page", "/page"]),
     ],
 )  # fmt: skip
-def test_the_feed_that_a_page_names_or_is_gives_hints(
-    media_type: str, keeps_up: bool, asked: list[str]
-) -> None:
+def test_a_feed_that_a_page_names_or_is_gives_hints(media_type: str, keeps_up: bool, asked: list[str]) -> None:
     named = b'<link rel="alternate" type="application/rss+xml" href="/feed">'
     entry = b"<rss><item><link>/a</link><pubDate>Thu, 01 Jan 1970 00:15:00 GMT</pubDate></item></rss>"
 

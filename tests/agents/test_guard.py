@@ -47,9 +47,7 @@ def embedded(inner: IPv4Address, last: int = 0) -> list[IPv6Address]:
 
 
 @given(v4, st.integers(0, 2**32 - 1), st.integers(0, 2**32 - 1))
-def test_an_ipv4_address_within_ipv6_is_judged_and_no_teredo(
-    inner: IPv4Address, server: int, rest: int
-) -> None:
+def test_an_ipv4_address_in_ipv6_is_judged_and_no_teredo(inner: IPv4Address, server: int, rest: int) -> None:
     assert [is_global(one) for one in embedded(inner, last=1)] == [is_global(inner)] * 3
     teredo = (0x20010000 << 96) + (server << 64) + (rest << 32) + (int(inner) ^ 0xFFFFFFFF)
     assert not is_global(IPv6Address(teredo))

@@ -313,9 +313,7 @@ PAGES = st.lists(
 @settings(phases=[Phase.generate])
 @given(pages=PAGES, steps=st.integers(100, 500), seed=st.integers(0, 10_000))
 @awaited
-async def test_points_count_each_page_once_and_grow(
-    agent: HarvestAgent, pages: list[Counted], steps: int, seed: int
-) -> None:
+async def test_each_page_counts_once(agent: HarvestAgent, pages: list[Counted], steps: int, seed: int) -> None:
     world = World(agent, Random(seed), pages)
     await world.run(steps)
     assert world.broker.failures == []

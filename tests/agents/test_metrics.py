@@ -281,9 +281,7 @@ def test_the_frontiers_figures_are_those_of_the_crawl(crawled: SimpleNamespace, 
     assert scrape.of(catalogue.QUEUE_LIMIT) == crawled.settings.frontier.queue
 
 
-def test_what_was_fetched_is_what_the_log_holds(
-    scrape: Scrape, journal: Journal, crawled: SimpleNamespace
-) -> None:
+def test_what_was_fetched_is_in_the_log(scrape: Scrape, journal: Journal, crawled: SimpleNamespace) -> None:
     orders = length(journal, FETCHES.name) - 1  # that can be read
     assert scrape.sum(catalogue.ORDERS) + 1 == scrape.sum(catalogue.FETCHED) == orders
     assert scrape.of(catalogue.FETCHED, outcome="expired") == 1

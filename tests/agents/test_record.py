@@ -63,9 +63,7 @@ def outcomes_of(visits: list[Visit]) -> list[Outcome]:
 
 
 @given(VISITS)
-def test_of_all_that_was_told_of_a_page_the_newest_holds_and_its_links_are_all_that_it_had(
-    visits: list[Visit],
-) -> None:
+def test_of_all_that_was_told_of_a_page_the_newest_holds_its_links_are_all_it_had(visits: list[Visit]) -> None:
     told = outcomes_of(visits)
     page = judged_of(told)[URL]
     assert judged_of([*told, *told, *reversed(told)])[URL] == page, "what is told again or late changes nothing"

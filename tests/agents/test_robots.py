@@ -147,9 +147,7 @@ async def test_a_page_is_allowed_by_the_newest_robots_txt_that_could_be_had(
     ],
 )
 @awaited
-async def test_another_version_is_asked_for(
-    answers: list[Answered | FetchError], known: list[Version | None]
-) -> None:
+async def test_it_asks_by_versions(answers: list[Answered | FetchError], known: list[Version | None]) -> None:
     site = Site(*answers)
     robots = site.robots()
     while len(site.known) < len(known):
@@ -302,9 +300,7 @@ STEPS = st.tuples(
 
 @given(st.lists(STEPS, max_size=12))
 @awaited
-async def test_a_fetcher_that_is_handed_what_was_told_goes_on_as_ever(
-    steps: list[tuple[float, int, bool]],
-) -> None:
+async def test_a_fetcher_that_is_told_all_goes_on_as_ever(steps: list[tuple[float, int, bool]]) -> None:
     lives, dies = Changing(), Changing()
     one, other = lives.telling(), dies.telling()
     for seconds, serves, death in steps:

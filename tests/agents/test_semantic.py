@@ -146,9 +146,7 @@ def test_explain_shows_what_words_mean_and_the_audit_agrees(files: Path, crawled
     exact(files, "--data", "crawled", judged=25)
 
 
-def test_a_new_crawl_has_the_table_of_the_program_or_no_use_for_it(
-    files: Path, crawled: tuple[str, ...]
-) -> None:
+def test_a_new_crawl_has_the_program_s_table_or_no_use_for_it(files: Path, crawled: tuple[str, ...]) -> None:
     pattern = ("--predicate", 'sports=category("Sports") and url("/")')
     for data, more, table in (
         ("new", pattern, "auto"),

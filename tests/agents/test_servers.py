@@ -185,9 +185,7 @@ async def test_a_server_is_free_again_after_a_failure() -> None:
             assert ended == failed("retry", "connection", server="127.0.0.1", unanswered=True)
 
 
-def test_requests_are_the_delay_apart(
-    monkeypatch: pytest.MonkeyPatch, servers: Servers, clock: WaitingClock
-) -> None:
+def test_requests_keep_a_delay(monkeypatch: pytest.MonkeyPatch, servers: Servers, clock: WaitingClock) -> None:
     monkeypatch.setattr(client_module, "PATIENCE_SECONDS", 0.5)  # between the steps of a redirect of robots.txt
     times: dict[str, float] = {}
 

@@ -74,7 +74,7 @@ FED = "fed/journal/CURRENT"
         ("demo --out out", "out", BY_SIGTERM, 130),
     ],
 )
-def test_commands_are_told_to_end(
+def test_commands_end_as_told(
     cwd: Path, line: str, sign: str, by: tuple[tuple[str, ...], int], status: int
 ) -> None:
     with piped(cwd, by[0], *line.split()) as process:
@@ -84,9 +84,7 @@ def test_commands_are_told_to_end(
 
 
 @TOLD_TO_END
-def test_a_crawl_whose_log_has_no_line_works_and_ends(
-    tmp_path: Path, program: tuple[str, ...], number: int
-) -> None:
+def test_a_crawl_of_a_log_without_lines_ends(tmp_path: Path, program: tuple[str, ...], number: int) -> None:
     pages = tmp_path / "pages.warc.gz"
     write(pages, page("http://one.test/", b"<title>one</title>text"))
     crawl = ("crawl", "--log", "-", "--archive", str(pages), "--seed", "http://one.test/", *EVERY_PAGE)

@@ -229,9 +229,7 @@ def test_what_is_known_of_files_is_bounded(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @given(st.lists(st.none() | st.floats(0, 2e4), max_size=40), st.floats(0, 2e4), st.booleans())
-def test_what_is_believed_is_past_and_not_of_one_hour(
-    dates: list[float | None], now: float, feed: bool
-) -> None:
+def test_what_is_believed_is_past_not_of_one_hour(dates: list[float | None], now: float, feed: bool) -> None:
     listing = Listing()
     listing.feed = feed
     found = [one.time for one in believed(listing, [Dated("", date) for date in dates], now)]

@@ -65,9 +65,7 @@ def test_a_page_that_is_excluded_is_not_visited_again_until_it_is_included(front
 
 
 @each_case("setting", [None, 10, 20])
-def test_a_budget_holds_while_the_settings_have_the_one_before(
-    frontier: Frontiers, setting: int | None
-) -> None:
+def test_a_budget_holds_while_settings_have_the_one_before(frontier: Frontiers, setting: int | None) -> None:
     front = frontier(policy="breadth-first", window_max=4, budget=10, fetch={"delay_seconds": 1.0})
     steer(front, Limit(name="pages", most=0, setting=setting, time=NOW))
     steer(front, Limit(name="requests", most=0 if setting == 20 else 1, setting=None, time=NOW))

@@ -184,9 +184,7 @@ ERRORS = [
 
 
 @pytest.mark.parametrize("robots", [False, True])
-def test_what_a_library_raises_is_one_failure_without_the_query(
-    robots: bool, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_what_libraries_raise_is_one_failure_no_query(robots: bool, caplog: pytest.LogCaptureFixture) -> None:
     async def run(error: Exception) -> Ended:
         async with local(Names(error), robots=robots) as client:
             return untimed(await client.fetch("http://a.org:8080/?secret=1"))

@@ -234,9 +234,7 @@ def test_the_place_for_networks_of_one_s_own_is_filled_in_as_it_is_written(tmp_p
     assert FetchSettings(deny=tuple(denied.split(","))).deny
 
 
-def test_workers_reach_kafka_and_names_prometheus_reaches_them_kafka_lets_in_but_keda(
-    overlay: Rendered,
-) -> None:
+def test_workers_reach_kafka_and_names_prometheus_reaches_them_keda_reaches_kafka(overlay: Rendered) -> None:
     policy = policies(overlay)["workers"]
     assert policy["podSelector"]["matchLabels"] == WORKER
     kafka, names = policy["egress"]

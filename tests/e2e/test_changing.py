@@ -131,9 +131,7 @@ def test_each_change_is_told_once_and_every_count_is_exact(keeping: Keeping) -> 
     exact(keeping.directory, *POLICY, behind=0, judged=pages)
 
 
-def test_known_pages_are_asked_for_another_version_and_explain_says_what_visits_showed(
-    keeping: Keeping,
-) -> None:
+def test_known_pages_are_asked_for_another_version_explain_says_what_visits_showed(keeping: Keeping) -> None:
     asked = [asked.status for asked in keeping.web.asked if asked.name == "0/still"]
     assert asked.count(304) > 2 * asked.count(200)
     said = printed(keeping.directory, "explain", keeping.web.url("0/still"), *POLICY).splitlines()

@@ -98,9 +98,7 @@ def test_robots_txt_is_asked_first_and_then_one_page_at_a_time_no_delay_broken(c
 
 
 @each_case(("host", "target"), [("overloaded", "/busy"), ("unavailable", "/down")])
-def test_a_host_that_asks_for_patience_gets_it_and_delays_none(
-    crawled: Crawled, host: str, target: str
-) -> None:
+def test_a_host_that_asks_for_patience_gets_it_delays_none(crawled: Crawled, host: str, target: str) -> None:
     refused = next(asked for asked in crawled.asked[host] if asked.status in (429, 503))
     later = [asked for asked in crawled.asked[host] if asked.began > refused.began]
     assert later[0].began - refused.ended > RETRY_AFTER - JITTER

@@ -38,9 +38,7 @@ def squid(proxy: str) -> Iterator[Squid]:
         yield started
 
 
-def test_pages_seen_through_a_squid_are_candidates(
-    tmp_path: Path, web: SyntheticWeb, proxy: str, squid: Squid
-) -> None:
+def test_pages_squid_saw_are_candidates(tmp_path: Path, web: SyntheticWeb, proxy: str, squid: Squid) -> None:
     seeds, data = web.seeds(2), tmp_path / "scentline-data"
     visitor = Visitor(squid.url, Random(1))
     given = options({"fetch.proxy": proxy, "fetch.delay_seconds": 0.05})

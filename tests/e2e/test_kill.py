@@ -133,9 +133,7 @@ def test_a_crawl_among_dead_links_that_loses_power_again_and_again_counts_reques
     assert requests - found["fetched"] > 10
 
 
-def test_orders_that_a_crash_left_without_rows_count_once(
-    tmp_path: Path, web: SyntheticWeb, proxy: str
-) -> None:
+def test_orders_that_crashes_left_rowless_count_once(tmp_path: Path, web: SyntheticWeb, proxy: str) -> None:
     crawl = Crawl(tmp_path, web, proxy, {"frontier.ordering": "pagerank"}, "--budget", "60")
     crawl.finish()
     crawl.leave_orders(15)  # for which the budget has room

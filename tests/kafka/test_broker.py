@@ -51,9 +51,7 @@ def test_a_broker_of_the_same_directory_is_the_same_a_taken_port_named(broker: B
         Broker(tmp_path, port).start()
 
 
-def test_a_broker_takes_listeners_or_says_why(
-    broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_broker_listens_or_says_why(broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     dashed = uuid.UUID(int=0xFB << 120)  # an identity that begins with a dash
     monkeypatch.setattr("deploy.kafka.broker.uuid.uuid4", lambda: dashed)
     port = free_port()

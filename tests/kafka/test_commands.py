@@ -157,9 +157,7 @@ def urls(printed: str) -> list[str]:
     return [json.loads(line)["url"][-1] for line in printed.splitlines()]
 
 
-def test_changes_of_all_partitions_are_printed_by_time_once_and_followed(
-    empty_kafka: str, tmp_path: Path
-) -> None:
+def test_changes_of_all_partitions_are_printed_in_time_and_followed(empty_kafka: str, tmp_path: Path) -> None:
     asked = asking(empty_kafka, tmp_path, "changes")
     assert "only a crawl that visits pages again" in complaint(tmp_path, *asked)
     assert len(printed(tmp_path, *asked, "--set", "frontier.revisit=0.5").splitlines()) == 1, "the head alone"

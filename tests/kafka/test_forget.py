@@ -156,9 +156,7 @@ def check_bounds(settings: Settings, copy: Path, addresses: list[str]) -> None:
     assert [bounds_on_kafka(user, settings, partitions) for user in users] == expected
 
 
-def test_a_user_forgotten_at_the_second_attempt_is_nowhere_and_counts_are_exact(
-    tmp_path: Path, empty_kafka: str
-) -> None:
+def test_one_forgotten_at_the_second_attempt_is_nowhere_counts_exact(tmp_path: Path, empty_kafka: str) -> None:
     settings = created(empty_kafka, tmp_path / "worker", PARTITIONS)
     addresses = crawl(tmp_path, settings)
     # Of a page few visitors are kept, and of 25 pages those of most views may be none.

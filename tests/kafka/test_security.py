@@ -115,9 +115,7 @@ WAYS = [
 
 
 @each_case(("security", "given", "works"), WAYS)
-def test_it_publishes_reads_asks_and_works(
-    secured: Secured, security: str, given: dict[str, str], works: bool
-) -> None:
+def test_it_writes_reads_and_works(secured: Secured, security: str, given: dict[str, str], works: bool) -> None:
     settings = secured.settings(security, **given)
     value = f"{security} {given}".encode()
 

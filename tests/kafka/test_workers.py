@@ -94,9 +94,7 @@ def test_a_slow_judge_slows_fetching_and_a_frozen_one_stops_it(tmp_path: Path, e
 
 
 @pytest.mark.slow
-def test_the_feeding_of_a_log_waits_for_who_takes_it_in(
-    tmp_path: Path, broker: Broker, empty_kafka: str
-) -> None:
+def test_feeding_a_log_waits_for_who_takes_it_in(tmp_path: Path, broker: Broker, empty_kafka: str) -> None:
     write_log(tmp_path / "access.log", SyntheticWeb(*SLOW), users=20, accesses=8000)
     with crawl_of(SLOW, tmp_path, empty_kafka, 1, PACED) as crawl:
         arguments = ("feed", "access.log", *crawl.options, "--set", "streams.backlog=5")
@@ -228,9 +226,7 @@ def test_there_is_one_line_a_predicate_whatever_befalls_workers(tmp_path: Path, 
     ]
 
 
-def test_a_lost_broker_is_said_once_and_no_worker_ready(
-    tmp_path: Path, broker: Broker, empty_kafka: str
-) -> None:
+def test_a_lost_broker_is_said_once_no_worker_ready(tmp_path: Path, broker: Broker, empty_kafka: str) -> None:
     with Counted(tmp_path, empty_kafka) as crawl:
         worker = crawl.worker("one", "harvest")
         crawl.write()

@@ -172,9 +172,7 @@ WORDS = st.text(st.characters(min_codepoint=0x21, max_codepoint=0x7E, exclude_ch
 
 
 @given(WORDS, WORDS, WORDS, st.integers(0, 4_102_444_800), st.integers(100, 599), st.integers(0, 10**12))
-def test_well_formed_lines_come_back(
-    client: str, user: str, path: str, moment: int, status: int, size: int
-) -> None:
+def test_whole_lines_come_back(client: str, user: str, path: str, moment: int, status: int, size: int) -> None:
     at = datetime.fromtimestamp(moment, UTC)
     who = {"client": "" if client == "-" else client, "user": None if user == "-" else user}
     written = alice(f"/{path}", **who, time=float(moment), status=status, size=size)

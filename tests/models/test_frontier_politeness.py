@@ -90,9 +90,7 @@ def test_a_host_is_ready_when_its_wait_ends_and_not_before_and_asking_why_makes_
 
 
 @given(steps, st.floats(0.01, 30), servers)
-def test_clocks_that_begin_with_states_ask_no_host_before(
-    steps: Steps, delay: float, servers: chain[str]
-) -> None:
+def test_clocks_that_begin_with_states_ask_none_before(steps: Steps, delay: float, servers: chain[str]) -> None:
     clocks, now = Hosts(delay, limit=100, factor=5.0), 0.0
     for (host, passed, step, retry_after), server in zip(steps, servers, strict=False):
         now += passed
@@ -159,7 +157,7 @@ def test_only_a_longer_retry_after_moves_the_end_of_a_back_off_that_runs() -> No
 
 
 @each_case(("usual", "crawl_delay", "seconds", "delay"))
-def test_the_delay_follows_robots_txt_and_answers(
+def test_a_delay_follows_robots_and_answers(
     usual: float, crawl_delay: float, seconds: float, delay: float
 ) -> None:
     state = HostState()

@@ -98,9 +98,7 @@ class QueueAgainstDictionary(RuleBasedStateMachine):
             del self.model[url]
 
     @rule(count=st.integers(0, 60), closed=ready_hosts, failing=ready_hosts)
-    def best_is_the_sorted_dictionary(
-        self, count: int, closed: frozenset[str], failing: frozenset[str]
-    ) -> None:
+    def best_is_sorted_dictionary(self, count: int, closed: frozenset[str], failing: frozenset[str]) -> None:
         """Hosts are asked once, best first and none behind the last candidate; one that fails loses none."""
         expected: list[str] = []
         to_ask: dict[str, None] = {}
@@ -258,9 +256,7 @@ changes = st.lists(st.tuples(names, prefixes | expressions | st.none()), max_siz
 
 
 @given(changes, st.lists(texts, min_size=1, max_size=10))
-def test_exclusions_hold_where_each_says(
-    told: list[tuple[str, tuple[str, str] | None]], urls: list[str]
-) -> None:
+def test_exclusions_hold_as_each_says(told: list[tuple[str, tuple[str, str] | None]], urls: list[str]) -> None:
     excluded, known = Exclusions(), dict[str, tuple[str, str]]()
     for name, what in told:
         if what is None:

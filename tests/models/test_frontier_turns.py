@@ -137,7 +137,7 @@ def alone(**chances: float) -> Heads:
         *((1.0, 0.5, 0.0001, "", 0.05, 0.05), (1.0, 0.4, 0.4, "music", 0.15, 0.15)),
     ],
 )
-def test_turns_go_by_share(
+def test_turns_by_share(
     share: float, science: float, music: float, never: str, part: float, about: float
 ) -> None:
     got = play(turns_of({"science": share, "music": 1.0}), alone(science=science, music=music), 4_000, never)

@@ -91,9 +91,7 @@ def test_words_that_are_left_weigh_what_they_did_when_others_are_forgotten(
 
 @given(st.lists(st.tuples(st.sampled_from([-3.0, -1.0, 0.0, 0.5, 1.0, 3.0]), st.integers(0, 4)), max_size=30),
        st.integers(1, 12), st.booleans())  # fmt: skip
-def test_the_strongest_are_first_of_the_sorted(
-    features: list[tuple[float, int]], most: int, against: bool
-) -> None:
+def test_strongest_are_first_of_sorted(features: list[tuple[float, int]], most: int, against: bool) -> None:
     weights = np.array([weight for weight, _ in features])
     pages = np.array([number for _, number in features], int)
     sign = -1 if against else 1

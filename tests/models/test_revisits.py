@@ -116,9 +116,7 @@ def test_what_was_announced_tells_nothing_of_changes_that_were_not() -> None:
 
 
 @given(VISITS, VISITS, st.floats(allow_nan=False))
-def test_facts_add_up_in_any_order_and_any_history_has_a_rate(
-    one: Visits, two: Visits, interval: float
-) -> None:
+def test_facts_add_up_in_any_order_any_history_has_a_rate(one: Visits, two: Visits, interval: float) -> None:
     history, visits = of(one + two), one + two
     assert history == of(two + one)
     assert (history.visits, history.changes) == (len(visits), sum(changed for _, changed in visits))
@@ -230,9 +228,7 @@ def at_and_last(answers: list[Answer], visited: float) -> tuple[Answer | None, A
 
 
 @given(st.lists(ANSWERS, min_size=1, max_size=4), st.data())
-def test_what_is_kept_is_of_answers_and_a_visit(
-    intervals: list[list[tuple[int, int]]], data: st.DataObject
-) -> None:
+def test_what_is_kept_is_of_all_answers(intervals: list[list[tuple[int, int]]], data: st.DataObject) -> None:
     sizes, known = Sizes(), list[Answer]()
     for number, interval in enumerate(intervals):
         visited = 10.0 * number

@@ -86,9 +86,7 @@ def test_a_table_that_contradicts_itself_is_refused(changed: dict[str, object], 
 
 
 @each_case(("url", "said", "found"))
-def test_a_subject_is_the_last_segment_and_anchors_or_title(
-    url: str, said: list[str] | str, found: str
-) -> None:
+def test_a_subject_is_the_last_segment_anchors_or_title(url: str, said: list[str] | str, found: str) -> None:
     assert (page_subject(url, said) if isinstance(said, str) else subject(url, said)) == found
 
 
@@ -121,9 +119,7 @@ TEXTS = st.sampled_from(["ski", "snow", "sled", "war", "army", "ski war", "snow 
 
 
 @given(st.lists(st.tuples(TEXTS, st.booleans(), st.booleans()), max_size=150), TEXTS, st.floats(0.01, 0.9))
-def test_the_kernel_average_is_that_taken_anew(
-    verdicts: list[tuple[str, bool, bool]], text: str, rate: float
-) -> None:
+def test_the_average_is_that_taken_anew(verdicts: list[tuple[str, bool, bool]], text: str, rate: float) -> None:
     meaning = Meaning(table())
     kept, other_kept = (Sense(meaning.table.vector(name)) for name in (text, "sled"))
     weight = hits = 0.0

@@ -22,9 +22,7 @@ from tests.shared import shared
 
 
 @each_case(("written", "known_as", "base"))
-def test_spellings_of_a_page_have_one_canonical_form(
-    written: str, known_as: str | None, base: str | None
-) -> None:
+def test_spellings_of_a_page_have_one_form(written: str, known_as: str | None, base: str | None) -> None:
     assert canonical(written, base) == known_as
 
 
@@ -55,9 +53,7 @@ QUERY = "?a=b ?+,:/a=& ?sid=0123456789abcdef0123456789abcdef&a ?sessid= ? ?zenid
 @example(["b" * 61] * 4, "org", [], "")
 @example(["www"], "org", ["a" * 1985], "")
 @example(["www"], "org", ["a" * 1986], "")
-def test_what_seems_canonical_is_read_as_any_other(
-    labels: list[str], last: str, path: list[str], query: str
-) -> None:
+def test_canonical_is_read_as_any_other(labels: list[str], last: str, path: list[str], query: str) -> None:
     url = f"http://{'.'.join([*labels, last])}/{'/'.join(path)}{query}"
     # A fragment makes it one that is not told at a glance.
     assert canonical(url) == canonical(f"{url}#") or len(url) == MAX_LENGTH
@@ -139,9 +135,7 @@ def graph(name: str) -> Iterator[str]:
         *((logged, "sundog", 30_000), (logged, "semicomplete", 1000)),
     ],
 )
-def test_no_url_of_a_real_site_is_taken_for_one(
-    read: Callable[[str], Iterator[str]], name: str, least: int
-) -> None:
+def test_no_url_of_a_real_site_is_one(read: Callable[[str], Iterator[str]], name: str, least: int) -> None:
     known = {found for url in read(name) if (found := canonical(url)) is not None}
     assert len(known) >= least
     assert [(url, why) for url in known if (why := trap(url, BOUNDS))] == []

@@ -50,7 +50,7 @@ def test_equations_1_to_3_and_5_ratio_of_two_probabilities(pages: int, hits: int
 
 
 @each_case(("pages", "hits", "denominator", "sample", "expected"))
-def test_equations_6_and_10(
+def test_equations_6_10(
     pages: int, hits: int, denominator: Denominator, sample: Sample, expected: float
 ) -> None:
     assert significance(pages, hits, SMALL, denominator, sample) == pytest.approx(expected)
@@ -66,9 +66,7 @@ def test_equation_7_threshold_is_included() -> None:
 
 
 @each_case(("denominator", "expected"), [("binomial", 2 * 3), ("paper", 2 * 2 * 3)])
-def test_equations_4_and_7_each_significant_word_once_over_all(
-    denominator: Denominator, expected: float
-) -> None:
+def test_equations_4_and_7_each_significant_word_counts_once(denominator: Denominator, expected: float) -> None:
     # I = 2, S = 3.16; I = 3, S = 5; I = 2, S = 1.12 by its own pages, 2.24 by the paper's; I = 1.
     counts = {"slope": (40, 16), "snow": (25, 15), "rare": (5, 2), "the": (100, 20)}
     parents = [frozenset({"slope", "the"}), frozenset({"slope", "snow", "rare"}), frozenset({"snow", "other"})]

@@ -183,9 +183,7 @@ def cosine(one: Mapping[str, int], other: Mapping[str, int], occurrences: Mappin
 
 
 @given(LINKS, st.permutations(PAGES), st.data())
-def test_anchor_similarity_is_that_of_all_known_links(
-    links: Links, order: Sequence[str], data: st.DataObject
-) -> None:
+def test_anchor_similarity_is_of_all_links(links: Links, order: Sequence[str], data: st.DataObject) -> None:
     # Up to ten pages the idf factors are taken anew at every page.
     similar = AnchorSimilarity[str](["ski", "snow"])
     texts: dict[str, Counter[str]] = {page: Counter() for page in PAGES}

@@ -62,9 +62,7 @@ def test_frequencies_are_numbers_of_distinct_records_and_ways_within_their_bound
 
 
 @given(logs, st.integers(1, 8), st.randoms(use_true_random=False))
-def test_beyond_it_what_is_kept_of_ways_depends_on_the_records_alone(
-    log: Log, most: int, random: Random
-) -> None:
+def test_beyond_it_what_is_kept_depends_on_the_records_alone(log: Log, most: int, random: Random) -> None:
     mixed = [*log, *random.sample(log, len(log) // 2)]
     random.shuffle(mixed)
     found = ways_of(log, most)

@@ -184,9 +184,7 @@ def test_memory_without_end_is_a_judge_that_fails_or_a_page_that_is_refused(use:
     use(work, memory_bytes=100_000_000, cpu_seconds=60)
 
 
-def test_a_judge_that_prints_disturbs_nobody(
-    use: Callable[..., None], capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_judge_that_prints_disturbs_none(use: Callable[..., None], capfd: pytest.CaptureFixture[str]) -> None:
     async def work(examiner: ExaminerProcess) -> None:
         await told(examiner, "print")
         found = await examiner.examine(question("environment", {"none": 'category("None")'}))

@@ -117,9 +117,7 @@ def test_a_crawl_whose_disk_is_full_at_any_moment_goes_on_when_there_is_room(mac
 # output, or a directory, that can't be written to
 
 
-def test_where_nothing_can_be_written_it_is_said(
-    machine: Machine, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_what_can_not_be_written_it_says(machine: Machine, tmp_path_factory: pytest.TempPathFactory) -> None:
     machine.goes_on()
     full = ("sh", "-c", 'exec "$@" >/dev/full', "sh")
     for words in (("harvest", "--json", "--data", "data"), ("audit", "--data", "data"), ("topics", "list")):
