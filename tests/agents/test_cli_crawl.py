@@ -37,16 +37,8 @@ from scentline.streams.settings import Settings
 from scentline.streams.topics import INTERESTS
 from scentline.streams.transport.journal import Journal
 from scentline_lab.synthetic.web import SyntheticWeb
-from tests.agents.commands import (
-    IN_BACKGROUND,
-    TOLD_TO_END,
-    complaint,
-    last_line,
-    printed,
-    running,
-    scentline,
-    wait_until,
-)
+from tests.agents import commands
+from tests.agents.commands import TOLD_TO_END, complaint, last_line, printed, running, scentline, wait_until
 from tests.agents.loopback import USER_AGENT
 from tests.agents.shards import put, table
 from tests.e2e.crawls import exact, judged_so_far, outcomes_of, pages_of, synthetic, write_labels, write_log
@@ -383,7 +375,7 @@ def test_a_crawl_told_to_end_prints_figures_goes_on(fresh: Path, program: tuple[
     # Each host is asked about three times a second: slow enough to be interrupted on the way.
     with running(fresh, *CRAWL, "--set", "fetch.delay_seconds=0.3", program=program) as process:
         wait_until(lambda: judged_so_far(data) >= 5, process)
-        if program == IN_BACKGROUND:
+        if program == commands.IN_BACKGROUND:
             assert "another process writes to it" in complaint(fresh, "feed", "access.log")
             process.send_signal(signal.SIGINT)
             wait_until(lambda: judged_so_far(data) >= 10, process)

@@ -18,18 +18,8 @@ from scentline.agents.fetch.pool import FRAMING_BYTES
 from scentline.agents.fetch.result import Body, Ended
 from scentline.models.url import canonical
 from scentline.streams.records import Version
-from tests.agents.loopback import (
-    Answer,
-    Request,
-    awaited,
-    closing,
-    failed,
-    fixed,
-    hanging,
-    serving,
-    settings,
-    untimed,
-)
+from tests.agents import loopback
+from tests.agents.loopback import Answer, Request, awaited, closing, failed, fixed, serving, settings, untimed
 from tests.cases import each_case
 from tests.patience import PATIENCE
 
@@ -316,7 +306,7 @@ async def test_connections_are_reused_and_bounded() -> None:
 @each_case("given_up", [True, False])
 @awaited
 async def test_a_fetch_that_is_given_up_or_whose_client_closes_leaves_nothing_behind(given_up: bool) -> None:
-    async with serving(hanging) as server:
+    async with serving(loopback.hanging) as server:
         async with Client(settings(robots=True), clock) as client:
             task = asyncio.create_task(client.fetch(server.origin + "/"))
             while not server.requests:

@@ -18,30 +18,13 @@ from scentline.agents.frontier.steered import Steered, read_steering
 from scentline.agents.judge.predicates import Predicates
 from scentline.agents.operate.control import requests
 from scentline.agents.operate.control.command import known_predicates, submit
-from scentline.agents.operate.control.requests import (
-    Known,
-    Record,
-    Redefinition,
-    RefusedError,
-    Seeds,
-    checked,
-    resolve,
-)
+from scentline.agents.operate.control.requests import Known, Record, Redefinition, RefusedError, Seeds, resolve
 from scentline.agents.operate.control.service import ControlService
 from scentline.agents.operate.control.spool import DIRECTORY, MOST_BYTES, Spool
+from scentline.streams import published
 from scentline.streams.attempts import LETTER_BYTES
 from scentline.streams.bus import Broadcast
-from scentline.streams.published import (
-    LONGEST_DELAY,
-    MOST_EXCLUDING,
-    Exclusion,
-    Limit,
-    Pausing,
-    PredicateDefinition,
-    Slowing,
-    Steering,
-    defines,
-)
+from scentline.streams.published import Exclusion, Limit, Pausing, PredicateDefinition, Slowing, Steering
 from scentline.streams.records import DeadLetter, Decoder, RecordError
 from scentline.streams.runtime import Runtime
 from scentline.streams.settings import Settings
@@ -66,9 +49,9 @@ BOUND = "^Expected `"
     ("kind", "fields", "why"),
     [
         ("Seeds", {"urls": ["http://a.org/"] * 10_001}, BOUND),
-        ("Exclusion", {"prefix": "http://a.org/" + "x" * MOST_EXCLUDING}, BOUND),
-        ("Exclusion", {"expression": "x" * (MOST_EXCLUDING + 1)}, BOUND),
-        ("Slowing", {"name": "a.org", "seconds": LONGEST_DELAY + 1}, BOUND),
+        ("Exclusion", {"prefix": "http://a.org/" + "x" * published.MOST_EXCLUDING}, BOUND),
+        ("Exclusion", {"expression": "x" * (published.MOST_EXCLUDING + 1)}, BOUND),
+        ("Slowing", {"name": "a.org", "seconds": published.LONGEST_DELAY + 1}, BOUND),
         ("Slowing", {"name": "a" * 301, "seconds": 1.0}, BOUND),
     ],
 )
@@ -76,7 +59,7 @@ def test_what_makes_no_sense_or_is_out_of_bounds_is_refused(kind: str, fields: A
     kinds: tuple[Any, ...] = (Redefinition, Seeds, Exclusion, Slowing, Pausing, Limit)
     asked = {each.__name__: each for each in kinds}[kind](**fields)
     with pytest.raises(RefusedError, match=why):
-        resolve(checked(asked), KNOWN)
+        resolve(requests.checked(asked), KNOWN)
 
 
 def told(asked: Steering, steered: Steered, now: float) -> Record:
@@ -223,7 +206,7 @@ def looked(runtime: Runtime, looks: int = 1) -> Predicates:
     journal = journal_of(runtime)
 
     def hear(key: bytes | None, value: bytes | None) -> None:
-        if defines(key):
+        if published.defines(key):
             found.hear(value)
 
     async def look() -> None:

@@ -13,20 +13,11 @@ from msgspec.structs import replace
 from scentline.agents.fetch.agent import QUARANTINED, FetchAgent, noted
 from scentline.agents.fetch.client import Client
 from scentline.models.verdict import Verdict
+from scentline.streams import records
 from scentline.streams.attempts import Attempts
 from scentline.streams.facts import Discovered, Early, Fetched, Hinted, Missing, Moved, Same, SightingPack
 from scentline.streams.outbox import Message
-from scentline.streams.records import (
-    DeadLetter,
-    Decoder,
-    FetchedPage,
-    HostAnswer,
-    Revisit,
-    RobotsTxt,
-    Version,
-    Visit,
-    encode,
-)
+from scentline.streams.records import DeadLetter, FetchedPage, HostAnswer, Revisit, RobotsTxt, Visit, encode
 from scentline.streams.settings import RevisitSettings, Settings
 from scentline.streams.topics import DEAD_LETTERS, FETCHES, PAGES, SIGHTINGS, Topic
 from scentline.streams.transport.journal import Journal
@@ -127,7 +118,7 @@ async def read_sitemaps(agent: FetchAgent, client: Client) -> None:
 
 
 def written(journal: Journal, topic: Topic, kind: Any) -> list[Any]:
-    return [Decoder[Any](kind)(entry.value or b"") for entry in journal.read(topic.name, 0, 0, 10)]
+    return [records.Decoder[Any](kind)(entry.value or b"") for entry in journal.read(topic.name, 0, 0, 10)]
 
 
 def facts_in(journal: Journal) -> list[Any]:
@@ -148,7 +139,7 @@ def test_a_page_goes_on_with_its_order_and_its_body_compressed_and_then_the_orde
     assert (done.facts, done.happened) == ([], ["sent", "acknowledged"])
 
 
-KNOWN = Version('"7"', "Thu, 01 Jan 1970 00:01:40 GMT")
+KNOWN = records.Version('"7"', "Thu, 01 Jan 1970 00:01:40 GMT")
 FOR_LINKS, AGAIN = Revisit(KNOWN, 900.0), Revisit(KNOWN, 900.0, again=True, verdict={"alps": True})
 UNCHANGED, MISSING = fixed(b"", "304 Not Modified"), fixed(b"", "404 Not Found")
 BUSY = fixed(b"", "503 Busy", retry_after="90")

@@ -27,19 +27,11 @@ from scentline.agents.operate.privacy import forget as forgetting
 from scentline.agents.operate.privacy.forget import Forgotten, forget_user
 from scentline.agents.operate.privacy.plan import PLAN_FILE, Bounds, Replacement, begin, choose, key_of, pending
 from scentline.agents.stored import write_stored
+from scentline.streams import topics
 from scentline.streams.configuration import ConfigurationError
 from scentline.streams.records import FetchedPage, LogPosition, encode
 from scentline.streams.settings import ObserveSettings, Settings
-from scentline.streams.topics import (
-    ACCESSES,
-    DEAD_LETTERS,
-    EVIDENCE,
-    OUTCOMES,
-    PAGES,
-    PROXY_LOG,
-    SIGHTINGS,
-    partition_of,
-)
+from scentline.streams.topics import ACCESSES, EVIDENCE, OUTCOMES, PAGES, PROXY_LOG, SIGHTINGS, partition_of
 from scentline.streams.transport.database import JournalFormatError, open_writer
 from scentline.streams.transport.journal import Journal
 from scentline_lab.synthetic.web import SyntheticWeb
@@ -167,8 +159,8 @@ def test_no_planted_identity_or_secret_is_in_a_topic_table_file_or_log_line(craw
         written = list(records(journal))
         them = {*map(pseudonym, (*ADDRESSES, *NAMES))}
         pages = {access.url for access in accesses(journal) if access.user in them}
-    topics = (ACCESSES, SIGHTINGS, PAGES, OUTCOMES, EVIDENCE, DEAD_LETTERS)
-    assert {topic.name for topic in topics} <= {topic for topic, _ in written}
+    named = (ACCESSES, SIGHTINGS, PAGES, OUTCOMES, EVIDENCE, topics.DEAD_LETTERS)
+    assert {topic.name for topic in named} <= {topic for topic, _ in written}
     assert len(pages) >= 60, "the planted lines were not taken in"
     assert any(url.endswith("?page=2") for url in pages)
     shown = (scentline(cwd, name, *options(GIVEN), **LOUD) for name in ("audit", "dead-letters", "harvest"))

@@ -12,18 +12,8 @@ from scentline.agents.fetch.result import Body
 from scentline.agents.fetch.servers import Held, Servers, TooEarlyError
 from scentline.streams.crawl_settings import FetchSettings
 from scentline.streams.facts import Early
-from tests.agents.loopback import (
-    Answer,
-    Names,
-    Request,
-    awaited,
-    closing,
-    failed,
-    fixed,
-    serving,
-    settings,
-    untimed,
-)
+from tests.agents import loopback
+from tests.agents.loopback import Answer, Names, Request, awaited, failed, fixed, serving, settings, untimed
 from tests.cases import each_case
 
 
@@ -179,7 +169,7 @@ async def test_a_slow_host_holds_up_none_whose_address_it_claims(slow: str) -> N
 
 @awaited
 async def test_a_server_is_free_again_after_a_failure() -> None:
-    async with serving(closing) as server, Client(settings(delay_seconds=0.01), since_1970) as client:
+    async with serving(loopback.closing) as server, Client(settings(delay_seconds=0.01), since_1970) as client:
         for _ in range(3):
             ended = untimed(await client.fetch(server.origin + "/"))
             assert ended == failed("retry", "connection", server="127.0.0.1", unanswered=True)

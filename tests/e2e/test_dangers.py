@@ -15,20 +15,7 @@ from tests.agents.commands import printed
 from tests.cases import each_case
 from tests.e2e.crawls import ANY, exact, keeps, options, outcomes_of, pages_of
 from tests.rubbish.measured import Ended, run
-from tests.webs.dangers import (
-    ADDRESSES,
-    COPIES,
-    CRAWL_DELAY,
-    FORBIDDEN,
-    GOOD,
-    INSIDE,
-    NEAR_COPIES,
-    NETWORK,
-    RETRY_AFTER,
-    SESSION_PAGES,
-    by_host,
-    dangers,
-)  # fmt: skip
+from tests.webs import dangers
 from tests.webs.rivals import KINDS, Rivals
 from tests.webs.serving import Asked
 
@@ -60,16 +47,16 @@ class Crawled:
 def crawled(tmp_path_factory: pytest.TempPathFactory) -> Crawled:
     directory = tmp_path_factory.mktemp("dangers")
     given = {
-        "fetch.allow": NETWORK, "fetch.delay_seconds": DELAY, "fetch.timeout_seconds": 8,
+        "fetch.allow": dangers.NETWORK, "fetch.delay_seconds": DELAY, "fetch.timeout_seconds": 8,
         "fetch.first_byte_seconds": 7, "frontier.attempts": 2, "frontier.retry_seconds": 1,
     }  # fmt: skip
-    with dangers() as served:
+    with dangers.dangers() as served:
         # What does not end by itself is interrupted, so that the other tests have something to look at.
         ended = run(
-            directory, "crawl", "--seed", f"http://{ADDRESSES['home']}:{served.port}/", "--predicate", ANY,
-            *options(given), prefix=("timeout", "--signal=INT", str(PATIENCE)), seconds=2 * PATIENCE,
+            directory, "crawl", "--seed", f"http://{dangers.ADDRESSES['home']}:{served.port}/", "--predicate",
+            ANY, *options(given), prefix=("timeout", "--signal=INT", str(PATIENCE)), seconds=2 * PATIENCE,
         )  # fmt: skip
-        return Crawled(by_host(served), directory, ended)
+        return Crawled(dangers.by_host(served), directory, ended)
 
 
 def test_it_ends_by_itself_in_bounded_memory_and_nothing_goes_wrong_without_a_name(crawled: Crawled) -> None:
@@ -81,10 +68,10 @@ def test_it_ends_by_itself_in_bounded_memory_and_nothing_goes_wrong_without_a_na
 
 
 def test_the_good_pages_of_all_hosts_are_fetched_none_forbidden_and_nothing_inside(crawled: Crawled) -> None:
-    missing = {host: good - set(crawled.targets(host)) for host, good in GOOD.items()}
+    missing = {host: good - set(crawled.targets(host)) for host, good in dangers.GOOD.items()}
     assert {host: paths for host, paths in missing.items() if paths} == {}
-    assert FORBIDDEN.isdisjoint(crawled.targets("private"))
-    assert crawled.targets(INSIDE) == []
+    assert dangers.FORBIDDEN.isdisjoint(crawled.targets("private"))
+    assert crawled.targets(dangers.INSIDE) == []
     assert max(len(target) for host in crawled.asked for target in crawled.targets(host)) < 3_000
 
 
@@ -93,7 +80,7 @@ def test_robots_txt_is_asked_first_and_then_one_page_at_a_time_no_delay_broken(c
         assert asked[0].target == "/robots.txt"
         assert [pair for pair in pairwise(asked) if pair[1].began < pair[0].ended] == []
         times = [each.began for each in asked]
-        delay, paced = (CRAWL_DELAY, times[1:]) if host == "private" else (DELAY, times)
+        delay, paced = (dangers.CRAWL_DELAY, times[1:]) if host == "private" else (DELAY, times)
         assert keeps(paced, delay), (host, times)
 
 
@@ -101,7 +88,7 @@ def test_robots_txt_is_asked_first_and_then_one_page_at_a_time_no_delay_broken(c
 def test_a_host_that_asks_for_patience_gets_it_delays_none(crawled: Crawled, host: str, target: str) -> None:
     refused = next(asked for asked in crawled.asked[host] if asked.status in (429, 503))
     later = [asked for asked in crawled.asked[host] if asked.began > refused.began]
-    assert later[0].began - refused.ended > RETRY_AFTER - JITTER
+    assert later[0].began - refused.ended > dangers.RETRY_AFTER - JITTER
     assert [asked.status for asked in crawled.asked[host] if asked.target == target] == [refused.status, 200]
     after = next(asked.began for asked in later if asked.target.startswith("/after/"))
     assert max(asked.ended for asked in crawled.asked["home"]) < after
@@ -123,8 +110,8 @@ def test_a_site_without_an_end_is_left(crawled: Crawled, host: str) -> None:
 def test_session_ids_do_not_make_new_pages(crawled: Crawled) -> None:
     pages = [target for target in crawled.targets("sessions") if target not in ("/", "/robots.txt")]
     names = {target.partition("?")[0].partition(";")[0] for target in pages}
-    assert len(names) == SESSION_PAGES
-    assert len(pages) <= 3 * SESSION_PAGES
+    assert len(names) == dangers.SESSION_PAGES
+    assert len(pages) <= 3 * dangers.SESSION_PAGES
 
 
 def test_redirects_are_followed_to_a_page_and_no_further(crawled: Crawled) -> None:
@@ -138,7 +125,7 @@ def test_copies_are_judged_once(crawled: Crawled) -> None:
     urls = [str(json.loads(line)["url"]) for line in lines]
     copies = [url for url in urls if "/copy-" in url or "/original" in url]
     near = [url for url in urls if "/near-" in url]
-    assert len(copies) + len(near) < COPIES + NEAR_COPIES, urls
+    assert len(copies) + len(near) < dangers.COPIES + dangers.NEAR_COPIES, urls
     assert len(copies) <= 1
 
 

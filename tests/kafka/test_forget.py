@@ -22,15 +22,8 @@ from scentline.agents.frontier.rows import PageRow
 from scentline.agents.observe.observer import Observer
 from scentline.agents.observe.pseudonym import Pseudonyms
 from scentline.agents.operate.audit.audit import audit
-from scentline.agents.operate.privacy.kafka import (
-    Changelogs,
-    Deleted,
-    ForgottenOnKafka,
-    UnrestError,
-    bounds_on_kafka,
-    forget_user_on_kafka,
-    partitions_on_kafka,
-)
+from scentline.agents.operate.privacy import kafka
+from scentline.agents.operate.privacy.kafka import Changelogs, Deleted, UnrestError, bounds_on_kafka
 from scentline.agents.operate.privacy.plan import Bounds, Replacement, bounds_of
 from scentline.agents.operate.snapshot import take
 from scentline.agents.operate.topics import create
@@ -86,8 +79,8 @@ def created(broker: str, data: Path = Path("unused"), partitions: int = 1) -> Se
     return settings
 
 
-def forgotten(settings: Settings) -> ForgottenOnKafka:
-    return forget_user_on_kafka(settings, USER, is_name=False, progress=lambda _: None)
+def forgotten(settings: Settings) -> kafka.ForgottenOnKafka:
+    return kafka.forget_user_on_kafka(settings, USER, is_name=False, progress=lambda _: None)
 
 
 def newest(settings: Settings) -> Iterator[tuple[str, bytes, bytes]]:
@@ -148,7 +141,7 @@ def check_bounds(settings: Settings, copy: Path, addresses: list[str]) -> None:
     """Check that what may take a pseudonym's place is the same on Kafka as in a data directory."""
     users = [KEY.of(address) for address in sorted(addresses)]
     with Admin(settings) as admin:
-        partitions = partitions_on_kafka(admin)
+        partitions = kafka.partitions_on_kafka(admin)
     at_rest = snapshot(settings, copy)
     with Journal.open(at_rest.data / "journal", read_only=True) as journal:
         expected = [bounds_of(user, settings, journal) for user in users]

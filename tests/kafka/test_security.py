@@ -9,12 +9,8 @@ from typing import Any
 
 import pytest
 import trustme
-from cryptography.hazmat.primitives.serialization import (
-    Encoding,
-    NoEncryption,
-    PrivateFormat,
-    load_pem_private_key,
-)
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from kafka.admin import KafkaAdminClient, ScramMechanism, UserScramCredentialUpsertion
 
 from deploy.kafka.broker import QUICK, Broker
@@ -93,7 +89,7 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
 def _issue(authority: trustme.CA, name: str, certificate: Path, key: Path) -> None:
     """Write a certificate, and its key as Kafka wants it (PKCS 8), to two files or to one."""
     issued = authority.issue_cert(name)
-    private = load_pem_private_key(issued.private_key_pem.bytes(), None)
+    private = serialization.load_pem_private_key(issued.private_key_pem.bytes(), None)
     key.write_bytes(private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
     with certificate.open("ab") as file:
         for part in issued.cert_chain_pems:

@@ -7,17 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from hypothesis import strategies as st
 
-from scentline.models.interest.features import (
-    ANCHOR,
-    BASE,
-    CONTEXT,
-    HEADING,
-    PAGE_WORD,
-    PREFIX,
-    URL_WORD,
-    USER,
-    link,
-)
+from scentline.models.interest import features
+from scentline.models.interest.features import ANCHOR, BASE, CONTEXT, HEADING, PAGE_WORD, URL_WORD, USER, link
 from scentline.models.interest.ratio import Base, Denominator
 from scentline.models.interest.weights import Weights
 from scentline.models.learner.candidate import CoVisits, Crowd
@@ -131,7 +122,7 @@ class PlainKnowledge:
     def prefix(self, prefixes: Sequence[str]) -> float:
         rate = self.rate
         for prefix in prefixes:
-            pages, hits = self.counts.get(PREFIX + prefix, (0, 0))
+            pages, hits = self.counts.get(features.PREFIX + prefix, (0, 0))
             rate = (hits + 2 * rate) / (pages + 2)
         return math.log(rate / self.rate)
 

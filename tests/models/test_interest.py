@@ -9,29 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scentline.models.interest.factors import (
-    SIGNERS,
-    WORDS,
-    LinkTable,
-    kept,
-    locality_log,
-    rank,
-    sibling_log,
-    signers,
-)
+from scentline.models.interest import factors, features
+from scentline.models.interest.factors import SIGNERS, WORDS, LinkTable, kept, rank, sibling_log, signers
 from scentline.models.interest.factors import signature as signed
-from scentline.models.interest.features import (
-    BASE,
-    WORD,
-    Feature,
-    link,
-    region,
-    signature,
-    split,
-    token,
-    user,
-    word,
-)
+from scentline.models.interest.features import BASE, WORD, Feature, link, region, split, token, user, word
 from scentline.models.interest.linkage import Evidence, contributions
 from scentline.models.interest.ratio import Base, interest, ratio, significance, significant_log
 from scentline.models.interest.trace import Step, Trace, Visit, arrive, insert, sixths
@@ -52,7 +33,7 @@ def test_without_a_base_rate_every_factor_is_one(base: Base) -> None:
     assert significance(3, 3, base) == 0
     assert significant_log(3, 3, base) == 0
     assert (table.p(base), table.q(base)) == (1, 1)
-    assert locality_log(4, 2, table, base) == 0
+    assert factors.locality_log(4, 2, table, base) == 0
     assert sibling_log(4, 2, base) == 0
 
 
@@ -75,7 +56,7 @@ def test_every_ratio_has_a_logarithm(pages: int, more: int, hits: int, total_hit
 
 @given(st.text(), st.booleans())
 def test_feature_names_are_taken_apart_as_they_were_made(name: str, holds: bool) -> None:
-    found = [split(feature(name)) for feature in (word, token, user, signature)]
+    found = [split(feature(name)) for feature in (word, token, user, features.signature)]
     assert [each.kind for each in found] == ["word", "token", "user", "signature"]
     assert {each.name for each in found} == {name}
     assert split(link(name, holds)) == Feature("link", name, holds)

@@ -16,17 +16,8 @@ from scentline.models.learner.knowledge import DRIFT, Knowledge
 from scentline.models.learner.semantic import inputs_with
 from scentline.models.learner.words import Vocabulary
 from scentline.models.ledger import Ledger
-from tests.models.teaching import (
-    CELLS,
-    KIND_NAMES,
-    SOME_WORDS,
-    WORDS,
-    Cell,
-    PlainKnowledge,
-    PlainLink,
-    lift,
-    teach,
-)
+from tests.models import teaching
+from tests.models.teaching import CELLS, KIND_NAMES, SOME_WORDS, WORDS, Cell, PlainLink, lift, teach
 
 # Of what is kept in seven digits.
 KEPT = 1e-5
@@ -183,7 +174,7 @@ def test_the_inputs_are_those_that_are_described_and_pages_that_are_kept_are_wor
     if not late:
         assert np.concatenate(alone, axis=1) == pytest.approx(found, abs=KEPT)
     for number, each in enumerate(learnt):
-        plain = PlainKnowledge(each.counts, each.base, each.topic)
+        plain = teaching.PlainKnowledge(each.counts, each.base, each.topic)
         for candidate, inputs in zip(candidates, found[number].tolist(), strict=True):
             links = [pages[page].link(number, position) for page, position in candidate.links.items()]
             given_to = candidate.url_words, PREFIXES[: candidate.depth], links

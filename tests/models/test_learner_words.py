@@ -11,17 +11,11 @@ from hypothesis import strategies as st
 
 from scentline.models.interest.features import ANCHOR, BASE, PAGE_WORD, URL_WORD
 from scentline.models.interest.ratio import strongest
+from scentline.models.learner import combiner
 from scentline.models.learner.batch import LinkTable, inputs_of, named_of
 from scentline.models.learner.candidate import Candidate
 from scentline.models.learner.combiner import DRIFT as NOISE
-from scentline.models.learner.combiner import (
-    LEAST_VARIANCE,
-    BayesianLogisticRegression,
-    Learner,
-    logits,
-    probabilities,
-    probability,
-)
+from scentline.models.learner.combiner import BayesianLogisticRegression, Learner, logits, probability
 from scentline.models.learner.inputs import NAMES, prior_covariance, prior_mean
 from scentline.models.learner.knowledge import AKIN_PAGES, DRIFT, TOPIC_PAGES, Knowledge
 from scentline.models.learner.semantic import SEMANTIC_INPUTS, inputs_with
@@ -259,7 +253,7 @@ def plain_update(
     spread = sum(x[i] * gain[i] for i in places)
     logit = sum(mean[i] * x[i] for i in places)
     p = 1 / (1 + math.exp(-logit / math.sqrt(1 + math.pi * spread / 8)))
-    v = max(p * (1 - p), LEAST_VARIANCE)
+    v = max(p * (1 - p), combiner.LEAST_VARIANCE)
     d = 1 / v + spread
     after = [mean[i] + gain[i] * (y - p) / (v * d) for i in places]
     return after, [
@@ -289,7 +283,7 @@ def test_a_label_updates_as_the_formula_says_and_makes_no_logit_less_certain_but
 def test_doubt_draws_a_probability_towards_one_half_and_a_sure_prediction_can_still_be_corrected() -> None:
     assert probability(2.0, 0.0) == pytest.approx(1 / (1 + math.exp(-2)))
     assert probability(2.0, 0.0) > probability(2.0, 1.0) > probability(2.0, 5.0) > 0.5
-    both = probabilities(np.array([2.0, -1.0]), np.array([1.0, 3.0]))
+    both = combiner.probabilities(np.array([2.0, -1.0]), np.array([1.0, 3.0]))
     assert both.tolist() == pytest.approx([probability(2.0, 1.0), probability(-1.0, 3.0)])
     sure = BayesianLogisticRegression(np.array([30.0]), np.array([[1.0]]))
     for _ in range(400):

@@ -5,15 +5,8 @@ from collections.abc import Iterable, Mapping
 
 import pytest
 
-from scentline.models.interest.factors import (
-    LinkTable,
-    inside,
-    locality_log,
-    region,
-    region_log,
-    sibling_log,
-    union,
-)
+from scentline.models.interest import factors
+from scentline.models.interest.factors import inside, locality_log, region, region_log, sibling_log, union
 from scentline.models.interest.features import BASE, TOKEN, USER, WORD
 from scentline.models.interest.linkage import Contribution, CrowdEvidence, crowd_contributions
 from scentline.models.interest.ratio import (
@@ -39,7 +32,7 @@ PAPER = Base(10_000, 1_000)
 SMALL = Base(100, 20)
 
 #: f1 = 7 % and f3 = 4.5 % of 100,000 links, where 1 % and 9 % are expected.
-LINKS = LinkTable(satisfying=(12_000, 7_000), failing=(88_000, 4_500))
+LINKS = factors.LinkTable(satisfying=(12_000, 7_000), failing=(88_000, 4_500))
 
 
 # P(E) = 40/100, P(C and E) = 16/100: P(C|E) = .4 (1); .16 / (.2 * .4) = 2 (2); .4 / .2 = 2 (3). Favourable

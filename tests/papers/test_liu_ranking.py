@@ -19,17 +19,9 @@ from scentline.models.patterns.build import Growth
 from scentline.models.patterns.counts import RANKS, Behaviour, Ways, behaviour
 from scentline.models.patterns.mine import importance, mine
 from scentline.models.patterns.ranking import DISCOVERY, FETCH, Pattern, score
+from scentline_lab.patterns import quality
 from scentline_lab.patterns.measures import Record, counted
-from scentline_lab.patterns.quality import (
-    coverage,
-    crawled,
-    discovered_visits,
-    fetched_visits,
-    jensen_shannon,
-    matching,
-    reached,
-    traffic_approximation,
-)
+from scentline_lab.patterns.quality import coverage, crawled, fetched_visits, jensen_shannon, matching, reached
 from scentline_lab.progress import Progress
 from scentline_lab.simulation.baselines.simple import Ranked
 from scentline_lab.simulation.virtual import Terms, virtual_crawl
@@ -171,7 +163,9 @@ def test_traffic_approximation_is_nothing_where_each_url_is_a_pattern_and_grows_
         zip(map("http://t/{0[0]}/{0[1]}".format, product("ab", "wxyz")), (9, 9, 9, 9, 1, 1, 1, 2), strict=True)
     )
     fine, coarse = (mine(Behaviour(visits, {}, {}), Growth(support)) for support in (1, 4))
-    blurred = [traffic_approximation(visits, each.tree, each.syntax, each.figures) for each in (fine, coarse)]
+    blurred = [
+        quality.traffic_approximation(visits, each.tree, each.syntax, each.figures) for each in (fine, coarse)
+    ]
     assert blurred[0] == pytest.approx(0, abs=1e-12)
     assert 0 < blurred[1] < 0.02
 
@@ -197,7 +191,7 @@ def test_a_ranked_crawl_takes_the_best_that_links_have_made_known(scores: dict[s
 
 
 def test_fetched_and_discovered_visits_by_hand() -> None:
-    fetched, discovered = fetched_visits("abcd", VISITS, 4), discovered_visits("abcd", PAGES, VISITS)
+    fetched, discovered = fetched_visits("abcd", VISITS, 4), quality.discovered_visits("abcd", PAGES, VISITS)
     assert fetched.tolist() == pytest.approx([0, 0, 0.2, 0.7, 1])
     assert discovered.tolist() == pytest.approx([0, 0.7, 1, 1, 1])
     assert (reached(fetched, 0.8), reached(discovered, 0.8), reached(fetched, 0.7)) == (1, 0.5, 0.75)
