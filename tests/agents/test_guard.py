@@ -1,4 +1,4 @@
-"""Whom nobody asks: addresses inside a network, those who are denied, and other ports than a web's."""
+"""Whom nobody asks: addresses inside a network, those denied, and other ports; and nobody without a contact."""
 
 import socket
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
@@ -10,12 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from scentline.agents.fetch import guard as rules
 from scentline.agents.fetch.client import Client
-from scentline.agents.fetch.guard import ForbiddenAddressError, Guard, hostname, is_global, literal
+from scentline.agents.fetch.guard import ForbiddenAddressError, Guard, hostname, is_global, literal, stays_home
 from scentline.agents.fetch.result import Body, Ended, FetchError
 from scentline.agents.fetch.servers import Resolver
 from scentline.models.url import canonical
 from scentline.models.url import host as host_of
+from scentline.streams.configuration import ConfigurationError
 from scentline.streams.crawl_settings import FetchSettings
 from scentline.streams.facts import Missing
 from tests.agents.loopback import Names, awaited, failed, fixed, serving, settings, untimed
@@ -326,3 +328,43 @@ async def test_a_name_that_changes_its_address_between_two_connections_is_judged
             names.known, time[0] = {"rebinding.test": ["127.0.0.2"]}, 1000.0
             assert untimed(await client.fetch(url)) == failed("refused", "address 127.0.0.2")
         assert server.connections == 1
+
+
+# who asks: no crawl of the open web without a contact
+
+
+ANONYMOUS = FetchSettings().user_agent
+
+
+@each_case(("user_agent", "named"), [(ANONYMOUS, False)])
+def test_a_url_or_mail_address_is_a_contact_and_a_name_of_nobody_is_none(user_agent: str, named: bool) -> None:
+    assert rules.names_contact(user_agent) is named
+    assert stays_home(FetchSettings(user_agent=user_agent)) is not named
+
+
+@each_case(("proxy", "home"))
+def test_only_a_proxy_on_this_machine_needs_none(proxy: str, home: bool) -> None:
+    assert stays_home(FetchSettings(proxy=proxy)) is home
+
+
+def test_a_crawl_of_the_open_web_without_a_contact_does_not_start() -> None:
+    allowed = FetchSettings(allow=("intranet.example", "10.0.0.0/8"))
+    rules.check_contact(allowed, ["http://intranet.example/", "http://10.1.2.3:8080/a"])
+    rules.check_contact(settings(), ["https://www.wikipedia.org/"])
+    with pytest.raises(ConfigurationError, match=r"fetch.user_agent: .* names no contact.*expected your URL"):
+        rules.check_contact(allowed, ["http://intranet.example/", "https://www.wikipedia.org/"])
+
+
+@awaited
+async def test_without_a_contact_only_the_hosts_that_are_allowed_are_asked_for_robots_txt_too() -> None:
+    missing = "contact missing in fetch.user_agent"
+    alone = {"user_agent": ANONYMOUS, "allow": ("localhost", "127.0.0.1")}
+    async with serving(fixed(b"x")) as server, Client(settings(**alone), lambda: 0.0) as client:
+        for name in ("127.0.0.1", "localhost"):
+            assert isinstance((await client.fetch(f"http://{name}:{server.port}/")).result, Body)
+        assert untimed(await client.fetch("http://www.wikipedia.org/")) == failed("failed", missing)
+    moved = fixed(b"", "301 X", location="http://127.0.0.2:1/robots.txt")
+    async with serving(moved) as server, Client(settings(robots=True, **alone), lambda: 0.0) as client:
+        held = untimed(await client.fetch(server.origin + "/"))
+        assert held == failed("retry", f"robots.txt {missing}", 300.0)
+        assert untimed(await client.fetch("http://www.wikipedia.org/")) == failed("failed", missing)
