@@ -31,14 +31,9 @@ PACKERS: list[tuple[str, Callable[[bytes], bytes]]] = [
 
 
 def unpacked(
-    data: bytes,
-    encoding: str,
-    limit: int,
-    sizes: Sequence[int] = (65_536,),
-    *,
-    cut: bool = False,
+    data: bytes, encoding: str, limit: int, sizes: Sequence[int] = (65_536,), *, cut: bool = False,
     ratio: int = 10**5,
-) -> bytes:
+) -> bytes:  # fmt: skip
     async def chunks() -> AsyncIterator[bytes]:
         start = 0
         while start < len(data):

@@ -33,14 +33,11 @@ from tests.patience import PATIENCE
 EXAMPLES = load_commands()
 #: Those that run until they are stopped, or too long for a test.
 STOPPED = {
-    "scentline demo",
-    "scentline feed /var/log/squid/access.log --follow",
-    "scentline semantic build",
+    "scentline demo", "scentline feed /var/log/squid/access.log --follow", "scentline semantic build",
     "scentline serve-archive pages.warc.gz --log served.log",
-    "scentline snapshot --broker kafka://localhost:9092 --data mirror --follow",
-    "scentline window",
+    "scentline snapshot --broker kafka://localhost:9092 --data mirror --follow", "scentline window",
     "scentline window --data hockey-data --port 8500 --read-only",
-}
+}  # fmt: skip
 #: Those that name a broker are run on one, in tests/kafka/test_crawl.py.
 LINES = [
     line for lines in EXAMPLES.values() for line in lines if line not in STOPPED and "kafka://" not in line

@@ -249,11 +249,8 @@ def test_a_malformed_line_is_buried_with_its_place_and_reason_alone(agent: Obser
         assert found.value == b""
     reader = agent.observer
     assert (reader.counts.accepted, reader.counts.filtered, reader.counts.malformed, reader.counts.lines) == (
-        0,
-        {},
-        7,
-        7,
-    )
+        0, {}, 7, 7,
+    )  # fmt: skip
 
 
 def test_a_partition_is_a_log_of_its_own_and_all_are_counted_together(agent: ObserveAgent) -> None:

@@ -206,10 +206,8 @@ def test_every_line_of_a_real_log_is_accounted_for(
         reader.recognise(log.sample)
         batches = list(packs(reader, log, 4, fingerprint(log.sample[0]), name=log.name))
     assert (reader.counts.accepted, reader.counts.filtered, reader.counts.malformed) == (
-        accepted,
-        filtered,
-        len(malformed),
-    )
+        accepted, filtered, len(malformed),
+    )  # fmt: skip
     assert sum(len(pack.facts) for batch in batches for pack in batch.packs.values()) == accepted
     assert [letter.offset for batch in batches for letter in batch.letters] == malformed
     assert reader.counts.lines == batches[-1].line in (102_972, 10_000, 116_388)

@@ -195,11 +195,9 @@ def test_hosts_that_are_asked_for_are_told_as_they_stand(front: Scenario) -> Non
     found = stands(front, host=["a.org", "b.org", "d.org", "e.org", "nowhere.org"]).looked_at
     assert found == (
         HostStanding("a.org", "ready", candidates=3),
-        HostStanding("b.org", "waits", "retry-after", NOW + 90, 3),
-        HostStanding("d.org", "exhausted"),
-        HostStanding("e.org", "busy", "busy", NOW + 1, 1),
-        HostStanding("nowhere.org", "unknown"),
-    )
+        HostStanding("b.org", "waits", "retry-after", NOW + 90, 3), HostStanding("d.org", "exhausted"),
+        HostStanding("e.org", "busy", "busy", NOW + 1, 1), HostStanding("nowhere.org", "unknown"),
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("policy", ["learned"])
@@ -230,10 +228,8 @@ def test_a_crawl_answers_whoever_may_read_its_directory(front: Scenario) -> None
             address = msgspec.json.decode(path.read_bytes(), type=Address)
             async with httpx.AsyncClient(base_url=address.url) as client:
                 tokens: list[dict[str, str]] = [
-                    {},
-                    {"Authorization": "Bearer x"},
-                    {"Authorization": f"Bearer {address.token}"},
-                ]
+                    {}, {"Authorization": "Bearer x"}, {"Authorization": f"Bearer {address.token}"},
+                ]  # fmt: skip
                 many = "&".join("host=a" for _ in range(300))
                 found = [await client.get("/standing", headers=each) for each in tokens]
                 found += [await client.get(f"/standing?{many}", headers=tokens[2])]

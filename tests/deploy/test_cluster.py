@@ -72,13 +72,9 @@ class Cluster:
     def shell(self, command: str) -> None:
         """Run a command line as a person would, from the root of the checkout; it must succeed."""
         done = subprocess.run(
-            ["bash", "-c", command],
-            capture_output=True,
-            text=True,
-            check=False,
-            env=self._environment,
+            ["bash", "-c", command], capture_output=True, text=True, check=False, env=self._environment,
             cwd=ROOT,
-        )
+        )  # fmt: skip
         assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
 
     def get(self, *arguments: str) -> dict[str, Any]:

@@ -102,12 +102,10 @@ def fail(error: BaseException) -> None:
 
 #: Ways to a broker, and whether a worker takes its partitions on them, too.
 WAYS = [
-    ("ssl", {}, True),
-    ("sasl_ssl", {"sasl_mechanism": "PLAIN"}, False),
+    ("ssl", {}, True), ("sasl_ssl", {"sasl_mechanism": "PLAIN"}, False),
     ("sasl_ssl", {"sasl_mechanism": "SCRAM-SHA-256"}, False),
-    ("sasl_ssl", {"sasl_mechanism": "SCRAM-SHA-512"}, True),
-    ("sasl_plaintext", {}, False),
-]
+    ("sasl_ssl", {"sasl_mechanism": "SCRAM-SHA-512"}, True), ("sasl_plaintext", {}, False),
+]  # fmt: skip
 
 
 @each_case(("security", "given", "works"), WAYS)

@@ -110,14 +110,11 @@ class PlainKnowledge:
             lift(*self.counts.get(link("p", found.satisfies), (0, 0)), self.rate),
             lift(len(found.children), sum(found.children.values()), self.rate),
             lift(sum(worth for worth, _ in near), sum(worth * hit for worth, hit in near), self.rate, 1.0),
-            self.by_root(ANCHOR, found.anchor),
-            self.by_root(PAGE_WORD, found.anchor),
-            self.by_root(CONTEXT, found.context),
-            self.by_root(PAGE_WORD, found.context),
-            self.by_root(HEADING, found.heading),
-            self.by_root(PAGE_WORD, found.heading),
+            self.by_root(ANCHOR, found.anchor), self.by_root(PAGE_WORD, found.anchor),
+            self.by_root(CONTEXT, found.context), self.by_root(PAGE_WORD, found.context),
+            self.by_root(HEADING, found.heading), self.by_root(PAGE_WORD, found.heading),
             self.total(PAGE_WORD, found.page) / max(1, len(found.page)),
-        ]
+        ]  # fmt: skip
 
     def prefix(self, prefixes: Sequence[str]) -> float:
         rate = self.rate
@@ -127,31 +124,16 @@ class PlainKnowledge:
         return math.log(rate / self.rate)
 
     def inputs(
-        self,
-        url_words: Sequence[str],
-        prefixes: Sequence[str],
-        links: Sequence[PlainLink],
-        parents: Cell,
-        crowd: Crowd,
-        beside: CoVisits,
-        place: tuple[int, bool],
-    ) -> list[float]:
+        self, url_words: Sequence[str], prefixes: Sequence[str], links: Sequence[PlainLink], parents: Cell,
+        crowd: Crowd, beside: CoVisits, place: tuple[int, bool],
+    ) -> list[float]:  # fmt: skip
         rows = [self.of_link(found) for found in links]
         found = [sum(row[place] for row in rows) / math.sqrt(max(1, len(rows))) for place in range(10)]
         found += [
-            self.by_root(URL_WORD, url_words),
-            self.by_root(PAGE_WORD, url_words),
-            self.by_root(USER, crowd.visitors),
-            lift(beside.covisits, beside.covisit_hits, self.rate, 1.0),
-            lift(beside.near, beside.near_hits, self.rate, 1.0),
-            lift(*parents, self.rate, 1.0),
-            self.prefix(prefixes),
-            math.log(1 + parents[0]) / 3,
-            math.log(1 + crowd.accesses) / 3,
-            float(parents[0] == 0),
-            float(crowd.accesses == 0),
-            math.log(1 + place[0]),
-            float(place[1]),
-            1.0,
-        ]
+            self.by_root(URL_WORD, url_words), self.by_root(PAGE_WORD, url_words),
+            self.by_root(USER, crowd.visitors), lift(beside.covisits, beside.covisit_hits, self.rate, 1.0),
+            lift(beside.near, beside.near_hits, self.rate, 1.0), lift(*parents, self.rate, 1.0),
+            self.prefix(prefixes), math.log(1 + parents[0]) / 3, math.log(1 + crowd.accesses) / 3,
+            float(parents[0] == 0), float(crowd.accesses == 0), math.log(1 + place[0]), float(place[1]), 1.0,
+        ]  # fmt: skip
         return [clipped(value, 4.0) for value in found]

@@ -26,13 +26,9 @@ KEPT = 1e-5
 USERS = ["u1", "u2", "u3"]
 PREFIXES = ("org", "example.org", "example.org/a")
 FEATURES = [
-    *(kind + word for kind in KIND_NAMES for word in WORDS),
-    *(USER + user for user in USERS),
-    *(PREFIX + prefix for prefix in PREFIXES),
-    link("p", True),
-    link("p", False),
-    link("other", True),
-]
+    *(kind + word for kind in KIND_NAMES for word in WORDS), *(USER + user for user in USERS),
+    *(PREFIX + prefix for prefix in PREFIXES), link("p", True), link("p", False), link("other", True),
+]  # fmt: skip
 CROWDS = st.builds(
     Crowd,
     st.integers(0, 50),
@@ -68,13 +64,9 @@ class PlainPage(NamedTuple):
 
 
 def added(
-    table: LinkTable,
-    vocabulary: Vocabulary,
-    words: Sequence[str],
-    links: Sequence[Sequence[Sequence[str]]],
-    verdict: Sequence[bool] = (False,),
-    positions: Sequence[int] | None = None,
-) -> LinkingPage:
+    table: LinkTable, vocabulary: Vocabulary, words: Sequence[str], links: Sequence[Sequence[Sequence[str]]],
+    verdict: Sequence[bool] = (False,), positions: Sequence[int] | None = None,
+) -> LinkingPage:  # fmt: skip
     """Add a linking page, and what its links say."""
     places = range(len(links)) if positions is None else positions
     page = table.add(places, vocabulary.words(words), np.array(verdict, float))
@@ -111,14 +103,11 @@ A_PAGE = st.builds(
     ),
 )
 CANDIDATE = st.builds(
-    PlainCandidate,
-    SOME_WORDS,
-    st.integers(0, 3),
+    PlainCandidate, SOME_WORDS, st.integers(0, 3),
     st.dictionaries(st.integers(0, PAGES - 1), st.integers(0, POSITIONS - 1)),
-    st.lists(CELLS, min_size=PREDICATES, max_size=PREDICATES),
-    CROWDS | st.none(),
+    st.lists(CELLS, min_size=PREDICATES, max_size=PREDICATES), CROWDS | st.none(),
     st.tuples(st.integers(0, 9), st.booleans()),
-)
+)  # fmt: skip
 
 
 class Learnt(NamedTuple):
@@ -142,11 +131,9 @@ class Learnt(NamedTuple):
 
 
 LEARNT = st.builds(
-    Learnt,
-    st.dictionaries(st.sampled_from(FEATURES), CELLS, max_size=15),
-    CELLS,
+    Learnt, st.dictionaries(st.sampled_from(FEATURES), CELLS, max_size=15), CELLS,
     st.lists(st.sampled_from(WORDS), unique=True, max_size=2),
-)
+)  # fmt: skip
 
 
 @given(

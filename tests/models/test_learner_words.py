@@ -210,11 +210,9 @@ def test_words_hold_what_they_hold_whenever_they_are_met(
     looked=st.booleans(),
 )
 def test_a_candidate_is_put_forward_by_the_best_of_its_links_and_its_url(
-    phrases: list[list[tuple[str, ...]]],
-    pages: list[list[Link]],
-    urls: list[tuple[list[str], set[int]]],
+    phrases: list[list[tuple[str, ...]]], pages: list[list[Link]], urls: list[tuple[list[str], set[int]]],
     looked: bool,
-) -> None:
+) -> None:  # fmt: skip
     vocabulary, table = Vocabulary(Ledger()), LinkTable(len(phrases))
     knowledge = [Knowledge(str(place), vocabulary, topic_of(each), each) for place, each in enumerate(phrases)]
     places: list[int] = []

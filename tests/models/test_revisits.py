@@ -276,14 +276,11 @@ class Queues(RuleBasedStateMachine):
         return max((self.gain(url, now) for url, page in self.pages.items() if page[0] in hosts), default=0.0)
 
     @rule(
-        number=st.integers(0, 30),
-        host=st.sampled_from(HOSTS),
+        number=st.integers(0, 30), host=st.sampled_from(HOSTS),
         importance=st.sampled_from([0.0, 0.001, 0.3, 1.0, 40.0]),
-        rate=st.sampled_from([0.0, 1e-9, 1e-5, 1e-3, 0.1, 10.0]),
-        before=st.sampled_from([0.0, 1.0, 1e4]),
-        aged=st.sampled_from([0.0, 0.0, 100.0, 1e9]),
-        recall=st.sampled_from([0.0, 0.3, 0.95]),
-    )
+        rate=st.sampled_from([0.0, 1e-9, 1e-5, 1e-3, 0.1, 10.0]), before=st.sampled_from([0.0, 1.0, 1e4]),
+        aged=st.sampled_from([0.0, 0.0, 100.0, 1e9]), recall=st.sampled_from([0.0, 0.3, 0.95]),
+    )  # fmt: skip
     def put(
         self, number: int, host: str, importance: float, rate: float, before: float, aged: float, recall: float
     ) -> None:

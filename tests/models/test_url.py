@@ -44,11 +44,9 @@ QUERY = "?a=b ?+,:/a=& ?sid=0123456789abcdef0123456789abcdef&a ?sessid= ? ?zenid
 
 
 @given(
-    st.lists(LABEL, max_size=6),
-    st.sampled_from(["org", "o", "1a", "0x7f", "7"]),
-    SEGMENTS,
+    st.lists(LABEL, max_size=6), st.sampled_from(["org", "o", "1a", "0x7f", "7"]), SEGMENTS,
     st.sampled_from(QUERY.split()),
-)
+)  # fmt: skip
 @example(["b" * 62] * 4, "org", [], "")
 @example(["b" * 61] * 4, "org", [], "")
 @example(["www"], "org", ["a" * 1985], "")

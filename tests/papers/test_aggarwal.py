@@ -92,11 +92,9 @@ MALLS = Base(100_000, 100)
 
 
 def affinity_log(
-    visitors: Iterable[str],
-    base: Base,
-    counts: Mapping[str, tuple[int, int]],
+    visitors: Iterable[str], base: Base, counts: Mapping[str, tuple[int, int]],
     denominator: Denominator = "binomial",
-) -> float:
+) -> float:  # fmt: skip
     return weighed(base, USER, counts, denominator).sum(USER, visitors)
 
 

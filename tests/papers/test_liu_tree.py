@@ -28,10 +28,8 @@ segments = st.lists(st.sampled_from(["", "x", "y", "z", "1", "2", "p.html", "q.h
 queries = st.lists(st.sampled_from(["k=1", "k=2", "l=1", "m"]), max_size=2, unique=True)
 urls = st.builds(
     lambda host, path, query: f"http://{host}/{'/'.join(path)}" + (f"?{'&'.join(query)}" if query else ""),
-    st.sampled_from(["a.test", "b.test", "www.a.test"]),
-    segments,
-    queries,
-)
+    st.sampled_from(["a.test", "b.test", "www.a.test"]), segments, queries,
+)  # fmt: skip
 sites = st.lists(urls, min_size=1, max_size=25, unique=True)
 supports = st.integers(1, 4)
 

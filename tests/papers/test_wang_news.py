@@ -38,11 +38,9 @@ def test_a_user_counts_once_a_page_and_day_of_it(accesses: list[tuple[str, str, 
 # what clicks tell
 
 HISTORIES = st.builds(
-    lambda first, start, rest: History(first, [start, *rest]),
-    st.integers(0, 5),
-    st.integers(1, 9),
+    lambda first, start, rest: History(first, [start, *rest]), st.integers(0, 5), st.integers(1, 9),
     st.lists(st.integers(0, 9), max_size=9),
-)
+)  # fmt: skip
 
 
 @given(HISTORIES, st.integers(1, 12))

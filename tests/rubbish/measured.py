@@ -51,13 +51,9 @@ class Ended(NamedTuple):
 
 
 def run(
-    cwd: Path,
-    *arguments: str,
-    first: str = "",
-    prefix: Sequence[str] = (),
-    stdin: IO[bytes] | int = subprocess.DEVNULL,
-    seconds: float = PATIENCE,
-) -> Ended:
+    cwd: Path, *arguments: str, first: str = "", prefix: Sequence[str] = (),
+    stdin: IO[bytes] | int = subprocess.DEVNULL, seconds: float = PATIENCE,
+) -> Ended:  # fmt: skip
     """Run the command in ``cwd``: ``first`` is Python to run before it, ``prefix`` a command that runs it."""
     process = subprocess.run(
         [*prefix, sys.executable, "-c", f"{_TELLS_MEMORY}{first}\n{_MAIN}", *arguments],

@@ -32,13 +32,11 @@ from tests.webs.serving import pages, serving
 PROMPT = 30.0
 #: What is said of each page that ends its process.
 DEADLY = {
-    "abort": "it ended the process that read it: SIGABRT",
-    "kill": "it ended the process that read it: SIGKILL",
+    "abort": "it ended the process that read it: SIGABRT", "kill": "it ended the process that read it: SIGKILL",
     "segfault": "it ended the process that read it: SIGSEGV",
-    "exit": "it ended the process that read it: status 0",
-    "loop": "over 3 seconds of CPU (judge.cpu_seconds)",
+    "exit": "it ended the process that read it: status 0", "loop": "over 3 seconds of CPU (judge.cpu_seconds)",
     "hold": "over 3 seconds of CPU (judge.cpu_seconds)",
-}
+}  # fmt: skip
 FINE = ["fine", "print", "last"]
 HOSTILE = [
     "combining-marks-out-of-order", "end-tags-of-another", "blocks-in-open-tags",
