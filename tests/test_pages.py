@@ -213,7 +213,7 @@ def test_every_setting_of_fetching_is_explained_and_every_setting_named_is_one()
 
 @each_case(("words", "name", "expected"))
 def test_a_number_of_a_page_is_the_codes(words: str, name: str, expected: object) -> None:
-    text = " ".join(f"{page('politeness')} {METRICS}".split())
+    text = " ".join(f"{page('politeness')} {page('operations')} {METRICS}".split())
     assert words in text
     assert (resolve_name(f"scentline.{name}") if ":" in name else attrgetter(name)(Settings())) == expected
     assert (len(guard.BAD_PORTS), "The 83 ports that browsers block" in text) == (83, True)

@@ -167,7 +167,7 @@ def _spelt(found: str) -> None:
 
 
 def predicate(data: bytes) -> None:
-    """Read a predicate; what it writes is read as an equal one."""
+    """Read a predicate, and ask it of a page made for backtracking; what it writes is read as an equal one."""
     text = data.decode("utf-8", "replace")
     try:
         found = parse(text)
@@ -176,6 +176,7 @@ def predicate(data: bytes) -> None:
         assert error.problem and len(str(error).splitlines()) == 3
         return
     assert parse(str(found)) == found
+    found.evaluate(View(f"http://a.org/{'a' * 1500}b", "a" * 100, f"{'a' * 5000} b"))
 
 
 def robots(data: bytes) -> None:

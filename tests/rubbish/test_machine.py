@@ -17,9 +17,8 @@ from scentline.agents.fetch.agent import IN_A_ROW, Silence
 from scentline.streams.facts import Missing, Moved
 from scentline_lab.synthetic.web import SyntheticWeb
 from tests.agents.commands import complaint as said_by
-from tests.agents.commands import last_line, printed, scentline
+from tests.agents.commands import last_line, printed
 from tests.agents.log_lines import squid
-from tests.agents.test_archive import page, write
 from tests.cases import each_case
 from tests.e2e.crawls import ANY, each, exact, options, write_log
 from tests.rubbish.measured import MEMORY, Ended, complaint, run
@@ -188,33 +187,7 @@ def test_that_no_host_answers_is_said_once_until_one_does(caplog: pytest.LogCapt
 # files
 
 
-ROOT = "http://example.org/"
 CRAWL = ("crawl", "--seed", "http://127.0.0.1:9/", "--set", "fetch.allow=127.0.0.1", "--predicate", ANY)
-
-
-def test_a_crawl_of_an_archive_that_is_cut_short_crawls_what_is_whole(tmp_path: Path) -> None:
-    links = "".join(f'<a href="/{number}">page {number}</a>' for number in range(20))
-    pages = [page(f"{ROOT}{number}", b"<p>A page of words") for number in range(20)]
-    archive = write(tmp_path / "pages.warc.gz", page(ROOT, links.encode()), *pages)
-    whole = archive.read_bytes()
-    archive.write_bytes(whole[: len(whole) - len(whole) // 4])
-    given = ("--seed", ROOT, "--predicate", ANY, "--archive", "pages.warc.gz", "--json")
-    ended = scentline(tmp_path, "crawl", *given)
-    assert ended.returncode == 0, ended.stderr
-    assert "cut short" in ended.stderr
-    assert "Traceback" not in ended.stderr
-    found = last_line(ended.stdout)
-    assert 10 <= found["fetched"] < 21
-    assert found["fetched"] + found["failed"] + found["refused"] == 21
-
-
-def test_a_regular_expression_made_for_backtracking_holds_no_crawl_up(tmp_path: Path) -> None:
-    long = "a" * 1500 + "b"
-    front = page(ROOT, f'<a href="{long}">long</a>'.encode())
-    write(tmp_path / "pages.warc.gz", front, page(ROOT + long, b"<p>A page of words"))
-    given = ("--predicate", 'slow=url("(a+)+$")', "--archive", "pages.warc.gz", "--json")
-    found = last_line(printed(tmp_path, "crawl", "--seed", ROOT, *given))
-    assert (found["fetched"], found["predicates"]["slow"]["hits"]) == (2, 0)
 
 
 @each_case(("data", "command"), [("/proc", CRAWL), ("/sys", ("feed", "access.log")), ("taken", CRAWL)])
