@@ -38,7 +38,7 @@ from scentline_lab.synthetic.web import SyntheticWeb
 from tests.agents import loopback
 from tests.agents.shards import a_runtime
 from tests.cases import each_case
-from tests.e2e.crawls import synthetic, write_labels, write_log
+from tests.e2e.crawls import synthetic, topics, write_labels, write_log
 from tests.patience import PATIENCE
 from tests.streams.scraping import HOST, PATIENT, Scrape, get, idle
 from tests.test_pages import values
@@ -200,7 +200,7 @@ def crawled(tmp_path_factory: pytest.TempPathFactory) -> SimpleNamespace:
     with synthetic(WEB) as served:
         settings = Settings.model_validate({
             "data": place / "data",
-            "predicates": {"first": f'category("{min(WEB.pages())}")', "menu": 'title("*")'},
+            "predicates": {"first": f'category("{min(topics(WEB))}")', "menu": 'title("*")'},
             "streams": {"partitions": PARTITIONS},
             "fetch": {"proxy": served.origin, "delay_seconds": 0.0},
             "judge": {"labels": str(write_labels(place / "labels.tsv", WEB))},

@@ -19,7 +19,7 @@ from bench.written import appended, facts, puts
 from scentline.streams.topics import EVIDENCE
 from scentline_lab.synthetic.web import SyntheticWeb
 from tests.agents.commands import ROOT, environment
-from tests.e2e.crawls import synthetic, write_labels
+from tests.e2e.crawls import synthetic, topics, write_labels
 from tests.patience import PATIENCE
 
 WEB = SyntheticWeb(3, 4, 120, 4)
@@ -73,7 +73,7 @@ def table(spent: Mapping[str, float], budgets: Mapping[str, float], over: set[st
 
 def costs(directory: Path, policy: str) -> dict[str, float]:
     """Crawl in a process of its own, which counts; return what a page cost."""
-    first, second, *_ = sorted(WEB.pages())
+    first, second, *_ = topics(WEB)
     data = directory / "data"
     with synthetic(WEB) as served:
         settings = {

@@ -72,6 +72,11 @@ def write_labels(path: Path, web: SyntheticWeb) -> Path:
     return path
 
 
+def topics(web: SyntheticWeb) -> list[str]:
+    """Return what a web is about, as the categories of its pages begin."""
+    return sorted({category.partition(".")[0] for _, category in web.labels()})
+
+
 def exact(cwd: Path, *arguments: str, **expected: int) -> dict[str, Any]:
     """Assert that an audit finds nothing lost or counted otherwise, and what is expected; return its report."""
     report: dict[str, Any] = last_line(printed(cwd, "audit", "--json", *arguments))

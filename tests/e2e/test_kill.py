@@ -23,7 +23,7 @@ from scentline.streams.transport.journal import Journal, UnknownTopicError
 from scentline_lab.synthetic.web import SyntheticWeb
 from tests.agents.commands import Forked, forked, last_line, printed
 from tests.agents.shards import rows_of
-from tests.e2e.crawls import SIZE, each, exact, options, pages_of, synthetic, write_labels, write_log
+from tests.e2e.crawls import SIZE, each, exact, options, pages_of, synthetic, topics, write_labels, write_log
 from tests.patience import PATIENCE
 from tests.streams.test_commits import cut
 
@@ -41,7 +41,7 @@ class Crawl:
         write_log(directory / "access.log", web, users=20, accesses=400)
         write_labels(directory / "labels.tsv", web)
         self._settings = options({"fetch.delay_seconds": 0, "fetch.proxy": proxy} | dict(given))
-        predicates = (f'{topic}=category("{topic}")' for topic in sorted(web.pages())[:2])
+        predicates = (f'{topic}=category("{topic}")' for topic in topics(web)[:2])
         self.words = [
             "crawl", *each("--seed", web.seeds(2)), "--log", "access.log", "--labels", "labels.tsv", "--json",
             *each("--predicate", predicates), *more, *self._settings,
@@ -154,7 +154,7 @@ def hosts_ordered(data: Path, after: int) -> list[str]:
 
 def test_what_was_asked_of_a_crawl_holds_after_a_kill(tmp_path: Path, web: SyntheticWeb, proxy: str) -> None:
     site, setting, steered, more = host(web.seeds(1)[0]), 400, 60, 75
-    topic, seed = min(web.pages()), list(web.labels())[-1][0]
+    topic, seed = min(topics(web)), list(web.labels())[-1][0]
     pause, resume = Pausing(on=True), Pausing(on=False)
     crawl = Crawl(tmp_path, web, proxy, {"fetch.delay_seconds": 0.02}, "--budget", str(setting))
     settings = Settings(data=crawl.data)

@@ -20,6 +20,7 @@ from scentline.agents.learn.agent import LearnAgent
 from scentline.agents.observe.observer import Observer
 from scentline.agents.operate.audit.audit import audit
 from scentline.agents.operate.audit.report import AuditReport
+from scentline.streams.attempts import Place
 from scentline.streams.facts import Access, Count, Linked, Page
 from scentline.streams.records import DeadLetter, Decoder, FetchOrder
 from scentline.streams.settings import Settings
@@ -114,10 +115,10 @@ def test_faults_of_fetch_and_of_the_scorer_cost_a_page_and_a_place(
 ) -> None:
     carried_out, priorities = FetchAgent._carried_out, LearnedScorer.priorities
 
-    async def carries_out_most(self: FetchAgent, order: FetchOrder) -> Any:
+    async def carries_out_most(self: FetchAgent, place: Place, order: FetchOrder) -> Any:
         if cursed((order.url, order.order)):
             raise ValueError("a fault of the program")
-        return await carried_out(self, order)
+        return await carried_out(self, place, order)
 
     def scores_most(self: LearnedScorer, shard: Any, rows: Any, predicates: Any) -> Any:
         if any(cursed(row.url) for row in rows):

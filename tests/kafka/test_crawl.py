@@ -23,7 +23,7 @@ from scentline_lab.synthetic.serve import synthetic_server
 from scentline_lab.synthetic.web import SyntheticWeb
 from tests.agents.commands import last_line, printed, running, scentline
 from tests.agents.test_cli_examples import STOPPED
-from tests.e2e.crawls import each, options, write_labels, write_log
+from tests.e2e.crawls import each, options, topics, write_labels, write_log
 from tests.patience import PATIENCE, wait_for
 from tests.rubbish.measured import run
 from tests.shared import shared
@@ -45,7 +45,7 @@ def arguments(directory: Path, proxy: str) -> list[str]:
     web = SyntheticWeb(*WEB)
     write_log(directory / "access.log", web, users=10, accesses=150)
     write_labels(directory / "labels.tsv", web)
-    predicates = (f'{topic}=category("{topic}")' for topic in sorted(web.pages())[:2])
+    predicates = (f'{topic}=category("{topic}")' for topic in topics(web)[:2])
     settings = {
         "fetch.proxy": proxy, "fetch.delay_seconds": 0, "streams.partitions": PARTITIONS,
         "observe.user_key": "the same on both",
