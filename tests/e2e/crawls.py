@@ -73,8 +73,8 @@ def write_labels(path: Path, web: SyntheticWeb) -> Path:
 
 
 def topics(web: SyntheticWeb) -> list[str]:
-    """Return what a web is about, as the categories of its pages begin."""
-    return sorted({category.partition(".")[0] for _, category in web.labels()})
+    """Return what a web is about, as categories of its pages begin."""
+    return sorted({category.partition(".")[0] for _, category in web.labels() if "." in category})
 
 
 def exact(cwd: Path, *arguments: str, **expected: int) -> dict[str, Any]:
