@@ -8,7 +8,7 @@ from scentline.agents.frontier.candidates import Candidates
 from scentline.agents.frontier.hosts import note_lost, tell_clocks
 from scentline.agents.frontier.keys import TOTALS_KEY, page_key, totals_of
 from scentline.agents.frontier.metrics import FrontierMetrics
-from scentline.agents.frontier.orders import Flight, choice_of, order_of, send
+from scentline.agents.frontier.orders import Flight
 from scentline.agents.frontier.rows import (
     INSTANT,
     OPEN,
@@ -25,14 +25,28 @@ from scentline.models.frontier.window import Pace
 from scentline.models.url import host
 from scentline.streams.facts import Early, Fetched, Missing, Page
 from scentline.streams.logging import EventLog
-from scentline.streams.records import FetchOrder, Revisit, Visit
+from scentline.streams.records import FetchOrder, Revisit, Visit, encode
 from scentline.streams.runtime import Runtime
 from scentline.streams.stateful import Stateful
+from scentline.streams.topics import FETCHES
 
 log = EventLog("frontier")
 
-
 Row = TypeVar("Row", HubRow, VisitRow)
+
+
+def _send(
+    runtime: Runtime, candidates: Candidates, shard: FrontierShard, choice: Choice, now: float, **said: Any
+) -> None:
+    """Send the order for a choice with what the shard emits; ``said`` are the fields that it has of a row."""
+    name = host(said["url"])
+    robots = candidates.robots.told(shard, said["url"], now)
+    order = FetchOrder(
+        predicate=choice.predicate, policy=choice.policy, explored=choice.explored,
+        probability=choice.probability, priority=choice.priority, expected=choice.expected, comes=choice.comes,
+        delay=candidates.clocks.apart(name), robots=robots, **said,
+    )  # fmt: skip
+    shard.outbox.send(FETCHES.name, runtime.partition(FETCHES, name), None, encode(order))
 
 
 class Visiting(ABC, Generic[Row]):
@@ -70,13 +84,12 @@ class Visiting(ABC, Generic[Row]):
     ) -> None:
         seconds = self._runtime.settings.frontier.lease_seconds
         self._lease(shard, row, row.orders + 1, choice.time + seconds, choice.time)
-        order = order_of(
-            choice, row.url, row.orders, 0 if page is None else page.depth, row.lease,
-            delay=self._candidates.clocks.apart(host(row.url)),
-            robots=self._candidates.robots.told(shard, row.url, choice.time),
-            silent=page is not None and page.silent, requests=self._candidates.answered, revisit=revisit,
+        _send(
+            self._runtime, self._candidates, shard, choice, choice.time,
+            url=row.url, order=row.orders, lease=row.lease,
+            depth=0 if page is None else page.depth, silent=page is not None and page.silent,
+            requests=self._candidates.answered, revisit=revisit,
         )  # fmt: skip
-        send(self._runtime, shard, order)
 
     def _lease(self, shard: FrontierShard, row: Row, number: int, lease: float, now: float) -> None:
         row.orders, row.lease = number, lease
@@ -131,13 +144,11 @@ class Leases:
         name = host(row.url)
         vouched = self._candidates.fairness.shares.vouched(name)
         silent = not row.seed and self._candidates.taught_enough(name)
-        robots = self._candidates.robots.told(shard, row.url, now)
-        order = order_of(
-            choice, row.url, row.attempts, row.depth, row.lease,
-            delay=self._candidates.clocks.apart(name), robots=robots, vouched=vouched,
-            silent=silent, requests=self._candidates.answered + self._candidates.flights.pages,
+        _send(
+            self._runtime, self._candidates, shard, choice, now,
+            url=row.url, order=row.attempts, lease=row.lease, depth=row.depth, silent=silent, vouched=vouched,
+            requests=self._candidates.answered + self._candidates.flights.pages,
         )  # fmt: skip
-        send(self._runtime, shard, order)
         by = INSTANT if choice.policy == INSTANT else "chance" if choice.explored else "policy"
         self._metrics.ordered(choice.predicate, by)
 
@@ -154,7 +165,21 @@ class Leases:
         if row.attempts >= order.order:
             return  # it was put off since
         row.attempts, row.lease = order.order, order.lease
-        self._candidates.lease(shard, row, choice_of(order, now), now)
+        self._candidates.lease(
+            shard,
+            row,
+            Choice(
+                order.predicate,
+                order.policy,
+                order.explored,
+                order.probability,
+                order.priority,
+                now,
+                order.expected,
+                order.comes,
+            ),
+            now,
+        )
         self._inbox.commit_soon(shard)
 
     def end(self, now: float) -> None:

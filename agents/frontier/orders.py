@@ -1,57 +1,15 @@
-"""Fetch orders: what the frontier sends for a choice, and those in flight: neither answered nor taken back."""
+"""Fetch orders in flight: neither answered nor taken back."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from scentline.agents.frontier.rows import INSTANT, Choice, FrontierShard
+from scentline.agents.frontier.rows import INSTANT, Choice
 from scentline.models.frontier.politeness import HostClocks
 from scentline.models.url import host
-from scentline.streams.records import FetchOrder, Revisit, RobotsTxt, Visit, encode
-from scentline.streams.runtime import Runtime
-from scentline.streams.topics import FETCHES
+from scentline.streams.records import Visit
 
 #: Seconds in flight after which a fetch no longer takes a place in the window.
 SLOW_SECONDS = 3.0
-
-
-def order_of(
-    choice: Choice,
-    url: str,
-    number: int,
-    depth: int,
-    lease: float,
-    *,
-    delay: float,
-    robots: RobotsTxt | float,
-    vouched: float | None = None,
-    silent: bool = False,
-    requests: int = 0,
-    revisit: Revisit | None = None,
-) -> FetchOrder:
-    """Return the order for a choice: the fetch of a URL by this ``number``, whose answer is waited for.
-
-    ``delay`` is how many seconds lie between two requests to its host, ``robots`` what is known of robots.txt.
-    """
-    return FetchOrder(
-        url=url, order=number, predicate=choice.predicate, policy=choice.policy, explored=choice.explored,
-        probability=choice.probability, priority=choice.priority, depth=depth, lease=lease,
-        expected=choice.expected, comes=choice.comes, requests=requests, delay=delay, robots=robots,
-        revisit=revisit, vouched=vouched, silent=silent,
-    )  # fmt: skip
-
-
-def choice_of(order: FetchOrder, time: float) -> Choice:
-    """Return the choice that an order tells of, as if it was made at ``time``: that is not told."""
-    return Choice(
-        order.predicate, order.policy, order.explored, order.probability, order.priority, time, order.expected,
-        order.comes,
-    )  # fmt: skip
-
-
-def send(runtime: Runtime, shard: FrontierShard, order: FetchOrder) -> None:
-    """Send an order with what the shard emits, to the partition of its host."""
-    partition = runtime.partition(FETCHES, host(order.url))
-    shard.outbox.send(FETCHES.name, partition, None, encode(order))
 
 
 @dataclass(frozen=True)
