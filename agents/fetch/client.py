@@ -4,12 +4,12 @@ import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 
-import aiohttp
+import httpx
 import msgspec
 
 from scentline.agents.fetch.guard import product
 from scentline.agents.fetch.listings import MAX_BYTES as MAX_SITEMAP
-from scentline.agents.fetch.pool import CHUNK, Pool, errors
+from scentline.agents.fetch.pool import Pool, errors
 from scentline.agents.fetch.result import (
     Answer,
     Body,
@@ -126,7 +126,7 @@ class Client:
     async def _page(self, url: str, known: Version | None) -> Result:
         asked = _conditions(known)
         async with self._pool.open(url, asked) as response:
-            status, headers = response.status, fields(response)
+            status, headers = response.status_code, fields(response)
             if status in (200, 304):
                 self.sitemaps.asked(url, media_type(headers))
             if status == 304 and asked:
@@ -138,7 +138,7 @@ class Client:
                     raise FetchError("gone", "redirect to itself" if target else "redirect to no page")
                 return Moved(target, status in _PERMANENT)
             check(status, headers, self._clock())
-            tags = (value for name, value in response.raw_headers if name.lower() == b"x-robots-tag")
+            tags = (value for name, value in response.headers.raw if name.lower() == b"x-robots-tag")
             asks = directives(map(_decoded, tags), self._agent)
             if "noindex" in asks:
                 raise FetchError("refused", "X-Robots-Tag noindex")
@@ -168,7 +168,7 @@ class Client:
 
     async def _file(self, url: str, known: Version | None, limit: int, *, cut: bool = False) -> Answer:
         async with self._pool.open(url, _conditions(known)) as response:
-            status, headers = response.status, fields(response)
+            status, headers = response.status_code, fields(response)
             if status == 200:
                 content = await self._body(response, headers, limit, cut=cut)
                 return Answer(status, None, content, version_of(headers))
@@ -178,14 +178,13 @@ class Client:
             return Answer(status, leads_to, b"", retry_after=wait)
 
     async def _body(
-        self, response: aiohttp.ClientResponse, headers: dict[str, str], limit: int, *, cut: bool = False
+        self, response: httpx.Response, headers: dict[str, str], limit: int, *, cut: bool = False
     ) -> bytes:
         length = headers.get("content-length", "")
         if not cut and length.isascii() and length.isdigit() and int(length[:20]) > limit:
             raise FetchError("unfit", f"body over {limit} bytes")
         coding = headers.get("content-encoding", "")
-        chunks = response.content.iter_chunked(CHUNK)
-        return await read_body(chunks, coding, limit, self._settings.max_ratio, cut=cut)
+        return await read_body(response.aiter_raw(), coding, limit, self._settings.max_ratio, cut=cut)
 
 
 def _conditions(known: Version | None) -> dict[str, str]:
@@ -193,10 +192,10 @@ def _conditions(known: Version | None) -> dict[str, str]:
     return validators(known, "If-None-Match", "If-Modified-Since")
 
 
-def fields(response: aiohttp.ClientResponse) -> dict[str, str]:
+def fields(response: httpx.Response) -> dict[str, str]:
     """Return a response's headers, their names in lower case; the values of several of a name are joined."""
     found: dict[str, str] = {}
-    for name, value in response.raw_headers:
+    for name, value in response.headers.raw:
         key, text = name.decode("latin-1").lower(), _decoded(value)
         found[key] = f"{found[key]}, {text}" if key in found else text
     return found

@@ -1,7 +1,8 @@
 """The connections to the web: one pool, whose every connection is judged, and its errors as fetch errors.
 
-A URL goes out as it is spelled, and what comes back is taken as bytes: host names, headers and where a redirect
-leads are a stranger's.
+Requests and responses are httpx's, the connections aiohttp's, behind httpx's interface of transports. httpx's
+own client stays out of it: it decodes host names, reason phrases and where a redirect leads, all of which
+strangers wrote. A URL goes out as it is spelled, and what comes back is taken as bytes.
 """
 
 import asyncio
@@ -53,7 +54,6 @@ class Pool:
         self._settings = settings
         self._guard = Guard(settings.allow, settings.deny, settings.ports)
         self._stays_home = stays_home(settings)
-        self._proxied_by_tls = URL(settings.proxy or "").scheme == "https"
 
     async def __aenter__(self) -> "Pool":
         settings = self._settings
@@ -80,16 +80,12 @@ class Pool:
         # Of itself aiohttp asks again, at once, where a kept connection breaks: a site that breaks off would be
         # asked twice without a delay. There is no public way to say so.
         self._session._retry_connection = False
+        self._transport = _Transport(self._session, by_tls=URL(settings.proxy or "").scheme == "https")
         return self
 
     async def __aexit__(self, *_: object) -> None:
         await self._session.close()
         await self.resolver.close()
-
-    @cached_property
-    def _tls(self) -> ssl.SSLContext:
-        """Trusts the authorities of certifi, or of SSL_CERT_FILE or SSL_CERT_DIR; to read them takes 20 ms."""
-        return httpx.create_ssl_context()
 
     def check(self, url: str) -> str:
         """Return the host of ``url``; raises `FetchError` where it may not be asked for."""
@@ -105,7 +101,7 @@ class Pool:
         return name
 
     @asynccontextmanager
-    async def open(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[aiohttp.ClientResponse]:
+    async def open(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[httpx.Response]:
         """Ask for ``url``; its body is not read yet, and no redirect followed.
 
         What goes wrong inside the block, reading included, is raised as `FetchError`; time limits are on the
@@ -113,35 +109,80 @@ class Pool:
         """
         settings = self._settings
         with errors():
-            name = self.check(url)
-            if wire(url) != url:
-                raise FetchError("failed", "url")  # robots.txt, scope and people saw another
-            asked, token = _spelled(url), connecting.set(name)
+            token = connecting.set(self.check(url))
             try:
+                request = request_of(url, headers)
+                if wire(request) != url:
+                    raise FetchError("failed", "url")  # robots.txt, scope and people saw another
                 async with asyncio.timeout(min(settings.first_byte_seconds, settings.timeout_seconds)) as limit:
                     end = asyncio.get_running_loop().time() + settings.timeout_seconds
-                    request = self._session.get(
-                        asked,
-                        headers={"Host": host(url), **headers},  # of itself aiohttp drops a dot at its end
-                        allow_redirects=False,
-                        ssl=self._tls if self._proxied_by_tls or asked.scheme == "https" else True,
-                    )
-                    async with request as response:
-                        limit.reschedule(end)
+                    response = await self._transport.handle_async_request(request)
+                    limit.reschedule(end)
+                    try:
                         yield response
+                    finally:
+                        await response.aclose()
             finally:
                 connecting.reset(token)
 
 
-def wire(url: str) -> str:
-    """Return a URL as httpx, a second parser, would ask for it; raises `httpx.InvalidURL`.
+class _Transport(httpx.AsyncBaseTransport):
+    """Carries out httpx's requests over aiohttp's connections; redirects are not followed.
+
+    ``by_tls`` says that the connection to a proxy is secured, whatever the URL.
+    """
+
+    def __init__(self, session: aiohttp.ClientSession, *, by_tls: bool) -> None:
+        self._session = session
+        self._by_tls = by_tls
+
+    @cached_property
+    def _tls(self) -> ssl.SSLContext:
+        """Trusts the authorities of certifi, or of SSL_CERT_FILE or SSL_CERT_DIR; to read them takes 20 ms."""
+        return httpx.create_ssl_context()
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """Return the response, whose body is not read yet."""
+        url = _spelled(str(request.url))
+        response = await self._session.request(
+            request.method,
+            url,
+            headers=request.headers,
+            allow_redirects=False,
+            ssl=self._tls if self._by_tls or url.scheme == "https" else True,
+        )
+        return httpx.Response(response.status, headers=response.raw_headers, stream=_Content(response))
+
+
+class _Content(httpx.AsyncByteStream):
+    """The body of a response as it comes, in its content encoding."""
+
+    def __init__(self, response: aiohttp.ClientResponse) -> None:
+        self._response = response
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        async for chunk in self._response.content.iter_chunked(CHUNK):
+            yield chunk
+
+    async def aclose(self) -> None:
+        """Give the connection back, or close it where something is left to read."""
+        await self._response.__aexit__(None, None, None)
+
+
+def request_of(url: str, headers: Mapping[str, str]) -> httpx.Request:
+    """Return the request for a URL; raises `httpx.InvalidURL`."""
+    return httpx.Request("GET", url, headers={"Host": host(url), **headers})  # httpx would decode the host
+
+
+def wire(request: httpx.Request) -> str:
+    """Return the URL that a request asks for, as it goes out.
 
     Where that is another URL, a server may take it for another, too.
 
-    >>> wire("http://example.org/b/.x/../../private")
+    >>> wire(request_of("http://example.org/b/.x/../../private", {}))
     'http://example.org/private'
     """
-    asked = _spelled(str(httpx.URL(url)))
+    asked = _spelled(str(request.url))
     return f"{asked.scheme}://{asked.raw_authority}{asked.raw_path_qs}"
 
 
