@@ -369,7 +369,7 @@ def test_a_position_that_is_no_record_is_passed_over() -> None:
         (b"log 1f", b"rubbish"),
         (b"log \xff", b"\x81" * 100_000),
         (b"log 1f", b""),
-        (b"2f", position),
+        (b"harvest 2f", position),
     ):
         positions.hear(key, value)
     assert (positions.line("1f"), positions.line("2f")) == (7, 0)
