@@ -111,9 +111,9 @@ def partition_of(key: str | bytes, partitions: int) -> int:
     return zlib.crc32(data) % partitions
 
 
-def changelog_of(app_id: str, table: str) -> str:
+def changelog_of(table: str) -> str:
     """Return the name of the topic that holds a table's changelog."""
-    return f"{app_id}-{table}-changelog"
+    return f"{APP_ID}-{table}-changelog"
 
 
 def group_of(role: str) -> str:
@@ -152,7 +152,7 @@ def declared(partitions: int, replication: int = 1) -> list[Declared]:
         Declared(topic.name, partitions if topic.shards else 1, common | _configs(topic)) for topic in TOPICS
     ]
     changelogs = [
-        Declared(changelog_of(APP_ID, table), partitions, common | _compacted(GROUP_BYTES)) for table in TABLES
+        Declared(changelog_of(table), partitions, common | _compacted(GROUP_BYTES)) for table in TABLES
     ]
     return topics + changelogs
 

@@ -17,7 +17,7 @@ from scentline.agents.harvest.agent import read_counted
 from scentline.agents.operate.inspect.record import entries, outcomes_of
 from scentline.streams.configuration import ConfigurationError
 from scentline.streams.settings import Settings
-from scentline.streams.topics import APP_ID, FETCHES, OUTCOMES, PAGES, PROXY_LOG, TABLES, TOPICS, changelog_of
+from scentline.streams.topics import FETCHES, OUTCOMES, PAGES, PROXY_LOG, TABLES, TOPICS, changelog_of
 from scentline.streams.transport.journal import Journal
 from scentline.streams.transport.kafka.admin import Admin, Found, all_kept, arriving
 from scentline.streams.transport.kafka.bus import CLAIM
@@ -78,7 +78,7 @@ class _Copying:
         self._journal = journal
         self._progress = progress
         #: The changelogs' tables, and where what was copied of each partition ends.
-        self._changelogs = {changelog_of(APP_ID, table): table for table in TABLES}
+        self._changelogs = {changelog_of(table): table for table in TABLES}
         self._copied: dict[Place, int] = {}
         self._tidied = time.monotonic()
 

@@ -82,7 +82,7 @@ def _messages(role: str) -> Iterator[Acl]:
 
 def _changelogs(role: str) -> Iterator[Acl]:
     for table, owner in OWNERS.items():
-        changelog = changelog_of(APP_ID, table)
+        changelog = changelog_of(table)
         if owner == role:
             yield _acl("topic", changelog, "Read", "Write")
             yield _claiming(changelog)
@@ -116,7 +116,7 @@ def _inspection(user: str) -> Iterator[Acl]:
             operations.insert(0, "Read")
         yield _acl("topic", topic.name, *operations, *shown)
     for table in TABLES:
-        yield _acl("topic", changelog_of(APP_ID, table), "Read", *shown)
+        yield _acl("topic", changelog_of(table), "Read", *shown)
 
 
 def _group(role: str, operation: str) -> Acl:

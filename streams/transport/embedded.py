@@ -18,7 +18,6 @@ from faust.types import TP, AppT, ConsumerMessage
 from faust.types.assignor import LeaderAssignorT
 from mode import Service
 
-from scentline.streams.topics import partition_of
 from scentline.streams.transport.journal import Journal
 from scentline.streams.transport.partition import Clock, Entry, finish
 
@@ -135,36 +134,14 @@ class Consumer(Offering):
     def assignment(self) -> set[TP]:
         return set(self._assigned)
 
-    def topic_partitions(self, topic: str) -> int | None:
-        meta = self._journal.topics().get(topic)
-        return meta.partitions if meta else None
-
-    def key_partition(self, topic: str, key: bytes | None, partition: int | None = None) -> int | None:
-        if partition is not None or key is None:
-            return partition
-        return partition_of(key, self._journal.partitions(topic))
-
     # positions
 
-    def highwater(self, tp: TP) -> int:
-        return self._journal.end(*tp)
+    def _not_asked(self, *_: Any) -> Any:
+        """Faust asks this only for tables and producers, and has neither on this log."""
+        raise NotImplementedError
 
-    async def highwaters(self, *partitions: TP) -> Mapping[TP, int]:
-        return {tp: self._journal.end(*tp) for tp in partitions}
-
-    async def earliest_offsets(self, *partitions: TP) -> Mapping[TP, int]:
-        return {tp: self._journal.start(*tp) for tp in partitions}
-
-    async def position(self, tp: TP) -> int | None:
-        return self._positions.get(tp)
-
-    async def _seek(self, partition: TP, offset: int) -> None:
-        self._positions[partition] = offset
-        self._wake()
-
-    async def seek_wait(self, partitions: Mapping[TP, int]) -> None:
-        for tp, offset in partitions.items():
-            await self.seek(tp, offset)
+    topic_partitions = key_partition = position = _not_asked
+    highwater = highwaters = earliest_offsets = seek_wait = _seek = _not_asked
 
     async def seek_to_committed(self) -> Mapping[TP, int]:
         positions = {tp: self._resumption(tp) for tp in self._assigned}

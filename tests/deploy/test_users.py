@@ -68,7 +68,7 @@ def test_a_role_may_do_what_the_topology_says_and_nothing_else(role: str) -> Non
         if told(topic.writers, role):
             expected.add(("topic", topic.name, "literal", "Write"))
     for table, inbox in topics.TABLES.items():
-        changelog = topics.changelog_of("scentline", table)
+        changelog = topics.changelog_of(table)
         names.add(changelog)
         if inbox is topics.INBOXES[role]:
             expected |= {("topic", changelog, "literal", right) for right in ("Read", "Write")}
@@ -120,7 +120,7 @@ WEB = (5, 3, 30, 3)  # seed, sites, pages a site, topics
 WRITTEN = [
     topics.HARVEST.name,
     topics.INTERESTS.name,
-    *(topics.changelog_of("scentline", table) for table in topics.TABLES),
+    *(topics.changelog_of(table) for table in topics.TABLES),
 ]
 
 

@@ -32,7 +32,7 @@ from scentline.streams.configuration import ConfigurationError, load
 from scentline.streams.facts import Access, AccessPack
 from scentline.streams.records import encode
 from scentline.streams.settings import Settings
-from scentline.streams.topics import APP_ID, DAY, INTERESTS, TABLES, TOPICS, changelog_of
+from scentline.streams.topics import DAY, INTERESTS, TABLES, TOPICS, changelog_of
 from scentline.streams.transport.journal import Journal
 from scentline.streams.transport.kafka.admin import Admin, kept
 from scentline.streams.transport.kafka.bus import CLAIM
@@ -52,7 +52,7 @@ BUDGET = 25
 BOUNDS = {"streams.partitions": PARTITIONS, "frontier.visitors": 2, "frontier.explore": 0.2}
 #: Compacted topics and their partitions, None where they shard.
 COMPACTED = {
-    **{changelog_of(APP_ID, table): None for table in TABLES},
+    **{changelog_of(table): None for table in TABLES},
     **{topic.name: None if topic.shards else 1 for topic in TOPICS if topic.compacted},
 }
 USER = "0123456789abcdef"
@@ -191,8 +191,8 @@ def write(settings: Settings) -> None:
     page = PageRow("http://a.example/", 1, 1, visitors=[USER])
     user = USER.encode()
     held = {
-        changelog_of(APP_ID, "users"): (b"u" + user, b"visits"),
-        changelog_of(APP_ID, "frontier"): (page_key(page.url), msgspec.msgpack.encode(page)),
+        changelog_of("users"): (b"u" + user, b"visits"),
+        changelog_of("frontier"): (page_key(page.url), msgspec.msgpack.encode(page)),
         INTERESTS.name: (b"u:" + user, b"counts of u:" + user),
     }
 

@@ -21,7 +21,7 @@ from scentline.streams.facts import Access
 from scentline.streams.records import Pack, encode
 from scentline.streams.runtime import Runtime
 from scentline.streams.settings import KafkaSettings, Settings, StreamSettings
-from scentline.streams.topics import ACCESSES, APP_ID, GROUP_BYTES, PAGES, changelog_of
+from scentline.streams.topics import ACCESSES, GROUP_BYTES, PAGES, changelog_of
 from scentline.streams.transport.kafka.bus import CLAIM, KafkaBus
 from scentline.streams.transport.kafka.connection import KafkaError, wait_for_topics
 from scentline.streams.transport.kafka.consumer import Consumer, ConsumerThread
@@ -34,7 +34,7 @@ from tests.kafka.crawls import Accesses, connections, drop
 from tests.patience import PATIENCE
 
 PARTITIONS = 3
-CHANGELOG = changelog_of(APP_ID, "users")
+CHANGELOG = changelog_of("users")
 HERE, THERE = (ACCESSES.name, 0), (PAGES.name, 1)
 
 

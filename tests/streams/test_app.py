@@ -74,9 +74,7 @@ def test_each_topic_is_declared_once_an_inbox_with_its_changelogs_partitions_and
     topics = {topic.name: topic for topic in declared(partitions)}
     assert len(topics) == len(declared(partitions)) == len(TOPICS) + len(TABLES)
     for table, inbox in TABLES.items():
-        assert (
-            topics[changelog_of("scentline", table)].partitions == topics[inbox.name].partitions == partitions
-        )
+        assert topics[changelog_of(table)].partitions == topics[inbox.name].partitions == partitions
     assert {topics[topic.name].partitions for topic in TOPICS if not topic.shards} == {1}
     for name, topic in topics.items():
         numbers = {key: int(value) for key, value in topic.configs.items() if value.isdigit()}

@@ -28,7 +28,7 @@ from scentline.streams.transport.one_batch import JournalBus, OneBatch
 from scentline.streams.transport.partition import Entry
 from tests.agents.shards import disk, write
 
-CHANGELOG = changelog_of(APP_ID, "rows")
+CHANGELOG = changelog_of("rows")
 USERS = ("ann", "bob", "cy")
 decode = Decoder[AccessPack](AccessPack)
 

@@ -236,4 +236,4 @@ async def test_a_table_goes_on_after_a_restart_and_has_no_changelog(tmp_path: Pa
             await caught_up(journal)
             rows = dict(journal.table("users")[0].scan(b""))
             assert (rows[b"ann"], set(rows)) == (bytes([2 * (number + 1)]), {b"ann", b"bob", MARK})
-            assert set(journal.topics()) & {changelog_of(APP_ID, name) for name in TABLES} == set()
+            assert set(journal.topics()) & {changelog_of(name) for name in TABLES} == set()

@@ -25,7 +25,6 @@ from scentline.streams.transport.database import (
 from scentline.streams.transport.journal import Journal, UnknownTopicError
 from scentline.streams.transport.one_batch import JournalBus
 from scentline.streams.transport.partition import Clock
-from tests.agents.loopback import awaited
 from tests.agents.shards import put
 from tests.cases import each_case
 from tests.patience import PATIENCE
@@ -125,23 +124,6 @@ def test_every_waiter_is_woken_by_an_append_to_its_partition_in_any_event_loop_a
 
     asyncio.run(run())
     asyncio.run(run())
-
-
-@awaited
-async def test_no_append_is_missed_between_reading_and_waiting(journal: Journal) -> None:
-    async def follow(count: int) -> int:
-        position = 0
-        while position < count:
-            await journal.wait({("t", 0): position})
-            position += len(journal.read("t", 0, position, 3))
-        return position
-
-    followers = [asyncio.ensure_future(follow(200)) for _ in range(2)]
-    for number in range(200):
-        journal.append("t", 0, None, b"", 0.0)
-        if number % 7 == 0:
-            await asyncio.sleep(0)
-    assert await asyncio.gather(*followers) == [200, 200]
 
 
 # retention

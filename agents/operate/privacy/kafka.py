@@ -35,7 +35,6 @@ from scentline.streams.facts import Access
 from scentline.streams.settings import Settings
 from scentline.streams.topics import (
     ACCESSES,
-    APP_ID,
     DEAD_LETTERS,
     EVIDENCE,
     HOUR,
@@ -173,7 +172,7 @@ def _apart(first: Mapping[Place, int], last: Mapping[Place, int]) -> int:
 
 
 #: That of the frontier; all changelogs are declared alike.
-_CHANGELOG = changelog_of(APP_ID, "frontier")
+_CHANGELOG = changelog_of("frontier")
 #: The roles whose inbox has facts that bear pseudonyms.
 CONCERNED = ("browse", "frontier", "learn")
 #: What a broker takes at most until it looks again for what may go, and has removed it.
@@ -217,7 +216,7 @@ class UnrestError(KafkaError):
 
 def partitions_on_kafka(admin: Admin) -> dict[str, int]:
     """Return the number of partitions of each topic and changelog; raises `KafkaError` where one is missing."""
-    names = [topic.name for topic in TOPICS] + [changelog_of(APP_ID, table) for table in TABLES]
+    names = [topic.name for topic in TOPICS] + [changelog_of(table) for table in TABLES]
     found = admin.topics(names)
     missing = sorted(set(names) - found.keys())
     if missing:
@@ -314,7 +313,7 @@ class _Forgetting:
     async def run(self, old: str) -> ForgottenOnKafka:
         async with KafkaBus(self._settings) as bus:
             # The last place decides, and is read for that: the rows of the table harvest are the smallest.
-            places = self._places(changelog_of(APP_ID, table) for table in TABLES)
+            places = self._places(changelog_of(table) for table in TABLES)
             changelogs = Changelogs(self._settings, bus, places)
             await changelogs.claim()
             replacement = await changelogs.replacement()

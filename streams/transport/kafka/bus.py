@@ -19,7 +19,7 @@ from scentline.streams.app import create_app
 from scentline.streams.bus import FencedError
 from scentline.streams.outbox import Message
 from scentline.streams.settings import Settings
-from scentline.streams.topics import APP_ID, TABLES, TOPICS, changelog_of
+from scentline.streams.topics import TABLES, TOPICS, changelog_of
 from scentline.streams.transport.kafka.connection import (
     OUTAGE,
     KafkaError,
@@ -53,7 +53,7 @@ class KafkaBus:
         self._named = settings.named
         self._arguments = aiokafka_arguments(settings)
         self._apps: dict[str, faust.App] = {}
-        self._counts: dict[str, int] = {}
+        self._counts: Mapping[str, int] = {}
         self._fetcher = Fetcher(settings)
         self._reading = self._fetcher.reading()
         self._followed: set[Place] = set()  #: Partitions that are waited for: they are read ahead.
@@ -75,8 +75,9 @@ class KafkaBus:
         await self._resources.aclose()
 
     async def _start(self) -> None:
-        changelogs = (changelog_of(APP_ID, table) for table in TABLES)
-        await wait_for_topics(self._settings, [*(topic.name for topic in TOPICS), *changelogs])
+        changelogs = (changelog_of(table) for table in TABLES)
+        wanted = [*(topic.name for topic in TOPICS), *changelogs]
+        self._counts = await wait_for_topics(self._settings, wanted)
         await self._fetcher.start()
         self._resources.push_async_callback(self._fetcher.stop)
         self._asking = AIOKafkaConsumer(
@@ -85,8 +86,6 @@ class KafkaBus:
         self._resources.push_async_callback(self._asking.stop)
         await self._asking.start()
         await asyncio.sleep(0)  # the client's tasks can't be cancelled before they began
-        cluster = await self._asking._client.fetch_all_metadata()
-        self._counts = {topic: len(cluster.partitions_for_topic(topic) or ()) for topic in cluster.topics()}
         self._publishing = AIOKafkaClient(**self._arguments, client_id="scentline-publisher")
         self._resources.push_async_callback(self._publishing.close)
         await self._publishing.bootstrap()

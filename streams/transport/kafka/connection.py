@@ -7,7 +7,7 @@ process for brokers are here, so that their loss is known and logged once.
 import asyncio
 import ssl
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -215,14 +215,15 @@ def passing(error: Exception) -> bool:
 # beginning
 
 
-async def wait_for_topics(settings: Settings, names: Iterable[str]) -> None:
-    """Return once a broker answers and all topics exist; raises `KafkaError` for wrong settings."""
+async def wait_for_topics(settings: Settings, names: Iterable[str]) -> Mapping[str, int]:
+    """Return the partitions of each topic once a broker answers and all exist; raises `KafkaError`."""
     wanted, said, tell = frozenset(map(settings.named, names)), "", 0.0
     while True:
         try:
-            missing = sorted(wanted - await topics(settings))
+            found = await topics(settings)
+            missing = sorted(wanted - found.keys())
             if not missing:
-                return
+                return found
             reason = f"no topics {', '.join(missing)}: make them with scentline topics create"
         except UnreachableError as error:
             reason = str(error)
@@ -232,13 +233,14 @@ async def wait_for_topics(settings: Settings, names: Iterable[str]) -> None:
         await asyncio.sleep(LOOK_SECONDS)
 
 
-async def topics(settings: Settings) -> frozenset[str]:
-    """Return the names of the topics that there are; raises `KafkaError`, and `UnreachableError` among them."""
+async def topics(settings: Settings) -> Mapping[str, int]:
+    """Return the partitions of each topic that there is; raises `KafkaError`, above all `UnreachableError`."""
     await probe(settings)
     client = AIOKafkaClient(**aiokafka_arguments(settings))
     try:
         await client.bootstrap()
-        return frozenset((await client.fetch_all_metadata()).topics())
+        found = await client.fetch_all_metadata()
+        return {topic: len(found.partitions_for_topic(topic) or ()) for topic in found.topics()}
     except (ClientError, OSError) as error:
         raise UnreachableError(f"Kafka at {','.join(addresses(settings.broker))}: {error}") from error
     finally:

@@ -18,7 +18,7 @@ from rocksdict import WriteBatch
 from scentline.streams.bus import Bus, FencedError
 from scentline.streams.configuration import ConfigurationError
 from scentline.streams.inbox import Group, LostShardError, Shard, Store
-from scentline.streams.topics import APP_ID, changelog_of
+from scentline.streams.topics import changelog_of
 from scentline.streams.transport.database import TablePartition
 from scentline.streams.transport.partition import Entry
 
@@ -75,7 +75,7 @@ class FourSteps:
     def __init__(self, publisher: ChangelogWriter, table: str, partition: Callable[[int], Recovered]) -> None:
         self._publisher = publisher
         self._table = table
-        self._changelog = changelog_of(APP_ID, table)
+        self._changelog = changelog_of(table)
         self._partition = partition
 
     async def claim(self, partition: int) -> Recovered:
@@ -111,7 +111,7 @@ def four_steps(
 ) -> FourSteps:
     """Make the Faust table and its changelog, of one name for all apps; ``named`` is `Settings.named`."""
     changelog = app.topic(
-        named(changelog_of(APP_ID, table)),
+        named(changelog_of(table)),
         key_type=bytes,
         value_type=bytes,
         key_serializer="raw",
