@@ -253,6 +253,21 @@ def ratio_factor(hits: int, count: int, other_hits: int, other_count: int, devia
     return math.exp(deviations * math.sqrt(max(0.0, variance)))
 
 
+def wilson(rate: float, count: int, deviations: float = 1.0) -> tuple[float, float]:
+    """Return the interval of so many standard errors about a rate (Wilson 1927), never empty at 0 and 1.
+
+    >>> low, high = wilson(0.0, 9)
+    >>> round(low, 3), round(high, 3)
+    (0.0, 0.1)
+    >>> [round(edge, 3) for edge in wilson(0.5, 16, deviations=2.0)]
+    [0.276, 0.724]
+    """
+    square = deviations**2
+    middle = (rate + 0.5 * square / count) / (1 + square / count)
+    half = deviations * math.sqrt(rate * (1 - rate) / count + 0.25 * square / count**2) / (1 + square / count)
+    return max(0.0, middle - half), min(1.0, middle + half)
+
+
 def explored_rate(pages: int, hits: int) -> float | None:
     """Return the rate of pages that chance alone chose, smoothed as `Harvest.explored_rate` says."""
     return (hits + 0.5) / (pages + 1) if pages else None

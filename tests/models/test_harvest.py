@@ -1,11 +1,12 @@
 import math
+from random import Random
 
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scentline.models.harvest import Harvest, merged
+from scentline.models.harvest import Harvest, merged, ratio_factor, wilson
 from tests.cases import each_case
 
 PAGES = st.lists(
@@ -122,3 +123,31 @@ def test_a_time_that_is_none_of_a_clock_does_no_harm() -> None:
         harvest.add(True, time, "linkage")
     assert harvest.rate_by_pages == 1.0
     assert harvest.newest < 2**53
+
+
+@each_case(
+    ("rate", "count", "deviations", "expected"),
+    [
+        # (p + z^2/2n -+ z sqrt(p(1-p)/n + z^2/4n^2)) / (1 + z^2/n), worked out by hand
+        (0.5, 4, 1.0, (0.2764, 0.7236)), (0.25, 16, 2.0, (0.1, 0.5)), (1.0, 12, 2.0, (0.75, 1.0)),
+        (0.0, 1, 2.0, (0.0, 0.8)),
+    ],
+)  # fmt: skip
+def test_the_interval_about_a_rate(
+    rate: float, count: int, deviations: float, expected: tuple[float, float]
+) -> None:
+    assert wilson(rate, count, deviations) == pytest.approx(expected, abs=1e-4)
+
+
+def test_intervals_of_rates_and_their_ratios_hold_the_truth_in_95_of_100_cases() -> None:
+    random, held, ratios, rounds = Random(7), 0, 0, 400
+    for _ in range(rounds):
+        hits = sum(random.random() < 0.3 for _ in range(500))
+        drawn = sum(random.random() < 0.1 for _ in range(100))
+        low, high = wilson(drawn / 100, 100, 1.96)
+        held += low <= 0.1 <= high
+        factor = ratio_factor(hits, 500, drawn, 100, 1.96)
+        ratio = (hits + 0.5) / 501 / ((drawn + 0.5) / 101)
+        ratios += ratio / factor <= 3.0 <= ratio * factor
+    assert 0.92 * rounds <= held <= 0.98 * rounds
+    assert 0.92 * rounds <= ratios <= 0.98 * rounds

@@ -9,8 +9,7 @@ import msgspec
 from scentline.agents.operate.inspect.record import totals
 from scentline.agents.window.reading import Reading
 from scentline.agents.window.state import MOODS, Facts, queued, said
-from scentline.models.harvest import RANDOM, SURE, lift_if_sure
-from scentline.models.reliability import wilson
+from scentline.models.harvest import RANDOM, SURE, lift_if_sure, wilson
 from scentline.streams.logging import printable
 from scentline.streams.published import ACTIVE, PAUSED, HarvestPoint, PredicateDefinition, Standing
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from textwrap import shorten
 from typing import TYPE_CHECKING
 
-from scentline.models.reliability import Bin, Outcome, Running, wilson
-from scentline_lab.evaluate.results import Figures, Result, Results, parts
+from scentline.models.harvest import wilson
+from scentline_lab.evaluate.results import Bin, Figures, Outcome, Result, Results, parts, reliability
 from scentline_lab.evaluate.run import NEW_ONLY, NO_LOG, NO_USERS, REUSE
 from scentline_lab.evaluate.tables import Versus
 from scentline_lab.picture import INK, SOFT, Look, canvas, frame
@@ -180,15 +180,15 @@ def _diagram(panel: "Axes", policy: str, found: list[Result]) -> None:
 
 
 def _points(panel: "Axes", sample: list[Outcome], colour: str, marker: str, name: str) -> None:
-    found = Running(sample).reliability()
+    found = reliability(sample)
     if found is None:
         return
     intervals = [wilson(each.rate, each.size) for each in found.bins]
     panel.vlines([each.probability for each in found.bins], *zip(*intervals, strict=True), color=colour)
     panel.scatter(
         [each.probability for each in found.bins], [each.rate for each in found.bins],
-        [_area(each, found.size) for each in found.bins], color=colour, marker=marker, zorder=3,
-        label=f"{name}: {found.size:,} pages, error {found.error:.3f}",
+        [_area(each, len(sample)) for each in found.bins], color=colour, marker=marker, zorder=3,
+        label=f"{name}: {len(sample):,} pages, error {found.error:.3f}",
     )  # fmt: skip
 
 

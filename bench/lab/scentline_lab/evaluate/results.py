@@ -13,13 +13,16 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from scentline.models.reliability import Outcome, Running
 from scentline.models.url import host
 from scentline_lab.evaluate.run import NEW_ONLY, Crawl
 from scentline_lab.simulation.policies import ORACLE
 from scentline_lab.simulation.virtual import Request
 
 Curve: TypeAlias = npt.NDArray[np.float64]
+#: What was said of a page before it was fetched, and what came of it.
+Outcome: TypeAlias = tuple[float, bool]
+#: Bins of the reliability diagram.
+BINS = 10
 
 
 class Band(NamedTuple):
@@ -64,6 +67,51 @@ def outcomes(requests: Iterable[Request], *, explored: bool) -> list[Outcome]:
         for request in requests
         if request.page and request.probability is not None and request.explored == explored
     ]
+
+
+class Bin(NamedTuple):
+    """Outcomes of alike probability: their number, mean probability and rate of hits."""
+
+    size: int
+    probability: float
+    rate: float
+
+
+class Reliability(NamedTuple):
+    """How far probabilities can be taken at their word; ``base_brier`` is what the rate of hits alone has.
+
+    ``error`` is the mean over the outcomes of |mean probability - rate of hits| of their bin. It is never 0
+    for a small sample, not even a calibrated one: of n outcomes of rate r in b bins it is about
+    .8 sqrt(r (1 - r) b / n).
+    """
+
+    brier: float
+    base_brier: float
+    error: float
+    bins: Sequence[Bin]
+
+
+def reliability(sample: Sequence[Outcome]) -> Reliability | None:
+    """Return what outcomes come to, in any order; None where there is none. Raises ValueError for a probability
+    that is none.
+
+    >>> found = reliability([(0.25, False), (0.25, True), (0.25, False), (0.25, False), (0.9, True)])
+    >>> round(found.brier, 4), round(found.base_brier, 4), round(found.error, 4), len(found.bins)
+    (0.152, 0.24, 0.02, 2)
+    """
+    if not sample:
+        return None
+    said, came = (np.array(column, np.float64) for column in zip(*sample, strict=True))
+    if not all(0 <= probability <= 1 for probability in said):
+        raise ValueError(f"calibration: probabilities from {said.min()} to {said.max()}, expected 0 to 1")
+    places = np.minimum((said * BINS).astype(np.int64), BINS - 1)
+    sizes = np.bincount(places)
+    sums = (np.bincount(places, column) for column in (said, came))
+    columns = (sizes, *(column / np.maximum(sizes, 1) for column in sums))
+    bins = [Bin(*row) for row in zip(*(column.tolist() for column in columns), strict=True) if row[0]]
+    error = fmean((abs(each.probability - each.rate) for each in bins), [each.size for each in bins])
+    rate = float(came.mean())
+    return Reliability(float(((said - came) ** 2).mean()), rate * (1 - rate), error, bins)
 
 
 #: Figures of crawls: of each web, of each of its predicates, of each run.
@@ -248,10 +296,10 @@ class Results:
 
     def figures_of(self, found: Sequence[Result]) -> Figures:
         """Return the figures of one result, or of several of one policy on the mean."""
-        told = (Running([*each.selected, *each.explored]).reliability() for each in found)
+        told = (reliability([*each.selected, *each.explored]) for each in found)
         calibrated = [each for each in told if each is not None]
-        selected = Running(pair for result in found for pair in result.selected).reliability()
-        explored = Running(pair for result in found for pair in result.explored).reliability()
+        selected = reliability([pair for result in found for pair in result.selected])
+        explored = reliability([pair for result in found for pair in result.explored])
         area = fmean(result.auc for result in found)
         pages = sum(result.pages for result in found)
         best = [self._oracle[result.run] for result in found if result.run in self._oracle]
