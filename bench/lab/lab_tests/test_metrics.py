@@ -6,7 +6,7 @@ from statistics import fmean
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from scentline_lab.evaluate.results import (
@@ -60,6 +60,7 @@ def test_what_is_no_probability_is_an_error(wrong: float) -> None:
 
 
 @given(SAMPLES)
+@example([(1.0, True), (0.95, False)])
 def test_calibration_is_that_of_all_outcomes_in_tenths(sample: list[tuple[float, bool]]) -> None:
     found = reliability(sample)
     assert reliability([]) is None
