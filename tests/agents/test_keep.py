@@ -17,17 +17,10 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from warcio.archiveiterator import ArchiveIterator
 
+from scentline.agents.judge.keep import store as module
 from scentline.agents.judge.keep.export import export
 from scentline.agents.judge.keep.records import Packing, packed
-from scentline.agents.judge.keep.store import (
-    DIRECTORY,
-    PARTS,
-    KeepingError,
-    KeptPages,
-    copies,
-    files,
-    newest_first,
-)
+from scentline.agents.judge.keep.store import DIRECTORY, PARTS, KeptPages, copies, files, newest_first
 from scentline.agents.offline.archive import Archive
 from scentline.models.page import Page
 from scentline.models.verdict import Verdict
@@ -262,7 +255,7 @@ def test_a_file_that_was_cut_short_gives_what_is_whole(a_store: Stores, tmp_path
 
 def test_a_directory_that_can_t_be_written_to_is_named(a_store: Stores, tmp_path: Path) -> None:
     (tmp_path / DIRECTORY).write_text("a file")
-    with pytest.raises(KeepingError, match="keeping pages in"):
+    with pytest.raises(module.KeepingError, match="keeping pages in"):
         a_store(tmp_path).keep(fetched(1))
 
 

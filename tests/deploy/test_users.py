@@ -9,15 +9,8 @@ from pathlib import Path
 import pytest
 import yaml
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
-from kafka.admin import (
-    ACL,
-    ACLOperation,
-    ACLPermissionType,
-    ACLResourcePatternType,
-    KafkaAdminClient,
-    ResourcePattern,
-    ResourceType,
-)
+from kafka import admin as module
+from kafka.admin import ACL, ACLOperation, ACLPermissionType, KafkaAdminClient, ResourcePattern, ResourceType
 from kafka.errors import TopicAuthorizationFailedError
 
 from deploy.kafka.broker import QUICK, Broker
@@ -175,7 +168,7 @@ def acls(user: str) -> Iterator[ACL]:
         pattern = ResourcePattern(
             ResourceType[_constant(kind)],
             name,
-            ACLResourcePatternType["PREFIXED" if how == "prefix" else "LITERAL"],
+            module.ACLResourcePatternType["PREFIXED" if how == "prefix" else "LITERAL"],
         )
         allowed = ACLOperation[_constant(operation)]
         yield ACL(f"User:scentline-{user}", "*", allowed, ACLPermissionType.ALLOW, pattern)

@@ -9,18 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from river.naive_bayes import MultinomialNB
 
-from scentline.models.classifier import (
-    KIND,
-    MOST_WORDS,
-    Classifier,
-    ClassifierError,
-    Example,
-    Trained,
-    distinct_words,
-    held_out,
-    pack,
-    unpack,
-)
+from scentline.models import classifier as module
+from scentline.models.classifier import KIND, MOST_WORDS, Classifier, Example, Trained, held_out, pack, unpack
 from scentline.models.sealed import Sealed, digest
 from tests.cases import each_case
 
@@ -58,7 +48,7 @@ def test_it_tells_what_river_finds_most_probable_read_from_its_bytes_too_and_eve
 
 def test_only_the_first_distinct_words_count() -> None:
     names = [f"{chr(97 + number % 26)}x{number}" for number in range(MOST_WORDS + 10)]
-    assert distinct_words(" ".join([*names, *names])) == tuple(names[:MOST_WORDS])
+    assert module.distinct_words(" ".join([*names, *names])) == tuple(names[:MOST_WORDS])
     assert len(trained([Example(names, "A")]).counts()) == MOST_WORDS
 
 
@@ -109,5 +99,5 @@ BODY = msgspec.msgpack.encode(Trained(GOOD.categories, GOOD.counts(), held_out([
     ],
 )
 def test_bytes_that_are_no_classifier_are_refused_with_the_reason(data: bytes, why: str) -> None:
-    with pytest.raises(ClassifierError, match=why):
+    with pytest.raises(module.ClassifierError, match=why):
         unpack(data)

@@ -13,15 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.models.learner.semantic import MOST_WORDS, Meaning, Sense, page_subject, subject
-from scentline.models.semantic.table import (
-    NAME,
-    VERSION,
-    SemanticTable,
-    SemanticTableError,
-    pack,
-    piece_numbers,
-    unpack,
-)
+from scentline.models.semantic import table as module
+from scentline.models.semantic.table import NAME, VERSION, SemanticTable, SemanticTableError, pack, unpack
 from tests.cases import each_case
 
 PIECES = {piece: number for number, piece in enumerate(["a", "b", "ab", "##a", "##b", "##ba", "!", "日", "-"])}
@@ -40,7 +33,7 @@ def table() -> SemanticTable:
 @each_case(("text", "found"))
 def test_text_is_cut_into_the_longest_pieces(text: str, found: list[str]) -> None:
     names = list(PIECES)
-    assert [names[number] for number in piece_numbers(text, PIECES)] == found
+    assert [names[number] for number in module.piece_numbers(text, PIECES)] == found
 
 
 # tables

@@ -6,18 +6,11 @@ from collections.abc import Iterable, Mapping
 import pytest
 
 from scentline.models.interest import factors
+from scentline.models.interest import ratio as module
 from scentline.models.interest.factors import inside, locality_log, region, region_log, sibling_log, union
 from scentline.models.interest.features import BASE, TOKEN, USER, WORD
 from scentline.models.interest.linkage import Contribution, CrowdEvidence, crowd_contributions
-from scentline.models.interest.ratio import (
-    Base,
-    Denominator,
-    Sample,
-    interest,
-    ratio,
-    significance,
-    significant_log,
-)
+from scentline.models.interest.ratio import Base, Denominator, Sample, ratio, significance, significant_log
 from scentline.models.interest.trace import Step, Trace
 from scentline.models.interest.weights import Weights, WordMasks
 from scentline.models.ledger import Ledger
@@ -82,7 +75,7 @@ def test_table_1_link_locality_is_p_to_the_m_times_q_to_the_rest() -> None:
 
 
 def test_nine_of_fifteen_siblings_where_one_and_a_half_are_expected_is_a_ratio_of_six() -> None:
-    assert interest(9, 15 * PAPER.rate) == pytest.approx(9 / 1.5) == pytest.approx(6)
+    assert module.interest(9, 15 * PAPER.rate) == pytest.approx(9 / 1.5) == pytest.approx(6)
     assert math.exp(sibling_log(15, 9, PAPER)) == pytest.approx(6)
     assert math.exp(sibling_log(30, 1, PAPER)) == pytest.approx(1 / 3)
 
