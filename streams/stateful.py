@@ -213,7 +213,7 @@ class Stateful(Generic[Row]):
         try:
             stores = await asyncio.gather(*map(self._committer.claim, owned))
         except FencedError:
-            app.transport.rejoin()  # another claims the same: one of the two does not know yet that it lost it
+            app.consumer.rejoin()  # another claims the same: one of the two does not know yet that it lost it
         except Exception as error:
             self.runtime.fail(error)
         else:
@@ -247,7 +247,7 @@ class Stateful(Generic[Row]):
         return (
             self.shards.get(shard.partition) is shard
             and self._generation == app.consumer_generation_id
-            and app.transport.in_session()
+            and app.consumer.in_session()
         )
 
     # messages
@@ -286,7 +286,7 @@ class Stateful(Generic[Row]):
         due = shard.mark.offset + 1
         if message.offset <= due:
             return True
-        gone = await self.runtime.app.transport.gone(message.tp, due, message.offset)
+        gone = await self.runtime.app.consumer.gone(message.tp, due, message.offset)
         return gone and self.shards.get(shard.partition) is shard and shard.mark.offset + 1 == due
 
     def _full(self, shard: Shard[Row]) -> bool:
@@ -350,7 +350,7 @@ class Stateful(Generic[Row]):
             self._meter.lost()
             if self.shards.get(shard.partition) is shard:
                 self._drop(shard)
-                self.runtime.app.transport.rejoin()
+                self.runtime.app.consumer.rejoin()
             return
         except BaseException:
             # Half of a group may have been sent: what came after it must not be written. It comes again.

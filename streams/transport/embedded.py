@@ -210,6 +210,17 @@ class Consumer(Offering):
         if self._idling is not None:
             finish(self._idling)
 
+    # shared with nobody
+
+    def in_session(self) -> bool:
+        return True
+
+    async def gone(self, tp: Any, due: int, offset: int) -> bool:
+        return True
+
+    def rejoin(self) -> None:
+        """Do nothing."""
+
     # cleaning
 
     async def _clean(self) -> None:
@@ -265,15 +276,6 @@ class Transport(base.Transport):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.path = journal_path(self.url)
-
-    def in_session(self) -> bool:
-        return True
-
-    async def gone(self, tp: Any, due: int, offset: int) -> bool:
-        return True
-
-    def rejoin(self) -> None:
-        """Do nothing: there is nobody to share with."""
 
 
 def journal_path(urls: Sequence[Any]) -> Path:

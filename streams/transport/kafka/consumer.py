@@ -288,14 +288,3 @@ class Transport(driver.Transport):
     Consumer = Consumer
     Producer = Producer
     fetcher: Fetcher  #: What fetches for all roles of this process.
-
-    def in_session(self) -> bool:
-        found: bool = self.app.consumer.in_session()
-        return found
-
-    async def gone(self, tp: TP, due: int, offset: int) -> bool:
-        found: bool = await self.app.consumer.gone(tp, due, offset)
-        return found
-
-    def rejoin(self) -> None:
-        self.app.consumer.rejoin()
