@@ -28,7 +28,7 @@ from scentline.streams.transport.kafka.connection import (
     wait_for_topics,
 )
 from scentline.streams.transport.kafka.fetcher import Feed, Fetcher, Reading
-from scentline.streams.transport.kafka.four_steps import FourSteps, four_steps
+from scentline.streams.transport.kafka.four_steps import OPTIONS, RECOVERY_RECORDS, FourSteps, Recovered
 from scentline.streams.transport.kafka.lane import Lane, Wire, Writer, parts
 from scentline.streams.transport.partition import Entry, Place, Record
 
@@ -110,7 +110,18 @@ class KafkaBus:
         return OUTAGE.seconds()
 
     def committer(self, app: faust.App, table: str, topic: str) -> FourSteps:
-        return four_steps(self, app, table, self.partitions(topic), self._named)
+        partitions = self.partitions(topic)
+        # Of one name for all apps: Faust would begin it with the role's.
+        changelog = app.topic(
+            self._named(changelog_of(table)), key_type=bytes, value_type=bytes, key_serializer="raw",
+            value_serializer="raw", partitions=partitions, compacting=True, acks=False, internal=True,
+            maxsize=RECOVERY_RECORDS, allow_empty=True,
+        )  # fmt: skip
+        made: Any = app.Table(
+            table, partitions=partitions, key_type=bytes, value_type=bytes, options=dict(OPTIONS),
+            changelog_topic=changelog,
+        )  # fmt: skip
+        return FourSteps(self, table, lambda partition: Recovered(made.data._db_for_partition(partition)))
 
     # reading
 

@@ -11,7 +11,6 @@ At a group's end
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
-import faust
 from faust.stores.rocksdb import Store as FaustStore
 from rocksdict import WriteBatch
 
@@ -104,31 +103,3 @@ class FourSteps:
         check()
         store: Any = shard.store
         store.write_at(base + len(rows) - 1, group.rows)
-
-
-def four_steps(
-    publisher: ChangelogWriter, app: faust.App, table: str, partitions: int, named: Callable[[str], str]
-) -> FourSteps:
-    """Make the Faust table and its changelog, of one name for all apps; ``named`` is `Settings.named`."""
-    changelog = app.topic(
-        named(changelog_of(table)),
-        key_type=bytes,
-        value_type=bytes,
-        key_serializer="raw",
-        value_serializer="raw",
-        partitions=partitions,
-        compacting=True,
-        acks=False,
-        internal=True,
-        maxsize=RECOVERY_RECORDS,
-        allow_empty=True,
-    )
-    made: Any = app.Table(
-        table,
-        partitions=partitions,
-        key_type=bytes,
-        value_type=bytes,
-        options=dict(OPTIONS),
-        changelog_topic=changelog,
-    )
-    return FourSteps(publisher, table, lambda partition: Recovered(made.data._db_for_partition(partition)))
