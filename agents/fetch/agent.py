@@ -1,10 +1,9 @@
 """The fetch agent: fetches the pages that the frontier orders.
 
 Reads `fetches`; keeps no state; writes pages to `pages`, and to `sightings` every other result, what sitemaps
-and feeds list, and robots.txt files.
-
-An order is acknowledged once its result is in the log. The orders in flight when a worker died come again, each
-carried out alone, for any of them may have killed it; and every host counts as just requested then.
+and feeds list, and robots.txt files. An order is acknowledged once its result is in the log. Those in flight
+when a worker died come again, each carried out alone, for any may have killed it; and every host counts as just
+requested then.
 
 A robots.txt goes to `sightings` as soon as it is read: the frontier keeps it. An order for a site of which the
 frontier knows more than this worker, as after a restart, is put off until an order brings the robots.txt.
@@ -194,15 +193,12 @@ class FetchAgent:
 
     async def _carried_out(self, place: Place, order: FetchOrder) -> Ended:
         """Fetch a page, unless the frontier knows more of robots.txt than this worker and the order do."""
-        brought, known = None, True
-        if isinstance(order.robots, RobotsTxt):
-            brought = order.robots
-        else:
-            # An order from before this worker's start may not know what an earlier worker read.
-            earlier = place.offset < self._earlier.get(place.partition, 0)
-            known = self._client.robots.knows(order.url, None if earlier else order.robots)
-        if known:
+        told = order.robots
+        # An order from before this worker's start may not know what an earlier worker read.
+        earlier = place.offset < self._earlier.get(place.partition, 0)
+        if isinstance(told, RobotsTxt) or self._client.robots.knows(order.url, None if earlier else told):
             version = order.revisit.version if order.revisit else None
+            brought = told if isinstance(told, RobotsTxt) else None
             ended = await self._client.fetch(order.url, version, order.delay, brought)
         else:
             ended = Ended(Early(0.0), HostAnswer(robots=True))
@@ -211,10 +207,7 @@ class FetchAgent:
         return ended
 
     def _messages_of(self, order: FetchOrder, ended: Ended) -> list[Message]:
-        """Return the messages of a result: a page goes to the judge, anything else to the frontier.
-
-        A kept page that has not changed goes to both.
-        """
+        """Tell the judge of a page, the frontier of another result, and both that a kept page is as it was."""
         now, revisit = self._runtime.clock(), order.revisit
         if isinstance(order.robots, RobotsTxt):  # the judge has no use for it
             order = msgspec.structs.replace(order, robots=order.robots.until)

@@ -59,12 +59,12 @@ class Client:
         self._clock = clock
         self._agent = product(settings.user_agent)
         self._pool = Pool(settings)
-        #: Delays of hosts' orders, for their sitemaps and feeds.
-        self._delays: Recent[str, float] = Recent(_MOST_DELAYS)
+        self._delays: Recent[str, float] = Recent(_MOST_DELAYS)  # of hosts, for their sitemaps and feeds
         self.servers = Servers(time.monotonic)
         self.sitemaps = Sitemaps(self._sitemap, settings.sitemap_urls, clock, revisit)
-        announce = self.sitemaps.announce if settings.sitemaps else None
-        self.robots = Robots(self._robots_txt, settings, clock, announce)
+        self.robots = Robots(self._robots_txt, settings, clock)
+        if settings.sitemaps:
+            self.robots.announce = self.sitemaps.announce
 
     async def __aenter__(self) -> "Client":
         await self._pool.__aenter__()
@@ -124,7 +124,7 @@ class Client:
         return (name,) if self._settings.proxy else await self._pool.resolver.addresses(name)
 
     async def _page(self, url: str, known: Version | None) -> Result:
-        asked = _conditions(known)
+        asked = validators(known)
         async with self._pool.open(url, asked) as response:
             status, headers = response.status_code, fields(response)
             if status in (200, 304):
@@ -167,7 +167,7 @@ class Client:
             return await self._file(url, known, MAX_SITEMAP)
 
     async def _file(self, url: str, known: Version | None, limit: int, *, cut: bool = False) -> Answer:
-        async with self._pool.open(url, _conditions(known)) as response:
+        async with self._pool.open(url, validators(known)) as response:
             status, headers = response.status_code, fields(response)
             if status == 200:
                 content = await self._body(response, headers, limit, cut=cut)
@@ -185,11 +185,6 @@ class Client:
             raise FetchError("unfit", f"body over {limit} bytes")
         coding = headers.get("content-encoding", "")
         return await read_body(response.aiter_raw(), coding, limit, self._settings.max_ratio, cut=cut)
-
-
-def _conditions(known: Version | None) -> dict[str, str]:
-    """Return what makes a request one for another version than the known one; else the answer is a 304."""
-    return validators(known, "If-None-Match", "If-Modified-Since")
 
 
 def fields(response: httpx.Response) -> dict[str, str]:
@@ -210,11 +205,7 @@ def _decoded(value: bytes) -> str:
 
 
 def media_type(headers: Mapping[str, str]) -> str:
-    """Return the media type of a response, empty where it says none.
-
-    >>> media_type({"content-type": "text/plain, Text/HTML; charset=utf-8"})
-    'text/html'
-    """
+    """Return the media type of a response, empty where it says none."""
     # Of several, the last, as browsers have it (MIME Sniffing standard, 4.4).
     return headers.get("content-type", "").rpartition(",")[2].partition(";")[0].strip().lower()
 

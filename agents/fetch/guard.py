@@ -174,11 +174,7 @@ class Guard:
 
 
 def hostname(host: str) -> str:
-    """Return a host without its port, brackets and trailing dot, in lower case.
-
-    >>> hostname("Example.org.:8080"), hostname("[::1]:80"), hostname("::1")
-    ('example.org', '::1', '::1')
-    """
+    """Return a host without its port, brackets and trailing dot, in lower case."""
     if host.startswith("["):
         host = host[1:].partition("]")[0]
     elif host.count(":") == 1:
@@ -187,11 +183,7 @@ def hostname(host: str) -> str:
 
 
 def literal(name: str) -> Address | None:
-    """Return the address that a host name is, in whatever spelling; None for a name.
-
-    >>> literal("0x7f.1"), literal("2130706433"), literal("example.org")
-    (IPv4Address('127.0.0.1'), IPv4Address('127.0.0.1'), None)
-    """
+    """Return the address that a host name is, in whatever spelling; None for a name."""
     try:
         return ip_address(name)
     except ValueError:

@@ -106,17 +106,17 @@ class Listing:
         elif self._text is not None and self._into is not None:
             text = "".join(self._text).strip()
             if name not in ("loc", "link"):
-                self._date(self._into, seconds_of(text))
+                self._dated(seconds_of(text))
             elif self._place is None and 0 < len(text) <= _MAX_URL:
                 self._place = len(self._into)
                 self._into.append(Dated(text, self._time))
         self._text = None
 
-    def _date(self, into: list[Dated], time: float | None) -> None:
+    def _dated(self, time: float | None) -> None:
         if time is not None and (self._time is None or time > self._time):
             self._time = time
-            if self._place is not None:
-                into[self._place] = into[self._place]._replace(time=time)
+            if self._into is not None and self._place is not None:
+                self._into[self._place] = self._into[self._place]._replace(time=time)
 
     def close(self) -> None:
         """Do nothing at the end: lxml calls it."""

@@ -38,11 +38,16 @@ FRAMING_BYTES = 512 * 1024  #: Bytes of one answer, beside its body and as many 
 _DNS_SECONDS, _DNS_TRIES = 3.0, 2
 
 
+# Of itself aiohttp decodes %28 to "(" and the like, so that a server would see another URL than the one under
+# which the page is known.
+_spelled = partial(URL, encoded=True)
+
+
 class FramingError(aiohttp.ClientPayloadError):
     """An answer of which too much is no body: heads without end, or chunks of which hardly anything is data."""
 
 
-class Pool:
+class Pool(httpx.AsyncBaseTransport):
     """Opens URLs: `async with pool.open(url, headers) as response`; an asynchronous context manager itself.
 
     ``settings.allow`` must name every host and network that is asked though it is not global, and all that is
@@ -54,6 +59,7 @@ class Pool:
         self._settings = settings
         self._guard = Guard(settings.allow, settings.deny, settings.ports)
         self._stays_home = stays_home(settings)
+        self._proxied_by_tls = URL(settings.proxy or "").scheme == "https"
 
     async def __aenter__(self) -> "Pool":
         settings = self._settings
@@ -80,17 +86,17 @@ class Pool:
         # Of itself aiohttp asks again, at once, where a kept connection breaks: a site that breaks off would be
         # asked twice without a delay. There is no public way to say so.
         self._session._retry_connection = False
-        self._transport = _Transport(self._session, by_tls=URL(settings.proxy or "").scheme == "https")
         return self
 
-    async def __aexit__(self, *_: object) -> None:
+    async def aclose(self) -> None:
+        """Close the connections."""
         await self._session.close()
         await self.resolver.close()
 
     def check(self, url: str) -> str:
         """Return the host of ``url``; raises `FetchError` where it may not be asked for."""
-        if not crawlable(url):
-            raise FetchError("failed", "url")
+        if not crawlable(url) or wire(request_of(url, {})) != url:
+            raise FetchError("failed", "url")  # robots.txt, scope and people saw another
         asked = _spelled(url)
         name = asked.raw_host or ""
         if self._stays_home and not self._guard.allows_host(name):
@@ -111,12 +117,9 @@ class Pool:
         with errors():
             token = connecting.set(self.check(url))
             try:
-                request = request_of(url, headers)
-                if wire(request) != url:
-                    raise FetchError("failed", "url")  # robots.txt, scope and people saw another
                 async with asyncio.timeout(min(settings.first_byte_seconds, settings.timeout_seconds)) as limit:
                     end = asyncio.get_running_loop().time() + settings.timeout_seconds
-                    response = await self._transport.handle_async_request(request)
+                    response = await self.handle_async_request(request_of(url, headers))
                     limit.reschedule(end)
                     try:
                         yield response
@@ -124,22 +127,6 @@ class Pool:
                         await response.aclose()
             finally:
                 connecting.reset(token)
-
-
-class _Transport(httpx.AsyncBaseTransport):
-    """Carries out httpx's requests over aiohttp's connections; redirects are not followed.
-
-    ``by_tls`` says that the connection to a proxy is secured, whatever the URL.
-    """
-
-    def __init__(self, session: aiohttp.ClientSession, *, by_tls: bool) -> None:
-        self._session = session
-        self._by_tls = by_tls
-
-    @cached_property
-    def _tls(self) -> ssl.SSLContext:
-        """Trusts the authorities of certifi, or of SSL_CERT_FILE or SSL_CERT_DIR; to read them takes 20 ms."""
-        return httpx.create_ssl_context()
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Return the response, whose body is not read yet."""
@@ -149,9 +136,14 @@ class _Transport(httpx.AsyncBaseTransport):
             url,
             headers=request.headers,
             allow_redirects=False,
-            ssl=self._tls if self._by_tls or url.scheme == "https" else True,
+            ssl=self._tls if self._proxied_by_tls or url.scheme == "https" else True,
         )
         return httpx.Response(response.status, headers=response.raw_headers, stream=_Content(response))
+
+    @cached_property
+    def _tls(self) -> ssl.SSLContext:
+        """Trusts the authorities of certifi, or of SSL_CERT_FILE or SSL_CERT_DIR; to read them takes 20 ms."""
+        return httpx.create_ssl_context()
 
 
 class _Content(httpx.AsyncByteStream):
@@ -184,12 +176,6 @@ def wire(request: httpx.Request) -> str:
     """
     asked = _spelled(str(request.url))
     return f"{asked.scheme}://{asked.raw_authority}{asked.raw_path_qs}"
-
-
-def _spelled(url: str) -> URL:
-    # Of itself aiohttp decodes %28 to "(" and the like, so that a server would see another URL than the one
-    # under which the page is known.
-    return URL(url, encoded=True)
 
 
 #: Why a request failed, by what aiohttp raises; all else is "connection".
@@ -231,10 +217,8 @@ class BoundedHandler(ResponseHandler):
     come to an end of their own.
     """
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        super().__init__(loop)
-        self._received = 0
-        self._body: StreamReader | None = None
+    _received = 0
+    _body: StreamReader | None = None
 
     def set_response_params(self, **options: Any) -> None:
         """Begin to read an answer."""

@@ -63,6 +63,7 @@ class Body(msgspec.Struct, frozen=True):
 NoPage: TypeAlias = Moved | Missing | Same | Early
 #: What a fetch comes to; a `Moved` leads to a canonical URL.
 Result: TypeAlias = Body | NoPage
+_OUTCOME_OF: Final = {Body: "2xx", Same: "unchanged", Moved: "3xx", Early: "early"}
 
 
 class Ended(NamedTuple):
@@ -99,8 +100,10 @@ def version_of(headers: Mapping[str, str]) -> Version | None:
     return Version(etag or None, modified or None) if etag or modified else None
 
 
-def validators(known: Version | None, etag: str, modified: str) -> dict[str, str]:
-    """Return the header fields of the known version, by the names that they are given."""
+def validators(
+    known: Version | None, etag: str = "If-None-Match", modified: str = "If-Modified-Since"
+) -> dict[str, str]:
+    """Return the header fields of the known version: of a request for another one, if not named otherwise."""
     given = {} if known is None else {etag: known.etag, modified: known.last_modified}
     return {name: value for name, value in given.items() if value}
 
@@ -117,11 +120,7 @@ class FetchError(ScentlineError):
 
 
 def retry_after(value: str | None, now: float) -> float | None:
-    """Return the seconds of a Retry-After header, from none to a day; None if it says nothing.
-
-    >>> [retry_after(value, 20.0) for value in ("120", "Thu, 01 Jan 1970 00:01:00 GMT", "tomorrow")]
-    [120.0, 40.0, None]
-    """
+    """Return the seconds of a Retry-After header, from none to a day; None if it says nothing."""
     if value is None:
         return None
     value = value.strip()[:40]
@@ -134,15 +133,8 @@ def retry_after(value: str | None, now: float) -> float | None:
     return min(max(wait, 0.0), DAY)
 
 
-_OUTCOME_OF: Final = {Body: "2xx", Same: "unchanged", Moved: "3xx", Early: "early"}
-
-
 def outcome_of(result: Result) -> str:
-    """Return the outcome of a fetch, one of `OUTCOMES`.
-
-    >>> outcome_of(Missing("gone", "status 404")), outcome_of(Missing("retry", "robots.txt status 503"))
-    ('4xx', 'robots_unreachable')
-    """
+    """Return the outcome of a fetch, one of `OUTCOMES`."""
     if not isinstance(result, Missing):
         return _OUTCOME_OF[type(result)]
     begins = (begin for begin in _LONGEST_FIRST if result.reason.startswith(begin))
@@ -155,9 +147,6 @@ def unexpected(step: str, url: str, error: Exception) -> FetchError:
     host = url.partition("://")[2].partition("/")[0].rpartition("@")[2]
     log.error("a fetch failed unexpectedly", step=step, host=host, error=cause(error))
     return FetchError("retry", f"error {type(error).__name__}", unanswered=True)
-
-
-# bodies
 
 
 async def read_body(

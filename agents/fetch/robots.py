@@ -10,7 +10,6 @@ developers.google.com/search/docs/crawling-indexing/robots-meta-tag
 
 import asyncio
 import re
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterable
 from itertools import islice
 from typing import NamedTuple
@@ -20,7 +19,7 @@ from protego import Protego
 
 from scentline.agents.fetch.guard import product
 from scentline.agents.fetch.result import DAY, Answer, Ask, FetchError, unexpected
-from scentline.agents.fetch.servers import Shared
+from scentline.agents.fetch.servers import Recent, Shared
 from scentline.models.url import canonical, origin
 from scentline.streams.crawl_settings import FetchSettings
 from scentline.streams.records import ROBOTS_BYTES, RobotsTxt, Version
@@ -29,9 +28,7 @@ MAX_BYTES = 500 * 1024  #: Bytes read of a robots.txt, as RFC 9309 (2.5) demands
 UNREACHABLE_SECONDS = 300.0  #: Seconds until an unavailable robots.txt is requested again.
 #: Seconds for which a copy replaces an unavailable robots.txt: 30 days, as RFC 9309 has it.
 GRACE_SECONDS = 30 * DAY
-_MAX_SITES = 10_000
-_MAX_CHARACTERS = 8_000_000
-_THREAD_CHARACTERS = 50_000
+_MAX_SITES, _MAX_CHARACTERS, _THREAD_CHARACTERS = 10_000, 8_000_000, 50_000
 #: Rules of one robots.txt with a wildcard, ``*`` or ``$``, and wildcards in one: each is tried for each URL.
 MAX_WILD_RULES, MAX_WILDCARDS = 2_000, 20
 MAX_SITEMAPS = 50  #: Sitemaps of one robots.txt that are read at most.
@@ -43,9 +40,6 @@ _WILD = re.compile(r"\s*(?:(allow)|di)[^#*$]*+[*$]", re.IGNORECASE)
 _FOR = re.compile(r"(\*|[a-z][a-z0-9_-]*)\s*:\s*(.*)", re.DOTALL)
 _VALUED = frozenset({"unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"})
 _BOTH = frozenset({"noindex", "nofollow"})
-
-#: Called with an origin of which a page is wanted, and the sitemaps that its robots.txt names.
-Announce = Callable[[str, tuple[str, ...]], None]
 
 
 class Rules(NamedTuple):
@@ -88,22 +82,19 @@ class _Site(NamedTuple):
 class Robots:
     """Decides by robots.txt; concurrent callers wait for the same fetch, and its result is kept.
 
-    At most 10,000 sites and 8 million characters of rules and texts are kept: those used last. ``clock``
-    returns seconds since the epoch.
+    Of sites, and of characters of their rules and texts, those used last are kept.
     """
 
-    def __init__(
-        self, ask: Ask, settings: FetchSettings, clock: Callable[[], float], announce: Announce | None = None
-    ) -> None:
+    def __init__(self, ask: Ask, settings: FetchSettings, clock: Callable[[], float]) -> None:
         self._ask = ask
         self._settings = settings
         self._clock = clock
-        self._announce = announce
+        #: Is told an origin of which a page is wanted, and the sitemaps that its robots.txt names.
+        self.announce: Callable[[str, tuple[str, ...]], None] | None = None
         #: Publishes a robots.txt; returns when that is safe.
         self.publish: Callable[[RobotsTxt], Awaitable[None]] | None = None
         self._agent = product(settings.user_agent)
-        self._sites: OrderedDict[str, _Site] = OrderedDict()
-        self._size = 0
+        self._sites: Recent[str, _Site] = Recent(_MAX_SITES, lambda site: site.size, _MAX_CHARACTERS)
         self._pending: Shared[_Site] = Shared()
 
     def knows(self, url: str, until: float | None) -> bool:
@@ -124,10 +115,7 @@ class Robots:
             await self._pending.run(place := origin(told.url), lambda: self._take_up(place, told))
 
     async def allow(self, url: str) -> float | None:
-        """Return the Crawl-delay for a canonical URL; fetches its site's robots.txt if need be.
-
-        Raises `FetchError` where the URL may not be fetched.
-        """
+        """Return the Crawl-delay for a canonical URL; raises `FetchError` where it may not be fetched."""
         place = origin(url)
         site = self._sites.get(place)
         if site is None or site.expires <= self._clock():
@@ -142,8 +130,8 @@ class Robots:
             raise FetchError(error.kind, error.reason)
         if rules is None:
             return None
-        if self._announce is not None and rules.sitemaps:
-            self._announce(place, rules.sitemaps)
+        if self.announce is not None and rules.sitemaps:
+            self.announce(place, rules.sitemaps)
         if not rules.allows(url):
             raise FetchError("refused", "robots.txt", crawl_delay=rules.crawl_delay)
         return rules.crawl_delay
@@ -160,7 +148,7 @@ class Robots:
         except zstandard.ZstdError:
             return await self._fetch(origin)
         site = _Site(told.until, found, error, told.time, told.version, told.text)
-        self._keep(origin, site)
+        self._sites[origin] = site
         return site
 
     async def _fetch(self, origin: str) -> _Site:
@@ -178,7 +166,7 @@ class Robots:
         record = site.record(origin)
         if self.publish is not None and record is not None:
             await self.publish(record)
-        self._keep(origin, site)
+        self._sites[origin] = site
         return site
 
     async def _answer(self, url: str, version: Version | None) -> Answer:
@@ -225,20 +213,9 @@ class Robots:
             return known._replace(expires=expires)
         return _Site(expires, error=error)
 
-    def _keep(self, origin: str, site: _Site) -> None:
-        replaced = self._sites.pop(origin, None)
-        self._size += site.size - (0 if replaced is None else replaced.size)
-        self._sites[origin] = site
-        while len(self._sites) > _MAX_SITES or self._size > _MAX_CHARACTERS:
-            self._size -= self._sites.popitem(last=False)[1].size
-
 
 def rules(text: str, agent: str) -> Rules:
-    r"""Read a robots.txt for the product token ``agent``; never raises.
-
-    >>> rules("User-agent: *\nDisallow: /a\nCrawl-delay: 2", "scentline").allows("http://example.org/a")
-    False
-    """
+    """Read a robots.txt for the product token ``agent``; never raises."""
     parsed = Protego.parse(own_groups(text, agent))
     delay = parsed.crawl_delay(agent)
     found = map(canonical, islice(parsed.sitemaps, MAX_SITEMAPS))
@@ -247,14 +224,11 @@ def rules(text: str, agent: str) -> Rules:
 
 
 def own_groups(text: str, agent: str) -> str:
-    r"""Return a robots.txt whose groups for other agents than ``agent`` and "*" are named alike.
+    """Return a robots.txt whose groups for other agents than ``agent`` and "*" are named alike.
 
     A group counts as ours by its whole product token (RFC 9309, 2.2.1), not by a part of it as for protego;
     and a file that names thousands of agents costs no more than one that names three. A rule with too many
     wildcards, or after too many such, forbids more, or is left out.
-
-    >>> own_groups("User-agent: Scent\nUser-agent: SCENTLINE/2\nDisallow: /a", "scentline")
-    'user-agent: not-scentline\nuser-agent: scentline\nDisallow: /a'
     """
     lines, left = [], MAX_WILD_RULES
     for line in text.splitlines():
@@ -276,11 +250,6 @@ def directives(values: Iterable[str], agent: str) -> frozenset[str]:
     """Return "noindex" and "nofollow" as far as X-Robots-Tag headers say them to ``agent``, a product token.
 
     ``values`` are those of the headers, one by one: a crawler's name counts to the end of its header.
-
-    >>> sorted(directives(["none"], "scentline"))
-    ['nofollow', 'noindex']
-    >>> sorted(directives(["otherbot: noindex", "Scentline: nofollow"], "scentline"))
-    ['nofollow']
     """
     found: set[str] = set()
     for value in values:

@@ -25,13 +25,11 @@ from scentline.models.errors import ScentlineError
 PATIENCE_SECONDS = 2.0
 #: Seconds after which a busy server is tried again, and between two looks at whether it is free.
 BUSY_SECONDS, LOOK_SECONDS = 1.0, 0.1
-_MAX_SERVERS = 100_000
-
 FOUND_SECONDS = 300.0  #: Seconds for which addresses are kept.
 #: Seconds for which a failure is kept at first, doubled with each failure after it, and at most.
 FAILED_SECONDS, LONGEST_FAILED_SECONDS = 30.0, 3600.0
 LOOKUP_SECONDS = 10.0  #: Seconds that one look-up may take.
-_MAX_NAMES, _MAX_ADDRESSES = 10_000, 16
+_MAX_SERVERS, _MAX_NAMES, _MAX_ADDRESSES = 100_000, 10_000, 16
 
 K = TypeVar("K")
 T = TypeVar("T")
@@ -64,20 +62,20 @@ class Shared(Generic[T]):
 
 
 class Recent(OrderedDict[K, T]):
-    """The entries that were set last, ``most`` of them."""
+    """The entries that were set last, at most ``most``, whose sizes are at most ``size`` in all."""
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int, size_of: Callable[[T], int] = lambda _: 0, size: int = 0) -> None:
         super().__init__()
-        self._most = most
+        self._most, self._size_of, self._most_size = most, size_of, size
+        self._size = 0
 
     def __setitem__(self, key: K, value: T) -> None:
+        if key in self:
+            self._size -= self._size_of(self.pop(key))
         super().__setitem__(key, value)
-        self.move_to_end(key)
-        if len(self) > self._most:
-            self.popitem(last=False)
-
-
-# names
+        self._size += self._size_of(value)
+        while len(self) > self._most or self._size > self._most_size:
+            self._size -= self._size_of(self.popitem(last=False)[1])
 
 
 class _Name(NamedTuple):
@@ -146,9 +144,6 @@ class Resolver(AbstractResolver):
         expires = self._clock() + (wait or FOUND_SECONDS)
         entry = self._names[name] = _Name(expires, tuple(found[:_MAX_ADDRESSES]), wait)
         return entry
-
-
-# servers
 
 
 class TooEarlyError(ScentlineError):

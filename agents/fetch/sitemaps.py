@@ -1,7 +1,4 @@
-"""The sitemaps that robots.txt names, and the feeds that pages name: which are due, one file after the other.
-
-A feed is read like a sitemap of a few pages, and may be one (sitemaps.org/protocol.html).
-"""
+"""The sitemaps that robots.txt names, and the feeds that pages name: which are due, one after the other."""
 
 import asyncio
 from collections import deque
@@ -47,6 +44,11 @@ class _Known(NamedTuple):
     dated: float | None  #: Its date in the index that led to it.
     time: float
 
+    def holds(self, dated: float | None, now: float) -> bool:
+        if dated is None or self.dated is None:
+            return False
+        return dated <= self.dated and now < self.time + DAY  # many indexes never bring their dates up to date
+
 
 class _Found(NamedTuple):
     """The content of a file."""
@@ -62,9 +64,8 @@ class _Found(NamedTuple):
 class Sitemaps:
     """Reads the sitemaps of hosts, once a day each, at most ``limit`` URLs of each.
 
-    A sitemap counts only on the host whose robots.txt names it, and only for the URLs of that host. The last
-    10,000 hosts and files are remembered; a URL is published again when its date changes. ``clock`` returns
-    seconds since the epoch.
+    A sitemap counts only on the host whose robots.txt names it, and only for the URLs of that host. A URL is
+    published again when its date changes, as far as hosts and files are remembered.
 
     In a crawl that keeps up, by ``revisit``, they are read again sooner while they bring anything: on average
     one file of a host in the shortest time between two visits. Dates of changes are published too, and the
@@ -82,15 +83,13 @@ class Sitemaps:
         #: When files may be read again, and the wait that began when they were.
         self._turns: Recent[_Task, tuple[float, float]] = Recent(_MAX_HOSTS)
         self._feeds: Recent[str, tuple[str, ...]] = Recent(_MAX_HOSTS)
-        self._files: Recent[str, _Known] = Recent(_MAX_HOSTS)
+        self._files: Recent[str, _Known] = Recent(_MAX_HOSTS, lambda known: len(known.marks), _MAX_MARKS)
         self._open: set[_Task] = set()
 
     @property
     def reading(self) -> bool:
         """Whether any host's files are still to be read."""
         return bool(self._open)
-
-    # what is due
 
     def announce(self, origin: str, files: tuple[str, ...]) -> None:
         """Have the sitemaps of an origin read, unless those of its host are in hand or were read lately."""
@@ -129,8 +128,6 @@ class Sitemaps:
         """Read no more of a host's files for now."""
         self._open -= {(name, "sitemap"), (name, "feed")}
 
-    # reading
-
     async def work(self, publish: Publish) -> None:
         """Read due files and publish their URLs, for ever; several may work side by side."""
         while True:
@@ -150,7 +147,8 @@ class Sitemaps:
             if task not in self._open:
                 return
             file, depth = waiting.popleft()
-            if self._is_as_before(file, begun):
+            known = self._files.get(file.url)
+            if known is not None and known.holds(file.time, begun):
                 continue
             asked += 1
             found = await self._found(task[0], file.url, left)
@@ -160,7 +158,9 @@ class Sitemaps:
             news = news or bool(found.fresh)
             for start in range(0, len(found.fresh), BATCH):
                 await publish(found.kind, found.fresh[start : start + BATCH])
-            self._remember(file, found, begun)
+            # The files that an index leads to may change while it does not.
+            version = None if found.more else found.version
+            self._files[file.url] = _Known(version, found.marks, file.time, begun)
             if depth < MAX_DEPTH:
                 waiting.extend((one, depth + 1) for one in found.more if one.url not in seen)
                 seen.update(one.url for one in found.more)
@@ -201,23 +201,6 @@ class Sitemaps:
             fresh = [one if (one.time or 0.0) > now - _NEWS else Dated(one.url) for one in fresh]
         more = _own(found.files, name, url)
         return _Found("feed" if found.feed else "sitemap", fresh, len(listed), more, answer.version, marks)
-
-    def _is_as_before(self, file: Dated, now: float) -> bool:
-        """Return whether a file need not be read: its index has no later date for it, and it was read today.
-
-        Many indexes have dates that are never brought up to date.
-        """
-        known = self._files.get(file.url)
-        if known is None or known.dated is None or file.time is None:
-            return False
-        return file.time <= known.dated and now < known.time + DAY
-
-    def _remember(self, file: Dated, found: _Found, now: float) -> None:
-        # The files that an index leads to may change while it does not.
-        version = None if found.more else found.version
-        self._files[file.url] = _Known(version, found.marks, file.time, now)
-        while sum(len(known.marks) for known in self._files.values()) > _MAX_MARKS:
-            self._files.popitem(last=False)
 
 
 def believed(listing: Listing, listed: Sequence[Dated], now: float) -> list[Dated]:

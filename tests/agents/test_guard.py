@@ -212,6 +212,8 @@ def test_addresses_and_networks_are_allowed_in_both_spellings() -> None:
     guard = Guard(["127.0.0.1", "10.1.2.3/16", "fd00::/8", "[::1]"])
     for text in ("127.0.0.1", "::ffff:127.0.0.1", "10.1.255.1", "fd12::1", "::1", "8.8.8.8"):
         assert guard.allows_address(ip_address(text)), text
+    for host in ("127.0.0.1:80", "127.0.0.1.", "[::1]:80", "::1"):
+        assert guard.allows_host(host), host
     for text in ("127.0.0.2", "10.2.0.1", "fe80::1"):
         assert not guard.allows_address(ip_address(text)), text
 

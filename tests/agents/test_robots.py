@@ -174,7 +174,8 @@ async def test_sitemaps_are_announced_each_time_a_page_is_asked_for() -> None:
     lines = b"Sitemap: http://example.org/map.xml\nSitemap: file:///etc/passwd\n" * 2
     site = Site(versioned(lines), SAME, NONE)
     told: list[tuple[str, tuple[str, ...]]] = []
-    robots = Robots(site.ask, settings(), lambda: site.time, lambda *found: told.append(found))
+    robots = site.robots()
+    robots.announce = lambda *found: told.append(found)
     for site.time in (0.0, 0.0, 90_000.0, 190_000.0):
         assert await robots.allow("http://example.org/a") is None
     assert told == [("http://example.org", ("http://example.org/map.xml",))] * 3
