@@ -78,13 +78,14 @@ def evaluate(
     With --reuse, the earlier crawl has its own seeds. NAME+reuse starts with its state. "New pages only"
     removes the earlier crawl's pages from the web.
     """
+    number = processes(jobs)
     from scentline_lab.evaluate.command import read_webs, show, show_webs
     from scentline_lab.evaluate.run import Options
 
     told: dict[str, Any] = {
         "policies": tuple(name.strip() for text in policies or () for name in text.split(",")) or None,
         "budget": budget, "clock": clock, "starts": starts, "seeds": seeds, "seed_file": seed_file,
-        "processes": processes(jobs),
+        "processes": number,
     }  # fmt: skip
     told = {key: value for key, value in told.items() if value is not None}
     if webs is not None:
