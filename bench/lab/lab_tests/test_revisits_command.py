@@ -8,19 +8,19 @@ import pytest
 
 from lab_tests.files import rows
 from scentline.models.revisit.gain import when
-from scentline_lab.revisits.command import LEARNING, MEASURED, Options, run
+from scentline_lab.revisits.command import LEARNING, MEASURED, run
 from scentline_lab.revisits.policies import Evenly, Knowing, Name, Nutch, StormCrawler
 from scentline_lab.revisits.web import DAY, Page, crawl, make_web
 from tests.agents.commands import printed
 
 
-def page(number: int, rate: float, importance: float, changes: list[float]) -> Page:
+def page(rate: float, importance: float, changes: list[float]) -> Page:
     times, none = np.array(changes), np.zeros(0)
-    return Page("a", "a/", "a/#", f"a/{number}", "poisson", rate, importance, times, none)
+    return Page("a", ("",), "poisson", rate, importance, times, none)
 
 
 def test_freshness_by_hand() -> None:
-    web = [page(0, 0.1, 0.75, [1.5, 7.0]), page(1, 0.1, 0.25, [])]
+    web = [page(0.1, 0.75, [1.5, 7.0]), page(0.1, 0.25, [])]
     # A visit a second, to one and the other in turns: page 0 at 1, 3, 5, 7 s. It is stale from 1.5 s to 3 s;
     # the change at 7 s is there when it is visited.
     assert crawl(web, Evenly([2.0, 2.0]), 1.0, 8, 1) == pytest.approx([1 - 0.75 * 1.5 / 8])
@@ -61,8 +61,8 @@ def test_the_optimum_is_the_one_that_is_worked_out() -> None:
     rates, importance = rng.lognormal(-1, 1, 200), rng.dirichlet([1.0] * 200)
     visits, seconds = 20.0, 600.0
     web = [
-        page(number, rate, share, np.sort(rng.uniform(0, seconds, rng.poisson(rate * seconds))).tolist())
-        for number, (rate, share) in enumerate(zip(rates.tolist(), importance.tolist(), strict=True))
+        page(rate, share, np.sort(rng.uniform(0, seconds, rng.poisson(rate * seconds))).tolist())
+        for rate, share in zip(rates.tolist(), importance.tolist(), strict=True)
     ]
     low, high = 1e-9, 1.0
     for _ in range(60):
@@ -79,7 +79,7 @@ def test_the_optimum_is_the_one_that_is_worked_out() -> None:
 
 
 def test_once_it_has_learned_it_is_near_the_optimum_above_other_intervals_and_signals_are_of_use() -> None:
-    found = {each.policy: each.freshness for each in run(Options(pages=150, seeds=1))}
+    found = {each.policy: each.freshness for each in run(150, 1, 1)}
     learned, signals = found[Name.LEARNED], found[Name.LEARNED_SIGNALS]
     assert learned > 0.97 * found[Name.OPTIMUM]
     assert signals > 0.97 * found[Name.OPTIMUM_SIGNALS]

@@ -21,6 +21,6 @@ def revisits(
     for both, the optimum, which knows the rates.
     """
     number = processes(jobs)
-    from scentline_lab.revisits.command import Options, show
+    from scentline_lab.revisits.command import show
 
-    show(Options(pages, seeds, number), out)
+    show(pages, seeds, number, out)

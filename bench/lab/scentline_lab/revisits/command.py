@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
 from typing import NamedTuple
@@ -20,15 +19,6 @@ LEARNING, MEASURED = 20, 10
 VISITS, RECALL = 0.1, 0.5
 
 
-@dataclass(frozen=True)
-class Options:
-    """What is simulated."""
-
-    pages: int = 1000
-    seeds: int = 3
-    processes: int = 1
-
-
 class Figures(NamedTuple):
     """A policy's freshness once it has learned, in the mean of all webs, the least and most; and by visits."""
 
@@ -39,10 +29,10 @@ class Figures(NamedTuple):
     curve: tuple[float, ...]
 
 
-def show(options: Options, out: Path | None) -> None:
+def show(pages: int, seeds: int, processes: int, out: Path | None) -> None:
     """Crawl every web by every policy, write everything into ``out``, and print."""
     output = Output(out, "revisits", ("freshness.csv", "curves.csv", "freshness.png")).prepare()
-    found = run(options)
+    found = run(pages, seeds, processes)
     output.write("freshness", ("policy", "freshness", "least", "most"), (each[:4] for each in found))
     points = zip(*(each.curve for each in found), strict=True)
     rows = ((part + 0.5, *point) for part, point in enumerate(points))
@@ -53,20 +43,20 @@ def show(options: Options, out: Path | None) -> None:
     output.finish()
 
 
-def run(options: Options) -> list[Figures]:
-    """Crawl every web by every policy."""
+def run(pages: int, seeds: int, processes: int) -> list[Figures]:
+    """Crawl each of so many webs by every policy."""
 
     def crawled(job: tuple[Name, int]) -> tuple[tuple[Name, int], list[float]]:
-        visits, a_second = options.pages * (LEARNING + MEASURED), options.pages * VISITS / DAY
-        web = make_web(options.pages, visits / a_second, RECALL, job[1])
+        visits, a_second = pages * (LEARNING + MEASURED), pages * VISITS / DAY
+        web = make_web(pages, visits / a_second, RECALL, job[1])
         policy = policies(web, a_second, RECALL)[job[0]]()
         return job, crawl(web, policy, a_second, visits, LEARNING + MEASURED).tolist()
 
-    jobs = [(policy, seed) for seed in range(1, options.seeds + 1) for policy in Name]
+    jobs = [(policy, seed) for seed in range(1, seeds + 1) for policy in Name]
     curves: dict[tuple[Name, int], Sequence[float]] = {}
     with progress(sys.stderr) as bars, Cut() as cut:
         bars.phase("crawl", len(jobs))
-        for job, curve in spread(crawled, jobs, options.processes):
+        for job, curve in spread(crawled, jobs, processes):
             curves[job] = curve
             bars.advance()
     cut.end("Interrupted: nothing was written.")

@@ -29,22 +29,17 @@ FALSE, _DELAY, NOISE = 0.1, 0.02 * DAY, 0.002 / DAY
 
 @dataclass(frozen=True)
 class Page:
-    """A page: where it lies, how often it changes in the mean, its share of the requests, and what happens."""
+    """A page: the groups of pages that it belongs to, the largest first, how often it changes in the mean, its
+    share of the requests, and what happens.
+    """
 
     host: str
-    prefix: str
-    pattern: str
-    url: str
+    groups: tuple[str, ...]
     kind: Kind
     rate: float
     importance: float
     changes: Times
     signals: Times
-
-    @property
-    def groups(self) -> tuple[str, str, str, str]:
-        """The groups of pages that it belongs to, the largest first."""
-        return "", self.host, self.prefix, self.pattern
 
 
 def make_web(pages: int, seconds: float, recall: float, seed: int) -> list[Page]:
@@ -61,12 +56,12 @@ def make_web(pages: int, seconds: float, recall: float, seed: int) -> list[Page]
         kind: Kind = kinds[number]
         rate = 0.0 if kind == "never" else _MEDIAN * float(np.exp(log + rng.normal(0, _SPREAD[3])))
         changes = _changes(rng, kind, rate, seconds)
-        folder = f"http://h{host}.test/{prefix}/"
-        names = f"h{host}.test", folder, f"{folder}{pattern}-#", f"{folder}{pattern}-{number}"
+        name, folder = f"h{host}.test", f"http://h{host}.test/{prefix}/"
+        groups = "", name, folder, f"{folder}{pattern}-#"
         true = changes[rng.random(len(changes)) < recall]
         true = true + rng.exponential(_DELAY, len(true))
         signals = np.sort(np.concatenate([true, arrivals(rng, FALSE * rate + NOISE, seconds)]))
-        found.append(Page(*names, kind, rate, float(importance[number]), changes, signals))
+        found.append(Page(name, groups, kind, rate, float(importance[number]), changes, signals))
     return found
 
 
