@@ -2,10 +2,11 @@
 
     python -m bench.listening [PAGES_A_SECOND ...]
 
-It prints features told, bytes and CPU a second. Time is simulated: one learner counts pages of words drawn by
-Zipf's law and tells what changed at the pace of ``learn.told``; one frontier that judged none of them hears it.
+It prints features told, bytes and CPU a second. Time is simulated: one frontier counts pages of words drawn by
+Zipf's law and tells what changed at the pace of ``learn.told``; another that judged none of them hears it.
 """
 
+import math
 import sys
 import time
 from collections.abc import Iterator, Mapping
@@ -13,16 +14,10 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from scentline.agents.frontier.learned import LearnedScorer
-from scentline.agents.frontier.ledger import FrontierLedger
-from scentline.agents.learn.agent import GROUP_SECONDS
-from scentline.agents.learn.rows import LearnRow
-from scentline.agents.learn.store import FeatureStore
-from scentline.agents.learn.telling import Telling
+from scentline.agents.frontier.ledger import TELL_SECONDS, FrontierLedger
 from scentline.models.interest.features import BASE, PAGE_WORD
-from scentline.models.ledger import INT32
+from scentline.models.ledger import INT32, Change
 from scentline.streams.crawl_settings import LearnSettings
-from scentline.streams.facts import Count
-from scentline.streams.inbox import Codec, Shard
 from scentline.streams.records import Decoder, Interests
 
 #: Features of a page, words that there are, and Zipf's exponent.
@@ -72,32 +67,23 @@ def main() -> None:
 def listen(pages_a_second: int) -> None:
     """Simulate some seconds; print the last half of them."""
     rng = np.random.default_rng(1)
-    memory = Memory()
-    shard: Shard[LearnRow] = Shard(0, "evidence/0", memory, Codec(LearnRow), 100)
-    store = FeatureStore(shard, 5_000_000)
-    telling = Telling(shard, store)
-    scorer = LearnedScorer()
-    for predicate in ("one", "two"):
-        scorer.add_predicate(predicate)
-    frontier = FrontierLedger(5_000_000, scorer)
+    other, frontier = a_frontier(), a_frontier()
+    other.begin(0)
     decode = Decoder[Interests](Interests)
-    told, told_bytes, spent, changed = 0, 0, 0.0, 0
-    most = round(LearnSettings().told * GROUP_SECONDS)
-    for step in range(round(SECONDS / GROUP_SECONDS)):
-        late = step * GROUP_SECONDS > SECONDS / 2
-        number = max(1, round(pages_a_second * GROUP_SECONDS))
+    told, told_bytes, spent, changed, room = 0, 0, 0.0, 0, 0.0
+    most = LearnSettings().told
+    for step in range(round(SECONDS / TELL_SECONDS)):
+        late = step * TELL_SECONDS > SECONDS / 2
+        number = max(1, round(pages_a_second * TELL_SECONDS))
         words = np.minimum(rng.zipf(EXPONENT, (number, FEATURES)), WORDS)
         holds = rng.random((number, 2)) < 0.05
         for page, (first, second) in zip(words, holds.tolist(), strict=True):
-            names = {f"{PAGE_WORD}{word}" for word in page.tolist()}
-            times = np.ones(1 + len(names), INT32).tobytes()
-            store.add(Count((BASE, *names), {"one": first, "two": second}, times))
-        shard.begin(step)
-        memory.put(shard.close_group().rows)
-        shard.landed()
-        store.committed()
+            names = [BASE, *sorted({f"{PAGE_WORD}{word}" for word in page.tolist()})]
+            other.count(0, [Change(names, {"one": first, "two": second}, np.ones(len(names), INT32))])
         changed += late * len(np.unique(words))
-        messages, features = telling.messages(most)
+        room = min(room + most * TELL_SECONDS, most)
+        messages, features = other.tell(room)
+        room -= features
         values = [value for _, _, _, value in messages if value is not None]
         began = time.process_time()
         for value in values:
@@ -105,12 +91,20 @@ def listen(pages_a_second: int) -> None:
         if late:
             spent += time.process_time() - began
             told, told_bytes = told + features, told_bytes + sum(map(len, values))
-    behind = len(store.take_changes()[0]) / LearnSettings().told
+    behind = other.tell(math.inf)[1] / most
     half = SECONDS / 2
     print(
-        f"{pages_a_second:>8}{len(store.ledger):>10}{changed / half:>11.0f}{told / half:>9.0f}"
-        f"{told_bytes / half / 1000:>8.0f}{100 * spent / half:>7.1f}{behind + GROUP_SECONDS:>11.2f}"
+        f"{pages_a_second:>8}{other.features:>10}{changed / half:>11.0f}{told / half:>9.0f}"
+        f"{told_bytes / half / 1000:>8.0f}{100 * spent / half:>7.1f}{behind + TELL_SECONDS:>11.2f}"
     )
+
+
+def a_frontier() -> FrontierLedger:
+    """Return the ledger of one frontier of two."""
+    scorer = LearnedScorer()
+    for predicate in ("one", "two"):
+        scorer.add_predicate(predicate)
+    return FrontierLedger(scorer, 5_000_000, 5_000_000, partitions=2)
 
 
 if __name__ == "__main__":

@@ -67,39 +67,25 @@ class Change(NamedTuple):
     verdict: Verdict
     times: Counts
 
-    @classmethod
-    def of_bytes(cls, features: Sequence[str], verdict: Verdict, times: bytes) -> "Change":
-        """Return a change whose ``times`` are `INT32` bytes; `ValueError` for one that can't be counted."""
-        numbers = np.frombuffer(times, INT32)
-        if len(numbers) != len(features) or len(set(features)) != len(features):
-            raise ValueError(f"{len(numbers)} numbers of {len(features)} features, expected one of each, once")
-        return cls(features, verdict, numbers)
-
 
 class Cells(NamedTuple):
-    """Counts of some features: ``pages`` and ``hits`` have a row a predicate, a column a name.
+    """Counts of some features: of each predicate a row of pages, then one of hits, with a column a name.
 
-    A name is None where a slot is free.
+    A name is None where nothing is counted.
     """
 
     predicates: tuple[str, ...]
     names: tuple[str | None, ...]
-    pages: Counts
-    hits: Counts
+    counts: Counts
 
     @classmethod
-    def of_bytes(
-        cls, predicates: tuple[str, ...], names: tuple[str | None, ...], pages: bytes, hits: bytes
-    ) -> "Cells":
+    def of_bytes(cls, predicates: tuple[str, ...], names: tuple[str | None, ...], counts: bytes) -> "Cells":
         """Return counts that `as_bytes` wrote; raises `ValueError` where there are too few or too many."""
-        shape = (len(predicates), len(names))
-        found = [np.frombuffer(counts, INT32).reshape(shape) for counts in (pages, hits)]
-        return cls(predicates, names, *found)
+        return cls(predicates, names, np.frombuffer(counts, INT32).reshape(2 * len(predicates), len(names)))
 
-    def as_bytes(self) -> tuple[bytes, bytes]:
-        """Return pages and hits as they are written: `INT32`, predicate by predicate."""
-        pages, hits = (counts.astype(INT32, copy=False).tobytes() for counts in (self.pages, self.hits))
-        return pages, hits
+    def as_bytes(self) -> bytes:
+        """Return the counts as they are written: `INT32`, row by row."""
+        return self.counts.astype(INT32, copy=False).tobytes()
 
 
 class _Slots(dict[str, int]):
@@ -121,19 +107,19 @@ class Ledger:
     with negative times. A feature has a *slot*, its column in the arrays, until it is forgotten.
 
     >>> ledger = Ledger()
-    >>> changed = ledger.count([Change(["w:ski", "t:alps"], {"sports": True}, np.array([1, 1]))])
-    >>> changed = ledger.count([Change(["w:ski"], {"sports": False}, np.array([2]))])
+    >>> ledger.add(ledger.slots_of(["w:ski", "t:alps"]), {"sports": True}, 1)
+    >>> ledger.add(ledger.slots_of(["w:ski"]), {"sports": False}, 2)
     >>> ledger.get("w:ski", "sports"), ledger.get("t:alps", "sports"), ledger.get("w:sea", "sports")
     ((3, 1), (1, 1), (0, 0))
     """
 
     def __init__(self) -> None:
-        self._rows: dict[str, int] = {}
+        self._places: dict[str, int] = {}
         self._slots = _Slots(self._allot)
         self._names: list[str | None] = []
         self._free: list[int] = []
-        self._pages: Counts = np.zeros((0, _LEAST), np.int32)
-        self._hits: Counts = np.zeros((0, _LEAST), np.int32)
+        # Of each predicate the pages, then the hits.
+        self._counts: Counts = np.zeros((0, _LEAST), np.int32)
 
     def __len__(self) -> int:
         """Return the features."""
@@ -160,54 +146,52 @@ class Ledger:
     @property
     def predicates(self) -> tuple[str, ...]:
         """The predicates, in the order of their rows."""
-        return tuple(self._rows)
+        return tuple(self._places)
 
     def add_predicates(self, names: Iterable[str]) -> None:
         """Make room for predicates: nothing is counted under new ones."""
         for name in names:
-            self._row(name)
+            self._place(name)
+
+    def rows(self, predicates: Iterable[str]) -> Slots:
+        """Return the rows of predicates: of each that of its pages, then that of its hits."""
+        return np.array([2 * self._place(name) + hits for name in predicates for hits in (0, 1)], np.intp)
+
+    def rows_in(self, verdict: Verdict) -> Slots:
+        """Return the rows that a verdict counts in."""
+        places = [(self._place(name), holds) for name, holds in verdict.items()]
+        return np.array([2 * place + hits for place, holds in places for hits in range(1 + holds)], np.intp)
 
     # counts
 
-    def count(self, changes: Iterable[Change]) -> Slots:
-        """Count verdicts; return the slots that changed, each once."""
-        changed = [np.zeros(0, np.intp)]
-        for features, verdict, times in changes:
-            slots = self.slots_of(features)
-            self.add(slots, verdict, times)
-            changed.append(slots)
-        return distinct(np.concatenate(changed))
-
     def add(self, slots: Slots, verdict: Verdict, times: Counts | int) -> None:
         """Count a verdict in distinct slots: ``times`` over in all of them, or in each so often as it says."""
-        rows = np.array([self._row(predicate) for predicate in verdict], np.intp)
-        self._pages[rows[:, None], slots] += times
-        self._hits[rows[list(verdict.values())][:, None], slots] += times
+        rows = self.rows_in(verdict)
+        self._counts[rows[:, None], slots] += times
+
+    def shift(self, slots: Slots, by: Counts) -> None:
+        """Add to all counts in some slots, one of which may be named twice."""
+        for row, more in zip(self._counts, by, strict=True):
+            np.add.at(row, slots, more)
 
     def put(self, slots: Slots, cells: Cells) -> None:
         """Set the counts in some slots; under other predicates than those of ``cells`` they are 0."""
-        rows = [self._row(predicate) for predicate in cells.predicates]
-        self._pages[:, slots] = self._hits[:, slots] = 0
-        for row, pages, hits in zip(rows, cells.pages, cells.hits, strict=True):
-            self._pages[row, slots], self._hits[row, slots] = pages, hits
-
-    def floor(self, slots: Slots) -> None:
-        """Raise counts below zero to it, and bound hits by pages: what was forgotten may be taken back."""
-        pages = self._pages[:, slots] = np.maximum(self._pages[:, slots], 0)
-        self._hits[:, slots] = np.clip(self._hits[:, slots], 0, pages)
+        rows = self.rows(cells.predicates)
+        self._counts[:, slots] = 0
+        self._counts[rows[:, None], slots] = cells.counts
 
     def get(self, name: str, predicate: str) -> tuple[int, int]:
         """Return the pages and hits of a feature, both 0 for what was never counted."""
-        slot, row = self._slots.get(name), self._rows.get(predicate)
-        if slot is None or row is None:
+        slot, place = self._slots.get(name), self._places.get(predicate)
+        if slot is None or place is None:
             return 0, 0
-        return self._pages.item(row, slot), self._hits.item(row, slot)
+        return self._counts.item(2 * place, slot), self._counts.item(2 * place + 1, slot)
 
     def counts(self, names: Sequence[str], predicates: Sequence[str]) -> tuple[Counts, Counts]:
         """Return the pages and hits of features, a row for each of some predicates that were added."""
-        rows = [[self._rows[predicate]] for predicate in predicates]
+        rows = np.array([[2 * self._places[predicate]] for predicate in predicates], np.intp)
         slots = [self._slots.get(name, _NONE) for name in names]
-        pages, hits = self._pages[rows, slots], self._hits[rows, slots]
+        pages, hits = self._counts[rows, slots], self._counts[rows + 1, slots]
         if _NONE in slots:
             known = np.array(slots) != _NONE
             pages, hits = pages * known, hits * known
@@ -215,12 +199,8 @@ class Ledger:
 
     def counts_of(self, predicate: str) -> tuple[Counts, Counts]:
         """Return the pages and hits of a predicate that was added, by slot, as they stand now."""
-        row = self._rows[predicate]
-        return self._pages[row], self._hits[row]
-
-    def counts_in(self, slots: Slots) -> tuple[Counts, Counts]:
-        """Return the pages and hits in some slots, a row a predicate."""
-        return self._pages[:, slots], self._hits[:, slots]
+        row = 2 * self._places[predicate]
+        return self._counts[row], self._counts[row + 1]
 
     def names(self, slots: Slots) -> list[str | None]:
         """Return the names of the features in some slots, None of a free one."""
@@ -230,16 +210,16 @@ class Ledger:
     def slots_of(self, names: Iterable[str]) -> Slots:
         """Return the slots of features, new ones for those that have none."""
         found = np.array(list(map(self._slots.__getitem__, names)), np.intp)
-        self._grow(len(self._names))
+        self._counts = longer(self._counts, len(self._names))
         return found
 
     def take(self, slots: Slots) -> Cells:
         """Return the counts in some slots."""
-        return Cells(self.predicates, tuple(self.names(slots)), *self.counts_in(slots))
+        return Cells(self.predicates, tuple(self.names(slots)), self._counts[:, slots])
 
     def items(self) -> Iterator[tuple[str, str, int, int]]:
         """Yield (feature, predicate, pages, hits) of every count that is not zero."""
-        for predicate in self._rows:
+        for predicate in self._places:
             for name, pages, hits in self.items_of(predicate):
                 yield name, predicate, pages, hits
 
@@ -253,37 +233,21 @@ class Ledger:
 
     # forgetting
 
-    def rarest(self, number: int, kept: Callable[[str], bool]) -> Slots:
-        """Return the slots of so many features, those of fewest pages first, but for what is ``kept``."""
-        used = np.array([slot for name, slot in self._slots.items() if not kept(name)], np.intp)
-        pages = self._pages[:, used].max(axis=0, initial=0)
+    def rarest(self, number: int, among: npt.NDArray[np.bool_], kept: Callable[[str], bool]) -> Slots:
+        """Return so many slots of those ``among`` all, of fewest pages first, but for what is ``kept``."""
+        used = np.array([slot for name, slot in self._slots.items() if among[slot] and not kept(name)], np.intp)
+        pages = self._counts[::2, used].max(axis=0, initial=0)
         return used[np.argsort(pages, kind="stable")[:number]]
 
     def forget(self, slots: Slots) -> list[str]:
         """Forget the features in some slots, which are free by that; return their names."""
         gone = [name for name in self.names(slots) if name is not None]
-        self._pages[:, slots] = self._hits[:, slots] = 0
+        self._counts[:, slots] = 0
         for name in gone:
             slot = self._slots.pop(name)
             self._names[slot] = None
             self._free.append(slot)
         return gone
-
-    # slots
-
-    def restore(self, slots: Slots, cells: Cells) -> None:
-        """Set what is in some slots, names included, as `take` gave it; `restored` is called in the end."""
-        self._grow(int(slots.max(initial=-1)) + 1)
-        names = self._names
-        names += [None] * (int(slots.max(initial=-1)) + 1 - len(names))
-        for slot, name in zip(slots.tolist(), cells.names, strict=True):
-            names[slot] = name
-        self.put(slots, cells)
-
-    def restored(self) -> None:
-        """Take up the names that were restored."""
-        self._slots.update((name, slot) for slot, name in enumerate(self._names) if name is not None)
-        self._free = [slot for slot, name in enumerate(self._names) if name is None]
 
     def _allot(self, name: str) -> int:
         if self._free:
@@ -294,14 +258,10 @@ class Ledger:
             self._names.append(name)
         return slot
 
-    def _row(self, predicate: str) -> int:
-        row = self._rows.get(predicate)
-        if row is None:
-            row = self._rows[predicate] = len(self._rows)
-            fresh = np.zeros((1, self._pages.shape[1]), np.int32)
-            self._pages = np.concatenate((self._pages, fresh))
-            self._hits = np.concatenate((self._hits, fresh))
-        return row
-
-    def _grow(self, size: int) -> None:
-        self._pages, self._hits = (longer(counts, size) for counts in (self._pages, self._hits))
+    def _place(self, predicate: str) -> int:
+        place = self._places.get(predicate)
+        if place is None:
+            place = self._places[predicate] = len(self._places)
+            fresh = np.zeros((2, self._counts.shape[1]), np.int32)
+            self._counts = np.concatenate((self._counts, fresh))
+        return place

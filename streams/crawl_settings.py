@@ -95,7 +95,7 @@ class FrontierSettings(Section):
     lease_seconds: Positive = 120.0  #: Time a fetch may take before it is ordered again.
     attempts: Count = 4  #: Attempts to fetch a page.
     retry_seconds: Positive = 30.0  #: Wait before the second attempt; doubles with each further one.
-    #: Features whose counts a worker keeps in memory; the rarest are forgotten first.
+    #: Features that a worker knows, those that it counts aside; the rarest are forgotten first.
     features: Count = 500_000
     traps: bool = True  #: Skip URLs in endless spaces.
     path_segments: Count = 20  #: Most path segments outside a trap.
@@ -154,8 +154,9 @@ class LearnSettings(Section):
     t: Positive = 2.0  #: Significance threshold, in standard deviations.
     #: Weights of the logs of content, URL tokens, links and siblings.
     weights: FourWeights = (1.0, 1.0, 1.0, 1.0)
-    features: Count = 1_000_000  #: Features counted in each partition; above that, the rarest are forgotten.
-    told: Count = 20_000  #: Features that all learners publish in a second, on average.
+    #: Features that a worker counts, in each of its partitions; above that, the rarest are forgotten.
+    features: Count = 1_000_000
+    told: Count = 50_000  #: Features that all frontiers publish in a second, on average.
     #: Table of word vectors for the learned policy: a file, auto (built in), or empty for none.
     semantic: str | None = AUTO
 

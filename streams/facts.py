@@ -264,14 +264,6 @@ SightingPack: TypeAlias = Pack[Sighting]
 # evidence
 
 
-class Count(msgspec.Struct, array_like=True, frozen=True, tag="counts"):
-    """A verdict counted under distinct ``features``."""
-
-    features: tuple[str, ...]
-    verdict: Verdict
-    times: bytes  #: How often under each: int32, little-endian; a negative number takes back.
-
-
 class Label(msgspec.Struct, array_like=True, frozen=True, tag="label"):
     """The verdict on a page for one predicate, with the inputs of the page's choice."""
 
@@ -298,5 +290,5 @@ class Start(msgspec.Struct, array_like=True, frozen=True, tag="start"):
     calibration: bytes
 
 
-Evidence: TypeAlias = Count | Label | Prior | Start
+Evidence: TypeAlias = Label | Prior | Start
 EvidencePack: TypeAlias = Pack[Evidence]

@@ -191,20 +191,22 @@ class Weighting(msgspec.Struct, array_like=True, frozen=True):
     shifts: tuple[tuple[Finite, Finite], tuple[Finite, Finite]]
 
 
-class Interests(Record, kw_only=True):
-    """What a learner knows: counts, an earlier crawl's counts, or combiners."""
+class Block(msgspec.Struct, array_like=True, frozen=True):
+    """A block of what a partition of `sightings` counts, as it stands; it has ``size`` columns in all."""
 
-    #: The partition of `evidence`, the last offset counted, and the last origin of each of its sources.
-    partition: Natural = 0
-    offset: Annotated[int, msgspec.Meta(ge=-1, le=2**62)] = -1
-    origins: dict[str, tuple[Offset, Offset]] = {}
-    #: Whether the counts are whole, for those who start, instead of changes since the message before.
-    block: bool = False
-    #: ``pages`` and ``hits`` are int32, little-endian: a row for each of ``predicates``, a column a feature.
-    predicates: tuple[str, ...] = ()
-    names: tuple[str, ...] = ()
-    pages: bytes = b""
-    hits: bytes = b""
+    partition: Natural
+    number: Natural
+    size: Natural
+    #: Those of `models.ledger.Cells`, as are the rest; the counts compressed with Zstandard.
+    predicates: tuple[str, ...]
+    names: tuple[str | None, ...]
+    counts: bytes
+
+
+class Interests(Record, kw_only=True):
+    """What is known: counts of this crawl, counts of an earlier one, or combiners."""
+
+    block: Block | None = None
     #: Counts of earlier crawls by feature and predicate, faded; kept apart, for an audit recounts the others.
     prior: dict[str, dict[str, tuple[Finite, Finite]]] = {}
     weightings: dict[str, Weighting] = {}  #: By predicate.

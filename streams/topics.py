@@ -57,9 +57,10 @@ RENEWED = 10 * DAY
 CHANGES = Topic(
     "changes", "URL", "Change (JSON)", ("frontier",), ("changes", "people"), 30 * DAY, size=GIB,
 )  # fmt: skip
-EVIDENCE = Topic("evidence", "feature or predicate", "Pack[Evidence]", ("frontier", "state import"), ("learn",))
+EVIDENCE = Topic("evidence", "predicate or feature", "Pack[Evidence]", ("frontier", "state import"), ("learn",))
 INTERESTS = Topic(
-    "interests", "feature", "Interest", ("learn",), ("frontier", f"learn {BY_ALL}"), retention=None,
+    "interests", "partition and block, predicate, or partition and number", "Interests", ("frontier", "learn"),
+    (f"frontier {BY_ALL}",), retention=None,
 )  # fmt: skip
 HARVEST = Topic(
     "harvest", "predicate", "HarvestPoint (JSON)",

@@ -195,7 +195,7 @@ def test_the_values_of_the_labels_are_those_of_the_code() -> None:
     assert values("chosen", catalogue.ORDERS.name) == list(CHOSEN)
     assert values("reason", catalogue.HOSTS_HELD.name) == list(WHY)
     assert values("reason", catalogue.DEAD_LETTERS.name) == list(get_args(Why))
-    ended = set(TotalsRow.__struct_fields__) - {"discovered", "verdicts", "requests", "revisits"}
+    ended = set(TotalsRow.__struct_fields__) - {"discovered", "verdicts", "requests", "revisits", "forgotten"}
     assert set(values("state", catalogue.FOUND.name)) == ended | {"open"}
     assert values("table", "all") == list(topics.TABLES)
     unread = (topics.CHANGES, topics.HARVEST, topics.DEAD_LETTERS)

@@ -83,7 +83,7 @@ class Engine(Worker):
             await bus.send_all(messages)
 
     async def take_up(self) -> None:
-        """Wait until the frontier has heard of all evidence there is: an earlier crawl's state, above all."""
+        """Wait until the frontier has heard what the learner knows: an earlier crawl's state, above all."""
         ends = await self.bus.ends(EVIDENCE.name)
         shards = self.learn.inbox.shards
         while any(n not in shards or shards[n].mark.offset + 1 < end for n, end in ends.items()):

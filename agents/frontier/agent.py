@@ -7,7 +7,6 @@ import asyncio
 import math
 import time
 from contextlib import suppress
-from functools import partial
 from typing import Any
 
 import msgspec
@@ -19,7 +18,7 @@ from scentline.agents.frontier.explain import Explainer
 from scentline.agents.frontier.instant import Instant
 from scentline.agents.frontier.keys import check_release
 from scentline.agents.frontier.leases import Landing, Leases, Visiting
-from scentline.agents.frontier.ledger import FrontierLedger, OwnCount
+from scentline.agents.frontier.ledger import FrontierLedger, Telling
 from scentline.agents.frontier.metrics import FrontierMetrics, InstantMetrics, RevisitMetrics
 from scentline.agents.frontier.revisits import Revisits
 from scentline.agents.frontier.rows import FrontierRow, FrontierShard
@@ -75,7 +74,9 @@ class FrontierAgent(Handler[FrontierRow]):
         self.candidates = candidates = self._estimates.candidates(self.book)
         self.totals = candidates.shards.totals
         self.turns = ProportionalTurns()
-        self._metrics = metrics = FrontierMetrics(runtime, candidates, self.totals, self._slots)
+        self._metrics = metrics = FrontierMetrics(
+            runtime, candidates, self.totals, self._slots, lambda: self.ledger.features
+        )
         self.revisits, instant = RevisitMetrics(runtime), InstantMetrics(runtime)  # there in every mode
         decode = Decoder[SightingPack](SightingPack)
         self.inbox: Stateful[FrontierRow] = Stateful(runtime, SIGHTINGS, "frontier", FrontierRow, decode, self)
@@ -99,11 +100,12 @@ class FrontierAgent(Handler[FrontierRow]):
         )  # fmt: skip
         self.answers = Answers(self.standing, explainer)
         self._landing = Landing(candidates, self.turns, self.selection.pace, visiting)
-        self.ledger = FrontierLedger(settings.features, candidates.scorer)
+        bounds = runtime.settings.learn.features, settings.features
+        self.ledger = FrontierLedger(candidates.scorer, *bounds, self._partitions)
+        self.telling = Telling(runtime, self.ledger, metrics.told)
         #: Whether people paused the crawl: nothing is ordered, and what is in flight lands.
         self.paused = False
         self._to_tell: list[Limit] = []
-        self._counted: dict[int, list[OwnCount]] = {}
         self._wake = asyncio.Event()
         self._idle = 0
         self._next_sweep = 0
@@ -114,7 +116,7 @@ class FrontierAgent(Handler[FrontierRow]):
     # what others publish
 
     def heard_interests(self, told: Interests) -> None:
-        """Apply what the learners tell."""
+        """Apply what learners and other frontiers tell."""
         self.ledger.hear(told)
         self.candidates.learned()
 
@@ -174,7 +176,8 @@ class FrontierAgent(Handler[FrontierRow]):
         check_release(shard)
         self.book.spaces.open(shard)
         self.book.promises.open(shard)
-        shard.closing = partial(self._close_group, shard)
+        self.ledger.open(shard)
+        shard.closing = lambda: self.ledger.count(shard.partition, self.book.evidence.take(shard))
         self._estimates.open(shard)
         if self.instant is not None:
             self.instant.prepare(shard)
@@ -185,10 +188,10 @@ class FrontierAgent(Handler[FrontierRow]):
         self._wake.set()
 
     def closed(self, shard: FrontierShard) -> None:
-        """Forget a partition's candidates; what it counted and did not commit is counted by its next owner."""
+        """Forget a partition's candidates; what it judged and did not commit is counted by its next owner."""
         self.book.evidence.take(shard)
+        self.ledger.close(shard.partition)
         self.candidates.scorer.forget_links()
-        self._counted.pop(shard.partition, None)
         self.candidates.close(shard)
         self.standing.changed()
         self.book.promises.close(self.candidates.shards.values())
@@ -216,17 +219,14 @@ class FrontierAgent(Handler[FrontierRow]):
         self.candidates.restore(shard, now)
 
     def absorb(self, shard: FrontierShard, fact: object) -> None:
-        """Change rows and emit evidence for one sighting; candidates are scored when the message is done."""
+        """Change rows, and count what one sighting says; candidates are scored when the group is safe."""
         self._estimates.absorb(shard, fact)
         self.candidates.fairness.absorb(shard, fact)
         self.book.absorb(shard, fact)
 
-    def _close_group(self, shard: FrontierShard) -> None:
-        self._counted.setdefault(shard.partition, []).extend(self.book.evidence.take(shard))
-
     def committed(self, shard: Shard[FrontierRow]) -> None:
-        """Count what the group judged, score what it touched, and choose again."""
-        self.ledger.count(shard.outbox.source, self._counted.pop(shard.partition, []))
+        """Score what the group touched, and choose again."""
+        self.ledger.committed(shard.partition)
         self.candidates.learned()
         self._settle(shard)
         self._wake.set()

@@ -1,7 +1,8 @@
-"""The frontier's bookkeeping: which rows each kind of sighting changes, and what evidence it gives.
+"""The frontier's bookkeeping: which rows each kind of sighting changes, and what is counted of it.
 
 `Pages` keeps the rows of URLs, `Links` those of linking pages, `Crowd` those of pages beside others, and
-`EvidenceEmitter` tells the learner. Here is what concerns them all: where a crawl starts, and how fetches end.
+`EvidenceEmitter` gathers what is counted. Here is what concerns them all: where a crawl starts, and how fetches
+end.
 """
 
 from collections.abc import Callable
@@ -117,10 +118,10 @@ class Book:
         }
 
     def absorb(self, shard: FrontierShard, sighting: Any) -> None:
-        """Change rows and emit evidence for one sighting."""
+        """Change rows, and count what one sighting says."""
         self.evidence.begin()
         self._absorbers[type(sighting)](shard, sighting)
-        self.evidence.emit(shard)
+        self.evidence.keep(shard)
         if self._depths is not None:
             self._depths.absorb(shard, sighting)
 

@@ -17,8 +17,6 @@ from scentline.streams.configuration import ConfigurationError
 
 PAGE_PREFIX = b"p"
 PARENT_PREFIX = b"g"
-#: Rows of linking pages as earlier releases wrote them.
-EARLIER_PREFIXES = (b"i", b"l")
 CHILDREN_PREFIX = b"e"
 BESIDE_PREFIX = b"n"
 HOST_PREFIX = b"h"
@@ -36,14 +34,17 @@ NEWS_KEY = b"w"
 TOTALS_KEY = b"t"
 LEASED_KEY = b"f"
 START_KEY = b"b"
+BLOCK_PREFIX = b"a"
+SEGMENT_PREFIX = b"c"
 
 
 def check_release(shard: FrontierShard) -> None:
-    """Raise `ConfigurationError` where an earlier release wrote the partition."""
-    if any(True for prefix in EARLIER_PREFIXES for _ in shard.store.scan(prefix)):
+    """Raise `ConfigurationError` where an earlier release wrote the partition: it has no counts of requests."""
+    counted = any(True for prefix in (BLOCK_PREFIX, SEGMENT_PREFIX) for _ in shard.store.scan(prefix))
+    if totals_of(shard).requests and not counted:
         raise ConfigurationError(
-            "table frontier: an earlier release wrote it, with links in another form; expected one of this "
-            "release: finish the crawl with that release, or begin another in a data directory of its own"
+            "table frontier: an earlier release wrote it, without counts; expected one of this release: finish "
+            "the crawl with that release, or begin another in a data directory of its own"
         )
 
 
@@ -115,6 +116,21 @@ def due_at(key: bytes) -> float:
 def group_key(name: str) -> bytes:
     """Return the key of the row of a host, a URL prefix or a URL pattern that pages are visited again of."""
     return GROUP_PREFIX + name.encode()
+
+
+def segment_key(number: int) -> bytes:
+    """Return the key of a segment of counts; they come in the order of their numbers."""
+    return SEGMENT_PREFIX + number.to_bytes(8)
+
+
+def block_key(number: int) -> bytes:
+    """Return the key of a block of counts."""
+    return BLOCK_PREFIX + number.to_bytes(4)
+
+
+def number_of(key: bytes) -> int:
+    """Return the number of a segment or block that a row's key names."""
+    return int.from_bytes(key[1:])
 
 
 def clicks_key(url: str) -> bytes:

@@ -1,54 +1,49 @@
-"""The frontier's own ledger: what the learners have told of every feature, and its own verdicts since.
+"""The frontier's own ledger: what each partition counts, added up, and who is told of it.
 
-Its own verdicts count here as soon as their group is safe, and once more in what the learners tell. So each
-count is kept until the learner says that it goes up to its origin: then it is in what was told.
+A partition's verdicts are counted by whoever owns it, in the group that judged them, and are in its rows with
+it (`agents.frontier.counts`). Others are told of blocks, as they stand: what is told twice does no harm, nor
+what is told of a group that is lost. Who takes a partition up tells all of its blocks again.
 
-What it tells the learner are verdicts counted under features, and labels for the combiners. Counts are a
-function of the rows and the sighting alone, never of a clock, a model or chance, so that a repeated sighting
-repeats its counts. Labels tell of choices too.
+Counts are a function of the rows and the sighting alone, never of a clock, a model or chance. Labels, which
+the learners' combiners are told, tell of choices too.
 """
 
-from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
-from typing import NamedTuple, TypeAlias
 
 import numpy as np
+import zstandard
 
+from scentline.agents.frontier.counts import CountRows
 from scentline.agents.frontier.rows import Choice, FrontierShard, PageRow
 from scentline.agents.frontier.scorer import Scorer
 from scentline.models.interest.features import always_kept
-from scentline.models.ledger import INT32, Cells, Change, Counts, Slots
+from scentline.models.ledger import INT32, Cells, Change, Slots
+from scentline.models.parts import Mask, Part, blocks_in, blocks_of, columns_of
 from scentline.models.verdict import FAILED, Verdict
-from scentline.streams.facts import Count, Label
-from scentline.streams.records import Interests
-from scentline.streams.topics import EVIDENCE, partition_of
-
-
-class OwnCount(NamedTuple):
-    """A count that was emitted: to which partition of `evidence`, with which origin."""
-
-    partition: int
-    origin: tuple[int, int]
-    change: Change
+from scentline.streams.facts import Label
+from scentline.streams.logging import EventLog
+from scentline.streams.outbox import Message
+from scentline.streams.records import Block, Interests, encode
+from scentline.streams.runtime import Runtime, every
+from scentline.streams.topics import EVIDENCE, INTERESTS, partition_of
 
 
 class EvidenceEmitter:
-    """Emits evidence to the partition of each feature, or of each predicate.
+    """Gathers what is counted, and emits labels to the partition of each predicate.
 
-    What a sighting gives is gathered from `begin` on, and `emit` makes one fact of it for each verdict and
-    partition. What was emitted in each shard's open group is kept, for the frontier's own ledger, until it is
-    taken.
+    What a sighting gives is gathered from `begin` on, and `keep` makes one change of it for each verdict, which
+    is kept until it is taken.
     """
 
     def __init__(self, partitions: int) -> None:
         self._partitions = partitions
         self._gathered: dict[tuple[tuple[str, bool], ...], dict[str, int]] = {}
-        self._counted: dict[int, list[OwnCount]] = {}
+        self._kept: dict[int, list[Change]] = {}
 
-    def take(self, shard: FrontierShard) -> list[OwnCount]:
+    def take(self, shard: FrontierShard) -> list[Change]:
         """Return what was counted of a shard since the last call, and forget it."""
-        return self._counted.pop(shard.partition, [])
+        return self._kept.pop(shard.partition, [])
 
     def begin(self) -> None:
         """Forget what a sighting that failed half-way has gathered."""
@@ -66,27 +61,15 @@ class EvidenceEmitter:
         self.count(added, verdict)
         self.count(removed, verdict, -1)
 
-    def emit(self, shard: FrontierShard) -> None:
-        """Emit what was gathered."""
-        if not self._gathered:  # as of any access to a page that was not judged
-            return
+    def keep(self, shard: FrontierShard) -> None:
+        """Keep what was gathered."""
         gathered, self._gathered = self._gathered, {}
         for verdict, found in gathered.items():
             # In the order of their names: it numbers the slots, and sums are rounded by that.
-            for partition, features in self._split(sorted(name for name, times in found.items() if times)):
+            features = sorted(name for name, times in found.items() if times)
+            if features:
                 change = Change(features, dict(verdict), np.array([found[name] for name in features], INT32))
-                fact = Count(tuple(features), change.verdict, change.times.tobytes())
-                origin = shard.outbox.emit(EVIDENCE.name, partition, fact)
-                self._counted.setdefault(shard.partition, []).append(OwnCount(partition, origin, change))
-
-    def _split(self, features: list[str]) -> Iterator[tuple[int, list[str]]]:
-        parts: dict[int, list[str]] = {}
-        if features and self._partitions == 1:
-            parts[0] = features
-        else:
-            for feature in features:
-                parts.setdefault(partition_of(feature, self._partitions), []).append(feature)
-        yield from sorted(parts.items())
+                self._kept.setdefault(shard.partition, []).append(change)
 
     def label(self, shard: FrontierShard, row: PageRow, verdict: Verdict) -> None:
         """Tell the combiners what came of the inputs that a page was chosen by; a seed was not chosen.
@@ -111,116 +94,227 @@ def _chosen(choice: Choice, predicate: str) -> str:
     return "explored" if choice.explored else "selected"
 
 
-#: Counts kept for each partition of the learner at most, should it tell nothing: about a thousand pages'.
-MOST_OWN = 2_000
+log = EventLog("frontier")
+
 #: Share of the features that is forgotten at once when there are too many.
 FORGOTTEN = 0.1
 
-Origin: TypeAlias = tuple[int, int]
-
-_BEFORE_ALL: Origin = (-1, -1)
-
-
-class _Own(NamedTuple):
-    """A count of this worker's that the learner has not told of yet."""
-
-    source: str
-    origin: Origin
-    slots: Slots
-    verdict: Verdict
-    times: Counts
-
 
 class FrontierLedger:
-    """Counts of at most about ``limit`` features, in the ledger of ``scorer``, which is told what changed.
+    """Adds up what ``partitions`` count, in the ledger of ``scorer``, which is told what changed.
 
-    A count is what was told plus this worker's own verdicts since, so that one worker alone knows all counts
-    exactly; of what others judge each knows what the learners have told.
+    This worker's own partitions count ``counted`` features at most, a feature once for each of them: beyond
+    that the rarest are forgotten, but for the base, links and regions. Of all features ``known`` are kept in
+    memory, and those that it counts: beyond that the rarest of the others are, until they are told again.
     """
 
-    def __init__(self, limit: int, scorer: Scorer) -> None:
-        self._limit = limit
+    def __init__(self, scorer: Scorer, counted: int, known: int, partitions: int = 1) -> None:
         self._scorer = scorer
         self._ledger = scorer.ledger
-        self._own: dict[int, deque[_Own]] = {}
-        self._offsets: dict[int, int] = {}
-        self._origins: dict[int, dict[str, Origin]] = {}
+        self._counted = counted
+        self._known = known
+        self._partitions = partitions
+        self._parts: dict[int, Part] = {}
+        self._rows: dict[int, CountRows] = {}
+        #: By own partition, which blocks others were told of as they do not stand any more.
+        self._due: dict[int, Mask] = {}
+        self._told = (-1, -1)
 
-    def count(self, source: str, counted: Sequence[OwnCount]) -> None:
-        """Count verdicts that are on their way to the learners, as facts of ``source``."""
-        changed = [np.zeros(0, np.intp)]
-        for partition, origin, (features, verdict, times) in counted:
-            told = self._origins.get(partition, {}).get(source, _BEFORE_ALL)
-            if origin > told:  # after a crash it may have been told before it is emitted again
-                slots = self._ledger.slots_of(features)
-                self._ledger.add(slots, verdict, times)
-                own = self._own.setdefault(partition, deque(maxlen=MOST_OWN))
-                own.append(_Own(source, origin, slots, verdict, times))
-                changed.append(slots)
-        self._changed(np.concatenate(changed))
+    # own partitions
+
+    @property
+    def share(self) -> float:
+        """The part of all partitions that is this worker's."""
+        return len(self._due) / self._partitions
+
+    @property
+    def features(self) -> int:
+        """The features that this worker's partitions count."""
+        return sum(len(self._parts[partition]) for partition in self._due)
+
+    def open(self, shard: FrontierShard) -> None:
+        """Count in a partition, from what its rows have on; what was told of it is of no account."""
+        part = Part(self._ledger)
+        self._rows[shard.partition] = CountRows(shard, part)
+        self.begin(shard.partition, part)
+
+    def begin(self, partition: int, part: Part | None = None) -> None:
+        """Count in a partition, which has counted ``part`` so far."""
+        part = Part(self._ledger) if part is None else part
+        part.begin()
+        told = self._parts.pop(partition, None)
+        changed = [part.slots(np.arange(part.size))] + ([] if told is None else [told.cut(0)])
+        self._parts[partition] = part
+        self._due[partition] = np.ones(blocks_in(part.size), np.bool_)
+        self._learn(np.concatenate(changed))
+
+    def close(self, partition: int) -> None:
+        """Count no longer in a partition: what it has counted is known until its next owner tells."""
+        self._parts[partition].end()
+        self._rows.pop(partition, None)
+        del self._due[partition]
+
+    def count(self, partition: int, changes: Sequence[Change]) -> None:
+        """Count what a group judged; its rows have it."""
+        part = self._parts[partition]
+        columns = part.count(changes)
+        self._learn(part.slots(columns))
+        self._forget_own()
+        if partition in self._rows:
+            self._rows[partition].write(columns)
+        self._change(partition, columns)
+
+    def committed(self, partition: int) -> None:
+        """Note that the rows of a partition's last group are safe."""
+        self._rows[partition].committed()
+
+    def _change(self, partition: int, columns: Slots) -> None:
+        due, blocks = self._due[partition], blocks_in(self._parts[partition].size)
+        if len(due) < blocks:
+            due = self._due[partition] = np.concatenate((due, np.ones(blocks - len(due), np.bool_)))
+        due[blocks_of(columns)] = True
+
+    # others
 
     def hear(self, told: Interests) -> None:
-        """Apply what a learner tells; `ValueError` where its counts are not as many as its names.
-
-        Where a learner comes back after a crash, it may tell less than it has told: what has changed since is
-        told again.
-        """
+        """Apply what others tell; `ValueError` where counts are not as many as their names."""
         for predicate, weighting in told.weightings.items():
             self._scorer.take(predicate, weighting)
         if told.prior:
             self._scorer.inherit(told.prior)
             self._ledger.add_predicates(chain.from_iterable(told.prior.values()))
-            self._changed(self._ledger.slots_of(told.prior))
-        if told.names:
-            self._hear_counts(told)
+            self._learn(self._ledger.slots_of(told.prior))
+        if told.block is not None:
+            self._hear_block(told.block)
+        self._forget_others()
 
-    def _hear_counts(self, told: Interests) -> None:
-        partition = told.partition
-        cells = Cells.of_bytes(told.predicates, told.names, told.pages, told.hits)
-        if told.offset >= self._offsets.get(partition, -1):
-            self._offsets[partition], self._origins[partition] = told.offset, told.origins
-        elif not told.block:
+    def _hear_block(self, told: Block) -> None:
+        size = INT32.itemsize * 2 * len(told.predicates) * len(told.names)
+        with zstandard.ZstdDecompressor().stream_reader(told.counts) as reader:
+            counts = reader.read(size)
+        cells = Cells.of_bytes(told.predicates, told.names, counts)
+        columns = columns_of(told.number, told.size)
+        if len(columns) != len(cells.names):
+            raise ValueError(f"{len(cells.names)} names of a block, expected {len(columns)}")
+        if told.partition in self._due:
+            # Our own words, or those of an owner before us that come late: who starts would go by them.
+            part = self._parts[told.partition]
+            if told.size > part.size or not part.has(columns, cells):
+                due = self._due[told.partition]
+                due[0] = due[told.number : told.number + 1] = True
             return
-        own = self._own.get(partition, ())
-        left = [each for each in own if each.origin > told.origins.get(each.source, _BEFORE_ALL)]
-        self._own[partition] = deque(left, maxlen=MOST_OWN)
-        self._ledger.add_predicates(told.predicates)
-        slots = self._ledger.slots_of(told.names)
-        before = self._ledger.counts_in(slots)
-        self._ledger.put(slots, cells)
-        self._count_again(left, slots)
-        # What a worker alone has counted is told as it knows it.
-        moved = np.not_equal(before, self._ledger.counts_in(slots)).any(axis=(0, 1))
-        self._changed(slots[moved])
+        part = self._parts.setdefault(told.partition, Part(self._ledger))
+        gone = part.cut(told.size)
+        self._learn(np.concatenate((part.put(columns, cells), gone)))
 
-    def _count_again(self, own: Sequence[_Own], slots: Slots) -> None:
-        """Count own verdicts on top of what was told, in the slots that were."""
-        told = np.zeros(self._ledger.size, bool)
-        told[slots] = True
-        for each in own:
-            among = told[each.slots]
-            if among.any():
-                self._ledger.add(each.slots[among], each.verdict, each.times[among])
+    def tell(self, most: float) -> tuple[list[Message], int]:
+        """Return what others are to be told, and of how many columns it is: so many at most, or a block more.
+
+        That is nothing where there are no others. How many pages were judged comes first, as the budget of a
+        crawl with several frontiers waits for it; the other blocks have their turns.
+        """
+        messages: list[Message] = []
+        told = 0
+        for partition, number in self._places() if len(self._due) < self._partitions else ():
+            if told >= most:
+                break
+            messages.append(self._message(partition, number))
+            self._due[partition][number] = False
+            told += len(columns_of(number, self._parts[partition].size))
+            self._told = (partition, number) if number else self._told
+        return messages, told
+
+    def _places(self) -> list[tuple[int, int]]:
+        """Return the blocks that are due, on from where the last call ended."""
+        places = [
+            (partition, number)
+            for partition, due in sorted(self._due.items())
+            for number in np.flatnonzero(due).tolist()
+        ]
+        return sorted(places, key=lambda place: (place[1] > 0, place <= self._told))
+
+    def _message(self, partition: int, number: int) -> Message:
+        part = self._parts[partition]
+        cells = part.take(columns_of(number, part.size))
+        counts = zstandard.ZstdCompressor(level=1).compress(cells.as_bytes())
+        block = Block(partition, number, part.size, cells.predicates, cells.names, counts)
+        return INTERESTS.name, partition, f"{partition}/{number}".encode(), encode(Interests(block=block))
+
+    # what is known
 
     def tell_all(self) -> None:
         """Have the scorer learn all counts: it has a predicate more."""
-        self._changed(np.arange(self._ledger.size))
+        self._learn(np.arange(self._ledger.size))
 
-    def _changed(self, slots: Slots) -> None:
+    def _learn(self, slots: Slots) -> None:
         if len(slots):
             self._scorer.learn(slots)
-        excess = len(self._ledger) - self._limit
-        if excess > 0:
-            self._forget(excess + int(self._limit * FORGOTTEN))
 
-    def _forget(self, number: int) -> None:
-        slots = self._ledger.rarest(number, always_kept)
-        for partition, own in self._own.items():
-            self._own[partition] = deque((_without(each, slots) for each in own), maxlen=MOST_OWN)
+    def _forget_own(self) -> None:
+        excess = self.features - self._counted
+        if excess <= 0:
+            return
+        slots, gone = self._rarest(excess + int(self._counted * FORGOTTEN), self._held(self._due))
+        for partition in self._due:
+            columns = self._parts[partition].forget(gone)
+            self._change(partition, columns)
+            if partition in self._rows:
+                self._rows[partition].forgot(columns)
+        log.warning("rare features forgotten", forgotten=len(slots), features=self.features)
+        told = self._held(self._parts.keys() - self._due.keys())[slots]
+        self._learn(slots[told])
+        self._drop(slots[~told])
+
+    def _forget_others(self) -> None:
+        excess = len(self._ledger) - max(self._known, self.features)
+        if excess <= 0:
+            return
+        slots, gone = self._rarest(excess + int(self._known * FORGOTTEN), ~self._held(self._due))
+        for partition in self._parts.keys() - self._due.keys():
+            self._parts[partition].forget(gone)
+        self._drop(slots)
+
+    def _held(self, partitions: Iterable[int]) -> Mask:
+        found = np.zeros(self._ledger.size, np.bool_)
+        for partition in partitions:
+            found |= self._parts[partition].held
+        return found
+
+    def _rarest(self, number: int, among: Mask) -> tuple[Slots, Mask]:
+        """Return so many slots of those of fewest pages, and which of all these are."""
+        slots = self._ledger.rarest(number, among, always_kept)
+        gone = np.zeros(self._ledger.size, np.bool_)
+        gone[slots] = True
+        return slots, gone
+
+    def _drop(self, slots: Slots) -> None:
         self._scorer.forget(slots, self._ledger.forget(slots))
 
 
-def _without(own: _Own, slots: Slots) -> _Own:
-    """Return a count without some slots, which may soon be another feature's."""
-    left = ~np.isin(own.slots, slots)
-    return own._replace(slots=own.slots[left], times=own.times[left])
+#: Seconds between two tellings: by so much what others judge is heard of later.
+TELL_SECONDS = 0.25
+
+
+class Telling:
+    """Tells others what a ledger counts; how many features it is of goes to ``counter``."""
+
+    def __init__(self, runtime: Runtime, ledger: FrontierLedger, counter: Callable[[int], None]) -> None:
+        self._bus = runtime.bus
+        self._ledger = ledger
+        self._counter = counter
+        self._rate = runtime.settings.learn.told
+        self._room = 0.0
+
+    async def run(self) -> None:
+        """Tell now and then; never returns."""
+        await every(TELL_SECONDS, self.tell)
+
+    async def tell(self) -> None:
+        """Tell what is due, as far as there is room for it: for what a second gives at most."""
+        rate = self._rate * self._ledger.share
+        self._room = min(self._room + TELL_SECONDS * rate, rate)
+        messages, told = self._ledger.tell(self._room)
+        if messages:
+            self._room -= told
+            self._counter(told)
+            await self._bus.send_all(messages)

@@ -11,6 +11,8 @@ from scentline.streams.facts import Early, Missing, Moved, Page, Same
 from scentline.streams.metrics.catalogue import (
     CHANGES,
     EXPECTED_UNCHANGED,
+    FEATURES,
+    FORGOTTEN,
     FOUND,
     HOSTS,
     HOSTS_HELD,
@@ -26,6 +28,7 @@ from scentline.streams.metrics.catalogue import (
     NEW_NEWS,
     NEWS_DELAY,
     ORDERS,
+    PUBLISHED,
     QUEUE_LIMIT,
     QUEUED,
     REQUESTS,
@@ -72,6 +75,7 @@ class FrontierMetrics:
         candidates: Candidates,
         totals: Callable[[], TotalsRow],
         slots: Callable[[], Slots | None],
+        features: Callable[[], int],
     ) -> None:
         metrics = runtime.metrics
         self._label = metrics.predicate
@@ -79,8 +83,10 @@ class FrontierMetrics:
         self._candidates = candidates
         self._totals = totals
         self._slots = slots
+        self._features = features
         self._orders = {by: ByPredicate(metrics, ORDERS, by) for by in CHOSEN}
         self._leases_lost = metrics.counter(LEASES_LOST)
+        self._told = metrics.counter(PUBLISHED)
         runtime.watch(self.measure)
 
     def known(self, predicate: str) -> None:
@@ -96,9 +102,14 @@ class FrontierMetrics:
         """Count an order that was not answered in time."""
         self._leases_lost.inc()
 
+    def told(self, features: int) -> None:
+        """Count the features that other frontiers were told of."""
+        self._told.inc(features)
+
     def measure(self, reading: Reading) -> None:
-        """Tell where URLs, candidates and hosts are."""
+        """Tell where URLs, candidates and hosts are, and what is counted."""
         self._measure_urls(reading)
+        reading.add(FEATURES, self._features())
         candidates = self._candidates
         flights = candidates.flights.values()
         flying = Counter(flight.predicate for flight in flights if flight.visit == "first")
@@ -133,6 +144,7 @@ class FrontierMetrics:
             reading.add(FOUND, number, state)
         reading.add(FOUND, totals.discovered - sum(ended.values()), "open")
         reading.add(REQUESTS, totals.requests)
+        reading.add(FORGOTTEN, totals.forgotten)
 
 
 class Figures(Protocol):

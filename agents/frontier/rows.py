@@ -1,5 +1,5 @@
 """The frontier's rows: a URL, a linking page and its children, a page beside others, a host, an owner, a
-space, totals.
+space, totals, and what is counted of verdicts.
 
 A page's row lies in the partition of its host. A linking page's rows lie in every partition that holds one of
 its link targets, and what is told of a page beside others in every partition that holds one of these, so that
@@ -16,6 +16,7 @@ from scentline.models.frontier.causes import Cause
 from scentline.models.frontier.politeness import HostState
 from scentline.models.frontier.promises import Promised
 from scentline.models.frontier.waits import Waits
+from scentline.models.ledger import Cells
 from scentline.models.news.clicks import History
 from scentline.models.news.revisits import ArrivalRate
 from scentline.models.patterns.counts import Ways
@@ -215,7 +216,7 @@ class TotalsRow(msgspec.Struct, array_like=True, tag="totals"):
     """Totals of a partition: URLs discovered, what became of them, and the pages each predicate judged.
 
     ``requests`` are those for pages that were answered (`agents.frontier.teaching`), ``revisits`` the answers
-    to visits of judged pages.
+    to visits of judged pages. ``forgotten`` features were counted and are not any more, for want of room.
     """
 
     discovered: int = 0
@@ -228,6 +229,7 @@ class TotalsRow(msgspec.Struct, array_like=True, tag="totals"):
     trapped: int = 0
     requests: int = 0
     revisits: int = 0
+    forgotten: int = 0
 
     def count(self, state: State, number: int) -> None:
         """Count URLs that came to a state that is an end."""
@@ -361,8 +363,28 @@ class NewsRow(msgspec.Struct, array_like=True, tag="news"):
     delays: list[int] = []
 
 
+class CountsRow(msgspec.Struct, array_like=True, frozen=True, tag="counts"):
+    """Columns of what the partition counts, of the features ``names``: the fields of `models.ledger.Cells`.
+
+    In a segment ``columns`` says which they are, as int32; a block's are its own, in their order, and it has
+    what the segments before ``stands`` say (`agents.frontier.counts`). A name is None where a column is free.
+    """
+
+    predicates: tuple[str, ...]
+    names: tuple[str | None, ...]
+    counts: bytes
+    columns: bytes = b""
+    stands: int = 0
+
+    @property
+    def cells(self) -> Cells:
+        """The counts as arrays."""
+        return Cells.of_bytes(self.predicates, self.names, self.counts)
+
+
 FrontierRow: TypeAlias = (
     PageRow | ParentRow | ChildrenRow | BesideRow | LeasedRow | StartRow | HostRow | RobotsRow | OwnerRow
     | SpaceRow | TotalsRow | VisitRow | DueRow | GroupRow | HubRow | ClicksRow | NewsRow | WaysRow | DepthRow
+    | CountsRow
 )  # fmt: skip
 FrontierShard: TypeAlias = Shard[FrontierRow]

@@ -1,19 +1,58 @@
-"""The combiners of a worker's predicates: decoded in memory, their state in rows."""
+"""The combiners of a worker's predicates, decoded in memory, and the learner's rows."""
 
 from collections.abc import Sequence
+from typing import TypeAlias
 
 import msgspec
 
-from scentline.agents.learn.rows import ModelRow, model_key
-from scentline.agents.learn.store import LearnShard
 from scentline.models.learner.combiner import Combining, Learner, State
 from scentline.models.learner.inputs import Input
 from scentline.models.learner.requests import failing
 from scentline.models.learner.semantic import inputs_with
 from scentline.models.verdict import FAILED
 from scentline.streams.facts import Label, Start
+from scentline.streams.inbox import Shard
 from scentline.streams.records import Weighting
 from scentline.streams.settings import Settings
+
+PRIOR_PREFIX = b"p"
+MODEL_PREFIX = b"m"
+#: What rows of earlier releases begin with, which had the counts here.
+EARLIER_PREFIXES = (b"b", b"f", b"s")
+
+
+class PriorRow(msgspec.Struct, array_like=True, frozen=True, tag="prior"):
+    """What earlier crawls counted under a feature, faded: for each predicate (pages, hits)."""
+
+    counts: dict[str, tuple[float, float]]
+
+
+class ModelRow(msgspec.Struct, array_like=True, frozen=True, tag="model"):
+    """What has learned from a predicate's labels: the fields of `models.learner.combiner.State`."""
+
+    mean: bytes
+    covariance: bytes
+    labels: int
+    calibration: bytes
+
+
+LearnRow: TypeAlias = PriorRow | ModelRow
+LearnShard: TypeAlias = Shard[LearnRow]
+
+
+def prior_key(feature: str) -> bytes:
+    """Return the key of the row of what earlier crawls counted under a feature."""
+    return PRIOR_PREFIX + feature.encode()
+
+
+def model_key(predicate: str) -> bytes:
+    """Return the key of the row of a predicate's combiner."""
+    return MODEL_PREFIX + predicate.encode()
+
+
+def name_of(key: bytes) -> str:
+    """Return the feature or predicate that the key of a row names."""
+    return key[1:].decode()
 
 
 class ModelStore:

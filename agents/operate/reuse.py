@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import heappush, heappushpop
 from importlib.metadata import version
-from itertools import chain
 from pathlib import Path
 from typing import TypeAlias
 
@@ -17,8 +16,7 @@ import numpy as np
 
 from scentline.agents.crawl.connect import open_journal
 from scentline.agents.crawl.directory import kept_settings, make_directory, of_crawl
-from scentline.agents.learn.models import inputs_of
-from scentline.agents.learn.rows import LearnRow, ModelRow, model_key
+from scentline.agents.learn.models import LearnRow, ModelRow, inputs_of, model_key
 from scentline.agents.operate.inspect.record import definitions, entries, read_ledger, read_priors
 from scentline.agents.stored import read_stored, write_stored
 from scentline.models.interest.features import BASE, LINK, REGION, SUBJECT, USER, always_kept, split
@@ -92,15 +90,15 @@ def read_state(settings: Settings, users: bool, most: int) -> State:
 def _state(journal: Journal, settings: Settings, users: bool, most: int) -> State:
     expressions = {name: each.expression for name, each in definitions(journal).items()}
     parts = journal.table("interests")
-    counts = [_all_cells(part) for part in parts.values()]
-    bases = next((found[BASE] for found in counts if BASE in found), {})
+    counts = _all_cells(parts.values(), journal.table("frontier").values())
+    bases = counts.get(BASE, {})
     if not bases:
         raise LearnedStateError(f"{settings.data}: the crawl there has judged no pages, expected at least one")
     crawl = of_crawl(settings)
     if not lessons(crawl.frontier.rule).learned:
         bases = {name: cell for name, cell in bases.items() if name != FAILED}
     found: dict[str, list[Entry]] = {name: [] for name in bases}
-    for name, entry in _entries(chain.from_iterable(map(dict.items, counts)), bases, users):
+    for name, entry in _entries(counts.items(), bases, users):
         if len(found[name]) < most:
             heappush(found[name], entry)
         else:
@@ -123,16 +121,19 @@ def _features(kept: list[Entry]) -> dict[str, Cell]:
     return {feature: cell for _, feature, cell in sorted(kept, key=lambda entry: entry[1])}
 
 
-def _all_cells(part: TablePartition) -> dict[str, dict[str, Cell]]:
+def _all_cells(
+    earlier: Iterable[TablePartition], counted: Iterable[TablePartition]
+) -> dict[str, dict[str, Cell]]:
     """Return the counts of each feature by predicate, those of earlier crawls, as they have faded, included."""
     found: dict[str, dict[str, Cell]] = {
         feature: {name: cell for name, cell in cells.items() if cell[0]}
+        for part in earlier
         for feature, cells in read_priors(part).items()
     }
-    for feature, name, pages, hits in read_ledger(part).items():
+    for feature, name, pages, hits in read_ledger(counted).items():
         cells = found.setdefault(feature, {})
-        earlier = cells.get(name, (0.0, 0.0))
-        cells[name] = (pages + earlier[0], hits + earlier[1])
+        before = cells.get(name, (0.0, 0.0))
+        cells[name] = (pages + before[0], hits + before[1])
     return found
 
 

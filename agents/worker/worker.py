@@ -345,7 +345,7 @@ def _frontier(agent: FrontierAgent) -> Part[FrontierAgent]:
     return Part(
         agent,
         agent.inbox,
-        (agent.run, agent.standing.run, *(part.run for part in beside)),
+        (agent.run, agent.standing.run, agent.telling.run, *(part.run for part in beside)),
         hears_predicate=agent.heard_predicate,
         hears_interests=agent.heard_interests,
         hears_steering=agent.hear_steering,

@@ -37,16 +37,10 @@ STAGES: Mapping[str, tuple[str, ...]] = {
         "scentline.agents.worker.worker:Worker._hear_interests",
         "scentline.streams.bus:Broadcast._step",
     ),
-    "frontier: count own verdicts": ("scentline.agents.frontier.ledger:FrontierLedger.count",),
-    "learn: count": (
-        "scentline.agents.learn.agent:LearnAgent.absorb",
-        "scentline.agents.learn.store:FeatureStore._close_group",
-    ),
+    "frontier: count verdicts": ("scentline.agents.frontier.ledger:FrontierLedger.count",),
+    "learn: absorb": ("scentline.agents.learn.agent:LearnAgent.absorb",),
     "learn: combiner": ("scentline.agents.learn.models:ModelStore.learn",),
-    "learn: tell what changed": (
-        "scentline.agents.learn.agent:LearnAgent._counts",
-        "scentline.agents.learn.agent:LearnAgent._combiners",
-    ),
+    "learn: tell what changed": ("scentline.agents.learn.agent:LearnAgent._combiners",),
     "harvest": ("scentline.agents.harvest.agent:HarvestAgent.absorb",),
     "groups: take messages": (
         "scentline.streams.stateful:Stateful._take",

@@ -104,6 +104,9 @@ LARGEST_OWNER = _gauge("frontier_largest_owner", "largest share of one owner in 
 ORDERS = _counter("fetch_orders", "fetches ordered", "predicate", "chosen")
 UNSCORED = _counter("candidates_unscored", "candidates that could not be scored; they come last")
 LEASES_LOST = _counter("leases_lost", "fetches not answered within their lease")
+FEATURES = _gauge("learner_features", "features counted, once in each partition")
+FORGOTTEN = _gauge("learner_features_forgotten", "features forgotten for want of room")
+PUBLISHED = _counter("interests_published", "published features")
 HUBS = _gauge("frontier_hubs", "news hubs that are revisited")
 NEW_NEWS = _gauge("frontier_new_news", "new links to news that wait")
 HUB_REVISITS = _counter("hub_revisits", "answered revisits of hubs", "outcome")
@@ -122,10 +125,7 @@ MATCHES_AGE = _gauge("matches_age_seconds", "seconds since these visits, added u
 
 # learn
 
-FEATURES = _gauge("learner_features", "features counted")
-FORGOTTEN = _gauge("learner_features_forgotten", "features forgotten for want of room")
 LABELS = _gauge("learner_labels", "labels that the combiner has learned from", "predicate")
-PUBLISHED = _counter("interests_published", "published features")
 
 # harvest
 

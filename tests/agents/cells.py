@@ -1,26 +1,25 @@
-"""Counts as frontiers and learners tell them, for tests of who hears of them."""
+"""Counts as frontiers take them, for tests of who makes what of them."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
-from hypothesis import strategies as st
-from hypothesis.strategies import SearchStrategy
 
+from scentline.agents.frontier.ledger import FrontierLedger
 from scentline.agents.frontier.scorer import Scorer
-from scentline.models.ledger import INT32, Cells, Change
+from scentline.models.ledger import INT32, Cells, Change, Ledger, Slots
 from scentline.models.verdict import Verdict
-from scentline.streams.facts import Count
 from tests.models.teaching import put
-from tests.reference.counts import Counts
+from tests.reference.counts import Counts, plain
 
 
 def a_cells(counts: Mapping[str, Mapping[str, tuple[int, int]]]) -> Cells:
     """Return counts given by feature and predicate, 0 where none are given."""
     predicates = tuple(sorted({name for cells in counts.values() for name in cells}))
-    shape = (len(predicates), len(counts), 2)
-    found = [[cells.get(name, (0, 0)) for cells in counts.values()] for name in predicates]
-    both = np.array(found, np.int32).reshape(shape)
-    return Cells(predicates, tuple(counts), both[:, :, 0], both[:, :, 1])
+    found = [
+        [cells.get(name, (0, 0))[hits] for cells in counts.values()] for name in predicates for hits in (0, 1)
+    ]
+    return Cells(predicates, tuple(counts), np.array(found, np.int32).reshape(2 * len(predicates), len(counts)))
 
 
 def cells_of(counts: Counts) -> dict[str, dict[str, tuple[int, int]]]:
@@ -31,40 +30,61 @@ def cells_of(counts: Counts) -> dict[str, dict[str, tuple[int, int]]]:
     return cells
 
 
-def a_count(features: Iterable[str], verdict: Verdict, times: int | Sequence[int] = 1) -> Count:
-    """Return a verdict counted under features, under all of them so often, or under each as ``times`` says."""
-    names = tuple(features)
-    numbers = np.full(len(names), times, INT32) if isinstance(times, int) else np.array(times, INT32)
-    return Count(names, verdict, numbers.tobytes())
+def a_change(features: Iterable[str], verdict: Verdict, times: int = 1) -> Change:
+    """Return a verdict counted so often under features."""
+    names = sorted(features)
+    return Change(names, verdict, np.full(len(names), times, INT32))
 
 
-def add(counts: Counts, count: Count) -> None:
-    """Count what a frontier tells."""
-    for feature, times in zip(count.features, np.frombuffer(count.times, INT32).tolist(), strict=True):
-        counts.add([feature], count.verdict, times)
+def taken_back(change: Change) -> Change:
+    """Return what takes a change back."""
+    return change._replace(times=-change.times)
 
 
-def taken_back(count: Count) -> Count:
-    """Return what takes a count back."""
-    return a_count(count.features, count.verdict, (-np.frombuffer(count.times, INT32)).tolist())
+def add(counts: Counts, change: Change) -> None:
+    """Count a change."""
+    for feature, times in zip(change.features, change.times.tolist(), strict=True):
+        counts.add([feature], change.verdict, times)
 
 
-def a_change(count: Count) -> Change:
-    """Return a count as ledgers take it."""
-    return Change.of_bytes(count.features, count.verdict, count.times)
+class Learns:
+    """A scorer that keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.ledger = Ledger()
+        self.cells: dict[str, tuple[int, ...]] = {}
+
+    def learn(self, slots: Slots) -> None:
+        cells = self.ledger.take(slots)
+        for place, name in enumerate(cells.names):
+            assert name is not None
+            self.cells[name] = tuple(cells.counts[:, place].tolist())
+
+    def forget(self, slots: Slots, names: Sequence[str]) -> None:
+        assert len(slots) == len(names)
+        for name in names:
+            del self.cells[name]
+
+    def check(self, expected: Counts) -> None:
+        """Assert that the ledger holds these counts, and that all of them were told."""
+        assert plain(self.ledger) == expected
+        counted = {name: row for name, row in self.cells.items() if any(row)}
+        assert counted.keys() == {name for name, *_ in self.ledger.items()}
+        for name, row in counted.items():
+            known = self.ledger.take(self.ledger.slots_of([name])).counts[:, 0].tolist()
+            assert (*row, *[0] * (len(known) - len(row))) == (*known,)
 
 
-def counts_of(names: Sequence[str], times: SearchStrategy[int]) -> SearchStrategy[Count]:
-    """Return counts of some of ``names`` under some of the predicates p and q."""
-    verdicts = st.dictionaries(st.sampled_from("pq"), st.booleans(), min_size=1)
-    features = st.dictionaries(st.sampled_from(names), times, max_size=4)
-    return st.builds(lambda found, verdict: a_count(found, verdict, list(found.values())), features, verdicts)
+def a_ledger(partitions: int = 1, counted: int = 10_000, known: int = 10_000) -> tuple[FrontierLedger, Learns]:
+    """Return a frontier's ledger, and what it tells of what changed."""
+    learns: Any = Learns()
+    return FrontierLedger(learns, counted, known, partitions), learns
 
 
 def teach(scorer: Scorer, cells: Cells) -> None:
     """Have a scorer learn counts of some predicates as they stand."""
     names = [name for name in cells.names if name is not None]
-    for predicate, pages, hits in zip(cells.predicates, cells.pages, cells.hits, strict=True):
-        counts = zip(pages.tolist(), hits.tolist(), strict=True)
+    for number, predicate in enumerate(cells.predicates):
+        counts = zip(*cells.counts[2 * number : 2 * number + 2].tolist(), strict=True)
         put(scorer.ledger, dict(zip(names, counts, strict=True)), predicate)
     scorer.learn(scorer.ledger.slots_of(names))

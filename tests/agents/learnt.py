@@ -1,4 +1,4 @@
-"""Learners without a crawl: what they have counted, written group by group, as they do, and what they tell."""
+"""What a crawl has counted and learned without one: written group by group, as it is in a crawl."""
 
 import asyncio
 from collections.abc import Iterator, Sequence
@@ -9,18 +9,21 @@ from random import Random
 import msgspec
 
 from scentline.agents.crawl.connect import open_journal
+from scentline.agents.frontier.counts import CountRows
+from scentline.agents.frontier.rows import FrontierRow, FrontierShard
 from scentline.agents.learn.agent import LearnAgent
-from scentline.agents.learn.rows import LearnRow, ModelRow, PriorRow
-from scentline.agents.learn.store import FeatureStore, LearnShard
+from scentline.agents.learn.models import LearnRow, LearnShard, ModelRow, PriorRow
 from scentline.models.interest.features import BASE
+from scentline.models.ledger import Ledger
+from scentline.models.parts import Part
 from scentline.models.verdict import FAILED, Verdict
 from scentline.streams.inbox import Codec, Shard
 from scentline.streams.published import PredicateDefinition
-from scentline.streams.records import Decoder, Interests, Pack
+from scentline.streams.records import Decoder, Interests
 from scentline.streams.settings import Settings
-from scentline.streams.topics import CONTROL, EVIDENCE, INTERESTS, partition_of
+from scentline.streams.topics import CONTROL, EVIDENCE, INTERESTS, SIGHTINGS
 from scentline.streams.transport.journal import Journal
-from tests.agents.cells import a_count, add
+from tests.agents.cells import a_change, add
 from tests.agents.shards import Disk, a_runtime, journal_of, put, write
 from tests.reference.counts import Counts
 
@@ -30,15 +33,20 @@ KINDS = ("p:", "a:", "c:", "h:", "k:", "x:", "u:", "w:", "t:", "s:")
 
 
 class Learnt:
-    """What learners have counted: a table of two partitions, written group by group."""
+    """What frontiers have counted, in a table of two partitions, written group by group."""
 
     def __init__(self, journal: Journal) -> None:
-        codec: Codec[LearnRow] = Codec(LearnRow)
-        self.shards: list[LearnShard] = [
-            Shard(number, f"{EVIDENCE.name}/{number}", store, codec, 1_000_000)
-            for number, store in journal.table("interests").items()
+        codec: Codec[FrontierRow] = Codec(FrontierRow)
+        self.shards: list[FrontierShard] = [
+            Shard(number, f"{SIGHTINGS.name}/{number}", store, codec, 1_000_000)
+            for number, store in journal.table("frontier").items()
         ]
-        self.stores = [FeatureStore(shard, 100_000) for shard in self.shards]
+        ledger = Ledger()
+        self._parts = [Part(ledger) for _ in self.shards]
+        self._rows = [CountRows(shard, part) for shard, part in zip(self.shards, self._parts, strict=True)]
+        for part in self._parts:
+            part.begin()
+        self._learned = journal.table("interests")
         self.counts = Counts()
         self.random = Random(3)
         for name, expression in EXPRESSIONS.items():
@@ -46,29 +54,28 @@ class Learnt:
             journal.append(CONTROL.name, 0, name.encode(), msgspec.json.encode(definition), 0.0)
 
     def judge(self, pages: int) -> None:
-        """Count pages of words, each page in a group of its own."""
-        for _ in range(pages):
+        """Count pages of words, each page in a group of its own, in one partition after the other."""
+        for number in range(pages):
             words = [f"{kind}{'tea' if self.random.random() < 0.2 else self._word()}" for kind in KINDS * 8]
             verdict = {name: self.random.random() < 0.3 for name in (*EXPRESSIONS, FAILED)}
-            self.count([BASE, "l:ski:1", "r:tea", *dict.fromkeys(words)], verdict)
+            self.count([BASE, "l:ski:1", "r:tea", *dict.fromkeys(words)], verdict, number % PARTITIONS)
 
-    def count(self, features: Sequence[str], verdict: Verdict) -> None:
+    def count(self, features: Sequence[str], verdict: Verdict, partition: int = 0) -> None:
         """Count a verdict under distinct features."""
-        for number, shard in enumerate(self.shards):
-            own = [name for name in features if partition_of(name, PARTITIONS) == number]
-            count = a_count(own, verdict)
-            add(self.counts, count)
-            for fact in shard.accept(shard.mark.offset + 1, Pack(facts=[(0, 0, count)])):
-                self.stores[number].add(fact)
-            write(shard)
-            self.stores[number].committed()
+        change = a_change(features, verdict)
+        add(self.counts, change)
+        shard = self.shards[partition]
+        shard.begin(shard.mark.offset + 1)
+        self._rows[partition].write(self._parts[partition].count([change]))
+        write(shard)
+        self._rows[partition].committed()
 
     def _word(self) -> str:
         return f"word{int(400 * self.random.random() ** 3)}"
 
     def put(self, key: bytes, row: PriorRow | ModelRow, partition: int = 0) -> None:
-        """Write a row of a partition."""
-        put(self.shards[partition].store, {key: msgspec.msgpack.encode(row)})
+        """Write a row of a partition of the learner's table."""
+        put(self._learned[partition], {key: msgspec.msgpack.encode(row)})
 
 
 @contextmanager

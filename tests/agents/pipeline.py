@@ -1,4 +1,4 @@
-"""Browse and frontier shards that talk to each other as in a crawl; what they tell the learner is added up.
+"""Browse and frontier shards that talk to each other as in a crawl; what they count is added up.
 
 What one tells another comes in its order; what comes from several is mixed.
 """
@@ -27,11 +27,11 @@ from scentline.streams.outbox import Message, Outbox
 from scentline.streams.records import Pack
 from scentline.streams.settings import Settings
 from scentline.streams.topics import ACCESSES, EVIDENCE, SIGHTINGS, Topic, partition_of
-from tests.agents.cells import add
+from tests.agents.cells import a_ledger
 from tests.agents.scenarios import ended, seeded
 from tests.agents.shards import DECODERS, Disk, a_runtime, disk, write
 from tests.models.webs import STEPS
-from tests.reference.counts import Counts
+from tests.reference.counts import Counts, plain
 
 #: A partition of a topic.
 Part: TypeAlias = tuple[str, int]
@@ -123,7 +123,7 @@ def a_place(directory: Path) -> Iterator[Place]:
 
 
 class Pipeline:
-    """The shards of one crawl, empty at first, which read logs of messages; a learner counts what it is told.
+    """The shards of one crawl, empty at first, which read logs of messages, and count what they are told.
 
     Their open groups may be lost at any time, once sent or before: so many ``crashes`` there are.
     """
@@ -135,14 +135,14 @@ class Pipeline:
         topics = {EVIDENCE.name: EVIDENCE_PARTITIONS, SIGHTINGS.name: crawl.partitions}
         self.book = book_of(settings, lambda topic: topics.get(topic, 1))
         self.place, self.random, self.crashes = place, random, crashes
-        self.shards: list[FrontierShard] = [a_shard(place.pages, n) for n in range(crawl.partitions)]
+        self._ledger, self._counted = a_ledger(crawl.partitions)
+        self.shards: list[FrontierShard] = [self._open(n) for n in range(crawl.partitions)]
         self.users = [self._open_users(n) for n in range(crawl.partitions)]
         learners = [place.nothing.shard(PageRow, EVIDENCE, n) for n in range(EVIDENCE_PARTITIONS)]
         self._learners: list[Shard[PageRow]] = learners
         self.parts = [(topic.name, n) for topic in (ACCESSES, SIGHTINGS) for n in range(crawl.partitions)]
         self.logs: dict[Part, list[Pack[Any]]] = {part: [] for part in self.parts}
         self._messages: Counter[str] = Counter()
-        self.counts = Counts()
         self.labels: Counter[Label] = Counter()
 
     # who tells of pages and accesses
@@ -257,18 +257,27 @@ class Pipeline:
         if name == ACCESSES.name:
             self.users[partition] = self._open_users(partition)
         else:
-            self.shards[partition] = a_shard(self.place.pages, partition)
+            self._ledger.close(partition)
+            self.shards[partition] = self._open(partition)
+
+    def _open(self, partition: int) -> FrontierShard:
+        shard = a_shard(self.place.pages, partition)
+        self._ledger.open(shard)
+        shard.closing = lambda: self._ledger.count(partition, self.book.evidence.take(shard))
+        return shard
+
+    @property
+    def counts(self) -> Counts:
+        """All that the shards have counted."""
+        return plain(self._counted.ledger)
 
     def send(self, messages: Iterable[Message]) -> None:
-        """Write messages to the logs, and have the learner count evidence, each fact once."""
+        """Write messages to the logs, and have the learner hear labels, each once."""
         for name, partition, _, value in messages:
             if name == EVIDENCE.name:
                 learner = self._learners[partition]
                 for fact in learner.accept(learner.mark.offset + 1, DECODERS[name](value or b"")):
-                    if isinstance(fact, Label):
-                        self.labels[fact] += 1
-                    else:
-                        add(self.counts, fact)
+                    self.labels[fact] += 1
             elif name in DECODERS:
                 self.logs[name, partition].append(DECODERS[name](value or b""))
 

@@ -43,7 +43,6 @@ from scentline.models.url import host, identifier
 from scentline.models.verdict import FAILED, Verdict
 from scentline.streams.app import create_app
 from scentline.streams.facts import (
-    Count,
     Discovered,
     Early,
     Fetched,
@@ -62,9 +61,9 @@ from scentline.streams.runtime import Runtime
 from scentline.streams.settings import Settings
 from scentline.streams.topics import CHANGES, EVIDENCE, FETCHES, OUTCOMES, SIGHTINGS, Topic, partition_of
 from scentline.streams.transport.one_batch import JournalBus
-from tests.agents.cells import a_cells, add, teach
+from tests.agents.cells import a_cells, teach
 from tests.agents.shards import disk, emitted, raised, take_in, write
-from tests.reference.counts import Counts
+from tests.reference.counts import Counts, plain
 
 NOW = 1_000_000.0
 DAY = 86_400.0
@@ -334,6 +333,10 @@ class Scenario:
     def children(self, url: str, at: int = 0) -> dict[bytes, tuple[Verdict, int]]:
         return judged_of(self.shards[at], url)
 
+    def counts(self) -> Counts:
+        """Return what is counted."""
+        return plain(self.agent.candidates.scorer.ledger)
+
     def totals(self, at: int = 0) -> TotalsRow:
         return totals_of(self.shards[at])
 
@@ -384,15 +387,6 @@ def an_outcome(url: str, verdict: Verdict, links: Iterable[Link], **said: Any) -
 
 def sent(messages: Iterable[Message]) -> list[Any]:
     return [fact for _, fact in emitted(messages, SIGHTINGS)]
-
-
-def counted(messages: Iterable[Message]) -> Counts:
-    """Add up the evidence among messages."""
-    counts = Counts()
-    for _, fact in emitted(messages, EVIDENCE):
-        if isinstance(fact, Count):
-            add(counts, fact)
-    return counts
 
 
 def labels(messages: Iterable[Message]) -> list[Label]:

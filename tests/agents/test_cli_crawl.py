@@ -11,22 +11,19 @@ from random import Random
 from typing import Any, NamedTuple
 
 import msgspec
-import numpy as np
 import pytest
 
 from scentline.agents.frontier.candidates import Candidates
 from scentline.agents.frontier.estimates import Estimates
 from scentline.agents.frontier.explain import Counting, Part
-from scentline.agents.frontier.keys import HOST_PREFIX, page_key, space_key
+from scentline.agents.frontier.keys import BLOCK_PREFIX, HOST_PREFIX, SEGMENT_PREFIX, page_key, space_key
 from scentline.agents.frontier.ledger import FrontierLedger
 from scentline.agents.frontier.priorities import LinkPromises
-from scentline.agents.frontier.rows import FrontierRow, HostRow, PageRow, SpaceRow
-from scentline.agents.learn.rows import BLOCK_PREFIX, SEGMENT_PREFIX, CountsRow, LearnRow
+from scentline.agents.frontier.rows import CountsRow, FrontierRow, HostRow, PageRow, SpaceRow
 from scentline.agents.operate.inspect.record import definitions, entries
 from scentline.agents.operate.inspect.resting import Resting
 from scentline.models.interest.features import BASE
 from scentline.models.learner.inputs import MOST, PLAIN
-from scentline.models.ledger import INT32
 from scentline.models.predicate import parse
 from scentline.models.traps import Barren, space
 from scentline.models.verdict import FAILED
@@ -255,12 +252,13 @@ def as_scored(settings: Settings, journal: Journal) -> Candidates:
     candidates = Candidates(settings, estimates.scorer, Random(1))
     for name, definition in definitions(journal).items():
         candidates.add_predicate(name, parse(definition.expression).sought)
-    ledger, decode = FrontierLedger(settings.frontier.features, estimates.scorer), Decoder[Interests](Interests)
+    ledger, decode = FrontierLedger(estimates.scorer, 1_000_000, 1_000_000), Decoder[Interests](Interests)
+    codec: Codec[FrontierRow] = Codec(FrontierRow)
+    shard = Shard(0, "test", journal.table("frontier")[0], codec, 1_000_000)
+    ledger.open(shard)
     for partition in range(journal.partitions(INTERESTS.name)):
         for entry in entries(journal, INTERESTS.name, partition):
             ledger.hear(decode(entry.value or b""))
-    codec: Codec[FrontierRow] = Codec(FrontierRow)
-    shard = Shard(0, "test", journal.table("frontier")[0], codec, 1_000_000)
     candidates.priorities.promises = promises = LinkPromises()
     promises.open(shard)
     candidates.open(shard, 1, math.inf)
@@ -343,13 +341,14 @@ def test_the_audit_finds_what_was_changed_in_a_table_and_only_that(copy: Crawl) 
     host = key.removeprefix(HOST_PREFIX).decode()
     said = f"host {host}: the state has {row.judged}, the recount {row.judged - 1}\n"
     assert found() == ([0, 0, 1], said)
-    with table(copy.data, "interests", read_only=False) as [part]:
+    with table(copy.data, "frontier", read_only=False) as [part]:
         raws = [each for prefix in (BLOCK_PREFIX, SEGMENT_PREFIX) for each in part.scan(prefix)]
-        rows = [(key, msgspec.msgpack.decode(raw, type=LearnRow)) for key, raw in raws]
+        rows = [(key, msgspec.msgpack.decode(raw, type=FrontierRow)) for key, raw in raws]
         counts = [(key, row) for key, row in rows if isinstance(row, CountsRow)]
         key, of = next((key, row) for key, row in reversed(counts) if BASE in row.names)
-        one_more = of.cells.pages + np.array([[name == BASE for name in of.names]], INT32)
-        put(part, {key: msgspec.msgpack.encode(msgspec.structs.replace(of, pages=one_more.tobytes()))})
+        one_more = of.cells.counts.copy()
+        one_more[::2, of.names.index(BASE)] += 1
+        put(part, {key: msgspec.msgpack.encode(msgspec.structs.replace(of, counts=one_more.tobytes()))})
     assert found()[0] == [1, 0, 2]
     with table(copy.data, "frontier", read_only=False) as [part]:
         put(part, {page_key(copy.outcomes()[0].url): None})

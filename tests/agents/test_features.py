@@ -9,7 +9,7 @@ import pytest
 from scentline.agents.frontier.features import MOST_SPEAKING, features
 from scentline.agents.frontier.learned import LearnedScorer
 from scentline.agents.frontier.scoring import PaperScorer
-from scentline.agents.learn.rows import ModelRow, PriorRow, model_key, prior_key
+from scentline.agents.learn.models import ModelRow, PriorRow, model_key, prior_key
 from scentline.agents.operate.inspect.resting import Resting
 from scentline.models.interest.features import BASE
 from scentline.models.interest.ratio import PRIOR_PAGES, base_rate, log_lift

@@ -24,7 +24,6 @@ from tests.agents.scenarios import (
     YES,
     Frontiers,
     Scenario,
-    counted,
     ended,
     linked,
     links_of,
@@ -165,7 +164,8 @@ def test_which_ends_of_fetches_teach_that_requests_fail(
 ) -> None:
     front = leased(frontier(policy="learned"), *range(len(ends)))
     failed = [ended(url(n), Missing(kind, why), 2.0, **said) for n, (kind, why, said) in enumerate(ends)]
-    counts = counted(front.hear(*failed))
+    front.hear(*failed)
+    counts = front.counts()
     assert counts.get(BASE, FAILED) == base
     assert sum(feature.startswith("x:") for feature, *_ in counts.items()) == hosts
     assert front.totals().requests == 1
@@ -181,8 +181,8 @@ def test_a_redirect_is_a_failed_request_and_hands_on_what_was_known(frontier: Fr
         inputs, priorities = {"p": (float(number),)}, {"p": 4.0 * number}
         front.lease(url(number), inputs=inputs, priorities=priorities)
     messages = front.hear(*(ended(url(n), Moved(url(10 + n)), 1.0, elapsed=0.1) for n in (1, 2)))
-    assert counted(messages).get(BASE, FAILED) == (2, 2)
-    assert counted(messages).get("x:h2.org", FAILED) == (1, 1)
+    assert front.counts().get(BASE, FAILED) == (2, 2)
+    assert front.counts().get("x:h2.org", FAILED) == (1, 1)
     assert [front.state(url(n)) for n in (1, 2)] == ["moved", "moved"]
     front.deliver(messages)
     front.hear(Discovered(url(12), 5, {"p": 3.0, "q": 1.0}))

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,7 +14,6 @@ from scentline.models.interest.features import BASE
 from scentline.models.learner.inputs import INPUTS
 from scentline.models.learner.requests import usual_chance_of_page
 from scentline.models.learner.semantic import inputs_with
-from scentline.models.ledger import Change
 from scentline.models.page import Link
 from scentline.models.url import host
 from scentline.models.verdict import FAILED
@@ -242,7 +240,7 @@ def test_a_choice_by_the_learned_policy_notes_the_inputs_for_every_predicate_and
     front.follow("q")
     scorer = front.agent.candidates.scorer
     if not fails:  # where next to no request fails, none is foretold
-        scorer.ledger.count([Change([BASE], {FAILED: False}, np.array([1000], np.int32))])
+        scorer.ledger.add(scorer.ledger.slots_of([BASE]), {FAILED: False}, 1000)
         scorer.learn(scorer.ledger.slots_of([BASE]))
     (url,) = urls(1)
     front.hear(Visited(url, "u", NOW))

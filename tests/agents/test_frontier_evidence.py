@@ -1,7 +1,8 @@
-"""What the learner is told equals a recount, in whatever order pages are judged and accesses come.
+"""What is counted equals a recount, in whatever order pages are judged and accesses come.
 
 Some predicates come later: what they say of pages judged before counts as if it had been said then. Shards
-that crash again and again tell everything once, labels included. Users and broken promises teach besides.
+that crash again and again count everything once, and tell each label once. Users and broken promises teach
+besides.
 """
 
 from collections import Counter
@@ -34,7 +35,7 @@ from scentline.streams.facts import (
     Visited,
 )
 from scentline.streams.outbox import Message
-from scentline.streams.topics import EVIDENCE, SIGHTINGS
+from scentline.streams.topics import SIGHTINGS
 from tests.agents.pipeline import TIME, Bounds, Crawl, Part, Pipeline, Place, Told, told
 from tests.agents.scenarios import NO, YES, Frontiers, Scenario, ended, labels, linked, seeded
 from tests.agents.shards import DECODERS, emitted, write
@@ -201,18 +202,19 @@ def test_a_chosen_page_gives_one_label_for_each_predicate_that_it_was_chosen_by(
     assert front.page(url(3)).inputs == {}
 
 
-def test_counts_have_the_same_origins_whether_or_not_there_is_a_label(frontier: Frontiers) -> None:
+def test_facts_have_the_same_origins_whether_or_not_there_is_a_label(frontier: Frontiers) -> None:
     def origins(messages: list[Message]) -> dict[str, tuple[int, int]]:
-        (value,) = (value or b"" for topic, _, _, value in messages if topic == EVIDENCE.name)
-        facts = DECODERS[EVIDENCE.name](value).facts
-        return {type(fact).__name__: (offset, index) for offset, index, fact in facts}
+        packs = (DECODERS[topic](value or b"") for topic, _, _, value in messages if topic in DECODERS)
+        return {type(fact).__name__: (offset, index) for pack in packs for offset, index, fact in pack.facts}
 
-    front = frontier(policy="learned")
-    front.hear(Visited(url(1), "u", 1.0))
+    front = frontier(policy="learned", streams={"partitions": 2})
+    at = front.partition_of(Visited(url(1), "u", 1.0))
+    front.hear(Visited(url(1), "u", 1.0), Together(url(1), (Beside(identifier(url(2)), 1 - at, 1, 6),)), at=at)
     without = origins(front.absorb(ended(url(1), YES, 1.0)))
+    assert without.keys() == {"Met"}
     again = front.restart()  # as after a crash
     choose(again, url(1))
-    assert origins(again.absorb(ended(url(1), YES, 1.0))) == without | {"Label": (without["Count"][0], 0)}
+    assert origins(again.absorb(ended(url(1), YES, 1.0))) == without | {"Label": (without["Met"][0], 0)}
 
 
 # the crowd

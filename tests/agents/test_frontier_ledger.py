@@ -1,244 +1,321 @@
-"""A frontier knows what the learners told, and its own verdicts since, each once: whatever is lost."""
+"""Frontiers that count their own partitions, and hear of the others' blocks, know every count once.
 
-from collections.abc import Sequence
+Whatever is lost: groups before they are written, partitions that move; and words of an earlier owner come late.
+"""
+
 from random import Random
-from typing import Any
+from typing import NamedTuple
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.strategies import SearchStrategy
 
-from scentline.agents.frontier.ledger import MOST_OWN, FrontierLedger, OwnCount
-from scentline.agents.learn.rows import BLOCK, LearnRow
-from scentline.agents.learn.store import FeatureStore, LearnShard
-from scentline.agents.learn.telling import Telling
-from scentline.models.interest.features import BASE
-from scentline.models.ledger import Ledger, Slots
-from scentline.streams.facts import Count
+from bench.listening import Memory
+from scentline.agents.frontier.counts import CountRows
+from scentline.agents.frontier.keys import BLOCK_PREFIX, SEGMENT_PREFIX, totals_of
+from scentline.agents.frontier.rows import CountsRow, FrontierRow, FrontierShard
+from scentline.models.interest.features import BASE, always_kept
+from scentline.models.ledger import Change, Ledger
+from scentline.models.parts import BLOCK, Part, blocks_in
+from scentline.streams.inbox import Codec, Shard
 from scentline.streams.outbox import Message
-from scentline.streams.records import Decoder, Interests, Pack
-from scentline.streams.topics import EVIDENCE
-from tests.agents.cells import a_change, a_count, add, cells_of
-from tests.agents.shards import Disk, write
-from tests.reference.counts import Counts
+from scentline.streams.records import Decoder, Interests
+from scentline.streams.topics import INTERESTS
+from tests.agents.cells import a_change, a_ledger, add, taken_back
+from tests.reference.counts import Counts, plain
 
-WORKERS = 3
-
-
-class Learns:
-    """A scorer that keeps what it learns."""
-
-    def __init__(self) -> None:
-        self.ledger = Ledger()
-        self.cells: dict[str, dict[str, tuple[int, int]]] = {}
-
-    def learn(self, slots: Slots) -> None:
-        cells = self.ledger.take(slots)
-        for place, name in enumerate(cells.names):
-            counts = zip(cells.predicates, cells.pages[:, place], cells.hits[:, place], strict=True)
-            self.cells[str(name)] = {name: (int(pages), int(hits)) for name, pages, hits in counts if pages}
-
-    def forget(self, slots: Slots, names: Sequence[str]) -> None:
-        assert len(slots) == len(names)
-        for name in names:
-            self.cells.pop(name, None)
-
-    def known(self) -> dict[str, dict[str, tuple[int, int]]]:
-        return {name: cells for name, cells in self.cells.items() if cells}
+EVERYTHING = 1_000_000
+CODEC: Codec[FrontierRow] = Codec(FrontierRow)
+_decode = Decoder[Interests](Interests)
 
 
-def a_ledger(limit: int = 10_000) -> tuple[FrontierLedger, Learns]:
-    learns: Any = Learns()
-    return FrontierLedger(limit, learns), learns
+def a_shard(rows: Memory, partition: int = 0) -> FrontierShard:
+    return Shard(partition, f"sightings/{partition}", rows, CODEC, 1000)
+
+
+class Worker:
+    """A process: its ledger, its shards, and how far it has heard what was told."""
+
+    def __init__(self, partitions: int, counted: int) -> None:
+        self.ledger, self.learns = a_ledger(partitions, counted)
+        self.shards: dict[int, FrontierShard] = {}
+        #: Of each shard what its open group counts, and the messages that it has.
+        self.open: dict[int, list[Change]] = {}
+        self.heard = 0
+
+    def own(self, partition: int, rows: Memory) -> None:
+        """Open a partition as its rows are."""
+        shard = self.shards[partition] = a_shard(rows, partition)
+        self.open[partition] = []
+        self.ledger.open(shard)
+        shard.closing = lambda: self.ledger.count(partition, self.taken(partition))
+
+    def taken(self, partition: int) -> list[Change]:
+        changes, self.open[partition] = self.open[partition], []
+        return changes
+
+    def lose(self, partition: int) -> None:
+        """Have a partition no more."""
+        del self.shards[partition], self.open[partition]
+        self.ledger.close(partition)
 
 
 class Crawl:
-    """Frontiers and one learner: the former write to ``evidence``, the latter to ``topic``.
+    """Workers that own partitions, each of which reads a log of changes; what they tell goes to one topic."""
 
-    Each frontier reads what is told as far as it likes.
-    """
+    def __init__(self, partitions: int, workers: int, counted: int = EVERYTHING) -> None:
+        self.counted = counted
+        self.logs: list[list[list[Change]]] = [[] for _ in range(partitions)]
+        self.rows = [Memory() for _ in range(partitions)]
+        self.topic: list[Message | None] = []
+        self.late: list[Message] = []
+        self.workers = [Worker(partitions, counted) for _ in range(workers)]
+        self.owners = [partition % workers for partition in range(partitions)]
+        for partition, owner in enumerate(self.owners):
+            self.workers[owner].own(partition, self.rows[partition])
 
-    def __init__(self, rows: Disk) -> None:
-        self._rows = rows
-        self.evidence: list[tuple[str, tuple[int, int], Count]] = []
-        self.topic: list[Message] = []
-        self.frontiers = [a_ledger() for _ in range(WORKERS)]
-        self.read = [0] * WORKERS
-        self.offsets = [0] * WORKERS
-        self.start_learner()
+    def owner(self, partition: int) -> Worker:
+        return self.workers[self.owners[partition]]
 
-    def start_learner(self) -> None:
-        """Start one where the rows end: what the one before had not written comes again."""
-        self.shard: LearnShard = self._rows.shard(LearnRow, EVIDENCE)
-        self.store = FeatureStore(self.shard, 10_000)
-        self.telling = Telling(self.shard, self.store)
+    def absorb(self, partition: int, most: int) -> None:
+        """Absorb messages of a partition's log."""
+        worker = self.owner(partition)
+        shard, log = worker.shards[partition], self.logs[partition]
+        for offset in range(shard.mark.offset + 1, len(log))[:most]:
+            shard.begin(offset)
+            worker.open[partition] += log[offset]
 
-    def judge(self, worker: int, facts: Sequence[Count], *, told_first: bool) -> None:
-        """Have a frontier count facts: they are in ``evidence`` before its group is safe."""
-        self.offsets[worker] += 1
-        source, counts = f"sightings/{worker}", own(self.offsets[worker], *facts)
-        self.evidence += [(source, count.origin, fact) for count, fact in zip(counts, facts, strict=True)]
-        if told_first:
-            self.learn(len(self.evidence))
-            self.commit()
-            self.tell()
-            self.hear(worker)
-        self.frontiers[worker][0].count(source, counts)
+    def commit(self, partition: int) -> None:
+        """End a partition's group."""
+        worker = self.owner(partition)
+        shard = worker.shards[partition]
+        self.rows[partition].put(shard.close_group().rows)
+        shard.landed()
+        worker.ledger.committed(partition)
 
-    def learn(self, most: int) -> None:
-        """Have the learner take in some evidence, a message a fact."""
-        start = self.shard.mark.offset + 1
-        for offset, (source, origin, fact) in enumerate(self.evidence[start : start + most], start):
-            pack: Pack[Count] = Pack(source=source, facts=[(*origin, fact)])
-            for each in self.shard.accept(offset, pack):
-                self.store.add(each)
+    def undo(self, partition: int) -> None:
+        """Take the open group back: its messages come again."""
+        worker = self.owner(partition)
+        worker.shards[partition].roll_back()
+        worker.open[partition] = []
 
-    def commit(self, *, killed: bool = False) -> None:
-        """Have the learner end its group; ``killed``, it dies when that is told and not written yet."""
-        if killed:
-            self.shard.close_group()
-            self.tell()
-            self.start_learner()
-        else:
-            write(self.shard)
-            self.store.committed()
+    def move(self, partition: int, to: int, *, closed: bool) -> None:
+        """Give a partition to a worker; the open group is lost, ``closed`` or not."""
+        worker = self.owner(partition)
+        if closed:
+            worker.shards[partition].close_group()
+        worker.lose(partition)
+        self.owners[partition] = to
+        self.workers[to].own(partition, self.rows[partition])
 
-    def tell(self, features: int | None = None) -> None:
-        """Have the learner tell what changed, of so many features at most."""
-        self.topic += self.telling.messages(features)[0]
+    def kill(self, number: int) -> None:
+        """Have a process in a worker's place, which hears all that was told."""
+        worker = self.workers[number] = Worker(len(self.owners), self.counted)
+        self.hear(number, len(self.topic))
+        for partition, owner in enumerate(self.owners):
+            if owner == number:
+                worker.own(partition, self.rows[partition])
 
-    def hear(self, worker: int, most: int = 1000) -> None:
-        """Have a frontier read some of what was told."""
-        found = self.topic[self.read[worker] : self.read[worker] + most]
-        self.read[worker] += len(found)
-        hear(self.frontiers[worker], found)
+    def tell(self, number: int, most: int, *, late: bool = False) -> bool:
+        """Have a worker tell, or be stopped in the middle of it: its words come late. Return whether it did."""
+        messages, _ = self.workers[number].ledger.tell(most)
+        (self.late if late else self.topic).extend(messages)
+        return bool(messages)
 
-    def expected(self) -> dict[str, dict[str, tuple[int, int]]]:
+    def come_late(self) -> None:
+        self.topic += self.late
+        self.late = []
+
+    def hear(self, number: int, most: int) -> None:
+        """Have a worker hear what was told, as far as it has been compacted away."""
+        worker = self.workers[number]
+        heard = self.topic[worker.heard :][:most]
+        worker.heard += len(heard)
+        for message in filter(None, heard):
+            worker.ledger.hear(told(message))
+
+    def compact(self) -> None:
+        """Keep the newest message of each key."""
+        last = {message[2]: place for place, message in enumerate(self.topic) if message is not None}
+        self.topic = [
+            message if message is not None and last[message[2]] == place else None
+            for place, message in enumerate(self.topic)
+        ]
+
+    def settle(self) -> None:
+        """Have all judged, written, told and heard."""
+        self.come_late()
+        for partition in [*range(len(self.logs))] * 2:  # what the last one had others forget, too
+            self.absorb(partition, EVERYTHING)
+            self.commit(partition)
+        numbers = range(len(self.workers))
+        while sum(self.tell(number, EVERYTHING) for number in numbers):
+            for number in numbers:
+                self.hear(number, EVERYTHING)
+
+    def written(self) -> tuple[list[Part], Counts]:
+        """Return what the rows hold, and the sum of it."""
+        ledger = Ledger()
+        parts = [Part(ledger) for _ in self.rows]
+        for part, rows in zip(parts, self.rows, strict=True):
+            CountRows(a_shard(rows), part)
+        return parts, plain(ledger)
+
+    @property
+    def forgotten(self) -> int:
+        return sum(totals_of(a_shard(rows)).forgotten for rows in self.rows)
+
+    def expected(self) -> Counts:
         """Return all that was judged."""
         counts = Counts()
-        for _, _, fact in self.evidence:
-            add(counts, fact)
-        return cells_of(counts)
+        for log in self.logs:
+            for message in log:
+                for change in message:
+                    add(counts, change)
+        return counts
 
 
-def compacted(topic: Sequence[Message]) -> list[Message]:
-    """Return what a compacted topic keeps of what was told."""
-    last = {key: place for place, (_, _, key, _) in enumerate(topic)}
-    return [message for place, message in enumerate(topic) if last[message[2]] == place]
+def told(message: Message) -> Interests:
+    topic, _, _, value = message
+    assert topic == INTERESTS.name
+    return _decode(value or b"")
 
 
-def messages_of(topic: Sequence[Message]) -> list[Interests]:
-    decode = Decoder[Interests](Interests)
-    return [decode(value) for _, _, _, value in topic if value is not None]
+NAMES = [BASE, "l:p:1", *(f"w:{number}" for number in range(12))]
+CHANGES = st.builds(
+    a_change,
+    st.lists(st.sampled_from(NAMES), unique=True, min_size=1, max_size=5),
+    st.dictionaries(st.sampled_from("pq"), st.booleans(), min_size=1),
+    st.integers(1, 3),
+)
 
 
-def hear(reading: tuple[FrontierLedger, Learns], messages: Sequence[Message]) -> Learns:
-    """Have a frontier read what was told; return what it knows then."""
-    for told in messages_of(messages):
-        reading[0].hear(told)
-    return reading[1]
+class Act(NamedTuple):
+    """Something that happens: what, to which partition, by which worker, how much of it."""
+
+    what: str
+    partition: int
+    worker: int
+    most: int
+    changes: list[Change]
 
 
-def own(number: int, *facts: Count) -> list[OwnCount]:
-    """Return what a message with these facts counts."""
-    return [OwnCount(0, (number, place), a_change(fact)) for place, fact in enumerate(facts)]
+def acts(partitions: int, workers: int) -> SearchStrategy[list[Act]]:
+    whats = [
+        "judge", "judge", "judge", "take back", "absorb", "absorb", "commit", "commit", "undo", "move", "lose",
+        "kill", "tell", "tell", "stop telling", "come late", "hear", "hear", "compact",
+    ]  # fmt: skip
+    return st.lists(
+        st.builds(
+            Act,
+            st.sampled_from(whats),
+            st.integers(0, partitions - 1),
+            st.integers(0, workers - 1),
+            st.integers(1, 40),
+            st.lists(CHANGES, min_size=1, max_size=2),
+        ),
+        max_size=40,
+    )
 
 
-@pytest.mark.parametrize("seed", range(16))
-def test_each_frontier_knows_every_count_once_whatever_is_lost_on_the_way(rows: Disk, seed: int) -> None:
+def happen(crawl: Crawl, act: Act) -> None:
+    """Have something happen."""
+    log = crawl.logs[act.partition]
+    match act.what:
+        case "judge":
+            log.append(act.changes)
+        case "take back":
+            # Whatever was counted, once: its partition judged it before.
+            back = [change for message in log for change in message if min(change.times) > 0]
+            known = {id(change.features) for message in log for change in message if min(change.times) < 0}
+            for change in [change for change in back if id(change.features) not in known][:1]:
+                log.append([taken_back(change)])
+        case "absorb":
+            crawl.absorb(act.partition, act.most)
+        case "commit":
+            crawl.commit(act.partition)
+        case "undo":
+            crawl.undo(act.partition)
+        case "move" | "lose":
+            crawl.move(act.partition, act.worker, closed=act.what == "lose")
+        case "kill":
+            crawl.kill(act.worker)
+        case "tell" | "stop telling":
+            crawl.tell(act.worker, act.most, late=act.what == "stop telling")
+        case "come late":
+            crawl.come_late()
+        case "hear":
+            crawl.hear(act.worker, act.most)
+        case _:
+            crawl.compact()
+
+
+@pytest.mark.parametrize(("block", "counted"), [(2, EVERYTHING), (BLOCK, EVERYTHING), (2, 8)])
+@settings(max_examples=200, deadline=None)
+@given(st.data())
+def test_whoever_owns_or_hears_of_partitions_has_each_count_once_whatever_is_lost(
+    block: int, counted: int, data: st.DataObject
+) -> None:
+    partitions, workers = data.draw(st.integers(1, 3)), data.draw(st.integers(1, 3))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("scentline.models.parts.BLOCK", block)
+        patch.setattr("scentline.agents.frontier.counts.BLOCK", block)
+        crawl = Crawl(partitions, workers, counted)
+        for act in data.draw(acts(partitions, workers)):
+            happen(crawl, act)
+        crawl.settle()
+        parts, written = crawl.written()
+        check(crawl, written)
+        for number, worker in enumerate(crawl.workers):
+            if worker.shards:
+                worker.learns.check(written)
+                crawl.kill(number)
+                crawl.workers[number].learns.check(written)
+        if len(set(crawl.owners)) > 1:
+            crawl.compact()
+            blocks = sum(max(1, blocks_in(part.size)) for part in parts)
+            assert sum(message is not None for message in crawl.topic) <= blocks
+            ledger, learns = a_ledger(partitions)
+            for message in filter(None, crawl.topic):
+                ledger.hear(told(message))
+            learns.check(written)
+
+
+def check(crawl: Crawl, written: Counts) -> None:
+    """Assert that all that was judged is in the rows: where some is forgotten, no more than that."""
+    expected = crawl.expected()
+    if not crawl.forgotten:
+        assert written == expected
+        return
+    for name, predicate, pages, hits in written.items():
+        most_pages, most_hits = expected.get(name, predicate)
+        assert 0 <= pages <= most_pages and 0 <= hits <= min(pages, most_hits)
+    few = [[each for each in counts.items() if always_kept(each[0])] for counts in (written, expected)]
+    assert sorted(few[0]) == sorted(few[1])
+
+
+# rows
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_counts_stay_exact_in_bounded_rows_however_long_a_crawl_is(seed: int) -> None:
     random = Random(seed)
-    names = [f"w:{number}" for number in range(40)]
-    crawl = Crawl(rows)
-    for _ in range(120):
-        step = random.random()
-        worker = random.randrange(WORKERS)
-        if step < 0.4:
-            facts = [
-                a_count((BASE, *random.sample(names, 5)), {"p": random.random() < 0.3, "q": False})
-                for _ in range(random.randint(1, 3))
-            ]
-            crawl.judge(worker, facts, told_first=random.random() < 0.2)
-        elif step < 0.6:
-            crawl.learn(random.randint(1, 6))
-        elif step < 0.75:
-            crawl.commit(killed=random.random() < 0.2)
-        elif step < 0.85:
-            crawl.tell(random.choice([None, 3, 10]))
-        elif step < 0.88:
-            crawl.start_learner()  # it was killed in the middle of a group
-        elif step < 0.9:
-            crawl.frontiers[worker], crawl.read[worker] = a_ledger(), 0  # so was a frontier
-        else:
-            crawl.hear(worker, random.randint(1, 4))
-    crawl.learn(10_000)
-    crawl.commit()
-    crawl.tell()
-    assert hear(a_ledger(), compacted(crawl.topic)).known() == crawl.expected()
-    for worker, (_, learns) in enumerate(crawl.frontiers):
-        crawl.hear(worker)
-        assert learns.known() == crawl.expected()
-
-
-def test_beyond_the_limit_the_rarest_are_forgotten_and_the_few_are_kept() -> None:
-    ledger, learns = a_ledger(limit=10)
-    for number in range(30):
-        ledger.count("sightings/0", own(number, a_count((BASE, "w:often", f"w:{number}"), {"p": True})))
-    assert {BASE, "w:often"} < learns.known().keys()
-    assert len(learns.known()) <= 10
-
-
-def test_of_a_learner_that_tells_nothing_no_more_than_so_many_counts_wait() -> None:
-    ledger, _ = a_ledger()
-    fact = a_count(("w:a",), {"p": True})
-    for number in range(3):
-        ledger.count("sightings/0", own(number, *[fact] * (MOST_OWN // 2)))
-    assert len(ledger._own[0]) == MOST_OWN
-
-
-def test_what_a_topic_keeps_of_what_was_told_is_bounded_however_long_a_crawl_is(rows: Disk) -> None:
-    crawl = Crawl(rows)
-    names = tuple(f"w:{number}" for number in range(100))
+    names = [f"w:{number}" for number in range(3 * BLOCK)]
+    crawl, written = Crawl(1, 1), 0
     for number in range(300):
-        crawl.judge(0, [a_count(names, {"p": number % 2 == 0})], told_first=True)
-    assert len(crawl.topic) > 300
-    assert len(compacted(crawl.topic)) < 70
-
-
-def test_a_learner_that_begins_tells_all_it_has_in_rounds_and_how_many_were_judged_in_each(rows: Disk) -> None:
-    names = [f"w:{number}" for number in range(5 * BLOCK)]
-    crawl = Crawl(rows)
-    crawl.judge(0, [a_count((BASE, *names), {"p": True})], told_first=True)
-    reading, topic = a_ledger(), crawl.topic
-    hear(reading, topic)
-    crawl.start_learner()
-    crawl.topic, rounds = [], 0
-    while crawl.telling.waiting or not rounds:
-        # What is judged while it tells what it has takes nothing out of the topic that was not told again.
-        crawl.judge(1, [a_count((BASE, "w:0", f"w:new{rounds}"), {"p": False})], told_first=False)
-        crawl.learn(1)
-        crawl.commit()
-        messages, told = crawl.telling.messages(BLOCK)
-        crawl.topic += messages
-        assert told <= 2 * BLOCK
-        rounds += 1
-        assert hear(reading, messages).cells[BASE] == crawl.expected()[BASE]
-        if rounds in (1, 3):
-            known = hear(a_ledger(), compacted([*topic, *crawl.topic])).known()
-            assert all(known[name] == {"p": (1, 1)} for name in names[1:])
-    assert rounds > 4
-    starting = hear(a_ledger(), compacted([*topic, *crawl.topic]))
-    assert reading[1].known() == starting.known() == crawl.expected()
-
-
-@pytest.mark.parametrize("most", [3, 50])
-def test_no_change_is_told_later_than_all_that_changed_can_be_told_once(rows: Disk, most: int) -> None:
-    names = [f"w:{number}" for number in range(400)]
-    crawl, random = Crawl(rows), Random(most)
-    crawl.judge(0, [a_count((BASE, *names), {"p": True})], told_first=True)
-    late = dict.fromkeys(names, 0)
-    for _ in range(600):
-        changed = random.sample(names, 20)
-        crawl.judge(0, [a_count((BASE, *changed), {"p": True})], told_first=False)
-        crawl.learn(1)
-        crawl.commit()
-        told = {name for message in messages_of(crawl.telling.messages(most)[0]) for name in message.names}
-        late = {name: 0 if name in told else late[name] + (late[name] > 0 or name in changed) for name in names}
-        assert max(late.values()) <= len(names) // (most - 1) + 1
+        some = random.sample(names, random.choice([1, 30, 200]))
+        change = a_change(some, {"p": random.random() < 0.3, "q": False})
+        crawl.logs[0].append([change, change, taken_back(change)][: random.choice([1, 3])])
+        crawl.absorb(0, EVERYTHING)
+        crawl.commit(0)
+        written += len(some)
+        if number % 50 == 49:
+            crawl.kill(0)
+    crawl.workers[0].learns.check(crawl.expected())
+    features = crawl.workers[0].ledger.features
+    assert features == len({name for name, *_ in crawl.expected().items()} | {BASE})
+    prefixes = (BLOCK_PREFIX, SEGMENT_PREFIX)
+    kept = [CODEC.decode(raw) for prefix in prefixes for _, raw in crawl.rows[0].scan(prefix)]
+    entries = sum(len(row.names) for row in kept if isinstance(row, CountsRow))
+    assert entries <= 5 * features + 200 < written

@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable, Iterable
 from random import Random
 from typing import Any, NamedTuple, TypeVar
+from zlib import crc32
 
 import numpy as np
 import pytest
@@ -17,30 +18,26 @@ from hypothesis import strategies as st
 
 from bench.listening import Memory
 from scentline.agents.frontier.learned import LearnedScorer
-from scentline.agents.frontier.ledger import FrontierLedger, OwnCount
+from scentline.agents.frontier.ledger import FrontierLedger
+from scentline.agents.frontier.rows import FrontierRow, FrontierShard
 from scentline.agents.frontier.scorer import Scorer
 from scentline.agents.frontier.scoring import PaperScorer
-from scentline.agents.learn.rows import LearnRow
-from scentline.agents.learn.store import FeatureStore
-from scentline.agents.learn.telling import Telling
 from scentline.models.interest.features import BASE, PAGE_WORD, TOKEN, URL_WORD, always_kept
 from scentline.models.interest.ratio import MOST, Base, base_rate, log_lift, significant_log
 from scentline.models.learner.words import WORDS
 from scentline.models.ledger import INT32, Cells, Change, Ledger
 from scentline.models.lessons import lessons
+from scentline.models.parts import Part
 from scentline.models.verdict import FAILED, Verdict
 from scentline.streams.crawl_settings import LearnSettings
-from scentline.streams.facts import Count
 from scentline.streams.inbox import Codec, Shard
 from scentline.streams.records import Decoder, Interests
-from scentline.streams.topics import SIGHTINGS
 from tests.reference.counts import Counts
 
 LAWS = settings(max_examples=100)  # what every count rests on
 #: Two predicates, and that a request brought no page.
 PREDICATES = ("p", "q", FAILED)
 NAMES = (BASE, "p:a", "p:b", "x:a", "t:a", "l:p:1")
-SOURCE = f"{SIGHTINGS.name}/0"
 
 ScorerT = TypeVar("ScorerT", bound=Scorer)
 #: Pages and hits by feature and predicate.
@@ -98,82 +95,67 @@ class InArrays:
         self.ledger = ledger or Ledger()
 
     def add(self, fact: Fact) -> None:
-        self.ledger.count([fact.change])
+        self.ledger.add(self.ledger.slots_of(fact.features), fact.verdict, fact.times)
 
     def state(self) -> State:
         return state_of(self.ledger)
 
     def again(self) -> "InArrays":
-        slots = np.arange(self.ledger.size)
-        cells = self.ledger.take(slots)
+        cells = self.ledger.take(np.arange(self.ledger.size))
         copy = Ledger()
-        copy.restore(slots, Cells.of_bytes(cells.predicates, cells.names, *cells.as_bytes()))
-        copy.restored()
+        copy.put(copy.slots_of(map(str, cells.names)), Cells.of_bytes(*cells[:2], cells.as_bytes()))
         return InArrays(copy)
 
 
 class Stored:
-    """The learner's store, a group a fact, kept as rows."""
+    """A frontier that counts a partition, a group a fact, and keeps the rows."""
 
-    def __init__(self, rows: Memory | None = None) -> None:
-        self.rows = rows or Memory()
-        self.shard: Shard[LearnRow] = Shard(0, "evidence/0", self.rows, Codec(LearnRow), 100)
-        self.store = FeatureStore(self.shard, 1_000)
+    def __init__(self, rows: Memory | None = None, partition: int = 0, partitions: int = 1) -> None:
+        self.rows, self.place = rows or Memory(), (partition, partitions)
+        self.shard: FrontierShard = Shard(partition, "", self.rows, Codec(FrontierRow), 100)
+        self.scorer = a_paper_scorer()
+        self.ledger = FrontierLedger(self.scorer, 1_000, 1_000, partitions)
+        self.ledger.open(self.shard)
 
     def add(self, fact: Fact) -> None:
-        self.store.add(Count(fact.features, fact.verdict, fact.change.times.tobytes()))
+        self.ledger.count(self.shard.partition, [fact.change])
         self.shard.begin(self.shard.mark.offset + 1)
         self.rows.put(self.shard.close_group().rows)
         self.shard.landed()
-        self.store.committed()
-
-    def state(self) -> State:
-        return state_of(self.store.ledger)
-
-    def again(self) -> "Stored":
-        return Stored(self.rows)
-
-
-class Heard:
-    """A frontier's ledger, with a learner that lags two verdicts behind, and tells now and then.
-
-    What is kept are the learner's rows, and the verdicts that it has not heard of: these are absorbed again.
-    """
-
-    def __init__(self, learner: Stored | None = None, waiting: Iterable[tuple[int, Fact]] = ()) -> None:
-        self.learner = learner or Stored()
-        self.telling = Telling(self.learner.shard, self.learner.store)
-        self.scorer = a_paper_scorer()
-        self.frontier = FrontierLedger(1_000, self.scorer)
-        self.waiting = list(waiting)
-        self.hear()
-        for number, fact in self.waiting:
-            self.count(number, fact)
-
-    def add(self, fact: Fact) -> None:
-        origin, _ = self.learner.shard.mark.origins.get(SOURCE, (0, 0))
-        number = origin + len(self.waiting) + 1
-        self.waiting.append((number, fact))
-        self.count(number, fact)
-        if len(self.waiting) > 2:
-            self.learner.shard.mark.origins[SOURCE] = (self.waiting[0][0], 0)
-            self.learner.add(self.waiting.pop(0)[1])
-            if number % 3 == 0:
-                self.hear()
-
-    def count(self, number: int, fact: Fact) -> None:
-        self.frontier.count(SOURCE, [OwnCount(0, (number, 0), fact.change)])
-
-    def hear(self) -> None:
-        decode = Decoder[Interests](Interests)
-        for _, _, _, value in self.telling.messages()[0]:
-            self.frontier.hear(decode(value or b""))
+        self.ledger.committed(self.shard.partition)
 
     def state(self) -> State:
         return state_of(self.scorer.ledger)
 
+    def again(self) -> "Stored":
+        return Stored(self.rows, *self.place)
+
+
+class Heard:
+    """A frontier that counts a partition, and hears now and then of what another counts; one of them judges."""
+
+    def __init__(self, own: Stored | None = None, other: Stored | None = None) -> None:
+        self.own, self.other = own or Stored(None, 0, 2), other or Stored(None, 1, 2)
+        self.added = 0
+
+    def add(self, fact: Fact) -> None:
+        # What takes it back comes from where it was judged.
+        (self.own if crc32(repr(fact[:2]).encode()) % 2 else self.other).add(fact)
+        self.added += 1
+        if self.added % 3 == 0:
+            self.hear()
+
+    def hear(self) -> None:
+        decode = Decoder[Interests](Interests)
+        for _, _, _, value in self.other.ledger.tell(math.inf)[0]:
+            self.own.ledger.hear(decode(value or b""))
+
+    def state(self) -> State:
+        self.hear()
+        return self.own.state()
+
     def again(self) -> "Heard":
-        return Heard(self.learner.again(), self.waiting)
+        return Heard(self.own.again(), self.other.again())
 
 
 COUNTERS = [InArrays, Stored, Heard]
@@ -217,30 +199,30 @@ def test_whoever_starts_again_from_what_was_kept_goes_on_as_if_nothing_had_been(
 def test_the_rarest_are_forgotten_and_slots_reused(facts: list[Fact], number: int, more: list[Fact]) -> None:
     ledger = counted(InArrays(), facts).ledger
     pages = {name: max(ledger.get(name, each)[0] for each in PREDICATES) for name in NAMES if name in ledger}
-    slots = ledger.rarest(number, lambda name: name == "")
+    slots = ledger.rarest(number, np.ones(ledger.size, np.bool_), lambda name: name == "")
     gone = ledger.forget(slots)
     assert len(slots) == len(gone) == min(number, len(pages.keys() - {""}))
     left = [pages[name] for name in pages if name not in gone and name]
     assert max((pages[name] for name in gone), default=0) <= min(left, default=10**6)
     assert all(ledger.get(name, each) == (0, 0) for name in gone for each in PREDICATES)
     size = ledger.size
-    ledger.count(fact.change for fact in more)
+    counted(InArrays(ledger), more)
     assert ledger.size == max(size, len(ledger))
-    assert InArrays(ledger).again().state() == state_of(ledger)
 
 
 def test_counts_of_another_number_than_the_names_are_none() -> None:
-    for names, data in ((("w:a", "w:b"), b"\0" * 4), (("w:a",), b"\0" * 3)):
+    for names, data in ((("w:a", "w:b"), b"\0" * 8), (("w:a",), b"\0" * 7)):
         with pytest.raises(ValueError, match=r"cannot reshape|buffer size"):
-            Cells.of_bytes(("p",), names, data, b"\0" * 4)
+            Cells.of_bytes(("p",), names, data)
 
 
 @LAWS
 @given(facts=LISTS)
-def test_once_floored_no_count_is_negative_nor_hits_more_than_pages(facts: list[Fact]) -> None:
+def test_no_count_of_a_part_is_negative_nor_hits_more_than_pages(facts: list[Fact]) -> None:
     ledger = Ledger()
-    slots = ledger.count(fact._replace(times=(-1) ** place).change for place, fact in enumerate(facts))
-    ledger.floor(slots)
+    part = Part(ledger)
+    part.begin()
+    part.count([fact._replace(times=(-1) ** place).change for place, fact in enumerate(facts)])
     assert all(0 <= hits <= pages for _, _, pages, hits in ledger.items())
 
 
@@ -315,9 +297,10 @@ POLICIES = [
 def told(policy: Policy, facts: Iterable[Fact], limit: int = 1_000) -> Any:
     """Return a scorer whose frontier has counted, and known so many features at most."""
     scorer = policy.scorer()
-    ledger = FrontierLedger(limit, scorer)
-    for number, fact in enumerate(facts):
-        ledger.count(SOURCE, [OwnCount(0, (number, 0), fact.change)])
+    ledger = FrontierLedger(scorer, limit, limit)
+    ledger.begin(0)
+    for fact in facts:
+        ledger.count(0, [fact.change])
     return scorer
 
 
@@ -365,7 +348,7 @@ def test_whatever_is_taken_back_of_what_was_forgotten_each_weight_is_a_number(
 @LAWS
 @given(facts=LISTS)
 def test_a_policy_that_starts_with_counts_weighs_as_if_it_saw_them(policy: Policy, facts: list[Fact]) -> None:
-    heard, scorer = counted(Heard(), facts).scorer.ledger, policy.scorer()
+    heard, scorer = counted(Stored(), facts).scorer.ledger, policy.scorer()
     cells = heard.take(slots := heard.slots_of(heard))
     scorer.ledger.put(scorer.ledger.slots_of(map(str, cells.names)), cells)
     scorer.learn(np.arange(len(slots)))

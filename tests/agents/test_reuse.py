@@ -13,14 +13,12 @@ from scentline.agents.frontier.learned import LearnedScorer
 from scentline.agents.frontier.ledger import FrontierLedger
 from scentline.agents.frontier.scoring import PaperScorer
 from scentline.agents.learn.agent import LearnAgent
-from scentline.agents.learn.rows import PRIOR_PREFIX, ModelRow, PriorRow, model_key, name_of
-from scentline.agents.learn.store import LearnShard
+from scentline.agents.learn.models import PRIOR_PREFIX, LearnShard, ModelRow, PriorRow, model_key, name_of
 from scentline.agents.operate.reuse import Imported, facts, import_state
 from scentline.models.interest.features import BASE, URL_WORD, USER
 from scentline.models.interest.ratio import Base
 from scentline.models.learner.combiner import Combining
 from scentline.models.learner.inputs import NAMES, prior_covariance
-from scentline.models.ledger import INT32
 from scentline.models.lessons import lessons
 from scentline.models.reuse import Learned, State, pack, unpack
 from scentline.models.verdict import FAILED
@@ -30,7 +28,7 @@ from scentline.streams.records import Decoder, Interests
 from scentline.streams.settings import Settings
 from scentline.streams.topics import EVIDENCE
 from scentline_lab.synthetic.web import SyntheticWeb
-from tests.agents.cells import a_count
+from tests.agents.cells import a_change
 from tests.agents.commands import last_line, printed, running, wait_until
 from tests.agents.learnt import a_shard, an_agent, told
 from tests.agents.shards import Disk, rows_of, take_in, write
@@ -66,6 +64,7 @@ def absorb(agent: LearnAgent, shard: LearnShard, found: Sequence[Any]) -> None:
         for fact in shard.accept(shard.mark.offset + 1, pack_of):
             agent.absorb(shard, fact)
     write(shard)
+    agent.committed(shard)
 
 
 def prior_of(found: list[Interests]) -> dict[str, dict[str, tuple[float, float]]]:
@@ -131,9 +130,6 @@ def test_a_learner_killed_amid_a_file_counts_it_once(tmp_path: Path, rows: Disk,
         absorb(agent, again, found[again.mark.offset + 1 :])
         heard = told(agent)
         assert told(agent) == []
-        take_in(again, agent, a_count(("k:ski1", "k:new", BASE), {"ski": True}))
-        write(again)
-        assert prior_of(told(agent)) == {}, "what is counted is apart from what was inherited"
     cells, models = of(again)
     expected = {name: (4.0, hits / 2) for name, (_, hits) in features.items()} | {BASE: (40.0, 10.0)}
     assert cells == prior_of(heard) == {name: {"ski": cell} for name, cell in expected.items()}
@@ -166,10 +162,11 @@ def test_a_predicate_unknown_here_is_said(tmp_path: Path, rows: Disk, caplog: py
         shard = a_shard(rows)
         take_in(shard, agent, *(fact for _, fact in facts(STATE, 0.25)))
         write(shard)
+        agent.committed(shard)
         heard = told(agent)
     assert [record.__dict__["fields"]["predicate"] for record in caplog.records] == ["ski"]
     for scores in (scorer, paper):
-        ledger = FrontierLedger(1000, scores)
+        ledger = FrontierLedger(scores, 1000, 1000)
         for interests in heard:
             ledger.hear(interests)
     assert paper.weights("tea").base == Base(20, 2)
@@ -182,12 +179,14 @@ PRIOR = {URL_WORD + "ski": {"ski": (40.0, 20.0)}, USER + PSEUDONYM: {"ski": (4.0
 @each_case("counted_first", [True, False])
 def test_the_papers_policies_go_on_from_the_counts_of_the_earlier_crawl(counted_first: bool) -> None:
     scorer = a_paper_scorer("ski")
-    ledger = FrontierLedger(1000, scorer)
-    pages, hits = (np.array([number], INT32).tobytes() for number in (10, 1))
+    ledger = FrontierLedger(scorer, 1000, 1000)
+    ledger.begin(0)
     prior = Interests(prior=PRIOR | {BASE: {"ski": (80.0, 20.0)}})
-    told = [Interests(predicates=("ski",), names=(BASE,), pages=pages, hits=hits), prior]
-    for interests in told if counted_first else reversed(told):
-        ledger.hear(interests)
+    for counted in (counted_first, not counted_first):
+        if counted:
+            ledger.count(0, [a_change([BASE], {"ski": True}), a_change([BASE], {"ski": False}, 9)])
+        else:
+            ledger.hear(prior)
     weights = scorer.weights("ski")
     assert weights.base == Base(90, 21)
     assert weights.cell(USER + PSEUDONYM) == (4, 4)

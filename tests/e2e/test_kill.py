@@ -108,7 +108,7 @@ def test_a_crawl_that_is_killed_again_and_again_counts_every_page_and_access_onc
     crawl, random, budget = Crawl(tmp_path, web, proxy, given, "--budget", "150"), Random(len(given)), 150
     crawl.kill_after(SIGHTINGS, 3)  # while it reads the log
     for _ in range(2):
-        crawl.kill_after(random.choice((EVIDENCE, FETCHES, PAGES, OUTCOMES)), random.randint(1, 20))
+        crawl.kill_after(random.choice((SIGHTINGS, FETCHES, PAGES, OUTCOMES)), random.randint(1, 20))
     assert crawl.finish()["fetched"] == budget
     if "frontier.depth" in given:
         raws = rows_of(crawl.data, "frontier", DEPTH_PREFIX)

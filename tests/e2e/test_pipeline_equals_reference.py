@@ -70,8 +70,8 @@ def test_the_learners_counts_are_a_recounts(tmp_path: Path, web: SyntheticWeb, p
     report = audit(settings)
     assert report.clean, report.examples
     assert report.judged == BUDGET
-    with table(settings.data, "interests") as parts:
-        kinds = {split(feature).kind for part in parts for feature, *_ in read_ledger(part).items()}
+    with table(settings.data, "frontier") as parts:
+        kinds = {split(feature).kind for feature, *_ in read_ledger(parts).items()}
     assert KINDS[policy] <= kinds
     assert ("subject" in kinds) == (policy == "learned")
 

@@ -21,7 +21,7 @@ from scentline.agents.observe.observer import Observer
 from scentline.agents.operate.audit.audit import audit
 from scentline.agents.operate.audit.report import AuditReport
 from scentline.streams.attempts import Place
-from scentline.streams.facts import Access, Count, Linked, Page
+from scentline.streams.facts import Access, Label, Linked, Page
 from scentline.streams.records import DeadLetter, Decoder, FetchOrder
 from scentline.streams.settings import Settings
 from scentline.streams.stateful import Handler
@@ -89,23 +89,29 @@ def settings(tmp_path: Path, proxy: str) -> Settings:
     })  # fmt: skip
 
 
+def under(settings: Settings, policy: str) -> Settings:
+    return settings.model_copy(update={"frontier": settings.frontier.model_copy(update={"policy": policy})})
+
+
 @pytest.fixture
 def log(tmp_path: Path, web: SyntheticWeb) -> Path:
     return write_log(tmp_path / "access.log", web, users=10, accesses=150)
 
 
+@pytest.mark.parametrize("policy", ["combined", "learned"])
 def test_faults_in_every_role_cost_what_they_are_about_and_the_audit_is_clean(
-    monkeypatch: pytest.MonkeyPatch, settings: Settings, web: SyntheticWeb, log: Path
+    monkeypatch: pytest.MonkeyPatch, settings: Settings, web: SyntheticWeb, log: Path, policy: str
 ) -> None:
     fail_after(monkeypatch, BrowseAgent)
     fail_after(monkeypatch, JudgeAgent)
     fail_after(monkeypatch, HarvestAgent)
-    fail_after(monkeypatch, LearnAgent, Count)
+    fail_after(monkeypatch, LearnAgent, Label)
     fail_after(monkeypatch, FrontierAgent, Page, Linked)
-    report = crawled(settings, web, log)
+    report = crawled(under(settings, policy), web, log)
     buried = [letter for letter in letters(settings.data) if letter.why == "quarantine"]
     topics = {letter.topic for letter in buried}
-    assert topics == {ACCESSES.name, PAGES.name, OUTCOMES.name, EVIDENCE.name, SIGHTINGS.name}
+    labels = {EVIDENCE.name} if policy == "learned" else set()
+    assert topics == {ACCESSES.name, PAGES.name, OUTCOMES.name, SIGHTINGS.name} | labels
     places = {(each.topic, each.partition, each.offset, each.origin) for each in buried}
     assert (report.quarantined, report.uncounted) == (len(places), 0)
 
@@ -127,9 +133,7 @@ def test_faults_of_fetch_and_of_the_scorer_cost_a_page_and_a_place(
 
     monkeypatch.setattr(FetchAgent, "_carried_out", carries_out_most)
     monkeypatch.setattr(LearnedScorer, "priorities", scores_most)
-    frontier = settings.frontier.model_copy(update={"policy": "learned"})
-    settings = settings.model_copy(update={"frontier": frontier})
-    crawled(settings, web, log)
+    crawled(under(settings, "learned"), web, log)
     malformed = {log.name}  # the log has a few such lines
     assert {letter.topic for letter in letters(settings.data)} - malformed == {FETCHES.name}
 

@@ -18,7 +18,6 @@ and how long answers took, is in hosts' rows alone and is not recounted.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from typing import Any
 from zlib import crc32
 
@@ -27,28 +26,26 @@ import msgspec
 from scentline.agents.browse.agent import USER_PREFIX, UserRow
 from scentline.agents.crawl.directory import of_crawl
 from scentline.agents.frontier.behaviour import WAYS
-from scentline.agents.frontier.keys import DEPTH_PREFIX, HOST_PREFIX, PAGE_PREFIX, WAYS_PREFIX
-from scentline.agents.frontier.keys import TOTALS_KEY as FRONTIER_TOTALS
+from scentline.agents.frontier.keys import DEPTH_PREFIX, HOST_PREFIX, PAGE_PREFIX, TOTALS_KEY, WAYS_PREFIX
 from scentline.agents.frontier.rows import FrontierRow, HostRow, PageRow, TotalsRow, WaysRow
 from scentline.agents.harvest.agent import PREDICATE_PREFIX, Counted, HarvestRow, HarvestTableRow
-from scentline.agents.learn.rows import TOTALS_KEY, LearnRow
 from scentline.agents.operate.audit.quarantined import Quarantined, Seen, seen_of
 from scentline.agents.operate.audit.report import AuditReport, RecountedDepths
 from scentline.agents.operate.inspect.record import read_ledger, users, ways
 from scentline.models.interest.features import BASE, always_kept
 from scentline.models.interest.trace import Step, Trace
 from scentline.models.learner.semantic import page_subject
-from scentline.models.ledger import Change, Ledger
+from scentline.models.ledger import Ledger
 from scentline.models.lessons import lessons
 from scentline.models.patterns.counts import Ways
 from scentline.models.recount import FailedRequests, JudgedPage, recount
 from scentline.models.url import host
 from scentline.models.verdict import FAILED
-from scentline.streams.facts import Access, Count
+from scentline.streams.facts import Access
 from scentline.streams.inbox import MARK, Mark
 from scentline.streams.published import Outcome
 from scentline.streams.settings import Settings
-from scentline.streams.topics import ACCESSES, EVIDENCE, TABLES
+from scentline.streams.topics import ACCESSES, TABLES
 from scentline.streams.transport.database import TablePartition
 from scentline.streams.transport.journal import Journal
 
@@ -73,7 +70,7 @@ def audit(settings: Settings) -> AuditReport:
         seen = seen_of(journal, quarantined)
         report.judged, report.uncounted = seen.told, seen.uncounted
         counts = _recounted(seen, quarantined, settings, failed_requests(tables["frontier"]))
-        _compare_features(report, counts, _uncertain(quarantined), tables["interests"])
+        _compare_features(report, counts, tables["frontier"])
         _check_harvest(report, quarantined.harvested().values(), tables["harvest"])
         has_depths = settings.frontier.depth == "auto"
         depths = RecountedDepths(journal.partitions(ACCESSES.name)) if has_depths else None
@@ -109,6 +106,10 @@ def _rows(parts: dict[int, TablePartition], prefix: bytes, row_type: Any) -> Ite
             yield key, decode(raw)
 
 
+def _totals(parts: dict[int, TablePartition]) -> Iterator[TotalsRow]:
+    return (row for _, row in _rows(parts, TOTALS_KEY, FrontierRow) if isinstance(row, TotalsRow))
+
+
 def failed_requests(parts: dict[int, TablePartition]) -> Iterator[FailedRequests]:
     """Yield the requests that brought no page, as the rows of their URLs tell."""
     for _, row in _rows(parts, PAGE_PREFIX, FrontierRow):
@@ -125,29 +126,7 @@ def _recounted(
     linking = [judged_page(outcome, meanings) for outcome in seen.linking]
     pages = [judged_page(msgspec.structs.replace(page, links=()), meanings) for page in seen.judged.values()]
     trace = trace_of(quarantined.accesses(), settings) if lessons(policy).counts_crowd else None
-    counts = recount(pages, policy, trace, settings.frontier.parents, linking, failures)
-    for change in _uncounted(quarantined):
-        counts.add(counts.slots_of(change.features), change.verdict, -change.times)
-    return counts
-
-
-def _uncertain(quarantined: Quarantined) -> Counter[str]:
-    """Return by how much each feature may differ from the recount, for evidence that was quarantined.
-
-    No count falls below zero, so that what takes a page back does nothing where it was never counted.
-    """
-    found: Counter[str] = Counter()
-    for change in _uncounted(quarantined):
-        found.update(dict(zip(change.features, abs(change.times).tolist(), strict=True)))
-    return found
-
-
-def _uncounted(quarantined: Quarantined) -> Iterator[Change]:
-    """Yield the evidence that was quarantined, but for strangers' that none would have counted."""
-    for _, fact in quarantined.facts(EVIDENCE.name):
-        if isinstance(fact, Count):
-            with suppress(ValueError):
-                yield Change.of_bytes(fact.features, fact.verdict, fact.times)
+    return recount(pages, policy, trace, settings.frontier.parents, linking, failures)
 
 
 def judged_page(outcome: Outcome, meanings: bool) -> JudgedPage:
@@ -169,21 +148,14 @@ def trace_of(found: Iterable[Access], settings: Settings) -> Trace:
     )
 
 
-def _compare_features(
-    report: AuditReport, counts: Ledger, uncertain: Counter[str], parts: dict[int, TablePartition]
-) -> None:
+def _compare_features(report: AuditReport, counts: Ledger, parts: dict[int, TablePartition]) -> None:
     expected = cells_of(counts)
-    report.forgotten = sum(row.forgotten for _, row in _rows(parts, TOTALS_KEY, LearnRow))
-    found: dict[str, dict[str, tuple[int, int]]] = {}
-    for part in parts.values():
-        for feature, predicate, pages, hits in read_ledger(part).items():
-            found.setdefault(feature, {})[predicate] = (pages, hits)
+    report.forgotten = sum(row.forgotten for row in _totals(parts))
+    found = cells_of(read_ledger(parts.values()))
     for feature in found.keys() | expected.keys():
         state, counted = found.get(feature, {}), expected.get(feature, {})
         if report.forgotten and not always_kept(feature) and _at_most(state, counted):
             continue
-        if uncertain[feature] and _within(uncertain[feature], state, counted):
-            counted = state
         report.compare(f"feature {feature!r}", state, counted)
     bases = found.get(BASE, {}).items()
     base = max((pages for name, (pages, _) in bases if name != FAILED), default=0)
@@ -196,11 +168,6 @@ def cells_of(counts: Ledger) -> dict[str, dict[str, tuple[int, int]]]:
     for feature, predicate, pages, hits in counts.items():
         cells.setdefault(feature, {})[predicate] = (pages, hits)
     return cells
-
-
-def _within(most: int, state: dict[str, tuple[int, int]], counted: dict[str, tuple[int, int]]) -> bool:
-    cells = [(state.get(name, (0, 0)), counted.get(name, (0, 0))) for name in state.keys() | counted.keys()]
-    return all(abs(one - other) <= most for cell, told in cells for one, other in zip(cell, told, strict=True))
 
 
 def _at_most(state: dict[str, tuple[int, int]], counted: dict[str, tuple[int, int]]) -> bool:
@@ -258,8 +225,7 @@ def _check_hosts(
     hosts, requests = Counter(map(host, judged)), Counter[str]()
     for page in pages:
         requests[host(page.url)] += page.requests
-    totals = [row for _, row in _rows(parts, FRONTIER_TOTALS, FrontierRow) if isinstance(row, TotalsRow)]
-    report.compare("requests", sum(row.requests for row in totals), requests.total())
+    report.compare("requests", sum(row.requests for row in _totals(parts)), requests.total())
     for key, row in _rows(parts, HOST_PREFIX, FrontierRow):
         assert isinstance(row, HostRow)
         name = key[1:].decode()

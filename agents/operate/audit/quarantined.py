@@ -18,10 +18,10 @@ from scentline.agents.operate.inspect.record import (
     outcomes_of,
 )
 from scentline.models.url import host
-from scentline.streams.facts import Access, AccessPack, EvidencePack, Fetched, Linked, Page, SightingPack
+from scentline.streams.facts import Access, AccessPack, Fetched, Linked, Page, SightingPack
 from scentline.streams.published import Outcome
 from scentline.streams.records import DeadLetter, Decoder, Pack, RecordError, UnknownFactsError, encode
-from scentline.streams.topics import ACCESSES, DEAD_LETTERS, EVIDENCE, OUTCOMES, SIGHTINGS, partition_of
+from scentline.streams.topics import ACCESSES, DEAD_LETTERS, OUTCOMES, SIGHTINGS, partition_of
 from scentline.streams.transport.journal import Journal
 from scentline.streams.transport.partition import Entry
 
@@ -31,7 +31,6 @@ _Facts = set[tuple[int, int] | None]
 _DECODERS: dict[str, Decoder[Any]] = {
     ACCESSES.name: Decoder[Any](AccessPack),
     SIGHTINGS.name: Decoder[Any](SightingPack),
-    EVIDENCE.name: Decoder[Any](EvidencePack),
 }
 
 

@@ -10,24 +10,16 @@ import msgspec
 
 from scentline.agents.browse.agent import UserRow
 from scentline.agents.frontier.behaviour import within
-from scentline.agents.frontier.keys import TOTALS_KEY
-from scentline.agents.frontier.rows import FrontierRow, TotalsRow
+from scentline.agents.frontier.counts import take_in
+from scentline.agents.frontier.keys import BLOCK_PREFIX, SEGMENT_PREFIX, TOTALS_KEY
+from scentline.agents.frontier.rows import CountsRow, FrontierRow, TotalsRow
 from scentline.agents.harvest.agent import Counted, Told, read_outcome
 from scentline.agents.judge.predicates import read_definition
-from scentline.agents.learn.rows import (
-    BLOCK_PREFIX,
-    MODEL_PREFIX,
-    PRIOR_PREFIX,
-    SEGMENT_PREFIX,
-    LearnRow,
-    ModelRow,
-    PriorRow,
-    name_of,
-)
-from scentline.agents.learn.store import ledger_of
+from scentline.agents.learn.models import MODEL_PREFIX, PRIOR_PREFIX, LearnRow, ModelRow, PriorRow, name_of
 from scentline.models.interest.trace import Visit, insert
 from scentline.models.learner.combiner import Calibration
 from scentline.models.ledger import Ledger
+from scentline.models.parts import Part
 from scentline.models.patterns.counts import Ways
 from scentline.streams.facts import Access, AccessPack
 from scentline.streams.inbox import Codec
@@ -284,10 +276,16 @@ def _new(found: Iterable[Access], window: int, rows: dict[str, UserRow]) -> Iter
 _decode: Any = msgspec.msgpack.Decoder(LearnRow).decode
 
 
-def read_ledger(part: TablePartition) -> Ledger:
-    """Return the counts of a partition of the learner's table."""
-    rows = chain(part.scan(BLOCK_PREFIX), part.scan(SEGMENT_PREFIX))
-    return ledger_of((key, _decode(raw)) for key, raw in rows)
+def read_ledger(parts: Iterable[TablePartition], ledger: Ledger | None = None) -> Ledger:
+    """Return the counts of partitions of the frontier's table, added up, in a ledger that may be given."""
+    ledger = Ledger() if ledger is None else ledger
+    for each in parts:
+        part = Part(ledger)
+        for key, raw in chain(each.scan(BLOCK_PREFIX), each.scan(SEGMENT_PREFIX)):
+            row = _frontier_row(raw)
+            assert isinstance(row, CountsRow)
+            take_in(part, key, row)
+    return ledger
 
 
 def read_priors(part: TablePartition) -> dict[str, dict[str, tuple[float, float]]]:

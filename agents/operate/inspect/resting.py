@@ -141,10 +141,8 @@ class _Opened:
 
 def _learn(learned: Scorer, journal: Journal) -> None:
     """Have a scorer learn all that was counted, at once, and what the combiners weigh."""
+    read_ledger(journal.table("frontier").values(), learned.ledger)
     for part in journal.table("interests").values():
-        ledger = read_ledger(part)
-        names = list(ledger)
-        learned.ledger.put(learned.ledger.slots_of(names), ledger.take(ledger.slots_of(names)))
         priors = read_priors(part)
         learned.inherit(priors)
         learned.ledger.add_predicates(chain.from_iterable(priors.values()))

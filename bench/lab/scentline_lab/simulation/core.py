@@ -17,8 +17,7 @@ from scentline.agents.frontier.ledger import FrontierLedger
 from scentline.agents.frontier.rows import BesideRow, FrontierRow, PageRow, TotalsRow
 from scentline.agents.frontier.rows import Choice as Chosen
 from scentline.agents.frontier.scorer import Scorer
-from scentline.agents.learn.models import ModelStore
-from scentline.agents.learn.rows import LearnRow, ModelRow, model_key
+from scentline.agents.learn.models import LearnRow, ModelRow, ModelStore, model_key
 from scentline.agents.operate.reuse import facts
 from scentline.models.frontier.politeness import HostClocks
 from scentline.models.frontier.queue import ANSWERS_A_SWEEP
@@ -151,7 +150,8 @@ class CoreCrawler:
         candidates.scope.spent = self._book.spaces.spent
         candidates.shards[0] = self._shard
         candidates.add_predicate(NAME, task.sought)
-        self._ledger = FrontierLedger(settings.frontier.features, scorer)
+        self._ledger = FrontierLedger(scorer, settings.learn.features, settings.frontier.features)
+        self._ledger.begin(0)
         #: What is known from the start, until it is scored.
         self._unscored = [*map(page_key, task.trace.accesses)]
         self._seeds: list[bytes] = []
@@ -237,7 +237,7 @@ class CoreCrawler:
         shard, candidates = self._shard, self._candidates
         for fact in ends:
             self._book.absorb(shard, fact)
-        self._ledger.count(_SOURCE, self._book.evidence.take(shard))
+        self._ledger.count(0, self._book.evidence.take(shard))
         candidates.learned()
         self._scorer.bring_up(shard, sorted(self._book.noted.pop(0, ())), self._book.beside.pop(0, ()))
         candidates.flights.land(ends[-1].url, self._answers)
