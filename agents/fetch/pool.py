@@ -9,7 +9,7 @@ import asyncio
 import ssl
 import time
 from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import aclosing, asynccontextmanager, contextmanager
 from functools import cached_property, partial
 from typing import Any
 
@@ -121,10 +121,8 @@ class Pool(httpx.AsyncBaseTransport):
                     end = asyncio.get_running_loop().time() + settings.timeout_seconds
                     response = await self.handle_async_request(request_of(url, headers))
                     limit.reschedule(end)
-                    try:
+                    async with aclosing(response):
                         yield response
-                    finally:
-                        await response.aclose()
             finally:
                 connecting.reset(token)
 

@@ -145,7 +145,6 @@ UNCHANGED, MISSING = fixed(b"", "304 Not Modified"), fixed(b"", "404 Not Found")
 BUSY = fixed(b"", "503 Busy", retry_after="90")
 MOVED = fixed(b"", "308 Moved", location="http://b.org/")
 FOR_NOW = fixed(b"", "302 Found", location="http://b.org/")
-BARRED = fixed(b"x", x_robots_tag="noindex")
 VISITS: dict[Visit, Revisit | None] = {"first": None, "links": FOR_LINKS, "again": AGAIN}
 
 
@@ -157,9 +156,6 @@ VISITS: dict[Visit, Revisit | None] = {"first": None, "links": FOR_LINKS, "again
         (closing, Missing("retry", "connection"), {"unanswered": True}),
         (MOVED, Moved("http://b.org/"), {}),
         (FOR_NOW, Moved("http://b.org/", permanent=False), {}),
-        (fixed(b"x", content_type="image/png"), Missing("unfit", "content type image/png"), {}),
-        (fixed(b"x" * 20_000), Missing("unfit", "body over 10000 bytes"), {}),
-        (BARRED, Missing("refused", "X-Robots-Tag noindex"), {}),
     ],
 )
 def test_what_is_no_page_is_told_to_the_frontier(answer: Answer, result: Any, told: dict[str, Any]) -> None:
@@ -170,34 +166,20 @@ def test_what_is_no_page_is_told_to_the_frontier(answer: Answer, result: Any, to
         )  # fmt: skip
 
 
-@each_case("visit", ["links", "again"])
-def test_a_page_that_is_as_it_was_is_told_to_the_frontier(visit: Visit) -> None:
-    (fact,) = answered(UNCHANGED, {"revisit": VISITS[visit]}, keep="none").facts
-    assert (fact.visit, fact.result, fact.time) == (visit, Same(), NOW)
-
-
 @each_case(
-    ("verdict", "keep", "kept"),
-    [({"alps": True}, "matches", True), ({"alps": False}, "matches", False), ({}, "all", True)],
-)
-def test_who_keeps_pages_hears_of_one_that_is_as_it_was(verdict: Verdict, keep: str, kept: bool) -> None:
-    revisit = Revisit(KNOWN, 900.0, again=True, verdict=verdict)
+    ("visit", "verdict", "keep", "kept"),
+    [("again", {"alps": True}, "matches", True), ("again", {"alps": False}, "matches", False),
+     ("again", {}, "all", True), ("links", {"alps": True}, "all", False)],
+)  # fmt: skip
+def test_the_frontier_and_who_keeps_pages_hear_of_one_that_is_as_it_was(
+    visit: Visit, verdict: Verdict, keep: str, kept: bool
+) -> None:
+    revisit = Revisit(KNOWN, 900.0, again=visit == "again", verdict=verdict)
     done = answered(UNCHANGED, {"revisit": revisit}, keep=keep)
     (fact,), expected = done.facts, (an_order(done.url, revisit=revisit), 304, b"", NOW)
-    assert (fact.result, fact.time) == (Same(), NOW)
+    assert (fact.visit, fact.result, fact.time) == (visit, Same(), NOW)
     assert [(page.order, page.status, page.body, page.time) for page in done.pages] == [expected] * kept
-
-
-def test_a_page_that_robots_txt_forbids_now_is_refused() -> None:
-    done = answered(fixed(b"User-agent: *\nDisallow: /"), {"revisit": AGAIN}, robots=True)
-    _, fact = done.facts
-    assert done.pages == []
-    assert (fact.result, fact.host.elapsed) == (Missing("refused", "robots.txt"), 0.0)
-
-
-def test_what_this_crawler_is_to_blame_for_takes_no_page_out() -> None:
-    (fact,) = answered(PAGE, {"revisit": AGAIN}, user_agent="Scentline", allow=(), deny=()).facts
-    assert fact.result.kind == "failed"
+    assert all(page.headers["etag"] == KNOWN.etag for page in done.pages)
 
 
 def test_an_order_whose_lease_ran_out_is_not_carried_out() -> None:
@@ -213,17 +195,6 @@ def test_what_is_no_order_goes_to_the_dead_letters(value: bytes | None) -> None:
     assert (letter.topic, letter.partition, letter.offset) == (FETCHES.name, 0, 7)
     assert letter.reason.startswith("not a FetchOrder")
     assert (done.asked, done.happened) == ([], ["sent", "acknowledged"])
-
-
-def test_an_order_that_comes_too_early_is_postponed() -> None:
-    rules = fixed(b"User-agent: *\nCrawl-delay: 20\nDisallow: /private", content_type="text/plain")
-    done = answered(rules, delay_seconds=0.01, robots=True)
-    robots, fact = done.facts
-    assert isinstance(robots, RobotsTxt)
-    told = HostAnswer(crawl_delay=20.0, server="127.0.0.1")
-    assert fact == Fetched(done.url, 2, "first", NOW, told, Early(fact.result.wait))
-    assert 0 < fact.result.wait <= 20
-    assert done.asked == ["/robots.txt"]
 
 
 def test_hosts_count_as_just_asked_where_there_were_orders_before() -> None:
@@ -358,12 +329,14 @@ def test_an_order_brings_what_robots_txt_says() -> None:
     assert (page.host.crawl_delay, page.order.robots) == (3.0, NOW + 60)
     forbidden = answered(PAGE, {"robots": "User-agent: *\nDisallow: /page"}, earlier=9, robots=True)
     (fact,) = forbidden.facts
-    assert fact.result == Missing("refused", "robots.txt")
+    assert (fact.result, fact.host.elapsed) == (Missing("refused", "robots.txt"), 0.0)
     assert (forbidden.asked, forbidden.pages) == ([], [])
 
 
-def test_an_order_that_came_too_early_is_still_one_that_a_process_died_with() -> None:
+def test_an_order_that_came_too_early_is_postponed_and_still_one_that_a_process_died_with() -> None:
     brings = {"robots": "User-agent: *\nCrawl-delay: 30"}
     done = answered(PAGE, brings, earlier=9, deaths=2, robots=True)
-    (fact,) = done.facts
-    assert (type(fact.result), fact.host.robots, done.asked, done.deaths) == (Early, False, [], 2)
+    (fact,), told = done.facts, HostAnswer(crawl_delay=30.0, server="127.0.0.1")
+    assert fact == Fetched(done.url, 2, "first", NOW, told, Early(fact.result.wait))
+    assert 0 < fact.result.wait <= 30
+    assert (done.asked, done.deaths) == ([], 2)

@@ -106,6 +106,7 @@ EMPTY, LINE = gzip.compress(b""), gzip.compress(b"http://a/1")
         (b"\r" * 9_000_000 + b"http://a/1", [Dated("http://a/1")]),
         (b"<rss>" + b"&" * 9_000_000, []),
         (b"<rss>" + b"<![CDATA[" * 900_000, []),
+        (b"<rss>" + b"<aa>" * 2_000_000 + b"<item><link>http://a/1</link></item>", []),
     ],
 )  # fmt: skip
 def test_of_hostile_listings_nothing_is_read_and_in_little_memory(text: bytes, urls: list[Dated]) -> None:

@@ -207,6 +207,23 @@ def test_requests_keep_a_delay(monkeypatch: pytest.MonkeyPatch, servers: Servers
     }  # fmt: skip
 
 
+@each_case(("delay", "crawl_delay", "begins"), [(5.0, 0, 5.0), (0.0, 7, 7.0), (0.0, 0, 3.0)])
+def test_a_sitemap_waits_as_long_as_pages_of_its_host(
+    monkeypatch: pytest.MonkeyPatch, delay: float, crawl_delay: int, begins: float
+) -> None:
+    rules, clock = fixed(f"User-agent: *\nCrawl-delay: {crawl_delay}".encode()), WaitingClock(monkeypatch)
+
+    async def run() -> None:
+        slow = settings(delay_seconds=1.5, robots=True)
+        async with serving(rules) as server, Client(slow, since_1970) as client:
+            client.servers = Servers(clock)
+            await client.fetch(f"{server.origin}/", delay=delay)
+            await client._sitemap(f"{server.origin}/map.xml", None)
+
+    asyncio.run(run())
+    assert clock.time == pytest.approx(begins)
+
+
 # by a proxy
 
 
