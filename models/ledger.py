@@ -3,7 +3,7 @@
 Arrays that grow, and numbers each of which is there once.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -125,18 +125,9 @@ class Ledger:
         """Return the features."""
         return len(self._slots)
 
-    def __iter__(self) -> Iterator[str]:
-        """Yield the features."""
-        return iter(self._slots)
-
     def __contains__(self, name: str) -> bool:
         """Tell whether a feature is in the ledger."""
         return name in self._slots
-
-    @property
-    def features(self) -> Collection[str]:
-        """The features, as they stand now: a view."""
-        return self._slots.keys()
 
     @property
     def size(self) -> int:

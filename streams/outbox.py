@@ -35,12 +35,10 @@ class Outbox:
         self._index = 0
         self._plain_begun = len(self._plain)
 
-    def emit(self, topic: str, partition: int, fact: Any) -> tuple[int, int]:
-        """Gather one fact for a partition; return its origin."""
-        origin = (self._offset, self._index)
-        self._facts.setdefault((topic, partition), []).append((*origin, fact))
+    def emit(self, topic: str, partition: int, fact: Any) -> None:
+        """Gather one fact for a partition."""
+        self._facts.setdefault((topic, partition), []).append((self._offset, self._index, fact))
         self._index += 1
-        return origin
 
     def skip(self, facts: int = 1) -> None:
         """Pass over facts that there may be another time: those that follow keep their origins."""
