@@ -192,8 +192,9 @@ def test_a_crawl_goes_on_with_a_table_or_without_as_it_began(files: Path, crawle
     assert last_line(goes_on)["fetched"] >= 30
     exact(files, "--data", "crawled")
     (files / "moved.table").rename(files / "again.table")
-    said = complaint(files, "explain", "http://nowhere.example/", "--data", "crawled")
-    assert "does not know" in said
+    unknown = "explain", "http://nowhere.example/", "--data", "crawled"
+    assert f"{files / 'moved.table'}: can't be read" in complaint(files, *unknown)
+    assert "does not know" in complaint(files, *unknown, "--set", "learn.semantic=again.table")
 
 
 # the table that comes with the program
