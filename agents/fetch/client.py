@@ -115,7 +115,6 @@ class Client:
         return await self._page(url, known)
 
     async def _take(self, url: str, held: Held) -> None:
-        """Take the server, if there is a delay; raises `FetchError` or `TooEarlyError`."""
         if held.delay:
             await held.take(await self._addresses(url))
 
@@ -213,8 +212,7 @@ def media_type(headers: Mapping[str, str]) -> str:
 def check(status: int, headers: Mapping[str, str], now: float) -> None:
     """Raise `FetchError` unless the response is a page; ``now`` is in seconds since the epoch."""
     if status >= 500 or status in _PASSING:
-        wait = retry_after(headers.get("retry-after"), now)
-        raise FetchError("retry", f"status {status}", retry_after=wait)
+        raise FetchError("retry", f"status {status}", retry_after=retry_after(headers.get("retry-after"), now))
     if status != 200:
         raise FetchError("gone", "no content" if status == 204 else f"status {status}")
     kind = media_type(headers)

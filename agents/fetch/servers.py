@@ -9,7 +9,7 @@ import math
 import socket
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Generic, NamedTuple, TypeVar
@@ -133,11 +133,9 @@ class Resolver(AbstractResolver):
             family = socket.AF_INET if address.version == 4 else socket.AF_INET6
             found = (ResolveResult(hostname=name, host=str(address), port=0, family=family, proto=0, flags=0),)
         else:
-            try:
+            with suppress(OSError, UnicodeError):  # TimeoutError is an OSError
                 async with asyncio.timeout(LOOKUP_SECONDS):
                     found = await self._ask.resolve(name, 0, socket.AF_UNSPEC)
-            except (OSError, UnicodeError):  # TimeoutError is an OSError
-                found = ()
         before, wait = self._names.get(name), 0.0
         if not found:
             wait = min(2 * before.wait if before and before.wait else FAILED_SECONDS, LONGEST_FAILED_SECONDS)

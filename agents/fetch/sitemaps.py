@@ -91,9 +91,16 @@ class Sitemaps:
         """Whether any host's files are still to be read."""
         return bool(self._open)
 
-    def announce(self, origin: str, files: tuple[str, ...]) -> None:
-        """Have the sitemaps of an origin read, unless those of its host are in hand or were read lately."""
-        self._announce((host(origin), "sitemap"), files)
+    def announce(self, url: str, files: tuple[str, ...], kind: Kind = "sitemap") -> None:
+        """Have files of a URL's host read, unless such are in hand or were read lately."""
+        task, now = (host(url), kind), self._clock()
+        due, wait = self._turns.get(task, (now, 0.0))
+        own = tuple(file for file in files if host(file) == task[0])
+        if task in self._open or now < due or len(self._open) >= _MAX_HOSTS or not own:
+            return
+        self._turns[task] = now + DAY, wait  # a day, in case the host is in trouble
+        self._open.add(task)
+        self._due.put_nowait((task, own))
 
     def asked(self, url: str, media_type: str) -> None:
         """Have the feeds of a page's host read, as `announce`; the page may be one by its media type."""
@@ -109,20 +116,9 @@ class Sitemaps:
         name = host(url)
         feeds = self._feeds.get(name, ())
         if feed is not None and host(feed) == name and feed not in feeds and len(feeds) < MAX_FEEDS:
-            feeds = (*feeds, feed)
-            self._feeds[name] = feeds
+            feeds = self._feeds[name] = (*feeds, feed)
         if feeds:
-            self._announce((name, "feed"), feeds)
-
-    def _announce(self, task: _Task, files: tuple[str, ...]) -> None:
-        now = self._clock()
-        due, wait = self._turns.get(task, (now, 0.0))
-        own = tuple(url for url in files if host(url) == task[0])
-        if task in self._open or now < due or len(self._open) >= _MAX_HOSTS or not own:
-            return
-        self._turns[task] = now + DAY, wait  # a day, in case the host is in trouble
-        self._open.add(task)
-        self._due.put_nowait((task, own))
+            self.announce(url, feeds, "feed")
 
     def stop(self, name: str) -> None:
         """Read no more of a host's files for now."""
