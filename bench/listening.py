@@ -13,12 +13,13 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
+from scentline.agents.frontier.agent import TELL_SECONDS
 from scentline.agents.frontier.learned import LearnedScorer
-from scentline.agents.frontier.ledger import TELL_SECONDS, FrontierLedger
+from scentline.agents.frontier.ledger import FrontierLedger
 from scentline.models.interest.features import BASE, PAGE_WORD
 from scentline.models.ledger import INT32, Change
 from scentline.streams.crawl_settings import LearnSettings
-from scentline.streams.records import Decoder, Interests
+from scentline.streams.records import Decoder, Interests, encode
 
 #: Features of a page, words that there are, and Zipf's exponent.
 FEATURES, WORDS, EXPONENT = 300, 2_000_000, 1.15
@@ -82,9 +83,9 @@ def listen(pages_a_second: int) -> None:
             other.count(0, [Change(names, {"one": first, "two": second}, np.ones(len(names), INT32))])
         changed += late * len(np.unique(words))
         room = min(room + most * TELL_SECONDS, most)
-        messages, features = other.tell(room)
+        blocks, features = other.tell(room)
         room -= features
-        values = [value for _, _, _, value in messages if value is not None]
+        values = [encode(Interests(block=block)) for block in blocks]
         began = time.process_time()
         for value in values:
             frontier.hear(decode(value))

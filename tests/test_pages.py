@@ -24,7 +24,8 @@ from scentline.agents.cli.app import app
 from scentline.agents.fetch import guard
 from scentline.agents.fetch.agent import EXPIRED
 from scentline.agents.fetch.result import OUTCOMES
-from scentline.agents.frontier.metrics import CHOSEN, HUB_OUTCOMES, KINDS, REVISIT_OUTCOMES
+from scentline.agents.frontier.metrics import CHOSEN, HUB_OUTCOMES, KINDS
+from scentline.agents.frontier.orders import OUTCOMES as REVISIT_OUTCOMES
 from scentline.agents.frontier.rows import TotalsRow
 from scentline.agents.judge.keep.store import files
 from scentline.models.accesslog.json_lines import DEFAULTS

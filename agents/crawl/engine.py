@@ -63,12 +63,12 @@ class Engine(Worker):
         """Take up what one process alone can know, and listen to what other processes ask of it."""
         for order in _unanswered_orders(bus):
             self.frontier.expect(order)
-        steered = self.frontier.steered
+        steered = self.frontier.core.steered
         service = ControlService(self.runtime, self.predicates, steered, bus.journal.sync, self._stand)
         self.runtime.spawn(service.run())
 
     def _stand(self) -> dict[str, int]:
-        totals, budget = self.frontier.totals(), self.frontier.budget
+        totals, budget = self.frontier.core.totals(), self.frontier.core.budget
         return {
             "judged": totals.judged, "answered": totals.requests, "pages": budget.pages,
             "requests": budget.requests,
@@ -140,12 +140,12 @@ class Engine(Worker):
 
     async def finished(self) -> bool:
         """Return whether there is nothing left to do: the budget is spent, or all is fed and fetched."""
-        if not self.frontier.finished or any(self.judge.due()):
+        if not self.frontier.core.finished or any(self.judge.due()):
             return False
-        if self.frontier.budget.spent:
+        if self.frontier.core.budget.spent:
             return True
         done = not self.feeding and not self.fetch.reading_sitemaps and await self.caught_up()
-        return done and self.frontier.finished
+        return done and self.frontier.core.finished
 
     async def settle(self) -> None:
         """Wait until what was fetched has been counted everywhere."""

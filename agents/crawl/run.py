@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple, TextIO
 
 from scentline.agents.crawl.engine import Engine
+from scentline.agents.frontier.freshness import Kept
 from scentline.agents.frontier.instant import NewsStanding
-from scentline.agents.frontier.metrics import Kept
 from scentline.agents.judge.apart.process import ExaminerProcess
 from scentline.agents.observe.observer import Observer
 from scentline.agents.signals import told_to_end
@@ -95,13 +95,13 @@ class Meter:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._started = time.monotonic()
-        self._before = engine.frontier.totals().judged
+        self._before = engine.frontier.core.totals().judged
         self._hits: deque[tuple[float, dict[str, int]]] = deque()
 
     def status(self, waiting: int = 0) -> Status:
         """Return where the crawl stands now; so many messages wait for the frontier."""
-        engine = self._engine
-        totals = engine.frontier.totals()
+        engine, core = self._engine, self._engine.frontier.core
+        totals = core.totals()
         seconds = time.monotonic() - self._started
         harvest = {name: engine.harvest.whole(name) for name in engine.predicates.active}
         before, then = self._a_minute_ago(seconds, {name: state.hits for name, state in harvest.items()})
@@ -115,7 +115,7 @@ class Meter:
             refused=totals.refused,
             seconds=seconds,
             candidates=totals.discovered - closed,
-            in_flight=len(engine.frontier.candidates.flights),
+            in_flight=len(core.candidates.flights),
             log_read=engine.log_read if engine.feeding else None,
             waiting=waiting,
             predicates={
@@ -130,19 +130,17 @@ class Meter:
                 )
                 for name, state in harvest.items()
             },
-            news=engine.frontier.instant.standing() if engine.frontier.instant is not None else None,
-            kept_up=KeptUp(totals.revisits, engine.frontier.revisits.changes)
-            if engine.frontier.schedule is not None
-            else None,
-            slots=engine.frontier.standing.slots(),
-            paused=engine.frontier.paused,
-            budget=engine.frontier.budget.pages,
+            news=None if core.instant is None else core.instant.standing(),
+            kept_up=None if core.schedule is None else KeptUp(totals.revisits, core.tally.changes.total()),
+            slots=core.standing.slots(),
+            paused=core.paused,
+            budget=core.budget.pages,
             seconds_left=self._seconds_left(seconds, run_fetched),
-            refused_seeds=engine.frontier.refused_seeds,
+            refused_seeds=core.refused_seeds,
         )
 
     def _seconds_left(self, seconds: float, run_fetched: int) -> float | None:
-        settings, budget = self._engine.settings.frontier, self._engine.frontier.budget
+        settings, budget = self._engine.settings.frontier, self._engine.frontier.core.budget
         by_time = [settings.time - seconds] if settings.time else []
         by_rate = [(budget.remaining or 0) * seconds / run_fetched] if budget.pages and run_fetched else []
         return max(0.0, min(by_time + by_rate)) if by_time or by_rate else None
@@ -198,7 +196,7 @@ async def run_crawl(
 
 
 def _why(engine: Engine, *, told: bool) -> str:
-    standing = engine.frontier.standing.take(final=True)
+    standing = engine.frontier.core.standing.take(time.time(), final=True)
     if standing.state == "spent":
         return standing.spent
     if told:
@@ -365,7 +363,7 @@ def _view(engine: Engine, status: Status) -> "Group":
         f"{status.in_flight} in flight", *([str(status.slots)] if status.slots else []),
     ]  # fmt: skip
     head = Text(ending(status)[0] if status.ended else "  ".join(parts), style="bold")
-    current = engine.frontier.revisits.figures()
+    current = engine.frontier.core.freshness(time.time())
     table = Table(*HEAD, "lately", "lift (95 %)", *(["current"] if current else []), box=None)
     for row, (name, predicate) in zip(_rows(status), status.predicates.items(), strict=True):
         lately = f"{predicate.recent_rate:.1%}", str(predicate.lift or "-")

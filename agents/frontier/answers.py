@@ -12,10 +12,9 @@ from typing import TypeAlias
 
 import msgspec
 
-from scentline.agents.frontier.explain import Explainer
+from scentline.agents.frontier.core import Frontier
 from scentline.agents.frontier.features import features
 from scentline.agents.frontier.learned import LearnedScorer
-from scentline.agents.frontier.standing import StandingTeller
 from scentline.models.verdict import FAILED
 from scentline.streams.published import MOST_HOSTS
 
@@ -33,9 +32,9 @@ _encode = msgspec.msgpack.Encoder().encode
 class Answers:
     """Answers on the event loop, between two steps of the frontier's own work; one question at a time."""
 
-    def __init__(self, standing: StandingTeller, explainer: Explainer) -> None:
-        self._standing = standing
-        self._explainer = explainer
+    def __init__(self, core: Frontier, clock: Callable[[], float]) -> None:
+        self._core = core
+        self._clock = clock
         self._answers: OrderedDict[str, tuple[float, bytes]] = OrderedDict()
         self._turn = asyncio.Lock()
         self._rests = 0.0
@@ -68,15 +67,16 @@ class Answers:
             return data
 
     def _of_standing(self, query: Query) -> Iterator[object]:
-        yield from self._standing.steps(_first(query, "predicate"), query.get("host", ())[:MOST_HOSTS])
+        predicate, hosts = _first(query, "predicate"), query.get("host", ())[:MOST_HOSTS]
+        yield from self._core.standing.steps(self._clock(), predicate, hosts)
 
     def _of_url(self, query: Query) -> Iterator[object]:
-        found = self._explainer.explain(_first(query, "url"))
+        found = self._core.explainer.explain(_first(query, "url"))
         if found is not None:
             yield found
 
     def _of_features(self, query: Query) -> Iterator[object]:
-        predicate, explainer = _first(query, "predicate"), self._explainer
+        predicate, explainer = _first(query, "predicate"), self._core.explainer
         of_requests = predicate == FAILED and isinstance(explainer.scorer, LearnedScorer)
         if predicate in explainer.predicates or of_requests:
             kind, against = _first(query, "kind"), _first(query, "side") == "against"

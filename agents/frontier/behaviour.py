@@ -3,8 +3,7 @@
 A site is a host: its pages lie in one partition, and so do the ways of users to them.
 """
 
-import asyncio
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from heapq import nsmallest
 from itertools import islice
 
@@ -17,8 +16,8 @@ from scentline.models.patterns.ranking import RANKINGS, Pattern, score
 from scentline.models.url import host
 from scentline.streams.facts import Access, Visited
 
-#: A site is mined when it has this part more records than when it last was, and so many seconds later at least.
-GROWTH, REST_SECONDS = 0.5, 0.5
+#: A site is mined when it has this part more records than when it last was.
+GROWTH = 0.5
 #: Pages of a site that patterns are mined of: by their identifiers, so that these are drawn by chance.
 PAGES = 50_000
 #: Sites whose patterns are kept in memory: beyond it the tenth with the fewest records has none for a while.
@@ -30,26 +29,26 @@ STEP = 500
 
 
 class SitePatterns:
-    """Keeps users' ways in the rows, and the patterns of each site in memory; ``changed`` is told of new ones.
+    """Keeps users' ways in the rows, and the patterns of each site in memory.
 
     ``visitors`` bounds the records that are kept of a page.
     """
 
-    def __init__(self, changed: Callable[[], None] = lambda: None, visitors: int = WAYS) -> None:
+    def __init__(self, visitors: int = WAYS) -> None:
         self._visitors = visitors
-        self._changed = changed
         self._sites: dict[str, Patterns] = {}
         self._shards: dict[str, FrontierShard] = {}
         self._records: dict[str, int] = {}
         self._fresh: dict[str, int] = {}
         self._due: dict[str, None] = {}
         self._first: set[str] = set()
-        self._wake = asyncio.Event()
+        #: Of each site that is read or mined: whose rows, and how many of what they hold is new.
+        self._reading: dict[str, tuple[FrontierShard, int, int]] = {}
 
     @property
-    def busy(self) -> bool:
-        """Whether patterns are out of date."""
-        return bool(self._due)
+    def due(self) -> list[str]:
+        """The sites whose patterns are out of date."""
+        return list(self._due)
 
     @property
     def starting(self) -> bool:
@@ -113,44 +112,38 @@ class SitePatterns:
         fresh = self._fresh[site] = self._fresh.get(site, 0) + 1
         if fresh > GROWTH * self._records.get(site, 0) and site not in self._due:
             self._due[site] = None
-            self._wake.set()
 
     # mining
 
-    async def run(self) -> None:
-        """Mine the sites that are due, without end."""
-        while True:
-            await self._wake.wait()
-            self._wake.clear()
-            for site in list(self._due):
-                if site in self._due:  # its partition may be another worker's by now
-                    await self._mine(site)
-            if self._due:
-                self._wake.set()
-            self._changed()
-            await asyncio.sleep(REST_SECONDS)
+    def read(self, site: str) -> Iterator[Behaviour | None]:
+        """Yield what users did on a site that is due, after None now and then: rows may change meanwhile.
 
-    async def _mine(self, site: str) -> None:
-        shard, fresh = self._shards[site], self._fresh[site]
-        rows: list[WaysRow] = []
+        Nothing comes where its rows are not on disk yet, or its partition went to another worker.
+        """
+        shard, rows = self._shards.get(site), list[WaysRow]()
+        if shard is None:
+            return
         for step in steps(shard, site):
             rows += step
-            await asyncio.sleep(0)
-            if self._shards.get(site) is not shard:
-                return
-        if not rows:
-            return  # they are not on disk yet
-        found = await asyncio.to_thread(mine, _behaviour(rows))
-        if self._shards.get(site) is shard:
-            self._sites[site] = found
-            # Of a partition that was opened all that is known is that there are records.
-            self._records[site] = max(self._records.get(site, 0) + fresh, len(rows))
-            self._fresh[site] -= fresh
-            del self._due[site]
-            self._first.discard(site)
-            if len(self._sites) > SITES:
-                for least in nsmallest(SITES // 10, self._sites, key=self._records.__getitem__):
-                    del self._sites[least]
+            yield None
+        if rows and self._shards.get(site) is shard:
+            self._reading[site] = shard, self._fresh[site], len(rows)
+            yield _behaviour(rows)
+
+    def mined(self, site: str, found: Patterns) -> None:
+        """Take up the patterns of what `read` yielded last of a site."""
+        shard, fresh, rows = self._reading.pop(site)
+        if self._shards.get(site) is not shard:
+            return
+        self._sites[site] = found
+        # Of a partition that was opened all that is known is that there are records.
+        self._records[site] = max(self._records.get(site, 0) + fresh, rows)
+        self._fresh[site] -= fresh
+        del self._due[site]
+        self._first.discard(site)
+        if len(self._sites) > SITES:
+            for least in nsmallest(SITES // 10, self._sites, key=self._records.__getitem__):
+                del self._sites[least]
 
     def mine_now(self, shard: FrontierShard, site: str) -> None:
         """Mine one site at once."""
@@ -188,11 +181,11 @@ class VisitsOrder(OfRows):
 
 def sites(shard: FrontierShard) -> Iterator[str]:
     """Yield the sites of a partition that users were seen on: one look at the disk each, however many pages."""
-    key = next(shard.store.scan(WAYS_PREFIX), (None, b""))[0]
+    key = next(shard.scan(WAYS_PREFIX), (None, None))[0]
     while key is not None:
         site = key[len(WAYS_PREFIX) :].partition(b"\0")[0]
         yield site.decode()
-        key = next(shard.store.scan(WAYS_PREFIX, after=WAYS_PREFIX + site + b"\x01"), (None, b""))[0]
+        key = next(shard.scan(WAYS_PREFIX, after=WAYS_PREFIX + site + b"\x01"), (None, None))[0]
 
 
 def steps(shard: FrontierShard, site: str) -> Iterator[list[WaysRow]]:

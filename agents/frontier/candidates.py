@@ -118,9 +118,8 @@ class Candidates:
 
     # shards
 
-    def open(self, shard: FrontierShard, partitions: int, now: float) -> None:
+    def open(self, shard: FrontierShard, now: float) -> None:
         """Take up what is in flight in a shard, and begin to take up its candidates; `take_up` does it."""
-        self.shards.partitions = partitions
         self.shards[shard.partition] = shard
         self.opening.add(shard)
         self.fairness.open(shard)

@@ -1,6 +1,5 @@
 """What is estimated of pages beside the rows: URL patterns and an importance; each where it is of use."""
 
-from collections.abc import Callable
 from random import Random
 
 from scentline.agents.frontier.behaviour import BehaviourOrder, SitePatterns, VisitsOrder
@@ -19,6 +18,7 @@ from scentline.agents.frontier.ordering import (
 from scentline.agents.frontier.rows import FrontierShard
 from scentline.agents.frontier.scorer import Scorer, scorer
 from scentline.models.patterns.ranking import RANKINGS, VISITS
+from scentline.models.semantic.table import SemanticTable
 from scentline.streams.crawl_settings import FrontierSettings
 from scentline.streams.settings import Settings
 
@@ -29,20 +29,20 @@ PARTS = ("backlink", "pagerank", "similarity", "location")
 
 
 class Estimates:
-    """Keeps the estimates that the settings have a use for; ``changed`` is told of new URL patterns."""
+    """Keeps the estimates that the settings have a use for; ``table`` has the vectors of words, if any."""
 
-    def __init__(self, settings: Settings, changed: Callable[[], None]) -> None:
-        self.patterns = SitePatterns(changed) if settings.behaviour else None
+    def __init__(self, settings: Settings, table: SemanticTable | None) -> None:
+        self.patterns = SitePatterns() if settings.behaviour else None
         self.ordering = ordering(settings.frontier, self.patterns)
         rule, printed = settings.frontier.rule, settings.frontier.candidates == "paper"
-        self.scorer: Scorer = scorer(rule, settings.learn, self.ordering, printed=printed)
+        self.scorer: Scorer = scorer(rule, settings.learn, table, self.ordering, printed=printed)
         self._settings = settings
         kept = (self.patterns, self.ordering)
         self._kept: list[Informed] = [each for each in kept if each is not None]
 
-    def candidates(self, book: Book) -> Candidates:
+    def candidates(self, book: Book, random: Random) -> Candidates:
         """Return the candidates, which leave out what the book's rows advise against."""
-        found = Candidates(self._settings, self.scorer, Random(self._settings.random_seed))
+        found = Candidates(self._settings, self.scorer, random)
         found.scope.spent, found.scope.stops = book.spaces.spent, book.stops
         found.priorities.promises = book.promises
         if self.patterns is not None and self._settings.frontier.visited_patterns_only:

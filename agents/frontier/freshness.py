@@ -5,12 +5,9 @@ from typing import NamedTuple
 from zlib import crc32
 
 from scentline.agents.frontier.keys import totals_of
-from scentline.agents.frontier.metrics import Kept
 from scentline.agents.frontier.rows import FrontierShard
 from scentline.models.revisit.gain import stale
-from scentline.streams.outbox import Message
-from scentline.streams.published import FreshnessPart, told_part
-from scentline.streams.topics import STANDING
+from scentline.streams.published import FreshnessPart
 
 #: Matches that are looked at: each scrape goes through all of them.
 MOST = 10_000
@@ -29,6 +26,19 @@ class Match(NamedTuple):
     rate: float
     aged: float
     orders: int
+
+
+class Kept(NamedTuple):
+    """How current the matches of a predicate are: how many there are, and how many are expected to be current.
+
+    A match is current while its page is as it was at its last visit; ``age`` is the seconds since these visits,
+    ``revisits`` are how often they were visited again, both added up.
+    """
+
+    matches: int = 0
+    current: float = 0.0
+    age: float = 0.0
+    revisits: int = 0
 
 
 class Freshness:
@@ -79,14 +89,14 @@ class Freshness:
                 found[place] = _sum(found.get(place, Kept()), kept)
         return found
 
-    def messages(self, shards: Iterable[FrontierShard], now: float) -> list[Message]:
+    def parts(self, shards: Iterable[FrontierShard], now: float) -> list[FreshnessPart]:
         """Return what the harvest is to be told of the partitions held, and what no longer is so, once."""
         held = {shard.partition: totals_of(shard) for shard in shards}
         parts = {place: kept for place, kept in self._parts(now).items() if place[0] in held}
         gone = {place: Kept() for place in self._told - parts.keys() if place[0] in held}
         self._told = set(parts)
         return [
-            _message(predicate, partition, now, kept, held[partition].requests + held[partition].revisits)
+            _part(predicate, partition, now, kept, held[partition].requests + held[partition].revisits)
             for (partition, predicate), kept in (parts | gone).items()
         ]
 
@@ -100,9 +110,8 @@ def _sum(one: Kept, other: Kept) -> Kept:
     )
 
 
-def _message(predicate: str, partition: int, time: float, kept: Kept, requests: int) -> Message:
-    part = FreshnessPart(
+def _part(predicate: str, partition: int, time: float, kept: Kept, requests: int) -> FreshnessPart:
+    return FreshnessPart(
         predicate=predicate, partition=partition, time=time, matches=kept.matches, current=kept.current,
         age=kept.age, revisits=kept.revisits, requests=requests,
     )  # fmt: skip
-    return STANDING.name, 0, *told_part(part)

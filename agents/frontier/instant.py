@@ -12,19 +12,17 @@ from typing import NamedTuple
 from scentline.agents.frontier.book import Book
 from scentline.agents.frontier.candidates import Candidates
 from scentline.agents.frontier.keys import HUB_PREFIX, hub_key, hub_of, news_of
-from scentline.agents.frontier.leases import Visiting
-from scentline.agents.frontier.metrics import InstantMetrics, outcome_of
+from scentline.agents.frontier.leases import Orders, Visiting
 from scentline.agents.frontier.news import Fresh, NewsLooks
-from scentline.agents.frontier.rows import INSTANT, Choice, FrontierRow, FrontierShard, HubRow, PageRow
+from scentline.agents.frontier.orders import Tally, outcome_of
+from scentline.agents.frontier.rows import INSTANT, Choice, FrontierShard, HubRow, PageRow
 from scentline.models.news.revisits import Revisits
 from scentline.models.url import host
+from scentline.streams.crawl_settings import NewsSettings
 from scentline.streams.facts import Fetched, Hub
 from scentline.streams.logging import EventLog
 from scentline.streams.metrics.catalogue import DELAYS
 from scentline.streams.records import Revisit
-from scentline.streams.runtime import Runtime
-from scentline.streams.stateful import Stateful
-from scentline.streams.topics import SIGHTINGS
 
 #: Instant fetches at most that follow each other while others wait.
 BURST = 5.0
@@ -59,29 +57,26 @@ class Instant(Visiting[HubRow]):
 
     def __init__(
         self,
-        runtime: Runtime,
+        news: NewsSettings,
         candidates: Candidates,
         book: Book,
-        inbox: Stateful[FrontierRow],
-        metrics: InstantMetrics,
+        orders: Orders,
+        tally: Tally,
     ) -> None:
-        super().__init__(runtime, candidates, inbox)
-        settings = runtime.settings
-        self._news = news = settings.news
+        super().__init__(candidates, orders)
+        self._news = news
         self._hubs = book.hubs
-        self._partitions = runtime.bus.partitions(SIGHTINGS.name)
-        self._looks = NewsLooks(news, book.prefixes, inbox.commit_soon)
-        self._fresh = candidates.fresh = Fresh(book.prefixes, settings.frontier.queue)
+        self._looks = NewsLooks(news, book.prefixes, orders.soon)
+        self._fresh = candidates.fresh = Fresh(book.prefixes, candidates.settings.queue)
         candidates.scope.news = self._fresh.wants
         self._revisits = Revisits(
             news.visits_a_minute / 60, shortest=news.shortest_seconds, longest=news.longest_seconds
         )
         self._named = -math.inf
-        share = settings.frontier.instant_share
+        share = candidates.settings.instant_share
         self._earned = share / (1 - share) if share < 1 else math.inf
         self._credit = self._burst = BURST if share < 1 else math.inf
-        self._metrics = metrics
-        metrics.figures = self
+        self._tally = tally
 
     # shards
 
@@ -107,7 +102,8 @@ class Instant(Visiting[HubRow]):
         self._spend()
 
     def _spend(self) -> None:
-        part = max(1, len(self._candidates.shards)) / self._partitions
+        shards = self._candidates.shards
+        part = max(1, len(shards)) / shards.partitions
         self._revisits.spend(self._news.visits_a_minute / 60 * part)
 
     # what happens
@@ -116,7 +112,8 @@ class Instant(Visiting[HubRow]):
         """Go on with a look at the log, and say again of hubs given by hand that they are some, in time."""
         if now >= self._named + GIVEN_SECONDS / 2:
             self._name_given(now)
-        self._looks.step(iter(self._candidates.shards.values()), now, self._partitions)
+        shards = self._candidates.shards
+        self._looks.step(iter(shards.values()), now, shards.partitions)
 
     def _name_given(self, now: float) -> None:
         self._named = now
@@ -124,12 +121,12 @@ class Instant(Visiting[HubRow]):
             shard = self._candidates.shards.of(url)
             if shard is not None:
                 self._hubs.named(shard, Hub(url, GIVEN_RATE, now + GIVEN_SECONDS))
-                self._inbox.commit_soon(shard)
+                self._orders.soon(shard)
 
     def settle(self, now: float) -> None:
         """Take up the hubs whose rows changed, and tell of the news that were fetched."""
         for url, delay in self._hubs.delays:
-            self._metrics.fetched(delay)
+            self._tally.delays.append(delay)
             log.info("news fetched", url=url, delay=round(delay, 3))
         self._hubs.delays.clear()
         changed, self._hubs.changed = self._hubs.changed, set()
@@ -218,7 +215,7 @@ class Instant(Visiting[HubRow]):
     def _end(self, shard: FrontierShard, row: HubRow) -> None:
         self._drop([row.url])
         shard.delete(hub_key(row.url))
-        self._inbox.commit_soon(shard)
+        self._orders.soon(shard)
 
     # revisits
 
@@ -236,10 +233,10 @@ class Instant(Visiting[HubRow]):
         self._revisits.postpone(row.url, row.lease)
 
     def _lost(self, shard: FrontierShard, row: HubRow) -> None:
-        self._metrics.revisited("lost")
+        self._tally.hub_visits["lost"] += 1
         shard.put(hub_key(row.url), row)
         self._put([row])
 
     def ended(self, end: Fetched) -> None:
         """Count a revisit that was answered."""
-        self._metrics.revisited(outcome_of(end.result))
+        self._tally.hub_visits[outcome_of(end.result)] += 1

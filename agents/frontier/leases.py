@@ -1,19 +1,17 @@
 """Leases: a URL whose fetch is ordered is leased, until the fetch ends or no answer comes in time."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Generic, TypeVar
 
 from scentline.agents.frontier.candidates import Candidates
 from scentline.agents.frontier.hosts import note_lost, tell_clocks
 from scentline.agents.frontier.keys import TOTALS_KEY, page_key, totals_of
-from scentline.agents.frontier.metrics import FrontierMetrics
-from scentline.agents.frontier.orders import Flight
+from scentline.agents.frontier.orders import Flight, Tally
 from scentline.agents.frontier.rows import (
     INSTANT,
     OPEN,
     Choice,
-    FrontierRow,
     FrontierShard,
     HubRow,
     PageRow,
@@ -26,27 +24,34 @@ from scentline.models.url import host
 from scentline.streams.facts import Early, Fetched, Missing, Page
 from scentline.streams.logging import EventLog
 from scentline.streams.records import FetchOrder, Revisit, Visit, encode
-from scentline.streams.runtime import Runtime
-from scentline.streams.stateful import Stateful
-from scentline.streams.topics import FETCHES
+from scentline.streams.topics import FETCHES, partition_of
 
 log = EventLog("frontier")
 
 Row = TypeVar("Row", HubRow, VisitRow)
 
 
-def _send(
-    runtime: Runtime, candidates: Candidates, shard: FrontierShard, choice: Choice, now: float, **said: Any
-) -> None:
-    """Send the order for a choice with what the shard emits; ``said`` are the fields that it has of a row."""
-    name = host(said["url"])
-    robots = candidates.robots.told(shard, said["url"], now)
-    order = FetchOrder(
-        predicate=choice.predicate, policy=choice.policy, explored=choice.explored,
-        probability=choice.probability, priority=choice.priority, expected=choice.expected, comes=choice.comes,
-        delay=candidates.clocks.apart(name), robots=robots, **said,
-    )  # fmt: skip
-    shard.outbox.send(FETCHES.name, runtime.partition(FETCHES, name), None, encode(order))
+class Orders:
+    """Sends orders with what a shard emits; the topic `fetches` has so many ``partitions``.
+
+    ``soon`` is asked to commit a shard whose rows changed by no message.
+    """
+
+    def __init__(self, candidates: Candidates, partitions: int, soon: Callable[[FrontierShard], None]) -> None:
+        self._candidates = candidates
+        self._partitions = partitions
+        self.soon = soon
+
+    def send(self, shard: FrontierShard, choice: Choice, now: float, **said: Any) -> None:
+        """Send the order for a choice; ``said`` are the fields that it has of a row."""
+        name, candidates = host(said["url"]), self._candidates
+        robots = candidates.robots.told(shard, said["url"], now)
+        order = FetchOrder(
+            predicate=choice.predicate, policy=choice.policy, explored=choice.explored,
+            probability=choice.probability, priority=choice.priority, expected=choice.expected,
+            comes=choice.comes, delay=candidates.clocks.apart(name), robots=robots, **said,
+        )  # fmt: skip
+        shard.outbox.send(FETCHES.name, partition_of(name, self._partitions), None, encode(order))
 
 
 class Visiting(ABC, Generic[Row]):
@@ -54,10 +59,9 @@ class Visiting(ABC, Generic[Row]):
 
     visit: ClassVar[Visit]
 
-    def __init__(self, runtime: Runtime, candidates: Candidates, inbox: Stateful[FrontierRow]) -> None:
-        self._runtime = runtime
+    def __init__(self, candidates: Candidates, orders: Orders) -> None:
         self._candidates = candidates
-        self._inbox = inbox
+        self._orders = orders
 
     @abstractmethod
     def _row_of(self, shard: FrontierShard, url: str) -> Row | None: ...
@@ -82,10 +86,10 @@ class Visiting(ABC, Generic[Row]):
     def _send(
         self, shard: FrontierShard, row: Row, page: PageRow | None, choice: Choice, revisit: Revisit
     ) -> None:
-        seconds = self._runtime.settings.frontier.lease_seconds
+        seconds = self._candidates.settings.lease_seconds
         self._lease(shard, row, row.orders + 1, choice.time + seconds, choice.time)
-        _send(
-            self._runtime, self._candidates, shard, choice, choice.time,
+        self._orders.send(
+            shard, choice, choice.time,
             url=row.url, order=row.orders, lease=row.lease,
             depth=0 if page is None else page.depth, silent=page is not None and page.silent,
             requests=self._candidates.answered, revisit=revisit,
@@ -105,15 +109,15 @@ class Visiting(ABC, Generic[Row]):
         found = self._find(order.url)
         if found is not None and found[1].orders < order.order and order.lease > now:
             self._lease(*found, order.order, order.lease, now)
-            self._inbox.commit_soon(found[0])
+            self._orders.soon(found[0])
 
     def lease_ended(self, url: str, now: float) -> None:
         """Take back a visit that was never answered."""
         found = self._find(url)
         if found is not None and found[1].lease:
-            failed(found[1], self._runtime.settings.frontier.retry_seconds, now)
+            failed(found[1], self._candidates.settings.retry_seconds, now)
             self._lost(*found)
-            self._inbox.commit_soon(found[0])
+            self._orders.soon(found[0])
 
 
 class Leases:
@@ -124,17 +128,15 @@ class Leases:
 
     def __init__(
         self,
-        runtime: Runtime,
         candidates: Candidates,
-        inbox: Stateful[FrontierRow],
-        metrics: FrontierMetrics,
+        orders: Orders,
+        tally: Tally,
         visiting: Mapping[Visit, Visiting[Any]],
     ) -> None:
-        self._runtime = runtime
-        self._settings = runtime.settings.frontier
+        self._settings = candidates.settings
         self._candidates = candidates
-        self._inbox = inbox
-        self._metrics = metrics
+        self._orders = orders
+        self._tally = tally
         self._visiting = visiting
 
     def order(self, shard: FrontierShard, row: PageRow, choice: Choice, now: float) -> None:
@@ -144,13 +146,13 @@ class Leases:
         name = host(row.url)
         vouched = self._candidates.fairness.shares.vouched(name)
         silent = not row.seed and self._candidates.taught_enough(name)
-        _send(
-            self._runtime, self._candidates, shard, choice, now,
+        self._orders.send(
+            shard, choice, now,
             url=row.url, order=row.attempts, lease=row.lease, depth=row.depth, silent=silent, vouched=vouched,
             requests=self._candidates.answered + self._candidates.flights.pages,
         )  # fmt: skip
         by = INSTANT if choice.policy == INSTANT else "chance" if choice.explored else "policy"
-        self._metrics.ordered(choice.predicate, by)
+        self._tally.orders[choice.predicate, by] += 1
 
     def expect(self, order: FetchOrder, now: float) -> None:
         """Note an order that was sent although the death of this process kept it out of the row."""
@@ -180,7 +182,7 @@ class Leases:
             ),
             now,
         )
-        self._inbox.commit_soon(shard)
+        self._orders.soon(shard)
 
     def end(self, now: float) -> None:
         """Take back the URLs whose fetch was never answered."""
@@ -194,7 +196,7 @@ class Leases:
                 self._end(*found, now)
 
     def _end(self, shard: FrontierShard, row: PageRow, now: float) -> None:
-        self._metrics.lease_lost()
+        self._tally.leases_lost += 1
         log.warning("lease ran out", url=row.url, attempts=row.attempts)
         row.state = "candidate" if row.attempts - row.postponed < self._settings.attempts else "given up"
         row.reason = "no answer within the lease"
@@ -206,7 +208,7 @@ class Leases:
             totals = totals_of(shard)
             totals.count(row.state, 1)
             shard.put(TOTALS_KEY, totals)
-        self._inbox.commit_soon(shard)
+        self._orders.soon(shard)
 
 
 class Landing:

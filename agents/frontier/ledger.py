@@ -8,7 +8,7 @@ Counts are a function of the rows and the sighting alone, never of a clock, a mo
 the learners' combiners are told, tell of choices too.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain
 
 import numpy as np
@@ -23,10 +23,8 @@ from scentline.models.parts import Mask, Part, blocks_in, blocks_of, columns_of
 from scentline.models.verdict import FAILED, Verdict
 from scentline.streams.facts import Label
 from scentline.streams.logging import EventLog
-from scentline.streams.outbox import Message
-from scentline.streams.records import Block, Interests, encode
-from scentline.streams.runtime import Runtime, every
-from scentline.streams.topics import EVIDENCE, INTERESTS, partition_of
+from scentline.streams.records import Block, Interests
+from scentline.streams.topics import EVIDENCE, partition_of
 
 
 class EvidenceEmitter:
@@ -207,22 +205,22 @@ class FrontierLedger:
         gone = part.cut(told.size)
         self._learn(np.concatenate((part.put(columns, cells), gone)))
 
-    def tell(self, most: float) -> tuple[list[Message], int]:
+    def tell(self, most: float) -> tuple[list[Block], int]:
         """Return what others are to be told, and of how many columns it is: so many at most, or a block more.
 
         That is nothing where there are no others. How many pages were judged comes first, as the budget of a
         crawl with several frontiers waits for it; the other blocks have their turns.
         """
-        messages: list[Message] = []
+        blocks: list[Block] = []
         told = 0
         for partition, number in self._places() if len(self._due) < self._partitions else ():
             if told >= most:
                 break
-            messages.append(self._message(partition, number))
+            blocks.append(self._block(partition, number))
             self._due[partition][number] = False
             told += len(columns_of(number, self._parts[partition].size))
             self._told = (partition, number) if number else self._told
-        return messages, told
+        return blocks, told
 
     def _places(self) -> list[tuple[int, int]]:
         """Return the blocks that are due, on from where the last call ended."""
@@ -233,12 +231,11 @@ class FrontierLedger:
         ]
         return sorted(places, key=lambda place: (place[1] > 0, place <= self._told))
 
-    def _message(self, partition: int, number: int) -> Message:
+    def _block(self, partition: int, number: int) -> Block:
         part = self._parts[partition]
         cells = part.take(columns_of(number, part.size))
         counts = zstandard.ZstdCompressor(level=1).compress(cells.as_bytes())
-        block = Block(partition, number, part.size, cells.predicates, cells.names, counts)
-        return INTERESTS.name, partition, f"{partition}/{number}".encode(), encode(Interests(block=block))
+        return Block(partition, number, part.size, cells.predicates, cells.names, counts)
 
     # what is known
 
@@ -289,32 +286,3 @@ class FrontierLedger:
 
     def _drop(self, slots: Slots) -> None:
         self._scorer.forget(slots, self._ledger.forget(slots))
-
-
-#: Seconds between two tellings: by so much what others judge is heard of later.
-TELL_SECONDS = 0.25
-
-
-class Telling:
-    """Tells others what a ledger counts; how many features it is of goes to ``counter``."""
-
-    def __init__(self, runtime: Runtime, ledger: FrontierLedger, counter: Callable[[int], None]) -> None:
-        self._bus = runtime.bus
-        self._ledger = ledger
-        self._counter = counter
-        self._rate = runtime.settings.learn.told
-        self._room = 0.0
-
-    async def run(self) -> None:
-        """Tell now and then; never returns."""
-        await every(TELL_SECONDS, self.tell)
-
-    async def tell(self) -> None:
-        """Tell what is due, as far as there is room for it: for what a second gives at most."""
-        rate = self._rate * self._ledger.share
-        self._room = min(self._room + TELL_SECONDS * rate, rate)
-        messages, told = self._ledger.tell(self._room)
-        if messages:
-            self._room -= told
-            self._counter(told)
-            await self._bus.send_all(messages)

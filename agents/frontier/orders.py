@@ -1,11 +1,14 @@
-"""Fetch orders in flight: neither answered nor taken back."""
+"""Fetch orders in flight, neither answered nor taken back; and what came of those that were."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Final
 
 from scentline.agents.frontier.rows import INSTANT, Choice
 from scentline.models.frontier.politeness import HostClocks
 from scentline.models.url import host
+from scentline.streams.facts import Early, Missing, Moved, Page, Same
 from scentline.streams.records import Visit
 
 #: Seconds in flight after which a fetch no longer takes a place in the window.
@@ -83,3 +86,47 @@ class Flights(Mapping[str, Flight]):
     def pages(self) -> int:
         """How many may bring a page to judge."""
         return len(self.put_off) + sum(flight.visit == "first" for flight in self._flights.values())
+
+
+#: What may come of the visit of a judged page, or of its lease; and which of these tell of the page.
+OUTCOMES: Final = ("changed", "unchanged", "gone", "refused", "moved", "early", "retry", "failed", "lost")
+TELLING: Final = frozenset({"changed", "unchanged", "gone", "refused", "moved"})
+
+
+def outcome_of(result: Page | Moved | Missing | Same | Early) -> str:
+    """Return what came of a page that was visited again, one of `OUTCOMES`."""
+    match result:
+        case Page(changed=changed):
+            return "changed" if changed else "unchanged"
+        case Moved(permanent=permanent):
+            return "moved" if permanent else "failed"
+        case Missing(kind=kind):
+            return "gone" if kind == "unfit" else kind
+        case _:
+            return "early" if isinstance(result, Early) else "unchanged"
+
+
+@dataclass
+class Tally:
+    """What this process ordered, and what came of it: figures that only grow.
+
+    ``orders`` counts by predicate and by what chose: "policy", "chance", "instant" or "revisit". ``changes`` of
+    predicates' matches are counted by predicate and kind (`streams.published.Change`). ``visits`` to judged
+    pages are counted by `OUTCOMES`, those to hubs as ``hub_visits``. Of the visits that tell, so many as
+    ``expected_unchanged`` were expected to find a page as it was: a spot check of the freshness that is
+    estimated. ``delays`` are the seconds from the publication of news to their fetch, until they are taken.
+    """
+
+    orders: Counter[tuple[str, str]] = field(default_factory=Counter)
+    leases_lost: int = 0
+    changes: Counter[tuple[str, str]] = field(default_factory=Counter)
+    visits: Counter[str] = field(default_factory=Counter)
+    hub_visits: Counter[str] = field(default_factory=Counter)
+    expected_unchanged: float = 0.0
+    delays: list[float] = field(default_factory=list)
+
+    def visited(self, outcome: str, unchanged: float) -> None:
+        """Count a visit by one of `OUTCOMES`; no change was expected with probability ``unchanged``."""
+        self.visits[outcome] += 1
+        if outcome in TELLING:
+            self.expected_unchanged += unchanged

@@ -11,8 +11,7 @@ is in memory does not grow with the pages.
 """
 
 import math
-import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import islice
 
 from scentline.agents.frontier.candidates import Candidates
@@ -27,9 +26,9 @@ from scentline.agents.frontier.keys import (
     visit_key,
     visit_of,
 )
-from scentline.agents.frontier.leases import Visiting
-from scentline.agents.frontier.metrics import FrontierMetrics, RevisitMetrics, outcome_of
-from scentline.agents.frontier.rows import Choice, DueRow, FrontierRow, FrontierShard, PageRow, VisitRow
+from scentline.agents.frontier.leases import Orders, Visiting
+from scentline.agents.frontier.orders import Tally, outcome_of
+from scentline.agents.frontier.rows import Choice, DueRow, FrontierShard, PageRow, VisitRow
 from scentline.agents.frontier.visits import Visits
 from scentline.models.revisit.gain import limit, stale
 from scentline.models.revisit.queue import DueQueue
@@ -37,8 +36,6 @@ from scentline.models.url import host
 from scentline.models.verdict import Verdict
 from scentline.streams.facts import Fetched
 from scentline.streams.records import Revisit
-from scentline.streams.runtime import Runtime, every
-from scentline.streams.stateful import Stateful
 from scentline.streams.topics import RENEWED
 
 #: The policy of an order to visit a page again.
@@ -64,36 +61,34 @@ class Revisits(Visiting[VisitRow]):
 
     def __init__(
         self,
-        runtime: Runtime,
+        importance: str,
         candidates: Candidates,
         visits: Visits,
-        inbox: Stateful[FrontierRow],
-        orders: FrontierMetrics,
-        metrics: RevisitMetrics,
+        orders: Orders,
+        tally: Tally,
+        stopwatch: Callable[[], float],
     ) -> None:
-        super().__init__(runtime, candidates, inbox)
-        settings = runtime.settings
-        self._settings = settings.revisit
+        super().__init__(candidates, orders)
+        self._by = importance
         self._visits = visits
         self._groups = visits.groups
-        self._orders = orders
-        self._metrics = metrics
-        self._freshness = Freshness()
-        metrics.figures = lambda: self._freshness.figures(runtime.clock())
+        self._tally = tally
+        self._stopwatch = stopwatch
+        self.freshness = Freshness()
         #: Of each visit that was ordered, how probable it was that the page is as it was.
         self._expected: dict[str, float] = {}
         #: What is known of the pages in the queue.
         self._known: dict[str, Estimate] = {}
         #: When the next page of each shard comes due, as far as its rows were read.
         self._next: dict[int, float] = {}
-        most = min(QUEUE, settings.frontier.queue)
+        most = min(QUEUE, candidates.settings.queue)
         self._queue, self._full = DueQueue(most), FULL * most
         #: How far the rows of each shard are read: those of pages that are due, and those of all.
         self._read: dict[int, bytes | None] = {}
         self._unseen: dict[int, bytes | None] = {}
         self._more = False
         self._rests = 0.0
-        share = settings.frontier.revisit
+        share = candidates.settings.revisit
         self._earned = share / (1 - share)
         self._credit = BURST
         self._worth = MISS
@@ -109,7 +104,7 @@ class Revisits(Visiting[VisitRow]):
         """Forget a shard that another worker has now; its pages are passed over when their turn comes."""
         self._read.pop(shard.partition, None)
         self._unseen.pop(shard.partition, None)
-        self._freshness.keep(lambda url: self._candidates.shards.of(url) is not None)
+        self.freshness.keep(lambda url: self._candidates.shards.of(url) is not None)
 
     def renew(self) -> None:
         """Read all pages that are due once more: some were left out."""
@@ -126,7 +121,7 @@ class Revisits(Visiting[VisitRow]):
 
         Candidates that were not taken up come first.
         """
-        begun = time.perf_counter()
+        begun = self._stopwatch()
         if begun < self._rests:
             return
         due = True
@@ -136,9 +131,9 @@ class Revisits(Visiting[VisitRow]):
             self._more = due or unseen
             if not self._more or self._candidates.opening:
                 return
-            if time.perf_counter() >= begun + LOOK_SECONDS:
+            if self._stopwatch() >= begun + LOOK_SECONDS:
                 break
-        self._rests = 2 * time.perf_counter() - begun
+        self._rests = 2 * self._stopwatch() - begun
 
     def _take_up(self, now: float) -> bool:
         ended = [self._take_due(shard, now) for shard in self._held(self._read)]
@@ -202,20 +197,11 @@ class Revisits(Visiting[VisitRow]):
             else:
                 self._put(url, now)
         for predicate, kind in self._visits.take_told():
-            self._metrics.changed(predicate, kind)
+            self._tally.changes[predicate, kind] += 1
 
     def ended(self, end: Fetched) -> None:
         """Count a visit that was answered."""
-        self._metrics.ended(outcome_of(end.result), self._expected.pop(end.url, 1.0))
-
-    async def run(self) -> None:
-        """Tell now and then how current the matches are; never returns."""
-        await every(self._settings.tell_seconds, self._tell)
-
-    async def _tell(self) -> None:
-        shards = self._candidates.shards
-        if messages := self._freshness.messages(shards.values(), self._runtime.clock()):
-            await self._runtime.bus.send_all(messages)
+        self._tally.visited(outcome_of(end.result), self._expected.pop(end.url, 1.0))
 
     # which is due
 
@@ -245,16 +231,16 @@ class Revisits(Visiting[VisitRow]):
 
     def _count(self, shard: FrontierShard, visit: VisitRow, page: PageRow | None) -> None:
         holding = _holding(page.verdict) if page is not None else ()
-        if not holding or not self._freshness.sampled(visit.url):
-            self._freshness.discard(visit.url)
+        if not holding or not self.freshness.sampled(visit.url):
+            self.freshness.discard(visit.url)
             return
         known = self._groups.estimate(shard, visit)
         match = Match(holding, shard.partition, visit.visited, known.hidden, known.aged, visit.orders)
-        self._freshness.put(visit.url, match)
+        self.freshness.put(visit.url, match)
 
     def _importance(self, page: PageRow) -> float:
         """Return what a page is worth: by its matches, by its requests, or by both."""
-        by = self._settings.importance
+        by = self._by
         matches = 1.0 if _holding(page.verdict) else MISS
         requests = 1.0 + page.visits
         return matches if by == "matches" else requests if by == "requests" else matches * requests
@@ -309,7 +295,7 @@ class Revisits(Visiting[VisitRow]):
         predicate = next(iter(sorted(_holding(page.verdict))), "")
         self._send(shard, visit, page, Choice(predicate, AGAIN, False, 1.0, gain, now), revisit)
         if predicate:
-            self._orders.ordered(predicate, AGAIN)
+            self._tally.orders[predicate, AGAIN] += 1
 
     def _row_of(self, shard: FrontierShard, url: str) -> VisitRow | None:
         return visit_of(shard, url)
@@ -319,7 +305,7 @@ class Revisits(Visiting[VisitRow]):
 
     def _lost(self, shard: FrontierShard, row: VisitRow) -> None:
         self._expected.pop(row.url, None)
-        self._metrics.ended("lost", 1.0)
+        self._tally.visited("lost", 1.0)
         self._visits.keep(shard, row)
 
     def _expect_answer(self, visit: VisitRow, now: float) -> None:

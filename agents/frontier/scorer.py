@@ -7,12 +7,12 @@ from scentline.agents.frontier.learned import LearnedScorer
 from scentline.agents.frontier.ordering import Ordering
 from scentline.agents.frontier.rows import FrontierShard, PageRow
 from scentline.agents.frontier.scoring import PaperScorer
-from scentline.agents.semantic.tables import table_of
 from scentline.models.learner.requests import Chances, Forecast
 from scentline.models.ledger import Ledger, Slots
 from scentline.models.lessons import Lessons, lessons
 from scentline.models.predicate import ANYTHING, Sought
 from scentline.models.reuse import Cell
+from scentline.models.semantic.table import SemanticTable
 from scentline.streams.crawl_settings import LearnSettings
 from scentline.streams.records import Weighting
 
@@ -88,24 +88,17 @@ class OrderedScorer(PaperScorer):
 def scorer(
     rule: str,
     settings: LearnSettings,
+    table: SemanticTable | None = None,
     ordering: Ordering | None = None,
     *,
     printed: bool = False,
 ) -> Scorer:
     """Return what scores candidates by an ordering or, without one, under a policy.
 
-    ``printed`` is for the paper's. Raises what `learned_scorer` does.
+    ``printed`` is for the paper's, ``table`` for the learned one.
     """
     if ordering is not None:
         return OrderedScorer(settings, ordering)
     if rule == "learned":
-        return learned_scorer(settings)
+        return LearnedScorer(table)
     return PaperScorer(settings, lessons(rule), printed=printed)
-
-
-def learned_scorer(settings: LearnSettings) -> LearnedScorer:
-    """Return what scores candidates by the learned policy.
-
-    Raises `models.semantic.table.SemanticTableError` for a table of word vectors that can't be read.
-    """
-    return LearnedScorer(table_of(settings.table))

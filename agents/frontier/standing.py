@@ -1,16 +1,12 @@
-"""How a frontier stands: answered to who asks, and published as it starts, each minute, and as it ends.
+"""How a frontier stands, as who asks is answered, and as is published now and then.
 
 All that is in no row and on no other topic is said here: what is in memory of queues, hosts and waits.
 """
 
-import asyncio
 import math
-import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-
-import msgspec
 
 from scentline.agents.frontier.candidates import Candidates
 from scentline.agents.frontier.hosts import state_of
@@ -20,48 +16,44 @@ from scentline.models.frontier.politeness import Wait
 from scentline.models.frontier.slots import Slots, slots
 from scentline.models.learner.requests import Forecast
 from scentline.models.url import host
+from scentline.streams.crawl_settings import FetchSettings
 from scentline.streams.published import HostStanding, Standing, Upcoming
-from scentline.streams.runtime import Runtime
-from scentline.streams.topics import STANDING
 
-#: Seconds between two looks at hosts and rates, and between two standings that are published.
-LOOK_SECONDS, PUBLISH_SECONDS = 1.0, 60.0
+#: Seconds between two looks at hosts and rates.
+LOOK_SECONDS = 1.0
 #: Hosts that are looked at a time, candidates told of each predicate, and how many of them at a time.
 HOSTS_AT_ONCE, BEST, BEST_AT_ONCE = 1_000, 50, 10
-#: Seconds of CPU time from which on no further predicate's best candidates are told at the end.
-LAST_SECONDS = 1.0
 #: Seconds over which pages and requests a second are counted.
 RATE_SECONDS = 10.0
 #: Inputs told that speak for a candidate, and against it.
 SPEAKING = 3
 
 
-class StandingTeller:
-    """Says how the frontier stands; ``state`` says in which state it is, but for its end."""
+class Standings:
+    """Says how the frontier stands since ``began``; ``state`` says in which state, but for its end."""
 
     def __init__(
         self,
-        runtime: Runtime,
+        fetch: FetchSettings,
         candidates: Candidates,
         budget: Budget,
         selection: Selection,
         state: Callable[[], str],
+        began: float,
     ) -> None:
-        self._runtime = runtime
+        self._fetch = fetch
         self._candidates = candidates
         self._budget = budget
         self._selection = selection
         self._state = state
         self._hosts = HostCounts(candidates)
         self._rates = Rates()
-        self._began = runtime.clock()
+        self._began = began
         self._sampled = -math.inf
-        self._held = asyncio.Event()
 
     def changed(self) -> None:
         """Note that other shards are held than before."""
         self._hosts.forget()
-        self._held.set()
 
     def sample(self, now: float) -> None:
         """Look at hosts and rates, once a second, whether somebody looks or not."""
@@ -77,7 +69,7 @@ class StandingTeller:
 
     def slots(self) -> Slots | None:
         """Return how hosts' seconds are used; None without a delay between requests, or before it is known."""
-        fetch, requests = self._runtime.settings.fetch, self._rates.told()[1]
+        fetch, requests = self._fetch, self._rates.told()[1]
         if not fetch.delay_seconds or requests is None:
             return None
         ready, waiting, _, _ = self._hosts.told()
@@ -87,30 +79,8 @@ class StandingTeller:
             connected=connected,
         )  # fmt: skip
 
-    async def run(self) -> None:
-        """Publish how things stand as they begin, and now and then; never returns."""
-        await self._held.wait()
-        while True:
-            await self._publish("")
-            await asyncio.sleep(PUBLISH_SECONDS)
-
-    async def finish(self) -> None:
-        """Publish how things stand at a clean end: of each predicate the best candidates, if there is time."""
-        predicates = sorted(self._candidates.queues) or [""]
-        begun = time.thread_time()
-        while predicates and time.thread_time() < begun + LAST_SECONDS:
-            await self._publish(predicates.pop(0), final=True)
-
-    async def _publish(self, predicate: str, *, final: bool = False) -> None:
-        for standing in self.steps(predicate, final=final):
-            if standing is None:
-                await asyncio.sleep(0)
-                continue
-            key = f"frontier {standing.worker} {predicate}".encode()
-            await self._runtime.bus.send_all([(STANDING.name, 0, key, msgspec.json.encode(standing))])
-
     def steps(
-        self, predicate: str = "", hosts: Sequence[str] = (), *, final: bool = False
+        self, now: float, predicate: str = "", hosts: Sequence[str] = (), *, final: bool = False
     ) -> Iterator[Standing | None]:
         """Yield how things stand, with a predicate's best candidates and hosts; before it None now and then.
 
@@ -120,17 +90,17 @@ class StandingTeller:
             return
         best: list[Upcoming] = []
         if predicate in self._candidates.queues:
-            for part in self._best(predicate):
+            for part in self._best(predicate, now):
                 best += part
                 yield None
-        standing = self.take(final=final)
+        standing = self.take(now, final=final)
         standing.best, standing.best_of = tuple(best), predicate
-        standing.looked_at = tuple(self._looked_at(hosts, standing.time))
+        standing.looked_at = tuple(self._looked_at(hosts, now))
         yield standing
 
-    def take(self, *, final: bool) -> Standing:
+    def take(self, now: float, *, final: bool) -> Standing:
         """Return how things stand; ``final`` says that this is the end."""
-        now, candidates = self._runtime.clock(), self._candidates
+        candidates = self._candidates
         shards, flights = candidates.shards, candidates.flights
         totals, retries, state = shards.totals(), candidates.retries, self._state()
         self._sample(now)
@@ -180,13 +150,13 @@ class StandingTeller:
 
     # candidates
 
-    def _best(self, predicate: str) -> Iterator[list[Upcoming]]:
+    def _best(self, predicate: str, now: float) -> Iterator[list[Upcoming]]:
         found = self._candidates.queues[predicate].best(BEST)
         for start in range(0, len(found), BEST_AT_ONCE):
-            yield self._upcoming(predicate, found[start : start + BEST_AT_ONCE])
+            yield self._upcoming(predicate, found[start : start + BEST_AT_ONCE], now)
 
-    def _upcoming(self, predicate: str, urls: Sequence[str]) -> list[Upcoming]:
-        now, queue = self._runtime.clock(), self._candidates.queues.get(predicate)
+    def _upcoming(self, predicate: str, urls: Sequence[str], now: float) -> list[Upcoming]:
+        queue = self._candidates.queues.get(predicate)
         if queue is None:
             return []
         said: dict[str, Forecast] = {}

@@ -341,11 +341,10 @@ class Worker:
 
 
 def _frontier(agent: FrontierAgent) -> Part[FrontierAgent]:
-    beside = (part for part in (agent.patterns, agent.schedule) if part is not None)
     return Part(
         agent,
         agent.inbox,
-        (agent.run, agent.standing.run, agent.telling.run, *(part.run for part in beside)),
+        (agent.run, agent.publish, agent.publish_counts, agent.publish_freshness, agent.mine),
         hears_predicate=agent.heard_predicate,
         hears_interests=agent.heard_interests,
         hears_steering=agent.hear_steering,

@@ -61,9 +61,9 @@ async def _start(directory: Path, whole: bool) -> tuple[Mark, Mark]:
         while journal.end(FETCHES.name, 0) == end:
             await _look(worker)
         first = Mark.since(begun)
-        schedule = agent.schedule
+        schedule = agent.core.schedule
         assert schedule is not None, "the settings have it"
-        while whole and (agent.candidates.opening or schedule.busy):
+        while whole and (agent.core.candidates.opening or schedule.busy):
             await _look(worker)
         return first, Mark.since(begun)
 

@@ -23,8 +23,8 @@ STAGES: Mapping[str, tuple[str, ...]] = {
         "scentline.agents.judge.duplicates:Duplicates.repeated",
     ),
     "judge: kept pages": ("scentline.agents.judge.keep.store:KeptPages.keep",),
-    "frontier: facts, rows, evidence": ("scentline.agents.frontier.agent:FrontierAgent.absorb",),
-    "frontier: queues": ("scentline.agents.frontier.agent:FrontierAgent._settle",),
+    "frontier: facts, rows, evidence": ("scentline.agents.frontier.core:Frontier.absorb",),
+    "frontier: queues": ("scentline.agents.frontier.core:Frontier.committed",),
     "frontier: choose": (
         "scentline.agents.frontier.selection:Selection.choose",
         "scentline.agents.frontier.candidates:Candidates.best",

@@ -152,8 +152,8 @@ class Scenario:
     def like(self, *, predicate: str = "p", **hits: int) -> None:
         """Teach how many of a hundred pages with a token in their URL satisfy a predicate, where ten do."""
         counts = {token(name): {predicate: (1_000, 10 * number)} for name, number in hits.items()}
-        teach(self.agent.candidates.scorer, a_cells({BASE: {predicate: (10_000, 1_000)}} | counts))
-        self.agent.candidates.learned()
+        teach(self.agent.core.candidates.scorer, a_cells({BASE: {predicate: (10_000, 1_000)}} | counts))
+        self.agent.core.candidates.learned()
 
     def restart(self, *, taken_up: bool = True, **changed: Any) -> "Scenario":
         """Return another process on the tables as they were last written, at the same time."""
@@ -169,8 +169,8 @@ class Scenario:
 
     def take_up(self) -> None:
         """Take up all that shards were opened with."""
-        while self.agent.candidates.opening:
-            self.agent.candidates.take_up(self.now)
+        while self.agent.core.candidates.opening:
+            self.agent.core.candidates.take_up(self.now)
         self.commit()
 
     # facts in
@@ -190,7 +190,7 @@ class Scenario:
     def commit(self) -> list[Message]:
         """End the groups of all shards; return what they send besides."""
         messages: list[Message] = []
-        self.touched = set().union(*self.agent.book.touched.values())
+        self.touched = set().union(*self.agent.core.book.touched.values())
         for shard in self.shards:
             messages += write(shard)
             self.agent.committed(shard)
@@ -213,9 +213,9 @@ class Scenario:
     def order(self, after: float = 0.0, *, looks: bool = False) -> list[FetchOrder]:
         """Let time pass; return what is ordered then. Where there is nothing, it ``looks`` for more."""
         self.now += after
-        self.agent._keep_time(self.now)
-        if not self.agent.selection.choose(self.now) and looks:
-            self.agent._look_for_more()
+        self.agent.core.keep_time(self.now)
+        if not self.agent.core.selection.choose(self.now) and looks:
+            self.agent.core.look_for_more()
         ordered = orders_in(self.commit())
         self.orders += ordered
         return ordered
@@ -230,12 +230,12 @@ class Scenario:
 
     def choose(self, predicate: str = "p") -> str | None:
         """Order the next page for a predicate, whatever windows and turns allow, in a group that stays open."""
-        picked = self.agent.candidates.pick(predicate, self.now)
+        picked = self.agent.core.candidates.pick(predicate, self.now)
         if picked is None:
             return None
         shard, row, explored, probability = picked
-        choice = Choice(predicate, self.agent.settings.policy, explored, probability, 0.0, self.now)
-        self.agent.leases.order(shard, row, choice, self.now)
+        choice = Choice(predicate, self.agent.core.settings.policy, explored, probability, 0.0, self.now)
+        self.agent.core.leases.order(shard, row, choice, self.now)
         return row.url
 
     def choices(self, predicate: str = "p") -> list[str]:
@@ -244,7 +244,7 @@ class Scenario:
 
     def sweep(self, steps: int = 1_000) -> int:
         """Sweep a round; return its steps."""
-        return next(step for step in range(1, steps) if self.agent.candidates.sweep.step(self.now))
+        return next(step for step in range(1, steps) if self.agent.core.candidates.sweep.step(self.now))
 
     def answer(self, order: FetchOrder, came: str = "unchanged", **said: Any) -> list[Message]:
         """Answer an order: a new page by a verdict that it satisfies, a revisit by one of `CAME_OF`."""
@@ -282,7 +282,7 @@ class Scenario:
         row = self.host(name)
         row.state.failed(*failure, **why)
         self._put(f"http://{name}/", host_key(name), row)
-        self.agent.candidates.clocks.told(name, lambda state: state.failed(*failure, **why))
+        self.agent.core.candidates.clocks.told(name, lambda state: state.failed(*failure, **why))
 
     def _put(self, url: str, key: bytes, row: FrontierRow) -> None:
         shard = self.shard(url)
@@ -293,10 +293,10 @@ class Scenario:
 
     @property
     def flying(self) -> set[str]:
-        return set(self.agent.candidates.flights)
+        return set(self.agent.core.candidates.flights)
 
     def queued(self, predicate: str = "p") -> set[str]:
-        return set(self.agent.candidates.queues[predicate])
+        return set(self.agent.core.candidates.queues[predicate])
 
     def shard(self, url: str) -> FrontierShard:
         return self.shards[partition_of(host(url), len(self.shards))]
@@ -335,7 +335,7 @@ class Scenario:
 
     def counts(self) -> Counts:
         """Return what is counted."""
-        return plain(self.agent.candidates.scorer.ledger)
+        return plain(self.agent.core.candidates.scorer.ledger)
 
     def totals(self, at: int = 0) -> TotalsRow:
         return totals_of(self.shards[at])

@@ -248,7 +248,7 @@ def test_explain_says_why_a_page_was_fetched(crawl: Crawl) -> None:
 
 def as_scored(settings: Settings, journal: Journal) -> Candidates:
     """Return the candidates as a frontier has them that has heard all that was told."""
-    estimates = Estimates(settings, lambda: None)
+    estimates = Estimates(settings, None)
     candidates = Candidates(settings, estimates.scorer, Random(1))
     for name, definition in definitions(journal).items():
         candidates.add_predicate(name, parse(definition.expression).sought)
@@ -261,7 +261,7 @@ def as_scored(settings: Settings, journal: Journal) -> Candidates:
             ledger.hear(decode(entry.value or b""))
     candidates.priorities.promises = promises = LinkPromises()
     promises.open(shard)
-    candidates.open(shard, 1, math.inf)
+    candidates.open(shard, math.inf)
     while candidates.opening:
         candidates.take_up(math.inf)
     return candidates

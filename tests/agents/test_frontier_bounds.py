@@ -197,7 +197,7 @@ def test_users_stop_a_site_by_views_or_by_the_model_of_them(
     for depth, views in enumerate((84, 4, 4, 4, 4)):
         facts = (viewed(at(depth), depth, begun=True) for _ in range(views))
         front.hear(*facts)
-    stops = front.agent.book.stops
+    stops = front.agent.core.book.stops
     assert stops is not None
     stops.catch_up()
     beyond = [number for number in range(6) if stops.beyond(front.shards[0], front.page(at(number)))]
@@ -248,7 +248,7 @@ def test_without_the_settings_nothing_is_kept_and_everything_a_candidate(frontie
     front = frontier(traps=False, barren_misses=1)
     front.hear(*visited(DEEP), judged(1), viewed(at(0), 0, begun=True))
     fetch(front, at(0), [at(1)])
-    assert (front.state(DEEP), front.agent.book.spaces.spent) == ("candidate", set())
+    assert (front.state(DEEP), front.agent.core.book.spaces.spent) == ("candidate", set())
     assert (front.page(at(1)).place, front.shards[0].get(depth_key("a.org"))) == (None, None)
 
 
@@ -271,7 +271,7 @@ def test_pages_that_differ_in_numbers_are_left_alone_after_misses_until_one_hits
     assert front.choices() == [item(22)]
     front.commit()
     again = front.restart()
-    assert (again.choices(), again.agent.book.spaces.spent) == ([], {space(item(0))})
+    assert (again.choices(), again.agent.core.book.spaces.spent) == ([], {space(item(0))})
     assert {item(3), item(4)} - {chosen} < {*front.restart(barren_misses=4).choices()}
     front.hear(judged(5, holds=True))
     front.sweep()
@@ -309,9 +309,9 @@ def test_so_many_copies_in_a_row_end_a_space(
     for number in range(9):
         front.lease(item(number))
     front.hear(*before)
-    assert front.agent.book.spaces.spent == set()
+    assert front.agent.core.book.spaces.spent == set()
     front.hear(last)
-    assert front.agent.book.spaces.spent == {space(item(0))}
+    assert front.agent.core.book.spaces.spent == {space(item(0))}
 
 
 @each_case(

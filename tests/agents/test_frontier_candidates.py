@@ -43,7 +43,7 @@ def test_the_best_candidate_is_chosen_first_each_predicate_by_its_own_scores(fro
     paths = ("better/1", "good/1", "better/2", "good/2", "x/1", "x/2")
     assert [front.choose(predicate) for predicate in "pqpqpq"] == [f"http://a.org/{path}" for path in paths]
     assert front.choose() is None
-    assert [flight.predicate for flight in front.agent.candidates.flights.values()] == list("pqpqpq")
+    assert [flight.predicate for flight in front.agent.core.candidates.flights.values()] == list("pqpqpq")
 
 
 def test_breadth_first_takes_the_least_depth_and_then_the_first_discovered(frontier: Frontiers) -> None:
@@ -97,8 +97,8 @@ def test_a_url_waits_once_for_its_retry_and_is_then_chosen_again(frontier: Front
     front.hear(ended("http://a.org/", Missing("retry", "timeout"), front.now))
     for _ in range(5):
         front.sweep()
-    retries = front.agent.candidates.retries
-    assert (len(front.agent.candidates), front.choose(), retries.next) == (1, None, front.now + 10.0)
+    retries = front.agent.core.candidates.retries
+    assert (len(front.agent.core.candidates), front.choose(), retries.next) == (1, None, front.now + 10.0)
     assert [front.ordered(after=after) for after in (9.9, 0.1)] == [[], ["http://a.org/"]]
     assert retries.next is None
 
@@ -131,13 +131,13 @@ def test_all_urls_are_fetched_though_few_are_in_memory(frontier: Frontiers, rest
                 wait = 1e4 + 7.0 * (len(failed) // 3)
                 front.hear(ended(order.url, Missing("retry", "503"), front.now, order.order, retry_after=wait))
         if step in restarts:
-            front.agent.candidates.note_start()
+            front.agent.core.candidates.note_start()
             front.commit()
             front = front.restart()
             front.follow("q")
-        candidates = front.agent.candidates
+        candidates = front.agent.core.candidates
         assert max(candidates.retries.urls, *map(len, candidates.queues.values())) <= 5
-        if front.agent.finished:
+        if front.agent.core.finished:
             break
     assert sorted(answered) == sorted(found)
 
@@ -194,14 +194,14 @@ def test_what_users_did_leaves_every_candidate_with_the_score_that_it_has_now(
     frontier: Frontiers, policy: str, facts: list[Any], together: int
 ) -> None:
     front = frontier(policy=policy, threshold=-1e9, together=together)
-    front.agent.ledger.count = lambda *_: None  # type: ignore[method-assign]  # by what is taught alone
+    front.agent.core.ledger.count = lambda *_: None  # type: ignore[method-assign]  # by what is taught alone
     cells = {BASE: (1000, 100), "r:p": (100, 60), "s:ski": (100, 50), "u:u": (100, 5)}
-    teach(front.agent.candidates.scorer, a_cells({name: {"p": cell} for name, cell in cells.items()}))
+    teach(front.agent.core.candidates.scorer, a_cells({name: {"p": cell} for name, cell in cells.items()}))
     for fact in facts:
         front.hear(fact)
-    queue = front.agent.candidates.queues["p"]
+    queue = front.agent.core.candidates.queues["p"]
     found = [row for row in map(front.page, queue) if row.state == "candidate"]
-    now = front.agent.candidates.priorities.of(front.shards[0], found, ["p"])
+    now = front.agent.core.candidates.priorities.of(front.shards[0], found, ["p"])
     assert [queue.priority(row.url) for row in found] == [pytest.approx(each["p"]) for each in now]
 
 
@@ -216,13 +216,13 @@ def test_the_probability_of_an_explored_choice_is_recorded(
     front.hear(*map(seeded, urls(8, hosts=2)))
     for _ in range(chosen):
         front.choose()  # of its host none may be chosen now
-    assert (front.agent.candidates.pick("p", NOW) or ())[2:] == (True, chance)
+    assert (front.agent.core.candidates.pick("p", NOW) or ())[2:] == (True, chance)
 
 
 def test_about_the_set_share_of_the_choices_is_left_to_chance(frontier: Frontiers) -> None:
     front = frontier(explore=0.25)
     front.hear(*map(seeded, urls(100)))
-    picks = [front.agent.candidates.pick("p", NOW) for _ in range(1000)]
+    picks = [front.agent.core.candidates.pick("p", NOW) for _ in range(1000)]
     explored = [picked[3] for picked in picks if picked is not None and picked[2]]
     best = {picked[1].url for picked in picks if picked is not None and not picked[2]}
     assert 200 < len(explored) < 300
@@ -238,7 +238,7 @@ def test_a_choice_by_the_learned_policy_notes_the_inputs_for_every_predicate_and
 ) -> None:
     front = frontier(policy="learned")
     front.follow("q")
-    scorer = front.agent.candidates.scorer
+    scorer = front.agent.core.candidates.scorer
     if not fails:  # where next to no request fails, none is foretold
         scorer.ledger.add(scorer.ledger.slots_of([BASE]), {FAILED: False}, 1000)
         scorer.learn(scorer.ledger.slots_of([BASE]))
@@ -291,8 +291,8 @@ def test_by_the_papers_letter_a_page_opens_its_links_while_it_satisfies(frontier
     front = frontier(policy="combined", candidates="paper")
     for time, holds in ((1.0, False), (2.0, True), (3.0, False), (4.0, True)):
         front.hear(linked(page, [target], {"p": holds}, time=time, again=time > 1))
-        assert front.agent.candidates.queued == holds
-        assert (front.agent.candidates.choosable(target) is not None) == holds
+        assert front.agent.core.candidates.queued == holds
+        assert (front.agent.core.candidates.choosable(target) is not None) == holds
     front.hear(Discovered("http://b.org/", 1, {"p": 0.5}))
     assert front.choices() == ["http://b.org/", target], "what a candidate redirects to takes its place"
 
@@ -307,8 +307,8 @@ def test_before_its_first_hit_a_predicate_goes_by_words_not_the_paper(frontier: 
         front.agent.heard_predicate(PredicateDefinition(name="q", expression='"jazz"'))
         front.hear(*visited(*found), linked("http://b.org/", [], {"q": False}, links=links))
         if hit:
-            teach(front.agent.candidates.scorer, a_cells({BASE: {"q": (10, 1)}}))
-            front.agent.candidates.learned()
+            teach(front.agent.core.candidates.scorer, a_cells({BASE: {"q": (10, 1)}}))
+            front.agent.core.candidates.learned()
         return front.choices("q")
 
     assert chosen(said) == [found[1], found[3], found[2], found[0], found[4]]

@@ -106,11 +106,11 @@ def test_what_comes_of_a_fetch(frontier: Frontiers, name: str, visit: Visit, cam
     waits = not_before(front, visit)
     assert Came(front.state(URL), waits and waits - NOW, counts, after.state.failures) == came
     assert (sum(after.waits.counts) - sum(before.waits.counts)) == sum(counts[:2])
-    clocks = front.agent.candidates.clocks
+    clocks = front.agent.core.candidates.clocks
     assert (clocks.apart(NAME), after.state.delay, after.state.server) == (30.0, 30.0, TOLD["server"])
     assert front.flying == set(), "it is waited for no more"
     put_off = (name, visit) == ("early", "first")
-    assert front.agent.candidates.flights.pages == put_off, "who was put off keeps its place in the budget"
+    assert front.agent.core.candidates.flights.pages == put_off, "who was put off keeps its place in the budget"
 
 
 @each_case(("name", "visit"), [case[:2] for case in CASES])
@@ -137,7 +137,7 @@ def test_a_host_that_was_not_asked_is_forgiven_nothing_and_has_one_more_cause(
     front.hear(ended(URL, Missing("refused", "robots.txt"), crawl_delay=30.0))
     row = front.host(NAME)
     assert (row.requests, row.state.failures, row.state.asked) == (0, 2, -math.inf)
-    assert ([*row.causes], front.agent.candidates.clocks.apart(NAME)) == (["robots.txt forbids"], 30.0)
+    assert ([*row.causes], front.agent.core.candidates.clocks.apart(NAME)) == (["robots.txt forbids"], 30.0)
 
 
 @each_case("visit", VISITS)
@@ -146,7 +146,7 @@ def test_a_host_may_ask_for_a_longer_wait_and_no_known_page_waits_for_more_than_
 ) -> None:
     front = ordered(frontier, visit)
     front.hear(ended(URL, CAME_OF["retry"], NOW, 1, visit, retry_after=500.0, overloaded=True, elapsed=0.1))
-    assert not_before(front, visit) == front.agent.candidates.clocks.next_ready([NAME], NOW) == NOW + 500.0
+    assert not_before(front, visit) == front.agent.core.candidates.clocks.next_ready([NAME], NOW) == NOW + 500.0
     waits = []
     for _ in range(20 if visit != "first" else 0):
         front.hear(ended(URL, CAME_OF["retry"], NOW + 1, front.lease_visit(URL), visit))

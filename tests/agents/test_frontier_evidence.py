@@ -279,7 +279,7 @@ def front(frontier: Frontiers) -> Scenario:
 
 def belief(front: Scenario, url: str, promises: LinkPromises | None = None) -> float:
     """Return the logit that is left of one of 0."""
-    promises = promises or front.agent.book.promises
+    promises = promises or front.agent.core.book.promises
     return believed(0.0, promises.belief(front.shards[0], front.page(url)))
 
 
@@ -311,7 +311,7 @@ def test_an_owner_whose_links_come_to_nothing_is_believed_less_for_good(front: S
     again = LinkPromises()
     again.open(front.restart().shards[0])
     assert belief(front, first, again) == pytest.approx(before)
-    front.agent.book.promises.close([])  # its partition is another worker's now
+    front.agent.core.book.promises.close([])  # its partition is another worker's now
     assert belief(front, first) == 0
 
 

@@ -43,8 +43,8 @@ def in_time(frontier: Frontiers) -> Scenario:
 
 def choose(front: Scenario) -> list[FetchOrder]:
     """Return what is ordered now, by scores as they are: no sweep renews them."""
-    front.agent.leases.end(front.now)
-    front.agent.selection.choose(front.now)
+    front.agent.core.leases.end(front.now)
+    front.agent.core.selection.choose(front.now)
     return orders_in(front.commit())
 
 
@@ -53,7 +53,7 @@ def crawl(front: Scenario, fetches: int, tick: float = 0.05) -> Counter[str]:
     asked: Counter[str] = Counter()
     while asked.total() < fetches:
         ordered = choose(front)
-        assert ordered or front.agent.candidates.queued, "nothing is left"
+        assert ordered or front.agent.core.candidates.queued, "nothing is left"
         for order in ordered:
             asked[owner(host(order.url))] += 1
             front.answer(order, verdict=NO if "poor" in order.url else YES)
@@ -157,13 +157,13 @@ def test_no_choice_hangs_on_a_host_that_never_answers(frontier: Frontiers) -> No
 
 
 def vouched(front: Scenario, *names: str) -> list[float]:
-    return [front.agent.candidates.fairness.shares.vouched(name) for name in names]
+    return [front.agent.core.candidates.fairness.shares.vouched(name) for name in names]
 
 
 def test_who_was_vouched_for_is_known_before_anything_is_taken_up(frontier: Frontiers) -> None:
     front = a_front(frontier)
     front.hear(seeded("http://honest0.org/"), found("honest1.org", "x", 3))
-    assert front.agent.candidates.note_start() == front.shards
+    assert front.agent.core.candidates.note_start() == front.shards
     front.commit()
     again = front.restart(taken_up=False)
     assert vouched(again, "honest0.org") == vouched(front, "honest0.org") == [1.0]
@@ -191,7 +191,7 @@ def scarce(frontier: Frontiers, **changed: Any) -> Scenario:
     front.like(great=70, poor=1)
     front.hear(*pages("great.org", kind="great", count=20))
     front.hear(*pages(*(f"poor{number}.org" for number in range(20)), kind="poor", count=5))
-    assert front.agent.candidates.judged == 10_000
+    assert front.agent.core.candidates.judged == 10_000
     return front
 
 
@@ -211,17 +211,17 @@ def test_while_time_is_scarce_every_host_is_asked_each_second(frontier: Frontier
 def test_a_budget_that_the_time_does_not_suffice_for_costs_nothing(frontier: Frontiers, time: float) -> None:
     front = scarce(frontier, budget=10_100, time=time, window_max=64)
     choose(front)
-    assert (front.agent.candidates.prices["p"] > -math.inf) == (time == 0)
+    assert (front.agent.core.candidates.prices["p"] > -math.inf) == (time == 0)
 
 
 def test_a_run_ends_when_its_time_is_over(frontier: Frontiers) -> None:
     front = scarce(frontier, budget=0, time=2.5, window_max=64)
     begun = front.now
     crawl(front, 40, tick=DELAY / 2)
-    before = front.agent.finished
+    before = front.agent.core.finished
     front.now = begun + 2.5
     assert choose(front) == []
-    assert (before, front.agent.finished) == (False, True)
+    assert (before, front.agent.core.finished) == (False, True)
 
 
 # budgets of pages or requests

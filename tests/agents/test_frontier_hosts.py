@@ -137,12 +137,12 @@ def in_flight(front: Scenario) -> Scenario:
 
 
 def ready(front: Scenario, after: float) -> bool:
-    return front.agent.candidates.clocks.ready("a.org", NOW + after)
+    return front.agent.core.candidates.clocks.ready("a.org", NOW + after)
 
 
 def test_a_page_that_was_put_off_keeps_its_place_in_the_budget(frontier: Frontiers) -> None:
     front = a_front(frontier)
-    front.agent.steer(Limit(name="pages", most=1, time=NOW))
+    front.agent.core.steer(Limit(name="pages", most=1, time=NOW))
     front.hear(seeded(URL))
     (order,) = front.order()
     front.hear(seeded("http://b.org/"), ended(URL, Early(7.0), front.now, server=SERVER))
@@ -153,12 +153,12 @@ def test_a_page_that_was_put_off_keeps_its_place_in_the_budget(frontier: Frontie
     front.hear(ended(URL, Early(7.0), front.now, 2, server=SERVER))
     front.hear(ended(URL, YES, front.now))
     assert front.ordered(after=60.0) == []
-    assert front.agent.budget.spent
+    assert front.agent.core.budget.spent
 
 
 def test_an_order_that_was_postponed_says_which_server_it_is_and_the_crawl_delay(frontier: Frontiers) -> None:
     front = in_flight(a_front(frontier))
-    clocks = front.agent.candidates.clocks
+    clocks = front.agent.core.candidates.clocks
     clocks.serves(SERVER, "b.org")
     front.hear(ended(URL, Early(1.0), NOW, crawl_delay=30.0, server=SERVER))
     clocks.started("b.org", NOW + 2)
@@ -201,7 +201,7 @@ def test_whoever_takes_over_a_partition_asks_no_host_before_its_time(frontier: F
         front.hear(seeded(end.url))
         assert front.ordered() == [end.url]
         front.hear(end)
-    clocks = front.restart().agent.candidates.clocks
+    clocks = front.restart().agent.core.candidates.clocks
     due = {host(end.url): clocks.next_ready([host(end.url)], NOW) for end in ends}
     # From when the request began: the delay, the Crawl-delay, twenty times the half second of an answer.
     assert due == {
@@ -217,7 +217,7 @@ def test_a_host_that_did_not_answer_is_left_alone_by_who_tried_alone(frontier: F
         assert front.ordered(after=5.0) == [f"{URL}{number}"]
         end = ended(f"{URL}{number}", Missing("retry", reason), front.now, elapsed=0.1, unanswered=True)
         front.hear(end)
-    assert front.agent.candidates.clocks.next_ready(["a.org"], front.now) == front.now + 60.0
+    assert front.agent.core.candidates.clocks.next_ready(["a.org"], front.now) == front.now + 60.0
     assert ready(front.restart(), 15.0)
 
 
@@ -251,7 +251,7 @@ def test_a_crawl_delay_that_robots_txt_no_longer_asks_for_is_forgotten(frontier:
     front = a_front(frontier)
     for number, asked in enumerate((30.0, None)):
         front.hear(ended(f"{URL}{number}", YES, NOW, crawl_delay=asked, elapsed=0.01))
-        assert front.agent.candidates.clocks.apart("a.org") == (asked or 1.0)
+        assert front.agent.core.candidates.clocks.apart("a.org") == (asked or 1.0)
 
 
 @each_case(("barren", "told"), [(False, True), (True, False)])
@@ -264,4 +264,4 @@ def test_a_seed_that_is_refused_is_told_of_but_for_one_whose_like_was_judged(
     front.hear(
         ended(order.url, Missing("refused", "as it is", barren=barren), front.now, order.order, elapsed=0.1)
     )
-    assert (order.url in front.agent.refused_seeds) == told
+    assert (order.url in front.agent.core.refused_seeds) == told

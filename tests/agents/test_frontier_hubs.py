@@ -112,7 +112,7 @@ def test_the_delay_of_new_news_is_counted_once(front: Scenario) -> None:
     front.hear(Relisted(HUB, 0, (NEWS[0], f"{HUB}about"), 200.0, 100.0))
     judged = [ended(url, YES, 210.0) for url in (NEWS[0], f"{HUB}about")]
     front.absorb(*judged, *judged)
-    assert front.agent.book.hubs.delays == [(NEWS[0], 110.0)]
+    assert front.agent.core.book.hubs.delays == [(NEWS[0], 110.0)]
     front.commit()
     news = news_of(front.shards[0])
     assert (news.pages, news.delay, sum(news.delays)) == (1, 110.0, 1)
@@ -211,12 +211,12 @@ def test_a_hub_that_brings_nothing_is_visited_less_and_less_often(frontier: Fron
 def test_revisits_do_not_spend_the_budget(frontier: Frontiers) -> None:
     front = given(frontier, budget=2)
     front.crawl(10, 2.0)
-    assert not front.agent.finished
+    assert not front.agent.core.finished
     front.hear(seeded(f"{ARCHIVE}1"))
-    while not front.agent.budget.spent:
+    while not front.agent.core.budget.spent:
         front.crawl(1, 2.0)
     assert front.order(after=1000.0) == []
-    assert front.agent.finished
+    assert front.agent.core.finished
 
 
 def test_what_was_known_before_a_crash_is_known_after(fetched: Scenario) -> None:
@@ -240,11 +240,11 @@ def test_a_hub_that_is_given_stays_one_and_one_no_more_given_is_one_for_a_day(fe
     fetched.crawl(10, DAY / 2)
     assert fetched.hub(HUB).visits == 11
     again = fetched.restart(news={"hubs_given": []})
-    assert again.agent.instant is not None
+    assert again.agent.core.instant is not None
     (order,) = again.order(after=DAY - 1)
     again.answer(order)
     assert again.order(after=2.0) == []
-    assert (again.agent.instant.hubs, hub_of(again.shards[0], HUB)) == (0, None)
+    assert (again.agent.core.instant.hubs, hub_of(again.shards[0], HUB)) == (0, None)
 
 
 def test_news_of_a_space_of_which_nothing_is_wanted_is_fetched_all_the_same(frontier: Frontiers) -> None:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from bench.listening import Memory
+from scentline.agents.frontier.agent import block_message
 from scentline.agents.frontier.counts import CountRows
 from scentline.agents.frontier.keys import BLOCK_PREFIX, SEGMENT_PREFIX, totals_of
 from scentline.agents.frontier.rows import CountsRow, FrontierRow, FrontierShard
@@ -119,9 +120,9 @@ class Crawl:
 
     def tell(self, number: int, most: int, *, late: bool = False) -> bool:
         """Have a worker tell, or be stopped in the middle of it: its words come late. Return whether it did."""
-        messages, _ = self.workers[number].ledger.tell(most)
-        (self.late if late else self.topic).extend(messages)
-        return bool(messages)
+        blocks, _ = self.workers[number].ledger.tell(most)
+        (self.late if late else self.topic).extend(map(block_message, blocks))
+        return bool(blocks)
 
     def come_late(self) -> None:
         self.topic += self.late

@@ -1,6 +1,5 @@
 """What orders candidates in the place of a policy: what is kept in memory is what the rows say."""
 
-import asyncio
 from collections import Counter
 from collections.abc import Iterable
 from operator import mul
@@ -48,7 +47,7 @@ class Telling:
     def absorb(self, shard: FrontierShard, fact: object) -> None:
         for each in self.informed:
             each.absorb(shard, fact)
-        self.front.agent.book.absorb(shard, fact)
+        self.front.agent.core.book.absorb(shard, fact)
 
     def hear(self, *facts: object) -> None:
         take_in(self.shard, self, *facts)
@@ -183,22 +182,21 @@ def told() -> Behaviour:
     return counted(Record(visit.user, visit.url, visit.referrer) for visit in VISITS)
 
 
-def test_patterns_are_mined_of_the_rows_beside_the_stream(frontier: Frontiers) -> None:
-    async def run() -> tuple[FrontierShard, SitePatterns]:
-        changed = asyncio.Event()
-        patterns = SitePatterns(changed.set)
-        mining = asyncio.create_task(patterns.run())
-        teller = Telling(frontier, patterns)
-        teller.hear(*VISITS, *VISITS[::3])
-        assert (patterns.busy, patterns.starting) == (True, False)
-        assert patterns.pattern_of("http://h.test/topic/new") is None
-        while patterns.busy:
-            await changed.wait()
-            changed.clear()
-        mining.cancel()
-        return teller.shard, patterns
+def mined(patterns: SitePatterns) -> SitePatterns:
+    """Mine the sites that are due."""
+    for site in patterns.due:
+        for behaviour in filter(None, patterns.read(site)):
+            patterns.mined(site, mine(behaviour))
+    return patterns
 
-    shard, found = asyncio.run(run())
+
+def test_patterns_are_mined_of_the_rows_beside_the_stream(frontier: Frontiers) -> None:
+    teller = Telling(frontier, patterns := SitePatterns())
+    teller.hear(*VISITS, *VISITS[::3])
+    assert (patterns.due, patterns.starting) == (["h.test"], False)
+    assert patterns.pattern_of("http://h.test/topic/new") is None
+    shard, found = teller.shard, mined(patterns)
+    assert not found.due
     expected = mine(told())
     for address in ("http://h.test/topic/new", "http://h.test/list/3", "http://h.test/print/3"):
         assert found.pattern_of(address) == expected.pattern_of(address)
@@ -207,11 +205,12 @@ def test_patterns_are_mined_of_the_rows_beside_the_stream(frontier: Frontiers) -
     assert found.unvisited("http://other.test/a") == "http://other.test/**"
     again = SitePatterns()
     again.open(shard)
-    assert (again.busy, again.starting) == (True, True)
-    again.mine_now(shard, "h.test")
+    assert (again.due, again.starting) == (["h.test"], True)
+    mined(again)
     assert again.pattern_of("http://h.test/topic/new") == found.pattern_of("http://h.test/topic/new")
+    again.open(shard)
     again.close(shard)
-    assert (again.busy, again.starting) == (False, False)
+    assert (again.due, again.starting) == ([], False)
 
 
 def test_patterns_order_by_each_ranking_and_unknown_sites_come_last(frontier: Frontiers) -> None:
@@ -240,7 +239,7 @@ BEHAVIOUR = [{"ordering": name} for name in ("behaviour-fetch", "average-referra
 
 @each_case("section", [{}, {"ordering": "pagerank"}, *BEHAVIOUR, {"visited_patterns_only": True}])
 def test_users_ways_are_kept_only_where_they_are_used(frontier: Frontiers, section: dict[str, object]) -> None:
-    kept = frontier(**section).agent.patterns is not None
+    kept = frontier(**section).agent.core.patterns is not None
     assert kept == (section in BEHAVIOUR or "visited_patterns_only" in section)
 
 

@@ -20,7 +20,7 @@ from scentline.models.verdict import Verdict
 from scentline.streams.facts import Discovered, Early, Fetched, Hinted, Missing, Visited
 from scentline.streams.outbox import Message
 from scentline.streams.published import FreshnessPart
-from scentline.streams.records import Decoder, Version
+from scentline.streams.records import Version
 from scentline.streams.topics import RENEWED
 from tests.agents.scenarios import (
     CAME_OF,
@@ -149,8 +149,8 @@ def test_a_page_that_comes_due_before_its_row_is_on_disk_is_not_passed_over(fron
     judge(front, URL, OTHER)
     front.now += 2 * DAY
     front.agent.absorb(front.shards[0], ended(URL, Early(1.0), front.now, 1, "again"))
-    front.agent.schedule.settle(front.now)  # type: ignore[union-attr]
-    front.agent._keep_time(front.now + 2.0)  # reads the other page, which is due later
+    front.agent.core.schedule.settle(front.now)  # type: ignore[union-attr]
+    front.agent.core.keep_time(front.now + 2.0)  # reads the other page, which is due later
     front.commit()
     assert {*front.ordered(after=4.0), *front.ordered(after=4.0)} == {URL, OTHER}
 
@@ -158,8 +158,8 @@ def test_a_page_that_comes_due_before_its_row_is_on_disk_is_not_passed_over(fron
 @each_case(("budget", "ends"), [(0, False), (10, True)])
 def test_a_crawl_that_keeps_up_ends_with_a_budget_alone(frontier: Frontiers, budget: int, ends: bool) -> None:
     front = a_front(frontier, budget=budget)
-    front.agent._dry = True
-    assert front.agent.finished is ends
+    front.agent.core._dry = True
+    assert front.agent.core.finished is ends
 
 
 # how current the matches are
@@ -167,10 +167,8 @@ def test_a_crawl_that_keeps_up_ends_with_a_budget_alone(frontier: Frontiers, bud
 
 def told(front: Scenario) -> list[FreshnessPart]:
     """Return what the harvest is sent of the matches."""
-    assert front.agent.schedule is not None
-    decode = Decoder[FreshnessPart](FreshnessPart)
-    messages = front.agent.schedule._freshness.messages(front.shards, front.now)
-    return [decode(value or b"") for _, _, _, value in messages]
+    assert front.agent.core.schedule is not None
+    return front.agent.core.schedule.freshness.parts(front.shards, front.now)
 
 
 def test_the_harvest_is_sent_how_current_matches_are_until_there_are_none(frontier: Frontiers) -> None:
@@ -179,7 +177,7 @@ def test_the_harvest_is_sent_how_current_matches_are_until_there_are_none(fronti
     judge(front, URL, OTHER)
     judge(front, "http://miss.org/", hits=False)
     front.now += DAY
-    kept = front.agent.revisits.figures()["p"]
+    kept = front.agent.core.freshness(front.now)["p"]
     assert kept.current == pytest.approx(2 * (1 - stale(0.1 / DAY, DAY)))
     assert (kept.matches, kept.age) == (2, 2 * DAY)
     front.hear(ended(OTHER, Missing("refused", "noindex"), front.now, 1, "again"))
@@ -189,7 +187,7 @@ def test_the_harvest_is_sent_how_current_matches_are_until_there_are_none(fronti
     (part,) = told(front)
     assert (part.predicate, part.partition, part.time) == ("p", 0, front.now)
     assert (part.matches, part.age, part.revisits) == (1, 60.0, 1)
-    assert part.current == pytest.approx(front.agent.revisits.figures()["p"].current)
+    assert part.current == pytest.approx(front.agent.core.freshness(front.now)["p"].current)
     front.hear(ended(URL, Missing("refused", "noindex"), front.now, 2, "again"))
     assert [(part.matches, part.current) for part in told(front)] == [(0, 0.0)]
     assert told(front) == []

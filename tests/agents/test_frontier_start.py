@@ -19,7 +19,7 @@ from tests.cases import each_case
 
 def note_start(front: Scenario, *, whole: bool = False) -> int:
     """Have it noted what to start with; return in how many shards that changed."""
-    changed = front.agent.candidates.note_start(whole=whole)
+    changed = front.agent.core.candidates.note_start(whole=whole)
     front.commit()
     return len(changed)
 
@@ -32,10 +32,10 @@ def test_the_best_are_chosen_before_all_is_taken_up(frontier: Frontiers) -> None
     note_start(front)
     again = front.restart(taken_up=False)
     again.like(good=60)
-    unknown = [again.agent.candidates.unknown]
-    again.agent.candidates.take_up(NOW)
-    assert again.agent.candidates.opening
-    assert [*unknown, again.agent.candidates.unknown] == [True, False]
+    unknown = [again.agent.core.candidates.unknown]
+    again.agent.core.candidates.take_up(NOW)
+    assert again.agent.core.candidates.opening
+    assert [*unknown, again.agent.core.candidates.unknown] == [True, False]
     assert [again.choose() for _ in found[::50]] == found[::50]
     again.take_up()
     assert sorted(again.choices()) == sorted({*found} - {*found[::50]})
@@ -88,18 +88,20 @@ def test_what_is_in_flight_is_known_before_anything_is_taken_up(frontier: Fronti
     front.commit()
     front.hear(ended(str(landed), YES, NOW))
     again = front.restart(taken_up=False)
-    assert {url: flight.predicate for url, flight in again.agent.candidates.flights.items()} == {flying: "p"}
+    assert {url: flight.predicate for url, flight in again.agent.core.candidates.flights.items()} == {
+        flying: "p"
+    }
 
 
 def test_where_nothing_was_noted_all_is_taken_up_before_the_first_choice(frontier: Frontiers) -> None:
     front = frontier(streams={"partitions": 3})
     front.hear(*map(seeded, urls(300, hosts=10)))
     again = front.restart(taken_up=False)
-    while again.agent.candidates.opening:
-        assert again.agent.candidates.unknown
-        again.agent.candidates.take_up(NOW)
-    assert not again.agent.candidates.unknown
-    assert len(again.agent.candidates) == 300
+    while again.agent.core.candidates.opening:
+        assert again.agent.core.candidates.unknown
+        again.agent.core.candidates.take_up(NOW)
+    assert not again.agent.core.candidates.unknown
+    assert len(again.agent.core.candidates) == 300
 
 
 def test_chance_draws_from_all_candidates_or_not_at_all(frontier: Frontiers) -> None:
@@ -107,13 +109,13 @@ def test_chance_draws_from_all_candidates_or_not_at_all(frontier: Frontiers) -> 
     front.hear(*map(seeded, urls(300, hosts=10)))
     note_start(front)
     by_chance = front.restart(taken_up=False, policy="random")
-    by_chance.agent.candidates.take_up(NOW)
-    assert by_chance.agent.candidates.unknown
+    by_chance.agent.core.candidates.take_up(NOW)
+    assert by_chance.agent.core.candidates.unknown
     by_policy = front.restart(taken_up=False, explore=1.0)
-    by_policy.agent.candidates.take_up(NOW)
-    assert (by_policy.agent.candidates.pick("p", NOW) or ())[2:] == (False, 1.0)
+    by_policy.agent.core.candidates.take_up(NOW)
+    assert (by_policy.agent.core.candidates.pick("p", NOW) or ())[2:] == (False, 1.0)
     by_policy.take_up()
-    assert (by_policy.agent.candidates.pick("p", NOW) or ())[2:] == (True, 1 / 300)
+    assert (by_policy.agent.core.candidates.pick("p", NOW) or ())[2:] == (True, 1 / 300)
 
 
 def test_nothing_is_noted_until_what_was_noted_is_taken_up_nor_what_stands_there(frontier: Frontiers) -> None:
@@ -121,7 +123,7 @@ def test_nothing_is_noted_until_what_was_noted_is_taken_up_nor_what_stands_there
     front.hear(*map(seeded, urls(3_000, hosts=10)))
     assert (note_start(front), note_start(front)) == (1, 0)
     again = front.restart(taken_up=False)
-    again.agent.candidates.take_up(NOW)
+    again.agent.core.candidates.take_up(NOW)
     assert note_start(again) == 0
     again.take_up()
     assert note_start(again) == 0
@@ -139,13 +141,13 @@ def test_of_full_queues_only_what_has_room_or_is_new_is_scored(frontier: Frontie
     front.hear(*map(seeded, fresh))
     again = front.restart(taken_up=False)
     offered: list[str] = []
-    offer = again.agent.candidates.offer
+    offer = again.agent.core.candidates.offer
 
     def noted(shard: FrontierShard, rows: Iterable[PageRow], now: float) -> None:
         offer(shard, found := [*rows], now)
         offered.extend(row.url for row in found)
 
-    again.agent.candidates.offer = noted  # type: ignore[method-assign]
+    again.agent.core.candidates.offer = noted  # type: ignore[method-assign]
     again.take_up()
     assert len(offered) <= 150
     assert {*queued, *fresh} <= set(offered)
@@ -171,8 +173,8 @@ def test_a_shard_that_is_given_away_leaves_nothing_behind_and_keeps_no_host_busy
     left = {url for url in urls(30, hosts=10) if front.shard(url) is not gone}
     assert front.flying == left & set(flying)
     assert front.queued() == left - set(flying)
-    assert front.agent.candidates.shards.find(flying[0]) is None
-    assert front.agent.candidates.clocks.ready(host(flying[0]), NOW + 1.0)
+    assert front.agent.core.candidates.shards.find(flying[0]) is None
+    assert front.agent.core.candidates.clocks.ready(host(flying[0]), NOW + 1.0)
 
 
 def test_what_a_group_touched_is_offered_when_another_shards_ends_first(frontier: Frontiers) -> None:

@@ -13,17 +13,19 @@ from msgspec.structs import replace
 from zstandard import ZstdError
 
 from bench.listening import Memory
+from scentline.agents.frontier.agent import TELL_SECONDS, FrontierAgent
 from scentline.agents.frontier.keys import totals_of
-from scentline.agents.frontier.ledger import TELL_SECONDS, FrontierLedger, Telling
+from scentline.agents.frontier.ledger import FrontierLedger
 from scentline.agents.frontier.rows import FrontierShard
 from scentline.models.interest.features import BASE
 from scentline.models.ledger import Change
 from scentline.models.parts import BLOCK
+from scentline.streams.metrics.catalogue import PUBLISHED
 from scentline.streams.records import Interests
 from scentline.streams.settings import Settings
 from tests.agents.cells import a_change, a_ledger, add, cells_of, taken_back
 from tests.agents.shards import a_runtime
-from tests.agents.test_frontier_ledger import CHANGES, EVERYTHING, a_shard, told
+from tests.agents.test_frontier_ledger import CHANGES, EVERYTHING, a_shard
 from tests.reference.counts import Counts, plain
 
 # bounds
@@ -100,8 +102,8 @@ def test_of_what_others_count_the_rarest_are_forgotten_until_they_are_told_again
     of_often, of_rare = a_change(often, {"p": True}, 2), a_change(rare, {"p": True})
     for changes, known in (([of_often, of_rare], often), ([of_rare] * 3, rare)):
         other.count(1, changes)
-        for message in other.tell(EVERYTHING)[0]:
-            ledger.hear(told(message))
+        for block in other.tell(EVERYTHING)[0]:
+            ledger.hear(Interests(block=block))
         found = {name for name, *_ in learns.ledger.items()}
         assert len(learns.ledger) <= 20 and found >= own
         assert len(found & known) >= 7
@@ -117,11 +119,11 @@ def test_one_that_has_all_partitions_tells_nothing_and_what_can_not_be_a_block_i
     ledger.count(1, [a_change([BASE, "w:a"], {"p": True})])
     assert ledger.tell(EVERYTHING) == ([], 0)
     ledger.close(0)
-    *_, last = map(told, ledger.tell(EVERYTHING)[0])
-    assert last.block is not None and last.block.names == ("w:a",)
+    *_, last = ledger.tell(EVERYTHING)[0]
+    assert last.names == ("w:a",)
     for wrong in ({"names": ("w:a", "w:b")}, {"size": 1}, {"counts": b"rubbish"}, {"predicates": ("p", "q")}):
         with pytest.raises((ValueError, ZstdError)):
-            a_ledger(2)[0].hear(Interests(block=replace(last.block, **wrong)))
+            a_ledger(2)[0].hear(Interests(block=replace(last, **wrong)))
 
 
 def test_words_of_an_earlier_owner_that_come_late_are_told_over_and_what_it_had_more_is_forgotten() -> None:
@@ -132,15 +134,15 @@ def test_words_of_an_earlier_owner_that_come_late_are_told_over_and_what_it_had_
     owner.begin(0)
     owner.count(0, [a_change([BASE, "w:a"], {"p": True})])
     topic = [*owner.tell(EVERYTHING)[0], *late]
-    for message in topic:
-        owner.hear(told(message))
+    for block in topic:
+        owner.hear(Interests(block=block))
     again = owner.tell(EVERYTHING)[0]
     assert len(again) == 2
-    for message in [*topic, *again]:
-        other.hear(told(message))
+    for block in [*topic, *again]:
+        other.hear(Interests(block=block))
     assert cells_of(plain(learns.ledger)) == {BASE: {"p": (1, 1)}, "w:a": {"p": (1, 1)}}
-    for message in again:
-        owner.hear(told(message))
+    for block in again:
+        owner.hear(Interests(block=block))
     assert owner.tell(EVERYTHING)[0] == [], "these are its own"
 
 
@@ -155,8 +157,8 @@ def test_how_many_were_judged_is_told_first_and_no_block_later_than_all_can_be_t
     for _ in range(60):
         partition = random.randrange(2)
         ledger.count(partition, [a_change([BASE, *random.sample(names, 20)], {"p": True})])
-        messages, columns = ledger.tell(most + 2)
-        places = [(block.partition, block.number) for message in messages if (block := told(message).block)]
+        blocks, columns = ledger.tell(most + 2)
+        places = [(block.partition, block.number) for block in blocks]
         bases = [place for place in places if not place[1]]
         assert bases == places[: len(bases)] and (partition, 0) in bases
         assert columns <= most + 2 + BLOCK
@@ -167,11 +169,11 @@ def test_how_many_were_judged_is_told_first_and_no_block_later_than_all_can_be_t
 def test_it_is_told_at_the_pace_of_the_settings_as_far_as_partitions_are_ones_own(tmp_path: Path) -> None:
     given = {"data": tmp_path, "streams": {"partitions": 4}, "learn": {"told": 4 * BLOCK}}
     names = [f"w:{number}" for number in range(20 * BLOCK)]
-    ledger, columns = a_ledger(4, EVERYTHING)[0], list[int]()
-    ledger.begin(0)
     with a_runtime(Settings.model_validate(given)) as runtime:
-        telling = Telling(runtime, ledger, columns.append)
+        agent = FrontierAgent(runtime)
+        agent.core.ledger.begin(0)
         for _ in range(80):
-            ledger.count(0, [a_change([BASE, *names], {"p": True})])
-            asyncio.run(telling.tell())
-    assert sum(columns) == pytest.approx(80 * TELL_SECONDS * BLOCK, rel=0.1)
+            agent.core.ledger.count(0, [a_change([BASE, *names], {"p": True})])
+            asyncio.run(agent.tell_counts())
+        columns = runtime.metrics.registry.get_sample_value(PUBLISHED.name)
+    assert columns == pytest.approx(80 * TELL_SECONDS * BLOCK, rel=0.1)

@@ -31,7 +31,7 @@ from scentline.models.parts import Part
 from scentline.models.verdict import FAILED, Verdict
 from scentline.streams.crawl_settings import LearnSettings
 from scentline.streams.inbox import Codec, Shard
-from scentline.streams.records import Decoder, Interests
+from scentline.streams.records import Interests
 from tests.reference.counts import Counts
 
 LAWS = settings(max_examples=100)  # what every count rests on
@@ -146,9 +146,8 @@ class Heard:
             self.hear()
 
     def hear(self) -> None:
-        decode = Decoder[Interests](Interests)
-        for _, _, _, value in self.other.ledger.tell(math.inf)[0]:
-            self.own.ledger.hear(decode(value or b""))
+        for block in self.other.ledger.tell(math.inf)[0]:
+            self.own.ledger.hear(Interests(block=block))
 
     def state(self) -> State:
         self.hear()

@@ -19,7 +19,8 @@ from scentline.agents.fetch.agent import FetchMetrics
 from scentline.agents.fetch.client import Client
 from scentline.agents.fetch.pool import _REASONS
 from scentline.agents.fetch.result import OUTCOMES, Body, outcome_of
-from scentline.agents.frontier.metrics import KINDS, TELLING, Kept, RevisitMetrics
+from scentline.agents.frontier.metrics import CHOSEN, KINDS
+from scentline.agents.frontier.orders import TELLING, Tally
 from scentline.agents.harvest.agent import HarvestMetrics
 from scentline.agents.observe.observer import Observer
 from scentline.agents.operate.inspect.record import entries, outcomes
@@ -36,6 +37,7 @@ from scentline.streams.topics import ACCESSES, DEAD_LETTERS, FETCHES, PAGES, SIG
 from scentline.streams.transport.journal import Journal
 from scentline_lab.synthetic.web import SyntheticWeb
 from tests.agents import loopback
+from tests.agents.scenarios import Frontiers
 from tests.agents.shards import a_runtime
 from tests.cases import each_case
 from tests.e2e.crawls import synthetic, topics, write_labels, write_log
@@ -128,25 +130,24 @@ def test_predicates_beyond_the_bound_have_sums_and_no_rate(runtime: Runtime) -> 
     assert (catalogue.HARVEST_RATE.name, (OTHER,)) not in found
 
 
-def test_revisits_are_held_against_what_was_expected_matches_told_of_each_predicate(runtime: Runtime) -> None:
-    metrics = RevisitMetrics(runtime)
+def test_revisits_that_tell_are_held_against_what_was_expected_of_them() -> None:
+    tally = Tally()
     for outcome in ("unchanged", "changed", "retry", "lost", "gone"):
-        metrics.ended(outcome, 0.75)
-    assert [counted(runtime, catalogue.REVISITS, outcome) for outcome in ("unchanged", "retry")] == [1, 1]
-    assert counted(runtime, catalogue.EXPECTED_UNCHANGED) == 0.75 * 3
-    assert metrics.visits == len({"unchanged", "changed", "gone"} & TELLING) == 3
-    with pytest.raises(KeyError):
-        metrics.ended("eaten", 0.75)
-    for name in ("tea", "none"):
-        metrics.known(name)
-    metrics.changed("tea", "appeared")
-    changes = {kind: counted(runtime, catalogue.CHANGES, "tea", kind) for kind in KINDS}
-    assert changes == {kind: float(kind == "appeared") for kind in KINDS}
-    metrics.figures = lambda: {"tea": Kept(10, 7.5, 600.0), "late": Kept(1, 1.0, 3.0)}
-    found = measured(metrics)
-    told = (catalogue.MATCHES, catalogue.MATCHES_CURRENT, catalogue.MATCHES_AGE)
-    for name, figures in {"tea": [10, 7.5, 600], "late": [1, 1, 3], "none": [0, 0, 0]}.items():
-        assert [found[metric.name, (name,)] for metric in told] == figures
+        tally.visited(outcome, 0.75)
+    assert sum(tally.visits[outcome] for outcome in TELLING) == 3
+    assert tally.expected_unchanged == 0.75 * 3
+
+
+def test_all_figures_of_a_predicate_are_there_from_its_definition_on(frontier: Frontiers) -> None:
+    front = frontier(policy="breadth-first", revisit=0.5)
+    front.follow("tea")
+    front.agent.core.tally.changes["tea", "appeared"] += 1
+    found = measured(front.agent._metrics)
+    for kind in KINDS:
+        assert found[catalogue.CHANGES.name, ("tea", kind)] == (kind == "appeared")
+    for metric in (catalogue.MATCHES, catalogue.MATCHES_CURRENT, catalogue.MATCHES_AGE):
+        assert found[metric.name, ("tea",)] == 0
+    assert {found[catalogue.ORDERS.name, ("tea", by)] for by in CHOSEN} == {0}
 
 
 # of a crawl
@@ -184,8 +185,8 @@ async def crawl(settings: Settings, log: Path) -> SimpleNamespace:
                 await asyncio.sleep(0.05)
             await engine.settle()
             found.late, found.scrape = await get(f"{url}/readyz"), await idle(url)
-            found.features = engine.frontier.ledger.features
-            found.candidates = len(engine.frontier.candidates.queues["menu"])
+            found.features = engine.frontier.core.ledger.features
+            found.candidates = len(engine.frontier.core.candidates.queues["menu"])
             found.status = meter.status()
     if engine.failure is not None:
         raise engine.failure

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.agents.crawl.directory import WINDOW
-from scentline.agents.frontier import standing
+from scentline.agents.frontier import agent
 from scentline.agents.frontier.answers import Answers
 from scentline.agents.frontier.explain import Explanation
 from scentline.agents.frontier.features import Features
@@ -46,7 +46,7 @@ def policy(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def front(tmp_path: Path, policy: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Scenario]:
-    monkeypatch.setattr(standing, "PUBLISH_SECONDS", 0.01)
+    monkeypatch.setattr(agent, "PUBLISH_SECONDS", 0.01)
     with frontiers(tmp_path) as start:
         scenario = start(policy=policy, budget=5, window_max=1, fetch={"delay_seconds": 1.0})
         scenario.follow("q")
@@ -60,7 +60,7 @@ def asked(front: Scenario, path: str = "/standing", **query: str | list[str]) ->
 
 def stands(front: Scenario, **query: Any) -> Standing:
     """Return what the frontier answers of how it stands."""
-    front.agent.answers = Answers(front.agent.standing, front.agent.answers._explainer)  # it is asked anew
+    front.agent.answers = Answers(front.agent.core, lambda: front.now)  # it is asked anew
     return msgspec.msgpack.decode(asked(front, **query), type=Standing)
 
 
@@ -71,13 +71,13 @@ def told(front: Scenario) -> list[Standing]:
 
 
 def end(front: Scenario) -> list[Standing]:
-    asyncio.run(front.agent.standing.finish())
+    asyncio.run(front.agent.report())
     return told(front)
 
 
 def test_it_publishes_how_things_stand_now_and_then(front: Scenario) -> None:
     async def run() -> None:
-        task = asyncio.create_task(front.agent.standing.run())
+        task = asyncio.create_task(front.agent.publish())
         await asyncio.sleep(0.1)
         front.now += 5
         await asyncio.sleep(0.1)
@@ -118,7 +118,7 @@ def test_a_url_and_a_predicate_are_explained_from_memory(front: Scenario, policy
     front.hear(*map(seeded, URLS), ended(URLS[0], YES, NOW, words=("ski",)))
     found = msgspec.msgpack.decode(asked(front, "/explain", url=URLS[1]), type=Explanation)
     assert found.row.url == URLS[1]
-    queues = front.agent.candidates.queues
+    queues = front.agent.core.candidates.queues
     assert found.priorities == pytest.approx({name: queues[name].priority(URLS[1]) for name in "pq"})
     assert asked(front, "/explain", url="http://nowhere.org/") == b"\xc0"
     learned = msgspec.msgpack.decode(asked(front, "/features", predicate="p"), type=Features)
@@ -131,13 +131,13 @@ def test_a_url_and_a_predicate_are_explained_from_memory(front: Scenario, policy
 def test_it_tells_what_totals_queues_and_flights_say(front: Scenario) -> None:
     front.hear(*map(seeded, URLS))
     front.hear(*(ended(url, YES, NOW) for url in URLS[:2]))
-    front.agent.selection.choose(front.now)
-    [ordered] = front.agent.candidates.flights
+    front.agent.core.selection.choose(front.now)
+    [ordered] = front.agent.core.candidates.flights
     front.hear(ended(ordered, Missing("gone", "status 404"), NOW, elapsed=1))
-    front.agent.selection.choose(front.now)
+    front.agent.core.selection.choose(front.now)
     found = stands(front, predicate="p")
     assert found.best_of == "p"
-    candidates, totals = front.agent.candidates, front.agent.totals()
+    candidates, totals = front.agent.core.candidates, front.agent.core.totals()
     assert (found.judged, found.requests, found.discovered) == (2, totals.requests, 9)
     assert (found.failed, found.refused, found.moved, found.trapped) == (1, 0, 0, 0)
     assert found.queued == {name: len(queue) for name, queue in candidates.queues.items()}
@@ -169,7 +169,7 @@ def test_best_candidates_are_told_with_their_chances_and_what_speaks(front: Scen
     assert best.waits == 0
     assert "0123456789abcdef" not in str(best.speaks)
     if policy == "learned":
-        scorer: Any = front.agent.candidates.scorer
+        scorer: Any = front.agent.core.candidates.scorer
         row = front.shards[0].get(page_key(URLS[1]))
         assert isinstance(row, PageRow)
         inputs = scorer.inputs(front.shards[0], row, "p")
@@ -191,7 +191,7 @@ def test_hosts_that_are_asked_for_are_told_as_they_stand(front: Scenario) -> Non
     front.hear(ended("http://d.org/", NO, NOW, elapsed=0.5))
     state = HostState(NOW, until=NOW + 90, failures=1, retry_after=NOW + 90)
     front.shards[0].put(host_key("b.org"), HostRow(1, state))
-    front.agent.candidates.clocks.started("e.org", NOW)
+    front.agent.core.candidates.clocks.started("e.org", NOW)
     found = stands(front, host=["a.org", "b.org", "d.org", "e.org", "nowhere.org"]).looked_at
     assert found == (
         HostStanding("a.org", "ready", candidates=3),
@@ -212,7 +212,7 @@ def test_a_clean_end_tells_each_predicates_best_under_a_key_of_its_own(front: Sc
 
 
 def test_of_no_partition_nothing_is_told(front: Scenario) -> None:
-    front.agent.closed(front.shards[0])
+    front.agent.closed(front.agent.inbox.shards.pop(0))
     assert (end(front), asked(front)) == ([], b"\xc0")
 
 

@@ -19,9 +19,9 @@ def front(frontier: Frontiers) -> Scenario:
 
 def steer(front: Scenario, *wanted: Steering) -> None:
     for each in wanted:
-        front.agent.steer(each)
-        while front.agent.candidates.sweep.filling:
-            front.agent._sweep(front.now)
+        front.agent.core.steer(each)
+        while front.agent.core.candidates.sweep.filling:
+            front.agent.core.keep_time(front.now)
 
 
 def shop(on: bool = True) -> Exclusion:
@@ -34,9 +34,9 @@ def test_what_is_excluded_is_not_ordered_until_it_is_included(frontier: Frontier
         steer(front, *before)
         front.hear(seeded(f"{SHOP}tea"), seeded("http://b.org/"))
         steer(front, shop())
-        assert front.agent.candidates.priorities_of(f"{SHOP}tea") == {}
+        assert front.agent.core.candidates.priorities_of(f"{SHOP}tea") == {}
         assert front.ordered() == ["http://b.org/"]
-        assert front.agent.totals().discovered == 2
+        assert front.agent.core.totals().discovered == 2
         assert front.state(f"{SHOP}tea") == "candidate"
         steer(front, shop(on=False))
         assert front.ordered(after=SLOW_SECONDS) == [f"{SHOP}tea"]
@@ -45,12 +45,12 @@ def test_what_is_excluded_is_not_ordered_until_it_is_included(frontier: Frontier
 def test_a_crawl_of_which_all_that_is_left_is_excluded_is_finished(front: Scenario) -> None:
     steer(front, shop())
     front.hear(seeded(f"{SHOP}tea"))
-    front.agent._look_for_more()
-    while front.agent.candidates.sweep.filling:
-        front.agent._sweep(front.now)
-    assert front.agent.finished
+    front.agent.core.look_for_more()
+    while front.agent.core.candidates.sweep.filling:
+        front.agent.core.keep_time(front.now)
+    assert front.agent.core.finished
     steer(front, Pausing(on=True, time=NOW))
-    assert not front.agent.finished
+    assert not front.agent.core.finished
 
 
 def test_a_page_that_is_excluded_is_not_visited_again_until_it_is_included(frontier: Frontiers) -> None:
@@ -69,10 +69,10 @@ def test_a_budget_holds_while_settings_have_the_one_before(frontier: Frontiers, 
     front = frontier(policy="breadth-first", window_max=4, budget=10, fetch={"delay_seconds": 1.0})
     steer(front, Limit(name="pages", most=0, setting=setting, time=NOW))
     steer(front, Limit(name="requests", most=0 if setting == 20 else 1, setting=None, time=NOW))
-    assert front.agent.budget.limited
+    assert front.agent.core.budget.limited
     front.hear(seeded("http://a.org/"), seeded("http://b.org/"))
     assert len(front.ordered() + front.ordered(after=SLOW_SECONDS)) == (2 if setting == 20 else 1)
-    told = [(limit.name, limit.setting) for limit in front.agent._to_tell]
+    told = [(limit.name, limit.setting) for limit in front.agent.core.limits]
     assert told == [*([("pages", 10)] if setting is None else []), ("requests", 0)]
 
 

@@ -90,9 +90,9 @@ def count_scores() -> None:
 
 def go_by_no_clock() -> None:
     """Have the frontier choose when something changed, never by the clock: slow machines would choose more."""
-    from scentline.agents.frontier import agent
+    from scentline.agents.frontier import core
 
-    agent.IDLE_SECONDS = agent.SHORT_SECONDS = LONG_SECONDS
+    core.IDLE_SECONDS = core.SHORT_SECONDS = LONG_SECONDS
 
 
 def counting_loop() -> asyncio.AbstractEventLoop:

@@ -98,6 +98,6 @@ class Reference:
         if predicate not in self._weights:
             ledger = recount(self._pages.values(), self._policy, self._trace, self._parents)
             weights = Weights(predicate, ledger, self._t, self._denominator, drift=0)
-            weights.learn(list(ledger))
+            weights.learn(list(dict.fromkeys(name for name, *_ in ledger.items())))
             self._weights[predicate] = weights
         return self._weights[predicate]

@@ -24,6 +24,7 @@ from scentline.agents.operate.inspect.record import (
     read_standing,
     read_weightings,
 )
+from scentline.agents.semantic.tables import table_of
 from scentline.models.domain import owner
 from scentline.models.frontier.shares import WINDOW, Shares
 from scentline.models.predicate import parse
@@ -106,7 +107,7 @@ class _Opened:
         self._importance: Ordering | None = ordering(settings.frontier, patterns)
         self._ordered: set[int] = set()
         rule, printed = settings.frontier.rule, settings.frontier.candidates == "paper"
-        learned = scorer(rule, settings.learn, self._importance, printed=printed)
+        learned = scorer(rule, settings.learn, table_of(settings.semantic), self._importance, printed=printed)
         predicates = {name: parse(each.expression) for name, each in definitions(journal).items()}
         for name, predicate in predicates.items():
             learned.add_predicate(name, predicate.sought)
