@@ -22,14 +22,14 @@ import msgspec
 
 from scentline.agents.crawl.directory import WINDOW
 from scentline.agents.frontier.answers import Answers
-from scentline.agents.frontier.explain import Explanation
-from scentline.agents.frontier.features import Features
 from scentline.agents.stored import write_stored
 from scentline.models.errors import ScentlineError
-from scentline.streams.logging import EventLog
+from scentline.models.events import EventLog
+from scentline.models.policy.explain import Explanation
+from scentline.models.policy.features import Features
+from scentline.models.published import Standing
+from scentline.models.records import UNREADABLE
 from scentline.streams.metrics.endpoint import Answer, Route, said, serving
-from scentline.streams.published import Standing
-from scentline.streams.records import UNREADABLE
 from scentline.streams.settings import Settings
 
 #: Within the window's directory, who answers.

@@ -14,12 +14,12 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from scentline.agents.frontier.agent import TELL_SECONDS
-from scentline.agents.frontier.learned import LearnedScorer
-from scentline.agents.frontier.ledger import FrontierLedger
+from scentline.models.frontier.ledger import FrontierLedger
 from scentline.models.interest.features import BASE, PAGE_WORD
 from scentline.models.ledger import INT32, Change
-from scentline.streams.crawl_settings import LearnSettings
-from scentline.streams.records import Decoder, Interests, encode
+from scentline.models.policy.learned import LearnedScorer
+from scentline.models.records import Decoder, Interests, encode
+from scentline.models.settings import LearnSettings
 
 #: Features of a page, words that there are, and Zipf's exponent.
 FEATURES, WORDS, EXPONENT = 300, 2_000_000, 1.15

@@ -22,8 +22,8 @@ from typing import NamedTuple
 
 from scentline.models.news.outlinks import REFERRERS, Outlinks, remember
 from scentline.models.news.revisits import Revisits
+from scentline.models.records import partition_of
 from scentline.models.url import host
-from scentline.streams.topics import partition_of
 
 #: Of a news page's clicks, the shares of the days after its birth, in per cent.
 DECAY = (53, 22, 8, 7, 4, 2, 2, 3)

@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 from rocksdict import AccessType, Options, Rdict
 
-from scentline.streams.records import Pack
+from scentline.models.records import Pack
 from scentline.streams.transport.journal import Journal
 
 

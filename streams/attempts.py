@@ -14,17 +14,15 @@ the machine fails: the next item would fail too, and each one passed over would 
 import mmap
 import os
 import struct
-import traceback
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from pathlib import Path
 from typing import Literal, NamedTuple
 from zlib import crc32
 
+from scentline.models.records import DeadLetter, RecordError, UnknownFactsError, UnknownVersionError, encode
 from scentline.streams.outbox import Outbox
-from scentline.streams.records import DeadLetter, RecordError, UnknownFactsError, UnknownVersionError, encode
 from scentline.streams.topics import DEAD_LETTERS
-from scentline.streams.transport.database import StorageError
 
 ATTEMPTS_FILE = "attempts"  #: The file's name in the data directory.
 SLOTS = 2048  #: Messages that one process takes in at a time, at most: further ones are not noted.
@@ -185,32 +183,3 @@ def why(error: RecordError) -> Why:
     if isinstance(error, UnknownFactsError):
         return "unreadable" if error.damaged else "kind"
     return "version" if isinstance(error, UnknownVersionError) else "unreadable"
-
-
-#: Failures of the machine: a disk, a socket, a file that can't be opened, memory that is used up.
-MACHINE = (OSError, MemoryError, StorageError)
-
-_ROOT = Path(__file__).parents[1]
-
-
-def quarantinable(error: BaseException) -> bool:
-    """Tell whether an error is the failure of what was being taken in."""
-    return isinstance(error, Exception) and not isinstance(error, MACHINE)
-
-
-def cause(error: BaseException) -> str:
-    """Return the kind of an error and the line of this program it came from; its text may quote anybody.
-
-    >>> from scentline.streams.records import encode
-    >>> try:
-    ...     encode(object())
-    ... except TypeError as error:
-    ...     cause(error)
-    'TypeError in streams/records.py, encode'
-    """
-    kind = type(error).__name__
-    for frame in reversed(traceback.extract_tb(error.__traceback__)):
-        path = Path(frame.filename)
-        if path.is_relative_to(_ROOT):
-            return f"{kind} in {path.relative_to(_ROOT)}, {frame.name}"
-    return kind

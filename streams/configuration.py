@@ -16,7 +16,7 @@ from pydantic import SecretStr, ValidationError
 from pydantic.fields import FieldInfo
 
 from scentline.models.errors import ScentlineError
-from scentline.streams.crawl_settings import Section
+from scentline.models.settings import Section
 from scentline.streams.settings import Settings
 
 FILE = "scentline.toml"

@@ -20,8 +20,8 @@ from typing import Any, Generic, Protocol, TypeVar
 import msgspec
 
 from scentline.models.errors import ScentlineError
+from scentline.models.records import Pack, RecordError
 from scentline.streams.outbox import Message, Outbox
-from scentline.streams.records import Pack, RecordError
 
 Row = TypeVar("Row")
 
@@ -166,6 +166,25 @@ class Shard(Generic[Row]):
                     yield key, row
             else:
                 yield key, self._codec.decode(raw)
+
+    # emissions
+
+    @property
+    def place(self) -> str:
+        """The inbox message that is being absorbed, as "topic/partition@offset"."""
+        return f"{self.outbox.source}@{self.mark.offset}"
+
+    def emit(self, topic: str, partition: int, fact: object) -> None:
+        """Send a fact with the group; a receiver drops it where it comes again."""
+        self.outbox.emit(topic, partition, fact)
+
+    def skip(self) -> None:
+        """Pass over a fact that there may be another time: those that follow keep their origins."""
+        self.outbox.skip()
+
+    def send(self, topic: str, partition: int, key: bytes | None, value: bytes | None) -> None:
+        """Send a whole message with the group: one whose repetition does no harm."""
+        self.outbox.send(topic, partition, key, value)
 
     # messages
 

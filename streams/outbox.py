@@ -8,7 +8,7 @@ it. That holds because a source reads its messages in order and gathers in the o
 from collections.abc import Iterator
 from typing import Any
 
-from scentline.streams.records import Pack, encode
+from scentline.models.records import Pack, encode
 
 #: Facts in one message at most: enough to spread a message's fixed cost, few enough to be taken in at once.
 PACK_FACTS = 200

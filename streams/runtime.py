@@ -9,14 +9,16 @@ from typing import Any
 
 import faust
 
-from scentline.streams.attempts import Attempts, Place, Why, bury, cause, quarantinable
+from scentline.models.errors import cause, quarantinable
+from scentline.models.events import EventLog
+from scentline.models.records import partition_of
+from scentline.streams.attempts import Attempts, Place, Why, bury
 from scentline.streams.bus import Bus
-from scentline.streams.logging import EventLog
 from scentline.streams.metrics.catalogue import DEAD_LETTERS, LAG, PARTITIONS
 from scentline.streams.metrics.registry import Metrics, Reading
 from scentline.streams.outbox import Outbox
 from scentline.streams.settings import Settings
-from scentline.streams.topics import Topic, partition_of
+from scentline.streams.topics import Topic
 
 WHY_ANY: tuple[Why, ...] = ("unreadable", "version", "quarantine")  #: Why a message of any topic may be buried.
 ENDS_SECONDS = 2.0  #: Seconds that the log may take to tell where a topic ends.

@@ -1,4 +1,4 @@
-"""Settings: one typed class. Defaults stand here and in `streams.crawl_settings`, and nowhere else.
+"""Settings: one typed class. Defaults stand here and in `models.settings`, and nowhere else.
 
 The comment above a field, or behind it, is its meaning in docs/settings.md. `streams.configuration` reads the
 values from the file, the environment and the command line.
@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
-    BaseModel,
-    ConfigDict,
     Field,
     SecretStr,
     StringConstraints,
@@ -19,16 +17,12 @@ from pydantic import (
 
 from scentline.models.accesslog.json_lines import JsonLines
 from scentline.models.accesslog.recognise import parsers
-from scentline.models.patterns.ranking import RANKINGS, VISITS
-from scentline.streams.crawl_settings import (
+from scentline.models.settings import (
     BrowseSettings,
     Count,
     CountOrNone,
-    FetchSettings,
-    FrontierSettings,
+    CrawlSettings,
     JudgeSettings,
-    LearnSettings,
-    NewsSettings,
     Positive,
     Section,
 )
@@ -171,53 +165,26 @@ class KafkaSettings(Section):
         return self
 
 
-class RevisitSettings(Section):
-    """When judged pages are visited again; frontier.revisit turns it on."""
-
-    #: What makes a page worth visiting again: matches, requests in the log, or both.
-    importance: Literal["both", "matches", "requests"] = "both"
-    change_days: Positive = 7.0  #: Days expected between two changes of a page before anything is known.
-    shortest_seconds: Positive = 600.0  #: Shortest time between two visits to a page.
-    #: Longest time between two visits to a page; `matches` forgets a page after 30 days.
-    longest_seconds: Positive = 864_000.0
-    #: Time between two estimates of the matches' freshness in the harvest's points.
-    tell_seconds: Positive = 60.0
-
-    @model_validator(mode="after")
-    def _intervals(self) -> Self:
-        if self.shortest_seconds > self.longest_seconds:
-            raise ValueError("shortest_seconds: expected at most longest_seconds")
-        return self
-
-
 def _embedded(validated: dict[str, Any]) -> str:
     return f"embedded://{Path(validated['data']).absolute()}"
 
 
-class Settings(BaseModel):
+class Settings(CrawlSettings):
     """All settings: a few keys of the whole crawl, and a section for each part."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
 
     data: Path = Path("scentline-data")  #: Directory of everything a crawl keeps.
     #: Where messages go: embedded://DIRECTORY or kafka://HOST:PORT.
     broker: str = Field(default_factory=_embedded, pattern=r"^(embedded|kafka)://.")
-    random_seed: int = 0  #: Seed of every random choice.
     streams: StreamSettings = StreamSettings()
     log: LogSettings = LogSettings()
     observe: ObserveSettings = ObserveSettings()
     browse: BrowseSettings = BrowseSettings()
-    frontier: FrontierSettings = FrontierSettings()
-    learn: LearnSettings = LearnSettings()
-    fetch: FetchSettings = FetchSettings()
     judge: JudgeSettings = JudgeSettings()
     keep: KeepSettings = KeepSettings()
     harvest: HarvestSettings = HarvestSettings()
     kafka: KafkaSettings = KafkaSettings()
     metrics: MetricsSettings = MetricsSettings()
     window: WindowSettings = WindowSettings()
-    news: NewsSettings = NewsSettings()
-    revisit: RevisitSettings = RevisitSettings()
     #: Predicates to look for: name and expression.
     predicates: dict[PredicateName, str] = Field(default_factory=dict)
 
@@ -234,14 +201,3 @@ class Settings(BaseModel):
         ('two-pages', 'pages')
         """
         return self.kafka.prefix + name if self.on_kafka else name
-
-    @property
-    def semantic(self) -> str | None:
-        """The table of word vectors, None without one and where the policy has no use for one."""
-        return self.learn.table if self.frontier.rule == "learned" else None
-
-    @property
-    def behaviour(self) -> bool:
-        """Whether what users do on a site makes patterns of its URLs."""
-        by_patterns = self.frontier.ordering in (*RANKINGS, VISITS)
-        return by_patterns or self.frontier.visited_patterns_only

@@ -5,8 +5,9 @@ meet. `declared` gives the commands and the manifests of Kubernetes the same con
 (kafka.apache.org/documentation, "Topic Configs"): bytes, of each partition, and milliseconds.
 """
 
-import zlib
 from dataclasses import dataclass, field
+
+from scentline.models import facts, published, records
 
 APP_ID = "scentline"  #: Begins the names of changelogs and of consumer groups.
 
@@ -41,23 +42,22 @@ class Topic:
 PROXY_LOG = Topic("proxy-log", "any", "one raw log line (bytes)", ("log shippers",), ("observe",))
 ACCESSES = Topic("accesses", "user", "Pack[Access]", ("observe", "feed", "crawl"), ("browse", "audit"))
 SIGHTINGS = Topic(
-    "sightings", "host of the URL", "Pack[Sighting]",
+    facts.SIGHTINGS, "host of the URL", "Pack[Sighting]",
     writers=("browse", "judge", "fetch", "frontier", "crawl", "control"), readers=("frontier",),
 )  # fmt: skip
-FETCHES = Topic("fetches", "host of the URL", "FetchOrder", ("frontier",), ("fetch",), DAY, size=GIB)
+FETCHES = Topic(records.FETCHES, "host of the URL", "FetchOrder", ("frontier",), ("fetch",), DAY, size=GIB)
 PAGES = Topic("pages", "host of the URL", "FetchedPage", ("fetch",), ("judge",), DAY, size=16 * GIB)
 OUTCOMES = Topic(
-    "outcomes", "URL", "Outcome (JSON)",
+    published.OUTCOMES, "URL", "Outcome (JSON)",
     writers=("judge", "frontier"), readers=("harvest", "matches", "audit", "people"),
     retention=30 * DAY, size=16 * GIB,
 )  # fmt: skip
-#: Seconds after which the outcome of a page that is visited again and stays as it is is told once more: with
-#: twice that between two visits, what holds of a page is never older than outcomes are kept.
-RENEWED = 10 * DAY
 CHANGES = Topic(
-    "changes", "URL", "Change (JSON)", ("frontier",), ("changes", "people"), 30 * DAY, size=GIB,
+    published.CHANGES, "URL", "Change (JSON)", ("frontier",), ("changes", "people"), 30 * DAY, size=GIB,
 )  # fmt: skip
-EVIDENCE = Topic("evidence", "predicate or feature", "Pack[Evidence]", ("frontier", "state import"), ("learn",))
+EVIDENCE = Topic(
+    facts.EVIDENCE, "predicate or feature", "Pack[Evidence]", ("frontier", "state import"), ("learn",)
+)
 INTERESTS = Topic(
     "interests", "partition and block, predicate, or partition and number", "Interests", ("frontier", "learn"),
     (f"frontier {BY_ALL}",), retention=None,
@@ -98,18 +98,6 @@ INBOXES: dict[str, Topic] = {
     "observe": PROXY_LOG, "browse": ACCESSES, "frontier": SIGHTINGS, "fetch": FETCHES, "judge": PAGES,
     "learn": EVIDENCE, "harvest": OUTCOMES,
 }  # fmt: skip
-
-
-def partition_of(key: str | bytes, partitions: int) -> int:
-    """Return the partition of ``key`` among ``partitions``: CRC-32 of its UTF-8 bytes, the same for ever.
-
-    >>> partition_of("example.org", 1)
-    0
-    >>> partition_of("example.org", 4) == partition_of(b"example.org", 4)
-    True
-    """
-    data = key.encode() if isinstance(key, str) else key
-    return zlib.crc32(data) % partitions
 
 
 def changelog_of(table: str) -> str:

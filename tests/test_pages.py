@@ -25,11 +25,11 @@ from scentline.agents.fetch import guard
 from scentline.agents.fetch.agent import EXPIRED
 from scentline.agents.fetch.result import OUTCOMES
 from scentline.agents.frontier.metrics import CHOSEN, HUB_OUTCOMES, KINDS
-from scentline.agents.frontier.orders import OUTCOMES as REVISIT_OUTCOMES
-from scentline.agents.frontier.rows import TotalsRow
 from scentline.agents.judge.keep.store import files
 from scentline.models.accesslog.json_lines import DEFAULTS
 from scentline.models.accesslog.recognise import RECOGNISED
+from scentline.models.frontier.orders import OUTCOMES as REVISIT_OUTCOMES
+from scentline.models.frontier.rows import TotalsRow
 from scentline.models.frontier.slots import WHY
 from scentline.models.predicate import PredicateError, View, parse
 from scentline.models.predicate.parser import FUNCTIONS

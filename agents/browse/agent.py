@@ -10,13 +10,13 @@ from typing import Any
 import msgspec
 
 from scentline.models.depth.trail import ELSEWHERE, Browsing, unbrowsed
+from scentline.models.facts import Access, AccessPack, Beside, Together, Viewed, Visited
 from scentline.models.interest.trace import Pair, Visit, arrive
 from scentline.models.lessons import lessons
 from scentline.models.news.clicks import day_of
+from scentline.models.records import Decoder
 from scentline.models.url import host, identifier
-from scentline.streams.facts import Access, AccessPack, Beside, Together, Viewed, Visited
 from scentline.streams.inbox import Shard
-from scentline.streams.records import Decoder
 from scentline.streams.runtime import Runtime
 from scentline.streams.stateful import Handler, Stateful
 from scentline.streams.topics import ACCESSES, SIGHTINGS

@@ -15,7 +15,7 @@ from scentline.agents.cli.options import Given, Since, command, time_since
 from scentline.agents.cli.output import UNITS, Shape, lasting, opened
 
 if TYPE_CHECKING:
-    from scentline.streams.published import Change
+    from scentline.models.published import Change
     from scentline.streams.settings import Settings
 
 #: The columns of CSV and the keys of JSON, and those of the table.

@@ -11,9 +11,9 @@ from scentline.agents.cli.options import AsJson, Given, command
 from scentline.agents.cli.output import print_json, print_table
 
 if TYPE_CHECKING:
-    from scentline.agents.frontier.explain import Again, Counting, Explanation
-    from scentline.agents.frontier.rows import HubRow
+    from scentline.models.frontier.rows import HubRow
     from scentline.models.interest.linkage import Contribution
+    from scentline.models.policy.explain import Again, Counting, Explanation
 
 
 @command(

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from typing import BinaryIO
 
     from scentline.models.harvest import Lift
-    from scentline.streams.published import HarvestPoint, Outcome
-    from scentline.streams.records import DeadLetter
+    from scentline.models.published import HarvestPoint, Outcome
+    from scentline.models.records import DeadLetter
     from scentline.streams.settings import Settings
     from scentline.streams.transport.partition import Entry
 
@@ -251,9 +251,9 @@ def refused(
 
 
 def _refused(data: Path) -> Iterator[Refused]:
-    from scentline.agents.frontier.keys import PAGE_PREFIX
-    from scentline.agents.frontier.rows import FrontierRow, PageRow
     from scentline.models.frontier.causes import cause_of
+    from scentline.models.frontier.keys import PAGE_PREFIX
+    from scentline.models.frontier.rows import FrontierRow, PageRow
     from scentline.streams.inbox import Codec
     from scentline.streams.transport.journal import Journal
 
@@ -296,7 +296,7 @@ def dead_letters(given: Given, since: Since = None) -> None:
 
 def _letters(entries: "Iterable[Entry]") -> "Iterator[DeadLetter]":
     """Yield the letters, oldest first, without the repetitions that a restart leaves."""
-    from scentline.streams.records import DeadLetter, Decoder, RecordError
+    from scentline.models.records import DeadLetter, Decoder, RecordError
     from scentline.streams.topics import DEAD_LETTERS
 
     decode = Decoder[DeadLetter](DeadLetter)

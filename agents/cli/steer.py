@@ -9,7 +9,7 @@ import typer
 from scentline.agents.cli.app import CommandError
 from scentline.agents.cli.options import Given, Since, command, command_group, time_since
 from scentline.agents.cli.output import Shape
-from scentline.streams.published import Exclusion, Limit, Pausing, PredicateDefinition, Slowing, Steering
+from scentline.models.published import Exclusion, Limit, Pausing, PredicateDefinition, Slowing, Steering
 
 if TYPE_CHECKING:
     from scentline.agents.operate.control.requests import State
@@ -73,9 +73,9 @@ def exclude(
 
 def _preview(settings: "Settings", exclusion: Exclusion) -> None:
     """Print how many candidates an exclusion would leave out, with how far that is; nothing is asked for."""
-    from scentline.agents.frontier.steered import Steered
     from scentline.agents.operate.control.requests import Known, checked, resolve
     from scentline.agents.window.trials import CandidateTrial
+    from scentline.models.frontier.steered import Steered
     from scentline.streams.transport.journal import Journal
 
     if settings.on_kafka:

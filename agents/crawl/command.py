@@ -25,12 +25,12 @@ from scentline.agents.observe.observer import Observer
 from scentline.agents.observe.pseudonym import KEY_FILE, user_key
 from scentline.agents.offline.process import ServerProcess
 from scentline.agents.semantic.tables import table_of
+from scentline.models.facts import Access
 from scentline.models.predicate import parse
 from scentline.models.semantic.table import SemanticTableError
+from scentline.models.settings import AUTO
 from scentline.models.url import canonical
 from scentline.streams.configuration import ConfigurationError
-from scentline.streams.crawl_settings import AUTO
-from scentline.streams.facts import Access
 from scentline.streams.memory import import_aiohttp, import_faust, uncollected
 from scentline.streams.settings import Settings
 

@@ -23,7 +23,7 @@ from scentline.agents.operate.control.service import ControlService
 from scentline.agents.operate.inspect.record import entries
 from scentline.agents.worker.backpressure import unabsorbed, wait_for_room
 from scentline.agents.worker.worker import ROLES, Worker
-from scentline.streams.records import Decoder, FetchOrder, RecordError
+from scentline.models.records import Decoder, FetchOrder, RecordError
 from scentline.streams.runtime import Runtime
 from scentline.streams.settings import Settings
 from scentline.streams.stateful import Stateful

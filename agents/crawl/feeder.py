@@ -15,11 +15,11 @@ from scentline.agents.observe.logfile import LogFile, LogFileError, fingerprint
 from scentline.agents.observe.observer import Malformed, Observer
 from scentline.agents.worker.backpressure import Room
 from scentline.models.accesslog.entry import MAX_LINE
+from scentline.models.events import EventLog
+from scentline.models.facts import Access, AccessPack
+from scentline.models.records import DeadLetter, Decoder, LogPosition, Pack, RecordError, encode, partition_of
 from scentline.streams.bus import Broadcast, Bus
-from scentline.streams.facts import Access, AccessPack
-from scentline.streams.logging import EventLog
-from scentline.streams.records import DeadLetter, Decoder, LogPosition, Pack, RecordError, encode
-from scentline.streams.topics import ACCESSES, DEAD_LETTERS, STANDING, partition_of
+from scentline.streams.topics import ACCESSES, DEAD_LETTERS, STANDING
 
 #: Lines after which a batch ends though it holds little.
 LINES = 20_000

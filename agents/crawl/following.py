@@ -18,8 +18,8 @@ from scentline.agents.observe.pseudonym import KEY_FILE, user_key
 from scentline.agents.signals import told_to_end
 from scentline.agents.worker.backpressure import Room, downstream
 from scentline.models.accesslog.recognise import LogFormatError
+from scentline.models.events import EventLog
 from scentline.streams.configuration import ConfigurationError
-from scentline.streams.logging import EventLog
 from scentline.streams.settings import Settings
 from scentline.streams.topics import ACCESSES
 

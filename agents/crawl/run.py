@@ -12,12 +12,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple, TextIO
 
 from scentline.agents.crawl.engine import Engine
-from scentline.agents.frontier.freshness import Kept
-from scentline.agents.frontier.instant import NewsStanding
 from scentline.agents.judge.apart.process import ExaminerProcess
 from scentline.agents.observe.observer import Observer
 from scentline.agents.signals import told_to_end
 from scentline.agents.worker.backpressure import unabsorbed
+from scentline.models.frontier.freshness import Kept
+from scentline.models.frontier.instant import NewsStanding
 from scentline.models.frontier.slots import Slots
 from scentline.models.harvest import Lift
 from scentline.streams.logging import printable

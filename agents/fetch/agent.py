@@ -20,15 +20,9 @@ from scentline.agents.fetch.client import Client
 from scentline.agents.fetch.listings import Dated
 from scentline.agents.fetch.result import OUTCOMES, Body, Ended, NoPage, Result, outcome_of, validators
 from scentline.agents.fetch.sitemaps import Kind
-from scentline.models.url import host, identifier
-from scentline.models.verdict import keeps
-from scentline.streams.attempts import Place, bury, why
-from scentline.streams.facts import Discovered, Early, Fetched, Hinted, Missing, Same
-from scentline.streams.logging import EventLog
-from scentline.streams.metrics import catalogue
-from scentline.streams.metrics.registry import Outcomes, Reading
-from scentline.streams.outbox import Message, Outbox
-from scentline.streams.records import (
+from scentline.models.events import EventLog
+from scentline.models.facts import Discovered, Early, Fetched, Hinted, Missing, Same
+from scentline.models.records import (
     NOT_MODIFIED,
     Decoder,
     FetchedPage,
@@ -39,6 +33,12 @@ from scentline.streams.records import (
     RobotsTxt,
     encode,
 )
+from scentline.models.url import host, identifier
+from scentline.models.verdict import keeps
+from scentline.streams.attempts import Place, bury, why
+from scentline.streams.metrics import catalogue
+from scentline.streams.metrics.registry import Outcomes, Reading
+from scentline.streams.outbox import Message, Outbox
 from scentline.streams.runtime import Runtime
 from scentline.streams.topics import FETCHES, PAGES, SIGHTINGS
 

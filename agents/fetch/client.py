@@ -26,12 +26,11 @@ from scentline.agents.fetch.robots import MAX_BYTES as MAX_ROBOTS
 from scentline.agents.fetch.robots import Robots, directives
 from scentline.agents.fetch.servers import PATIENCE_SECONDS, Held, Recent, Servers, TooEarlyError
 from scentline.agents.fetch.sitemaps import Sitemaps
+from scentline.models.facts import Early, Moved, Same
 from scentline.models.frontier.politeness import LONGEST_CRAWL_DELAY
+from scentline.models.records import RobotsTxt, Version
+from scentline.models.settings import FetchSettings, RevisitSettings
 from scentline.models.url import canonical, host
-from scentline.streams.crawl_settings import FetchSettings
-from scentline.streams.facts import Early, Moved, Same
-from scentline.streams.records import RobotsTxt, Version
-from scentline.streams.settings import RevisitSettings
 
 READABLE = frozenset({"text/html", "application/xhtml+xml", "text/plain"})  #: What is read as a page.
 #: Headers that later steps read, and how many characters of each are kept.

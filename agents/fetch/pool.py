@@ -26,8 +26,8 @@ from yarl import URL
 from scentline.agents.fetch.guard import ForbiddenAddressError, Guard, connecting, stays_home
 from scentline.agents.fetch.result import ENCODINGS, FetchError
 from scentline.agents.fetch.servers import Resolver, connected
+from scentline.models.settings import FetchSettings
 from scentline.models.url import crawlable, host
-from scentline.streams.crawl_settings import FetchSettings
 
 _ACCEPT = "text/html,application/xhtml+xml,text/plain;q=0.8,*/*;q=0.1"
 IDLE_SECONDS = 10.0  #: Idle connections are bounded by the pages of these seconds.

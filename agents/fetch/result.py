@@ -10,11 +10,10 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 import msgspec
 
-from scentline.models.errors import ScentlineError
-from scentline.streams.attempts import cause
-from scentline.streams.facts import Early, Kind, Missing, Moved, Same
-from scentline.streams.logging import EventLog
-from scentline.streams.records import HostAnswer, Version
+from scentline.models.errors import ScentlineError, cause
+from scentline.models.events import EventLog
+from scentline.models.facts import Early, Kind, Missing, Moved, Same
+from scentline.models.records import HostAnswer, Version
 
 DAY = 86_400.0
 _VALIDATOR = 200  # Characters of a version.

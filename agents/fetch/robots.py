@@ -20,9 +20,9 @@ from protego import Protego
 from scentline.agents.fetch.guard import product
 from scentline.agents.fetch.result import DAY, Answer, Ask, FetchError, unexpected
 from scentline.agents.fetch.servers import Recent, Shared
+from scentline.models.records import ROBOTS_BYTES, RobotsTxt, Version
+from scentline.models.settings import FetchSettings
 from scentline.models.url import canonical, origin
-from scentline.streams.crawl_settings import FetchSettings
-from scentline.streams.records import ROBOTS_BYTES, RobotsTxt, Version
 
 MAX_BYTES = 500 * 1024  #: Bytes read of a robots.txt, as RFC 9309 (2.5) demands; the rest is skipped.
 UNREACHABLE_SECONDS = 300.0  #: Seconds until an unavailable robots.txt is requested again.

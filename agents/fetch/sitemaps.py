@@ -11,9 +11,9 @@ import numpy.typing as npt
 from scentline.agents.fetch.listings import FEED_TYPES, Dated, Listing, feed_of, read
 from scentline.agents.fetch.result import DAY, Answer, Ask, FetchError, unexpected
 from scentline.agents.fetch.servers import Recent
+from scentline.models.records import Version
+from scentline.models.settings import RevisitSettings
 from scentline.models.url import canonical, host
-from scentline.streams.records import Version
-from scentline.streams.settings import RevisitSettings
 
 MAX_FILES = 100  #: Files read of one host: sitemaps, indexes and redirects to them.
 MAX_DEPTH = 2  #: Indexes within indexes that are read; the protocol knows none.

@@ -1,4 +1,4 @@
-"""The frontier agent: the shell around `agents.frontier.core.Frontier`, which owns what is ordered next.
+"""The frontier agent: the shell around `models.frontier.core.Frontier`, which owns what is ordered next.
 
 What it reads and writes is in `streams.topics`; its table is `frontier`.
 """
@@ -7,24 +7,28 @@ import asyncio
 import time
 from contextlib import suppress
 from functools import partial
+from typing import TypeAlias
 
 import msgspec
 
 from scentline.agents.frontier.answers import Answers
-from scentline.agents.frontier.core import Frontier
-from scentline.agents.frontier.keys import check_release
 from scentline.agents.frontier.metrics import FrontierMetrics
-from scentline.agents.frontier.rows import FrontierRow, FrontierShard
 from scentline.agents.semantic.tables import table_of
+from scentline.models.facts import Sighting, SightingPack
+from scentline.models.frontier.core import Frontier
+from scentline.models.frontier.keys import BLOCK_PREFIX, SEGMENT_PREFIX, Rows, totals_of
+from scentline.models.frontier.rows import FrontierRow
 from scentline.models.patterns.mine import mine
-from scentline.streams.facts import Sighting, SightingPack
+from scentline.models.published import PredicateDefinition, control_key, told_part
+from scentline.models.records import Block, Decoder, FetchOrder, Interests, encode
+from scentline.streams.configuration import ConfigurationError
 from scentline.streams.inbox import Shard
 from scentline.streams.outbox import Message
-from scentline.streams.published import PredicateDefinition, control_key, told_part
-from scentline.streams.records import Block, Decoder, FetchOrder, Interests, encode
 from scentline.streams.runtime import Runtime, every
 from scentline.streams.stateful import Handler, Stateful
 from scentline.streams.topics import CONTROL, INTERESTS, SIGHTINGS, STANDING
+
+FrontierShard: TypeAlias = Shard[FrontierRow]
 
 #: Seconds between two standings that are published.
 PUBLISH_SECONDS = 60.0
@@ -53,7 +57,7 @@ class FrontierAgent(Handler[FrontierRow]):
         #: Columns of counts that may be told at once.
         self._room = 0.0
 
-    def _soon(self, shard: FrontierShard) -> None:
+    def _soon(self, shard: Rows) -> None:
         self.inbox.commit_soon(self.inbox.shards[shard.partition])
 
     # what others publish
@@ -82,7 +86,7 @@ class FrontierAgent(Handler[FrontierRow]):
 
     # the inbox
 
-    def opened(self, shard: Shard[FrontierRow]) -> None:
+    def opened(self, shard: FrontierShard) -> None:
         """Take up a partition's candidates; `ConfigurationError` for rows of an earlier release."""
         check_release(shard)
         shard.closing = partial(self.core.close_group, shard)
@@ -90,19 +94,19 @@ class FrontierAgent(Handler[FrontierRow]):
         self._held.set()
         self._wake.set()
 
-    def closed(self, shard: Shard[FrontierRow]) -> None:
+    def closed(self, shard: FrontierShard) -> None:
         """Forget a partition's candidates."""
         self.core.close(shard)
 
-    def restored(self, shard: Shard[FrontierRow]) -> None:
+    def restored(self, shard: FrontierShard) -> None:
         """Take up again what is kept beside the rows."""
         self.core.restore(shard, self.runtime.clock())
 
-    def absorb(self, shard: Shard[FrontierRow], fact: Sighting) -> None:
+    def absorb(self, shard: FrontierShard, fact: Sighting) -> None:
         """Change rows and emit evidence for one sighting."""
         self.core.absorb(shard, fact)
 
-    def committed(self, shard: Shard[FrontierRow]) -> None:
+    def committed(self, shard: FrontierShard) -> None:
         """Learn from the group, and choose again."""
         self.core.committed(shard, self.runtime.clock())
         self._wake.set()
@@ -123,14 +127,14 @@ class FrontierAgent(Handler[FrontierRow]):
                 await self._tell_limits()
             if core.candidates.opening:
                 core.take_up(clock())
-            if core.candidates.unknown:
-                pause = 0.0
-                continue
-            now = clock()
-            ordered = core.choose(now)
-            for shard in ordered:
-                await self.inbox.commit(self.inbox.shards[shard.partition])
-            pause = core.rest(now, ordered=bool(ordered))
+            pause = 0.0 if core.candidates.unknown else await self._choose(clock())
+
+    async def _choose(self, now: float) -> float:
+        """Choose once; return the seconds after which it is time again, should nothing change before."""
+        ordered = [shard.partition for shard in self.core.choose(now)]
+        for partition in ordered:
+            await self.inbox.commit(self.inbox.shards[partition])
+        return self.core.rest(now, ordered=bool(ordered))
 
     def expect(self, order: FetchOrder) -> None:
         """Note an order that was sent although the death of this process kept it out of the row."""
@@ -209,3 +213,13 @@ def block_message(block: Block) -> Message:
     """Return what publishes a block of counts: it takes the place of the block before."""
     key = f"{block.partition}/{block.number}".encode()
     return INTERESTS.name, block.partition, key, encode(Interests(block=block))
+
+
+def check_release(shard: FrontierShard) -> None:
+    """Raise `ConfigurationError` where an earlier release wrote the partition: it has no counts of requests."""
+    counted = any(True for prefix in (BLOCK_PREFIX, SEGMENT_PREFIX) for _ in shard.store.scan(prefix))
+    if totals_of(shard).requests and not counted:
+        raise ConfigurationError(
+            "table frontier: an earlier release wrote it, without counts; expected one of this release: finish "
+            "the crawl with that release, or begin another in a data directory of its own"
+        )

@@ -12,11 +12,11 @@ from typing import TypeAlias
 
 import msgspec
 
-from scentline.agents.frontier.core import Frontier
-from scentline.agents.frontier.features import features
-from scentline.agents.frontier.learned import LearnedScorer
+from scentline.models.frontier.core import Frontier
+from scentline.models.policy.features import features
+from scentline.models.policy.learned import LearnedScorer
+from scentline.models.published import MOST_HOSTS
 from scentline.models.verdict import FAILED
-from scentline.streams.published import MOST_HOSTS
 
 #: The values of each name in a query.
 Query: TypeAlias = Mapping[str, Sequence[str]]

@@ -3,9 +3,9 @@
 from collections import Counter
 from typing import Final
 
-from scentline.agents.frontier.core import Frontier
-from scentline.agents.frontier.freshness import Kept
-from scentline.agents.frontier.orders import OUTCOMES
+from scentline.models.frontier.core import Frontier
+from scentline.models.frontier.freshness import Kept
+from scentline.models.frontier.orders import OUTCOMES
 from scentline.models.frontier.slots import WHY
 from scentline.streams.metrics.catalogue import (
     CHANGES,
@@ -41,7 +41,7 @@ from scentline.streams.runtime import Runtime
 
 #: What comes of the revisit of a hub: one that brings no page stays a hub.
 HUB_OUTCOMES: Final = ("changed", "unchanged", "early", "moved", "retry", "failed", "lost")
-#: What becomes of a predicate's matches (`streams.published.Change`).
+#: What becomes of a predicate's matches (`models.published.Change`).
 KINDS: Final = ("appeared", "changed", "left", "moved")
 #: What chooses a fetch.
 CHOSEN: Final = ("policy", "chance", "instant", "revisit")

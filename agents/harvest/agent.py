@@ -11,6 +11,17 @@ import msgspec
 
 from scentline.agents.harvest.stream import HarvestStream, whole
 from scentline.models.harvest import RANDOM, Harvest, lift_if_sure
+from scentline.models.published import HarvestPart, Outcome
+from scentline.models.records import (
+    UNREADABLE,
+    VERSION,
+    Natural,
+    Pack,
+    RecordError,
+    Time,
+    UnknownVersionError,
+    reason_of,
+)
 from scentline.models.url import Url, identifier
 from scentline.models.verdict import Verdict
 from scentline.streams.inbox import Shard
@@ -27,17 +38,6 @@ from scentline.streams.metrics.catalogue import (
     WINDOW_PAGES,
 )
 from scentline.streams.metrics.registry import OTHER, ByPredicate, Reading
-from scentline.streams.published import HarvestPart, Outcome
-from scentline.streams.records import (
-    UNREADABLE,
-    VERSION,
-    Natural,
-    Pack,
-    RecordError,
-    Time,
-    UnknownVersionError,
-    reason_of,
-)
 from scentline.streams.runtime import Runtime
 from scentline.streams.stateful import WRITTEN_ONCE, Handler, Stateful
 from scentline.streams.topics import OUTCOMES

@@ -14,15 +14,15 @@ from typing import Any, Generic
 
 import msgspec
 
+from scentline.models.events import EventLog
 from scentline.models.harvest import Harvest, merged
+from scentline.models.published import FreshnessPart, HarvestPart, HarvestPoint, told_part
+from scentline.models.records import Decoder, RecordError, partition_of
 from scentline.streams.bus import Broadcast, FencedError
 from scentline.streams.inbox import MARK, Mark, Row, Shard
-from scentline.streams.logging import EventLog
-from scentline.streams.published import FreshnessPart, HarvestPart, HarvestPoint, told_part
-from scentline.streams.records import Decoder, RecordError
 from scentline.streams.runtime import Runtime, every
 from scentline.streams.stateful import Stateful
-from scentline.streams.topics import HARVEST, STANDING, partition_of
+from scentline.streams.topics import HARVEST, STANDING
 from scentline.streams.transport.partition import Record
 
 log = EventLog("harvest")

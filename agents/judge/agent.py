@@ -23,19 +23,19 @@ from scentline.agents.judge.duplicates import (
 from scentline.agents.judge.keep.store import KeptPages
 from scentline.agents.judge.predicates import Predicates
 from scentline.agents.judge.question import Examined, Examines, PageError, Question
+from scentline.models.events import EventLog
+from scentline.models.facts import Fetched, Kind, Linked, Missing, Relisted
+from scentline.models.facts import Page as Came
 from scentline.models.learner.semantic import page_subject
 from scentline.models.page import Link, Page
+from scentline.models.published import Outcome, PredicateDefinition
+from scentline.models.records import NOT_MODIFIED, Decoder, FetchedPage, Pack, RecordError
 from scentline.models.url import host, identifier
 from scentline.streams.attempts import Place, Why
-from scentline.streams.facts import Fetched, Kind, Linked, Missing, Relisted
-from scentline.streams.facts import Page as Came
 from scentline.streams.inbox import Shard
-from scentline.streams.logging import EventLog
 from scentline.streams.metrics.catalogue import PAGES_READ
 from scentline.streams.metrics.registry import Outcomes
 from scentline.streams.outbox import Outbox
-from scentline.streams.published import Outcome, PredicateDefinition
-from scentline.streams.records import NOT_MODIFIED, Decoder, FetchedPage, Pack, RecordError
 from scentline.streams.runtime import Runtime
 from scentline.streams.stateful import WRITTEN_ONCE, Handler, Stateful
 from scentline.streams.topics import OUTCOMES, PAGES, SIGHTINGS

@@ -13,11 +13,11 @@ import msgspec
 
 from scentline.models.domain import owner
 from scentline.models.duplicates import BAND_PAGES, Fingerprint, Sketch, bands, likeness
+from scentline.models.published import PredicateDefinition
+from scentline.models.settings import JudgeSettings
 from scentline.models.traps import space
 from scentline.models.url import host, identifier
-from scentline.streams.crawl_settings import JudgeSettings
 from scentline.streams.inbox import Shard
-from scentline.streams.published import PredicateDefinition
 
 SKETCH_PREFIX = b"s"
 BAND_PREFIX = b"b"

@@ -21,8 +21,8 @@ from scentline.models.classifier import (
     held_out,
     pack,
 )
+from scentline.models.settings import JudgeSettings
 from scentline.models.url import canonical
-from scentline.streams.crawl_settings import JudgeSettings
 
 MAX_LINE = 100_000
 MAX_LINES = 1_000_000

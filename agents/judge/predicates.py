@@ -3,13 +3,13 @@
 import math
 from collections.abc import Mapping
 
+from scentline.models.events import EventLog
 from scentline.models.predicate import EVERY_PAGE, EVERY_URL, Predicate, PredicateError, parse
+from scentline.models.published import ACTIVE, PAUSED, REMOVED, PredicateDefinition
+from scentline.models.records import JsonDecoder, RecordError
+from scentline.models.settings import FrontierSettings, JudgeSettings
 from scentline.models.words import words
 from scentline.streams.configuration import ConfigurationError
-from scentline.streams.crawl_settings import FrontierSettings, JudgeSettings
-from scentline.streams.logging import EventLog
-from scentline.streams.published import ACTIVE, PAUSED, REMOVED, PredicateDefinition
-from scentline.streams.records import JsonDecoder, RecordError
 from scentline.streams.settings import Settings
 
 log = EventLog("predicates")

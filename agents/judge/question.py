@@ -13,7 +13,7 @@ from scentline.models.page import Page
 from scentline.models.verdict import Verdict
 
 if TYPE_CHECKING:
-    from scentline.streams.crawl_settings import JudgeSettings
+    from scentline.models.settings import JudgeSettings
     from scentline.streams.settings import Settings
 
 
@@ -71,7 +71,7 @@ class Question(msgspec.Struct, array_like=True, frozen=True):
 
 
 class Examined(msgspec.Struct, array_like=True, frozen=True):
-    """An examined page; ``content``, ``links`` and ``excerpts`` are those of `streams.facts.Page`."""
+    """An examined page; ``content``, ``links`` and ``excerpts`` are those of `models.facts.Page`."""
 
     #: Without its text.
     page: Page

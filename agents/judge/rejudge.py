@@ -23,14 +23,14 @@ import msgspec
 from scentline.agents.judge.agent import JudgeAgent
 from scentline.agents.judge.duplicates import LaterRow, later_key, later_row
 from scentline.agents.judge.question import Examined, PageError, Question
+from scentline.models.events import EventLog
+from scentline.models.facts import Rejudged
+from scentline.models.published import PredicateDefinition
+from scentline.models.records import NOT_MODIFIED, Decoder, FetchedPage, RecordError
 from scentline.streams.attempts import Place
-from scentline.streams.facts import Rejudged
-from scentline.streams.logging import EventLog
 from scentline.streams.metrics.catalogue import KEPT_LEFT
 from scentline.streams.metrics.registry import Reading
 from scentline.streams.outbox import Message, Outbox
-from scentline.streams.published import PredicateDefinition
-from scentline.streams.records import NOT_MODIFIED, Decoder, FetchedPage, RecordError
 from scentline.streams.topics import PAGES, SIGHTINGS
 from scentline.streams.transport.partition import Entry
 

@@ -23,16 +23,16 @@ from scentline.agents.learn.models import (
     name_of,
     prior_key,
 )
+from scentline.models.events import EventLog
+from scentline.models.facts import Evidence, EvidencePack, Label, Prior, Start
 from scentline.models.interest.features import BASE
+from scentline.models.records import Decoder, Interests, encode
 from scentline.models.verdict import FAILED
 from scentline.streams.configuration import ConfigurationError
-from scentline.streams.facts import Evidence, EvidencePack, Label, Prior, Start
 from scentline.streams.inbox import Shard
-from scentline.streams.logging import EventLog
 from scentline.streams.metrics.catalogue import LABELS
 from scentline.streams.metrics.registry import Reading
 from scentline.streams.outbox import Message
-from scentline.streams.records import Decoder, Interests, encode
 from scentline.streams.runtime import Runtime
 from scentline.streams.stateful import Handler, Stateful
 from scentline.streams.topics import EVIDENCE, INTERESTS

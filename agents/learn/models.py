@@ -5,14 +5,14 @@ from typing import TypeAlias
 
 import msgspec
 
+from scentline.models.facts import Label, Start
 from scentline.models.learner.combiner import Combining, Learner, State
 from scentline.models.learner.inputs import Input
 from scentline.models.learner.requests import failing
 from scentline.models.learner.semantic import inputs_with
+from scentline.models.records import Weighting
 from scentline.models.verdict import FAILED
-from scentline.streams.facts import Label, Start
 from scentline.streams.inbox import Shard
-from scentline.streams.records import Weighting
 from scentline.streams.settings import Settings
 
 PRIOR_PREFIX = b"p"

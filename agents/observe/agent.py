@@ -10,12 +10,12 @@ from collections.abc import Callable
 from typing import Any
 
 from scentline.agents.observe.observer import Malformed, Observer
+from scentline.models.facts import Access
+from scentline.models.records import RecordError
 from scentline.streams.attempts import Place, bury, why
-from scentline.streams.facts import Access
 from scentline.streams.metrics.catalogue import LINES, TAKEN
 from scentline.streams.metrics.registry import Reading
 from scentline.streams.outbox import Outbox
-from scentline.streams.records import RecordError
 from scentline.streams.runtime import Runtime
 from scentline.streams.topics import ACCESSES, PROXY_LOG, Topic
 

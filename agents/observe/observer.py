@@ -16,9 +16,9 @@ from scentline.models.accesslog.filter import page_view
 from scentline.models.accesslog.recognise import Parser, parsers, recognise
 from scentline.models.accesslog.robots import Robots
 from scentline.models.accesslog.w3c import W3C
+from scentline.models.facts import Access
 from scentline.models.secrets import Secrets
 from scentline.models.url import canonical, without_query
-from scentline.streams.facts import Access
 from scentline.streams.settings import ObserveSettings
 
 _log = logging.getLogger(__name__)

@@ -19,6 +19,7 @@ from scentline.agents.crawl.directory import kept_settings, make_directory, of_c
 from scentline.agents.learn.models import LearnRow, ModelRow, inputs_of, model_key
 from scentline.agents.operate.inspect.record import definitions, entries, read_ledger, read_priors
 from scentline.agents.stored import read_stored, write_stored
+from scentline.models.facts import EvidencePack, Prior, Start
 from scentline.models.interest.features import BASE, LINK, REGION, SUBJECT, USER, always_kept, split
 from scentline.models.interest.ratio import base_rate
 from scentline.models.learner.combiner import Combining
@@ -26,14 +27,13 @@ from scentline.models.learner.inputs import Input, prior_covariance
 from scentline.models.learner.requests import failing
 from scentline.models.lessons import lessons
 from scentline.models.predicate import PredicateError, parse
+from scentline.models.records import Decoder, RecordError, partition_of
 from scentline.models.reuse import Cell, Learned, LearnedStateError, State, effect, pack, sizes, unpack
 from scentline.models.sealed import MOST_BYTES
 from scentline.models.verdict import FAILED
-from scentline.streams.facts import EvidencePack, Prior, Start
 from scentline.streams.outbox import Outbox
-from scentline.streams.records import Decoder, RecordError
 from scentline.streams.settings import Settings
-from scentline.streams.topics import EVIDENCE, partition_of
+from scentline.streams.topics import EVIDENCE
 from scentline.streams.transport.database import TablePartition
 from scentline.streams.transport.journal import Journal
 

@@ -12,9 +12,9 @@ from contextlib import closing
 from rocksdict import WriteBatch
 
 from scentline.agents.crawl.directory import keep_settings
-from scentline.agents.frontier.rows import INSTANT
 from scentline.agents.harvest.agent import read_counted
 from scentline.agents.operate.inspect.record import entries, outcomes_of
+from scentline.models.frontier.rows import INSTANT
 from scentline.streams.configuration import ConfigurationError
 from scentline.streams.settings import Settings
 from scentline.streams.topics import FETCHES, OUTCOMES, PAGES, PROXY_LOG, TABLES, TOPICS, changelog_of

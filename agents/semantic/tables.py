@@ -4,7 +4,7 @@ from pathlib import Path
 
 from scentline.agents.stored import read_stored
 from scentline.models.semantic.table import MOST_BYTES, SemanticTable, SemanticTableError, unpack
-from scentline.streams.crawl_settings import AUTO
+from scentline.models.settings import AUTO
 
 #: The table that comes with the program; words.NOTICE says what it is made from, and how.
 SHIPPED = Path(__file__).parent / "words.table"

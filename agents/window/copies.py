@@ -17,8 +17,8 @@ from scentline.agents.judge.question import framed, received
 from scentline.agents.signals import command, environment
 from scentline.agents.window.kept import CopyRequest, CopyText, Unreadable
 from scentline.agents.window.search import Search
+from scentline.models.records import UNREADABLE
 from scentline.streams.configuration import PREFIX
-from scentline.streams.records import UNREADABLE
 
 #: Seconds that a process may take.
 SECONDS = 30.0

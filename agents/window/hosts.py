@@ -7,12 +7,12 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
-from scentline.agents.frontier.keys import HOST_PREFIX, PAGE_PREFIX, depth_key, host_key, robots_key
-from scentline.agents.frontier.rows import DepthRow, FrontierRow, HostRow, PageRow, RobotsRow
 from scentline.models.frontier.causes import Cause
+from scentline.models.frontier.keys import HOST_PREFIX, PAGE_PREFIX, depth_key, host_key, robots_key
+from scentline.models.frontier.rows import DepthRow, FrontierRow, HostRow, PageRow, RobotsRow
+from scentline.models.records import RobotsTxt, partition_of
 from scentline.streams.logging import printable
-from scentline.streams.records import RobotsTxt
-from scentline.streams.topics import SIGHTINGS, partition_of
+from scentline.streams.topics import SIGHTINGS
 from scentline.streams.transport.database import TableMissingError
 from scentline.streams.transport.journal import Journal
 

@@ -12,9 +12,6 @@ from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from scentline.agents.crawl.directory import of_crawl
-from scentline.agents.frontier.explain import Explanation
-from scentline.agents.frontier.features import Features
-from scentline.agents.frontier.steered import Steered
 from scentline.agents.operate.inspect.record import definitions, entries
 from scentline.agents.operate.inspect.resting import Resting
 from scentline.agents.owners import Owner, Running
@@ -23,11 +20,14 @@ from scentline.agents.window.hosts import HostScan
 from scentline.agents.window.recent import Points, RecentChanges, RecentLetters, RecentPages
 from scentline.agents.window.search import Search
 from scentline.agents.window.trials import CandidateTrial, Tried
-from scentline.models.errors import ScentlineError
-from scentline.streams.published import HarvestPoint, PredicateDefinition, Standing
+from scentline.models.errors import ScentlineError, StorageError
+from scentline.models.frontier.steered import Steered
+from scentline.models.policy.explain import Explanation
+from scentline.models.policy.features import Features
+from scentline.models.published import HarvestPoint, PredicateDefinition, Standing
 from scentline.streams.settings import Settings
 from scentline.streams.topics import CONTROL, SIGHTINGS, TABLES
-from scentline.streams.transport.database import JournalMissingError, StorageError, TableMissingError
+from scentline.streams.transport.database import JournalMissingError, TableMissingError
 from scentline.streams.transport.journal import Journal, UnknownTopicError
 
 #: Seconds for which what was read is new enough.

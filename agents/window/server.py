@@ -28,10 +28,10 @@ from scentline.agents.window.guard import ASKING, ENTER, HEALTH, MOST_BODY, Acce
 from scentline.agents.window.reading import Reading
 from scentline.agents.window.screens import crawl, errors, hosts, learning, now, page, pages, steer, trial
 from scentline.agents.window.screens import next as upcoming
-from scentline.models.errors import ScentlineError
-from scentline.streams.logging import EventLog, printable
-from scentline.streams.records import reason_of
-from scentline.streams.transport.database import StorageError
+from scentline.models.errors import ScentlineError, StorageError
+from scentline.models.events import EventLog
+from scentline.models.records import reason_of
+from scentline.streams.logging import printable
 
 #: Every screen by its name in addresses.
 SCREENS: Mapping[str, ModuleType] = {

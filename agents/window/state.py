@@ -3,7 +3,7 @@
 from typing import Literal, NamedTuple
 
 from scentline.agents.cli.output import lasting
-from scentline.streams.published import Standing
+from scentline.models.published import Standing
 
 #: Seconds after its last report from which on a worker is missed.
 MISSED_SECONDS = 90.0

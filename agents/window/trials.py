@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from scentline.agents.frontier.keys import PAGE_PREFIX
 from scentline.models.frontier.exclusions import Exclusions
+from scentline.models.frontier.keys import PAGE_PREFIX
 from scentline.streams.transport.database import TableMissingError
 from scentline.streams.transport.journal import Journal
 

@@ -32,17 +32,17 @@ from scentline.agents.observe.agent import ObserveAgent
 from scentline.agents.observe.observer import Observer
 from scentline.agents.owners import answering
 from scentline.agents.worker.backpressure import REJUDGED, Room, downstream, unabsorbed, wait_for_room
+from scentline.models.events import EventLog
 from scentline.models.predicate import parse
+from scentline.models.published import REMOVED, PredicateDefinition, control_key, defines
+from scentline.models.records import Decoder, Interests, RecordError
 from scentline.streams.app import watch
 from scentline.streams.attempts import ATTEMPTS_FILE, Attempts, Place
 from scentline.streams.bus import Broadcast, Bus
 from scentline.streams.configuration import ConfigurationError
-from scentline.streams.logging import EventLog
 from scentline.streams.memory import collected_seldom, give_back_large_blocks
 from scentline.streams.metrics.endpoint import Route, endpoint
 from scentline.streams.metrics.registry import Metrics
-from scentline.streams.published import REMOVED, PredicateDefinition, control_key, defines
-from scentline.streams.records import Decoder, Interests, RecordError
 from scentline.streams.runtime import Runtime
 from scentline.streams.settings import Settings
 from scentline.streams.stateful import Stateful

@@ -14,7 +14,7 @@ from scentline.agents.observe.observer import Observer
 from scentline.agents.operate.audit.audit import audit
 from scentline.agents.operate.inspect.record import users
 from scentline.agents.operate.snapshot import take
-from scentline.streams.facts import Access
+from scentline.models.facts import Access
 from scentline.streams.settings import Settings
 from scentline.streams.transport.journal import Journal
 

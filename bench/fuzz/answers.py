@@ -13,10 +13,10 @@ from scentline.agents.fetch.client import Client
 from scentline.agents.fetch.result import OUTCOMES, Body, Ended, Result, outcome_of
 from scentline.agents.judge.examiner import PageReader
 from scentline.agents.judge.keep.records import packed
+from scentline.models.facts import Missing, Moved
+from scentline.models.records import FetchOrder, encode
+from scentline.models.settings import FetchSettings, JudgeSettings
 from scentline.models.url import crawlable
-from scentline.streams.crawl_settings import FetchSettings, JudgeSettings
-from scentline.streams.facts import Missing, Moved
-from scentline.streams.records import FetchOrder, encode
 
 #: Nothing but loopback is asked: the User-Agent names no contact.
 _SETTINGS = FetchSettings(allow=("127.0.0.1",), delay_seconds=0.0, timeout_seconds=2.0, first_byte_seconds=2.0)

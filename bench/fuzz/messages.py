@@ -7,9 +7,9 @@ from scentline.agents.crawl.feeder import Positions
 from scentline.agents.harvest.agent import read_outcome
 from scentline.agents.judge.examiner import PageReader
 from scentline.agents.judge.predicates import Predicates
-from scentline.streams.crawl_settings import JudgeSettings
-from scentline.streams.facts import AccessPack, EvidencePack, SightingPack
-from scentline.streams.records import DeadLetter, Decoder, FetchOrder, Interests, LogPosition, RecordError
+from scentline.models.facts import AccessPack, EvidencePack, SightingPack
+from scentline.models.records import DeadLetter, Decoder, FetchOrder, Interests, LogPosition, RecordError
+from scentline.models.settings import JudgeSettings
 
 _READER = PageReader(JudgeSettings(), 5_000_000)
 _READ: tuple[Callable[[bytes], Any], ...] = (

@@ -34,10 +34,10 @@ from scentline.models.reuse import unpack as unpack_state
 from scentline.models.secrets import Secrets
 from scentline.models.semantic.table import SemanticTableError
 from scentline.models.semantic.table import unpack as unpack_table
+from scentline.models.settings import JudgeSettings
 from scentline.models.traps import Bounds, pattern, space, trap
 from scentline.models.url import MAX_LENGTH, canonical, host, tokens
 from scentline.models.words import words
-from scentline.streams.crawl_settings import JudgeSettings
 from scentline.streams.settings import ObserveSettings
 
 

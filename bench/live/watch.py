@@ -6,8 +6,8 @@ from pathlib import Path
 
 import msgspec
 
-from scentline.agents.frontier.keys import page_key
-from scentline.agents.frontier.rows import FrontierRow, PageRow
+from scentline.models.frontier.keys import page_key
+from scentline.models.frontier.rows import FrontierRow, PageRow
 from scentline.streams.transport.database import JournalMissingError, TableMissingError
 from scentline.streams.transport.journal import Journal
 

@@ -10,9 +10,10 @@ import numpy.typing as npt
 from rocksdict import WriteBatch
 
 from scentline.agents.crawl.connect import open_journal
-from scentline.agents.frontier.candidates import STARTED
-from scentline.agents.frontier.groups import DAY
-from scentline.agents.frontier.keys import (
+from scentline.models.domain import owner
+from scentline.models.frontier.candidates import STARTED
+from scentline.models.frontier.groups import DAY
+from scentline.models.frontier.keys import (
     START_KEY,
     TOTALS_KEY,
     children_key,
@@ -22,14 +23,13 @@ from scentline.agents.frontier.keys import (
     parent_key,
     visit_key,
 )
-from scentline.agents.frontier.linking import ChildrenRow, ParentRow
-from scentline.agents.frontier.rows import DueRow, FrontierRow, OwnerRow, PageRow, StartRow, TotalsRow, VisitRow
-from scentline.models.domain import owner
+from scentline.models.frontier.linking import ChildrenRow, ParentRow
+from scentline.models.frontier.rows import DueRow, FrontierRow, OwnerRow, PageRow, StartRow, TotalsRow, VisitRow
+from scentline.models.records import Version
 from scentline.models.revisit.content import LINKS_BYTES, TEXT_BYTES
 from scentline.models.url import host, identifier
 from scentline.models.verdict import Verdict
 from scentline.streams.inbox import Codec
-from scentline.streams.records import Version
 from scentline.streams.settings import Settings
 
 #: Candidates a host on average, links a linking page, and in-links a candidate on average.

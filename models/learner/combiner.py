@@ -227,7 +227,7 @@ class Learner:
         self._calibration = Calibration(state.calibration if state else b"")
 
     def learn(self, inputs: Sequence[float] | Vector, holds: bool, chosen: str) -> None:
-        """Apply a label; ``chosen`` is that of `streams.facts.Label`."""
+        """Apply a label; ``chosen`` is that of `models.facts.Label`."""
         self._calibration.learn(self.probability(inputs), holds, chosen)
         self.combiner.learn(np.array(inputs), holds)
         self.labels += 1

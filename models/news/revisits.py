@@ -13,6 +13,9 @@ from collections.abc import Set as AbstractSet
 
 import msgspec
 
+#: Buckets of the seconds from publication to fetch, up to a day.
+DELAYS = (1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1_800.0, 3_600.0, 10_800.0, 43_200.0, 86_400.0)
+
 
 class ArrivalRate(msgspec.Struct, array_like=True):
     """The rate of a Poisson process, of which visits show only how many arrivals were between them.

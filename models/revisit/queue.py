@@ -243,7 +243,9 @@ class DueQueue:
 
     def _expect(self, page: _Page, level: int) -> None:
         """Note in the heap when a page reaches a level, if ever."""
-        age = when(page.importance, page.rate, RATIO ** min(level, _HIGHEST), page.recall)
+        # A rounding below it, for a page that can gain just as much never gains it in exact numbers.
+        least = RATIO ** min(level, _HIGHEST) * (1 - 1e-9)
+        age = when(page.importance, page.rate, least, page.recall)
         if age == math.inf or level >= _HIGHEST:
             page.entry = 0
             return

@@ -7,12 +7,12 @@ user.
 from dataclasses import dataclass
 from typing import Literal
 
+from scentline.models.news.revisits import DELAYS
+
 Kind = Literal["counter", "gauge", "histogram"]
 
 #: Seconds of a fetch, or of a group's commit.
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
-#: Seconds from publication to fetch, up to a day.
-DELAYS = (1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1_800.0, 3_600.0, 10_800.0, 43_200.0, 86_400.0)
 #: Messages or rows of a group.
 SIZES = (1.0, 2.0, 5.0, 10.0, 25.0, 50.0, 100.0, 250.0, 500.0, 1_000.0, 2_500.0, 5_000.0, 10_000.0, 25_000.0)
 

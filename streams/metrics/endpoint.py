@@ -15,8 +15,8 @@ from typing import Any, NamedTuple, TypeAlias
 
 from prometheus_client.exposition import choose_encoder
 
+from scentline.models.events import EventLog
 from scentline.streams.configuration import ConfigurationError
-from scentline.streams.logging import EventLog
 from scentline.streams.metrics.catalogue import LATE
 from scentline.streams.metrics.registry import Metrics
 from scentline.streams.settings import MetricsSettings

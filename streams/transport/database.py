@@ -12,7 +12,7 @@ from typing import Any
 import rocksdict
 from rocksdict import ColumnFamily, Options, Rdict, WriteBatch
 
-from scentline.models.errors import ScentlineError
+from scentline.models.errors import ScentlineError, StorageError
 
 _MEGABYTE = 1024 * 1024
 _DEFAULT = "default"
@@ -36,10 +36,6 @@ class JournalFormatError(ScentlineError):
 
 class TableMissingError(ScentlineError, FileNotFoundError):
     """There is no table to read."""
-
-
-class StorageError(ScentlineError):
-    """The disk does not take what is written, or what it holds is damaged; the text says which and where."""
 
 
 class TablePartition:

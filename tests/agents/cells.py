@@ -5,9 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from scentline.agents.frontier.ledger import FrontierLedger
-from scentline.agents.frontier.scorer import Scorer
+from scentline.models.frontier.ledger import FrontierLedger
 from scentline.models.ledger import INT32, Cells, Change, Ledger, Slots
+from scentline.models.page import Link
+from scentline.models.policy.scorer import Scorer
+from scentline.models.published import Outcome
 from scentline.models.verdict import Verdict
 from tests.models.teaching import put
 from tests.reference.counts import Counts, plain
@@ -88,3 +90,12 @@ def teach(scorer: Scorer, cells: Cells) -> None:
         counts = zip(*cells.counts[2 * number : 2 * number + 2].tolist(), strict=True)
         put(scorer.ledger, dict(zip(names, counts, strict=True)), predicate)
     scorer.learn(scorer.ledger.slots_of(names))
+
+
+def an_outcome(url: str, verdict: Verdict, links: Iterable[Link], **said: Any) -> Outcome:
+    """Return what the judge publishes of a page."""
+    given: dict[str, Any] = {
+        "time": 1.0, "title": "", "predicate": "p", "policy": "", "explored": False, "probability": 1.0,
+        "priority": 0.0, "expected": None, "depth": 0, "words": (), "origin": "pages/0@0",
+    }  # fmt: skip
+    return Outcome(url=url, verdict=verdict, links=tuple(links), **given | said)

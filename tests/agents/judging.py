@@ -11,9 +11,9 @@ from scentline.agents.judge.judges import CategoryJudge
 from scentline.agents.judge.keep.store import KeptPages
 from scentline.agents.judge.predicates import Predicates
 from scentline.agents.judge.question import Examined, Question, Work
+from scentline.models.published import PredicateDefinition
+from scentline.models.records import FetchOrder
 from scentline.streams.inbox import Shard
-from scentline.streams.published import PredicateDefinition
-from scentline.streams.records import FetchOrder
 from scentline.streams.runtime import Runtime
 from scentline.streams.settings import KeepSettings
 

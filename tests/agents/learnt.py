@@ -9,17 +9,18 @@ from random import Random
 import msgspec
 
 from scentline.agents.crawl.connect import open_journal
-from scentline.agents.frontier.counts import CountRows
-from scentline.agents.frontier.rows import FrontierRow, FrontierShard
+from scentline.agents.frontier.agent import FrontierShard
 from scentline.agents.learn.agent import LearnAgent
 from scentline.agents.learn.models import LearnRow, LearnShard, ModelRow, PriorRow
+from scentline.models.frontier.counts import CountRows
+from scentline.models.frontier.rows import FrontierRow
 from scentline.models.interest.features import BASE
 from scentline.models.ledger import Ledger
 from scentline.models.parts import Part
+from scentline.models.published import PredicateDefinition
+from scentline.models.records import Decoder, Interests
 from scentline.models.verdict import FAILED, Verdict
 from scentline.streams.inbox import Codec, Shard
-from scentline.streams.published import PredicateDefinition
-from scentline.streams.records import Decoder, Interests
 from scentline.streams.settings import Settings
 from scentline.streams.topics import CONTROL, EVIDENCE, INTERESTS, SIGHTINGS
 from scentline.streams.transport.journal import Journal

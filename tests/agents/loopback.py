@@ -11,9 +11,9 @@ import msgspec
 from aiohttp.abc import AbstractResolver, ResolveResult
 
 from scentline.agents.fetch.result import Ended
-from scentline.streams.crawl_settings import FetchSettings
-from scentline.streams.facts import Kind, Missing
-from scentline.streams.records import HostAnswer
+from scentline.models.facts import Kind, Missing
+from scentline.models.records import HostAnswer
+from scentline.models.settings import FetchSettings
 from tests.webs.serving import Exchange, Served, listening
 
 #: Names a contact, so that any host may be asked.

@@ -14,19 +14,20 @@ import msgspec
 from hypothesis import strategies as st
 
 from scentline.agents.browse.agent import BrowseAgent, UserRow
-from scentline.agents.frontier.book import book_of
-from scentline.agents.frontier.keys import PAGE_PREFIX, page_key
-from scentline.agents.frontier.rows import FrontierRow, FrontierShard, PageRow
+from scentline.agents.frontier.agent import FrontierShard
+from scentline.models.facts import Access, Label, Linked, Missing, Page
+from scentline.models.frontier.book import book_of
+from scentline.models.frontier.keys import PAGE_PREFIX, page_key
+from scentline.models.frontier.rows import FrontierRow, PageRow
 from scentline.models.interest.trace import Step, Trace
 from scentline.models.page import Link
+from scentline.models.records import Pack, partition_of
 from scentline.models.recount import FailedRequests, JudgedPage
 from scentline.models.url import host, identifier
-from scentline.streams.facts import Access, Label, Linked, Missing, Page
 from scentline.streams.inbox import Shard
 from scentline.streams.outbox import Message, Outbox
-from scentline.streams.records import Pack
 from scentline.streams.settings import Settings
-from scentline.streams.topics import ACCESSES, EVIDENCE, SIGHTINGS, Topic, partition_of
+from scentline.streams.topics import ACCESSES, EVIDENCE, SIGHTINGS, Topic
 from tests.agents.cells import a_ledger
 from tests.agents.scenarios import ended, seeded
 from tests.agents.shards import DECODERS, Disk, a_runtime, disk, write

@@ -12,9 +12,10 @@ from typing import Any, get_args
 import msgspec
 
 from scentline.agents.crawl.connect import open_journal
-from scentline.agents.frontier.agent import FrontierAgent
-from scentline.agents.frontier.hosts import host_of
-from scentline.agents.frontier.keys import (
+from scentline.agents.frontier.agent import FrontierAgent, FrontierShard
+from scentline.models.facts import Discovered, Early, Fetched, Kind, Label, Linked, Missing, Moved, Page, Same
+from scentline.models.frontier.hosts import host_of
+from scentline.models.frontier.keys import (
     children_of,
     host_key,
     hub_key,
@@ -25,41 +26,20 @@ from scentline.agents.frontier.keys import (
     visit_key,
     visit_of,
 )
-from scentline.agents.frontier.linking import ParentRow, identifiers_in
-from scentline.agents.frontier.orders import SLOW_SECONDS
-from scentline.agents.frontier.rows import (
-    Choice,
-    FrontierRow,
-    FrontierShard,
-    HostRow,
-    HubRow,
-    PageRow,
-    TotalsRow,
-    VisitRow,
-)
+from scentline.models.frontier.linking import ParentRow, identifiers_in
+from scentline.models.frontier.orders import SLOW_SECONDS
+from scentline.models.frontier.rows import Choice, FrontierRow, HostRow, HubRow, PageRow, TotalsRow, VisitRow
 from scentline.models.interest.features import BASE, token
 from scentline.models.page import Link
+from scentline.models.published import Change, Outcome, PredicateDefinition
+from scentline.models.records import Decoder, FetchOrder, HostAnswer, Visit, partition_of
 from scentline.models.url import host, identifier
 from scentline.models.verdict import FAILED, Verdict
 from scentline.streams.app import create_app
-from scentline.streams.facts import (
-    Discovered,
-    Early,
-    Fetched,
-    Kind,
-    Label,
-    Linked,
-    Missing,
-    Moved,
-    Page,
-    Same,
-)
 from scentline.streams.outbox import Message
-from scentline.streams.published import Change, Outcome, PredicateDefinition
-from scentline.streams.records import Decoder, FetchOrder, HostAnswer, Visit
 from scentline.streams.runtime import Runtime
 from scentline.streams.settings import Settings
-from scentline.streams.topics import CHANGES, EVIDENCE, FETCHES, OUTCOMES, SIGHTINGS, Topic, partition_of
+from scentline.streams.topics import CHANGES, EVIDENCE, FETCHES, OUTCOMES, SIGHTINGS, Topic
 from scentline.streams.transport.one_batch import JournalBus
 from tests.agents.cells import a_cells, teach
 from tests.agents.shards import disk, emitted, raised, take_in, write
@@ -374,15 +354,6 @@ def linked(
     links = tuple(Link(target, ("anchor", f"to{place}"), (), place) for place, target in enumerate(targets))
     given: dict[str, Any] = {"depth": 0, "links": links, "partitions": (0,)} | said
     return Linked(identifier(source), source, verdict=verdict, words=tuple(words), **given)
-
-
-def an_outcome(url: str, verdict: Verdict, links: Iterable[Link], **said: Any) -> Outcome:
-    """Return what the judge publishes of a page."""
-    given: dict[str, Any] = {
-        "time": 1.0, "title": "", "predicate": "p", "policy": "", "explored": False, "probability": 1.0,
-        "priority": 0.0, "expected": None, "depth": 0, "words": (), "origin": "pages/0@0",
-    }  # fmt: skip
-    return Outcome(url=url, verdict=verdict, links=tuple(links), **given | said)
 
 
 def sent(messages: Iterable[Message]) -> list[Any]:

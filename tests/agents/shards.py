@@ -8,11 +8,11 @@ from typing import Any, TypeVar
 from rocksdict import WriteBatch
 
 from scentline.agents.crawl.connect import open_journal
+from scentline.models.facts import AccessPack, EvidencePack, SightingPack
+from scentline.models.records import Decoder, Pack
 from scentline.streams.app import create_app
-from scentline.streams.facts import AccessPack, EvidencePack, SightingPack
 from scentline.streams.inbox import Codec, Shard
 from scentline.streams.outbox import Message
-from scentline.streams.records import Decoder, Pack
 from scentline.streams.runtime import Runtime
 from scentline.streams.settings import Settings
 from scentline.streams.topics import ACCESSES, EVIDENCE, SIGHTINGS, Topic

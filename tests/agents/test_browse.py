@@ -13,17 +13,18 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from scentline.agents.browse.agent import USER_PREFIX, BrowseAgent, UserRow
-from scentline.agents.frontier.rows import DepthRow
 from scentline.agents.observe.observer import Observer
 from scentline.agents.operate.audit.report import RecountedDepths
 from scentline.agents.operate.inspect.record import users
+from scentline.models.facts import Access, Viewed, Visited
+from scentline.models.frontier.rows import DepthRow
 from scentline.models.news.clicks import DAY, day_of
+from scentline.models.records import partition_of
 from scentline.models.revisit.content import SLACK
 from scentline.models.url import host
-from scentline.streams.facts import Access, Viewed, Visited
 from scentline.streams.inbox import Shard
 from scentline.streams.settings import ObserveSettings, Settings
-from scentline.streams.topics import ACCESSES, SIGHTINGS, partition_of
+from scentline.streams.topics import ACCESSES, SIGHTINGS
 from tests.agents.log_lines import squid
 from tests.agents.scenarios import YES, Frontiers, Scenario, ended
 from tests.agents.shards import Disk, a_runtime, emitted, take_in, write

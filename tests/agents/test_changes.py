@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from scentline.agents.crawl.connect import open_journal
 from scentline.agents.operate.inspect.changes import ITEMS, TITLE, feed, guid, told
-from scentline.streams.published import Change, PredicateDefinition
+from scentline.models.published import Change, PredicateDefinition
 from scentline.streams.settings import Settings, StreamSettings
 from scentline.streams.topics import CHANGES, CONTROL
 from scentline.streams.transport.journal import Journal

@@ -13,23 +13,23 @@ from typing import Any, NamedTuple
 import msgspec
 import pytest
 
-from scentline.agents.frontier.candidates import Candidates
-from scentline.agents.frontier.estimates import Estimates
-from scentline.agents.frontier.explain import Counting, Part
-from scentline.agents.frontier.keys import BLOCK_PREFIX, HOST_PREFIX, SEGMENT_PREFIX, page_key, space_key
-from scentline.agents.frontier.ledger import FrontierLedger
-from scentline.agents.frontier.priorities import LinkPromises
-from scentline.agents.frontier.rows import CountsRow, FrontierRow, HostRow, PageRow, SpaceRow
 from scentline.agents.operate.inspect.record import definitions, entries
 from scentline.agents.operate.inspect.resting import Resting
+from scentline.models.frontier.candidates import Candidates
+from scentline.models.frontier.keys import BLOCK_PREFIX, HOST_PREFIX, SEGMENT_PREFIX, page_key, space_key
+from scentline.models.frontier.ledger import FrontierLedger
+from scentline.models.frontier.rows import CountsRow, FrontierRow, HostRow, PageRow, SpaceRow
 from scentline.models.interest.features import BASE
 from scentline.models.learner.inputs import MOST, PLAIN
+from scentline.models.policy.estimates import Estimates
+from scentline.models.policy.explain import Counting, Part
+from scentline.models.policy.priorities import LinkPromises
 from scentline.models.predicate import parse
+from scentline.models.published import Outcome
+from scentline.models.records import Decoder, Interests
 from scentline.models.traps import Barren, space
 from scentline.models.verdict import FAILED
 from scentline.streams.inbox import Codec, Shard
-from scentline.streams.published import Outcome
-from scentline.streams.records import Decoder, Interests
 from scentline.streams.settings import Settings
 from scentline.streams.topics import INTERESTS
 from scentline.streams.transport.journal import Journal

@@ -19,7 +19,7 @@ from scentline.agents.cli import load_commands
 from scentline.agents.cli.app import app
 from scentline.agents.offline.process import ServerProcess
 from scentline.agents.operate.control.command import submit
-from scentline.streams.published import Exclusion
+from scentline.models.published import Exclusion
 from scentline.streams.settings import Settings
 from scentline_lab.synthetic.serve import export
 from scentline_lab.synthetic.web import SyntheticWeb

@@ -16,8 +16,8 @@ import trustme
 from scentline.agents.fetch.client import Client
 from scentline.agents.fetch.pool import FRAMING_BYTES
 from scentline.agents.fetch.result import Body, Ended
+from scentline.models.records import Version
 from scentline.models.url import canonical
-from scentline.streams.records import Version
 from tests.agents import loopback
 from tests.agents.loopback import Answer, Request, awaited, closing, failed, fixed, serving, settings, untimed
 from tests.cases import each_case

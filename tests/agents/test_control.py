@@ -14,18 +14,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rocksdict import Options
 
-from scentline.agents.frontier.steered import Steered, read_steering
 from scentline.agents.judge.predicates import Predicates
 from scentline.agents.operate.control import requests
 from scentline.agents.operate.control.command import known_predicates, submit
 from scentline.agents.operate.control.requests import Known, Record, Redefinition, RefusedError, Seeds, resolve
 from scentline.agents.operate.control.service import ControlService
 from scentline.agents.operate.control.spool import DIRECTORY, MOST_BYTES, Spool
-from scentline.streams import published
+from scentline.models import published
+from scentline.models.frontier.steered import Steered, read_steering
+from scentline.models.published import Exclusion, Limit, Pausing, PredicateDefinition, Slowing, Steering
+from scentline.models.records import DeadLetter, Decoder, RecordError
 from scentline.streams.attempts import LETTER_BYTES
 from scentline.streams.bus import Broadcast
-from scentline.streams.published import Exclusion, Limit, Pausing, PredicateDefinition, Slowing, Steering
-from scentline.streams.records import DeadLetter, Decoder, RecordError
 from scentline.streams.runtime import Runtime
 from scentline.streams.settings import Settings
 from scentline.streams.topics import CONTROL, DEAD_LETTERS

@@ -9,8 +9,8 @@ from scentline.agents.judge.duplicates import BAND_PREFIX, SPACE_TEXTS, BandRow,
 from scentline.agents.judge.parse import parse
 from scentline.models.duplicates import BAND_PAGES, fingerprint
 from scentline.models.page import Page
+from scentline.models.settings import JudgeSettings
 from scentline.models.url import canonical
-from scentline.streams.crawl_settings import JudgeSettings
 from scentline.streams.inbox import Shard
 from scentline.streams.topics import PAGES
 from tests.agents.shards import Disk, write

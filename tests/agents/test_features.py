@@ -6,9 +6,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from scentline.agents.frontier.features import MOST_SPEAKING, features
-from scentline.agents.frontier.learned import LearnedScorer
-from scentline.agents.frontier.scoring import PaperScorer
 from scentline.agents.learn.models import ModelRow, PriorRow, model_key, prior_key
 from scentline.agents.operate.inspect.resting import Resting
 from scentline.models.interest.features import BASE
@@ -16,9 +13,11 @@ from scentline.models.interest.ratio import PRIOR_PAGES, base_rate, log_lift
 from scentline.models.learner.combiner import Learner
 from scentline.models.learner.inputs import INPUTS, NAMES, PLAIN
 from scentline.models.lessons import lessons
+from scentline.models.policy.features import MOST_SPEAKING, features
+from scentline.models.policy.learned import LearnedScorer
+from scentline.models.policy.scoring import PaperScorer
 from scentline.models.predicate import parse
-from scentline.streams.records import Weighting
-from scentline.streams.topics import partition_of
+from scentline.models.records import Weighting, partition_of
 from tests.agents.cells import a_cells, cells_of, teach
 from tests.agents.learnt import EXPRESSIONS, PARTITIONS, a_crawl
 

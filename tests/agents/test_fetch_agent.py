@@ -12,13 +12,14 @@ from msgspec.structs import replace
 
 from scentline.agents.fetch.agent import QUARANTINED, FetchAgent, noted
 from scentline.agents.fetch.client import Client
+from scentline.models import records
+from scentline.models.facts import Discovered, Early, Fetched, Hinted, Missing, Moved, Same, SightingPack
+from scentline.models.records import DeadLetter, FetchedPage, HostAnswer, Revisit, RobotsTxt, Visit, encode
+from scentline.models.settings import RevisitSettings
 from scentline.models.verdict import Verdict
-from scentline.streams import records
 from scentline.streams.attempts import Attempts
-from scentline.streams.facts import Discovered, Early, Fetched, Hinted, Missing, Moved, Same, SightingPack
 from scentline.streams.outbox import Message
-from scentline.streams.records import DeadLetter, FetchedPage, HostAnswer, Revisit, RobotsTxt, Visit, encode
-from scentline.streams.settings import RevisitSettings, Settings
+from scentline.streams.settings import Settings
 from scentline.streams.topics import DEAD_LETTERS, FETCHES, PAGES, SIGHTINGS, Topic
 from scentline.streams.transport.journal import Journal
 from tests.agents.judging import an_order

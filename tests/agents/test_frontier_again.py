@@ -15,21 +15,22 @@ import pytest
 from hypothesis import given
 from msgspec.structs import replace
 
-from scentline.agents.frontier.keys import beside_of, parent_of, visit_key, visit_of
-from scentline.agents.frontier.rows import OPEN
 from scentline.agents.harvest.agent import read_outcome
 from scentline.agents.operate.inspect.record import judged_of, read_change
+from scentline.models.facts import Fetched, Linked, Missing, Moved, Page, Rejudged, Same
+from scentline.models.frontier.keys import beside_of, parent_of, visit_key, visit_of
+from scentline.models.frontier.rows import OPEN
 from scentline.models.interest.trace import Step
+from scentline.models.published import Change, Outcome
+from scentline.models.records import Revisit, Visit
 from scentline.models.recount import JudgedPage, recount
 from scentline.models.url import identifier
 from scentline.models.verdict import FAILED, Verdict
-from scentline.streams.facts import Fetched, Linked, Missing, Moved, Page, Rejudged, Same
 from scentline.streams.outbox import Message
-from scentline.streams.published import Change, Outcome
-from scentline.streams.records import Revisit, Visit
 from scentline.streams.topics import CHANGES, OUTCOMES
+from tests.agents.cells import an_outcome
 from tests.agents.pipeline import Pipeline, Place, Told, links_of, told
-from tests.agents.scenarios import Result, an_outcome, ended
+from tests.agents.scenarios import Result, ended
 from tests.agents.scenarios import judged_of as children_of
 from tests.models.webs import URLS, VISITS
 from tests.reference.counts import plain

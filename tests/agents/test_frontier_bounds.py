@@ -8,19 +8,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scentline.agents.frontier.depth import why_beyond
-from scentline.agents.frontier.keys import DEPTH_PREFIX, PAGE_PREFIX, depth_key, depth_of
-from scentline.agents.frontier.pages import why_spent
-from scentline.agents.frontier.rows import DepthRow, PageRow, SpaceRow
 from scentline.agents.operate.audit.report import AuditReport, RecountedDepths
 from scentline.models.depth.site import ENOUGH
+from scentline.models.facts import Discovered, Fetched, Missing, Moved, Viewed, Visited
+from scentline.models.frontier.depth import why_beyond
+from scentline.models.frontier.keys import DEPTH_PREFIX, PAGE_PREFIX, depth_key, depth_of
+from scentline.models.frontier.pages import why_spent
+from scentline.models.frontier.rows import DepthRow, PageRow, SpaceRow
 from scentline.models.page import Link
+from scentline.models.settings import FrontierSettings
 from scentline.models.traps import Barren, space
 from scentline.models.url import host
-from scentline.streams.crawl_settings import FrontierSettings
-from scentline.streams.facts import Discovered, Fetched, Missing, Moved, Viewed, Visited
 from scentline_lab.depth.site import breadth_first
-from tests.agents.scenarios import NO, Frontiers, Scenario, an_outcome, ended, linked, seeded
+from tests.agents.cells import an_outcome
+from tests.agents.scenarios import NO, Frontiers, Scenario, ended, linked, seeded
 from tests.cases import each_case
 
 SITE = "http://a.org"

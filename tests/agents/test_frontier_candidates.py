@@ -6,19 +6,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scentline.agents.frontier.keys import host_key, page_key
-from scentline.agents.frontier.retries import Retries
-from scentline.agents.frontier.rows import HostRow
+from scentline.models.facts import Beside, Discovered, Missing, Together, Visited
+from scentline.models.frontier.keys import host_key, page_key
 from scentline.models.frontier.queue import SWEPT
+from scentline.models.frontier.retries import Retries
+from scentline.models.frontier.rows import HostRow
 from scentline.models.interest.features import BASE
 from scentline.models.learner.inputs import INPUTS
 from scentline.models.learner.requests import usual_chance_of_page
 from scentline.models.learner.semantic import inputs_with
 from scentline.models.page import Link
+from scentline.models.published import PredicateDefinition
 from scentline.models.url import host
 from scentline.models.verdict import FAILED
-from scentline.streams.facts import Beside, Discovered, Missing, Together, Visited
-from scentline.streams.published import PredicateDefinition
 from tests.agents.cells import a_cells, teach
 from tests.agents.scenarios import NO, NOW, YES, Frontiers, ended, linked, seeded, urls
 from tests.cases import each_case

@@ -7,11 +7,11 @@ import copy
 import math
 from typing import Any, NamedTuple
 
-from scentline.agents.frontier.hosts import LOST
-from scentline.agents.frontier.keys import LEASED_KEY, START_KEY
-from scentline.agents.frontier.rows import FrontierRow
-from scentline.streams.facts import Hub, Missing, Page, Same
-from scentline.streams.records import Revisit, Visit
+from scentline.models.facts import Hub, Missing, Page, Same
+from scentline.models.frontier.hosts import LOST
+from scentline.models.frontier.keys import LEASED_KEY, START_KEY
+from scentline.models.frontier.rows import FrontierRow
+from scentline.models.records import Revisit, Visit
 from tests.agents.judging import an_order
 from tests.agents.scenarios import CAME_OF, DAY, NOW, YES, Frontiers, Scenario, ended, seeded
 from tests.cases import each_case

@@ -14,15 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from scentline.agents.frontier.keys import PAGE_PREFIX, beside_of, page_key, totals_of
-from scentline.agents.frontier.priorities import LinkPromises
-from scentline.agents.frontier.rows import Choice, PageRow
-from scentline.models.frontier.promises import believed
-from scentline.models.interest.trace import Step
-from scentline.models.page import Link
-from scentline.models.recount import FailedRequests, JudgedPage, recount
-from scentline.models.url import identifier
-from scentline.streams.facts import (
+from scentline.models.facts import (
     Beside,
     Discovered,
     Fetched,
@@ -34,6 +26,14 @@ from scentline.streams.facts import (
     Together,
     Visited,
 )
+from scentline.models.frontier.keys import PAGE_PREFIX, beside_of, page_key, totals_of
+from scentline.models.frontier.promises import believed
+from scentline.models.frontier.rows import Choice, PageRow
+from scentline.models.interest.trace import Step
+from scentline.models.page import Link
+from scentline.models.policy.priorities import LinkPromises
+from scentline.models.recount import FailedRequests, JudgedPage, recount
+from scentline.models.url import identifier
 from scentline.streams.outbox import Message
 from scentline.streams.topics import SIGHTINGS
 from tests.agents.pipeline import TIME, Bounds, Crawl, Part, Pipeline, Place, Told, told

@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scentline.agents.frontier.orders import SLOW_SECONDS
+from scentline.models.facts import Discovered, Early, Fetched, Kind, Missing, Moved, Page, Same
 from scentline.models.frontier.causes import MOST_CAUSES, REST, cause_of
+from scentline.models.frontier.orders import SLOW_SECONDS
+from scentline.models.published import Limit
+from scentline.models.records import RobotsTxt, Version
 from scentline.models.url import host, identifier
-from scentline.streams.facts import Discovered, Early, Fetched, Kind, Missing, Moved, Page, Same
-from scentline.streams.published import Limit
-from scentline.streams.records import RobotsTxt, Version
 from tests.agents.scenarios import ELSEWHERE, NOW, YES, Frontiers, Result, Scenario, ended, seeded
 from tests.cases import each_case
 

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from scentline.agents.frontier.hubs import published
-from scentline.agents.frontier.keys import hub_of, news_of
-from scentline.agents.frontier.rows import INSTANT, Found
+from scentline.models.facts import Brought, Hub, Moved, Relisted
+from scentline.models.frontier.hubs import published
+from scentline.models.frontier.keys import hub_of, news_of
+from scentline.models.frontier.rows import INSTANT, Found
+from scentline.models.records import Version, partition_of
 from scentline.models.url import host
-from scentline.streams.facts import Brought, Hub, Moved, Relisted
-from scentline.streams.records import Version
-from scentline.streams.topics import EVIDENCE, SIGHTINGS, partition_of
+from scentline.streams.topics import EVIDENCE, SIGHTINGS
 from tests.agents.scenarios import CAME_OF, DAY, NO, NOW, YES, Frontiers, Scenario, ended, linked, seeded, sent
 from tests.agents.shards import emitted
 from tests.cases import each_case

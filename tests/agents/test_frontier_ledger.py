@@ -12,16 +12,16 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from bench.listening import Memory
-from scentline.agents.frontier.agent import block_message
-from scentline.agents.frontier.counts import CountRows
-from scentline.agents.frontier.keys import BLOCK_PREFIX, SEGMENT_PREFIX, totals_of
-from scentline.agents.frontier.rows import CountsRow, FrontierRow, FrontierShard
+from scentline.agents.frontier.agent import FrontierShard, block_message
+from scentline.models.frontier.counts import CountRows
+from scentline.models.frontier.keys import BLOCK_PREFIX, SEGMENT_PREFIX, totals_of
+from scentline.models.frontier.rows import CountsRow, FrontierRow
 from scentline.models.interest.features import BASE, always_kept
 from scentline.models.ledger import Change, Ledger
 from scentline.models.parts import BLOCK, Part, blocks_in
+from scentline.models.records import Decoder, Interests
 from scentline.streams.inbox import Codec, Shard
 from scentline.streams.outbox import Message
-from scentline.streams.records import Decoder, Interests
 from scentline.streams.topics import INTERESTS
 from tests.agents.cells import a_change, a_ledger, add, taken_back
 from tests.reference.counts import Counts, plain
@@ -261,7 +261,7 @@ def test_whoever_owns_or_hears_of_partitions_has_each_count_once_whatever_is_los
     partitions, workers = data.draw(st.integers(1, 3)), data.draw(st.integers(1, 3))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("scentline.models.parts.BLOCK", block)
-        patch.setattr("scentline.agents.frontier.counts.BLOCK", block)
+        patch.setattr("scentline.models.frontier.counts.BLOCK", block)
         crawl = Crawl(partitions, workers, counted)
         for act in data.draw(acts(partitions, workers)):
             happen(crawl, act)

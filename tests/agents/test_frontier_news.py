@@ -4,13 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scentline.agents.frontier.keys import clicks_key, news_of
-from scentline.agents.frontier.news import NewsLooks, Prefixes, clicked
-from scentline.agents.frontier.rows import ClicksRow, FrontierShard
+from scentline.agents.frontier.agent import FrontierShard
+from scentline.models.facts import Hub, Visited
+from scentline.models.frontier.keys import Rows, clicks_key, news_of
+from scentline.models.frontier.news import NewsLooks, Prefixes, clicked
+from scentline.models.frontier.rows import ClicksRow
 from scentline.models.news.clicks import DAY
 from scentline.models.news.outlinks import REFERRERS
-from scentline.streams.crawl_settings import NewsSettings
-from scentline.streams.facts import Hub, Visited
+from scentline.models.settings import NewsSettings
 from scentline.streams.topics import SIGHTINGS
 from tests.agents.scenarios import Frontiers, linked
 from tests.agents.shards import emitted, write
@@ -75,7 +76,7 @@ class Looks:
         self._looks = NewsLooks(NewsSettings.model_validate(given), self.prefixes, self._committing)
         self._looks.open(shard)
 
-    def _committing(self, shard: FrontierShard) -> None:
+    def _committing(self, shard: Rows) -> None:
         self.committed += 1
 
     def look(self, now: float) -> list[Hub]:

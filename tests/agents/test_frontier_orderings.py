@@ -10,20 +10,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scentline.agents.frontier.behaviour import SitePatterns, sites
-from scentline.agents.frontier.estimates import PARTS, ordering
-from scentline.agents.frontier.keys import ways_key
-from scentline.agents.frontier.ordering import EVERY, GROWTH, HOT, TOLERANCE, Informed, Ordering, Ranks
-from scentline.agents.frontier.rows import FrontierShard
+from scentline.agents.frontier.agent import FrontierShard
+from scentline.models.facts import Visited
+from scentline.models.frontier.keys import ways_key
 from scentline.models.ordering.estimate import Crawled
 from scentline.models.ordering.rank import Rank
 from scentline.models.page import Link
 from scentline.models.patterns.counts import Behaviour
 from scentline.models.patterns.mine import mine
 from scentline.models.patterns.ranking import RANKINGS, score
+from scentline.models.policy.behaviour import SitePatterns, sites
+from scentline.models.policy.estimates import PARTS, ordering
+from scentline.models.policy.ordering import EVERY, GROWTH, HOT, TOLERANCE, Informed, Ordering, Ranks
 from scentline.models.predicate import EVERY_PAGE
-from scentline.streams.crawl_settings import FrontierSettings
-from scentline.streams.facts import Visited
+from scentline.models.settings import FrontierSettings
 from scentline_lab.patterns.measures import Record, counted
 from tests.agents.scenarios import NO, YES, Frontiers, linked
 from tests.agents.shards import take_in, write

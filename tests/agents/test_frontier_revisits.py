@@ -10,18 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
-from scentline.agents.frontier.freshness import Freshness, Match
-from scentline.agents.frontier.groups import LEAST_STALE
-from scentline.agents.frontier.keys import DUE_PREFIX, due_key
-from scentline.agents.frontier.revisits import AGAIN
-from scentline.agents.frontier.rows import DueRow
+from scentline.models.facts import Discovered, Early, Fetched, Hinted, Missing, Visited
+from scentline.models.frontier.freshness import Freshness, Match
+from scentline.models.frontier.groups import LEAST_STALE
+from scentline.models.frontier.keys import DUE_PREFIX, due_key
+from scentline.models.frontier.revisits import AGAIN
+from scentline.models.frontier.rows import DueRow
+from scentline.models.published import RENEWED, FreshnessPart
+from scentline.models.records import Version
 from scentline.models.revisit.gain import stale
 from scentline.models.verdict import Verdict
-from scentline.streams.facts import Discovered, Early, Fetched, Hinted, Missing, Visited
 from scentline.streams.outbox import Message
-from scentline.streams.published import FreshnessPart
-from scentline.streams.records import Version
-from scentline.streams.topics import RENEWED
 from tests.agents.scenarios import (
     CAME_OF,
     DAY,

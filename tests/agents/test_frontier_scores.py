@@ -12,10 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scentline.agents.frontier.inlinks import InLinks
-from scentline.agents.frontier.known import HeardMeaning
-from scentline.agents.frontier.learned import LearnedScorer
-from scentline.agents.frontier.scoring import PaperScorer, crowd_of
 from scentline.models.interest.factors import kept
 from scentline.models.interest.features import BASE
 from scentline.models.interest.trace import SIXTHS, Step, Trace
@@ -36,13 +32,17 @@ from scentline.models.learner.semantic import Meaning, Sense, inputs_with, subje
 from scentline.models.learner.words import WORDS, Vocabulary
 from scentline.models.ledger import Ledger
 from scentline.models.lessons import lessons
+from scentline.models.policy.inlinks import InLinks
+from scentline.models.policy.known import HeardMeaning
+from scentline.models.policy.learned import LearnedScorer
+from scentline.models.policy.scoring import PaperScorer, crowd_of
 from scentline.models.predicate import Sought
+from scentline.models.records import Weighting
 from scentline.models.recount import JudgedPage
 from scentline.models.semantic.table import SemanticTable
+from scentline.models.settings import LearnSettings
 from scentline.models.url import host, identifier
 from scentline.models.verdict import FAILED
-from scentline.streams.crawl_settings import LearnSettings
-from scentline.streams.records import Weighting
 from tests.agents.cells import a_cells, teach
 from tests.agents.pipeline import WIDE, Bounds, Pipeline, Place, Told, links_of, told
 from tests.models.teaching import teach as teach_one

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.msgpack import encode as pack
 
-from scentline.agents.frontier.keys import LEASED_KEY, START_KEY, TOTALS_KEY, page_key, start_of
-from scentline.agents.frontier.rows import FrontierShard, LeasedRow, PageRow, StartRow, TotalsRow
-from scentline.agents.frontier.sweep import FIRST
+from scentline.models.frontier.keys import LEASED_KEY, START_KEY, TOTALS_KEY, Rows, page_key, start_of
+from scentline.models.frontier.rows import LeasedRow, PageRow, StartRow, TotalsRow
+from scentline.models.frontier.sweep import FIRST
 from scentline.models.url import host
 from scentline.streams.configuration import ConfigurationError
 from tests.agents.scenarios import NOW, YES, Frontiers, Scenario, ended, seeded, urls
@@ -42,7 +42,7 @@ def test_the_best_are_chosen_before_all_is_taken_up(frontier: Frontiers) -> None
 
 
 def test_each_host_has_a_candidate_to_start_with(frontier: Frontiers, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("scentline.agents.frontier.candidates.STARTED", 100)
+    monkeypatch.setattr("scentline.models.frontier.candidates.STARTED", 100)
     poor = [f"http://h{number}.org/" for number in range(20)]
     front = frontier(queue=50)
     front.like(good=60)
@@ -143,7 +143,7 @@ def test_of_full_queues_only_what_has_room_or_is_new_is_scored(frontier: Frontie
     offered: list[str] = []
     offer = again.agent.core.candidates.offer
 
-    def noted(shard: FrontierShard, rows: Iterable[PageRow], now: float) -> None:
+    def noted(shard: Rows, rows: Iterable[PageRow], now: float) -> None:
         offer(shard, found := [*rows], now)
         offered.extend(row.url for row in found)
 

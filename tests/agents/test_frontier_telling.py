@@ -13,15 +13,14 @@ from msgspec.structs import replace
 from zstandard import ZstdError
 
 from bench.listening import Memory
-from scentline.agents.frontier.agent import TELL_SECONDS, FrontierAgent
-from scentline.agents.frontier.keys import totals_of
-from scentline.agents.frontier.ledger import FrontierLedger
-from scentline.agents.frontier.rows import FrontierShard
+from scentline.agents.frontier.agent import TELL_SECONDS, FrontierAgent, FrontierShard
+from scentline.models.frontier.keys import totals_of
+from scentline.models.frontier.ledger import FrontierLedger
 from scentline.models.interest.features import BASE
 from scentline.models.ledger import Change
 from scentline.models.parts import BLOCK
+from scentline.models.records import Interests
 from scentline.streams.metrics.catalogue import PUBLISHED
-from scentline.streams.records import Interests
 from scentline.streams.settings import Settings
 from tests.agents.cells import a_change, a_ledger, add, cells_of, taken_back
 from tests.agents.shards import a_runtime

@@ -15,11 +15,11 @@ from scentline.agents.fetch.client import Client
 from scentline.agents.fetch.guard import ForbiddenAddressError, Guard, hostname, is_global, literal, stays_home
 from scentline.agents.fetch.result import Body, Ended, FetchError
 from scentline.agents.fetch.servers import Resolver
+from scentline.models.facts import Missing
+from scentline.models.settings import FetchSettings
 from scentline.models.url import canonical
 from scentline.models.url import host as host_of
 from scentline.streams.configuration import ConfigurationError
-from scentline.streams.crawl_settings import FetchSettings
-from scentline.streams.facts import Missing
 from tests.agents.loopback import Names, awaited, failed, fixed, serving, settings, untimed
 from tests.cases import each_case, written
 

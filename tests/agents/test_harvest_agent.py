@@ -18,14 +18,14 @@ from scentline.agents.harvest.agent import Counted, HarvestAgent, HarvestTableRo
 from scentline.agents.harvest.stream import FreshnessParts, HarvestParts
 from scentline.agents.operate.inspect.record import entries, harvest_points, read_point
 from scentline.models.harvest import Harvest
+from scentline.models.published import FreshnessPart, HarvestPart, HarvestPoint, Outcome
+from scentline.models.records import RecordError, encode
 from scentline.streams.inbox import Shard
-from scentline.streams.published import FreshnessPart, HarvestPart, HarvestPoint, Outcome
-from scentline.streams.records import RecordError, encode
 from scentline.streams.settings import Settings, StreamSettings
 from scentline.streams.topics import HARVEST, OUTCOMES
 from scentline.streams.transport.journal import Journal
 from tests.agents.commands import printed
-from tests.agents.scenarios import an_outcome as any_outcome
+from tests.agents.cells import an_outcome as any_outcome
 from tests.agents.shards import Disk, a_runtime, journal_of, take_in, write
 from tests.cases import each_case
 

@@ -17,14 +17,14 @@ from bench.listening import Memory
 from scentline.agents.harvest.agent import Counted, HarvestAgent, HarvestTableRow, committed_parts
 from scentline.agents.harvest.stream import HarvestStream
 from scentline.models.harvest import Harvest, merged
+from scentline.models.published import HarvestPoint
+from scentline.models.records import Pack, partition_of
 from scentline.streams.bus import FencedError
 from scentline.streams.inbox import Codec, Shard
 from scentline.streams.outbox import Message
-from scentline.streams.published import HarvestPoint
-from scentline.streams.records import Pack
 from scentline.streams.runtime import Runtime
 from scentline.streams.settings import HarvestSettings, Settings
-from scentline.streams.topics import HARVEST, OUTCOMES, STANDING, partition_of
+from scentline.streams.topics import HARVEST, OUTCOMES, STANDING
 from scentline.streams.transport.partition import Entry, Record
 from tests.agents.loopback import awaited
 from tests.agents.shards import a_runtime

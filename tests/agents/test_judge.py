@@ -17,13 +17,11 @@ from scentline.agents.judge.judges import CategoryJudge
 from scentline.agents.judge.keep.records import date_of
 from scentline.agents.judge.keep.store import files
 from scentline.agents.judge.question import Examined, Examines, PageError, Question, Work
+from scentline.models.facts import Fetched, Linked, Missing, Relisted, SightingPack
+from scentline.models.facts import Page as Came
 from scentline.models.page import Page
-from scentline.models.revisit.content import changed
-from scentline.models.url import host, identifier
-from scentline.streams.facts import Fetched, Linked, Missing, Relisted, SightingPack
-from scentline.streams.facts import Page as Came
-from scentline.streams.outbox import Message
-from scentline.streams.records import (
+from scentline.models.published import RENEWED
+from scentline.models.records import (
     DeadLetter,
     Decoder,
     FetchedPage,
@@ -33,9 +31,13 @@ from scentline.streams.records import (
     Version,
     Visit,
     encode,
+    partition_of,
 )
+from scentline.models.revisit.content import changed
+from scentline.models.url import host, identifier
+from scentline.streams.outbox import Message
 from scentline.streams.settings import Settings
-from scentline.streams.topics import DEAD_LETTERS, OUTCOMES, PAGES, RENEWED, SIGHTINGS, partition_of
+from scentline.streams.topics import DEAD_LETTERS, OUTCOMES, PAGES, SIGHTINGS
 from tests.agents.judging import an_order, hearing, judge_of, take_in
 from tests.agents.scenarios import outcomes, sent
 from tests.agents.shards import a_runtime, disk, emitted, write

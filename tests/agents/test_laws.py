@@ -17,21 +17,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bench.listening import Memory
-from scentline.agents.frontier.learned import LearnedScorer
-from scentline.agents.frontier.ledger import FrontierLedger
-from scentline.agents.frontier.rows import FrontierRow, FrontierShard
-from scentline.agents.frontier.scorer import Scorer
-from scentline.agents.frontier.scoring import PaperScorer
+from scentline.agents.frontier.agent import FrontierShard
+from scentline.models.frontier.ledger import FrontierLedger
+from scentline.models.frontier.rows import FrontierRow
 from scentline.models.interest.features import BASE, PAGE_WORD, TOKEN, URL_WORD, always_kept
 from scentline.models.interest.ratio import MOST, Base, base_rate, log_lift, significant_log
 from scentline.models.learner.words import WORDS
 from scentline.models.ledger import INT32, Cells, Change, Ledger
 from scentline.models.lessons import lessons
 from scentline.models.parts import Part
+from scentline.models.policy.learned import LearnedScorer
+from scentline.models.policy.scorer import Scorer
+from scentline.models.policy.scoring import PaperScorer
+from scentline.models.records import Interests
+from scentline.models.settings import LearnSettings
 from scentline.models.verdict import FAILED, Verdict
-from scentline.streams.crawl_settings import LearnSettings
 from scentline.streams.inbox import Codec, Shard
-from scentline.streams.records import Interests
 from tests.reference.counts import Counts
 
 LAWS = settings(max_examples=100)  # what every count rests on

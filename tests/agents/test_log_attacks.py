@@ -5,12 +5,12 @@ from random import Random
 from typing import NamedTuple
 
 from scentline.agents.observe.observer import Filtered, Observer
+from scentline.models.facts import Access
 from scentline.models.interest.features import USER
 from scentline.models.interest.trace import Step
 from scentline.models.page import Link
 from scentline.models.recount import JudgedPage
 from scentline.models.url import host
-from scentline.streams.facts import Access
 from scentline.streams.settings import ObserveSettings
 from tests.agents.log_lines import combined, squid
 from tests.agents.pipeline import Crawl, Pipeline, Place

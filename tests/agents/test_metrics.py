@@ -20,17 +20,17 @@ from scentline.agents.fetch.client import Client
 from scentline.agents.fetch.pool import _REASONS
 from scentline.agents.fetch.result import OUTCOMES, Body, outcome_of
 from scentline.agents.frontier.metrics import CHOSEN, KINDS
-from scentline.agents.frontier.orders import TELLING, Tally
 from scentline.agents.harvest.agent import HarvestMetrics
 from scentline.agents.observe.observer import Observer
 from scentline.agents.operate.inspect.record import entries, outcomes
+from scentline.models.facts import Early, Missing, Moved
+from scentline.models.frontier.orders import TELLING, Tally
 from scentline.models.harvest import Harvest
-from scentline.streams.facts import Early, Missing, Moved
+from scentline.models.records import Decoder, FetchedPage, FetchOrder, encode
 from scentline.streams.metrics import catalogue
 from scentline.streams.metrics.catalogue import CATALOGUE, Metric
 from scentline.streams.metrics.endpoint import serving_metrics
 from scentline.streams.metrics.registry import MOST_PREDICATES, OTHER, Reading
-from scentline.streams.records import Decoder, FetchedPage, FetchOrder, encode
 from scentline.streams.runtime import Runtime
 from scentline.streams.settings import Settings
 from scentline.streams.topics import ACCESSES, DEAD_LETTERS, FETCHES, PAGES, SIGHTINGS, TABLES

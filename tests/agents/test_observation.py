@@ -15,11 +15,11 @@ from scentline.agents.observe.agent import ObserveAgent
 from scentline.agents.observe.observer import Filtered, Malformed, Observer
 from scentline.agents.observe.pseudonym import Pseudonyms, user_key
 from scentline.models.accesslog.recognise import LogFormatError
-from scentline.streams.facts import Access
+from scentline.models.facts import Access
+from scentline.models.records import DeadLetter, Decoder, partition_of
 from scentline.streams.outbox import Message, Outbox
-from scentline.streams.records import DeadLetter, Decoder
 from scentline.streams.settings import ObserveSettings, Settings
-from scentline.streams.topics import ACCESSES, DEAD_LETTERS, partition_of
+from scentline.streams.topics import ACCESSES, DEAD_LETTERS
 from tests.agents.log_lines import combined, squid
 from tests.agents.shards import a_runtime, emitted
 from tests.cases import each_case

@@ -14,10 +14,9 @@ from scentline.agents.crawl.feeder import Batch, packs
 from scentline.agents.observe.live import WAITING, Tail, arriving
 from scentline.agents.observe.logfile import LogFile, LogFileError, fingerprint
 from scentline.agents.observe.observer import Observer
-from scentline.streams.facts import Access
-from scentline.streams.records import DeadLetter, Decoder, Pack, encode
+from scentline.models.facts import Access
+from scentline.models.records import DeadLetter, Decoder, Pack, encode, partition_of
 from scentline.streams.settings import ObserveSettings
-from scentline.streams.topics import partition_of
 from tests.agents.log_lines import combined
 from tests.agents.loopback import awaited
 from tests.cases import each_case

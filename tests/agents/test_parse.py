@@ -15,9 +15,9 @@ from scentline.agents.judge.markup import MAX_PATH
 from scentline.agents.judge.parse import LEAST_WORDS, MAX_ANCHOR, MAX_HEADING, cut, parse
 from scentline.models.page import Page
 from scentline.models.revisit.content import LINKS_BYTES, TEXT_BYTES, changed, links_digest, text_digest
+from scentline.models.settings import JudgeSettings
 from scentline.models.url import canonical
 from scentline.models.words import word_end, words
-from scentline.streams.crawl_settings import JudgeSettings
 from tests.cases import each_case
 from tests.shared import shared
 

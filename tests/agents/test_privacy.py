@@ -27,11 +27,11 @@ from scentline.agents.operate.privacy import forget as forgetting
 from scentline.agents.operate.privacy.forget import Forgotten, forget_user
 from scentline.agents.operate.privacy.plan import PLAN_FILE, Bounds, Replacement, begin, choose, key_of, pending
 from scentline.agents.stored import write_stored
+from scentline.models.records import FetchedPage, LogPosition, encode, partition_of
 from scentline.streams import topics
 from scentline.streams.configuration import ConfigurationError
-from scentline.streams.records import FetchedPage, LogPosition, encode
 from scentline.streams.settings import ObserveSettings, Settings
-from scentline.streams.topics import ACCESSES, EVIDENCE, OUTCOMES, PAGES, PROXY_LOG, SIGHTINGS, partition_of
+from scentline.streams.topics import ACCESSES, EVIDENCE, OUTCOMES, PAGES, PROXY_LOG, SIGHTINGS
 from scentline.streams.transport.database import JournalFormatError, open_writer
 from scentline.streams.transport.journal import Journal
 from scentline_lab.synthetic.web import SyntheticWeb

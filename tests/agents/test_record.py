@@ -11,11 +11,11 @@ from scentline.agents.crawl.connect import open_journal
 from scentline.agents.harvest.agent import Counted
 from scentline.agents.operate.inspect.record import current_pages, harvested_of, judged_of, outcomes
 from scentline.models.page import Link
+from scentline.models.published import Outcome
 from scentline.models.verdict import Verdict
-from scentline.streams.published import Outcome
 from scentline.streams.settings import Settings
 from scentline.streams.topics import OUTCOMES
-from tests.agents.scenarios import an_outcome
+from tests.agents.cells import an_outcome
 
 URL = "http://a.org/1"
 

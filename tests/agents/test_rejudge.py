@@ -16,17 +16,17 @@ from zstandard import ZstdCompressor
 from scentline.agents.judge.duplicates import DuplicateRow, later_row
 from scentline.agents.judge.rejudge import Rejudge
 from scentline.agents.operate.inspect.record import entries, judged_pages, outcomes
+from scentline.models.facts import Fetched, Page, Rejudged, SightingPack
+from scentline.models.published import PredicateDefinition
+from scentline.models.records import NOT_MODIFIED, Decoder, FetchedPage, Revisit, Version, encode, partition_of
 from scentline.models.revisit.content import content_of, links_digest
 from scentline.models.url import host
-from scentline.streams.facts import Fetched, Page, Rejudged, SightingPack
 from scentline.streams.inbox import Shard
 from scentline.streams.metrics.registry import Reading
 from scentline.streams.outbox import Message, Outbox
-from scentline.streams.published import PredicateDefinition
-from scentline.streams.records import NOT_MODIFIED, Decoder, FetchedPage, Revisit, Version, encode
 from scentline.streams.runtime import Runtime
 from scentline.streams.settings import Settings
-from scentline.streams.topics import PAGES, SIGHTINGS, partition_of
+from scentline.streams.topics import PAGES, SIGHTINGS
 from scentline.streams.transport.journal import Journal
 from scentline.streams.transport.one_batch import JournalBus
 from tests.agents.judging import examine, hearing, judge_of

@@ -9,22 +9,22 @@ import numpy as np
 import pytest
 
 from scentline.agents.crawl.connect import open_journal
-from scentline.agents.frontier.learned import LearnedScorer
-from scentline.agents.frontier.ledger import FrontierLedger
-from scentline.agents.frontier.scoring import PaperScorer
 from scentline.agents.learn.agent import LearnAgent
 from scentline.agents.learn.models import PRIOR_PREFIX, LearnShard, ModelRow, PriorRow, model_key, name_of
 from scentline.agents.operate.reuse import Imported, facts, import_state
+from scentline.models.facts import EvidencePack, Label
+from scentline.models.frontier.ledger import FrontierLedger
 from scentline.models.interest.features import BASE, URL_WORD, USER
 from scentline.models.interest.ratio import Base
 from scentline.models.learner.combiner import Combining
 from scentline.models.learner.inputs import NAMES, prior_covariance
 from scentline.models.lessons import lessons
+from scentline.models.policy.learned import LearnedScorer
+from scentline.models.policy.scoring import PaperScorer
+from scentline.models.records import Decoder, Interests
 from scentline.models.reuse import Learned, State, pack, unpack
+from scentline.models.settings import LearnSettings
 from scentline.models.verdict import FAILED
-from scentline.streams.crawl_settings import LearnSettings
-from scentline.streams.facts import EvidencePack, Label
-from scentline.streams.records import Decoder, Interests
 from scentline.streams.settings import Settings
 from scentline.streams.topics import EVIDENCE
 from scentline_lab.synthetic.web import SyntheticWeb

@@ -20,8 +20,8 @@ from scentline.agents.fetch.robots import (
     directives,
     own_groups,
 )
-from scentline.streams.facts import Early
-from scentline.streams.records import ROBOTS_BYTES, HostAnswer, RobotsTxt, Version
+from scentline.models.facts import Early
+from scentline.models.records import ROBOTS_BYTES, HostAnswer, RobotsTxt, Version
 from tests.agents.loopback import Request, awaited, failed, response, serving, settings, untimed
 from tests.cases import each_case
 

@@ -19,8 +19,8 @@ from scentline.agents.fetch.servers import (
     Servers,
     TooEarlyError,
 )
-from scentline.streams.crawl_settings import FetchSettings
-from scentline.streams.facts import Early
+from scentline.models.facts import Early
+from scentline.models.settings import FetchSettings
 from tests.agents import loopback
 from tests.agents.loopback import Answer, Names, Request, awaited, failed, fixed, serving, settings, untimed
 from tests.cases import each_case

@@ -15,8 +15,8 @@ from scentline.agents.fetch.listings import Dated, Listing
 from scentline.agents.fetch.result import Answer, FetchError
 from scentline.agents.fetch.sitemaps import Kind, Sitemaps, believed
 from scentline.models.dates import seconds_of
-from scentline.streams.records import Version
-from scentline.streams.settings import RevisitSettings
+from scentline.models.records import Version
+from scentline.models.settings import RevisitSettings
 from tests.agents.loopback import awaited
 from tests.cases import each_case
 from tests.patience import PATIENCE

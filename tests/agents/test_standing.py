@@ -17,20 +17,20 @@ from hypothesis import strategies as st
 from scentline.agents.crawl.directory import WINDOW
 from scentline.agents.frontier import agent
 from scentline.agents.frontier.answers import Answers
-from scentline.agents.frontier.explain import Explanation
-from scentline.agents.frontier.features import Features
-from scentline.agents.frontier.keys import host_key, page_key
-from scentline.agents.frontier.rows import HostRow, PageRow
-from scentline.agents.frontier.standing import HostCounts, Rates, speaking
 from scentline.agents.operate.inspect.record import entries, read_standing
 from scentline.agents.owners import ADDRESS, Address, Running, answering
+from scentline.models.facts import Linked, Missing, Visited
+from scentline.models.frontier.keys import host_key, page_key
 from scentline.models.frontier.politeness import HostClocks, HostState
 from scentline.models.frontier.queue import CandidateQueue
+from scentline.models.frontier.rows import HostRow, PageRow
+from scentline.models.frontier.standing import HostCounts, Rates, speaking
 from scentline.models.page import Link
+from scentline.models.policy.explain import Explanation
+from scentline.models.policy.features import Features
+from scentline.models.published import HostStanding, Standing
 from scentline.models.url import identifier
 from scentline.models.verdict import FAILED
-from scentline.streams.facts import Linked, Missing, Visited
-from scentline.streams.published import HostStanding, Standing
 from scentline.streams.topics import STANDING
 from tests.agents.scenarios import NO, NOW, YES, Scenario, ended, frontiers, seeded
 from tests.agents.shards import journal_of

@@ -2,10 +2,10 @@
 
 import pytest
 
-from scentline.agents.frontier.orders import SLOW_SECONDS
+from scentline.models.frontier.orders import SLOW_SECONDS
+from scentline.models.published import Exclusion, Limit, Pausing, Slowing, Steering
+from scentline.models.records import FetchOrder
 from scentline.models.url import host
-from scentline.streams.published import Exclusion, Limit, Pausing, Slowing, Steering
-from scentline.streams.records import FetchOrder
 from tests.agents.scenarios import DAY, NOW, YES, Frontiers, Scenario, ended, seeded
 from tests.cases import each_case
 

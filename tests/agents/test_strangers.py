@@ -15,10 +15,10 @@ from bench.fuzz.answers import check
 from scentline.agents.fetch.client import Client
 from scentline.agents.fetch.result import Body, Ended, outcome_of
 from scentline.agents.fetch.robots import Rules
+from scentline.models.facts import Missing, Moved
+from scentline.models.records import FetchedPage, HostAnswer, encode
 from scentline.models.url import canonical
 from scentline.models.url import host as host_of
-from scentline.streams.facts import Missing, Moved
-from scentline.streams.records import FetchedPage, HostAnswer, encode
 from tests.agents.judging import an_order
 from tests.agents.loopback import Request, Server, failed, fixed, response, serving, settings, untimed
 from tests.cases import each_case

@@ -20,7 +20,7 @@ counts: Counter[str] = Counter()
 #: Longer than any crawl that is counted.
 LONG_SECONDS = 3600.0
 #: The modules of messages.
-RECORDS = frozenset(f"scentline.streams.{name}" for name in ("facts", "published", "records"))
+RECORDS = frozenset(f"scentline.models.{name}" for name in ("facts", "published", "records"))
 #: The coroutines of tasks by which Faust's services sleep and look after themselves: so many a second.
 ASLEEP = frozenset({"Event.wait", "flight_recorder._waiting"})
 
@@ -77,7 +77,7 @@ def count_coding() -> None:
 
 def count_scores() -> None:
     """Count the scores of candidates under the learned policy."""
-    from scentline.agents.frontier.learned import LearnedScorer
+    from scentline.models.policy.learned import LearnedScorer
 
     priorities = LearnedScorer.priorities
 
@@ -90,7 +90,7 @@ def count_scores() -> None:
 
 def go_by_no_clock() -> None:
     """Have the frontier choose when something changed, never by the clock: slow machines would choose more."""
-    from scentline.agents.frontier import core
+    from scentline.models.frontier import core
 
     core.IDLE_SECONDS = core.SHORT_SECONDS = LONG_SECONDS
 

@@ -10,11 +10,11 @@ from typing import Any
 import msgspec
 
 from scentline.agents.crawl.run import run_crawl
-from scentline.agents.frontier.keys import PAGE_PREFIX
-from scentline.agents.frontier.rows import FrontierRow, PageRow
 from scentline.agents.observe.observer import Observer
 from scentline.agents.operate.inspect.record import outcomes
-from scentline.streams.published import Outcome
+from scentline.models.frontier.keys import PAGE_PREFIX
+from scentline.models.frontier.rows import FrontierRow, PageRow
+from scentline.models.published import Outcome
 from scentline.streams.settings import Settings
 from scentline.streams.transport.database import JournalMissingError
 from scentline.streams.transport.journal import Journal, UnknownTopicError

@@ -9,15 +9,15 @@ from typing import Any
 import msgspec
 import pytest
 
-from scentline.agents.frontier.keys import DEPTH_PREFIX
-from scentline.agents.frontier.rows import DepthRow, FrontierRow
 from scentline.agents.operate.control.command import known_predicates, known_steering, submit
 from scentline.agents.operate.control.requests import Redefinition, Request, Seeds
+from scentline.models.frontier.keys import DEPTH_PREFIX
+from scentline.models.frontier.rows import DepthRow, FrontierRow
+from scentline.models.published import Exclusion, Limit, Pausing, Slowing
+from scentline.models.records import Decoder, FetchOrder, encode, partition_of
 from scentline.models.url import host
-from scentline.streams.published import Exclusion, Limit, Pausing, Slowing
-from scentline.streams.records import Decoder, FetchOrder, encode
 from scentline.streams.settings import Settings
-from scentline.streams.topics import EVIDENCE, FETCHES, OUTCOMES, PAGES, SIGHTINGS, Topic, partition_of
+from scentline.streams.topics import EVIDENCE, FETCHES, OUTCOMES, PAGES, SIGHTINGS, Topic
 from scentline.streams.transport.database import JournalMissingError
 from scentline.streams.transport.journal import Journal, UnknownTopicError
 from scentline_lab.synthetic.web import SyntheticWeb

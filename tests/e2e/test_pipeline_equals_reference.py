@@ -20,7 +20,7 @@ from scentline.models.frontier.window import FEW
 from scentline.models.interest.features import split
 from scentline.models.interest.trace import Trace
 from scentline.models.predicate import Sought, parse
-from scentline.streams.published import Outcome
+from scentline.models.published import Outcome
 from scentline.streams.settings import Settings
 from scentline.streams.transport.journal import Journal
 from scentline_lab.evaluate.command import WebSpec

@@ -13,16 +13,16 @@ import pytest
 from scentline.agents.browse.agent import BrowseAgent
 from scentline.agents.fetch.agent import FetchAgent
 from scentline.agents.frontier.agent import FrontierAgent
-from scentline.agents.frontier.learned import LearnedScorer
 from scentline.agents.harvest.agent import HarvestAgent
 from scentline.agents.judge.agent import JudgeAgent
 from scentline.agents.learn.agent import LearnAgent
 from scentline.agents.observe.observer import Observer
 from scentline.agents.operate.audit.audit import audit
 from scentline.agents.operate.audit.report import AuditReport
+from scentline.models.facts import Access, Label, Linked, Page
+from scentline.models.policy.learned import LearnedScorer
+from scentline.models.records import DeadLetter, Decoder, FetchOrder
 from scentline.streams.attempts import Place
-from scentline.streams.facts import Access, Label, Linked, Page
-from scentline.streams.records import DeadLetter, Decoder, FetchOrder
 from scentline.streams.settings import Settings
 from scentline.streams.stateful import Handler
 from scentline.streams.topics import ACCESSES, DEAD_LETTERS, EVIDENCE, FETCHES, OUTCOMES, PAGES, SIGHTINGS

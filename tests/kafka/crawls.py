@@ -19,11 +19,11 @@ from deploy.kafka.broker import Broker
 from deploy.kafka.jars import MissingProgramError
 from deploy.ports import free_port
 from scentline.agents.operate.topics import create, lags
+from scentline.models.facts import AccessPack, Visited
+from scentline.models.records import Decoder
 from scentline.models.url import host
 from scentline.streams.configuration import load
-from scentline.streams.facts import AccessPack, Visited
 from scentline.streams.inbox import Shard
-from scentline.streams.records import Decoder
 from scentline.streams.runtime import Runtime
 from scentline.streams.settings import Settings
 from scentline.streams.stateful import Handler, Stateful

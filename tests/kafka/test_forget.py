@@ -17,8 +17,6 @@ from kafka import KafkaConsumer
 from rocksdict import AccessType, Options, Rdict
 
 from scentline.agents.crawl.connect import connect
-from scentline.agents.frontier.keys import page_key
-from scentline.agents.frontier.rows import PageRow
 from scentline.agents.observe.observer import Observer
 from scentline.agents.observe.pseudonym import Pseudonyms
 from scentline.agents.operate.audit.audit import audit
@@ -28,10 +26,12 @@ from scentline.agents.operate.privacy.plan import Bounds, Replacement, bounds_of
 from scentline.agents.operate.snapshot import take
 from scentline.agents.operate.topics import create
 from scentline.agents.worker.worker import Worker
+from scentline.models.facts import Access, AccessPack
+from scentline.models.frontier.keys import page_key
+from scentline.models.frontier.rows import PageRow
 from scentline.models.interest.features import user as user_feature
+from scentline.models.records import encode
 from scentline.streams.configuration import ConfigurationError, load
-from scentline.streams.facts import Access, AccessPack
-from scentline.streams.records import encode
 from scentline.streams.settings import Settings
 from scentline.streams.topics import DAY, INTERESTS, TABLES, TOPICS, changelog_of
 from scentline.streams.transport.journal import Journal

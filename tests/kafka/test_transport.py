@@ -15,10 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deploy.kafka.broker import Broker
+from scentline.models.facts import Access
+from scentline.models.records import Pack, encode
 from scentline.streams.app import create_app
 from scentline.streams.bus import FencedError
-from scentline.streams.facts import Access
-from scentline.streams.records import Pack, encode
 from scentline.streams.runtime import Runtime
 from scentline.streams.settings import KafkaSettings, Settings, StreamSettings
 from scentline.streams.topics import ACCESSES, GROUP_BYTES, PAGES, changelog_of

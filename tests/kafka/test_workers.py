@@ -11,11 +11,12 @@ from deploy.kafka.broker import Broker
 from scentline.agents.operate.control.command import known_steering, submit
 from scentline.agents.operate.control.requests import Seeds
 from scentline.agents.operate.snapshot import take
+from scentline.models.published import Exclusion, HarvestPoint, Limit, Outcome
+from scentline.models.records import partition_of
 from scentline.models.url import host
 from scentline.streams.metrics import catalogue
 from scentline.streams.metrics.catalogue import PARTITIONS as HELD
-from scentline.streams.published import Exclusion, HarvestPoint, Limit, Outcome
-from scentline.streams.topics import ACCESSES, HARVEST, INBOXES, OUTCOMES, PAGES, TOPICS, partition_of
+from scentline.streams.topics import ACCESSES, HARVEST, INBOXES, OUTCOMES, PAGES, TOPICS
 from scentline_lab.synthetic.web import SyntheticWeb
 from tests.agents.commands import complaint, printed, running
 from tests.e2e.crawls import write_log

@@ -251,6 +251,12 @@ def test_a_cache_s_own_headers_are_no_change() -> None:
     assert not sizes.differ
 
 
+def test_a_page_that_gains_all_that_it_can_is_found() -> None:
+    queue = DueQueue(limit=10)
+    queue.put("u", "a.org", 0.001, 0.001, 0.0, 1e9, 0.0)  # its limit is 1, the lowest gain of a level
+    assert queue.best(0.0, lambda host: True, 0.0) == ("u", 1.0)
+
+
 # which is due: the queue against a twin that works out every gain at every choice
 
 

@@ -14,7 +14,7 @@ import pytest
 import zstandard
 
 from scentline.agents.fetch.agent import IN_A_ROW, Silence
-from scentline.streams.facts import Missing, Moved
+from scentline.models.facts import Missing, Moved
 from scentline_lab.synthetic.web import SyntheticWeb
 from tests.agents.commands import complaint as said_by
 from tests.agents.commands import last_line, printed

@@ -15,11 +15,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from rocksdict import Options, Rdict
 
+from scentline.models.facts import Access, AccessPack, Met, SightingPack
+from scentline.models.records import Decoder, Pack, encode
 from scentline.streams.bus import FencedError
-from scentline.streams.facts import Access, AccessPack, Met, SightingPack
 from scentline.streams.inbox import KEPT, MARK, ROW_BYTES, Codec, LostShardError, Shard, commit
 from scentline.streams.outbox import PACK_BYTES, PACK_FACTS, Outbox
-from scentline.streams.records import Decoder, Pack, encode
 from scentline.streams.stateful import Handler
 from scentline.streams.topics import ACCESSES, APP_ID, SIGHTINGS, changelog_of
 from scentline.streams.transport.journal import Journal

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from scentline.streams.logging import PERSONAL, RESERVED, EventLog, JsonFormatter, TextFormatter, configure
+from scentline.models.events import PERSONAL, RESERVED, EventLog
+from scentline.streams.logging import JsonFormatter, TextFormatter, configure
 from scentline.streams.settings import LogSettings
 from tests.cases import each_case
 

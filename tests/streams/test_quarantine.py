@@ -16,12 +16,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.agents.observe.agent import Relay
+from scentline.models.facts import Access, AccessPack, SightingPack, Visited
+from scentline.models.records import VERSION, DeadLetter, Decoder, Pack, encode
 from scentline.streams.attempts import SLOTS, Attempts, Place
-from scentline.streams.facts import Access, AccessPack, SightingPack, Visited
 from scentline.streams.inbox import Mark, Shard
 from scentline.streams.metrics.catalogue import DEAD_LETTERS as BURIED
 from scentline.streams.outbox import Outbox
-from scentline.streams.records import VERSION, DeadLetter, Decoder, Pack, encode
 from scentline.streams.runtime import Runtime
 from scentline.streams.settings import Settings
 from scentline.streams.stateful import Handler, Stateful

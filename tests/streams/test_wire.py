@@ -13,19 +13,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.agents.browse.agent import UserRow
-from scentline.agents.frontier.rows import FrontierRow
-from scentline.agents.frontier.steered import read_steering
 from scentline.agents.harvest.agent import HarvestTableRow, read_outcome
 from scentline.agents.judge.duplicates import DuplicateRow
 from scentline.agents.judge.predicates import read_definition
 from scentline.agents.learn.models import LearnRow
 from scentline.agents.operate.inspect.record import read_change, read_point, read_standing
-from scentline.streams import facts, published, records
+from scentline.models import facts, published, records
+from scentline.models.facts import AccessPack, Discovered, EvidencePack, SightingPack, Visited
+from scentline.models.frontier.rows import FrontierRow
+from scentline.models.frontier.steered import read_steering
+from scentline.models.published import FreshnessPart, HarvestPart
+from scentline.models.records import Decoder, Pack, RecordError, UnknownFactsError, encode
 from scentline.streams.attempts import why
-from scentline.streams.facts import AccessPack, Discovered, EvidencePack, SightingPack, Visited
 from scentline.streams.inbox import Codec, Mark
-from scentline.streams.published import FreshnessPart, HarvestPart
-from scentline.streams.records import Decoder, Pack, RecordError, UnknownFactsError, encode
 from scentline.streams.topics import PROXY_LOG, TABLES, TOPICS
 from scentline.streams.transport.partition import FORMAT, TopicMeta, decode_record, encode_record
 from tests.cases import each_case

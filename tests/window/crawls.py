@@ -10,21 +10,13 @@ from typing import Any
 
 import msgspec
 
-from scentline.agents.frontier.keys import host_key
-from scentline.agents.frontier.rows import FrontierRow, HostRow
 from scentline.agents.window.reading import Reading
-from scentline.streams.published import Change, Outcome
-from scentline.streams.records import DeadLetter, encode
+from scentline.models.frontier.keys import host_key
+from scentline.models.frontier.rows import FrontierRow, HostRow
+from scentline.models.published import Change, Outcome
+from scentline.models.records import DeadLetter, encode, partition_of
 from scentline.streams.settings import Settings
-from scentline.streams.topics import (
-    CHANGES,
-    CONTROL,
-    DEAD_LETTERS,
-    OUTCOMES,
-    SIGHTINGS,
-    TABLES,
-    partition_of,
-)
+from scentline.streams.topics import CHANGES, CONTROL, DEAD_LETTERS, OUTCOMES, SIGHTINGS, TABLES
 from scentline.streams.transport.journal import Journal
 from tests.agents.commands import Forked, forked, printed
 from tests.agents.shards import put

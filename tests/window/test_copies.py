@@ -22,7 +22,7 @@ from scentline.agents.window.reading import LOOKED_SECONDS, Reading
 from scentline.agents.window.screens import page, pages
 from scentline.agents.window.search import Phrase, Search
 from scentline.models.page import Page
-from scentline.streams.published import PredicateDefinition
+from scentline.models.published import PredicateDefinition
 from scentline.streams.settings import KeepSettings
 from scentline.streams.topics import CONTROL
 from tests.agents.test_keep import fetched

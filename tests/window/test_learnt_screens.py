@@ -9,19 +9,19 @@ from typing import Any
 import msgspec
 import pytest
 
-from scentline.agents.frontier.features import KINDS
-from scentline.agents.frontier.keys import page_key, parent_key
-from scentline.agents.frontier.linking import ParentRow
-from scentline.agents.frontier.rows import FrontierRow, PageRow
 from scentline.agents.window import trials
 from scentline.agents.window.reading import Reading
 from scentline.agents.window.screens import learning, steer, trial
 from scentline.agents.window.screens import next as upcoming
+from scentline.models.frontier.keys import page_key, parent_key
+from scentline.models.frontier.linking import ParentRow
+from scentline.models.frontier.rows import FrontierRow, PageRow
 from scentline.models.interest.features import BASE
 from scentline.models.learner.inputs import NAMED
+from scentline.models.policy.features import KINDS
+from scentline.models.published import Exclusion, Limit, Standing, Upcoming
 from scentline.models.url import host, identifier
 from scentline.models.verdict import FAILED
-from scentline.streams.published import Exclusion, Limit, Standing, Upcoming
 from scentline.streams.settings import Settings
 from scentline.streams.topics import CONTROL, STANDING
 from scentline.streams.transport.journal import Journal

@@ -8,15 +8,15 @@ import msgspec
 import pytest
 import zstandard
 
-from scentline.agents.frontier.keys import depth_key, host_key, page_key, robots_key
-from scentline.agents.frontier.rows import INSTANT, DepthRow, FrontierRow, HostRow, PageRow, RobotsRow
 from scentline.agents.window.reading import Reading
 from scentline.agents.window.screens import errors, hosts, pages
 from scentline.models.frontier.causes import MOST_CAUSES, Cause
+from scentline.models.frontier.keys import depth_key, host_key, page_key, robots_key
 from scentline.models.frontier.politeness import HostState
+from scentline.models.frontier.rows import INSTANT, DepthRow, FrontierRow, HostRow, PageRow, RobotsRow
 from scentline.models.frontier.waits import Waits
+from scentline.models.records import RobotsTxt
 from scentline.models.url import identifier
-from scentline.streams.records import RobotsTxt
 from tests.agents.test_record import told_at
 from tests.cases import each_case
 from tests.window.crawls import HOSTILE, a_crawl, a_letter, seen, tell, write_rows

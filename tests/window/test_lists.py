@@ -9,16 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scentline.agents.frontier.rows import HostRow
 from scentline.agents.operate.inspect.record import current_pages, judged_pages
 from scentline.agents.operate.inspect.record import outcomes as recorded
 from scentline.agents.window.hosts import LOOKED_SECONDS, ORDERS, ROUND_SECONDS, HostScan
 from scentline.agents.window.recent import Place, RecentChanges, RecentLetters, RecentPages
 from scentline.agents.window.search import Search, runs
 from scentline.models.frontier.causes import Cause
+from scentline.models.frontier.rows import HostRow
 from scentline.models.frontier.waits import Waits
-from scentline.streams.published import Change, Outcome
-from scentline.streams.records import DeadLetter
+from scentline.models.published import Change, Outcome
+from scentline.models.records import DeadLetter
 from scentline.streams.topics import DEAD_LETTERS
 from tests.agents.test_changes import a_change as changed
 from tests.agents.test_record import told_at

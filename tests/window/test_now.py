@@ -16,12 +16,12 @@ import msgspec
 import pytest
 from rich.console import Console
 
-from scentline.agents.frontier.rows import TotalsRow
 from scentline.agents.operate.inspect.record import totals
 from scentline.agents.window.reading import Reading
 from scentline.agents.window.screens import now
 from scentline.agents.window.screens.now import Query
 from scentline.agents.window.top import shown, sparkline
+from scentline.models.frontier.rows import TotalsRow
 from scentline.streams.settings import Settings
 from tests.agents.commands import COMMAND, environment, printed, running, wait_until
 from tests.patience import PATIENCE, come

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scentline.agents.window.recent import Points
 from scentline.agents.window.screens.now import together
 from scentline.agents.window.state import REASONS, Facts, said
-from scentline.streams.published import HarvestPoint, Standing
+from scentline.models.published import HarvestPoint, Standing
 from tests.cases import each_case
 
 NOW = 1_000_000.0

@@ -27,10 +27,10 @@ from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
 from scentline.models.page import Page
+from scentline.models.records import FetchedPage
 from scentline.models.url import crawlable
 from scentline.models.verdict import Verdict, keeps
 from scentline.streams.logging import printable
-from scentline.streams.records import FetchedPage
 
 VERSION = "1.1"
 _PROFILES = f"http://netpreserve.org/warc/{VERSION}/revisit/"

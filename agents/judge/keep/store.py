@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from scentline.models.errors import ScentlineError
+from scentline.models.events import EventLog
 from scentline.models.url import IDENTIFIER_BYTES, identifier
-from scentline.streams.logging import EventLog
 from scentline.streams.settings import KeepSettings
 
 log = EventLog("keep")

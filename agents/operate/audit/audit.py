@@ -25,25 +25,25 @@ import msgspec
 
 from scentline.agents.browse.agent import USER_PREFIX, UserRow
 from scentline.agents.crawl.directory import of_crawl
-from scentline.agents.frontier.behaviour import WAYS
-from scentline.agents.frontier.keys import DEPTH_PREFIX, HOST_PREFIX, PAGE_PREFIX, TOTALS_KEY, WAYS_PREFIX
-from scentline.agents.frontier.rows import FrontierRow, HostRow, PageRow, TotalsRow, WaysRow
 from scentline.agents.harvest.agent import PREDICATE_PREFIX, Counted, HarvestRow, HarvestTableRow
 from scentline.agents.operate.audit.quarantined import Quarantined, Seen, seen_of
 from scentline.agents.operate.audit.report import AuditReport, RecountedDepths
 from scentline.agents.operate.inspect.record import read_ledger, users, ways
+from scentline.models.facts import Access
+from scentline.models.frontier.keys import DEPTH_PREFIX, HOST_PREFIX, PAGE_PREFIX, TOTALS_KEY, WAYS_PREFIX
+from scentline.models.frontier.rows import FrontierRow, HostRow, PageRow, TotalsRow, WaysRow
 from scentline.models.interest.features import BASE, always_kept
 from scentline.models.interest.trace import Step, Trace
 from scentline.models.learner.semantic import page_subject
 from scentline.models.ledger import Ledger
 from scentline.models.lessons import lessons
 from scentline.models.patterns.counts import Ways
+from scentline.models.policy.behaviour import WAYS
+from scentline.models.published import Outcome
 from scentline.models.recount import FailedRequests, JudgedPage, recount
 from scentline.models.url import host
 from scentline.models.verdict import FAILED
-from scentline.streams.facts import Access
 from scentline.streams.inbox import MARK, Mark
-from scentline.streams.published import Outcome
 from scentline.streams.settings import Settings
 from scentline.streams.topics import ACCESSES, TABLES
 from scentline.streams.transport.database import TablePartition

@@ -17,11 +17,19 @@ from scentline.agents.operate.inspect.record import (
     outcomes,
     outcomes_of,
 )
+from scentline.models.facts import Access, AccessPack, Fetched, Linked, Page, SightingPack
+from scentline.models.published import Outcome
+from scentline.models.records import (
+    DeadLetter,
+    Decoder,
+    Pack,
+    RecordError,
+    UnknownFactsError,
+    encode,
+    partition_of,
+)
 from scentline.models.url import host
-from scentline.streams.facts import Access, AccessPack, Fetched, Linked, Page, SightingPack
-from scentline.streams.published import Outcome
-from scentline.streams.records import DeadLetter, Decoder, Pack, RecordError, UnknownFactsError, encode
-from scentline.streams.topics import ACCESSES, DEAD_LETTERS, OUTCOMES, SIGHTINGS, partition_of
+from scentline.streams.topics import ACCESSES, DEAD_LETTERS, OUTCOMES, SIGHTINGS
 from scentline.streams.transport.journal import Journal
 from scentline.streams.transport.partition import Entry
 

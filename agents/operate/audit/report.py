@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from scentline.agents.browse.agent import Sessions, UserRow
-from scentline.agents.frontier.rows import DepthRow, PageRow
 from scentline.models.depth.growth import FAR, Place
+from scentline.models.facts import Access
+from scentline.models.frontier.rows import DepthRow, PageRow
+from scentline.models.published import Outcome
+from scentline.models.records import partition_of
 from scentline.models.url import host
-from scentline.streams.facts import Access
-from scentline.streams.published import Outcome
-from scentline.streams.topics import partition_of
 
 
 @dataclass

@@ -10,7 +10,6 @@ from contextlib import suppress
 from functools import partial
 
 from scentline.agents.crawl.connect import connect
-from scentline.agents.frontier.steered import Steered
 from scentline.agents.operate.control.requests import (
     Known,
     RefusedError,
@@ -21,8 +20,9 @@ from scentline.agents.operate.control.requests import (
 )
 from scentline.agents.operate.control.spool import Spool
 from scentline.agents.operate.inspect.record import definitions_of, entries, kept_entries, totals
+from scentline.models.frontier.steered import Steered
+from scentline.models.published import Limit, PredicateDefinition
 from scentline.streams.outbox import Message
-from scentline.streams.published import Limit, PredicateDefinition
 from scentline.streams.settings import Settings
 from scentline.streams.topics import CONTROL, SIGHTINGS
 from scentline.streams.transport.database import JournalInUseError

@@ -11,18 +11,13 @@ from typing import Annotated, Literal, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 
-from scentline.agents.frontier.steered import Steered
 from scentline.agents.judge.predicates import check_judges
 from scentline.models.errors import ScentlineError
+from scentline.models.facts import Discovered
 from scentline.models.frontier.exclusions import Exclusions
+from scentline.models.frontier.steered import Steered
 from scentline.models.predicate import PredicateError, parse
-from scentline.models.url import canonical, host
-from scentline.streams.configuration import ConfigurationError
-from scentline.streams.crawl_settings import JudgeSettings
-from scentline.streams.facts import Discovered
-from scentline.streams.logging import printable
-from scentline.streams.outbox import Message
-from scentline.streams.published import (
+from scentline.models.published import (
     REMOVED,
     Exclusion,
     Limit,
@@ -32,8 +27,13 @@ from scentline.streams.published import (
     Steering,
     control_key,
 )
-from scentline.streams.records import VERSION, Pack, encode
-from scentline.streams.topics import CONTROL, SIGHTINGS, partition_of
+from scentline.models.records import VERSION, Pack, encode, partition_of
+from scentline.models.settings import JudgeSettings
+from scentline.models.url import canonical, host
+from scentline.streams.configuration import ConfigurationError
+from scentline.streams.logging import printable
+from scentline.streams.outbox import Message
+from scentline.streams.topics import CONTROL, SIGHTINGS
 
 #: URLs in one request at most.
 MOST_URLS = 10_000

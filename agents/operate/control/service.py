@@ -7,14 +7,15 @@ Reads the spool in the data directory; keeps nothing; writes `control`, `sightin
 import asyncio
 from collections.abc import Callable, Mapping
 
-from scentline.agents.frontier.steered import Steered
 from scentline.agents.judge.predicates import Predicates
 from scentline.agents.operate.control.requests import Known, Record, RefusedError, Seeds, messages, resolve
 from scentline.agents.operate.control.spool import DIRECTORY, Spool, UnreadableError
+from scentline.models.events import EventLog
+from scentline.models.frontier.steered import Steered
+from scentline.models.published import PredicateDefinition
 from scentline.streams.attempts import Place
-from scentline.streams.logging import EventLog, printable
+from scentline.streams.logging import printable
 from scentline.streams.outbox import Outbox
-from scentline.streams.published import PredicateDefinition
 from scentline.streams.runtime import Runtime
 
 #: Seconds between two looks at the spool.

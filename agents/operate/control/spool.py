@@ -16,7 +16,7 @@ import msgspec
 
 from scentline.agents.operate.control.requests import RefusedError, Request
 from scentline.agents.stored import open_plain, write_stored
-from scentline.streams.records import UNREADABLE
+from scentline.models.records import UNREADABLE
 
 DIRECTORY = "requests"
 #: Bytes of a request at most.

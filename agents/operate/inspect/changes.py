@@ -17,8 +17,8 @@ from operator import attrgetter
 from xml.etree.ElementTree import Element, SubElement, tostring
 
 from scentline.agents.operate.inspect.record import followed, read_change
-from scentline.streams.published import Change
-from scentline.streams.records import RecordError
+from scentline.models.published import Change
+from scentline.models.records import RecordError
 from scentline.streams.settings import Settings
 from scentline.streams.topics import CHANGES
 from scentline.streams.transport.partition import Entry

@@ -2,11 +2,11 @@
 
 from datetime import UTC, datetime
 
-from scentline.agents.frontier.explain import Again, Explanation
-from scentline.agents.frontier.rows import INSTANT, HubRow, PageRow
+from scentline.models.frontier.rows import INSTANT, HubRow, PageRow
 from scentline.models.learner.inputs import PLAIN
+from scentline.models.policy.explain import Again, Explanation
+from scentline.models.published import Exclusion
 from scentline.models.verdict import FAILED, Verdict
-from scentline.streams.published import Exclusion
 
 
 def describe(found: Explanation, threshold: float) -> list[str]:

@@ -9,21 +9,20 @@ from typing import Any
 import msgspec
 
 from scentline.agents.browse.agent import UserRow
-from scentline.agents.frontier.behaviour import within
-from scentline.agents.frontier.counts import take_in
-from scentline.agents.frontier.keys import BLOCK_PREFIX, SEGMENT_PREFIX, TOTALS_KEY
-from scentline.agents.frontier.rows import CountsRow, FrontierRow, TotalsRow
 from scentline.agents.harvest.agent import Counted, Told, read_outcome
 from scentline.agents.judge.predicates import read_definition
 from scentline.agents.learn.models import MODEL_PREFIX, PRIOR_PREFIX, LearnRow, ModelRow, PriorRow, name_of
+from scentline.models.facts import Access, AccessPack
+from scentline.models.frontier.counts import take_in
+from scentline.models.frontier.keys import BLOCK_PREFIX, SEGMENT_PREFIX, TOTALS_KEY
+from scentline.models.frontier.rows import CountsRow, FrontierRow, TotalsRow
 from scentline.models.interest.trace import Visit, insert
 from scentline.models.learner.combiner import Calibration
 from scentline.models.ledger import Ledger
 from scentline.models.parts import Part
 from scentline.models.patterns.counts import Ways
-from scentline.streams.facts import Access, AccessPack
-from scentline.streams.inbox import Codec
-from scentline.streams.published import (
+from scentline.models.policy.behaviour import within
+from scentline.models.published import (
     POINT_VERSION,
     REMOVED,
     Change,
@@ -32,7 +31,8 @@ from scentline.streams.published import (
     PredicateDefinition,
     Standing,
 )
-from scentline.streams.records import Decoder, JsonDecoder, Pack, RecordError, Weighting
+from scentline.models.records import Decoder, JsonDecoder, Pack, RecordError, Weighting
+from scentline.streams.inbox import Codec
 from scentline.streams.settings import Settings
 from scentline.streams.topics import ACCESSES, CONTROL, OUTCOMES
 from scentline.streams.transport.database import TableMissingError, TablePartition
@@ -96,9 +96,10 @@ def _embedded(
         partitions = range(journal.partitions(topic)) if topic in journal.topics() else range(0)
         offsets.update({number: journal.start(topic, number) for number in partitions})
         yield {number: entries(journal, topic, number) for number in partitions}
-        while follow:
-            asyncio.run(journal.wait({(topic, number): offset for number, offset in offsets.items()}))
-            yield {number: journal.read(topic, number, at, READ_AT_ONCE) for number, at in offsets.items()}
+        with asyncio.Runner() as runner:
+            while follow:
+                runner.run(journal.wait({(topic, number): offset for number, offset in offsets.items()}))
+                yield {number: journal.read(topic, number, at, READ_AT_ONCE) for number, at in offsets.items()}
 
 
 def _at_broker(

@@ -6,16 +6,6 @@ from itertools import chain
 
 import numpy as np
 
-from scentline.agents.frontier.behaviour import SitePatterns
-from scentline.agents.frontier.estimates import ordering
-from scentline.agents.frontier.explain import Explainer, Explanation
-from scentline.agents.frontier.features import Features, features
-from scentline.agents.frontier.learned import LearnedScorer
-from scentline.agents.frontier.ordering import Ordering
-from scentline.agents.frontier.priorities import LinkPromises, Priorities
-from scentline.agents.frontier.rows import FrontierRow, FrontierShard
-from scentline.agents.frontier.scorer import Scorer, scorer
-from scentline.agents.frontier.steered import Steered
 from scentline.agents.operate.inspect.record import (
     definitions,
     entries,
@@ -26,15 +16,26 @@ from scentline.agents.operate.inspect.record import (
 )
 from scentline.agents.semantic.tables import table_of
 from scentline.models.domain import owner
+from scentline.models.frontier.keys import Rows
+from scentline.models.frontier.rows import FrontierRow
 from scentline.models.frontier.shares import WINDOW, Shares
+from scentline.models.frontier.steered import Steered
+from scentline.models.policy.behaviour import SitePatterns
+from scentline.models.policy.estimates import ordering
+from scentline.models.policy.explain import Explainer, Explanation
+from scentline.models.policy.features import Features, features
+from scentline.models.policy.learned import LearnedScorer
+from scentline.models.policy.ordering import Ordering
+from scentline.models.policy.priorities import LinkPromises, Priorities
+from scentline.models.policy.scorer import Scorer, scorer
 from scentline.models.predicate import parse
+from scentline.models.published import Standing
+from scentline.models.records import Decoder, FetchOrder, RecordError, partition_of
 from scentline.models.url import host
 from scentline.models.verdict import FAILED
 from scentline.streams.inbox import Codec, Shard
-from scentline.streams.published import Standing
-from scentline.streams.records import Decoder, FetchOrder, RecordError
 from scentline.streams.settings import Settings
-from scentline.streams.topics import CONTROL, FETCHES, STANDING, partition_of
+from scentline.streams.topics import CONTROL, FETCHES, STANDING
 from scentline.streams.transport.journal import Journal
 
 #: Bytes of decoded rows that are kept of a partition of the frontier's table.
@@ -126,7 +127,7 @@ class _Opened:
             settings, self._shard_of, learned, priorities, predicates, steered, patterns, shares
         )
 
-    def _shard_of(self, url: str) -> FrontierShard:
+    def _shard_of(self, url: str) -> Rows:
         return self._shards[partition_of(host(url), len(self._shards))]
 
     def explain(self, url: str) -> Explanation | None:

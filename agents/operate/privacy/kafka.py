@@ -17,8 +17,6 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from scentline.agents.frontier.keys import page_key
-from scentline.agents.frontier.rows import FrontierRow, PageRow
 from scentline.agents.operate.inspect.record import accesses_of
 from scentline.agents.operate.privacy.plan import (
     Bounds,
@@ -30,8 +28,10 @@ from scentline.agents.operate.privacy.plan import (
     visitors_of,
 )
 from scentline.agents.operate.topics import lags
+from scentline.models.facts import Access
+from scentline.models.frontier.keys import page_key
+from scentline.models.frontier.rows import FrontierRow, PageRow
 from scentline.streams.bus import Bus, FencedError
-from scentline.streams.facts import Access
 from scentline.streams.settings import Settings
 from scentline.streams.topics import (
     ACCESSES,

@@ -11,16 +11,16 @@ from pathlib import Path
 
 import msgspec
 
-from scentline.agents.frontier.keys import PAGE_PREFIX
-from scentline.agents.frontier.rows import FrontierRow, PageRow
 from scentline.agents.observe.pseudonym import KEY_FILE, Pseudonyms, kept_key
 from scentline.agents.operate.inspect.record import accesses
 from scentline.agents.stored import write_stored
+from scentline.models.facts import Access
+from scentline.models.frontier.keys import PAGE_PREFIX
+from scentline.models.frontier.rows import FrontierRow, PageRow
 from scentline.models.interest.features import user as user_feature
+from scentline.models.records import partition_of
 from scentline.streams.configuration import ConfigurationError
-from scentline.streams.facts import Access
 from scentline.streams.settings import Settings
-from scentline.streams.topics import partition_of
 from scentline.streams.transport.database import TableMissingError
 from scentline.streams.transport.journal import Journal
 

@@ -7,8 +7,8 @@ import msgspec
 from scentline.agents.window.hosts import SHOWN, CauseTotal, HostRows
 from scentline.agents.window.reading import Reading
 from scentline.agents.window.recent import MOST_LETTERS
+from scentline.models.records import Natural
 from scentline.streams.logging import printable
-from scentline.streams.records import Natural
 
 #: Rows of a list at most.
 ROWS = 50

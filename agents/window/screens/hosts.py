@@ -6,15 +6,15 @@ from typing import Annotated, Any, Literal
 import msgspec
 import zstandard
 
-from scentline.agents.frontier.depth import advised
-from scentline.agents.frontier.rows import HostRow
 from scentline.agents.window.hosts import SHOWN, HostRows
 from scentline.agents.window.reading import Reading
+from scentline.models.frontier.depth import advised
 from scentline.models.frontier.politeness import HostClocks, HostState, Wait
+from scentline.models.frontier.rows import HostRow
 from scentline.models.frontier.waits import BOUNDS
+from scentline.models.published import HostStanding
+from scentline.models.records import Natural, RobotsTxt
 from scentline.streams.logging import printable
-from scentline.streams.published import HostStanding
-from scentline.streams.records import Natural, RobotsTxt
 
 #: Rows of a list at most.
 ROWS = 50

@@ -4,9 +4,9 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from scentline.agents.frontier.features import Features
 from scentline.agents.window.reading import Reading
 from scentline.models.lessons import lessons
+from scentline.models.policy.features import Features
 from scentline.models.verdict import FAILED
 from scentline.streams.logging import printable
 

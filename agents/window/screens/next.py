@@ -5,16 +5,16 @@ from typing import Annotated
 
 import msgspec
 
-from scentline.agents.frontier.explain import Counting, Explanation, Linking
-from scentline.agents.frontier.rows import OPEN
 from scentline.agents.operate.inspect.in_words import describe, verdict_in_words
 from scentline.agents.window.reading import Reading
+from scentline.models.frontier.rows import OPEN
 from scentline.models.interest.linkage import Contribution
 from scentline.models.learner.inputs import plain
+from scentline.models.policy.explain import Counting, Explanation, Linking
+from scentline.models.published import Upcoming
 from scentline.models.url import MAX_LENGTH, canonical
 from scentline.models.verdict import FAILED
 from scentline.streams.logging import printable
-from scentline.streams.published import Upcoming
 
 #: Candidates that are shown, parts of an explanation, and characters of a text.
 SHOWN, PARTS, MOST_CHARACTERS = 50, 12, 300

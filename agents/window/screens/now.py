@@ -10,8 +10,8 @@ from scentline.agents.operate.inspect.record import totals
 from scentline.agents.window.reading import Reading
 from scentline.agents.window.state import MOODS, Facts, queued, said
 from scentline.models.harvest import RANDOM, SURE, lift_if_sure, wilson
+from scentline.models.published import ACTIVE, PAUSED, HarvestPoint, PredicateDefinition, Standing
 from scentline.streams.logging import printable
-from scentline.streams.published import ACTIVE, PAUSED, HarvestPoint, PredicateDefinition, Standing
 
 Number = TypeVar("Number", int, float)
 

@@ -4,12 +4,12 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from scentline.agents.frontier.rows import INSTANT
 from scentline.agents.window.reading import Reading
 from scentline.agents.window.recent import Place, RecentPage, ShownOutcome
 from scentline.agents.window.search import MOST_SIGNS, Search
+from scentline.models.frontier.rows import INSTANT
+from scentline.models.published import Change
 from scentline.streams.logging import printable
-from scentline.streams.published import Change
 
 #: Rows of a list at most.
 ROWS = 50

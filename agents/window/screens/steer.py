@@ -6,8 +6,8 @@ from typing import Annotated, TypeVar
 import msgspec
 
 from scentline.agents.window.reading import Reading
+from scentline.models.published import Exclusion, Limit, PredicateDefinition
 from scentline.streams.logging import printable
-from scentline.streams.published import Exclusion, Limit, PredicateDefinition
 
 #: Rows of a list, and characters of a text.
 ROWS, SHOWN = 50, 300

@@ -7,11 +7,11 @@ from typing import Annotated
 
 import msgspec
 
-from scentline.agents.frontier.steered import Steered
 from scentline.agents.operate.control.requests import Known, RefusedError, resolve
 from scentline.agents.window.reading import Reading
+from scentline.models.frontier.steered import Steered
 from scentline.models.predicate import PredicateError, parse
-from scentline.streams.published import MOST_EXCLUDING, Exclusion
+from scentline.models.published import MOST_EXCLUDING, Exclusion
 
 #: Characters of a predicate that is checked: what is longer does not fit into an address.
 MOST_SIGNS = 3_000

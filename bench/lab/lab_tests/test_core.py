@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scentline.agents.frontier.keys import BESIDE_PREFIX, PAGE_PREFIX, page_key
-from scentline.agents.frontier.learned import LearnedScorer
-from scentline.agents.frontier.rows import BesideRow, PageRow
+from scentline.models.frontier.keys import BESIDE_PREFIX, PAGE_PREFIX, page_key
+from scentline.models.frontier.rows import BesideRow, PageRow
 from scentline.models.interest.factors import inside, region_log
 from scentline.models.interest.features import PAGE_WORD, URL_WORD, USER
 from scentline.models.interest.ratio import Base
 from scentline.models.interest.trace import Step, Trace
 from scentline.models.page import Link, Page
+from scentline.models.policy.learned import LearnedScorer
 from scentline.models.reuse import Learned, State
 from scentline.models.verdict import FAILED
 from scentline.streams.settings import Settings

@@ -22,10 +22,10 @@ from scentline.agents.observe.observer import Observer
 from scentline.agents.offline.archive import Archive
 from scentline.models.duplicates import Sketch, fingerprint
 from scentline.models.errors import ScentlineError
+from scentline.models.facts import Access
 from scentline.models.page import Link, Page
 from scentline.models.predicate import Predicate, View
 from scentline.models.url import canonical
-from scentline.streams.facts import Access
 from scentline.streams.settings import ObserveSettings, Settings
 from scentline_lab.experiment import spread
 from scentline_lab.progress import Progress

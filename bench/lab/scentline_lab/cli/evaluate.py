@@ -65,25 +65,24 @@ def evaluate(
 ) -> None:
     """Simulate crawls of an archive with each policy, predicate and start, and compare their harvest.
 
-    Works offline. Each start has its own seeds, drawn uniformly from all pages of the archive, the same for
-    every policy and predicate; they are fetched first, and count. A link whose page is not in the archive is a
-    request that brings none. DIR gets the order of every crawl, tables, and report.html, which shows them all.
+    Each start has its own seeds, drawn uniformly from all pages, the same for every policy and predicate; they
+    are fetched first, and count. A link whose page is not in the archive is a request that brings none. DIR
+    gets the order of every crawl, tables, and report.html, which shows them all.
 
     With --clock, answers are as late as the web's, requests to a host are fetch.delay_seconds apart, pages take
     time to be read, and hits are counted by the second. No time is spent waiting.
 
-    With --webs, all that is done for each web of a file, and tables have the means over them. The options
-    given here win over the file's.
+    With --webs, all that is done for each web of a file; options given here win, and tables have the means.
 
-    With --reuse, the earlier crawl has its own seeds. NAME+reuse starts with its state. "New pages only"
-    removes the earlier crawl's pages from the web.
+    With --reuse, NAME+reuse starts with the state of an earlier crawl, of its own seeds; "new pages only" are
+    those that it left.
     """
     number = processes(jobs)
     from scentline_lab.evaluate.command import read_webs, show, show_webs
     from scentline_lab.evaluate.run import Options
 
     told: dict[str, Any] = {
-        "policies": tuple(name.strip() for text in policies or () for name in text.split(",")) or None,
+        "policies": tuple(name.strip() for name in ",".join(policies or ()).split(",") if name.strip()) or None,
         "budget": budget, "clock": clock, "starts": starts, "seeds": seeds, "seed_file": seed_file,
         "processes": number,
     }  # fmt: skip
@@ -100,6 +99,6 @@ def evaluate(
     if not archives:
         raise CommandError("an evaluation needs a web: give --archive WARC, or several by --webs TOML")
     own = {"random_seed": random_seed, "judge.labels": labels and str(labels)}
-    settings = given.settings(**own, **given_predicates(predicates or ()))
     options = Options(archives=tuple(archives), logs=tuple(logs or ()), reuse=reuse, **told)
-    show(of_site(settings, site, options.logs), options, out, as_json=as_json)
+    settings = of_site(given.settings(**own, **given_predicates(predicates or ())), site, options.logs)
+    show(settings, options, out, as_json=as_json)

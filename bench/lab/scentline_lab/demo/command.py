@@ -19,9 +19,9 @@ from scentline.agents.crawl.run import reporter, run_crawl
 from scentline.agents.observe.observer import Observer
 from scentline.agents.observe.pseudonym import KEY_FILE, user_key
 from scentline.agents.operate.inspect.record import judged_pages
+from scentline.models.published import Outcome
 from scentline.streams.configuration import load
 from scentline.streams.logging import configure
-from scentline.streams.published import Outcome
 from scentline.streams.settings import LogSettings, Settings
 from scentline.streams.transport.journal import Journal
 from scentline_lab.experiment import Cut, Output, cell

@@ -14,8 +14,8 @@ from scentline.agents.cli.output import print_table
 from scentline.agents.judge.predicates import check_judges
 from scentline.agents.semantic.tables import table_of
 from scentline.models.predicate import Predicate, parse
+from scentline.models.settings import Section
 from scentline.streams.configuration import ConfigurationError
-from scentline.streams.crawl_settings import Section
 from scentline.streams.settings import PredicateName, Settings
 from scentline_lab.evaluate import tables
 from scentline_lab.evaluate.report import write_report

@@ -15,9 +15,9 @@ from scentline.agents.judge.judges import load_labels
 from scentline.models.frontier.queue import UNLIMITED
 from scentline.models.interest.trace import Step, Trace
 from scentline.models.predicate import Predicate
+from scentline.models.settings import Count, Section
 from scentline.models.url import canonical, host
 from scentline.streams.configuration import ConfigurationError
-from scentline.streams.crawl_settings import Count, Section
 from scentline.streams.settings import ObserveSettings, Settings
 from scentline_lab.progress import Progress
 from scentline_lab.reading import LogReader, Web, load_web

@@ -17,8 +17,8 @@ from scentline.agents.judge.judges import Labels, LabelsError, load_labels
 from scentline.agents.observe.site import HINT, observed, site_named
 from scentline.models.news.clicks import DAY, Criterion, History, Kind
 from scentline.models.news.outlinks import Outlinks
+from scentline.models.settings import NewsSettings
 from scentline.streams.configuration import ConfigurationError
-from scentline.streams.crawl_settings import NewsSettings
 from scentline.streams.settings import Settings
 from scentline_lab.experiment import Cut, Output, cell, check_logs
 from scentline_lab.news.measures import (

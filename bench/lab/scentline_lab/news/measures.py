@@ -13,8 +13,8 @@ from typing import NamedTuple
 from scentline.models.news.clicks import Criterion, History, Standing, day_of, standing
 from scentline.models.news.outlinks import Hub, Outlinks
 from scentline.models.news.prefixes import NewsPrefix, NewsPrefixes, PrefixTree
+from scentline.models.settings import NewsSettings
 from scentline.models.url import host
-from scentline.streams.crawl_settings import NewsSettings
 
 
 def standings(histories: Mapping[str, History], last: int, criterion: Criterion) -> dict[str, Standing]:

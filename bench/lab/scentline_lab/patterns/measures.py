@@ -13,10 +13,10 @@ from lxml import etree
 
 from scentline.agents.observe.site import Site as Host
 from scentline.agents.observe.site import base_url, site_named
+from scentline.models.facts import Access
 from scentline.models.patterns.counts import Behaviour
 from scentline.models.patterns.mine import Patterns
 from scentline.models.url import canonical, host
-from scentline.streams.facts import Access
 from scentline.streams.settings import ObserveSettings
 from scentline_lab.patterns import quality
 from scentline_lab.progress import Progress

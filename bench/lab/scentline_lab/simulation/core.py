@@ -9,31 +9,31 @@ from functools import lru_cache
 from itertools import chain
 from typing import Any, Generic
 
-from scentline.agents.frontier.book import Book
-from scentline.agents.frontier.candidates import CLOCKS, Candidates
-from scentline.agents.frontier.keys import TOTALS_KEY, beside_key, page_key, totals_of
-from scentline.agents.frontier.learned import LearnedScorer
-from scentline.agents.frontier.ledger import FrontierLedger
-from scentline.agents.frontier.rows import BesideRow, FrontierRow, PageRow, TotalsRow
-from scentline.agents.frontier.rows import Choice as Chosen
-from scentline.agents.frontier.scorer import Scorer
 from scentline.agents.learn.models import LearnRow, ModelRow, ModelStore, model_key
 from scentline.agents.operate.reuse import facts
+from scentline.models.facts import Discovered, Fetched, Label, Linked, Missing, Prior
+from scentline.models.facts import Page as Came
+from scentline.models.frontier.book import Book
+from scentline.models.frontier.candidates import CLOCKS, Candidates
+from scentline.models.frontier.keys import TOTALS_KEY, beside_key, page_key, totals_of
+from scentline.models.frontier.ledger import FrontierLedger
 from scentline.models.frontier.politeness import HostClocks
 from scentline.models.frontier.queue import ANSWERS_A_SWEEP
+from scentline.models.frontier.rows import BesideRow, FrontierRow, PageRow, TotalsRow
+from scentline.models.frontier.rows import Choice as Chosen
 from scentline.models.interest.features import SUBJECT
 from scentline.models.interest.trace import Trace
 from scentline.models.learner.combiner import Combining
 from scentline.models.learner.semantic import page_subject
 from scentline.models.page import Page
+from scentline.models.policy.learned import LearnedScorer
+from scentline.models.policy.scorer import Scorer
+from scentline.models.records import HostAnswer, Interests
 from scentline.models.reuse import WEIGHT, Learned, State, learned
 from scentline.models.url import identifier
 from scentline.models.verdict import FAILED
-from scentline.streams.facts import Discovered, Fetched, Label, Linked, Missing, Prior
-from scentline.streams.facts import Page as Came
 from scentline.streams.inbox import Codec, Row, Shard
 from scentline.streams.outbox import Outbox
-from scentline.streams.records import HostAnswer, Interests
 from scentline.streams.settings import Settings
 from scentline_lab.simulation.virtual import Choice, Ready, Task, anywhere
 
@@ -104,7 +104,7 @@ class MemoryShard(Shard[Row], Generic[Row]):
 
 @lru_cache(4)
 def rows_of(trace: Trace) -> Mapping[bytes, bytes]:
-    """Return the rows that a log leaves, as `agents.frontier.crowd.Crowd` makes them of visits."""
+    """Return the rows that a log leaves, as `models.frontier.crowd.Crowd` makes them of visits."""
     names = {url: identifier(url) for url in trace.accesses.keys() | trace.keepers.keys()}
     found: dict[bytes, FrontierRow] = {TOTALS_KEY: TotalsRow(discovered=len(trace.accesses))}
     for number, (url, visits) in enumerate(trace.accesses.items()):

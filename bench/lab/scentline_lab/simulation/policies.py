@@ -10,10 +10,8 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from scentline.agents.frontier.known import Known
-from scentline.agents.frontier.learned import LearnedScorer
-from scentline.agents.frontier.rows import FrontierShard, PageRow
-from scentline.agents.frontier.scoring import PaperScorer, crowd_of
+from scentline.models.frontier.keys import Rows
+from scentline.models.frontier.rows import PageRow
 from scentline.models.interest.factors import region_log
 from scentline.models.interest.features import BASE, region, user
 from scentline.models.interest.ratio import Base, significant_log
@@ -24,10 +22,13 @@ from scentline.models.ledger import Ledger
 from scentline.models.lessons import lessons
 from scentline.models.patterns.counts import Behaviour
 from scentline.models.patterns.mine import mine
+from scentline.models.policy.known import Known
+from scentline.models.policy.learned import LearnedScorer
+from scentline.models.policy.scoring import PaperScorer, crowd_of
 from scentline.models.reuse import State
 from scentline.models.semantic.table import SemanticTable
+from scentline.models.settings import PaperPolicy
 from scentline.models.url import host
-from scentline.streams.crawl_settings import PaperPolicy
 from scentline.streams.settings import Settings
 from scentline_lab.simulation.baselines.queries import BestFirst, SharkSearch
 from scentline_lab.simulation.baselines.simple import Backlink, BreadthFirst, Chance, Opic, Oracle, PageRank
@@ -42,7 +43,7 @@ class Further(Protocol):
 
     inputs: tuple[Input, ...]
 
-    def values(self, shard: FrontierShard, row: PageRow, ledger: Ledger, predicate: str) -> list[float]:
+    def values(self, shard: Rows, row: PageRow, ledger: Ledger, predicate: str) -> list[float]:
         """Return the inputs of a candidate."""
 
 
@@ -57,7 +58,7 @@ class Significance:
     def __init__(self, trace: Trace) -> None:
         """Go by the counts of the crawl alone."""
 
-    def values(self, shard: FrontierShard, row: PageRow, ledger: Ledger, predicate: str) -> list[float]:
+    def values(self, shard: Rows, row: PageRow, ledger: Ledger, predicate: str) -> list[float]:
         """Return log I^B, equation (9), and log I^TL, (12) and (13)."""
         base, crowd = Base(*ledger.get(BASE, predicate)), crowd_of(shard, row, predicate)
         cells = (ledger.get(user(name), predicate) for name in crowd.visitors)
@@ -77,7 +78,7 @@ class ExpectedVisits:
             sites[host(url)].append(url)
         self._patterns = {site: mine(_behaviour(trace, urls)) for site, urls in sites.items()}
 
-    def values(self, shard: FrontierShard, row: PageRow, ledger: Ledger, predicate: str) -> list[float]:
+    def values(self, shard: Rows, row: PageRow, ledger: Ledger, predicate: str) -> list[float]:
         """Return the log of the visits that a page is worth; 0 where the log has none of its site."""
         patterns = self._patterns.get(host(row.url))
         expected = 0.0 if patterns is None else patterns.expected_visits(row.url, row.visits)
@@ -95,7 +96,7 @@ class FurtherScorer(LearnedScorer):
         """Return the inputs, those that are tried last."""
         return (*super().all_inputs(), *self._more.inputs)
 
-    def further(self, shard: FrontierShard, rows: Sequence[PageRow], known: Sequence[Known]) -> list[Vector]:
+    def further(self, shard: Rows, rows: Sequence[PageRow], known: Sequence[Known]) -> list[Vector]:
         """Return the inputs beside `INPUTS`; of requests those that are tried say nothing."""
         names = [each.predicate for each in known]
         values = [[self._more.values(shard, row, self.ledger, name) for row in rows] for name in names]

@@ -1,0 +1,293 @@
+"""The frontier's bookkeeping: which rows each kind of sighting changes, and what is counted of it.
+
+`Pages` keeps the rows of URLs, `Links` those of linking pages, `Crowd` those of pages beside others, and
+`EvidenceEmitter` gathers what is counted. Here is what concerns them all: where a crawl starts, and how fetches
+end.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from scentline.models.facts import (
+    EVIDENCE,
+    SIGHTINGS,
+    Brought,
+    Discovered,
+    Early,
+    Fetched,
+    Hinted,
+    Hub,
+    Linked,
+    Met,
+    Missing,
+    Moved,
+    Near,
+    Page,
+    Rejudged,
+    Relisted,
+    Same,
+    Together,
+    Visited,
+)
+from scentline.models.frontier.crowd import Crowd
+from scentline.models.frontier.depth import Depths, handed_on
+from scentline.models.frontier.groups import Groups
+from scentline.models.frontier.hosts import note_end, note_robots
+from scentline.models.frontier.hubs import Hubs
+from scentline.models.frontier.keys import Rows, page_key
+from scentline.models.frontier.ledger import EvidenceEmitter
+from scentline.models.frontier.links import Links
+from scentline.models.frontier.news import Prefixes, clicked
+from scentline.models.frontier.pages import Pages, Spaces
+from scentline.models.frontier.rows import PageRow, State
+from scentline.models.frontier.teaching import Said, Teaching
+from scentline.models.frontier.visits import Changes, Visits
+from scentline.models.lessons import lessons
+from scentline.models.policy.priorities import LinkPromises
+from scentline.models.published import CHANGES, OUTCOMES
+from scentline.models.records import RobotsTxt, partition_of
+from scentline.models.settings import CrawlSettings, FrontierSettings, NewsSettings
+from scentline.models.traps import Bounds
+from scentline.models.url import host
+from scentline.models.verdict import FAILED, unknown
+
+
+class Book:
+    """Absorbs sightings. ``touched`` has, by partition, the pages to be scored again, ``ended`` what ended.
+
+    ``noted`` has, by partition, the linking pages whose link targets' verdicts, or own, came or grew,
+    ``beside`` the pages beside which one did.
+
+    ``stops`` tells which pages lie too deep in their sites, None where sites have no depth of their own.
+    ``redirects`` is how many are followed in a row. ``news`` are the settings of news, without which there are
+    none given. With ``revisit`` judged pages are visited again: who tells of matches that appear and go, and
+    knows how often pages change.
+    """
+
+    def __init__(
+        self,
+        settings: FrontierSettings,
+        evidence_partitions: int,
+        sighting_partitions: int,
+        redirects: int,
+        news: NewsSettings | None = None,
+        revisit: tuple[Changes, Groups] | None = None,
+    ) -> None:
+        self._settings = settings
+        self._redirects = redirects
+        self._sighting_partitions = sighting_partitions
+        self._lessons = lessons(settings.rule)
+        self._pages = Pages(_bounds(settings))
+        self.spaces = Spaces(settings)
+        self.evidence = EvidenceEmitter(evidence_partitions)
+        self.promises = LinkPromises()
+        self._depths = Depths(self._pages, settings) if settings.depth == "auto" else None
+        self.stops = self._depths.stops if self._depths is not None else None
+        wordy = self._lessons.counts_links or self._lessons.counts_crowd or settings.wordy
+        self._links = Links(
+            self._pages, self.evidence, self._lessons, settings.parents, self._depths, wordy=wordy
+        )
+        self._crowd = Crowd(self._pages, self.evidence, self._lessons, settings)
+        self._teaching = Teaching(self._pages, self.evidence, self._lessons, self._links, self._crowd)
+        self.visits = (
+            None if revisit is None else Visits(self._pages, self._teaching, *revisit, settings.retry_seconds)
+        )
+        self._news = news or NewsSettings()
+        self.prefixes = Prefixes(self._news.prefixes_given)
+        self.hubs = Hubs(self._pages, sighting_partitions, settings.retry_seconds, self.prefixes.match)
+        self._instant = settings.mode == "instant"
+        self.touched = self._pages.touched
+        self.noted, self.beside = self._links.noted, self._crowd.noted
+        self.ended: list[Fetched] = []
+        self._absorbers = self._by_kind()
+
+    def _by_kind(self) -> dict[type, Callable[[Rows, Any], None]]:
+        return {
+            Discovered: self._discovered,
+            Linked: self._links.linked,
+            Near: self._links.near,
+            Visited: self._visited,
+            Together: self._crowd.together,
+            Met: self._crowd.met,
+            Fetched: self._fetched,
+            Rejudged: self._rejudged,
+            RobotsTxt: note_robots,
+            Hub: self.hubs.named,
+            Relisted: self.hubs.relisted,
+            Brought: self.hubs.brought,
+            Hinted: self._hinted,
+        }
+
+    def absorb(self, shard: Rows, sighting: Any) -> None:
+        """Change rows, and count what one sighting says."""
+        self.evidence.begin()
+        self._absorbers[type(sighting)](shard, sighting)
+        self.evidence.keep(shard)
+        if self._depths is not None:
+            self._depths.absorb(shard, sighting)
+
+    # how a fetch ends
+
+    def _fetched(self, shard: Rows, end: Fetched) -> None:
+        """Absorb how a fetch ended, if it is waited for; a page is a page, whoever was to bring it."""
+        if end.visit == "links":
+            if self.hubs.came(shard, end):
+                self._end(shard, end)
+            return
+        key, row = page_key(end.url), shard.get(page_key(end.url))
+        judged = isinstance(row, PageRow) and row.verdict is not None
+        if end.visit == "again" or (judged and isinstance(end.result, Page)):
+            self._end(shard, end)
+            heir = self.visits.came(shard, end) if self.visits is not None else None
+            if heir is not None:
+                self._inherit(shard, heir)
+        elif isinstance(end.result, Page):
+            self._judged(shard, end, end.result)
+        elif (
+            isinstance(row, PageRow)
+            and row.state == "leased"
+            and row.attempts == end.order  # else it was taken back, and perhaps given again
+            and not isinstance(end.result, Same)
+        ):
+            self._end(shard, end)
+            self._unjudged(shard, key, row, end, end.result)
+
+    def _end(self, shard: Rows, end: Fetched, *, judged: bool = False) -> None:
+        note_end(shard, end, judged=judged)
+        self.ended.append(end)
+
+    def _judged(self, shard: Rows, end: Fetched, page: Page) -> None:
+        key, row = self._pages.find(shard, end.url)
+        self._end(shard, end, judged=True)
+        self._teaching.came(shard, row)
+        row.silent = end.silent
+        answer = page.verdict | {FAILED: False}
+        self.evidence.label(shard, row, answer)
+        row.inputs = {}
+        row.verdict = page.verdict
+        row.judged_at = end.time
+        self.promises.judged(shard, row)
+        self._pages.close(shard, key, row, "judged")
+        if self._instant:
+            self.hubs.judged(shard, row, end.time, page.version)
+        hit = any(page.verdict.values())
+        self.spaces.judged(shard, row.url, hit=hit, repeated=page.repeated)
+        self._teaching.teach(shard, row, answer, said_of(page))
+        if self.visits is not None:
+            self.visits.begin(shard, row, page)
+
+    def _unjudged(
+        self, shard: Rows, key: bytes, row: PageRow, end: Fetched, result: Moved | Missing | Early
+    ) -> None:
+        if isinstance(result, Early):
+            row.postponed += 1
+            self._wait(shard, key, row, end.time + result.wait)
+            return
+        if end.asked:
+            self._teaching.failed(shard, row)
+        if isinstance(result, Moved):
+            self._moved(shard, key, row, end, result.target)
+        else:
+            self._missing(shard, key, row, end, result)
+
+    def _wait(self, shard: Rows, key: bytes, row: PageRow, until: float) -> None:
+        row.not_before, row.state = until, "candidate"
+        self._pages.keep(shard, key, row)
+
+    def _missing(self, shard: Rows, key: bytes, row: PageRow, end: Fetched, missing: Missing) -> None:
+        row.reason = missing.reason
+        if missing.barren:
+            self.spaces.barren(shard, row.url)
+        attempts, again = row.attempts - row.postponed, missing.kind == "retry"
+        if again and attempts < self._settings.attempts:
+            wait = self._settings.retry_seconds * 2 ** (attempts - 1)
+            self._wait(shard, key, row, end.time + max(wait, end.host.retry_after or 0.0))
+            return
+        self.promises.ended(shard, row, hit=False)
+        if end.asked:
+            self._teaching.ended(shard, row, silent=end.silent)
+        row.inputs = {}
+        state: State = "given up" if again else "gone" if missing.kind == "gone" else "refused"
+        self._pages.close(shard, key, row, state)
+
+    def _moved(self, shard: Rows, key: bytes, row: PageRow, end: Fetched, target: str) -> None:
+        self._teaching.ended(shard, row, silent=end.silent)
+        if row.hops >= self._redirects:
+            row.reason = f"more than {self._redirects} redirects"
+            self.promises.ended(shard, row, hit=False)
+            self._pages.close(shard, key, row, "gone")
+            return
+        row.reason = f"redirects to {target}"
+        self.promises.redirected(shard, row, target)
+        self._pages.close(shard, key, row, "moved")
+        level = 0 if self._depths is None else handed_on(row, target)
+        heir = Discovered(
+            target, row.depth, row.priorities, row.seed, row.inputs, hops=row.hops + 1, level=level
+        )
+        self._inherit(shard, heir)
+        if self._instant:
+            self.hubs.moved(shard, row.url, target)
+
+    def _inherit(self, shard: Rows, heir: Discovered) -> None:
+        shard.emit(SIGHTINGS, partition_of(host(heir.url), self._sighting_partitions), heir)
+
+    def _rejudged(self, shard: Rows, sighting: Rejudged) -> None:
+        """Apply what predicates that came later say of a page as it was judged: it teaches as if before.
+
+        Every count is linear in the verdicts at both its ends: those of the new predicates are added.
+        """
+        self._links.rejudged(shard, sighting)
+        key = page_key(sighting.url)
+        row = shard.get(key)
+        if not isinstance(row, PageRow) or row.verdict is None or row.judged_at != sighting.time:
+            return
+        verdict = unknown(sighting.verdict, row.verdict)
+        if verdict:
+            row.verdict = row.verdict | verdict
+            shard.put(key, row)
+            self._teaching.teach(shard, row, verdict, said_of(sighting))
+            if self.visits is not None:
+                self.visits.rejudged(shard, row, verdict)
+
+    def _visited(self, shard: Rows, sighting: Visited) -> None:
+        self._crowd.visited(shard, sighting)
+        if self.visits is not None and sighting.size:
+            self.visits.logged(shard, sighting)
+        if sighting.first:
+            clicked(shard, sighting, self._news.window)
+
+    def _hinted(self, shard: Rows, sighting: Hinted) -> None:
+        if self.visits is not None:
+            self.visits.hinted(shard, sighting)
+
+    def _discovered(self, shard: Rows, sighting: Discovered) -> None:
+        """Take over what a URL that redirects here had: its inputs with the priority that they gave it."""
+        known = shard.get(page_key(sighting.url)) is not None
+        key, row = self._pages.find(shard, sighting.url, sighting.depth)
+        row.hops = min(row.hops, sighting.hops) if known else sighting.hops
+        row.seed = row.seed or sighting.seed
+        if row.seed:
+            self._pages.free(shard, row)
+        for predicate, priority in sighting.priorities.items():
+            if predicate not in row.inherited or priority > row.inherited[predicate]:
+                row.inherited[predicate] = priority
+                if predicate in sighting.inputs and row.state == "candidate":
+                    row.inputs[predicate] = sighting.inputs[predicate]
+        self._pages.keep(shard, key, row)
+
+
+def book_of(settings: CrawlSettings, partitions: Callable[[str], int]) -> Book:
+    """Return the book of a crawl; ``partitions`` says how many a topic has."""
+    changes = Changes(partitions(CHANGES), partitions(OUTCOMES))
+    revisit = (changes, Groups(settings.revisit)) if settings.frontier.revisit else None
+    evidence, sightings = partitions(EVIDENCE), partitions(SIGHTINGS)
+    return Book(settings.frontier, evidence, sightings, settings.fetch.redirects, settings.news, revisit)
+
+
+def said_of(page: Page | Rejudged) -> Said:
+    """Return what a page says."""
+    return Said(page.words, page.subject)
+
+
+def _bounds(settings: FrontierSettings) -> Bounds | None:
+    return Bounds(settings.path_segments, settings.repeats, settings.parameters) if settings.traps else None

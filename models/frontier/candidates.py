@@ -1,0 +1,391 @@
+"""The candidates in memory: a queue for each predicate, those that wait for a retry, those being fetched."""
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from functools import partial
+from itertools import chain, islice, zip_longest
+from random import Random
+
+from scentline.models.domain import owner
+from scentline.models.frontier import keys
+from scentline.models.frontier.fairness import Fairness
+from scentline.models.frontier.hosts import KnownRobots
+from scentline.models.frontier.keys import Rows
+from scentline.models.frontier.news import Fresh
+from scentline.models.frontier.orders import Flight, Flights
+from scentline.models.frontier.politeness import HostClocks
+from scentline.models.frontier.queue import FEW, CandidateQueue
+from scentline.models.frontier.retries import Retries
+from scentline.models.frontier.rows import Choice, LeasedRow, PageRow, StartRow
+from scentline.models.frontier.scope import Scope
+from scentline.models.frontier.sweep import Opening, Shards, Sweep
+from scentline.models.policy.priorities import Priorities
+from scentline.models.policy.scorer import Scorer
+from scentline.models.predicate import ANYTHING, Sought
+from scentline.models.published import Exclusion
+from scentline.models.settings import CrawlSettings
+from scentline.models.url import host, identifier
+from scentline.models.verdict import FAILED
+
+#: Hosts whose clocks are kept in memory.
+CLOCKS = 100_000
+#: Candidates that the shards held start with after a crash, at most.
+STARTED = 10_000
+#: Candidates scored again to find one of an owner that had less, for each choice at most.
+FAIR_TRIES = 5
+
+
+class Candidates:
+    """Every open URL of the shards held is in a queue, waiting, in flight, or only on disk.
+
+    Only on disk are those below the threshold or out of scope, and those that a full queue evicted: the sweep
+    brings them back when they rise or there is room.
+    """
+
+    def __init__(self, whole: CrawlSettings, scorer: Scorer, random: Random) -> None:
+        self.settings = settings = whole.frontier
+        self.scorer = scorer
+        self.shards = Shards()
+        fetch, states = whole.fetch, self.shards.host_state
+        paces = fetch.delay_factor, fetch.host_connections
+        self.clocks = clocks = HostClocks(fetch.delay_seconds, CLOCKS, states, *paces)
+        self.robots = KnownRobots()
+        self.opening = Opening()
+        self.queues: dict[str, CandidateQueue] = {}
+        self.paused: set[str] = set()
+        self.flights = Flights(clocks)
+        self.retries = Retries(settings.queue)
+        self.scope = Scope(settings, self.flights)
+        self.sweep = Sweep(self.shards, self.queues, settings.queue, self.offer)
+        #: Those scored since anything was learned.
+        self._fresh: set[str] = set()
+        #: New links to news, in the mode "instant" (`models.frontier.instant`).
+        self.fresh: Fresh | None = None
+        self.priorities = Priorities(settings, scorer)
+        self.fairness = Fairness(settings.domain_share, clocks, self.priorities.worth)
+        #: What a page has to promise to each predicate; who is not named takes any.
+        self.prices: dict[str, float] = {}
+        #: Whether the best that might be asked for was not worth its price, since prices were worked out.
+        self.refused = False
+        self._random = random
+
+    def __len__(self) -> int:
+        return max((len(queue) for queue in self.queues.values()), default=0) + self.retries.urls
+
+    @property
+    def queued(self) -> bool:
+        """Whether there is a candidate in the queue of a predicate that has turns, or of any if none has."""
+        turns = self.queues.keys() - self.paused or self.queues.keys()
+        return any(len(self.queues[name]) for name in turns)
+
+    @property
+    def judged(self) -> int:
+        """How many pages were judged, those of other workers too as far as the learner has told."""
+        told = (self.scorer.judged(name) for name in self.queues)
+        return max([self.shards.totals().judged, *told])
+
+    @property
+    def answered(self) -> int:
+        """How many requests were answered, those of other workers too as far as the learner has told."""
+        return max(self.shards.totals().requests, self.scorer.judged(FAILED))
+
+    # predicates
+
+    def add_predicate(self, name: str, sought: Sought = ANYTHING) -> None:
+        """Start keeping a queue for a predicate, which sweeps fill; for the rest see `Scorer.add_predicate`."""
+        self.scorer.add_predicate(name, sought)
+        self.queues.setdefault(name, CandidateQueue(self.settings.queue))
+        self._fresh.clear()
+        self.sweep.begin()
+
+    def remove_predicate(self, name: str) -> None:
+        """Forget a predicate and its queue; what is in flight for it lands as anything else."""
+        self.scorer.remove_predicate(name)
+        self.queues.pop(name, None)
+        self.paused.discard(name)
+
+    # what people ask for
+
+    def exclude(self, told: Exclusion) -> None:
+        """Exclude URLs, or have a round of the sweep bring them back; each stays the candidate that it is."""
+        exclusions = self.scope.exclusions
+        if told.on:
+            exclusions.put(told.name, told.prefix, told.expression)
+            for url in {url for queue in self._queues() for url in queue if exclusions.has(url)}:
+                self.withdraw(url)
+        elif exclusions.discard(told.name):
+            self.sweep.renew()
+
+    # shards
+
+    def open(self, shard: Rows, now: float) -> None:
+        """Take up what is in flight in a shard, and begin to take up its candidates; `take_up` does it."""
+        self.shards[shard.partition] = shard
+        self.opening.add(shard)
+        self.fairness.open(shard)
+        for page in keys.leased_of(shard).pages:
+            row = shard.get(keys.PAGE_PREFIX + page)
+            if isinstance(row, PageRow):
+                self._wait_for(row, now)
+
+    def take_up(self, now: float) -> None:
+        """Take up the next few rows of a shard that was opened."""
+        shard, rows = self.opening.step()
+        for row in rows:
+            self.fairness.take_up(shard, row)
+            self._wait_for(row, now)
+        self.offer(shard, [row for row in rows if self._takes_up(shard, row, now)], now)
+        shard.let_go_of_excess()
+
+    def _takes_up(self, shard: Rows, row: PageRow, now: float) -> bool:
+        """Return whether to offer a URL of an opened shard: it is new or waits, or a queue has room for it."""
+        if row.state != "candidate" or any(row.url in queue for queue in self.queues.values()):
+            return False
+        if row.not_before > now or (self.fresh is not None and self.fresh.wants(row)):
+            return True
+        start = keys.start_of(shard)
+        return start is None or row.discovered >= start.discovered or self.sweep.has_room(row.url)
+
+    def _wait_for(self, row: PageRow, now: float) -> None:
+        if row.url in self.flights or row.choice is None:
+            return
+        flight = Flight.of(row.choice, row.lease, now)
+        if row.state == "leased":
+            self.flights.fly(row.url, flight)
+        elif row.state == "candidate" and row.postponed and row.lease > now:
+            self.flights.put_off[row.url] = flight
+
+    @property
+    def unknown(self) -> bool:
+        """Whether the next choice has to wait for candidates that were not taken up."""
+        return self.opening.blind or (bool(self.opening) and self.settings.rule == "random")
+
+    def note_start(self, *, whole: bool = False) -> list[Rows]:
+        """Note in the shards held what to start them with; return those of which it changed.
+
+        Nothing is noted before all that was noted last is taken up. ``whole`` queues are noted, not their best.
+        """
+        if self.opening.starting:
+            return []
+        best, vouched = self._best_of_shards(whole=whole), self.fairness.vouched()
+        changed = []
+        for partition, shard in self.shards.items():
+            row = StartRow(best.get(partition, []), vouched, keys.totals_of(shard).discovered)
+            if row != keys.start_of(shard):
+                shard.put(keys.START_KEY, row)
+                changed.append(shard)
+        return changed
+
+    def _best_of_shards(self, *, whole: bool) -> dict[int, list[bytes]]:
+        """Return the best candidates of each predicate and host by partition; ``whole`` queues follow them."""
+        most = max(1, STARTED // max(1, 2 * len(self.queues)))
+        lists = [found for queue in self.queues.values() for found in (queue.best(most), queue.heads(most))]
+        found: defaultdict[int, list[bytes]] = defaultdict(list)
+        best = filter(None, chain.from_iterable(zip_longest(*lists)))
+        rest = chain.from_iterable(self.queues.values()) if whole else ()
+        urls = dict.fromkeys(chain(best, rest))
+        for url in islice(urls, max(STARTED, self.settings.queue)):
+            found[self.shards.partition(url)].append(identifier(url))
+        return found
+
+    def close(self, shard: Rows) -> None:
+        """Forget a shard that another worker has now."""
+        self.shards.pop(shard.partition, None)
+        self.opening.discard(shard)
+        for url in self._of(shard, [*self.flights, *self.flights.put_off]):
+            self.flights.land(url, 0.0)
+        for queue in self._queues():
+            for url in self._of(shard, queue):
+                queue.discard(url)
+        self.clocks.forget(lambda name: self.shards.partition_of(name) == shard.partition)
+
+    def restore(self, shard: Rows, now: float) -> None:
+        """Offer again what is in flight here and not on disk: its order was taken back before it was sent."""
+        for url in self._of(shard, self.flights):
+            found = self.choosable(url)
+            if found is not None:
+                self.flights.land(url, now)
+                self.offer(shard, [found[1]], now)
+
+    def _of(self, shard: Rows, urls: Iterable[str]) -> list[str]:
+        return [url for url in urls if self.shards.partition(url) == shard.partition]
+
+    def choosable(self, url: str) -> tuple[Rows, PageRow] | None:
+        """Return a URL's shard and row, if it may be fetched."""
+        found = self.shards.find(url)
+        return found if found is not None and found[1].state == "candidate" and self.scope.has(*found) else None
+
+    # offers
+
+    def learned(self) -> None:
+        """Note that scores may have changed: none is fresh."""
+        self._fresh.clear()
+
+    def refresh(self, shard: Rows, pages: Iterable[bytes], now: float) -> None:
+        """Score rows again and put them where they belong."""
+        found = (shard.get(page) for page in pages)
+        rows = [row for row in found if isinstance(row, PageRow) and row.state == "candidate"]
+        self.offer(shard, rows, now)
+
+    def offer(self, shard: Rows, rows: Iterable[PageRow], now: float) -> None:
+        """Put distinct open URLs in the queues, or where they wait; set those below the threshold aside."""
+        if len(self._fresh) > self.settings.queue:
+            self._fresh.clear()
+        found = [row for row in rows if self._may_queue(shard, row, now)]
+        for row, priorities in zip(found, self.priorities.of(shard, found, self.queues), strict=True):
+            if not self.priorities.keeps(row, *priorities.values()):
+                self.withdraw(row.url)
+                continue
+            name = host(row.url)
+            for predicate, priority in priorities.items():
+                self.queues[predicate].put(row.url, name, priority, row.discovered)
+            self._fresh.add(row.url)
+            if self.fresh is not None:
+                self.fresh.offer(row)
+
+    def _may_queue(self, shard: Rows, row: PageRow, now: float) -> bool:
+        if row.not_before <= now and self.scope.has(shard, row):
+            return True
+        self.withdraw(row.url)
+        if row.not_before > now:
+            self.retries.put(row.url, row.not_before)
+        return False
+
+    def priorities_of(self, url: str) -> dict[str, float]:
+        """Return a candidate's priority for each predicate that has it in its queue, as it was last scored."""
+        return {name: queue.priority(url) for name, queue in self.queues.items() if url in queue}
+
+    def withdraw(self, url: str) -> None:
+        """Take a URL out of the queues."""
+        for queue in self._queues():
+            queue.discard(url)
+
+    def _queues(self) -> list[CandidateQueue | Fresh]:
+        return [*self.queues.values()] if self.fresh is None else [*self.queues.values(), self.fresh]
+
+    def wake(self, now: float) -> None:
+        """Offer the URLs whose wait for a retry is over; where rows alone tell which, look all through."""
+        for url in self.retries.due(now):
+            found = self.shards.find(url)
+            if found is not None and found[1].state == "candidate":
+                self.offer(found[0], [found[1]], now)
+        if self.retries.passed(now) and not self.opening and not self.sweep.filling:
+            self.retries.look_again()
+            self.sweep.begin()
+
+    def next_ready(self, now: float) -> float:
+        """Return when a host with candidates may be asked, or a wait for a retry ends; infinity for never."""
+        hosts = set[str]().union(*(queue.hosts() for queue in self.queues.values()))
+        times = (self.retries.next, self.clocks.next_ready(hosts, now))
+        return min((when for when in times if when is not None), default=math.inf)
+
+    # choice
+
+    def pick(self, predicate: str, now: float) -> tuple[Rows, PageRow, bool, float] | None:
+        """Return the next URL for a predicate, whether chance chose it, and the probability of that choice.
+
+        The best few are scored again first, unless they are fresh: what was learned since they were put in may
+        have changed their order. None when no host that may be asked has a candidate that is worth its price.
+        """
+        queue = self.queues[predicate]
+        explore = self._explore()
+        explored = self._random.random() < explore
+
+        ready = partial(self.clocks.ready, now=now)
+        while True:
+            drawn_from = queue.count(ready) if explored else 1
+            url = queue.sample(self._random, ready) if explored else self.best(predicate, now)
+            if url is None:
+                return None
+            found = self.choosable(url)
+            if found is not None:
+                probability = explore / drawn_from if explored else 1.0 - explore
+                return (*found, explored, probability)
+            self.withdraw(url)  # its host's budget, or its space, was spent since it came in
+
+    def _explore(self) -> float:
+        """Return the part of choices left to chance: none while not all candidates are there to be drawn."""
+        if self.settings.rule == "random":
+            return 1.0
+        return 0.0 if self.opening else self.settings.explore
+
+    def taught_enough(self, name: str) -> bool:
+        """Return whether a host's owner had more of the latest fetches than may teach, and others wait.
+
+        Others are those whose best candidates are worth a third as much: dead links elsewhere are no reason.
+        """
+        if not self.fairness.shares.beyond(name, self.settings.evidence_share):
+            return False
+        return any(self.fairness.others_wait(queue, owner(name)) for queue in self.queues.values())
+
+    def glance(self, predicate: str, now: float) -> str | None:
+        """Return a predicate's best candidate whose host may be asked, as candidates were last scored."""
+        return next(iter(self.queues[predicate].best(1, partial(self.clocks.ready, now=now))), None)
+
+    def best(self, predicate: str, now: float) -> str | None:
+        """Return the best candidate that is fair and worth its price, scored since anything was learned.
+
+        The best few are scored again until a fresh one is the best, or `frontier.rescored` were. Those that
+        scoring sets aside are not counted: worse ones wait behind them.
+        """
+        queue, ready, scored = self.queues[predicate], partial(self.clocks.ready, now=now), 0
+        while top := queue.best(1 if self.priorities.fixed else FEW, ready):
+            if top[0] in self._fresh or scored >= self.settings.rescored:
+                return self._fairest(queue, top[0], now, self.prices.get(predicate, -math.inf))
+            stale = [url for url in top if url not in self._fresh]
+            self._reprice(stale)
+            scored += sum(url in queue for url in stale)
+        return None
+
+    def freshen(self, predicate: str, count: int) -> None:
+        """Score the ``count`` best again, within what a choice may: one overrated would be waited for."""
+        if count <= self.settings.rescored and not self.priorities.fixed:
+            self._reprice([url for url in self.queues[predicate].best(count) if url not in self._fresh])
+
+    def _fairest(self, queue: CandidateQueue, best: str, now: float, price: float) -> str | None:
+        """Return the best candidate that is fair to choose, scored again; None while one is waited for."""
+        for _ in range(FAIR_TRIES):
+            url = self.fairness.choose(queue, best, now, price)
+            if url is None:
+                self.refused = not self.fairness.waits
+            if url is None or url == best:
+                return url
+            before = queue.priority(url)
+            self._reprice([url])
+            if url in queue and queue.priority(url) >= before:
+                return url
+        return best if best in queue and queue.priority(best) >= price else None
+
+    def _reprice(self, urls: Iterable[str]) -> None:
+        """Score queued candidates again, where they are queued: they are fresh then."""
+        rows: dict[int, list[PageRow]] = {}
+        for url in urls:
+            self._fresh.add(url)
+            found = self.shards.find(url)
+            if found is not None:
+                rows.setdefault(found[0].partition, []).append(found[1])
+        for partition, stale in rows.items():
+            scored = self.priorities.of(self.shards[partition], stale, self.queues)
+            for row, priorities in zip(stale, scored, strict=True):
+                self._put_again(row, priorities)
+
+    def _put_again(self, row: PageRow, priorities: Mapping[str, float]) -> None:
+        name = host(row.url)
+        for predicate, priority in priorities.items():
+            queue = self.queues[predicate]
+            if not self.priorities.keeps(row, priority):
+                queue.discard(row.url)
+            elif row.url in queue:
+                queue.put(row.url, name, priority, row.discovered)
+
+    def lease(self, shard: Rows, row: PageRow, choice: Choice, now: float) -> None:
+        """Lease a URL whose fetch is ordered: ``row`` has the number of the attempt, and the lease's end."""
+        row.state, row.choice = "leased", choice
+        row.priorities = self.priorities_of(row.url) | {choice.predicate: choice.priority}
+        shard.put(keys.page_key(row.url), row)
+        self.withdraw(row.url)
+        self.flights.fly(row.url, Flight.of(choice, row.lease, now))
+        kept = self._of(shard, [*self.flights, *self.flights.put_off])
+        shard.put(keys.LEASED_KEY, LeasedRow([identifier(url) for url in kept]))
+        self.fairness.shares.fetched(host(row.url), now)

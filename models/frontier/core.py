@@ -1,0 +1,348 @@
+"""The frontier of one worker: facts go in, rows, evidence and orders come out.
+
+It reads no clock, draws no chance and sends nothing by itself: `Frontier` is given the time, a generator and
+`Rows`, which are a table's partition in a crawl and a dictionary in the laboratory.
+"""
+
+import math
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+from scentline.models.facts import SIGHTINGS, Sighting
+from scentline.models.frontier.book import book_of
+from scentline.models.frontier.freshness import Kept
+from scentline.models.frontier.instant import Instant
+from scentline.models.frontier.keys import Rows
+from scentline.models.frontier.leases import Landing, Leases, Orders, Visiting
+from scentline.models.frontier.ledger import FrontierLedger
+from scentline.models.frontier.orders import Tally
+from scentline.models.frontier.queue import ANSWERS_A_SWEEP
+from scentline.models.frontier.revisits import Revisits
+from scentline.models.frontier.selection import Budget, Selection
+from scentline.models.frontier.standing import Standings
+from scentline.models.frontier.steered import Steered
+from scentline.models.frontier.turns import ProportionalTurns
+from scentline.models.policy.estimates import Estimates
+from scentline.models.policy.explain import Explainer
+from scentline.models.predicate import parse
+from scentline.models.published import PAUSED, REMOVED, Exclusion, Limit, Pausing, PredicateDefinition, Steering
+from scentline.models.records import FETCHES, FetchOrder, Interests, Visit
+from scentline.models.semantic.table import SemanticTable
+from scentline.models.settings import CrawlSettings
+
+#: Seconds between two looks at leases and retries when nothing else happens.
+IDLE_SECONDS = 0.25
+#: Seconds between two looks at least, so that a full window does not make it turn round and round.
+SHORT_SECONDS = 0.02
+#: Seconds between two looks while a host that had less than its share is waited for.
+WAIT_SECONDS = 0.1
+#: Seconds for which candidates are taken up at a time.
+TAKE_UP_SECONDS = 0.01
+#: Seconds between two notes of what the shards held start with.
+NOTE_SECONDS = 60.0
+#: Looks between two steps of the sweep while nothing is in flight.
+LOOKS_A_SWEEP = 20
+
+
+class Frontier:
+    """Absorbs facts, keeps the candidates scored, and orders fetches while the windows have room.
+
+    ``partitions`` says how many a topic has. ``soon`` is asked to commit rows that changed by no message,
+    ``stopwatch`` gives seconds of what work takes, and ``now`` is when the run begins.
+    """
+
+    def __init__(
+        self,
+        settings: CrawlSettings,
+        partitions: Callable[[str], int],
+        table: SemanticTable | None,
+        soon: Callable[[Rows], None],
+        stopwatch: Callable[[], float],
+        now: float,
+    ) -> None:
+        self.settings = settings.frontier
+        self._stopwatch = stopwatch
+        self.tally = tally = Tally()
+        self._estimates = Estimates(settings, table)
+        self.patterns = self._estimates.patterns
+        self.steered = Steered()
+        self.book = book = book_of(settings, partitions)
+        self.candidates = candidates = self._estimates.candidates(book, Random(settings.random_seed))
+        candidates.shards.partitions = partitions(SIGHTINGS)
+        self.totals = candidates.shards.totals
+        self.turns = ProportionalTurns()
+        self._orders = orders = Orders(candidates, partitions(FETCHES), soon)
+        self.instant: Instant | None = None
+        self.schedule: Revisits | None = None
+        if self.settings.mode == "instant":
+            self.instant = Instant(settings.news, candidates, book, orders, tally)
+        if book.visits is not None:
+            by = settings.revisit.importance
+            self.schedule = Revisits(by, candidates, book.visits, orders, tally, stopwatch)
+        self._again = [each for each in (self.instant, self.schedule) if each is not None]
+        visiting: dict[Visit, Visiting[Any]] = {each.visit: each for each in self._again}
+        self.leases = Leases(candidates, orders, tally, visiting)
+        self.budget = Budget(candidates)
+        again = self.instant, self.schedule
+        self.selection = Selection(candidates, self.turns, self.budget, self.leases, *again, settings.fetch)
+        self.standing = Standings(
+            settings.fetch, candidates, self.budget, self.selection, lambda: self.state, now
+        )
+        self.explainer = Explainer(
+            settings, candidates.shards.of, candidates.scorer, candidates.priorities, candidates.queues,
+            self.steered, self.patterns, candidates.fairness.shares,
+        )  # fmt: skip
+        self._landing = Landing(candidates, self.turns, self.selection.pace, visiting)
+        bounds = settings.learn.features, self.settings.features
+        self.ledger = FrontierLedger(candidates.scorer, *bounds, partitions(SIGHTINGS))
+        #: Whether people paused the crawl: nothing is ordered, and what is in flight lands.
+        self.paused = False
+        #: Budgets that were set, with the settings that they took the place of: to be published again.
+        self.limits: list[Limit] = []
+        self._idle = 0
+        self._next_sweep = 0
+        self._dry = False
+        self._noted = math.inf
+        self._rests = 0.0
+
+    # what others publish
+
+    def heard_interests(self, told: Interests) -> None:
+        """Apply what learners and other frontiers tell."""
+        self.ledger.hear(told)
+        self.candidates.learned()
+
+    def heard_predicate(self, definition: PredicateDefinition) -> None:
+        """Absorb a predicate's definition: a new one, or a change of its share or state."""
+        name = definition.name
+        if definition.state == REMOVED:
+            self.candidates.remove_predicate(name)
+            self.turns.remove(name)
+        else:
+            if name not in self.candidates.queues:
+                self.candidates.add_predicate(name, parse(definition.expression).sought)
+                self.ledger.tell_all()
+            paused = definition.state == PAUSED
+            (self.candidates.paused.add if paused else self.candidates.paused.discard)(name)
+            if paused:
+                self.turns.remove(name)
+            else:
+                self.turns.set_share(name, definition.share)
+        self._dry = False
+
+    def steer(self, told: Steering) -> None:
+        """Do as people ask: pause, leave URLs out, go by another budget, or by a longer delay of a host."""
+        if isinstance(told, Pausing):
+            self.paused = told.on
+        elif isinstance(told, Exclusion):
+            self.candidates.exclude(told)
+            if self.schedule is not None and not told.on:
+                self.schedule.renew()
+        elif isinstance(told, Limit):
+            limit = self.budget.limit(told)
+            self.limits += [limit] if limit != told else []
+        else:
+            self.candidates.clocks.steer(told.name, told.seconds)
+        self._dry = False
+
+    # rows
+
+    def open(self, shard: Rows, now: float) -> None:
+        """Take up what a partition starts with; `take_up` takes up its candidates."""
+        self.book.spaces.open(shard)
+        self.book.promises.open(shard)
+        self.ledger.open(shard)
+        self._estimates.open(shard)
+        if self.instant is not None:
+            self.instant.prepare(shard)
+        self.candidates.open(shard, now)
+        for each in self._again:
+            each.open(shard, now)
+        self.standing.changed()
+
+    def close(self, shard: Rows) -> None:
+        """Forget a partition's candidates; what it judged and did not commit is counted by its next owner."""
+        self.book.evidence.take(shard)
+        self.ledger.close(shard.partition)
+        self.candidates.scorer.forget_links()
+        self.candidates.close(shard)
+        self.standing.changed()
+        self.book.promises.close(self.candidates.shards.values())
+        if self.book.stops is not None:
+            self.book.stops.forget()
+        for each in self._again:
+            each.close(shard)
+        self._estimates.close(shard)
+
+    def restore(self, shard: Rows, now: float) -> None:
+        """Take up again what is kept beside the rows; orders that were not sent yet are none."""
+        self.book.evidence.take(shard)
+        self.candidates.scorer.forget_links()
+        self._estimates.close(shard)
+        self._estimates.open(shard)
+        for each in self._again:
+            each.close(shard)
+        if self.instant is not None:
+            self.instant.prepare(shard)
+        for each in self._again:
+            each.open(shard, now)
+        if self.book.stops is not None:
+            self.book.stops.forget()
+        self.candidates.restore(shard, now)
+
+    def absorb(self, shard: Rows, fact: Sighting) -> None:
+        """Change rows, and count what one fact says; candidates are scored when the rows are safe."""
+        self._estimates.absorb(shard, fact)
+        self.candidates.fairness.absorb(shard, fact)
+        self.book.absorb(shard, fact)
+
+    def close_group(self, shard: Rows) -> None:
+        """Count what was absorbed since the last call: its rows are made safe together."""
+        self.ledger.count(shard.partition, self.book.evidence.take(shard))
+
+    def committed(self, shard: Rows, now: float) -> None:
+        """Score what a group touched whose rows are safe."""
+        self.ledger.committed(shard.partition)
+        self.candidates.learned()
+        touched = self.book.touched.pop(shard.partition, set())
+        noted, beside = (told.pop(shard.partition, set()) for told in (self.book.noted, self.book.beside))
+        self.candidates.scorer.bring_up(shard, noted, beside)
+        ended, self.book.ended = self.book.ended, []
+        for end in ended:
+            self._landing.land(end, now)
+        if not self.candidates.opening:
+            self.candidates.fairness.settle()
+        if self._estimates.sweep(shard):
+            self.candidates.sweep.renew()
+        self.candidates.refresh(shard, touched, now)
+        for each in self._again:
+            each.settle(now)
+        # A page that was looked at again, and is as it was, leaves nothing to be found among all rows.
+        if touched or not all(end.visit == "again" for end in ended):
+            self._dry = False
+
+    def reorder(self) -> None:
+        """Have candidates scored again, little by little, by patterns that were mined."""
+        if self._estimates.ordering is not None or self.settings.visited_patterns_only:
+            self.candidates.sweep.renew()
+        self._dry = False
+
+    def note_start(self) -> None:
+        """Note what the partitions held start with the next time."""
+        self.candidates.note_start(whole=True)
+
+    # choosing
+
+    def take_up(self, now: float) -> None:
+        """Go on with what was opened: for half of the time at most while pages are in flight."""
+        begun = self._stopwatch()
+        if self.candidates.flights and begun < self._rests:
+            return
+        while self.candidates.opening and self._stopwatch() < begun + TAKE_UP_SECONDS:
+            self.candidates.take_up(now)
+        self._rests = 2 * self._stopwatch() - begun
+
+    def choose(self, now: float) -> list[Rows]:
+        """Do what it is time for, and order what may be ordered; return the rows that have orders to send."""
+        self.keep_time(now)
+        mining = self.patterns is not None and self.patterns.starting
+        changed = [] if mining or self.paused else self.selection.choose(now)
+        if not changed:
+            self.look_for_more()
+        return changed
+
+    def rest(self, now: float, *, ordered: bool) -> float:
+        """Return the seconds after which it is time to choose again, should nothing change before."""
+        if self.candidates.sweep.filling:
+            return 0.0
+        if self.candidates.opening:
+            return TAKE_UP_SECONDS if self.candidates.flights else 0.0
+        if self.paused or ordered:
+            return IDLE_SECONDS if self.paused else SHORT_SECONDS
+        if self.schedule is not None and self.schedule.busy:
+            return TAKE_UP_SECONDS
+        if self.candidates.fairness.waits:
+            return WAIT_SECONDS
+        # Looks at every host with candidates: only where there is time for it.
+        return min(IDLE_SECONDS, max(SHORT_SECONDS, self.candidates.next_ready(now) - now))
+
+    def keep_time(self, now: float) -> None:
+        """Do what it is time for: end leases and waits, go on with a sweep that is needed, and with news."""
+        self.leases.end(now)
+        self.candidates.wake(now)
+        if self.candidates.sweep.filling:
+            self._fill(now)
+        elif not self.candidates.opening:
+            self._sweep_in_turn(now)
+        for each in self._again:
+            each.look(now)
+        self.standing.sample(now)
+        if math.isinf(self._noted):
+            self._noted = now
+        if now >= self._noted + NOTE_SECONDS:
+            self._noted = now
+            for shard in self.candidates.note_start():
+                self._orders.soon(shard)
+
+    def _fill(self, now: float) -> None:
+        self.candidates.sweep.step(now)
+        if not self.candidates.sweep.filling:
+            self._dry = not self.candidates.queued
+
+    def _sweep_in_turn(self, now: float) -> None:
+        # By requests that were answered, so that no clock decides on scores; now and then while none is in
+        # flight: the queues may be full of what may not be fetched.
+        answered = self.totals().requests
+        if answered >= self._next_sweep or self._idle >= LOOKS_A_SWEEP:
+            self._next_sweep, self._idle = answered + ANSWERS_A_SWEEP, 0
+            self.candidates.sweep.step(now)
+
+    def look_for_more(self) -> None:
+        """Note that there was nothing to order; begin a round of the sweep where the queues are empty."""
+        candidates = self.candidates
+        self._idle += not candidates.flights
+        if candidates.opening or candidates.sweep.filling or candidates.queued or self._dry:
+            return
+        if self.book.stops is not None:
+            self.book.stops.catch_up()
+        candidates.sweep.begin()
+
+    def expect(self, order: FetchOrder, now: float) -> None:
+        """Note an order that was sent although the death of this process kept it out of the row."""
+        self.leases.expect(order, now)
+
+    # where it stands
+
+    @property
+    def refused_seeds(self) -> frozenset[str]:
+        """The seeds that this run found to be no business of the crawl."""
+        return frozenset(self._landing.refused_seeds)
+
+    def freshness(self, now: float) -> dict[str, Kept]:
+        """Return how current the matches of each predicate are, where pages are visited again."""
+        return {} if self.schedule is None else self.schedule.freshness.figures(now)
+
+    @property
+    def state(self) -> str:
+        """How the frontier goes on, as `models.published.Standing` has it, but for its end."""
+        if self.paused:
+            return "paused"
+        if self.candidates.unknown:
+            return "starting"
+        return "spent" if self.budget.spent else "done" if self.finished else "running"
+
+    @property
+    def finished(self) -> bool:
+        """Whether nothing is in flight and nothing is left to do: the budget is spent or all is fetched.
+
+        With hubs, and where judged pages are visited again without a budget, something is always left.
+        """
+        if self.paused or self.candidates.flights or self.candidates.opening or not self.candidates.shards:
+            return False
+        if self.patterns is not None and self.patterns.due:
+            return False
+        hubs = self.instant is not None and self.instant.hubs > 0
+        again = self.schedule is not None and not self.budget.limited
+        left = bool(self.candidates.retries) or self.candidates.sweep.filling or hubs or again
+        return self.budget.spent or (self._dry and not left)

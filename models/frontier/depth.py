@@ -1,0 +1,302 @@
+"""How deep the pages of a site lie, and what is counted to know how deep to go (Baeza-Yates and Castillo 2004).
+
+A page's level is the least number of links within its site from where the site is entered: from a seed, from
+another site's link, or from where users' sessions begin. Levels and counts are functions of the facts, whatever
+the order in which pages are fetched.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from scentline.models.depth.growth import FAR, Growth, Place
+from scentline.models.depth.site import ENOUGH, ENOUGH_PAGES, Advice, DepthBy, stop, why
+from scentline.models.depth.visits import Visits
+from scentline.models.facts import Discovered, Fetched, Linked, Moved, Page, Visited
+from scentline.models.frontier.keys import PAGE_PREFIX, Rows, depth_key, depth_of, page_key, parent_of
+from scentline.models.frontier.linking import ParentRow, identifiers_in
+from scentline.models.frontier.pages import Pages
+from scentline.models.frontier.rows import DepthRow, PageRow
+from scentline.models.settings import FrontierSettings
+from scentline.models.url import host
+
+#: States of a URL that came to no page of its own.
+_NO_PAGE = ("gone", "refused", "given up", "trapped")
+#: Sites of which it is remembered where to stop.
+REMEMBERED = 100_000
+#: A site's depth is worked out again when its counts have grown by this part.
+GROWN = 0.1
+
+
+class Depths:
+    """Keeps the levels of pages and the counts of sites; `Book` has made the rest of a fact before."""
+
+    def __init__(self, pages: Pages, settings: FrontierSettings) -> None:
+        self._levels = Levels(pages)
+        self.stops = Stops(settings.depth_share, settings.depth_by)
+        self._absorbers: dict[type, Callable[[Rows, Any], None]] = {
+            Discovered: self._discovered,
+            Visited: self._visited,
+            Fetched: self._fetched,
+        }
+
+    def absorb(self, shard: Rows, sighting: Any) -> None:
+        """Change levels and counts for one sighting."""
+        absorber = self._absorbers.get(type(sighting))
+        if absorber is not None:
+            absorber(shard, sighting)
+
+    # ways from outside
+
+    def _discovered(self, shard: Rows, sighting: Discovered) -> None:
+        row = shard.get(page_key(sighting.url))
+        if isinstance(row, PageRow):
+            self._enter(shard, row, sighting.level)
+
+    def _enter(self, shard: Rows, row: PageRow, level: int) -> None:
+        """Note a way to a page from outside its site, by so many links within the site."""
+        if row.place is None and row.verdict is None:
+            row.place = Place(level)
+            shard.put(page_key(row.url), row)
+        elif level < placed(row).entered:
+            site = host(row.url)
+            counts = depth_of(shard, site)
+            self._levels.shorten(shard, site, counts, row, level, FAR)
+            shard.put(depth_key(site), counts)
+
+    def _visited(self, shard: Rows, sighting: Visited) -> None:
+        """Apply what a view adds to the sessions of its site."""
+        row, view = shard.get(page_key(sighting.url)), sighting.view
+        if view is None or not isinstance(row, PageRow):
+            return
+        if row.place is None or view.level < row.place.entered:
+            self._enter(shard, row, view.level)
+        site = host(row.url)
+        key = depth_key(site)
+        counts = shard.get(key)
+        if not isinstance(counts, DepthRow):
+            counts = DepthRow()
+        counts.sessions += view.begun
+        for level, change in view.views:
+            counts.view(level, change)
+        shard.put(key, counts)
+        self.stops.learned(shard, site)
+
+    # fetched pages and their links
+
+    def linked(self, shard: Rows, sighting: Linked, targets: Iterable[PageRow]) -> None:
+        """Absorb a fetched page's links to this partition: those within its site lead a level deeper."""
+        site = host(sighting.url)
+        prefixes = prefixes_of(site)
+        within: list[PageRow] = []
+        for row in targets:
+            if row.url.startswith(prefixes):
+                within.append(row)
+            elif row.place is None:
+                row.place = Place(0)
+            elif row.place.entered:
+                self._enter(shard, row, 0)
+        key = PAGE_PREFIX + sighting.page
+        page = shard.get(key)
+        if isinstance(page, PageRow) and not placed(page).counted:
+            shard.put(key, page)
+            self._lead(shard, site, placed(page), within)
+
+    def _lead(self, shard: Rows, site: str, place: Place, within: list[PageRow]) -> None:
+        """Count the fetched page at a place with its links to others of the site."""
+        led, new, nearer = place.level + 1, 0, []
+        for row in within:
+            if row.place is None:
+                row.place = Place(FAR, led, row.state == "trapped")
+                new += not row.place.back
+            elif led < row.place.led:
+                nearer.append(row)
+        counts = depth_of(shard, site)
+        counts.growth.change(place.level, 1, bool(within), new, len(within) - new)
+        place.counted = True
+        for row in nearer:
+            self._levels.shorten(shard, site, counts, row, FAR, led)
+        shard.put(depth_key(site), counts)
+
+    def _fetched(self, shard: Rows, end: Fetched) -> None:
+        row = shard.get(page_key(end.url))
+        if end.visit == "links" or not isinstance(row, PageRow):
+            return
+        if isinstance(end.result, Page):
+            self._judged(shard, row)
+        elif end.visit == "first":
+            target = end.result.target if isinstance(end.result, Moved) and row.state == "moved" else ""
+            within = target and host(target) == host(row.url) and shard.get(page_key(target)) is not None
+            if within or row.state in _NO_PAGE:
+                self._led_back(shard, row)
+
+    def _judged(self, shard: Rows, row: PageRow) -> None:
+        """Count a judged page; one that has links is counted already."""
+        site = host(row.url)
+        if not placed(row).counted:
+            placed(row).counted = True
+            counts = depth_of(shard, site)
+            counts.growth.change(placed(row).level, 1)
+            shard.put(page_key(row.url), row)
+            shard.put(depth_key(site), counts)
+        self.stops.learned(shard, site)
+
+    def _led_back(self, shard: Rows, row: PageRow) -> None:
+        """Note that a URL is no page of its own: a link to it leads back."""
+        place, site = placed(row), host(row.url)
+        if not place.back:
+            counts = depth_of(shard, site)
+            above = place.new_above
+            place.back = True
+            counts.growth.renew(above, None)
+            shard.put(page_key(row.url), row)
+            shard.put(depth_key(site), counts)
+
+
+def handed_on(row: PageRow, target: str) -> int:
+    """Return the level at which a redirect enters the site of its target: its own, within a site."""
+    return placed(row).level if host(row.url) == host(target) else 0
+
+
+class Levels:
+    """Keeps the places of pages, and the counts of their site with them."""
+
+    def __init__(self, pages: Pages) -> None:
+        self._pages = pages
+
+    def shorten(self, shard: Rows, site: str, counts: DepthRow, row: PageRow, entered: int, led: int) -> None:
+        """Absorb a shorter way to a page, and what that makes shorter: breadth-first, so each page once."""
+        growth = counts.growth
+        reached = self._nearer(shard, growth, page_key(row.url), row, entered, led)
+        for key, page, before in reached:
+            place = placed(page)
+            if not place.counted:
+                continue
+            prefixes = prefixes_of(site)
+            within, led = 0, place.level + 1
+            for target, found in _targets(shard, parent_of(shard, key[len(PAGE_PREFIX) :])):
+                if found.url.startswith(prefixes):
+                    within += 1
+                    if found.place is None or led < found.place.led:
+                        reached += self._nearer(shard, growth, target, found, FAR, led)
+            growth.change(led - 1, 1, bool(within), 0, within)
+            growth.change(before, -1, -bool(within), 0, -within)
+
+    def _nearer(
+        self, shard: Rows, growth: Growth, key: bytes, row: PageRow, entered: int, led: int
+    ) -> list[tuple[bytes, PageRow, int]]:
+        """Note a shorter way to a page; return it with the level that it had, if it is nearer now."""
+        place = placed(row)
+        before, above = place.level, place.new_above
+        place.entered, place.led = min(place.entered, entered), min(place.led, led)
+        after = place.new_above
+        if after != above:
+            growth.renew(above, after)
+        self._pages.keep(shard, key, row)
+        return [(key, row, before)] if place.level < before else []
+
+
+def placed(row: PageRow) -> Place:
+    """Return the place of a page; where none was told, its links from a seed are a way as long at least."""
+    if row.place is None:
+        row.place = Place(row.depth)
+    return row.place
+
+
+def prefixes_of(site: str) -> tuple[str, str]:
+    """Return what the URLs of a site begin with."""
+    return f"http://{site}/", f"https://{site}/"
+
+
+def _targets(shard: Rows, parent: ParentRow) -> Iterator[tuple[bytes, PageRow]]:
+    for target in identifiers_in(parent.targets):
+        key = PAGE_PREFIX + target
+        row = shard.get(key)
+        if isinstance(row, PageRow):
+            yield key, row
+
+
+@dataclass(slots=True)
+class _Stop:
+    """The deepest level of a site to fetch, None for all, and how many facts make it worth another look."""
+
+    shard: Rows
+    depth: int | None
+    left: int
+    stale: bool = False
+
+
+class Stops:
+    """Says which pages lie too deep; ``share`` is that of the page views to be kept, ``by`` what tells it."""
+
+    def __init__(self, share: float, by: DepthBy = "views") -> None:
+        self._share = share
+        self._by: DepthBy = by
+        self._known: dict[str, _Stop] = {}
+
+    def beyond(self, shard: Rows, row: PageRow) -> bool:
+        """Return whether a page lies deeper than its site is worth crawling."""
+        depth = self._of(shard, host(row.url)).depth
+        return depth is not None and level_of(row) > depth
+
+    def depth(self, shard: Rows, site: str) -> int | None:
+        """Return the deepest level of a site to fetch, None for all, and remember nothing of it."""
+        return (self._known.get(site) or self._worked_out(shard, site)).depth
+
+    def learned(self, shard: Rows, site: str) -> None:
+        """Note that a view or a page of a site was counted."""
+        known = self._known.get(site) or self._of(shard, site)
+        known.stale = True
+        known.left -= 1
+        if known.left <= 0:
+            self._known[site] = self._worked_out(shard, site)
+
+    def catch_up(self) -> None:
+        """Work out again where to stop, for every site of which anything was learned since."""
+        for site, known in self._known.items():
+            if known.stale:
+                self._known[site] = self._worked_out(known.shard, site)
+
+    def forget(self) -> None:
+        """Forget what follows from rows: a shard has another owner now."""
+        self._known.clear()
+
+    def _of(self, shard: Rows, site: str) -> _Stop:
+        known = self._known.get(site)
+        if known is None:
+            if len(self._known) >= REMEMBERED:
+                del self._known[next(iter(self._known))]
+            known = self._known[site] = self._worked_out(shard, site)
+        return known
+
+    def _worked_out(self, shard: Rows, site: str) -> _Stop:
+        row = depth_of(shard, site)
+        pages, depth = sum(row.growth.pages), stop(_visits(row), row.growth, self._share, self._by)
+        if depth is None:
+            return _Stop(shard, None, min(ENOUGH - row.sessions, ENOUGH_PAGES - pages))
+        return _Stop(shard, depth, max(1, int(GROWN * (pages + sum(row.views)))))
+
+
+def level_of(row: PageRow) -> int:
+    """Return a page's level; where it was never told, its links from a seed, which are as many at least."""
+    return row.depth if row.place is None else row.place.level
+
+
+def advised(counts: DepthRow, settings: FrontierSettings) -> Advice:
+    """Return how deep a site is worth crawling, and why."""
+    return why(_visits(counts), counts.growth, settings.depth_share, settings.depth_by)
+
+
+def why_beyond(row: PageRow, counts: DepthRow, settings: FrontierSettings) -> str:
+    """Return why a page lies deeper than its site is worth crawling; empty where it does not."""
+    found = advised(counts, settings)
+    if found.depth is None or level_of(row) <= found.depth:
+        return ""
+    return (
+        f"it is on level {level_of(row)} of {host(row.url)}, which is crawled to level {found.depth} "
+        f"(frontier.depth): that keeps {found.why}"
+    )
+
+
+def _visits(row: DepthRow) -> Visits:
+    return Visits(views=row.views, sessions=row.sessions)

@@ -1,0 +1,250 @@
+"""The rows of a partition as the frontier sees them, their keys, and looking them up."""
+
+from collections.abc import Iterator
+from typing import Protocol
+
+from scentline.models.frontier.linking import ChildrenRow, ParentRow
+from scentline.models.frontier.rows import (
+    BesideRow,
+    DepthRow,
+    FrontierRow,
+    HubRow,
+    LeasedRow,
+    NewsRow,
+    StartRow,
+    TotalsRow,
+    VisitRow,
+)
+from scentline.models.url import identifier
+
+
+class Rows(Protocol):
+    """One partition of the frontier's table, and what leaves with it: `streams.inbox.Shard` in a crawl.
+
+    Rows are handed out as objects, and changes are announced by `put`.
+    """
+
+    partition: int
+    origin: tuple[int, int]  #: The origin of the fact that is being absorbed.
+
+    @property
+    def place(self) -> str:
+        """The inbox message that is being absorbed, as "topic/partition@offset"."""
+
+    def get(self, key: bytes) -> FrontierRow | None:
+        """Return a row as it stands."""
+
+    def put(self, key: bytes, row: FrontierRow) -> None:
+        """Keep a new or changed row."""
+
+    def delete(self, key: bytes) -> None:
+        """Remove a row."""
+
+    def scan(self, prefix: bytes, after: bytes | None = None) -> Iterator[tuple[bytes, FrontierRow]]:
+        """Yield rows that are safe, whose keys start with ``prefix``, in key order, those after a key only."""
+
+    def staged(self, key: bytes) -> bool:
+        """Return whether a row is not safe yet as it stands."""
+
+    def let_go(self, key: bytes) -> None:
+        """Drop a decoded row from memory."""
+
+    def let_go_of_excess(self) -> None:
+        """Drop decoded rows from memory, while none is in use."""
+
+    def emit(self, topic: str, partition: int, fact: object) -> None:
+        """Send a fact to a partition of a topic."""
+
+    def skip(self) -> None:
+        """Pass over a fact that there may be another time: those that follow keep their origins."""
+
+    def send(self, topic: str, partition: int, key: bytes | None, value: bytes | None) -> None:
+        """Send a whole message: one whose repetition does no harm."""
+
+
+PAGE_PREFIX = b"p"
+PARENT_PREFIX = b"g"
+CHILDREN_PREFIX = b"e"
+BESIDE_PREFIX = b"n"
+HOST_PREFIX = b"h"
+ROBOTS_PREFIX = b"x"
+OWNER_PREFIX = b"o"
+SPACE_PREFIX = b"s"
+WAYS_PREFIX = b"v"
+HUB_PREFIX = b"u"
+VISIT_PREFIX = b"r"
+GROUP_PREFIX = b"q"
+DUE_PREFIX = b"j"
+DEPTH_PREFIX = b"d"
+CLICKS_PREFIX = b"k"
+NEWS_KEY = b"w"
+TOTALS_KEY = b"t"
+LEASED_KEY = b"f"
+START_KEY = b"b"
+BLOCK_PREFIX = b"a"
+SEGMENT_PREFIX = b"c"
+
+
+def page_key(url: str) -> bytes:
+    """Return the key of a URL's row."""
+    return PAGE_PREFIX + identifier(url)
+
+
+def parent_key(page: bytes) -> bytes:
+    """Return the key of a linking page's row, from its identifier."""
+    return PARENT_PREFIX + page
+
+
+def children_key(page: bytes) -> bytes:
+    """Return the key of the row of a linking page's judged targets, from its identifier."""
+    return CHILDREN_PREFIX + page
+
+
+def beside_key(page: bytes) -> bytes:
+    """Return the key of the row of a page beside others, from its identifier."""
+    return BESIDE_PREFIX + page
+
+
+def host_key(host: str) -> bytes:
+    """Return the key of a host's row."""
+    return HOST_PREFIX + host.encode()
+
+
+def robots_key(origin: str) -> bytes:
+    """Return the key of the row of a site's robots.txt."""
+    return ROBOTS_PREFIX + origin.encode()
+
+
+def owner_key(owner: str) -> bytes:
+    """Return the key of the row of an owner of hosts."""
+    return OWNER_PREFIX + owner.encode()
+
+
+def space_key(space: bytes) -> bytes:
+    """Return the key of a space's row, from the identifier of its pattern."""
+    return SPACE_PREFIX + space
+
+
+def hub_key(url: str) -> bytes:
+    """Return the key of a hub's row."""
+    return HUB_PREFIX + identifier(url)
+
+
+def visit_key(url: str) -> bytes:
+    """Return the key of the row of a page that is visited again."""
+    return VISIT_PREFIX + identifier(url)
+
+
+def due_key(time: float, url: str) -> bytes:
+    """Return the key of a page that is due at a time, in seconds since the epoch: in their order."""
+    return due_before(time) + identifier(url)
+
+
+def due_before(time: float) -> bytes:
+    """Return what the keys of all pages that are due before a time lie below, to the millisecond."""
+    return DUE_PREFIX + round(1000 * time).to_bytes(8)
+
+
+def due_at(key: bytes) -> float:
+    """Return when the page of a key of `due_key` is due."""
+    return int.from_bytes(key[len(DUE_PREFIX) :][:8]) / 1000
+
+
+def group_key(name: str) -> bytes:
+    """Return the key of the row of a host, a URL prefix or a URL pattern that pages are visited again of."""
+    return GROUP_PREFIX + name.encode()
+
+
+def segment_key(number: int) -> bytes:
+    """Return the key of a segment of counts; they come in the order of their numbers."""
+    return SEGMENT_PREFIX + number.to_bytes(8)
+
+
+def block_key(number: int) -> bytes:
+    """Return the key of a block of counts."""
+    return BLOCK_PREFIX + number.to_bytes(4)
+
+
+def number_of(key: bytes) -> int:
+    """Return the number of a segment or block that a row's key names."""
+    return int.from_bytes(key[1:])
+
+
+def clicks_key(url: str) -> bytes:
+    """Return the key of the row of a URL's clicks."""
+    return CLICKS_PREFIX + identifier(url)
+
+
+def ways_prefix(site: str) -> bytes:
+    """Return what the keys of the ways to a site's pages begin with."""
+    return WAYS_PREFIX + site.encode() + b"\0"
+
+
+def ways_key(site: str, url: str) -> bytes:
+    """Return the key of the ways to a site's page."""
+    return ways_prefix(site) + identifier(url)
+
+
+def depth_key(host: str) -> bytes:
+    """Return the key of what is known of a host's depth."""
+    return DEPTH_PREFIX + host.encode()
+
+
+def parent_of(shard: Rows, page: bytes) -> ParentRow:
+    """Return a linking page's row, an empty one where there is none."""
+    row = shard.get(parent_key(page))
+    return row if isinstance(row, ParentRow) else ParentRow()
+
+
+def children_of(shard: Rows, page: bytes) -> ChildrenRow:
+    """Return the row of a linking page's judged targets, an empty one where there is none."""
+    row = shard.get(children_key(page))
+    return row if isinstance(row, ChildrenRow) else ChildrenRow()
+
+
+def beside_of(shard: Rows, page: bytes) -> BesideRow:
+    """Return the row of a page beside others, an empty one where there is none."""
+    row = shard.get(beside_key(page))
+    return row if isinstance(row, BesideRow) else BesideRow()
+
+
+def depth_of(shard: Rows, host: str) -> DepthRow:
+    """Return what is known of a host's depth."""
+    row = shard.get(depth_key(host))
+    return row if isinstance(row, DepthRow) else DepthRow()
+
+
+def hub_of(shard: Rows, url: str) -> HubRow | None:
+    """Return a hub's row, None for a page that is none."""
+    row = shard.get(hub_key(url))
+    return row if isinstance(row, HubRow) else None
+
+
+def visit_of(shard: Rows, url: str) -> VisitRow | None:
+    """Return the row of a page that is visited again, None for one that is not."""
+    row = shard.get(visit_key(url))
+    return row if isinstance(row, VisitRow) else None
+
+
+def news_of(shard: Rows) -> NewsRow:
+    """Return what is known of news in the partition."""
+    row = shard.get(NEWS_KEY)
+    return row if isinstance(row, NewsRow) else NewsRow()
+
+
+def leased_of(shard: Rows) -> LeasedRow:
+    """Return which pages of the partition are leased."""
+    row = shard.get(LEASED_KEY)
+    return row if isinstance(row, LeasedRow) else LeasedRow()
+
+
+def start_of(shard: Rows) -> StartRow | None:
+    """Return what to start the partition with, None where that was never noted."""
+    row = shard.get(START_KEY)
+    return row if isinstance(row, StartRow) else None
+
+
+def totals_of(shard: Rows) -> TotalsRow:
+    """Return the partition's totals."""
+    row = shard.get(TOTALS_KEY)
+    return row if isinstance(row, TotalsRow) else TotalsRow()

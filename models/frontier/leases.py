@@ -1,0 +1,245 @@
+"""Leases: a URL whose fetch is ordered is leased, until the fetch ends or no answer comes in time."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Generic, TypeVar
+
+from scentline.models.events import EventLog
+from scentline.models.facts import Early, Fetched, Missing, Page
+from scentline.models.frontier.candidates import Candidates
+from scentline.models.frontier.hosts import note_lost, tell_clocks
+from scentline.models.frontier.keys import TOTALS_KEY, Rows, page_key, totals_of
+from scentline.models.frontier.orders import Flight, Tally
+from scentline.models.frontier.rows import INSTANT, OPEN, Choice, HubRow, PageRow, VisitRow, failed
+from scentline.models.frontier.turns import ProportionalTurns
+from scentline.models.frontier.window import Pace
+from scentline.models.records import FETCHES, FetchOrder, Revisit, Visit, encode, partition_of
+from scentline.models.url import host
+
+log = EventLog("frontier")
+
+Row = TypeVar("Row", HubRow, VisitRow)
+
+
+class Orders:
+    """Sends orders with what a shard emits; the topic `fetches` has so many ``partitions``.
+
+    ``soon`` is asked to commit a shard whose rows changed by no message.
+    """
+
+    def __init__(self, candidates: Candidates, partitions: int, soon: Callable[[Rows], None]) -> None:
+        self._candidates = candidates
+        self._partitions = partitions
+        self.soon = soon
+
+    def send(self, shard: Rows, choice: Choice, now: float, **said: Any) -> None:
+        """Send the order for a choice; ``said`` are the fields that it has of a row."""
+        name, candidates = host(said["url"]), self._candidates
+        robots = candidates.robots.told(shard, said["url"], now)
+        order = FetchOrder(
+            predicate=choice.predicate, policy=choice.policy, explored=choice.explored,
+            probability=choice.probability, priority=choice.priority, expected=choice.expected,
+            comes=choice.comes, delay=candidates.clocks.apart(name), robots=robots, **said,
+        )  # fmt: skip
+        shard.send(FETCHES, partition_of(name, self._partitions), None, encode(order))
+
+
+class Visiting(ABC, Generic[Row]):
+    """Orders visits to known pages of one kind, hubs or judged ones, and takes back those not answered."""
+
+    visit: ClassVar[Visit]
+
+    def __init__(self, candidates: Candidates, orders: Orders) -> None:
+        self._candidates = candidates
+        self._orders = orders
+
+    @abstractmethod
+    def _row_of(self, shard: Rows, url: str) -> Row | None: ...
+
+    @abstractmethod
+    def _ordered(self, shard: Rows, row: Row) -> None:
+        """Stage a row whose order is another one."""
+
+    @abstractmethod
+    def _lost(self, shard: Rows, row: Row) -> None:
+        """Keep the row of a page that waits now, for its visit was not answered."""
+
+    @abstractmethod
+    def ended(self, end: Fetched) -> None:
+        """Count a visit that was answered."""
+
+    def _find(self, url: str) -> tuple[Rows, Row] | None:
+        shard = self._candidates.shards.of(url)
+        row = self._row_of(shard, url) if shard is not None else None
+        return (shard, row) if shard is not None and row is not None else None
+
+    def _send(self, shard: Rows, row: Row, page: PageRow | None, choice: Choice, revisit: Revisit) -> None:
+        seconds = self._candidates.settings.lease_seconds
+        self._lease(shard, row, row.orders + 1, choice.time + seconds, choice.time)
+        self._orders.send(
+            shard, choice, choice.time,
+            url=row.url, order=row.orders, lease=row.lease,
+            depth=0 if page is None else page.depth, silent=page is not None and page.silent,
+            requests=self._candidates.answered, revisit=revisit,
+        )  # fmt: skip
+
+    def _lease(self, shard: Rows, row: Row, number: int, lease: float, now: float) -> None:
+        row.orders, row.lease = number, lease
+        self._ordered(shard, row)
+        self._fly(row, now)
+
+    def _fly(self, row: Row, now: float) -> None:
+        flight = Flight("", row.lease, False, now, instant=True, visit=self.visit)
+        self._candidates.flights.fly(row.url, flight)
+
+    def expect(self, order: FetchOrder, now: float) -> None:
+        """Note a visit that was ordered although the death of this process kept it out of the row."""
+        found = self._find(order.url)
+        if found is not None and found[1].orders < order.order and order.lease > now:
+            self._lease(*found, order.order, order.lease, now)
+            self._orders.soon(found[0])
+
+    def lease_ended(self, url: str, now: float) -> None:
+        """Take back a visit that was never answered."""
+        found = self._find(url)
+        if found is not None and found[1].lease:
+            failed(found[1], self._candidates.settings.retry_seconds, now)
+            self._lost(*found)
+            self._orders.soon(found[0])
+
+
+class Leases:
+    """Gives the orders of pages, expects those that were given before, and ends what is not answered.
+
+    ``visiting`` has those of visits to known pages, by their kinds.
+    """
+
+    def __init__(
+        self,
+        candidates: Candidates,
+        orders: Orders,
+        tally: Tally,
+        visiting: Mapping[Visit, Visiting[Any]],
+    ) -> None:
+        self._settings = candidates.settings
+        self._candidates = candidates
+        self._orders = orders
+        self._tally = tally
+        self._visiting = visiting
+
+    def order(self, shard: Rows, row: PageRow, choice: Choice, now: float) -> None:
+        """Order the fetch of a page."""
+        row.attempts, row.lease = row.attempts + 1, now + self._settings.lease_seconds
+        self._candidates.lease(shard, row, choice, now)
+        name = host(row.url)
+        vouched = self._candidates.fairness.shares.vouched(name)
+        silent = not row.seed and self._candidates.taught_enough(name)
+        self._orders.send(
+            shard, choice, now,
+            url=row.url, order=row.attempts, lease=row.lease, depth=row.depth, silent=silent, vouched=vouched,
+            requests=self._candidates.answered + self._candidates.flights.pages,
+        )  # fmt: skip
+        by = INSTANT if choice.policy == INSTANT else "chance" if choice.explored else "policy"
+        self._tally.orders[choice.predicate, by] += 1
+
+    def expect(self, order: FetchOrder, now: float) -> None:
+        """Note an order that was sent although the death of this process kept it out of the row."""
+        if order.visit != "first":
+            if order.visit in self._visiting:
+                self._visiting[order.visit].expect(order, now)
+            return
+        found = self._candidates.shards.find(order.url)
+        if found is None or found[1].state != "candidate" or order.lease < now:
+            return
+        shard, row = found
+        if row.attempts >= order.order:
+            return  # it was put off since
+        row.attempts, row.lease = order.order, order.lease
+        self._candidates.lease(
+            shard,
+            row,
+            Choice(
+                order.predicate,
+                order.policy,
+                order.explored,
+                order.probability,
+                order.priority,
+                now,
+                order.expected,
+                order.comes,
+            ),
+            now,
+        )
+        self._orders.soon(shard)
+
+    def end(self, now: float) -> None:
+        """Take back the URLs whose fetch was never answered."""
+        for url in self._candidates.flights.overdue(now):
+            flight = self._candidates.flights.land(url, now)
+            if flight is not None and flight.visit != "first":
+                self._visiting[flight.visit].lease_ended(url, now)
+                continue
+            found = self._candidates.shards.find(url)
+            if found is not None and found[1].state == "leased":
+                self._end(*found, now)
+
+    def _end(self, shard: Rows, row: PageRow, now: float) -> None:
+        self._tally.leases_lost += 1
+        log.warning("lease ran out", url=row.url, attempts=row.attempts)
+        row.state = "candidate" if row.attempts - row.postponed < self._settings.attempts else "given up"
+        row.reason = "no answer within the lease"
+        shard.put(page_key(row.url), row)
+        note_lost(shard, row.url, now)
+        if row.state == "candidate":
+            self._candidates.offer(shard, [row], now)
+        else:
+            totals = totals_of(shard)
+            totals.count(row.state, 1)
+            shard.put(TOTALS_KEY, totals)
+        self._orders.soon(shard)
+
+
+class Landing:
+    """Takes in the ends of fetches, when the rows that they changed are safe."""
+
+    def __init__(
+        self,
+        candidates: Candidates,
+        turns: ProportionalTurns,
+        pace: Pace,
+        visiting: Mapping[Visit, Visiting[Any]],
+    ) -> None:
+        self._candidates = candidates
+        self._turns = turns
+        self._pace = pace
+        self._visiting = visiting
+        #: Seeds that this run found to be no business of the crawl.
+        self.refused_seeds: set[str] = set()
+
+    def land(self, end: Fetched, now: float) -> None:
+        """Note how one fetch ended."""
+        put_off = end.visit == "first" and isinstance(end.result, Early)
+        flight = self._candidates.flights.land(end.url, now, put_off=put_off)
+        tell_clocks(self._candidates.clocks, end)
+        self._candidates.robots.landed(end)
+        self._candidates.fairness.shares.serves(end.host.server, host(end.url))
+        if end.visit != "first":
+            if end.visit in self._visiting:
+                self._visiting[end.visit].ended(end)
+        elif isinstance(end.result, Page):
+            self._candidates.withdraw(end.url)
+            self._pace.judged(now, now - end.time)
+            chosen = flight is not None and not flight.explored and not flight.instant
+            turn = flight.predicate if flight is not None and chosen else None
+            self._turns.brought(end.result.verdict, turn)
+        elif isinstance(end.result, Missing):
+            self._tell_of_seeds(end.url, end.result)
+
+    def _tell_of_seeds(self, url: str, missing: Missing) -> None:
+        """Say so where a seed came to nothing, or its host has no address: people may have mistyped it."""
+        found = self._candidates.shards.find(url)
+        if found is not None and found[1].seed and (found[1].state not in OPEN or missing.reason == "dns"):
+            advice = "name it in fetch.allow" if missing.reason.startswith("address") else "look at it"
+            if found[1].state == "refused" and not missing.barren:  # its like is judged under another URL
+                self.refused_seeds.add(url)
+            log.warning("a seed could not be fetched", url=url, reason=missing.reason, advice=advice)

@@ -1,0 +1,288 @@
+"""The frontier's own ledger: what each partition counts, added up, and who is told of it.
+
+A partition's verdicts are counted by whoever owns it, in the group that judged them, and are in its rows with
+it (`models.frontier.counts`). Others are told of blocks, as they stand: what is told twice does no harm, nor
+what is told of a group that is lost. Who takes a partition up tells all of its blocks again.
+
+Counts are a function of the rows and the sighting alone, never of a clock, a model or chance. Labels, which
+the learners' combiners are told, tell of choices too.
+"""
+
+from collections.abc import Iterable, Sequence
+from itertools import chain
+
+import numpy as np
+import zstandard
+
+from scentline.models.events import EventLog
+from scentline.models.facts import EVIDENCE, Label
+from scentline.models.frontier.counts import CountRows
+from scentline.models.frontier.keys import Rows
+from scentline.models.frontier.rows import Choice, PageRow
+from scentline.models.interest.features import always_kept
+from scentline.models.ledger import INT32, Cells, Change, Slots
+from scentline.models.parts import Mask, Part, blocks_in, blocks_of, columns_of
+from scentline.models.policy.scorer import Scorer
+from scentline.models.records import Block, Interests, partition_of
+from scentline.models.verdict import FAILED, Verdict
+
+
+class EvidenceEmitter:
+    """Gathers what is counted, and emits labels to the partition of each predicate.
+
+    What a sighting gives is gathered from `begin` on, and `keep` makes one change of it for each verdict, which
+    is kept until it is taken.
+    """
+
+    def __init__(self, partitions: int) -> None:
+        self._partitions = partitions
+        self._gathered: dict[tuple[tuple[str, bool], ...], dict[str, int]] = {}
+        self._kept: dict[int, list[Change]] = {}
+
+    def take(self, shard: Rows) -> list[Change]:
+        """Return what was counted of a shard since the last call, and forget it."""
+        return self._kept.pop(shard.partition, [])
+
+    def begin(self) -> None:
+        """Forget what a sighting that failed half-way has gathered."""
+        self._gathered = {}
+
+    def count(self, features: Iterable[str], verdict: Verdict, times: int = 1) -> None:
+        """Count features ``times`` over under a verdict; taken back, where negative."""
+        if verdict and times:
+            found = self._gathered.setdefault(tuple(verdict.items()), {})
+            for feature in features:
+                found[feature] = found.get(feature, 0) + times
+
+    def change(self, verdict: Verdict, added: Iterable[str], removed: Iterable[str]) -> None:
+        """Count a judged page under what it is from now on, and no longer under what it was."""
+        self.count(added, verdict)
+        self.count(removed, verdict, -1)
+
+    def keep(self, shard: Rows) -> None:
+        """Keep what was gathered."""
+        gathered, self._gathered = self._gathered, {}
+        for verdict, found in gathered.items():
+            # In the order of their names: it numbers the slots, and sums are rounded by that.
+            features = sorted(name for name, times in found.items() if times)
+            if features:
+                change = Change(features, dict(verdict), np.array([found[name] for name in features], INT32))
+                self._kept.setdefault(shard.partition, []).append(change)
+
+    def label(self, shard: Rows, row: PageRow, verdict: Verdict) -> None:
+        """Tell the combiners what came of the inputs that a page was chosen by; a seed was not chosen.
+
+        Choice and inputs come from no message, so that after a crash there may be fewer or more of them than
+        the first time. What else the message gives rise to must keep its origin: hence one for each predicate.
+        """
+        for predicate, holds in verdict.items():
+            if row.seed or row.silent or row.choice is None or predicate not in row.inputs:
+                shard.skip()
+                continue
+            fact = Label(predicate, row.inputs[predicate], holds, _chosen(row.choice, predicate))
+            shard.emit(EVIDENCE, partition_of(predicate, self._partitions), fact)
+
+
+def _chosen(choice: Choice, predicate: str) -> str:
+    """Return how a page came to be chosen, as a predicate sees it (`models.facts.Label`)."""
+    if predicate == FAILED:
+        return "selected"  # every choice goes by it
+    if choice.predicate != predicate:
+        return "other"
+    return "explored" if choice.explored else "selected"
+
+
+log = EventLog("frontier")
+
+#: Share of the features that is forgotten at once when there are too many.
+FORGOTTEN = 0.1
+
+
+class FrontierLedger:
+    """Adds up what ``partitions`` count, in the ledger of ``scorer``, which is told what changed.
+
+    This worker's own partitions count ``counted`` features at most, a feature once for each of them: beyond
+    that the rarest are forgotten, but for the base, links and regions. Of all features ``known`` are kept in
+    memory, and those that it counts: beyond that the rarest of the others are, until they are told again.
+    """
+
+    def __init__(self, scorer: Scorer, counted: int, known: int, partitions: int = 1) -> None:
+        self._scorer = scorer
+        self._ledger = scorer.ledger
+        self._counted = counted
+        self._known = known
+        self._partitions = partitions
+        self._parts: dict[int, Part] = {}
+        self._rows: dict[int, CountRows] = {}
+        #: By own partition, which blocks others were told of as they do not stand any more.
+        self._due: dict[int, Mask] = {}
+        self._told = (-1, -1)
+
+    # own partitions
+
+    @property
+    def share(self) -> float:
+        """The part of all partitions that is this worker's."""
+        return len(self._due) / self._partitions
+
+    @property
+    def features(self) -> int:
+        """The features that this worker's partitions count."""
+        return sum(len(self._parts[partition]) for partition in self._due)
+
+    def open(self, shard: Rows) -> None:
+        """Count in a partition, from what its rows have on; what was told of it is of no account."""
+        part = Part(self._ledger)
+        self._rows[shard.partition] = CountRows(shard, part)
+        self.begin(shard.partition, part)
+
+    def begin(self, partition: int, part: Part | None = None) -> None:
+        """Count in a partition, which has counted ``part`` so far."""
+        part = Part(self._ledger) if part is None else part
+        part.begin()
+        told = self._parts.pop(partition, None)
+        changed = [part.slots(np.arange(part.size))] + ([] if told is None else [told.cut(0)])
+        self._parts[partition] = part
+        self._due[partition] = np.ones(blocks_in(part.size), np.bool_)
+        self._learn(np.concatenate(changed))
+
+    def close(self, partition: int) -> None:
+        """Count no longer in a partition: what it has counted is known until its next owner tells."""
+        self._parts[partition].end()
+        self._rows.pop(partition, None)
+        del self._due[partition]
+
+    def count(self, partition: int, changes: Sequence[Change]) -> None:
+        """Count what a group judged; its rows have it."""
+        part = self._parts[partition]
+        columns = part.count(changes)
+        self._learn(part.slots(columns))
+        self._forget_own()
+        if partition in self._rows:
+            self._rows[partition].write(columns)
+        self._change(partition, columns)
+
+    def committed(self, partition: int) -> None:
+        """Note that the rows of a partition's last group are safe."""
+        self._rows[partition].committed()
+
+    def _change(self, partition: int, columns: Slots) -> None:
+        due, blocks = self._due[partition], blocks_in(self._parts[partition].size)
+        if len(due) < blocks:
+            due = self._due[partition] = np.concatenate((due, np.ones(blocks - len(due), np.bool_)))
+        due[blocks_of(columns)] = True
+
+    # others
+
+    def hear(self, told: Interests) -> None:
+        """Apply what others tell; `ValueError` where counts are not as many as their names."""
+        for predicate, weighting in told.weightings.items():
+            self._scorer.take(predicate, weighting)
+        if told.prior:
+            self._scorer.inherit(told.prior)
+            self._ledger.add_predicates(chain.from_iterable(told.prior.values()))
+            self._learn(self._ledger.slots_of(told.prior))
+        if told.block is not None:
+            self._hear_block(told.block)
+        self._forget_others()
+
+    def _hear_block(self, told: Block) -> None:
+        size = INT32.itemsize * 2 * len(told.predicates) * len(told.names)
+        with zstandard.ZstdDecompressor().stream_reader(told.counts) as reader:
+            counts = reader.read(size)
+        cells = Cells.of_bytes(told.predicates, told.names, counts)
+        columns = columns_of(told.number, told.size)
+        if len(columns) != len(cells.names):
+            raise ValueError(f"{len(cells.names)} names of a block, expected {len(columns)}")
+        if told.partition in self._due:
+            # Our own words, or those of an owner before us that come late: who starts would go by them.
+            part = self._parts[told.partition]
+            if told.size > part.size or not part.has(columns, cells):
+                due = self._due[told.partition]
+                due[0] = due[told.number : told.number + 1] = True
+            return
+        part = self._parts.setdefault(told.partition, Part(self._ledger))
+        gone = part.cut(told.size)
+        self._learn(np.concatenate((part.put(columns, cells), gone)))
+
+    def tell(self, most: float) -> tuple[list[Block], int]:
+        """Return what others are to be told, and of how many columns it is: so many at most, or a block more.
+
+        That is nothing where there are no others. How many pages were judged comes first, as the budget of a
+        crawl with several frontiers waits for it; the other blocks have their turns.
+        """
+        blocks: list[Block] = []
+        told = 0
+        for partition, number in self._places() if len(self._due) < self._partitions else ():
+            if told >= most:
+                break
+            blocks.append(self._block(partition, number))
+            self._due[partition][number] = False
+            told += len(columns_of(number, self._parts[partition].size))
+            self._told = (partition, number) if number else self._told
+        return blocks, told
+
+    def _places(self) -> list[tuple[int, int]]:
+        """Return the blocks that are due, on from where the last call ended."""
+        places = [
+            (partition, number)
+            for partition, due in sorted(self._due.items())
+            for number in np.flatnonzero(due).tolist()
+        ]
+        return sorted(places, key=lambda place: (place[1] > 0, place <= self._told))
+
+    def _block(self, partition: int, number: int) -> Block:
+        part = self._parts[partition]
+        cells = part.take(columns_of(number, part.size))
+        counts = zstandard.ZstdCompressor(level=1).compress(cells.as_bytes())
+        return Block(partition, number, part.size, cells.predicates, cells.names, counts)
+
+    # what is known
+
+    def tell_all(self) -> None:
+        """Have the scorer learn all counts: it has a predicate more."""
+        self._learn(np.arange(self._ledger.size))
+
+    def _learn(self, slots: Slots) -> None:
+        if len(slots):
+            self._scorer.learn(slots)
+
+    def _forget_own(self) -> None:
+        excess = self.features - self._counted
+        if excess <= 0:
+            return
+        slots, gone = self._rarest(excess + int(self._counted * FORGOTTEN), self._held(self._due))
+        for partition in self._due:
+            columns = self._parts[partition].forget(gone)
+            self._change(partition, columns)
+            if partition in self._rows:
+                self._rows[partition].forgot(columns)
+        log.warning("rare features forgotten", forgotten=len(slots), features=self.features)
+        told = self._held(self._parts.keys() - self._due.keys())[slots]
+        self._learn(slots[told])
+        self._drop(slots[~told])
+
+    def _forget_others(self) -> None:
+        excess = len(self._ledger) - max(self._known, self.features)
+        if excess <= 0:
+            return
+        slots, gone = self._rarest(excess + int(self._known * FORGOTTEN), ~self._held(self._due))
+        for partition in self._parts.keys() - self._due.keys():
+            self._parts[partition].forget(gone)
+        self._drop(slots)
+
+    def _held(self, partitions: Iterable[int]) -> Mask:
+        found = np.zeros(self._ledger.size, np.bool_)
+        for partition in partitions:
+            found |= self._parts[partition].held
+        return found
+
+    def _rarest(self, number: int, among: Mask) -> tuple[Slots, Mask]:
+        """Return so many slots of those of fewest pages, and which of all these are."""
+        slots = self._ledger.rarest(number, among, always_kept)
+        gone = np.zeros(self._ledger.size, np.bool_)
+        gone[slots] = True
+        return slots, gone
+
+    def _drop(self, slots: Slots) -> None:
+        self._scorer.forget(slots, self._ledger.forget(slots))

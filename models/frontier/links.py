@@ -1,0 +1,281 @@
+"""The rows of linking pages: what links say of their targets, and what is told of verdicts at either end.
+
+Counts are functions of the set of judged pages: when a page is judged after one of its link targets, the
+target's evidence is corrected.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+from scentline.models.facts import SIGHTINGS, Linked, Near, Rejudged
+from scentline.models.frontier.depth import Depths
+from scentline.models.frontier.keys import PAGE_PREFIX, Rows, children_key, children_of, parent_key, parent_of
+from scentline.models.frontier.ledger import EvidenceEmitter
+from scentline.models.frontier.linking import ParentRow, identifiers_in, place_in
+from scentline.models.frontier.pages import Pages
+from scentline.models.frontier.rows import PageRow
+from scentline.models.interest.factors import joined, link_features
+from scentline.models.interest.features import link
+from scentline.models.learner.batch import NEAR, NEAR_AT_MOST
+from scentline.models.learner.candidate import LinkWords
+from scentline.models.lessons import NOTHING, Lessons, LinkFrom
+from scentline.models.page import Link
+from scentline.models.url import IDENTIFIER_BYTES, host, identifier
+from scentline.models.verdict import Verdict, unknown
+
+
+class Links:
+    """Keeps linking pages, ``bound`` of them for each target; ``depths`` is told of their links.
+
+    Their words, and those of their links, are kept where ``wordy``: where candidates are scored by them.
+    """
+
+    def __init__(
+        self,
+        pages: Pages,
+        evidence: EvidenceEmitter,
+        lessons: Lessons,
+        bound: int,
+        depths: Depths | None,
+        *,
+        wordy: bool,
+    ) -> None:
+        self._pages = pages
+        self._evidence = evidence
+        self._lessons = lessons
+        self._bound = bound
+        self._depths = depths
+        self._wordy = wordy
+        #: By partition, the linking pages whose link targets' verdicts, or own, came or grew.
+        self.noted: defaultdict[int, set[bytes]] = defaultdict(set)
+
+    # links of a judged page
+
+    def linked(self, shard: Rows, sighting: Linked) -> None:
+        """Absorb a judged page and its links to this partition, once; of one judged again what is new."""
+        parent = parent_of(shard, sighting.page)
+        if parent.linked:
+            if sighting.again:
+                self._linked_again(shard, sighting, parent)
+            return
+        parent.linked = True
+        parent.url = sighting.url
+        parent.verdict = sighting.verdict
+        if self._wordy:
+            parent.text = _joined(sighting.words)
+        parent.partitions = sighting.partitions
+        parent.time = sighting.time
+        shard.put(parent_key(sighting.page), parent)
+        rows = [self._in_link(shard, sighting, parent, found) for found in sighting.links]
+        if self._depths is not None:
+            self._depths.linked(shard, sighting, filter(None, rows))
+
+    def _linked_again(self, shard: Rows, sighting: Linked, parent: ParentRow) -> None:
+        """Apply what is new of a linking page: verdict, words, and links that are added to those known.
+
+        A link that was seen stays: its target was linked to, whatever the page has become.
+        """
+        if sighting.time > parent.time:
+            parent.time = sighting.time
+            self._revise(shard, sighting, parent)
+        self._tell_of_targets(shard, sighting, parent)
+        shard.put(parent_key(sighting.page), parent)
+        new = [found for found in sighting.links if place_in(parent.targets, identifier(found.url)) is None]
+        for found in new:
+            self._in_link(shard, sighting, parent, found)
+        self._note_revised(shard, sighting.page)
+
+    def _revise(self, shard: Rows, sighting: Linked, parent: ParentRow) -> None:
+        old, parent.verdict = parent.verdict, sighting.verdict
+        text = _joined(sighting.words) if self._wordy else ""
+        if text != parent.text:
+            self._reword(shard, sighting.page, parent, text)
+        if old != parent.verdict:
+            for page, row in self._targets(shard, parent):
+                _count_link(row, old, -1)
+                self._count_verdict(shard, page, row, parent.verdict)
+                answer = self._teaching(row)
+                if answer is not None:
+                    self._evidence.count(link_features(old), answer, -1)
+
+    def _count_verdict(self, shard: Rows, page: bytes, row: PageRow, verdict: Verdict) -> None:
+        """Count a link by the verdict on its page, or by what that adds."""
+        _count_link(row, verdict)
+        self._pages.keep(shard, PAGE_PREFIX + page, row)
+        answer = self._teaching(row)
+        if answer is not None:
+            self._evidence.count(link_features(verdict), answer)
+
+    def _reword(self, shard: Rows, name: bytes, parent: ParentRow, text: str) -> None:
+        """Change the words of a linking page; where they count, its judged targets are counted again."""
+        kept = []
+        if self._lessons.links:
+            found = self._targets(shard, parent)
+            kept = [(row, self.features(shard, row)) for _, row in found if name in row.parents]
+        parent.text = text
+        shard.put(parent_key(name), parent)
+        for row, before in kept:
+            answer = self._teaching(row)
+            if answer is not None:
+                after = self.features(shard, row)
+                self._evidence.change(answer, after - before, before - after)
+
+    def _tell_of_targets(self, shard: Rows, sighting: Linked, parent: ParentRow) -> None:
+        """Tell partitions to which the page has come to link of its judged targets here."""
+        added = [partition for partition in sighting.partitions if partition not in parent.partitions]
+        if not added:
+            return
+        parent.partitions = tuple(sorted({*parent.partitions, *added}))
+        for page, row in self._targets(shard, parent):
+            answer = self._lessons.answer(row.verdict, failed=row.failed)
+            if answer is not None and self._lessons.counts_links:
+                near = Near(sighting.page, page, answer, parent.positions[parent.place(page)])
+                for partition in added:
+                    if partition != shard.partition:
+                        shard.emit(SIGHTINGS, partition, near)
+
+    def _targets(self, shard: Rows, parent: ParentRow) -> list[tuple[bytes, PageRow]]:
+        found = [(page, shard.get(PAGE_PREFIX + page)) for page in identifiers_in(parent.targets)]
+        return [(page, row) for page, row in found if isinstance(row, PageRow)]
+
+    def _teaching(self, row: PageRow) -> Verdict | None:
+        """Return what a link target was answered with, where that teaches anything of links to it."""
+        if row.silent or not self._lessons.counts_links:
+            return None
+        return self._lessons.answer(row.verdict, failed=row.failed)
+
+    def _note_revised(self, shard: Rows, name: bytes) -> None:
+        """Note that a linking page's verdict, words or links became others."""
+        children = children_of(shard, name)
+        children.revised += 1
+        shard.put(children_key(name), children)
+        self.noted[shard.partition].add(name)
+
+    def _in_link(self, shard: Rows, sighting: Linked, parent: ParentRow, found: Link) -> PageRow | None:
+        """Note one link; return the row of its target, None for that of the page itself."""
+        page = identifier(found.url)
+        if page == sighting.page:
+            return None
+        key, row = self._pages.find(shard, found.url, sighting.depth + 1)
+        parent.add(page, found.position, self._said(found))
+        _count_link(row, parent.verdict)
+        row.native = row.native or host(found.url) == host(sighting.url)
+        before = row.parents
+        row.parents = joined(before, sighting.page, page, self._bound)
+        self._pages.keep(shard, key, row)
+        answer = self._lessons.answer(row.verdict, failed=row.failed)
+        if answer is not None and self._lessons.counts_links:
+            if not row.silent:
+                self._evidence.count(link_features(parent.verdict), answer)
+            self._correct(shard, before, row, page, answer)
+            self._register(shard, sighting.page, parent, page, answer)
+        return row
+
+    def _said(self, found: Link) -> str:
+        return "\t".join(map(" ".join, LinkWords.of(found))) if self._wordy else ""
+
+    def rejudged(self, shard: Rows, sighting: Rejudged) -> None:
+        """Apply what predicates that came later say of a linking page as it was judged."""
+        name = identifier(sighting.url)
+        parent = parent_of(shard, name)
+        verdict = unknown(sighting.verdict, parent.verdict)
+        if not parent.linked or parent.time != sighting.time or not verdict:
+            return
+        parent.verdict = parent.verdict | verdict
+        shard.put(parent_key(name), parent)
+        self._note_revised(shard, name)
+        for page, row in self._targets(shard, parent):
+            self._count_verdict(shard, page, row, verdict)
+
+    def _correct(self, shard: Rows, before: list[bytes], row: PageRow, page: bytes, verdict: Verdict) -> None:
+        """Correct what a judged page is counted under, where a linking page came to be kept that counts."""
+        most = self._lessons.in_links
+        old, new = before[:most], row.parents[:most]
+        if old == new or row.silent:
+            return
+        found = {name: self._link_from(shard, name, page) for name in dict.fromkeys([*old, *new])}
+        change = self._lessons.change_of_links([found[name] for name in old], [found[name] for name in new])
+        self._evidence.change(verdict, *change)
+
+    def _link_from(self, shard: Rows, name: bytes, page: bytes) -> LinkFrom:
+        parent = parent_of(shard, name)
+        words = parent.words if self._lessons.links else NOTHING
+        return LinkFrom(words, parent.words_at(parent.place(page)))
+
+    # the verdict on a link target
+
+    def features(self, shard: Rows, row: PageRow) -> frozenset[str]:
+        """Return what its kept in-links have a judged page counted under."""
+        page = identifier(row.url)
+        names = row.parents[: self._lessons.in_links]
+        return self._lessons.of_links([self._link_from(shard, name, page) for name in names])
+
+    def judged(self, shard: Rows, row: PageRow, verdict: Verdict) -> None:
+        """Count the links to a judged page by ``verdict``, and note what it was answered with beside them.
+
+        Where links do not count, no page is worth more or less by its siblings either.
+        """
+        answer = self._lessons.answer(row.verdict, failed=row.failed)
+        if answer is None or not self._lessons.counts_links:
+            return
+        if not row.silent:
+            self.count(row, verdict)
+        page = identifier(row.url)
+        near: set[bytes] = set()
+        for name in row.parents:
+            parent = parent_of(shard, name)
+            self._register(shard, name, parent, page, answer)
+            position = parent.positions[parent.place(page)]
+            near.update(_near(parent, page, position, NEAR_AT_MOST - len(near)))
+        self._pages.touch(shard, near)
+
+    def count(self, row: PageRow, verdict: Verdict, times: int = 1) -> None:
+        """Count the links to a page by the verdicts at both ends, or take them back, where links count."""
+        if not self._lessons.counts_links:
+            return
+        for predicate, (links, satisfying) in row.links.items():
+            self._evidence.count((link(predicate, True),), verdict, times * satisfying)
+            self._evidence.count((link(predicate, False),), verdict, times * (links - satisfying))
+
+    def _register(self, shard: Rows, name: bytes, parent: ParentRow, child: bytes, verdict: Verdict) -> None:
+        """Note a judged link target with its linking page, here and wherever that page has targets."""
+        position = parent.positions[parent.place(child)]
+        if not self._note(shard, name, child, verdict, position):
+            return
+        for partition in parent.partitions:
+            if partition != shard.partition:
+                shard.emit(SIGHTINGS, partition, Near(name, child, verdict, position))
+
+    def near(self, shard: Rows, sighting: Near) -> None:
+        """Absorb the verdict on a link target in another partition."""
+        self._note(shard, sighting.parent, sighting.child, sighting.verdict, sighting.position)
+        parent = parent_of(shard, sighting.parent)
+        self._pages.touch(shard, _near(parent, sighting.child, sighting.position, NEAR_AT_MOST))
+
+    def _note(self, shard: Rows, name: bytes, child: bytes, verdict: Verdict, position: int) -> bool:
+        children = children_of(shard, name)
+        if not children.note(child, verdict, position):
+            return False
+        shard.put(children_key(name), children)
+        self.noted[shard.partition].add(name)
+        return True
+
+
+def _count_link(row: PageRow, verdict: Verdict, times: int = 1) -> None:
+    for predicate, satisfied in verdict.items():
+        counts = row.links.setdefault(predicate, [0, 0])
+        counts[0] += times
+        counts[1] += times * satisfied
+        if not counts[0]:
+            del row.links[predicate]
+
+
+def _near(parent: ParentRow, page: bytes, position: int, most: int) -> list[bytes]:
+    own = place_in(parent.targets, page)
+    positions = enumerate(parent.positions)
+    near = [place for place, other in positions if abs(other - position) <= NEAR and place != own]
+    return [parent.targets[IDENTIFIER_BYTES * place :][:IDENTIFIER_BYTES] for place in near[:most]]
+
+
+def _joined(words: Iterable[str]) -> str:
+    return " ".join(dict.fromkeys(words))

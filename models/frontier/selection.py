@@ -1,0 +1,331 @@
+"""The selection of the next fetches: as many as there is room for (`models.frontier.window`)."""
+
+import math
+
+import msgspec
+
+from scentline.models.frontier.candidates import Candidates
+from scentline.models.frontier.fairness import NEAR_SECONDS
+from scentline.models.frontier.instant import Instant
+from scentline.models.frontier.keys import Rows
+from scentline.models.frontier.leases import Leases
+from scentline.models.frontier.orders import SLOW_SECONDS
+from scentline.models.frontier.revisits import Revisits
+from scentline.models.frontier.rows import INSTANT, Choice, HubRow
+from scentline.models.frontier.turns import ProportionalTurns, Prospects
+from scentline.models.frontier.window import Pace, window
+from scentline.models.published import Limit
+from scentline.models.settings import FetchSettings
+from scentline.models.url import host
+
+#: Seconds for which there was no room after all of it was taken.
+FULL_SECONDS = 1.0
+#: Answers between two looks at what a page has to promise.
+PRICED = 20
+
+
+class Budget:
+    """Counts the pages judged and the requests answered, of other workers too as far as the learner has told.
+
+    One worker that holds every partition passes neither budget: it has no more in flight, or put off, than is
+    left, and each of these is one request and at most one page. Of several each knows what the others have had
+    answered as far as the learner has told, and nothing of what they have in flight. So each takes of what is
+    left the share that its partitions are of all, and one at least: the last one would wait for ever. Where the
+    workers' answers come alike, a budget is passed by less than one for each of them, and by what the learner
+    has not told yet; at the very worst by all that the others have in flight, which is `fetch.connections`
+    each.
+    """
+
+    def __init__(self, candidates: Candidates) -> None:
+        self._candidates = candidates
+        #: Those in force; 0 is no limit.
+        self.pages = candidates.settings.budget
+        self.requests = candidates.settings.requests
+        #: When this run ends, known at its first choice; never where there is no `frontier.time`.
+        self._until: float | None = None
+        self._over = False
+
+    def limit(self, told: Limit) -> Limit:
+        """Go by a budget that was set, if the settings still have the one that it took the place of.
+
+        Returns the record as it holds from now on: one without a setting has been heard of for the first time.
+        """
+        settings = self._candidates.settings
+        setting = settings.budget if told.name == "pages" else settings.requests
+        most = told.most if told.setting in (None, setting) else setting
+        if told.name == "pages":
+            self.pages = most
+        else:
+            self.requests = most
+        return told if told.setting is not None else msgspec.structs.replace(told, setting=setting)
+
+    def seconds(self, now: float) -> float:
+        """Return how many seconds are left of this run; infinity where it has no end. It begins with this."""
+        if self._until is None:
+            self._until = now + (self._candidates.settings.time or math.inf)
+        self._over = now >= self._until
+        return max(0.0, self._until - now)
+
+    @property
+    def limited(self) -> bool:
+        """Whether there is one, of pages or of requests."""
+        return bool(self.pages or self.requests)
+
+    @property
+    def spent(self) -> bool:
+        """Whether as many pages are judged, or requests answered, as may be, or the time is over."""
+        return self._over or self.remaining == 0
+
+    @property
+    def left(self) -> bool:
+        """Whether a page more may be asked for: less is in flight than this worker's share of what is left."""
+        left = self.remaining
+        if left is None or self._over:
+            return not self._over
+        shards = self._candidates.shards
+        return self._candidates.flights.pages * shards.partitions < left * len(shards)
+
+    @property
+    def remaining(self) -> int | None:
+        """How many more may be asked for; None where there is no limit."""
+        if not self.limited:
+            return None
+        left = [self.pages - self._candidates.judged] if self.pages else []
+        if self.requests:
+            revisits = self._candidates.shards.totals().revisits
+            left.append(self.requests - self._candidates.answered - revisits)
+        return max(0, min(left))
+
+
+class Prices:
+    """Keeps what a page has to promise each predicate to be worth one of a scarce budget: its bid price.
+
+    Bid-price control, from revenue management (Talluri and van Ryzin, Management Science 44, 1998): an offer
+    for a scarce good is taken if it brings no less than the good is worth at the margin. The good is a page,
+    the candidates are the offers, and the price is that of the deterministic problem: with n pages left, the
+    priority of the n-th best candidate on hosts that soon may be asked. Of a host count as many as its delay
+    allows in the time that is left. Where fewer than n can be asked in that time, time is scarce, and a page
+    costs nothing.
+    """
+
+    def __init__(self, candidates: Candidates, budget: Budget) -> None:
+        self._candidates = candidates
+        self._budget = budget
+        self._at = 0
+        self._time = -math.inf
+
+    def look(self, now: float, seconds: float) -> bool:
+        """Work prices out where it is time for it, ``seconds`` before the end; return whether pages are scarce.
+
+        That is once in `PRICED` answers, or a fiftieth of the budget. Where nothing was worth its price, and
+        nothing is in flight or a second passed, the best are scored again first: they may be worth less by now.
+        """
+        candidates, left = self._candidates, self._budget.remaining
+        if not left or not candidates.settings.learns:
+            candidates.prices.clear()
+            return left is not None and candidates.settings.learns
+        answered = candidates.answered
+        again = candidates.refused and (not candidates.flights or now >= self._time + 1.0)
+        if answered >= self._at or again or candidates.prices.keys() != candidates.queues.keys():
+            self._at, self._time = answered + max(PRICED, left // 50), now
+            share = math.ceil(left / max(1, len(candidates.queues)))
+            for name in candidates.queues if again else ():
+                candidates.freshen(name, share)
+            candidates.refused = False
+            candidates.prices = {name: self._price(name, share, now, seconds) for name in candidates.queues}
+        return math.isinf(seconds) or any(price > -math.inf for price in candidates.prices.values())
+
+    def _price(self, name: str, pages: int, now: float, seconds: float) -> float:
+        queue, clocks = self._candidates.queues[name], self._candidates.clocks
+
+        def each(host: str) -> float:
+            if not clocks.soon(host, now, NEAR_SECONDS):
+                return 0.0
+            apart = clocks.apart(host)
+            return seconds / apart if apart else math.inf
+
+        return queue.nth(pages, each)
+
+
+class _Heads:
+    """The best candidates of predicates, at one turn, whose hosts may be asked now."""
+
+    def __init__(self, candidates: Candidates, now: float) -> None:
+        self._candidates = candidates
+        self._now = now
+        self._heads: dict[str, str] = {}
+
+    def chance(self, name: str) -> float | None:
+        url = self._candidates.glance(name, self._now)
+        if url is None:
+            return None
+        self._heads[name] = url
+        return self._candidates.priorities.chance(self._candidates.queues[name].priority(url))
+
+    def head(self, name: str) -> Prospects:
+        return self.of(self._heads[name])
+
+    def best(self, name: str) -> Prospects:
+        url = self._candidates.best(name, self._now)
+        return {} if url is None else self.of(url)
+
+    def of(self, url: str) -> Prospects:
+        """Return the probability that a request for a URL brings a hit, for each predicate."""
+        chance = self._candidates.priorities.chance
+        return {name: chance(priority) for name, priority in self._candidates.priorities_of(url).items()}
+
+
+class Selection:
+    """Picks URLs, those of the predicates in turn and instant ones within their share, and orders them.
+
+    There are `fetch.connections` fetches in flight at most, the slow ones too.
+    """
+
+    def __init__(
+        self,
+        candidates: Candidates,
+        turns: ProportionalTurns,
+        budget: Budget,
+        leases: Leases,
+        instant: Instant | None,
+        revisits: Revisits | None,
+        fetch: FetchSettings,
+    ) -> None:
+        self._settings = candidates.settings
+        self._candidates = candidates
+        self._turns = turns
+        self._budget = budget
+        self._leases = leases
+        self._instant = instant
+        self._revisits = revisits
+        self._connections, self._delay = fetch.connections, fetch.delay_seconds
+        self._prices = Prices(candidates, budget)
+        #: When all the room there was was last taken.
+        self._filled = -math.inf
+        self.pace = Pace(fetch.connections)
+        #: How many pages may be in flight, as of the last choice.
+        self.window = 1
+
+    def choose(self, now: float) -> list[Rows]:
+        """Order what may be ordered now; return the shards whose rows that changed."""
+        changed: dict[int, Rows] = {}
+        seconds = self._budget.seconds(now)
+        scarce = self._prices.look(now, seconds)
+        self.window = self._window(scarce=scarce)
+        self._share_out(now, scarce=scarce)
+        room = self.window - self._candidates.flights.prompt(now)
+        room -= self._at_once(now, room, changed, spare=False)
+        room -= self._put_off(now, room, changed)
+        room -= self._again(now, room, changed, spare=False)
+        room -= self._by_turns(now, room, changed)
+        room -= self._at_once(now, room, changed, spare=True)
+        room -= self._again(now, room, changed, spare=True)
+        if room <= 0 or len(self._candidates.flights) >= self._connections:
+            self._filled = now
+        return list(changed.values())
+
+    def _share_out(self, now: float, *, scarce: bool) -> None:
+        """Say what owners' shares are shares of: of hosts' seconds while these are all that is short.
+
+        Where pages are ``scarce``, or this machine has no more room, whatever one owner has another has not.
+        """
+        hosts = max((len(queue.hosts()) for queue in self._candidates.queues.values()), default=0)
+        short = scarce or now < self._filled + FULL_SECONDS
+        self._candidates.fairness.shares.look(now, 0 if short else hosts, self._delay)
+
+    def _window(self, *, scarce: bool) -> int:
+        """Return how many pages may be in flight: of a policy that learns few while pages are ``scarce``."""
+        settings = self._settings
+        most = settings.window_max or self._connections
+        if not settings.learns:
+            return most
+        if scarce:
+            judged = self._candidates.shards.totals().judged
+            return window(judged, settings.window_share, settings.window_max)
+        return min(most, self.pace.window)
+
+    def _by_turns(self, now: float, room: int, changed: dict[int, Rows]) -> int:
+        names = set(self._candidates.queues)
+        ordered = 0
+        while names and self._fits(room - ordered):
+            heads = _Heads(self._candidates, now)
+            predicate = self._turns.next(names, heads)
+            if predicate is None:
+                break
+            shard = self._pick(predicate, heads, now)
+            if shard is None:
+                names.discard(predicate)
+                continue
+            ordered += 1
+            changed[shard.partition] = shard
+            self._turns.charge(predicate)
+            if self._instant is not None:
+                self._instant.earn()
+        return ordered
+
+    def _pick(self, predicate: str, heads: _Heads, now: float) -> Rows | None:
+        """Order the next fetch for a predicate; return whose URL it is, None where there is none."""
+        picked = self._candidates.pick(predicate, now)
+        if picked is None:
+            return None
+        shard, row, explored, probability = picked
+        priority = self._candidates.priorities_of(row.url)[predicate]
+        chances = self._candidates.priorities.choose(shard, row, predicate, explored)
+        policy = self._settings.rule
+        parts = self._turns.parts(heads.of(row.url))
+        choice = Choice(predicate, policy, explored, probability, priority, now, *chances, parts)
+        self._leases.order(shard, row, choice, now)
+        if self._revisits is not None:
+            self._revisits.earn(choice.promised)
+        return shard
+
+    def _put_off(self, now: float, room: int, changed: dict[int, Rows]) -> int:
+        """Order again what was put off, where nothing else is left of the budget; return how many fetches."""
+        if self._budget.left or self._budget.spent:
+            return 0
+        candidates, ordered = self._candidates, 0
+        for url, flight in list(candidates.flights.put_off.items()):
+            found = candidates.choosable(url)
+            if found is None and now >= flight.since + SLOW_SECONDS:
+                del candidates.flights.put_off[url]  # nobody waits for what may not be fetched any more
+            if found is None or ordered >= room:
+                continue
+            shard, row = found
+            if row.not_before <= now and candidates.clocks.ready(host(url), now) and row.choice is not None:
+                self._leases.order(shard, row, row.choice, now)
+                changed[shard.partition] = shard
+                ordered += 1
+        return ordered
+
+    def _again(self, now: float, room: int, changed: dict[int, Rows], *, spare: bool) -> int:
+        ordered = 0
+        while self._revisits is not None and self._fits(room - ordered):
+            picked = self._revisits.next(now, spare=spare)
+            if picked is None:
+                break
+            self._revisits.order(*picked, now)
+            ordered += 1
+            changed[picked[0].partition] = picked[0]
+        return ordered
+
+    def _at_once(self, now: float, room: int, changed: dict[int, Rows], *, spare: bool) -> int:
+        names = sorted(self._candidates.queues.keys() - self._candidates.paused or self._candidates.queues)
+        ordered = 0
+        while self._instant is not None and names and self._fits(room - ordered):
+            picked = self._instant.next(now, spare=spare)
+            if picked is None:
+                break
+            shard, row = picked
+            if isinstance(row, HubRow):
+                self._instant.order(shard, row, now)
+            else:
+                priorities = self._candidates.priorities_of(row.url)
+                priority, predicate = max((priorities.get(name, 0.0), name) for name in names)
+                choice = Choice(predicate, INSTANT, False, 1.0, priority, now)
+                self._leases.order(shard, row, choice, now)
+            ordered += 1
+            changed[shard.partition] = shard
+        return ordered
+
+    def _fits(self, room: int) -> bool:
+        return room > 0 and len(self._candidates.flights) < self._connections and self._budget.left

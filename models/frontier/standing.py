@@ -1,0 +1,298 @@
+"""How a frontier stands, as who asks is answered, and as is published now and then.
+
+All that is in no row and on no other topic is said here: what is in memory of queues, hosts and waits.
+"""
+
+import math
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from scentline.models.frontier.candidates import Candidates
+from scentline.models.frontier.hosts import state_of
+from scentline.models.frontier.keys import Rows
+from scentline.models.frontier.politeness import Wait
+from scentline.models.frontier.rows import PageRow
+from scentline.models.frontier.selection import Budget, Selection
+from scentline.models.frontier.slots import Slots, slots
+from scentline.models.learner.requests import Forecast
+from scentline.models.published import HostStanding, Standing, Upcoming
+from scentline.models.settings import FetchSettings
+from scentline.models.url import host
+
+#: Seconds between two looks at hosts and rates.
+LOOK_SECONDS = 1.0
+#: Hosts that are looked at a time, candidates told of each predicate, and how many of them at a time.
+HOSTS_AT_ONCE, BEST, BEST_AT_ONCE = 1_000, 50, 10
+#: Seconds over which pages and requests a second are counted.
+RATE_SECONDS = 10.0
+#: Inputs told that speak for a candidate, and against it.
+SPEAKING = 3
+
+
+class Standings:
+    """Says how the frontier stands since ``began``; ``state`` says in which state, but for its end."""
+
+    def __init__(
+        self,
+        fetch: FetchSettings,
+        candidates: Candidates,
+        budget: Budget,
+        selection: Selection,
+        state: Callable[[], str],
+        began: float,
+    ) -> None:
+        self._fetch = fetch
+        self._candidates = candidates
+        self._budget = budget
+        self._selection = selection
+        self._state = state
+        self._hosts = HostCounts(candidates)
+        self._rates = Rates()
+        self._began = began
+        self._sampled = -math.inf
+
+    def changed(self) -> None:
+        """Note that other shards are held than before."""
+        self._hosts.forget()
+
+    def sample(self, now: float) -> None:
+        """Look at hosts and rates, once a second, whether somebody looks or not."""
+        if now >= self._sampled + LOOK_SECONDS:
+            self._sample(now)
+
+    def _sample(self, now: float) -> None:
+        self._sampled = now
+        self._hosts.look(now)
+        shards = self._candidates.shards
+        totals = shards.totals()
+        self._rates.take(frozenset(shards), now, totals.judged, totals.requests)
+
+    def slots(self) -> Slots | None:
+        """Return how hosts' seconds are used; None without a delay between requests, or before it is known."""
+        fetch, requests = self._fetch, self._rates.told()[1]
+        if not fetch.delay_seconds or requests is None:
+            return None
+        ready, waiting, _, _ = self._hosts.told()
+        connected = len(self._candidates.flights) >= fetch.connections
+        return slots(
+            requests * fetch.delay_seconds, ready, waiting, congested=self._selection.pace.congested,
+            connected=connected,
+        )  # fmt: skip
+
+    def steps(
+        self, now: float, predicate: str = "", hosts: Sequence[str] = (), *, final: bool = False
+    ) -> Iterator[Standing | None]:
+        """Yield how things stand, with a predicate's best candidates and hosts; before it None now and then.
+
+        Of no partition there is nothing to say.
+        """
+        if not self._candidates.shards:
+            return
+        best: list[Upcoming] = []
+        if predicate in self._candidates.queues:
+            for part in self._best(predicate, now):
+                best += part
+                yield None
+        standing = self.take(now, final=final)
+        standing.best, standing.best_of = tuple(best), predicate
+        standing.looked_at = tuple(self._looked_at(hosts, now))
+        yield standing
+
+    def take(self, now: float, *, final: bool) -> Standing:
+        """Return how things stand; ``final`` says that this is the end."""
+        candidates = self._candidates
+        shards, flights = candidates.shards, candidates.flights
+        totals, retries, state = shards.totals(), candidates.retries, self._state()
+        self._sample(now)
+        most, used = self._selection.window, self.slots()
+        pages_a_second, requests_a_second = self._rates.told()
+        ready, waiting, opens, seen = self._hosts.told()
+        return Standing(
+            worker=str(min(shards)),
+            time=now,
+            state="ended" if final and state in ("starting", "running") else state,
+            final=final,
+            partitions=len(shards),
+            of=shards.partitions,
+            judged=totals.judged,
+            requests=totals.requests,
+            discovered=totals.discovered,
+            failed=totals.gone + totals.given_up,
+            refused=totals.refused,
+            moved=totals.moved,
+            trapped=totals.trapped,
+            revisits=totals.revisits,
+            pages_a_second=pages_a_second,
+            requests_a_second=requests_a_second,
+            in_flight=len(flights),
+            revisits_in_flight=max(0, len(flights) - flights.pages),  # the pages put off count there, too
+            window=most,
+            room=most - flights.prompt(now),
+            queued={name: len(queue) for name, queue in candidates.queues.items()},
+            hosts={name: len(queue.hosts()) for name, queue in candidates.queues.items()},
+            ready=ready,
+            waiting=waiting,
+            next_ready=None if opens is None else max(0.0, opens - now),
+            seen=seen,
+            retries=retries.urls,
+            next_retry=None if retries.next is None else max(0.0, retries.next - now),
+            opening=bool(candidates.opening),
+            taken_up=candidates.opening.taken_up(len(shards)),
+            filling=candidates.sweep.filling,
+            budget=self._budget.pages,
+            requests_budget=self._budget.requests,
+            left=self._budget.remaining,
+            began=self._began,
+            slots=None if used is None else used.used,
+            held_by="" if used is None else used.why,
+            held=0 if used is None else used.held,
+        )
+
+    # candidates
+
+    def _best(self, predicate: str, now: float) -> Iterator[list[Upcoming]]:
+        found = self._candidates.queues[predicate].best(BEST)
+        for start in range(0, len(found), BEST_AT_ONCE):
+            yield self._upcoming(predicate, found[start : start + BEST_AT_ONCE], now)
+
+    def _upcoming(self, predicate: str, urls: Sequence[str], now: float) -> list[Upcoming]:
+        queue = self._candidates.queues.get(predicate)
+        if queue is None:
+            return []
+        said: dict[str, Forecast] = {}
+        for shard, rows in self._rows(urls):
+            found = self._candidates.scorer.forecasts(shard, rows, predicate)
+            said.update(zip((row.url for row in rows), found, strict=True))
+        return [
+            Upcoming(
+                url,
+                queue.priority(url),
+                said[url].hit,
+                said[url].comes,
+                max(0.0, self._candidates.clocks.wait(host(url), now).until - now),
+                tuple(speaking(said[url].adds)),
+            )
+            for url in urls
+            if url in queue and url in said
+        ]
+
+    def _rows(self, urls: Sequence[str]) -> list[tuple[Rows, list[PageRow]]]:
+        rows: dict[int, list[PageRow]] = {}
+        for url in urls:
+            found = self._candidates.shards.find(url)
+            if found is not None:
+                rows.setdefault(found[0].partition, []).append(found[1])
+        return [(self._candidates.shards[partition], each) for partition, each in rows.items()]
+
+    # hosts
+
+    def _looked_at(self, hosts: Sequence[str], now: float) -> Iterator[HostStanding]:
+        for name in hosts:
+            shard = self._candidates.shards.get(self._candidates.shards.partition_of(name))
+            if shard is not None:
+                yield self._host_standing(shard, name, now)
+
+    def _host_standing(self, shard: Rows, name: str, now: float) -> HostStanding:
+        candidates = max((queue.of_host(name) for queue in self._candidates.queues.values()), default=0)
+        why, until = self._candidates.clocks.wait(name, now)
+        if not candidates and (reason := self._candidates.scope.why_stopped(shard, name)):
+            return HostStanding(name, "stopped", reason)
+        if why == "busy":
+            return HostStanding(name, "busy", why, until, candidates)
+        if candidates:
+            return HostStanding(name, "waits" if why else "ready", why, until if why else 0.0, candidates)
+        asked = state_of(shard, name) is not None
+        return HostStanding(name, "exhausted" if asked else "unknown")
+
+
+def speaking(adds: Sequence[tuple[str, float]]) -> Iterator[tuple[str, float]]:
+    """Yield the inputs that add most to a priority, then those that take most away.
+
+    >>> list(speaking([("depth", -0.5), ("words", 2.0), ("users", 0.0), ("siblings", 3.0)]))
+    [('siblings', 3.0), ('words', 2.0), ('depth', -0.5)]
+    """
+    found = sorted(adds, key=lambda entry: -entry[1])
+    yield from ((name, round(each, 3)) for name, each in found[:SPEAKING] if each > 0)
+    yield from ((name, round(each, 3)) for name, each in found[: -SPEAKING - 1 : -1] if each < 0)
+
+
+class HostCounts:
+    """How many hosts with candidates may be asked, and why others wait: looked through a part at a time.
+
+    Until all were looked at once, those that were stand for all.
+    """
+
+    def __init__(self, candidates: Candidates, at_once: int = HOSTS_AT_ONCE) -> None:
+        self._candidates = candidates
+        self._at_once = at_once
+        self._left: list[str] = []
+        self._open = _Counts()
+        self._whole: _Counts | None = None
+
+    def look(self, now: float) -> None:
+        """Look at the next hosts; after the last it begins anew, the next time."""
+        if not self._left:
+            self._left = list(set[str]().union(*(q.hosts() for q in self._candidates.queues.values())))
+            self._open = _Counts(hosts=len(self._left))
+        looked_at, self._left = self._left[: self._at_once], self._left[self._at_once :]
+        for name in looked_at:
+            self._open.count(self._candidates.clocks.wait(name, now))
+        if not self._left:
+            self._whole = self._open
+
+    def forget(self) -> None:
+        """Begin anew: other hosts are held."""
+        self._left, self._whole = [], None
+
+    def told(self) -> tuple[int, dict[str, int], float | None, float]:
+        """Return how many may be asked, how many wait by why, when the first may be, and the part seen."""
+        counts = self._whole or self._open
+        if not counts.looked_at:
+            return 0, {}, None, 1.0
+        times = counts.hosts / counts.looked_at
+        waiting = {why: round(times * number) for why, number in counts.why.items() if why}
+        return round(times * counts.why[""]), waiting, counts.opens, 1 / times
+
+
+@dataclass
+class _Counts:
+    """What is known of so many hosts, some looked at: why they wait, and when the first may be asked."""
+
+    hosts: int = 0
+    looked_at: int = 0
+    why: Counter[str] = field(default_factory=Counter)
+    opens: float | None = None
+
+    def count(self, wait: Wait) -> None:
+        self.looked_at += 1
+        self.why[wait.why] += 1
+        if wait.why not in ("", "busy"):
+            self.opens = wait.until if self.opens is None else min(self.opens, wait.until)
+
+
+class Rates:
+    """Pages and requests a second, over the last seconds in which the same partitions were held."""
+
+    def __init__(self) -> None:
+        self._held: frozenset[int] = frozenset()
+        self._taken: deque[tuple[float, int, int]] = deque()
+
+    def take(self, held: frozenset[int], now: float, judged: int, requests: int) -> None:
+        """Absorb the totals of the partitions held."""
+        if held != self._held:
+            self._held = held
+            self._taken.clear()
+        self._taken.append((now, judged, requests))
+        while len(self._taken) > 2 and self._taken[1][0] <= now - RATE_SECONDS:
+            self._taken.popleft()
+
+    def told(self) -> tuple[float, float] | tuple[None, None]:
+        """Return pages and requests a second; None where they are not known yet."""
+        if not self._taken:
+            return None, None
+        (begun, judged, requests), (now, judged_now, requests_now) = self._taken[0], self._taken[-1]
+        passed = now - begun
+        if passed <= 0:
+            return None, None
+        return (judged_now - judged) / passed, (requests_now - requests) / passed

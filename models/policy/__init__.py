@@ -1,0 +1,1 @@
+"""Policies: what a candidate is worth to a predicate, and why."""

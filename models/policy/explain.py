@@ -1,0 +1,291 @@
+"""Why a URL was or was not fetched: its row, and what makes its priority for each predicate."""
+
+import math
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple, TypeAlias
+
+import msgspec
+
+from scentline.models.domain import owner
+from scentline.models.frontier.depth import why_beyond
+from scentline.models.frontier.groups import Groups
+from scentline.models.frontier.keys import Rows, depth_of, hub_of, page_key, parent_of, space_key, visit_of
+from scentline.models.frontier.linking import ParentRow, place_in
+from scentline.models.frontier.pages import why_spent
+from scentline.models.frontier.rows import HubRow, PageRow, SpaceRow, VisitRow
+from scentline.models.frontier.scope import descends
+from scentline.models.frontier.shares import Shares
+from scentline.models.frontier.steered import Steered
+from scentline.models.interest.features import ANCHOR, BASE, CONTEXT, HEADING, PAGE_WORD, URL_WORD, region, user
+from scentline.models.interest.linkage import Contribution, crowd_contributions, ordered
+from scentline.models.interest.weights import weights_of
+from scentline.models.learner.candidate import IN_LINKS, LinkWords, url_words
+from scentline.models.learner.inputs import NAMES
+from scentline.models.learner.words import WORDS
+from scentline.models.lessons import lessons
+from scentline.models.policy.behaviour import SitePatterns
+from scentline.models.policy.learned import LearnedScorer
+from scentline.models.policy.priorities import Priorities
+from scentline.models.policy.scorer import OrderedScorer, Scorer
+from scentline.models.policy.scoring import PaperScorer, crowd_of
+from scentline.models.published import Exclusion
+from scentline.models.settings import CrawlSettings, LearnSettings
+from scentline.models.traps import space
+from scentline.models.url import host, identifier
+from scentline.models.verdict import FAILED, Verdict
+
+#: Where a word stands.
+Where: TypeAlias = Literal["in a link", "around a link", "above a link", "on a linking page", "in the URL"]
+
+
+class Linking(msgspec.Struct, frozen=True):
+    """A judged page that links to a URL: its verdict, the place of the link in it, and the words there."""
+
+    url: str
+    verdict: Verdict
+    position: int
+    inside: tuple[str, ...]
+    around: tuple[str, ...]
+    above: tuple[str, ...]
+
+
+class Counting(msgspec.Struct, frozen=True):
+    """A word that counts: where it stands, the judged pages that had it there and the hits among them.
+
+    ``adds`` is its part of what the inputs made of such words add to the logit of a hit, before their bounds.
+    """
+
+    word: str
+    where: Where
+    pages: int
+    hits: int
+    adds: float
+
+
+class _Place(NamedTuple):
+    """Words of one place: what they are counted as, and the inputs that weigh them so and as page words."""
+
+    where: Where
+    kind: str
+    by_kind: str | None
+    by_page: str | None
+
+
+_INSIDE = _Place("in a link", ANCHOR, "anchor words as anchors", "anchor words as page words")
+_AROUND = _Place("around a link", CONTEXT, "context words as context", "context words as page words")
+_ABOVE = _Place("above a link", HEADING, "heading words as headings", "heading words as page words")
+_PAGE = _Place("on a linking page", PAGE_WORD, None, "parent page")
+_URL = _Place("in the URL", URL_WORD, "URL words as URL words", "URL words as page words")
+
+
+class Part(msgspec.Struct, frozen=True):
+    """One input of the learned policy: its value, its weight with its deviation, and what it adds."""
+
+    name: str
+    value: float
+    weight: float
+    deviation: float
+    adds: float
+
+
+@dataclass(frozen=True)
+class Again:
+    """When a judged page is visited again: its row, the changes a second expected, and from when it is due."""
+
+    visit: VisitRow
+    rate: float
+    due: float
+
+
+@dataclass
+class Explanation:
+    """A URL's row, and for each predicate its priority now and what makes it, the largest effect first.
+
+    By the learned policy ``inputs`` make the ``expected`` probability of a hit, where a page ``comes`` (whose
+    inputs are under `FAILED`), ``named`` is what the predicate's keywords add, ``words`` are those around its
+    links, and ``contributions`` are only for comparison. By the paper's policies these are the features.
+    ``belief`` is the part of the probability that is believed of those who link to it (``linking``). ``spent``,
+    ``excluded``, ``unvisited``, ``beyond`` and ``standing_back`` say what keeps it from being fetched.
+    """
+
+    row: PageRow
+    hub: HubRow | None = None
+    again: "Again | None" = None
+    priorities: dict[str, float] = field(default_factory=dict)
+    contributions: dict[str, list[Contribution]] = field(default_factory=dict)
+    inputs: dict[str, list[Part]] = field(default_factory=dict)
+    expected: dict[str, float] = field(default_factory=dict)
+    named: dict[str, float] = field(default_factory=dict)
+    comes: float | None = None
+    belief: float = 1.0
+    spent: str = ""
+    excluded: Exclusion | None = None
+    unvisited: str = ""
+    beyond: str = ""
+    standing_back: str = ""
+    linking: list[Linking] = field(default_factory=list)
+    words: dict[str, list[Counting]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Explainer:
+    """What explains a URL by all that a frontier knows: ``shard_of`` a URL, None of one that others hold.
+
+    ``shares`` are of the latest fetches of a crawl that runs.
+    """
+
+    settings: CrawlSettings
+    shard_of: Callable[[str], Rows | None]
+    scorer: Scorer
+    priorities: Priorities
+    predicates: Collection[str]
+    steered: Steered
+    patterns: SitePatterns | None = None
+    shares: Shares | None = None
+
+    def explain(self, url: str) -> Explanation | None:
+        """Return what is known of a canonical URL; None where it was never met here."""
+        shard, frontier = self.shard_of(url), self.settings.frontier
+        row = None if shard is None else shard.get(page_key(url))
+        if shard is None or not isinstance(row, PageRow):
+            return None
+        found = Explanation(
+            row,
+            hub_of(shard, url),
+            _again(self.settings, shard, row),
+            spent=_spent(self.settings, shard, url),
+            excluded=self.steered.excludes(url),
+            linking=linking_pages(shard, row),
+            standing_back=self._standing_back(host(url)),
+        )
+        if frontier.depth:
+            found.beyond = why_beyond(row, depth_of(shard, host(url)), frontier)
+        by_paper = frontier.candidates == "paper"
+        if by_paper and not row.seed and not descends(row, lessons(frontier.rule)):
+            found.beyond = f"{frontier.rule} has no such candidate (frontier.candidates)"
+        if self.patterns is not None and frontier.visited_patterns_only:
+            found.unvisited = self.patterns.unvisited(url)
+        self._add_scores(found, shard)
+        return found
+
+    def _add_scores(self, found: Explanation, shard: Rows) -> None:
+        predicates, scorer = sorted(self.predicates), self.scorer
+        if isinstance(scorer, LearnedScorer):
+            _by_learned(found, shard, scorer, predicates, self.settings.learn)
+        elif isinstance(scorer, PaperScorer) and not isinstance(scorer, OrderedScorer):
+            for predicate in predicates:
+                found.contributions[predicate] = scorer.contributions(shard, found.row, predicate)
+        found.priorities = self.priorities.of(shard, [found.row], predicates)[0]
+        if self.settings.frontier.rule == "learned" and self.priorities.promises is not None:
+            found.belief = self.priorities.promises.belief(shard, found.row)
+
+    def _standing_back(self, name: str) -> str:
+        if self.shares is None or not self.shares.handicap(name):
+            return ""
+        return (
+            f"{owner(name)} had more than its share of the latest fetches: it is held back for others worth at "
+            "least a third as much (frontier.domain_share)"
+        )
+
+
+def _again(settings: CrawlSettings, shard: Rows, row: PageRow) -> Again | None:
+    visit = visit_of(shard, row.url)
+    if visit is None or row.state != "judged":
+        return None
+    groups = Groups(settings.revisit)
+    known = groups.estimate(shard, visit)
+    return Again(visit, known.rate, groups.due(visit, known))
+
+
+def _spent(settings: CrawlSettings, shard: Rows, url: str) -> str:
+    name = space(url)
+    row = shard.get(space_key(name)) if name is not None and settings.frontier.traps else None
+    return why_spent(row, settings.frontier) if isinstance(row, SpaceRow) else ""
+
+
+def _by_learned(
+    found: Explanation,
+    shard: Rows,
+    scorer: LearnedScorer,
+    predicates: Sequence[str],
+    settings: LearnSettings,
+) -> None:
+    found.comes = scorer.comes(None)
+    for predicate in (*((FAILED,) if scorer.foretells else ()), *predicates):
+        known = scorer.known(predicate)
+        values = found.row.inputs.get(predicate) or scorer.inputs(shard, found.row, predicate)
+        weights, deviations = known.mean.tolist(), known.covariance.diagonal() ** 0.5
+        rows = zip(scorer.names, values, weights, deviations.tolist(), strict=True)
+        parts = [Part(*row, adds=row[1] * row[2]) for row in rows]
+        found.inputs[predicate] = sorted(parts, key=lambda part: -abs(part.adds))
+        if predicate == FAILED:
+            found.comes = scorer.comes(values)
+            continue
+        found.expected[predicate] = scorer.expected(values, predicate)
+        found.named[predicate] = scorer.named(shard, found.row, predicate)
+        found.words[predicate] = counting_words(scorer, shard, found.row, predicate)
+        crowd = crowd_of(shard, found.row, predicate)
+        features = (BASE, region(predicate), *map(user, crowd.visitors))
+        ratios = weights_of(predicate, scorer.ledger, features, settings.t, settings.significance)
+        found.contributions[predicate] = ordered(crowd_contributions(crowd, ratios))
+
+
+def linking_pages(shard: Rows, row: PageRow) -> list[Linking]:
+    """Return the pages that link to a URL, those that are kept of them and tell of the link."""
+    return [
+        Linking(parent.url, parent.verdict, parent.positions[place], *map(tuple, words))
+        for parent, place, words in _links(shard, row)
+    ]
+
+
+def _links(shard: Rows, row: PageRow) -> Iterator[tuple[ParentRow, int, LinkWords]]:
+    """Yield the linking pages that count, with the place of the link among theirs, and its words."""
+    target = identifier(row.url)
+    for name in row.parents[:IN_LINKS]:
+        parent = parent_of(shard, name)
+        place = place_in(parent.targets, target)
+        if place is not None:
+            yield parent, place, parent.words_at(place)
+
+
+def counting_words(scorer: LearnedScorer, shard: Rows, row: PageRow, predicate: str) -> list[Counting]:
+    """Return the words that count for a URL by a predicate, those that add or take most first."""
+    found: dict[tuple[str, _Place], float] = {}
+    mean = dict(zip(NAMES, scorer.known(predicate).mean.tolist(), strict=False))
+    for words, place, scale in _groups(shard, row):
+        for word, adds in zip(words, _added(scorer, predicate, words, place, mean), strict=True):
+            found[word, place] = found.get((word, place), 0.0) + scale * adds
+    ordered = sorted(found.items(), key=lambda entry: (-abs(entry[1]), entry[0]))
+    return [
+        Counting(word, place.where, *scorer.ledger.get(place.kind + word, predicate), adds)
+        for (word, place), adds in ordered
+        if adds
+    ]
+
+
+def _groups(shard: Rows, row: PageRow) -> Iterator[tuple[Sequence[str], _Place, float]]:
+    """Yield distinct words that stand together, and what each of them is multiplied by."""
+    links = list(_links(shard, row))
+    for parent, _, words in links:
+        for place, group in zip((_INSIDE, _AROUND, _ABOVE), words, strict=True):
+            yield group, place, 1 / math.sqrt(len(links) * max(1, len(group)))
+        on_page = parent.text.split()
+        yield on_page, _PAGE, 1 / (math.sqrt(len(links)) * max(1, len(on_page)))
+    of_url = url_words(row.url)
+    yield of_url, _URL, 1 / math.sqrt(max(1, len(of_url)))
+
+
+def _added(
+    scorer: LearnedScorer, predicate: str, words: Sequence[str], place: _Place, mean: dict[str, float]
+) -> list[float]:
+    """Return what each of some words adds by itself, before it is shared with those beside it."""
+    lifts = scorer.known(predicate).knowledge.words
+    numbers = lifts.vocabulary.words(words)
+    weights = lifts.by_word[numbers]
+    as_kind = mean[place.by_kind] if place.by_kind else 0.0
+    as_page = mean[place.by_page] if place.by_page else 0.0
+    found: list[float] = (
+        as_kind * weights[:, WORDS[place.kind]] + as_page * weights[:, WORDS[PAGE_WORD]]
+    ).tolist()
+    return found

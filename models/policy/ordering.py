@@ -1,0 +1,254 @@
+"""What orders the candidates in the place of a policy: how important their pages are (Cho 1998).
+
+Each importance is estimated from what its partition has absorbed. What is kept of it in memory is made again
+from the rows when a partition is opened.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from scentline.models.facts import Linked
+from scentline.models.frontier.keys import PARENT_PREFIX, Rows, parent_of
+from scentline.models.frontier.linking import ParentRow, identifiers_in
+from scentline.models.frontier.rows import PageRow
+from scentline.models.learner.candidate import url_words
+from scentline.models.ordering.estimate import Crawled, Idf, Location, Similarity
+from scentline.models.predicate import EVERY_PAGE
+from scentline.models.url import identifier
+from scentline.models.words import words
+
+#: A sweep ends when the ranks moved by less than this a page.
+TOLERANCE = 1e-4
+#: The idf factors have moved when there are this part more linking pages than when all was last worked out.
+GROWTH = 0.1
+
+
+class Informed(Protocol):
+    """What is kept in memory, beside the rows, of what a partition has absorbed."""
+
+    def open(self, shard: Rows) -> None:
+        """Take up a partition."""
+
+    def close(self, shard: Rows) -> None:
+        """Forget a partition that another worker has now."""
+
+    def absorb(self, shard: Rows, sighting: object) -> None:
+        """Absorb a sighting, before the rows do."""
+
+    def sweep(self, shard: Rows) -> bool:
+        """Do what is worth doing now and then; return whether values may have changed without a sighting."""
+
+
+class Ordering(Informed, Protocol):
+    """An importance of pages."""
+
+    def value(self, shard: Rows, row: PageRow, topic: tuple[str, ...]) -> float:
+        """Return the importance of a candidate's page; ``topic`` are the words of its predicate."""
+
+
+class OfRows:
+    """An importance that a page's row alone tells."""
+
+    def open(self, shard: Rows) -> None:
+        """Nothing is kept beside the rows."""
+
+    def close(self, shard: Rows) -> None:
+        """Nothing is kept beside the rows."""
+
+    def absorb(self, shard: Rows, sighting: object) -> None:
+        """Nothing is kept beside the rows."""
+
+    def sweep(self, shard: Rows) -> bool:
+        """Return False: a row tells what changes it."""
+        return False
+
+
+class BacklinkOrder(OfRows):
+    """IB'(P), the judged pages that link to a page (Cho 1998, section 2, 2): exact."""
+
+    def value(self, shard: Rows, row: PageRow, topic: tuple[str, ...]) -> float:
+        """Return the number of known links to a page."""
+        return float(backlinks(row))
+
+
+class LocationOrder(OfRows):
+    """IL(P): the fewer slashes the better, and the more of what is ``wanted`` (Cho 1998, section 2, 5)."""
+
+    def __init__(self, wanted: Iterable[str] = ()) -> None:
+        self._location = Location[str](str, dict.fromkeys(wanted, 1.0))
+
+    def value(self, shard: Rows, row: PageRow, topic: tuple[str, ...]) -> float:
+        """Return how many of the parts wanted the URL has, less the slashes of its path."""
+        return self._location.value(row.url)
+
+
+def backlinks(row: PageRow) -> int:
+    """Return how many judged pages link to a page: as many as the predicate has judged that judged the most."""
+    return max((links for links, _ in row.links.values()), default=0)
+
+
+if TYPE_CHECKING:
+    from scentline.models.ordering.rank import Rank
+
+#: Linking pages between two sweeps: at least so many, and this part of those that there were.
+EVERY, GROWTH = 10, 0.1
+
+
+class Ranks:
+    """IR'(P), by sweeps now and then, and by the links found since (Cho 1998, section 2, 3).
+
+    A partition knows of a linking page only the links to its own hosts: its rank is passed on to these, and
+    that of one whose own host is elsewhere is what every page has.
+    """
+
+    def __init__(self) -> None:
+        self._ranks: dict[int, Rank[bytes]] = {}
+
+    def open(self, shard: Rows) -> None:
+        """Take up the links of a partition."""
+        # Imported when it is used: sparse matrices take a tenth of a second, and most crawls have no ranks.
+        from scentline.models.ordering.rank import Rank
+
+        rank = self._ranks[shard.partition] = Rank[bytes](every=EVERY, growth=GROWTH, tolerance=TOLERANCE)
+        for key, row in shard.scan(PARENT_PREFIX):
+            if isinstance(row, ParentRow) and row.linked:
+                rank.crawled(Crawled(key[len(PARENT_PREFIX) :], tuple(identifiers_in(row.targets))))
+        rank.sweep()
+
+    def close(self, shard: Rows) -> None:
+        """Forget the links of a partition."""
+        self._ranks.pop(shard.partition, None)
+
+    def absorb(self, shard: Rows, sighting: object) -> None:
+        """Absorb the links of a judged page, once."""
+        if isinstance(sighting, Linked) and not parent_of(shard, sighting.page).linked:
+            targets = dict.fromkeys(identifier(link.url) for link in sighting.links)
+            targets.pop(sighting.page, None)
+            self._ranks[shard.partition].crawled(Crawled(sighting.page, tuple(targets)))
+
+    def sweep(self, shard: Rows) -> bool:
+        """Work out all ranks again if it is time, and return whether it was."""
+        return self._ranks[shard.partition].sweep()
+
+    def value(self, shard: Rows, row: PageRow, topic: tuple[str, ...] = ()) -> float:
+        """Return the rank of a page, 1 on the mean over all."""
+        return self._ranks[shard.partition].value(identifier(row.url))
+
+
+class SimilarityOrder:
+    """IS(A, Q): A being the words of a page's URL and of the kept links to it (Cho 1998, sections 2, 1, and 4).
+
+    The idf of a word is one over the number of linking pages that have it among those of their words that are
+    used, of the pages that link into the partition. ``query`` is Q; without one it is what the candidate's
+    predicate is about.
+    """
+
+    def __init__(self, query: str) -> None:
+        self._query = tuple(words(query))
+        self._idf: dict[int, Idf] = {}
+        self._pages: Counter[int] = Counter()
+        self._due: Counter[int] = Counter()
+
+    def open(self, shard: Rows) -> None:
+        """Count the words of the pages that link into a partition."""
+        self._idf[shard.partition] = Idf()
+        for _, row in shard.scan(PARENT_PREFIX):
+            if isinstance(row, ParentRow) and row.linked:
+                self._count(shard, row.words)
+
+    def close(self, shard: Rows) -> None:
+        """Forget the words of a partition."""
+        for known in (self._idf, self._pages, self._due):
+            known.pop(shard.partition, None)
+
+    def absorb(self, shard: Rows, sighting: object) -> None:
+        """Count the words of a judged page, once."""
+        if isinstance(sighting, Linked) and not parent_of(shard, sighting.page).linked:
+            self._count(shard, sighting.words)
+
+    def _count(self, shard: Rows, found: Iterable[str]) -> None:
+        self._idf[shard.partition].add(dict.fromkeys(found, 1))
+        self._pages[shard.partition] += 1
+
+    def sweep(self, shard: Rows) -> bool:
+        """Return whether the idf factors have moved since they last had."""
+        pages = self._pages[shard.partition]
+        if pages <= self._due[shard.partition]:
+            return False
+        self._due[shard.partition] = int(pages * (1 + GROWTH))
+        return True
+
+    def value(self, shard: Rows, row: PageRow, topic: tuple[str, ...]) -> float:
+        """Return the cosine, from 0 to 1."""
+        page = identifier(row.url)
+        found = Counter(url_words(row.url))
+        for parent in row.parents:
+            found.update(_anchor(shard, parent, page))
+        return Similarity(self._query or topic, self._idf[shard.partition]).of(found)
+
+
+def _anchor(shard: Rows, parent: bytes, page: bytes) -> Sequence[str]:
+    linking = parent_of(shard, parent)
+    return linking.words_at(linking.place(page)).inside
+
+
+class WeightedOrder:
+    """IC(P) = k1 I1(P) + k2 I2(P) + ... (Cho 1998, section 2): ``parts`` are pairs of weight and importance."""
+
+    def __init__(self, parts: Sequence[tuple[float, Ordering]]) -> None:
+        self._parts = tuple(parts)
+
+    def open(self, shard: Rows) -> None:
+        """Take up a partition."""
+        for _, part in self._parts:
+            part.open(shard)
+
+    def close(self, shard: Rows) -> None:
+        """Forget a partition that another worker has now."""
+        for _, part in self._parts:
+            part.close(shard)
+
+    def absorb(self, shard: Rows, sighting: object) -> None:
+        """Absorb a sighting, before the rows do."""
+        for _, part in self._parts:
+            part.absorb(shard, sighting)
+
+    def sweep(self, shard: Rows) -> bool:
+        """Let each part do what is due; return whether any value may have changed."""
+        swept = [part.sweep(shard) for _, part in self._parts]  # each is asked, whatever the others say
+        return any(swept)
+
+    def value(self, shard: Rows, row: PageRow, topic: tuple[str, ...]) -> float:
+        """Return the weighted sum."""
+        return sum(weight * part.value(shard, row, topic) for weight, part in self._parts)
+
+
+#: What puts a candidate before all that are not hot: no importance comes near it.
+HOT = 1e6
+
+
+class HotOrder(WeightedOrder):
+    """The hot queue before the others, both in the order of an importance (Cho 1998, Figures 4 and 5).
+
+    Hot is a candidate whose URL or an anchor of whose kept in-links has a word of ``query``, or else of its
+    predicate's topic, or that a page satisfying a predicate links to. Figure 5 goes two links further: what
+    links to a linking page is in another partition. A candidate may become hot at any time.
+    """
+
+    def __init__(self, query: str, importance: Ordering) -> None:
+        super().__init__([(1.0, importance)])
+        self._query = frozenset(words(query))
+
+    def value(self, shard: Rows, row: PageRow, topic: tuple[str, ...]) -> float:
+        """Return the importance, and `HOT` more for a hot candidate."""
+        hot = self._hot(shard, row, self._query or frozenset(topic))
+        return super().value(shard, row, topic) + HOT * hot
+
+    def _hot(self, shard: Rows, row: PageRow, query: frozenset[str]) -> bool:
+        if any(hits for name, (_, hits) in row.links.items() if name != EVERY_PAGE):
+            return True
+        page, url = identifier(row.url), row.url.lower()
+        return any(word in url for word in query) or any(
+            not query.isdisjoint(_anchor(shard, parent, page)) for parent in row.parents
+        )

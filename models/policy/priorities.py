@@ -1,0 +1,209 @@
+"""A candidate's priority: by the policy, by the order of discovery, or by what a redirect handed on.
+
+Links promise what was expected of a page when it was chosen, told of those who link to it: a row for each owner
+in each partition, so that a restart forgets nothing.
+"""
+
+import math
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+
+from scentline.models.domain import owner
+from scentline.models.errors import cause, quarantinable
+from scentline.models.events import EventLog
+from scentline.models.frontier.keys import OWNER_PREFIX, Rows, owner_key, parent_of
+from scentline.models.frontier.promises import MOST_LOGIT, Promises, believed
+from scentline.models.frontier.rows import OwnerRow, PageRow
+from scentline.models.learner.requests import Chances
+from scentline.models.policy.scorer import Scorer
+from scentline.models.settings import FrontierSettings
+from scentline.models.url import host
+
+#: Part of a promise that a redirect within a site breaks, whatever comes of it.
+MOVED = 0.5
+#: Linking pages of a page whose owners answer for it.
+SOURCES = 8
+#: Linking pages whose owners are remembered: candidates are scored by the same ones again and again.
+REMEMBERED = 10_000
+
+
+class LinkPromises:
+    """Counts promises in rows, and keeps in memory what they come to over the partitions held."""
+
+    def __init__(self) -> None:
+        self._promises = Promises()
+        self._owners: dict[bytes, str] = {}
+
+    def open(self, shard: Rows) -> None:
+        """Take up a partition's owners."""
+        for _ in self.steps(shard):
+            pass
+
+    def steps(self, shard: Rows) -> Iterator[None]:
+        """Take up a partition's owners as `open` does, and yield after each."""
+        for key, row in shard.scan(OWNER_PREFIX):
+            if isinstance(row, OwnerRow):
+                self._promises.take_up(key[len(OWNER_PREFIX) :].decode(), row.promises)
+            yield
+
+    def close(self, held: Iterable[Rows]) -> None:
+        """Forget the owners of a partition that another worker has now; those ``held`` are taken up anew."""
+        self._promises = Promises()
+        for shard in held:
+            self.open(shard)
+
+    def ended(self, shard: Rows, row: PageRow, hit: bool, part: float = 1.0) -> None:
+        """Count what came of a page that the policy chose: a ``hit`` or not, and a ``part`` of its promise."""
+        choice = row.choice
+        if choice is None or choice.promised is None or row.seed:
+            return
+        expected = part * choice.promised
+        for name in sorted(set(self._sources(shard, row))):
+            found = shard.get(owner_key(name))
+            kept = found if isinstance(found, OwnerRow) else OwnerRow()
+            kept.promises.add(expected, hit)
+            shard.put(owner_key(name), kept)
+            self._promises.ended(name, expected, hit)
+
+    def judged(self, shard: Rows, row: PageRow) -> None:
+        """Count what came of a page that was judged."""
+        verdict = row.verdict or {}
+        self.ended(shard, row, row.choice is not None and verdict.get(row.choice.predicate, False))
+
+    def __bool__(self) -> bool:
+        """Return whether anybody may be believed less."""
+        return bool(self._promises)
+
+    def belief(self, shard: Rows, row: PageRow) -> float:
+        """Return how far those who link to a candidate are believed."""
+        return self._promises.belief(self._sources(shard, row) if row.parents else (owner(host(row.url)),))
+
+    def redirected(self, shard: Rows, row: PageRow, target: str) -> None:
+        """Count a redirect: to another owner it breaks the promise; a page that was moved costs a fetch."""
+        self.ended(shard, row, hit=False, part=MOVED if owner(host(target)) == owner(host(row.url)) else 1.0)
+
+    def _sources(self, shard: Rows, row: PageRow) -> Iterator[str]:
+        if not row.parents:
+            yield owner(host(row.url))
+        for parent in islice(row.parents, SOURCES):
+            yield self._owners.get(parent) or self._owner(shard, parent)
+
+    def _owner(self, shard: Rows, parent: bytes) -> str:
+        if len(self._owners) >= REMEMBERED:
+            self._owners.clear()
+        found = self._owners[parent] = owner(host(parent_of(shard, parent).url))
+        return found
+
+
+#: Where breadth-first puts URLs that no fetched page links to.
+UNLINKED_DEPTH = 1e9
+#: Policies whose priorities are those of the row, as it was offered last: nothing else changes them.
+FIXED = ("breadth-first", "random")
+#: The priority of a candidate that can't be scored: it comes last.
+UNSCORED = -1e12
+#: That of a seed, where candidates are the paper's: no sum of logs comes near it.
+SEED = 1e9
+
+log = EventLog("frontier")
+
+
+class Priorities:
+    """Works out priorities; a higher one comes first."""
+
+    def __init__(self, settings: FrontierSettings, scorer: Scorer) -> None:
+        self._rule = settings.rule
+        #: Whether to score a candidate that is queued comes to what it came to before.
+        self.fixed = settings.rule in FIXED
+        self._seeds_first = settings.candidates == "paper"
+        #: Priorities that can be below the threshold are sums of logs, or a logit.
+        self._learns = settings.learns
+        self._threshold = settings.threshold if settings.learns else None
+        self._scorer = scorer
+        #: How far those who link to a page are believed, where that is known.
+        self.promises: LinkPromises | None = None
+        #: Times that a candidate could not be scored.
+        self.unscored = 0
+
+    def of(self, shard: Rows, rows: Sequence[PageRow], predicates: Collection[str]) -> list[dict[str, float]]:
+        """Return candidates' priorities under the policy, at least what redirects to them handed on.
+
+        Chance and breadth-first have none but order. Seeds come first where candidates are the paper's: at the
+        start they are all there is (Aggarwal 2004, Figure 1).
+        """
+        if self.fixed:
+            return [dict.fromkeys(predicates, self._order(row)) for row in rows]
+        found = []
+        promises = self.promises if self._rule == "learned" else None
+        for row, scores in zip(rows, self._scores(shard, rows, predicates), strict=True):
+            belief = promises.belief(shard, row) if promises else 1.0
+            if self._seeds_first and row.seed:
+                found.append(dict.fromkeys(predicates, SEED))
+            elif belief == 1 and not row.inherited and not math.isnan(sum(scores.values())):
+                found.append({name: scores[name] for name in predicates})
+            else:
+                found.append({name: _priority(row, name, scores[name], belief) for name in predicates})
+        return found
+
+    def _order(self, row: PageRow) -> float:
+        if self._rule == "random":
+            return 0.0
+        # What is known from the log alone is at no distance from the seeds: it comes last.
+        near = row.seed or row.links or row.inherited or row.found
+        return -float(row.depth) if near else -UNLINKED_DEPTH
+
+    def _scores(
+        self, shard: Rows, rows: Sequence[PageRow], predicates: Collection[str]
+    ) -> Sequence[Mapping[str, float]]:
+        """Return what the scorer says; where it fails, of each candidate by itself."""
+        try:
+            found = self._scorer.priorities(shard, rows, predicates)
+        except Exception as error:
+            if len(rows) == 1:
+                return [dict.fromkeys(predicates, self._failed(rows[0], error))]
+            if not quarantinable(error):
+                raise
+            return [self._scores(shard, [row], predicates)[0] for row in rows]
+        return found
+
+    def choose(self, shard: Rows, row: PageRow, predicate: str, explored: bool) -> Chances:
+        """Note in the row what a choice was made by; return what is expected of it, if anything is."""
+        try:
+            return self._scorer.choose(shard, row, predicate, explored)
+        except Exception as error:
+            self._failed(row, error)
+            return Chances()
+
+    def _failed(self, row: PageRow, error: Exception) -> float:
+        """Count a candidate that can't be scored: what its rows hold is its own failure, and not the end."""
+        if not quarantinable(error):
+            raise error
+        self.unscored += 1
+        log.error("a candidate could not be scored", url=row.url, reason=cause(error))
+        return UNSCORED
+
+    def worth(self, priority: float) -> float:
+        """Return the log of what a priority is worth beside others: that of the probability, if it is one.
+
+        Products of interest ratios are too high where they are high: candidates that are better than any page
+        are worth the same. Orders have no measure: any candidate is worth as much as any other.
+        """
+        if self._rule == "learned":
+            return -math.log1p(math.exp(-priority)) if priority > -MOST_LOGIT else priority
+        return min(0.0, priority) if self._learns else 0.0
+
+    def chance(self, priority: float) -> float:
+        """Return the probability of a hit that a priority stands for: an upper bound, or 1 where it is none."""
+        return math.exp(self.worth(priority))
+
+    def keeps(self, row: PageRow, *priorities: float) -> bool:
+        """Return whether any of its priorities makes a candidate worth keeping.
+
+        That is ExpandList in Aggarwal (2004), Figure 1.
+        """
+        return row.seed or self._threshold is None or max(priorities, default=-math.inf) >= self._threshold
+
+
+def _priority(row: PageRow, predicate: str, score: float, belief: float) -> float:
+    found = believed(UNSCORED if math.isnan(score) else score, belief)
+    inherited = row.inherited.get(predicate)
+    return found if inherited is None else max(found, inherited)

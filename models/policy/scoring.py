@@ -1,0 +1,286 @@
+"""A candidate's priority by the paper's rules, from its rows and what was learned."""
+
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from scentline.models.frontier.keys import Rows, beside_of, children_of, parent_key
+from scentline.models.frontier.linking import ChildrenRow, ParentRow
+from scentline.models.frontier.rows import BesideRow, PageRow
+from scentline.models.interest.factors import SIGNERS, kept, locality_log, region_log, sibling_log, signature
+from scentline.models.interest.features import BASE, SIGNATURE, TOKEN, USER
+from scentline.models.interest.linkage import (
+    Contribution,
+    CrowdEvidence,
+    Evidence,
+    contributions,
+    crowd_contributions,
+    ordered,
+)
+from scentline.models.interest.weights import UNSEEN, Mask, Weights, WordMasks
+from scentline.models.learner.inputs import NAMED
+from scentline.models.learner.requests import Chances, Forecast
+from scentline.models.learner.words import Naming
+from scentline.models.ledger import Ledger, Slots
+from scentline.models.lessons import Lessons
+from scentline.models.predicate import ANYTHING, Sought
+from scentline.models.records import Weighting
+from scentline.models.reuse import Cell
+from scentline.models.settings import LearnSettings
+from scentline.models.url import identifier, tokens
+
+#: Bytes of linking pages' masks kept in memory for each predicate, roughly.
+CACHED_BYTES = 200_000_000
+
+
+class Children(NamedTuple):
+    """A linking page's judged targets for one predicate: all of them, and those that satisfy it.
+
+    ``verdicts`` were noted, or grew, when this was worked out.
+    """
+
+    verdicts: int
+    visited: frozenset[bytes]
+    satisfying: frozenset[bytes]
+
+
+class Known:
+    """What is kept in memory of one predicate: its weights, and of linking pages what scoring needs.
+
+    ``naming`` is what candidates go by before there is a hit.
+    """
+
+    def __init__(self, weights: Weights, naming: Naming) -> None:
+        self.weights = weights
+        self.naming = naming
+        self._masks = WordMasks(weights)
+        self._parents: dict[bytes, Mask] = {}
+        self._signature_masks = WordMasks(weights, SIGNATURE)
+        self._signers: dict[bytes, Mask] = {}
+        self._children: dict[tuple[int, bytes], Children] = {}
+
+    def content_log(self, parents: Iterable[tuple[bytes, ParentRow]]) -> float:
+        """Return log I_c(C) of a candidate's linking pages."""
+        return _united(self._masks, self._parents, parents)
+
+    def signature_log(self, signers: Iterable[tuple[bytes, BesideRow]]) -> float:
+        """Return log I^SF of a candidate's signing pages."""
+        return _united(self._signature_masks, self._signers, signers)
+
+    def siblings(self, shard: Rows, parents: Iterable[bytes]) -> tuple[int, int]:
+        """Return the distinct visited siblings of a candidate, and how many of them satisfy the predicate."""
+        rows = [(page, children_of(shard, page)) for page in parents]
+        found = [self._judged((shard.partition, page), row) for page, row in rows if row.positions]
+        if len(found) == 1:
+            return len(found[0].visited), len(found[0].satisfying)
+        visited = frozenset().union(*(children.visited for children in found))
+        satisfying = frozenset().union(*(children.satisfying for children in found))
+        return len(visited), len(satisfying)
+
+    def _judged(self, place: tuple[int, bytes], row: ChildrenRow) -> Children:
+        # Each partition hears of a verdict in its own time, so equal numbers need not be the same verdicts.
+        children = self._children.get(place)
+        if children is None or children.verdicts != row.noted:
+            name = self.weights.predicate
+            verdicts = {child: verdict[name] for child, verdict in row.judged.items() if name in verdict}
+            satisfying = frozenset(child for child, holds in verdicts.items() if holds)
+            children = Children(row.noted, frozenset(verdicts), satisfying)
+            if len(self._children) > len(self._parents) + 1000:
+                self._children.clear()
+            self._children[place] = children
+        return children
+
+
+def _united(
+    masks: WordMasks, known: dict[bytes, Mask], pages: Iterable[tuple[bytes, ParentRow | BesideRow]]
+) -> float:
+    """Return the sum of the logs of the words of any of the pages; ``known`` are their masks so far."""
+    if len(known) * (len(masks) // 8 + 100) > CACHED_BYTES:
+        known.clear()
+    bits = []
+    for page, row in pages:
+        mask = known.get(page, UNSEEN)
+        if not masks.has_all(mask):
+            mask = known[page] = masks.mask(frozenset(row.words), mask)
+        bits.append(mask.bits)
+    return masks.log(bits)
+
+
+class PaperScorer:
+    """Scores rows by links, by what users did, or by both, as ``lessons`` says (Aggarwal 2004).
+
+    While a predicate has no hit every ratio is 1: until then, unless ``printed``, its candidates go by how far
+    their URLs and links name its topic. ``drift`` is that of `models.interest.weights.Weights`.
+    """
+
+    def __init__(
+        self, settings: LearnSettings, lessons: Lessons, drift: float = 0.02, *, printed: bool = False
+    ) -> None:
+        self.ledger = Ledger()
+        self._settings = settings
+        self._lessons = lessons
+        self._drift = drift
+        self._printed = printed
+        self._known: dict[str, Known] = {}
+        self._prior: dict[str, Mapping[str, Cell]] = {}
+
+    def add_predicate(self, name: str, sought: Sought = ANYTHING) -> None:
+        """Start keeping a predicate's weights; its topic counts until there is a hit."""
+        if name not in self._known:
+            t, test = self._settings.t, self._settings.significance
+            weights = Weights(name, self.ledger, t, test, self._drift, self._prior)
+            self._known[name] = Known(weights, Naming(() if self._printed else sought.topic))
+
+    def weights(self, predicate: str) -> Weights:
+        """Return a predicate's weights."""
+        return self._known[predicate].weights
+
+    def learn(self, slots: Slots) -> None:
+        """Note that the counts in some slots changed; what earlier crawls counted is added to them.
+
+        Predicates that were never added are left.
+        """
+        self._learn([name for name in self.ledger.names(slots) if name is not None])
+
+    def forget(self, slots: Slots, names: Sequence[str]) -> None:
+        """Note that some features, in these slots, were forgotten."""
+        self._learn(names)
+
+    def _learn(self, names: Sequence[str]) -> None:
+        for known in self._known.values():
+            known.weights.learn(names)
+
+    def inherit(self, prior: Mapping[str, Mapping[str, Cell]]) -> None:
+        """Apply what earlier crawls counted: it is added to the counts that are learned from then on."""
+        self._prior.update(prior)
+
+    def take(self, predicate: str, weighting: Weighting) -> None:
+        """Do nothing: the paper's ratios are added up as they are."""
+
+    def remove_predicate(self, name: str) -> None:
+        """Forget a predicate."""
+        self._known.pop(name, None)
+
+    def bring_up(self, shard: Rows, linking: Iterable[bytes], beside: Iterable[bytes] = ()) -> None:
+        """Do nothing: rows are looked at when a candidate is scored."""
+
+    def forget_links(self) -> None:
+        """Do nothing: what is kept of linking pages are their words, and siblings as rows number them."""
+
+    def judged(self, predicate: str) -> int:
+        """Return the pages that were judged by a predicate, as far as it is known here."""
+        return self.ledger.get(BASE, predicate)[0]
+
+    def priorities(
+        self, shard: Rows, rows: Sequence[PageRow], predicates: Collection[str]
+    ) -> list[dict[str, float]]:
+        """Return each candidate's priorities for some predicates."""
+        return [{name: self.priority(shard, row, name) for name in predicates} for row in rows]
+
+    def priority(self, shard: Rows, row: PageRow, predicate: str) -> float:
+        """Return the sum of the logs of the policy's interest ratios, or before any hit what words promise."""
+        if not self._known[predicate].weights.base.hits:
+            return self._by_words(shard, row, predicate)
+        total = self._by_links(shard, row, predicate) if self._lessons.links else 0.0
+        return total + (self._by_users(shard, row, predicate) if self._lessons.users else 0.0)
+
+    def choose(self, shard: Rows, row: PageRow, predicate: str, explored: bool) -> Chances:
+        """Return what is expected of a page that is chosen: the paper's ratios tell no probability."""
+        return Chances()
+
+    def forecasts(self, shard: Rows, rows: Sequence[PageRow], predicate: str) -> list[Forecast]:
+        """Return what each feature adds to candidates' priorities; users are not told apart."""
+        return [Forecast(adds=self._adds(shard, row, predicate)) for row in rows]
+
+    def contributions(self, shard: Rows, row: PageRow, predicate: str) -> list[Contribution]:
+        """Return what each feature adds to a candidate's priority, the largest effect first."""
+        weights = self.weights(predicate)
+        parts: list[Contribution] = []
+        if self._lessons.links:
+            parts += contributions(self.evidence(shard, row, predicate), weights)
+        if self._lessons.users:
+            parts += crowd_contributions(crowd_of(shard, row, predicate), weights)
+        named = 0.0 if weights.base.hits else self._by_words(shard, row, predicate)
+        if named:
+            parts.append(Contribution(NAMED, 0, 0, math.exp(named), 0.0, named))
+        return ordered(parts)
+
+    def _adds(self, shard: Rows, row: PageRow, predicate: str) -> list[tuple[str, float]]:
+        found: dict[str, float] = {}
+        for part in self.contributions(shard, row, predicate):
+            name = "users" if part.feature.startswith(USER) else part.feature
+            found[name] = found.get(name, 0.0) + part.log
+        return list(found.items())
+
+    def _by_words(self, shard: Rows, row: PageRow, predicate: str) -> float:
+        """Return how far a candidate's URL, or the best of its kept in-links, names the predicate's topic."""
+        naming, page = self._known[predicate].naming, identifier(row.url)
+        if not naming:
+            return 0.0
+        links = (parent.words_at(parent.place(page)) for _, parent in linking_pages(shard, row))
+        return max(naming.by_url(row.url), *map(naming.by_link, links), 0.0)
+
+    def _by_links(self, shard: Rows, row: PageRow, predicate: str) -> float:
+        """Return PriorityValue (section 3)."""
+        known = self._known[predicate]
+        weights = known.weights
+        parents = linking_pages(shard, row)
+        k, m = row.links.get(predicate, (0, 0))
+        content, of_tokens, of_links, of_siblings = self._settings.weights
+        return (
+            content * known.content_log(parents)
+            + of_tokens * weights.sum(TOKEN, tokens(row.url))
+            + of_links * locality_log(k, m, weights.links, weights.base)
+            + of_siblings * sibling_log(*known.siblings(shard, row.parents), weights.base)
+        )
+
+    def _by_users(self, shard: Rows, row: PageRow, predicate: str) -> float:
+        """Return log I^C (equation 14); a page that the log does not know has the factor 1."""
+        if not row.visits:
+            return 0.0
+        known = self._known[predicate]
+        weights = known.weights
+        near = pages_beside(shard, row)
+        return (
+            weights.sum(USER, row.visitors)
+            + known.signature_log((page, near[page]) for page in signers(row, near))
+            + region_log(_within(near, predicate), weights.region, weights.base)
+        )
+
+    def evidence(self, shard: Rows, row: PageRow, predicate: str) -> Evidence:
+        """Return what the links say of a candidate, whole: what an explanation starts from."""
+        parents = linking_pages(shard, row)
+        v, s = self._known[predicate].siblings(shard, row.parents)
+        k, m = row.links.get(predicate, (0, 0))
+        words = tuple(parent.words for _, parent in parents)
+        return Evidence(words, tokens(row.url), k=k, m=m, v=v, s=s)
+
+
+def crowd_of(shard: Rows, row: PageRow, predicate: str) -> CrowdEvidence:
+    """Return what users say of a page, whole; of a signature what the policy tells of words."""
+    if not row.visits:
+        return CrowdEvidence()
+    near = pages_beside(shard, row)
+    words = signature(near[page].words for page in signers(row, near))
+    return CrowdEvidence(tuple(row.visitors), words, _within(near, predicate))
+
+
+def _within(near: Mapping[bytes, BesideRow], predicate: str) -> bool:
+    return any(found.verdict and found.verdict.get(predicate) for found in near.values())
+
+
+def pages_beside(shard: Rows, row: PageRow) -> dict[bytes, BesideRow]:
+    """Return the judged pages in whose region of temporal locality a page lies, by identifier."""
+    found = {other: beside_of(shard, other) for other, cell in row.together.items() if cell[1] > 0}
+    return {other: beside for other, beside in found.items() if beside.verdict is not None}
+
+
+def signers(row: PageRow, near: Iterable[bytes]) -> list[bytes]:
+    """Return the pages whose words are a page's signature, of the judged ones ``near`` it."""
+    return kept(near, identifier(row.url), SIGNERS)
+
+
+def linking_pages(shard: Rows, row: PageRow) -> list[tuple[bytes, ParentRow]]:
+    """Return the linking pages kept of a page, by identifier."""
+    found = ((page, shard.get(parent_key(page))) for page in row.parents)
+    return [(page, parent) for page, parent in found if isinstance(parent, ParentRow)]

@@ -1,0 +1,321 @@
+"""Settings of the roles that crawl; `streams.settings` has the others."""
+
+from ipaddress import ip_network
+from typing import Annotated, Literal, Self, get_args
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from scentline.models.news.prefixes import news_prefix
+from scentline.models.patterns.ranking import RANKINGS, VISITS
+from scentline.models.url import canonical
+
+Positive = Annotated[float, Field(gt=0)]
+NotNegative = Annotated[float, Field(ge=0)]
+Share = Annotated[float, Field(ge=0, le=1)]  #: From 0 to 1; without the 0; without the 1.
+SomeShare = Annotated[float, Field(gt=0, le=1)]
+PartialShare = Annotated[float, Field(ge=0, lt=1)]
+Count = Annotated[int, Field(ge=1)]
+CountOrNone = Annotated[int, Field(ge=0)]
+FourWeights = tuple[float, float, float, float]
+PaperPolicy = Literal["combined", "collaborative", "linkage"]  #: The policies of Aggarwal (2004).
+Policy = Literal["learned", PaperPolicy, "breadth-first", "random"]
+Ordering = Literal[
+    "predicates", "breadth-first", "backlink", "pagerank", "similarity", "location", "weighted",
+    "behaviour-fetch", "behaviour-discovery", "volume", "overall-visit", "average-visit", "overall-referral",
+    "average-referral", "visits",
+]  # fmt: skip
+AUTO = "auto"  #: Stands for the table of word vectors that comes with the program.
+
+
+class Section(BaseModel):
+    """A group of settings; a key that does not exist is an error."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
+
+
+class BrowseSettings(Section):
+    """Each user's last accesses."""
+
+    window: Count = 64  #: Accesses kept for each user.
+    reach: Count = 5  #: Accesses before and after an access that form its region of temporal locality.
+
+
+class FrontierSettings(Section):
+    """Choosing the next fetch."""
+
+    policy: Policy = "learned"  #: Policy that orders the candidates.
+    #: Importance that orders the candidates instead of the policy; predicates means the policy.
+    ordering: Ordering = "predicates"
+    #: Candidates of linkage, collaborative and combined: all, or those of Aggarwal (2004), see
+    #: papers/2004-aggarwal.md.
+    candidates: Literal["all", "paper"] = "all"
+    query: str = ""  #: Words that the ordering similarity looks for; empty: each predicate's words.
+    #: With an ordering by importance, prefer candidates with the query in URL or anchor, and links of hits.
+    hot: bool = False
+    wanted: tuple[str, ...] = ()  #: Parts of a URL that the ordering location counts as one slash less each.
+    #: Weights of backlink, pagerank, similarity and location in the ordering weighted.
+    weights: FourWeights = (1.0, 1.0, 1.0, 1.0)
+    #: instant also revisits news hubs and fetches new links to news at once.
+    mode: Literal["crawl", "instant"] = "crawl"
+    #: Largest share of the fetches for revisits and new links to news, while others wait.
+    instant_share: SomeShare = 0.5
+    #: Largest share of the requests for visiting judged pages again, while others wait; 0 turns it off. Not
+    #: with depth auto; without a budget, the crawl does not end.
+    revisit: PartialShare = 0.0
+    #: Pages to judge in all, without failures and redirects; 0 is no limit. Several workers may exceed it by
+    #: what is in flight.
+    budget: CountOrNone = 0
+    #: Requests for pages to have answered in all; 0 is no limit. Several workers may exceed it likewise.
+    requests: CountOrNone = 0
+    host_budget: CountOrNone = 0  #: Pages to judge per host; 0 is no limit.
+    #: Share of the latest 200 fetches above which a registered domain, /24 or /64 without a seed's trust yields
+    #: to others worth a third as much; 1 is no limit.
+    domain_share: SomeShare = 0.03
+    #: Share above which the pages of an owner without as much trust from seeds teach nothing, while others
+    #: wait; 1 is no limit.
+    evidence_share: SomeShare = 0.5
+    max_depth: CountOrNone = 0  #: Largest depth in links from a seed; 0 is no limit.
+    #: auto crawls each host as deep as its users go or, without users, as links bring new URLs.
+    depth: Literal["", "auto"] = ""
+    depth_share: PartialShare = 0.9  #: With depth auto: share of a host's page views within its depth.
+    #: With depth auto, what sets the depth of a host with 100 sessions: its page views, or a random surfer
+    #: fitted to them.
+    depth_by: Literal["views", "model"] = "views"
+    threshold: float = -1000.0  #: Priority (sum of log interest ratios) below which a candidate is set aside.
+    explore: Share = 0.01  #: Share of the fetches chosen at random.
+    time: NotNegative = 0.0  #: Seconds for which each run orders pages; 0 is no limit.
+    #: While a budget is scarce, pages in flight under a policy that learns, as a share of those judged so far;
+    #: 16 at most.
+    window_share: Share = 0.05
+    window_max: CountOrNone = 0  #: Most pages in flight; 0 leaves it to the crawl.
+    rescored: Count = 50  #: Candidates that a choice rescores at most.
+    queue: Count = 100_000  #: Candidates kept in memory for each predicate.
+    parents: Count = 32  #: In-links kept for each page.
+    visitors: Count = 32  #: Visitors kept for each page.
+    together: Count = 64  #: Co-visited pages kept for each page.
+    lease_seconds: Positive = 120.0  #: Time a fetch may take before it is ordered again.
+    attempts: Count = 4  #: Attempts to fetch a page.
+    retry_seconds: Positive = 30.0  #: Wait before the second attempt; doubles with each further one.
+    #: Features that a worker knows, those that it counts aside; the rarest are forgotten first.
+    features: Count = 500_000
+    traps: bool = True  #: Skip URLs in endless spaces.
+    path_segments: Count = 20  #: Most path segments outside a trap.
+    parameters: Count = 20  #: Most query parameters outside a trap.
+    #: Times that a path segment or a parameter may occur; fewer in a row.
+    repeats: Annotated[int, Field(ge=2)] = 3
+    #: Copies and soft 404s in a row that close a space of URLs with different numbers.
+    barren_copies: Count = 20
+    barren_dates: Count = 50  #: Days or months of a calendar in a row without a hit that close it.
+    barren_misses: Count = 1000  #: Pages in a row without a hit that close such a space.
+    visited_patterns_only: bool = False  #: Skip URLs whose pattern, by the log of their site, has no visits.
+
+    @model_validator(mode="after")
+    def _counted_once(self) -> Self:
+        # What a page's links add to the levels of a site is counted when it is first judged.
+        if self.revisit and self.depth:
+            raise ValueError('revisit: expected 0 with depth = "auto", whose levels are not counted again')
+        return self
+
+    @model_validator(mode="after")
+    def _by_the_paper(self) -> Self:
+        if self.candidates == "paper" and self.rule not in get_args(PaperPolicy):
+            known = ", ".join(get_args(PaperPolicy))
+            raise ValueError(f"candidates: expected all with {self.rule}; paper goes with the policies {known}")
+        return self
+
+    @property
+    def rule(self) -> str:
+        """What orders the candidates by name: the ordering, or the policy where there is none."""
+        return self.policy if self.ordering == "predicates" else self.ordering
+
+    @property
+    def learns(self) -> bool:
+        """Whether what orders the candidates learns from verdicts."""
+        return self.rule in ("learned", *get_args(PaperPolicy))
+
+    @property
+    def wordy(self) -> bool:
+        """Whether the ordering goes by the words of links."""
+        importance = self.ordering not in ("predicates", "breadth-first")
+        return self.ordering in ("similarity", "weighted") or (self.hot and importance)
+
+    def under(self, rule: str) -> Self:
+        """Return the settings of a crawl with this rule; raises `ValidationError` for an unknown one."""
+        known = {"policy": rule} if rule in get_args(Policy) else {"ordering": rule}
+        if rule not in get_args(PaperPolicy):
+            known["candidates"] = "all"
+        return self.model_validate(self.model_dump() | {"ordering": "predicates"} | known)
+
+
+class LearnSettings(Section):
+    """Counting, learning and publishing."""
+
+    #: Denominator of the significance test: n(E), or as in the paper n(C), and N for users.
+    significance: Literal["binomial", "paper"] = "binomial"
+    t: Positive = 2.0  #: Significance threshold, in standard deviations.
+    #: Weights of the logs of content, URL tokens, links and siblings.
+    weights: FourWeights = (1.0, 1.0, 1.0, 1.0)
+    #: Features that a worker counts, in each of its partitions; above that, the rarest are forgotten.
+    features: Count = 1_000_000
+    told: Count = 50_000  #: Features that all frontiers publish in a second, on average.
+    #: Table of word vectors for the learned policy: a file, auto (built in), or empty for none.
+    semantic: str | None = AUTO
+
+    @property
+    def table(self) -> str | None:
+        """The table of word vectors, a file or `AUTO`, None without one."""
+        return self.semantic or None
+
+
+class FetchSettings(Section):
+    """Downloading pages."""
+
+    #: User-Agent with your contact, a URL or an e-mail address. Without one, only the hosts of fetch.allow and
+    #: a proxy on this machine are contacted.
+    user_agent: str = "Scentline/0.2 (+https://example.org/scentline)"
+    proxy: str | None = None  #: Forward proxy for every fetch, such as http://localhost:3128.
+    #: Least time between two requests to a host, or to hosts that share an address; 0 for crawl --archive.
+    delay_seconds: NotNegative = 1.0
+    #: The same, as a multiple of the usual duration of its answers; at most a minute, none if
+    #: fetch.delay_seconds is 0.
+    delay_factor: NotNegative = 2.0
+    robots: bool = True  #: Obey robots.txt.
+    connections: Count = 64  #: Most connections in all.
+    host_connections: Count = 16  #: Simultaneous requests to a host without a delay; with a delay it is 1.
+    timeout_seconds: Positive = 30.0  #: Total time for one request.
+    first_byte_seconds: Positive = 10.0  #: Time until the response headers have arrived.
+    max_bytes: Count = 5_000_000  #: Largest body, before and after decompression.
+    max_ratio: Count = 200  #: Largest decompressed size, as a multiple of the size sent, above 100 kB.
+    redirects: Count = 5  #: Redirects followed in a row, for pages and robots.txt.
+    sitemaps: bool = False  #: Take candidates from the sitemaps in robots.txt; needs fetch.robots.
+    sitemap_urls: Count = 10_000  #: URLs taken from the sitemaps of a host.
+    allow: tuple[str, ...] = ()  #: Hosts and addresses to allow although they are not on the open internet.
+    #: Hosts (with subdomains), addresses and networks to refuse; overrides fetch.allow.
+    deny: tuple[str, ...] = ()
+    #: Ports to allow, such as 80 and 443; empty: all but those that browsers block.
+    ports: tuple[Annotated[int, Field(ge=1, le=65_535)], ...] = ()
+
+    @field_validator("allow", "deny")
+    @classmethod
+    def _hosts(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for entry in value:
+            try:
+                ip_network(entry.strip("[]"), strict=False)
+            except ValueError:
+                if "/" in entry or canonical(f"http://{entry}/") is None:
+                    raise ValueError(
+                        f"{entry!r} is no host, address or network, such as corp.example or 192.0.2.0/24"
+                    ) from None
+        return value
+
+    def of_archive(self, proxy: str) -> Self:
+        """Return the settings for recorded pages, served by a proxy here: the delay is 0 unless given."""
+        delay = self.delay_seconds if "delay_seconds" in self.model_fields_set else 0.0
+        return self.model_copy(update={"proxy": proxy, "delay_seconds": delay})
+
+
+class JudgeSettings(Section):
+    """Reading and judging pages."""
+
+    labels: str | None = None  #: TSV file of URL and category for the judge of categories.
+    #: File of a trained text classifier for the judge of categories.
+    classifier: str | None = None
+    python: str | None = None  #: Name of a judge of categories in an installed package.
+    seconds: Positive = 60.0  #: Time for reading and judging a page; one that needs more is refused.
+    cpu_seconds: Count = 15  #: CPU time for that, all threads together.
+    #: Memory for a page, beyond what its judges need before their first page.
+    memory_bytes: Annotated[int, Field(ge=100_000_000)] = 600_000_000
+    words: Count = 200  #: Distinct words of a page that are used.
+    links: Count = 2000  #: Links of a page that are used.
+    context: CountOrNone = 8  #: Words kept on each side of a link.
+    soft_404: bool = True  #: Refuse soft 404s.
+    duplicates: bool = True  #: Refuse near-duplicates of judged pages.
+    likeness: SomeShare = 0.9  #: Least overlap of two near-duplicates.
+    least_words: Count = 50  #: Least words of a text that is compared with others.
+
+
+class NewsSettings(Section):
+    """News pages, the hubs that lead to them, and the prefixes of their URLs."""
+
+    first_days: Count = 3  #: First days of a page's life, in which clicks on news concentrate.
+    window: Count = 60  #: Days of clicks to keep.
+    threshold: Positive = 1.91  #: Concentration of clicks above which a page is news.
+    least: NotNegative = 1.0  #: Clicks a day below which a page is not classified.
+    hubs: Count = 100  #: Number of hub pages, those that lead to the most news.
+    share: Share = 0.8  #: Share of news above which a folder or program is a news prefix.
+    prefix_least: Count = 3  #: News pages that a news prefix must have; 1 in the paper.
+    pages: Count = 100_000  #: Pages whose clicks are kept; those with the fewest a day are forgotten first.
+    #: Pairs of linked pages; the pages with the fewest are forgotten first.
+    links: Annotated[int, Field(ge=2000)] = 500_000
+    hubs_given: tuple[str, ...] = ()  #: URLs of hubs to revisit in the mode instant, whatever the log says.
+    #: News prefixes, whatever the log says, such as example.org/news/ and example.org/view?.
+    prefixes_given: tuple[str, ...] = ()
+    #: Visits to hubs a minute, all workers together; hubs that bring more get more.
+    visits_a_minute: Positive = 30.0
+    shortest_seconds: Positive = 60.0  #: Shortest time between two visits to a hub.
+    longest_seconds: Positive = 86_400.0  #: Longest time between two visits to a hub.
+    #: Time between two searches for hubs and prefixes, while the log grows little.
+    refresh_seconds: Positive = 300.0
+
+    @field_validator("hubs_given")
+    @classmethod
+    def _pages(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        found = [canonical(url) for url in value]
+        for url, known_as in zip(value, found, strict=True):
+            if known_as is None:
+                raise ValueError(f"{url!r} can't be crawled; expected an http or https URL")
+        return tuple(known_as for known_as in found if known_as is not None)
+
+    @field_validator("prefixes_given")
+    @classmethod
+    def _prefixes(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(news_prefix(text) for text in value)
+
+    @model_validator(mode="after")
+    def _intervals(self) -> Self:
+        if self.shortest_seconds > self.longest_seconds:
+            raise ValueError("shortest_seconds: expected at most longest_seconds")
+        return self
+
+
+class RevisitSettings(Section):
+    """When judged pages are visited again; frontier.revisit turns it on."""
+
+    #: What makes a page worth visiting again: matches, requests in the log, or both.
+    importance: Literal["both", "matches", "requests"] = "both"
+    change_days: Positive = 7.0  #: Days expected between two changes of a page before anything is known.
+    shortest_seconds: Positive = 600.0  #: Shortest time between two visits to a page.
+    #: Longest time between two visits to a page; `matches` forgets a page after 30 days.
+    longest_seconds: Positive = 864_000.0
+    #: Time between two estimates of the matches' freshness in the harvest's points.
+    tell_seconds: Positive = 60.0
+
+    @model_validator(mode="after")
+    def _intervals(self) -> Self:
+        if self.shortest_seconds > self.longest_seconds:
+            raise ValueError("shortest_seconds: expected at most longest_seconds")
+        return self
+
+
+class CrawlSettings(BaseModel):
+    """What a frontier goes by."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
+
+    random_seed: int = 0  #: Seed of every random choice.
+    frontier: FrontierSettings = FrontierSettings()
+    learn: LearnSettings = LearnSettings()
+    fetch: FetchSettings = FetchSettings()
+    news: NewsSettings = NewsSettings()
+    revisit: RevisitSettings = RevisitSettings()
+
+    @property
+    def semantic(self) -> str | None:
+        """The table of word vectors, None without one and where the policy has no use for one."""
+        return self.learn.table if self.frontier.rule == "learned" else None
+
+    @property
+    def behaviour(self) -> bool:
+        """Whether what users do on a site makes patterns of its URLs."""
+        by_patterns = self.frontier.ordering in (*RANKINGS, VISITS)
+        return by_patterns or self.frontier.visited_patterns_only
