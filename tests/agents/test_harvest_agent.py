@@ -24,8 +24,8 @@ from scentline.streams.inbox import Shard
 from scentline.streams.settings import Settings, StreamSettings
 from scentline.streams.topics import HARVEST, OUTCOMES
 from scentline.streams.transport.journal import Journal
-from tests.agents.commands import printed
 from tests.agents.cells import an_outcome as any_outcome
+from tests.agents.commands import printed
 from tests.agents.shards import Disk, a_runtime, journal_of, take_in, write
 from tests.cases import each_case
 
