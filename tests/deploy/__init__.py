@@ -1,1 +1,0 @@
-"""Tests of what Scentline runs in: manifests, image, dashboards, alerts."""

@@ -1,1 +1,0 @@
-"""Tests on a real broker of Apache Kafka."""

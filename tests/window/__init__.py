@@ -1,1 +1,0 @@
-"""Tests of the window, and a browser to look at it with."""
