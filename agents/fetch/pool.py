@@ -10,7 +10,7 @@ import ssl
 import time
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import aclosing, asynccontextmanager, contextmanager
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from typing import Any
 
 import aiohttp
@@ -95,7 +95,7 @@ class Pool(httpx.AsyncBaseTransport):
 
     def check(self, url: str) -> str:
         """Return the host of ``url``; raises `FetchError` where it may not be asked for."""
-        if not crawlable(url) or wire(request_of(url, {})) != url:
+        if not crawlable(url) or wire(url) != url:
             raise FetchError("failed", "url")  # robots.txt, scope and people saw another
         asked = _spelled(url)
         name = asked.raw_host or ""
@@ -159,20 +159,27 @@ class _Content(httpx.AsyncByteStream):
         await self._response.__aexit__(None, None, None)
 
 
+#: A URL as httpx reads it; a fetch asks for that twice, and once more for its request.
+_read = lru_cache(1024)(httpx.URL)
+
+
 def request_of(url: str, headers: Mapping[str, str]) -> httpx.Request:
     """Return the request for a URL; raises `httpx.InvalidURL`."""
-    return httpx.Request("GET", url, headers={"Host": host(url), **headers})  # httpx would decode the host
+    return httpx.Request(
+        "GET", _read(url), headers={"Host": host(url), **headers}
+    )  # httpx would decode the host
 
 
-def wire(request: httpx.Request) -> str:
-    """Return the URL that a request asks for, as it goes out.
+@lru_cache(1024)
+def wire(url: str) -> str:
+    """Return the URL that a request for ``url`` asks for, as it goes out; raises `httpx.InvalidURL`.
 
     Where that is another URL, a server may take it for another, too.
 
-    >>> wire(request_of("http://example.org/b/.x/../../private", {}))
+    >>> wire("http://example.org/b/.x/../../private")
     'http://example.org/private'
     """
-    asked = _spelled(str(request.url))
+    asked = _spelled(str(_read(url)))
     return f"{asked.scheme}://{asked.raw_authority}{asked.raw_path_qs}"
 
 

@@ -1,5 +1,6 @@
 """Fetch orders in flight, neither answered nor taken back; and what came of those that were."""
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -44,7 +45,11 @@ class Flights(Mapping[str, Flight]):
 
     def __init__(self, clocks: HostClocks) -> None:
         self._clocks = clocks
+        #: In the order in which they were ordered.
         self._flights: dict[str, Flight] = {}
+        self._firsts = 0
+        #: No lease ends before.
+        self._lease = math.inf
         self.put_off: dict[str, Flight] = {}
 
     def __getitem__(self, url: str) -> Flight:
@@ -58,9 +63,12 @@ class Flights(Mapping[str, Flight]):
 
     def fly(self, url: str, flight: Flight) -> None:
         """Note that a fetch was ordered."""
-        if url not in self._flights:
+        before = self._flights.pop(url, None)
+        if before is None:
             self._clocks.started(host(url), flight.since)
         self._flights[url] = flight
+        self._firsts += (flight.visit == "first") - (before is not None and before.visit == "first")
+        self._lease = min(self._lease, flight.lease)
         self.put_off.pop(url, None)
 
     def land(self, url: str, now: float, *, put_off: bool = False) -> Flight | None:
@@ -69,23 +77,33 @@ class Flights(Mapping[str, Flight]):
         self.put_off.pop(url, None)
         if flight is not None:
             self._clocks.finished(host(url), now)
+            self._firsts -= flight.visit == "first"
             if put_off:
                 self.put_off[url] = flight
         return flight
 
     def overdue(self, now: float) -> list[str]:
         """Return the URLs whose leases ran out; those that were put off lose their places."""
-        self.put_off = {url: flight for url, flight in self.put_off.items() if flight.lease > now}
-        return [url for url, flight in self._flights.items() if flight.lease <= now]
+        if self.put_off:
+            self.put_off = {url: flight for url, flight in self.put_off.items() if flight.lease > now}
+        if now < self._lease:
+            return []
+        found = [url for url, flight in self._flights.items() if flight.lease <= now]
+        self._lease = min((flight.lease for flight in self._flights.values()), default=math.inf)
+        return found
 
     def prompt(self, now: float) -> int:
         """Return how many are not slow: what waits for a slow host holds up no other."""
-        return sum(now - flight.since < SLOW_SECONDS for flight in self._flights.values())
+        flights = self._flights.values()
+        slow = next(
+            (slow for slow, each in enumerate(flights) if now - each.since < SLOW_SECONDS), len(flights)
+        )
+        return len(flights) - slow
 
     @property
     def pages(self) -> int:
         """How many may bring a page to judge."""
-        return len(self.put_off) + sum(flight.visit == "first" for flight in self._flights.values())
+        return len(self.put_off) + self._firsts
 
 
 #: What may come of the visit of a judged page, or of its lease; and which of these tell of the page.

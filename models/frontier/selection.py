@@ -281,7 +281,7 @@ class Selection:
 
     def _put_off(self, now: float, room: int, changed: dict[int, Rows]) -> int:
         """Order again what was put off, where nothing else is left of the budget; return how many fetches."""
-        if self._budget.left or self._budget.spent:
+        if not self._candidates.flights.put_off or self._budget.left or self._budget.spent:
             return 0
         candidates, ordered = self._candidates, 0
         for url, flight in list(candidates.flights.put_off.items()):

@@ -103,7 +103,7 @@ class Shards(dict[int, Rows]):
 
     def partition(self, url: str) -> int:
         """Return the partition of a URL, held or not."""
-        return self.partition_of(host(url))
+        return 0 if self.partitions == 1 else partition_of(host(url), self.partitions)
 
     def partition_of(self, name: str) -> int:
         """Return the partition of a host, held or not."""
@@ -125,7 +125,9 @@ class Shards(dict[int, Rows]):
         return (shard, row) if shard is not None and isinstance(row, PageRow) else None
 
     def totals(self) -> TotalsRow:
-        """Return the totals over the shards held."""
+        """Return the totals over the shards held; who asks changes nothing of them."""
+        if len(self) == 1:
+            return totals_of(next(iter(self.values())))
         total = TotalsRow()
         for shard in self.values():
             total.add(totals_of(shard))
