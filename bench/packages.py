@@ -15,7 +15,7 @@ from urllib.parse import unquote
 
 from lxml import html
 
-from scentline.agents.offline.answer import Answer
+from scentline.agents.offline.archive import Answer
 from scentline.models.url import canonical
 from scentline_lab.synthetic.serve import record
 

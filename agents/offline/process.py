@@ -4,17 +4,14 @@ import logging
 import os
 import subprocess
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO
 
-from scentline.agents.offline.archive import Progress
 from scentline.agents.signals import command, environment
 from scentline.models.errors import ScentlineError
 
-#: The module that serves archives.
-_ARCHIVES = "scentline.agents.offline"
 _CLOSE_SECONDS = 10.0
 _MAX_MESSAGES = 20_000
 
@@ -28,16 +25,24 @@ class ServerProcessError(ScentlineError):
 class ServerProcess:
     """A running child process that serves an offline web at `url`.
 
-    Start one with `archive`, or with a ``module`` of another web that behaves as `agents.offline.__main__`;
+    Start one with `archive`, or with a ``module`` of another web that behaves as `agents.offline.serve`;
     both return once it serves, and raise `ServerProcessError` when it ends before that. The child ends with
     `close`, and when this process ends in any way, which ends the pipe that it reads. Ctrl-C does not reach it.
     """
 
-    def __init__(self, module: str, arguments: Iterable[str], progress: Progress | None = None) -> None:
+    def __init__(
+        self,
+        module: str,
+        arguments: Iterable[str],
+        *,
+        log: Path | None = None,
+        progress: Callable[[Path, int], None] | None = None,
+    ) -> None:
         self._module = module
         self._messages = tempfile.TemporaryFile()  # noqa: SIM115 - open as long as the child runs
+        options = [] if log is None else [f"--log={log}"]
         self._child = subprocess.Popen(  # noqa: S603 - this interpreter, and arguments that no shell reads
-            command(module, *arguments),
+            command(module, *options, *arguments),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._messages,
@@ -53,10 +58,10 @@ class ServerProcess:
 
     @classmethod
     def archive(
-        cls, paths: Iterable[Path], *, log: Path | None = None, progress: Progress | None = None
+        cls, paths: Iterable[Path], *, progress: Callable[[Path, int], None] | None = None
     ) -> "ServerProcess":
-        """Serve WARC files; ``log`` and ``progress`` are as in `serve_archive`."""
-        return cls(_ARCHIVES, [*log_option(log), "--", *map(str, paths)], progress)
+        """Serve WARC files; ``progress`` is called as in `Archive`."""
+        return cls("scentline.agents.offline.serve", ["--", *map(str, paths)], progress=progress)
 
     @property
     def output(self) -> BinaryIO:
@@ -88,12 +93,12 @@ class ServerProcess:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _started(self, progress: Progress | None) -> str:
-        assert self._child.stdout is not None
-        for line in self._child.stdout:
+    def _started(self, progress: Callable[[Path, int], None] | None) -> str:
+        for line in self.output:
             word, _, rest = line.decode(errors="replace").rstrip("\n").partition(" ")
             if word == "ready":
-                self._pass_on_warnings()
+                for warning in self._said().splitlines():
+                    _log.warning("%s", warning)
                 return rest
             if progress is not None and word == "indexed":
                 records, _, path = rest.partition(" ")
@@ -101,15 +106,6 @@ class ServerProcess:
         status = self._child.wait()
         raise ServerProcessError(f"{self._module} ended with status {status} before it served: {self._said()}")
 
-    def _pass_on_warnings(self) -> None:
-        for line in self._said().splitlines():
-            _log.warning("%s", line)
-
     def _said(self) -> str:
         # Not seek and read: the child writes at the same file offset.
         return os.pread(self._messages.fileno(), _MAX_MESSAGES, 0).decode(errors="replace").strip()
-
-
-def log_option(log: Path | None) -> list[str]:
-    """Return the option of a server's module that names its access log."""
-    return [] if log is None else [f"--log={log}"]

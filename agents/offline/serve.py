@@ -1,108 +1,92 @@
-"""The HTTP server of the offline webs, which takes the requests of a forward proxy's clients."""
+"""The HTTP server of the offline webs, which takes the requests of a forward proxy's clients.
 
+As a program it serves archives to the process that started it (`agents.offline.process`): it writes ``indexed
+NUMBER PATH`` lines while it reads them.
+"""
+
+import argparse
 import asyncio
 import logging
+import re
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
-from typing import TextIO
+from typing import TextIO, TypeAlias
 
 from aiohttp import web
 
-from scentline.agents.offline.answer import Answer, Answerer, plain
-from scentline.agents.offline.archive import Archive, Progress
-from scentline.agents.offline.squidlog import squid_line
+from scentline.agents.offline.archive import Answer, Archive, ArchiveError, Progress, plain
 
 MAX_LINE = 8190
 _MAX_HEADERS = 100
 _SHUTDOWN_SECONDS = 1.0
+_BLOCK = 65536
+_UNPRINTABLE = re.compile(r"[^\x21-\x7e]")
+_MEDIA_TYPE = re.compile(r"[A-Za-z0-9!#$&^_.+-]+/[A-Za-z0-9!#$&^_.+-]+")
+
+#: Takes the requested absolute URL and the request's headers.
+Answerer: TypeAlias = Callable[[str, Mapping[str, str]], Answer]
+
+_log = logging.getLogger(__name__)
 
 
-class OfflineServer:
-    """Serves ``answer`` over HTTP, as a forward proxy (``GET http://host/path``) and as an origin (Host).
+@asynccontextmanager
+async def serving(
+    answer: Answerer,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    log: Path | None = None,
+    latency: Callable[[str], float] | None = None,
+) -> AsyncIterator[str]:
+    """Serve ``answer`` during the block, as a forward proxy (``GET http://host/path``) and as an origin (Host).
 
-    GET and HEAD are answered, over kept-alive connections; CONNECT is refused with 501 (a tunnel would hold
-    TLS), every other method with 405. ``port`` 0 takes a free one. With ``log``, each request appends a line in
-    Squid's native format to that file before its answer is sent. ``latency`` returns the seconds that the
-    answer of a URL waits. Raises OSError where it can't listen or write the log.
-
-    Use it as ``async with OfflineServer(answer) as server:``.
+    Gives the address, such as http://127.0.0.1:40123; ``port`` 0 takes a free one. GET and HEAD are answered,
+    over kept-alive connections; CONNECT is refused with 501 (a tunnel would hold TLS), every other method with
+    405. With ``log``, each request appends a line in Squid's native format to that file before its answer is
+    sent. ``latency`` returns the seconds that the answer of a URL waits. Raises OSError where it can't listen
+    or write the log.
     """
-
-    def __init__(
-        self,
-        answer: Answerer,
-        *,
-        host: str = "127.0.0.1",
-        port: int = 0,
-        log: Path | None = None,
-        latency: Callable[[str], float] | None = None,
-    ) -> None:
-        self._answer = answer
-        self._latency = latency
-        self._host = host
-        self._port = port
-        self._log_path = log
-        self._log: TextIO | None = None
-        self._runner: web.ServerRunner | None = None
-
-    @property
-    def url(self) -> str:
-        """The server's address, such as http://127.0.0.1:40123, for clients to use as their proxy."""
-        if self._runner is None:
-            raise RuntimeError("the offline server has no address before it listens")
-        host, port = self._runner.addresses[0][:2]
-        return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-
-    async def __aenter__(self) -> "OfflineServer":
-        if self._log_path is not None:
+    with ExitStack() as resources:
+        lines: TextIO | None = None
+        if log is not None:
             # By lines: each is in the file when it is written.
-            self._log = await asyncio.to_thread(open, self._log_path, "a", 1, "ascii")
-        server = web.Server(
-            self._handle, access_log=None, max_line_size=MAX_LINE, max_field_size=MAX_LINE,
-            max_headers=_MAX_HEADERS,
-        )  # fmt: skip
-        self._runner = web.ServerRunner(server, access_log=None, shutdown_timeout=_SHUTDOWN_SECONDS)
-        try:
-            await self._runner.setup()
-            await web.TCPSite(self._runner, self._host, self._port).start()
-        except BaseException:
-            await self._close()
-            raise
-        return self
+            lines = resources.enter_context(await asyncio.to_thread(open, log, "a", 1, "ascii"))
 
-    async def __aexit__(self, *_: object) -> None:
-        await self._close()
-
-    async def _close(self) -> None:
-        if self._runner is not None:
-            await self._runner.cleanup()
-            self._runner = None
-        if self._log is not None:
-            self._log.close()
-            self._log = None
-
-    async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
-        started = time.time()
-        if self._latency is not None:
-            await asyncio.sleep(self._latency(_requested(request)))
-        answer = self._answered(request)
-        if self._log is not None:
-            self._log.write(f"{_log_line(request, answer, started)}\n")
-        response = web.Response(status=answer.status, headers=answer.headers, body=answer.body)
-        if "Content-Type" not in response.headers:
+        async def handle(request: web.BaseRequest) -> web.StreamResponse:
+            started = time.time()
+            if latency is not None:
+                await asyncio.sleep(latency(_requested(request)))
+            found = _answered(request, answer)
+            if lines is not None:
+                lines.write(f"{_log_line(request, found, started)}\n")
+            response = web.Response(status=found.status, headers=found.headers, body=found.body)
             # aiohttp would declare application/octet-stream; an empty value declares nothing.
-            response.headers["Content-Type"] = ""
-        return response
+            response.headers.setdefault("Content-Type", "")
+            return response
 
-    def _answered(self, request: web.BaseRequest) -> Answer:
-        if request.method == "CONNECT":
-            return plain(501, "no tunnels here: ask for http:// URLs in absolute form")
-        if request.method not in ("GET", "HEAD"):
-            answer = plain(405, "this web is read only: GET and HEAD")
-            return Answer(answer.status, (*answer.headers, ("Allow", "GET, HEAD")), answer.body)
-        return self._answer(_requested(request), request.headers)
+        server = web.Server(
+            handle, access_log=None, max_line_size=MAX_LINE, max_field_size=MAX_LINE, max_headers=_MAX_HEADERS
+        )
+        runner = web.ServerRunner(server, access_log=None, shutdown_timeout=_SHUTDOWN_SECONDS)
+        try:
+            await runner.setup()
+            await web.TCPSite(runner, host, port).start()
+            at, found = runner.addresses[0][:2]
+            yield f"http://[{at}]:{found}" if ":" in at else f"http://{at}:{found}"
+        finally:
+            await runner.cleanup()
+
+
+def _answered(request: web.BaseRequest, answer: Answerer) -> Answer:
+    if request.method == "CONNECT":
+        return plain(501, "no tunnels here: ask for http:// URLs in absolute form")
+    if request.method not in ("GET", "HEAD"):
+        refused = plain(405, "this web is read only: GET and HEAD")
+        return Answer(refused.status, (*refused.headers, ("Allow", "GET, HEAD")), refused.body)
+    return answer(_requested(request), request.headers)
 
 
 def _requested(request: web.BaseRequest) -> str:
@@ -128,9 +112,45 @@ def _log_line(request: web.BaseRequest, answer: Answer, started: float) -> str:
     )
 
 
-_BLOCK = 65536
+def squid_line(
+    *,
+    time: float,
+    elapsed: int,
+    client: str,
+    status: int,
+    size: int,
+    url: str,
+    method: str,
+    server: str,
+    content_type: str | None,
+    result: str = "TCP_MISS",
+    hierarchy: str = "HIER_DIRECT",
+) -> str:
+    """Return a line of an access log in Squid's native format, without its end.
 
-_log = logging.getLogger(__name__)
+    That is ``%ts.%03tu %6tr %>a %Ss/%03>Hs %<st %rm %ru %[un %Sh/%<a %mt``, here without a user: ``time`` in
+    seconds since the epoch, ``elapsed`` in milliseconds. Whatever would break the line (spaces, controls, what
+    is not ASCII) is percent-encoded.
+
+    >>> squid_line(time=1.5, elapsed=12, client="10.0.0.1", status=200, size=99, url="http://a.example/",
+    ...            method="GET", server="192.0.2.7", content_type="text/html; charset=utf-8")
+    '1.500     12 10.0.0.1 TCP_MISS/200 99 GET http://a.example/ - HIER_DIRECT/192.0.2.7 text/html'
+    """
+    seconds, milliseconds = divmod(round(time * 1000), 1000)
+    media_type = _MEDIA_TYPE.match((content_type or "").strip())
+    return (
+        f"{seconds}.{milliseconds:03d} {elapsed:6d} {_field(client)} {_field(result)}/{status:03d} {size} "
+        f"{_field(method)} {_field(url)} - {_field(hierarchy)}/{_field(server)} "
+        f"{media_type[0] if media_type else '-'}"
+    )
+
+
+def _field(text: str) -> str:
+    return _UNPRINTABLE.sub(_escaped, text) or "-"
+
+
+def _escaped(match: re.Match[str]) -> str:
+    return "".join(f"%{byte:02X}" for byte in match[0].encode(errors="replace"))
 
 
 async def serve(
@@ -139,16 +159,19 @@ async def serve(
     port: int = 0,
     log: Path | None = None,
     ready: Callable[[str], None] | None = None,
-    *,
-    until_stdin_closes: bool = False,
+    latency: Callable[[str], float] | None = None,
 ) -> None:
-    """Serve ``answer`` until cancelled, or until standard input (a pipe) reaches its end.
+    """Serve as `serving` does until cancelled; ``ready`` is called with the address.
 
-    ``ready`` is called with the server's address once it listens. A parent that holds the other end of the
-    pipe takes this process with it, however the parent ends.
+    Without ``ready`` it serves its parent process: it writes ``ready URL``, and ends when standard input, a
+    pipe, does. So it goes with its parent, however that ends.
     """
-    async with OfflineServer(answer, host=host, port=port, log=log) as server:
-        await serve_on(server.url, ready, until_stdin_closes=until_stdin_closes)
+    async with serving(answer, host=host, port=port, log=log, latency=latency) as url:
+        if ready is not None:
+            ready(url)
+            await asyncio.Event().wait()
+        print("ready", url, flush=True)
+        await _standard_input_closed()
 
 
 async def serve_archive(
@@ -157,25 +180,13 @@ async def serve_archive(
     port: int = 0,
     log: Path | None = None,
     ready: Callable[[str], None] | None = None,
-    *,
     progress: Progress | None = None,
-    until_stdin_closes: bool = False,
 ) -> None:
     """Index WARC files (see `Archive` for errors and ``progress``), then serve them as `serve` does."""
     with Archive(paths, progress) as archive:
         for warning in archive.warnings:
             _log.warning("%s", warning)
-        await serve(archive.answer, host, port, log, ready, until_stdin_closes=until_stdin_closes)
-
-
-async def serve_on(url: str, ready: Callable[[str], None] | None, *, until_stdin_closes: bool) -> None:
-    """Publish the server's ``url``, and wait until it is to end, as `serve` does."""
-    if ready is not None:
-        ready(url)
-    if until_stdin_closes:
-        await _standard_input_closed()
-    else:
-        await asyncio.Event().wait()
+        await serve(archive.answer, host, port, log, ready)
 
 
 async def _standard_input_closed() -> None:
@@ -187,3 +198,24 @@ async def _standard_input_closed() -> None:
             pass
     finally:
         transport.close()
+
+
+def _indexed(path: Path, records: int) -> None:
+    # It raises once the parent is gone, and so ends the indexing.
+    print("indexed", records, path, flush=True)
+
+
+def main() -> None:
+    """Parse the command line and serve; an error that explains itself ends the process with status 1."""
+    parser = argparse.ArgumentParser(prog="scentline.agents.offline.serve")
+    parser.add_argument("--log", type=Path)
+    parser.add_argument("paths", type=Path, nargs="+")
+    given = parser.parse_args()
+    try:
+        asyncio.run(serve_archive(given.paths, log=given.log, progress=_indexed))
+    except (ArchiveError, OSError) as error:
+        raise SystemExit(str(error)) from error
+
+
+if __name__ == "__main__":
+    main()

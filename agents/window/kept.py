@@ -19,7 +19,7 @@ from scentline.agents.judge.decode import decode
 from scentline.agents.judge.markup import read as read_markup
 from scentline.agents.judge.parse import is_plain, unread_of
 from scentline.agents.judge.question import framed, received
-from scentline.agents.offline.warc import ArchiveError, read
+from scentline.agents.offline.archive import ArchiveError, read
 from scentline.agents.window.search import Phrase, Search
 from scentline.streams.logging import printable
 

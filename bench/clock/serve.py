@@ -1,7 +1,6 @@
 """``python -m bench.clock.serve``: an archive as a forward proxy whose hosts answer as late as the web's.
 
-`agents.offline.process.ServerProcess` starts it: it writes ``ready URL``, and serves until standard input
-closes.
+`agents.offline.process.ServerProcess` starts it.
 """
 
 import argparse
@@ -9,7 +8,7 @@ import asyncio
 from pathlib import Path
 
 from scentline.agents.offline.archive import Archive
-from scentline.agents.offline.serve import OfflineServer, serve_on
+from scentline.agents.offline.serve import serve
 from scentline.models.url import host
 from scentline_lab.simulation.clock import Latency
 
@@ -26,12 +25,7 @@ def main() -> None:
 async def _serve(given: argparse.Namespace) -> None:
     with Archive([given.archive]) as archive:
         latency = None if given.latency is None else Latency(given.latency, map(host, archive.urls()))
-        async with OfflineServer(archive.answer, log=given.log, latency=latency) as server:
-            await serve_on(server.url, _ready, until_stdin_closes=True)
-
-
-def _ready(url: str) -> None:
-    print("ready", url, flush=True)
+        await serve(archive.answer, log=given.log, latency=latency)
 
 
 if __name__ == "__main__":

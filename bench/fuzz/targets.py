@@ -18,8 +18,7 @@ from scentline.agents.judge.judges import Language
 from scentline.agents.judge.markup import MAX_PATH
 from scentline.agents.judge.parse import parse as parse_page
 from scentline.agents.observe.observer import Filtered, Malformed, Observer
-from scentline.agents.offline.archive import Archive
-from scentline.agents.offline.warc import ArchiveError
+from scentline.agents.offline.archive import Archive, ArchiveError
 from scentline.models.accesslog.entry import LogLineError, text_of
 from scentline.models.accesslog.recognise import Parser, parsers
 from scentline.models.classifier import ClassifierError

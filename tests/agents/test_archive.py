@@ -21,12 +21,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from warcio.archiveiterator import ArchiveIterator
 
-from scentline.agents.offline.answer import Answer
-from scentline.agents.offline.archive import Archive
+from scentline.agents.offline.archive import Answer, Archive, ArchiveError
 from scentline.agents.offline.process import ServerProcess
-from scentline.agents.offline.serve import OfflineServer
-from scentline.agents.offline.squidlog import squid_line
-from scentline.agents.offline.warc import ArchiveError
+from scentline.agents.offline.serve import serving, squid_line
 from scentline.models.url import canonical
 from tests.agents.loopback import awaited
 from tests.cases import each_case
@@ -196,8 +193,8 @@ def test_a_process_serves_archives_and_tells_how_far(tmp_path: Path, caplog: pyt
     cut = write(tmp_path / "cut.warc", *pages(2), gz=False)
     cut.write_bytes(cut.read_bytes()[:-500])
     seen: list[tuple[Path, int]] = []
-    serving = ServerProcess.archive([many, cut], progress=lambda file, count: seen.append((file, count)))
-    with serving as server, httpx.Client(proxy=server.url) as client:
+    process = ServerProcess.archive([many, cut], progress=lambda file, count: seen.append((file, count)))
+    with process as server, httpx.Client(proxy=server.url) as client:
         assert client.get("http://a.example/1000").text == "<p>hello</p>"
     assert seen == [(many, 1000)]
     assert "cut.warc" in caplog.text
@@ -212,7 +209,7 @@ async def test_crawled_over_http_the_pages_are_those_that_warcio_reads(name: str
     with Archive([path]) as archive:
         assert archive.warnings == []
         assert set(expected) <= set(archive.urls())
-        async with OfflineServer(archive.answer) as server, httpx.AsyncClient(proxy=server.url) as client:
+        async with serving(archive.answer) as server, httpx.AsyncClient(proxy=server) as client:
             missing = await client.get(f"{next(iter(expected))}/no/such/page")
             assert missing.status_code == 404
             for url, (status, kind, body) in expected.items():
@@ -256,7 +253,7 @@ def echo(url: str, headers: Mapping[str, str]) -> Answer:
 @awaited
 async def test_each_answered_request_is_one_squid_line_there_before_its_answer(tmp_path: Path) -> None:
     log, before = tmp_path / "access.log", time.time()
-    async with OfflineServer(echo, log=log) as server, httpx.AsyncClient(proxy=server.url) as client:
+    async with serving(echo, log=log) as server, httpx.AsyncClient(proxy=server) as client:
         await client.get("http://a.example/x?y=1")
         await client.head("http://a.example/untyped")
         await client.post("http://b.example/")
@@ -273,17 +270,17 @@ async def test_each_answered_request_is_one_squid_line_there_before_its_answer(t
 
 @awaited
 async def test_a_port_that_is_taken_is_an_error_and_leaves_nothing_open(tmp_path: Path) -> None:
-    async with OfflineServer(echo) as first:
-        port = urlsplit(first.url).port or 0
+    async with serving(echo) as first:
+        port = urlsplit(first).port or 0
         with pytest.raises(OSError, match="address already in use"):
-            async with OfflineServer(echo, port=port, log=tmp_path / "access.log"):
+            async with serving(echo, port=port, log=tmp_path / "access.log"):
                 raise AssertionError("it listens twice")
 
 
 @awaited
 async def test_clients_of_a_proxy_and_of_an_origin_are_answered() -> None:
     url = "http://caf-e.example:81/a%20b//c?q=%41"
-    async with OfflineServer(echo) as server, httpx.AsyncClient(proxy=server.url) as client:
+    async with serving(echo) as server, httpx.AsyncClient(proxy=server) as client:
         found, head = await client.get(url), await client.head(url)
         assert (found.text, found.headers.get_list("X-A"), head.content) == (url, ["1", "2"], b"")
         assert {**head.headers, "date": ""} == {**found.headers, "date": ""}
@@ -316,8 +313,8 @@ MANY = b"GET http://a.example/%d" + HOST
 )
 @awaited
 async def test_a_request_is_answered_as_it_was_written(request: bytes, status: bytes, end: bytes) -> None:
-    async with OfflineServer(echo) as server:
-        parts = urlsplit(server.url)
+    async with serving(echo) as server:
+        parts = urlsplit(server)
         reader, writer = await asyncio.open_connection(parts.hostname, parts.port)
         writer.write(request + b"Connection: close\r\n\r\n")
         answer = await asyncio.wait_for(reader.read(), PATIENCE)
@@ -334,7 +331,7 @@ async def test_a_request_is_answered_as_it_was_written(request: bytes, status: b
 def test_what_is_logged_is_ten_fields(time: float, elapsed: int, status: int, size: int, text: str) -> None:
     line = squid_line(
         time=time, elapsed=elapsed, client=text, status=status, size=size, url=text, method=text,
-        user=text, server=text, content_type=text,
+        server=text, content_type=text,
     )  # fmt: skip
     assert line.isascii()
     assert SQUID.fullmatch(line)

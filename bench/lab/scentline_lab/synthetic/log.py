@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 from urllib.parse import urlsplit
 
-from scentline.agents.offline.squidlog import squid_line
+from scentline.agents.offline.serve import squid_line
 from scentline_lab.synthetic.links import Hyperlink, Linker
 from scentline_lab.synthetic.plan import Plan, Topic
 

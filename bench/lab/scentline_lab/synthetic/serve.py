@@ -12,9 +12,8 @@ from uuid import NAMESPACE_URL, uuid5
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
-from scentline.agents.offline.__main__ import ready
-from scentline.agents.offline.answer import Answer
-from scentline.agents.offline.process import ServerProcess, log_option
+from scentline.agents.offline.archive import Answer
+from scentline.agents.offline.process import ServerProcess
 from scentline.agents.offline.serve import serve
 from scentline_lab.synthetic.web import SyntheticWeb
 
@@ -62,18 +61,18 @@ def synthetic_server(
 ) -> ServerProcess:
     """Serve the synthetic web of these parameters, which are those of `SyntheticWeb`; return its process."""
     web = (str(seed), str(sites), str(pages_per_site), str(topics))
-    return ServerProcess("scentline_lab.synthetic.serve", [*log_option(log), *web])
+    return ServerProcess("scentline_lab.synthetic.serve", web, log=log)
 
 
 def main() -> None:
-    """Serve until standard input is closed; write ``ready URL`` first, as `ServerProcess` expects."""
+    """Serve the process that started this one, as `ServerProcess` expects."""
     parser = argparse.ArgumentParser(prog="scentline_lab.synthetic.serve")
     parser.add_argument("--log", type=Path)
     parser.add_argument("web", type=int, nargs=4, metavar="NUMBER", help="seed, sites, pages a site, topics")
     given = parser.parse_args()
     answer = SyntheticWeb(*given.web).answer
     try:
-        asyncio.run(serve(answer, log=given.log, ready=ready, until_stdin_closes=True))
+        asyncio.run(serve(answer, log=given.log))
     except OSError as error:
         raise SystemExit(str(error)) from error
 

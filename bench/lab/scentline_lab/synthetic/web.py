@@ -6,7 +6,7 @@ from html import escape
 from itertools import accumulate
 from urllib.parse import urlsplit
 
-from scentline.agents.offline.answer import Answer, plain
+from scentline.agents.offline.archive import Answer, plain
 from scentline.models.url import canonical
 from scentline_lab.synthetic.links import CALENDAR, PICTURE, Hyperlink, Linker
 from scentline_lab.synthetic.log import User, make_users, write_log
