@@ -15,8 +15,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from scentline.models.categories import expand
 from scentline.models.errors import ScentlineError
+from scentline.models.predicate.syntax import expand
 from scentline.models.sealed import Kind, SealedError, seal, unseal
 from scentline.models.words import MAX_LENGTH, words
 

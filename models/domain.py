@@ -51,7 +51,7 @@ def domain(host: str) -> str:
     ('127.0.0.1', '2001:db8::1', 'intranet', 'example.internal')
     """
     name = _without_port(host)
-    if _address(name) is not None:
+    if address_of(name) is not None:
         return name
     return _suffixes(name.rpartition(".")[2], "xn--" in name).privatesuffix(name) or name
 
@@ -65,7 +65,7 @@ def network(address: str) -> str:
     >>> network("::ffff:192.0.2.77"), network("example.org")
     ('192.0.2.0/24', '')
     """
-    found = _address(_without_port(address))
+    found = address_of(address)
     if isinstance(found, IPv4Address):
         return f"{found.exploded.rpartition('.')[0]}.0/{_IPV4_BITS}"
     if found is None:
@@ -80,7 +80,7 @@ def server(address: str) -> str:
     >>> server("192.0.2.77"), server("2001:db8::1")
     ('192.0.2.77', '2001:db8:0:0::/64')
     """
-    found = _address(address)
+    found = address_of(address)
     if isinstance(found, IPv6Address):
         return network(address)
     return address if found is None else str(found)
@@ -102,9 +102,10 @@ def _without_port(host: str) -> str:
     return host.partition(":")[0] if host.count(":") == 1 else host
 
 
-def _address(name: str) -> IPv4Address | IPv6Address | None:
+def address_of(text: str) -> IPv4Address | IPv6Address | None:
+    """Return the address that a text is, with a port or without; None where it is none."""
     try:
-        found = ip_address(name)
+        found = ip_address(_without_port(text))
     except ValueError:
         return None
     return found.ipv4_mapped or found if isinstance(found, IPv6Address) else found

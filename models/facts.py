@@ -89,7 +89,7 @@ class Visited(msgspec.Struct, array_like=True, frozen=True, gc=False, tag="visit
     time: Time
     referrer: Url | None = None  #: The page that the user came from.
     size: Natural = 0  #: That of `Access`, where pages are visited again.
-    first: bool = False  #: Whether it is the user's first of the day (`models.news.clicks.day_of`): a click.
+    first: bool = False  #: Whether it is the user's first of the day (`models.news.pages.day_of`): a click.
     view: Viewed | None = None  #: Where sites are stopped at a depth of their own.
 
 

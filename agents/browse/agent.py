@@ -13,7 +13,7 @@ from scentline.models.depth.trail import ELSEWHERE, Browsing, unbrowsed
 from scentline.models.facts import Access, AccessPack, Beside, Together, Viewed, Visited
 from scentline.models.interest.trace import Pair, Visit, arrive
 from scentline.models.lessons import lessons
-from scentline.models.news.clicks import day_of
+from scentline.models.news.pages import day_of
 from scentline.models.records import Decoder
 from scentline.models.url import host, identifier
 from scentline.streams.inbox import Shard

@@ -10,7 +10,6 @@ from scentline.agents.judge.judges import lines_of
 from scentline.agents.judge.parse import parse
 from scentline.agents.offline.archive import Archive
 from scentline.agents.stored import write_stored
-from scentline.models.categories import expand
 from scentline.models.classifier import (
     MOST_WORDS,
     Classifier,
@@ -21,6 +20,7 @@ from scentline.models.classifier import (
     held_out,
     pack,
 )
+from scentline.models.predicate.syntax import expand
 from scentline.models.settings import JudgeSettings
 from scentline.models.url import canonical
 

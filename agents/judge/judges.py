@@ -12,10 +12,10 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 
 from scentline.agents.judge.question import Judging
-from scentline.models.categories import expand
 from scentline.models.errors import ScentlineError
 from scentline.models.page import Page
 from scentline.models.predicate import Predicate, View, excerpt
+from scentline.models.predicate.syntax import expand
 from scentline.models.url import canonical
 from scentline.models.verdict import Verdict
 from scentline.streams.logging import printable

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Protocol, Self, TextIO
 import zstandard
 
 from scentline.models.accesslog.entry import MAX_LINE
-from scentline.models.accesslog.recognise import SAMPLE
+from scentline.models.accesslog.formats import SAMPLE
 from scentline.models.errors import ScentlineError
 
 if TYPE_CHECKING:

@@ -10,12 +10,9 @@ from typing import Final, NamedTuple, TypeAlias
 import msgspec
 
 from scentline.agents.observe.pseudonym import Pseudonyms
-from scentline.models.accesslog.clients import Clients, network
 from scentline.models.accesslog.entry import Entry, LogLineError, text_of
-from scentline.models.accesslog.filter import page_view
-from scentline.models.accesslog.recognise import Parser, parsers, recognise
-from scentline.models.accesslog.robots import Robots
-from scentline.models.accesslog.w3c import W3C
+from scentline.models.accesslog.formats import W3C, Parser, parsers, recognise
+from scentline.models.accesslog.views import Clients, Robots, network, page_view
 from scentline.models.facts import Access
 from scentline.models.secrets import Secrets
 from scentline.models.url import canonical, without_query

@@ -8,7 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from scentline.agents.stored import open_plain, write_stored
-from scentline.models.accesslog.clients import network
+from scentline.models.accesslog.views import network
 from scentline.streams.configuration import ConfigurationError
 from scentline.streams.settings import ObserveSettings
 

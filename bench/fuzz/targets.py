@@ -20,7 +20,7 @@ from scentline.agents.judge.parse import parse as parse_page
 from scentline.agents.observe.observer import Filtered, Malformed, Observer
 from scentline.agents.offline.archive import Archive, ArchiveError
 from scentline.models.accesslog.entry import LogLineError, text_of
-from scentline.models.accesslog.recognise import Parser, parsers
+from scentline.models.accesslog.formats import Parser, parsers
 from scentline.models.classifier import ClassifierError
 from scentline.models.classifier import unpack as unpack_classifier
 from scentline.models.domain import network, owner

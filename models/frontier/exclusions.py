@@ -4,7 +4,7 @@ from bisect import bisect_right
 from collections.abc import Iterable
 from typing import Any
 
-from scentline.models.predicate.functions import regex
+from scentline.models.predicate.syntax import regex
 
 
 class Exclusions:

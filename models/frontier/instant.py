@@ -18,7 +18,7 @@ from scentline.models.frontier.leases import Orders, Visiting
 from scentline.models.frontier.news import Fresh, NewsLooks
 from scentline.models.frontier.orders import Tally, outcome_of
 from scentline.models.frontier.rows import INSTANT, Choice, HubRow, PageRow
-from scentline.models.news.revisits import DELAYS, Revisits
+from scentline.models.news.hubs import DELAYS, Revisits
 from scentline.models.records import Revisit
 from scentline.models.settings import NewsSettings
 from scentline.models.url import host

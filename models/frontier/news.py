@@ -21,9 +21,8 @@ from scentline.models.frontier.keys import (
 )
 from scentline.models.frontier.queue import CandidateQueue
 from scentline.models.frontier.rows import ClicksRow, PageRow
-from scentline.models.news.clicks import DAY, Criterion, History, day_of, standing
-from scentline.models.news.outlinks import Outlinks, remember
-from scentline.models.news.prefixes import NewsPrefixes, PrefixTree
+from scentline.models.news.hubs import Outlinks, remember
+from scentline.models.news.pages import DAY, Criterion, History, NewsPrefixes, PrefixTree, day_of, standing
 from scentline.models.settings import NewsSettings
 from scentline.models.url import host
 

@@ -17,8 +17,8 @@ from scentline.models.frontier.politeness import HostState
 from scentline.models.frontier.promises import Promised
 from scentline.models.frontier.waits import Waits
 from scentline.models.ledger import Cells
-from scentline.models.news.clicks import History
-from scentline.models.news.revisits import ArrivalRate
+from scentline.models.news.hubs import ArrivalRate
+from scentline.models.news.pages import History
 from scentline.models.patterns.counts import Ways
 from scentline.models.records import RobotsTxt, Version
 from scentline.models.revisit.content import Sizes
@@ -350,7 +350,7 @@ class NewsRow(msgspec.Struct, array_like=True, tag="news"):
 
     ``clicks`` counts the clicks so far, ``newest`` is the day of the newest. ``pages`` counts the new links to
     news that were fetched, and ``delays`` how long each took since it was published, by the buckets of
-    `models.news.revisits.DELAYS`; ``delay`` is the sum.
+    `models.news.hubs.DELAYS`; ``delay`` is the sum.
     """
 
     prefixes: list[str] = []

@@ -1,11 +1,14 @@
-"""The pattern tree of a site, and the deepest node that a URL matches.
+"""The pattern tree of a site, built top-down by the syntax of its URLs, and what of it a URL matches.
 
 A URL is key-value pairs here, and a pattern is written as a URL in which stars stand for what differs.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+import heapq
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -132,23 +135,6 @@ class PatternTree:
         return sums
 
 
-class TreeCut:
-    """A set of nodes of which each leaf of the tree is at or below exactly one: the patterns of a plan.
-
-    ``of`` has for each node the pattern that it is at or below, or -1 for a node above the patterns.
-    """
-
-    def __init__(self, tree: PatternTree, patterns: Iterable[int]) -> None:
-        self.patterns = tuple(sorted(patterns))
-        chosen = frozenset(self.patterns)
-        of = np.full(len(tree.nodes), -1)
-        for index, parent in enumerate(tree.parents):
-            above = -1 if parent is None else of[parent]
-            of[index] = index if index in chosen else above
-        self.of = of
-        self.height = int(tree.depths[list(self.patterns)].max())
-
-
 class Other(Enum):
     """Stands for the value of a key that is any other than those its siblings have."""
 
@@ -202,3 +188,208 @@ def name_of(decided: Decided, varying: Collection[str]) -> str:
         + (f".{extension}" if extension is not None and extension != "**" else "")
         + (f"?{'&'.join(query)}" if query else "")
     )
+
+
+#: Keys that are looked at: the most frequent ones. Hostile URLs may have any number of parameters.
+KEYS = 64
+#: The code of a URL that has no such key.
+ABSENT = 0
+
+
+class Columns:
+    """The values of each key of each URL, as codes that tell them apart.
+
+    ``codes`` has for each key an array of shape (URLs,); the value of code c > 0 is ``values[key][c - 1]``.
+    Left out are keys that fewer than ``support`` URLs have, and all but the 64 most frequent.
+    """
+
+    def __init__(self, urls: Sequence[str], support: int) -> None:
+        frequencies: Counter[str] = Counter()
+        for url in urls:
+            frequencies.update(decompose(url).keys())
+        frequent = sorted(frequencies, key=lambda key: (-frequencies[key], place(key)))[:KEYS]
+        keys = sorted((key for key in frequent if frequencies[key] >= support), key=place)
+        self.codes: dict[str, npt.NDArray[np.int32]] = {key: np.zeros(len(urls), np.int32) for key in keys}
+        self.values: dict[str, list[str]] = {key: [] for key in keys}
+        known: dict[str, dict[str, int]] = {key: {} for key in keys}
+        for row, url in enumerate(urls):
+            for key, value in decompose(url).items():
+                codes = known.get(key)
+                if codes is None:
+                    continue
+                code = codes.get(value)
+                if code is None:
+                    self.values[key].append(value)
+                    code = codes[value] = len(self.values[key])
+                self.codes[key][row] = code
+
+    def value(self, key: str, code: int) -> str | None:
+        """Return the value that a code stands for, None for that of a URL without the key."""
+        return None if code == ABSENT else self.values[key][code - 1]
+
+
+_Rows = npt.NDArray[np.int64]
+_Codes = npt.NDArray[np.int32]
+
+
+class Syntax(NamedTuple):
+    """A tree, and for each of the URLs it was built of, in their order, the leaf that it is in."""
+
+    tree: PatternTree
+    leaf_of: _Rows
+
+
+class Growth(NamedTuple):
+    """Bounds of a tree: ``support`` URLs make a value, ``leaves`` is about how many there may be."""
+
+    support: int
+    leaves: int = 1000
+
+
+class _Split(NamedTuple):
+    """A key by which a node could be split, and the values that get a child of their own."""
+
+    key: str
+    salient: _Codes
+
+
+class _Tip(NamedTuple):
+    """A leaf that can be split: its URLs' rows, what it decides, the keys it does not, and the split."""
+
+    node: Node
+    rows: _Rows
+    decided: Decided
+    varying: tuple[str, ...]
+    split: _Split
+
+
+def build(urls: Sequence[str], growth: Growth) -> Syntax:
+    """Build the tree (Liu 2011, section 3.1): URLs are split by the key whose values are most concentrated.
+
+    That is the key of least entropy H = -sum of p log p over its values' shares p of the URLs; "no such key" is
+    a value. A value of ``growth.support`` URLs or more gets a child of its own, all others share the rest. What
+    all URLs of a node share makes no level: it is ``fixed`` there, if it has the support. The largest node is
+    split first, until there are ``growth.leaves`` leaves, or a few more.
+
+    Time is O(n k log n) a level for n URLs and k keys. The tree depends on the set of URLs, not on their order.
+    """
+    growing = _Growing(urls, min(growth.support, len(urls)))
+    growing.plant(Node(0, None, 1), np.arange(len(urls)), {}, list(growing.columns.codes), "")
+    leaves = 1
+    while growing.tips and leaves < growth.leaves:
+        leaves += growing.split() - 1
+    return _numbered(growing.nodes, growing.leaf_of)
+
+
+class _Growing:
+    """A tree that grows: its nodes, no two of one name, which leaf each URL is in, and the leaves to split."""
+
+    def __init__(self, urls: Sequence[str], support: int) -> None:
+        self.columns = Columns(urls, support)
+        self.nodes: list[Node] = []
+        self.leaf_of = np.zeros(len(urls), np.int64)
+        self.tips: list[tuple[int, int, _Tip]] = []
+        self._support = support
+        self._names: set[str] = set()
+
+    def plant(self, node: Node, rows: _Rows, decided: Decided, keys: Sequence[str], step: str) -> None:
+        """Add a node with the URLs of these rows: ``step`` is what tells it from its siblings."""
+        fixed, varying, split = _look(self.columns, rows, keys, self._support)
+        node.fixed = tuple(fixed.items())
+        decided = {**decided, **fixed}
+        node.name = _unused(name_of(decided, varying), step, self._names)
+        self.nodes.append(node)
+        self.leaf_of[rows] = len(self.nodes) - 1
+        if split is not None:
+            tip = _Tip(node, rows, decided, varying, split)
+            heapq.heappush(self.tips, (-len(rows), len(self.nodes), tip))
+
+    def split(self) -> int:
+        """Split the largest leaf that can be; return how many children it has now."""
+        tip = heapq.heappop(self.tips)[2]
+        tip.node.key = key = tip.split.key
+        groups = _groups(self.columns, tip)
+        keys = [name for name in tip.varying if name != key]
+        for value, rows in groups:
+            child = Node(0, None, tip.node.depth + 1)
+            if isinstance(value, Other):
+                tip.node.rest = child
+            else:
+                tip.node.children[value] = child
+            shown = "none" if value is None else str(value.value if isinstance(value, Other) else value)
+            self.plant(child, rows, {**tip.decided, key: value}, keys, f"{key}: {shown}")
+        return len(groups)
+
+
+def _look(
+    columns: Columns, rows: _Rows, keys: Sequence[str], support: int
+) -> tuple[dict[str, str | None], tuple[str, ...], _Split | None]:
+    """Return what all rows share, the other keys, and the best split; what too few rows share is left open."""
+    fixed: dict[str, str | None] = {}
+    varying: list[str] = []
+    best: tuple[float, tuple[int, int, str], _Split] | None = None
+    for key in keys:
+        values, counts = np.unique(columns.codes[key][rows], return_counts=True)
+        if len(values) <= 1:
+            if len(rows) >= support:
+                fixed[key] = columns.value(key, int(values[0]))
+            elif values[0] != ABSENT:
+                varying.append(key)
+            continue
+        varying.append(key)
+        salient = values[counts >= support]
+        if len(salient):
+            found = entropy(counts), place(key), _Split(key, salient)
+            best = found if best is None or found[:2] < best[:2] else best
+    return fixed, tuple(varying), None if best is None else best[2]
+
+
+def entropy(counts: npt.NDArray[np.int64]) -> float:
+    """Return the entropy, in nats, of a distribution given as counts: the lower, the more concentrated.
+
+    >>> round(entropy(np.array([2, 2])), 4), round(entropy(np.array([3, 1])), 4)
+    (0.6931, 0.5623)
+    """
+    shares = counts / counts.sum()
+    # Rounded, so that keys whose values are spread alike are told apart by their place, not by a sum's order.
+    return round(float(-(shares * np.log(shares)).sum()), 9)
+
+
+def _groups(columns: Columns, tip: _Tip) -> list[tuple[str | Other | None, _Rows]]:
+    """Return the rows of each child: the values in order, absence first, the rest last."""
+    key, salient = tip.split
+    codes = columns.codes[key][tip.rows]
+    found = [(columns.value(key, int(code)), tip.rows[codes == code]) for code in salient]
+    found.sort(key=lambda group: (group[0] is not None, group[0]))
+    groups: list[tuple[str | Other | None, _Rows]] = list(found)
+    others = tip.rows[~np.isin(codes, salient)]
+    if len(others):
+        groups.append((Other.OTHER, others))
+    return groups
+
+
+def _unused(text: str, step: str, names: set[str]) -> str:
+    """Return a name that no other node has: where the text alone does not tell, the last step is added."""
+    name = text
+    while name in names:
+        name = f"{name} [{step}]"
+    names.add(name)
+    return name
+
+
+def _numbered(nodes: Sequence[Node], leaf_of: _Rows) -> Syntax:
+    """Number the nodes, each one's children after it, from top to bottom as they are shown."""
+    planted = {id(node): number for number, node in enumerate(nodes)}
+    ordered: list[Node] = []
+    numbers = np.zeros(len(nodes), np.int64)
+    stack = [nodes[0]]
+    while stack:
+        node = stack.pop()
+        node.index = len(ordered)
+        numbers[planted[id(node)]] = node.index
+        ordered.append(node)
+        below = node.below()
+        for child in below:
+            child.parent = node.index
+        stack.extend(reversed(below))
+    return Syntax(PatternTree(ordered), numbers[leaf_of])

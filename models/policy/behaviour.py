@@ -10,9 +10,8 @@ from itertools import islice
 from scentline.models.facts import Access, Visited
 from scentline.models.frontier.keys import WAYS_PREFIX, Rows, ways_key, ways_prefix
 from scentline.models.frontier.rows import PageRow, WaysRow
-from scentline.models.patterns.counts import Behaviour, Ways, behaviour
+from scentline.models.patterns.counts import RANKINGS, Behaviour, Pattern, Ways, behaviour, score
 from scentline.models.patterns.mine import Patterns, mine
-from scentline.models.patterns.ranking import RANKINGS, Pattern, score
 from scentline.models.policy.ordering import OfRows
 from scentline.models.url import host
 

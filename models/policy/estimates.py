@@ -5,7 +5,7 @@ from random import Random
 from scentline.models.frontier.book import Book
 from scentline.models.frontier.candidates import Candidates
 from scentline.models.frontier.keys import Rows
-from scentline.models.patterns.ranking import RANKINGS, VISITS
+from scentline.models.patterns.counts import RANKINGS, VISITS
 from scentline.models.policy.behaviour import BehaviourOrder, SitePatterns, VisitsOrder
 from scentline.models.policy.ordering import (
     BacklinkOrder,

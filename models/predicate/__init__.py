@@ -1,7 +1,7 @@
 """The predicate language: which pages are of interest."""
 
 from scentline.models.predicate.excerpt import excerpt
-from scentline.models.predicate.predicate import ANYTHING, Predicate, Sought, parse
+from scentline.models.predicate.parser import ANYTHING, Predicate, Sought, parse
 from scentline.models.predicate.syntax import PredicateError, View
 
 #: The predicate of a crawl that has none, and its expression: every page is at an http or https URL.

@@ -7,9 +7,8 @@ import re
 from functools import lru_cache
 from itertools import islice
 
-from scentline.models.predicate.functions import Keyword
-from scentline.models.predicate.predicate import Predicate
-from scentline.models.predicate.syntax import View, wanted
+from scentline.models.predicate.parser import Predicate
+from scentline.models.predicate.syntax import Keyword, View, wanted
 
 #: Characters of an excerpt, and those of them before the words that are looked for; two dots of three are more.
 LENGTH, _BEFORE = 160, 60

@@ -1,7 +1,7 @@
-"""From the text of a predicate to its syntax tree, or to an error that points at the column.
+"""A predicate, which says what a page must hold to be of interest; its text, or the error's place in that.
 
-Read by hand, by recursive descent, one function a rule of the grammar in docs/predicates.md: a library for
-grammars took longer to import and to prepare than all predicates take to read, in each process.
+The text is read by hand, by recursive descent, one function a rule of the grammar in docs/predicates.md: a
+library for grammars took longer to import and to prepare than all predicates take to read, in each process.
 
 What stands in quotes is read by the test's own reader, which raises ValueError that says what it expected.
 Languages are ISO 639 codes of two letters, of three where there are no two.
@@ -9,21 +9,33 @@ Languages are ISO 639 codes of two letters, of three where there are no two.
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import cached_property
+from itertools import chain
 from types import MappingProxyType
+from typing import NamedTuple
 
-from scentline.models.categories import expand
-from scentline.models.predicate.functions import (
+from scentline.models.predicate.syntax import (
+    And,
     Category,
     Host,
     Keyword,
     Language,
+    Node,
+    Not,
+    Or,
+    PredicateError,
     Title,
     UrlPrefix,
     UrlRegex,
     UrlSuffix,
+    View,
+    expand,
+    printable,
+    tests,
+    wanted,
 )
-from scentline.models.predicate.syntax import And, Node, Not, Or, PredicateError, printable
 from scentline.models.url import canonical, host
 from scentline.models.words import WORD, folded, words
 
@@ -107,8 +119,8 @@ FUNCTIONS: Mapping[str, Callable[[str], Node]] = MappingProxyType(
 )
 
 
-MAX_LENGTH = 10_000
-MAX_DEPTH = 64
+#: Characters of an expression at most, and how deep parentheses and ``not`` nest.
+MAX_LENGTH, MAX_DEPTH = 10_000, 64
 
 _SPACE = re.compile(r"\s*")
 _OR = re.compile(r"or(?![\w.])", re.IGNORECASE)
@@ -119,18 +131,6 @@ _NAME = re.compile(r"[^\W\d]\w*(\.\w+)*")
 _STRING = re.compile(r"""(["'])(?:\\[\s\S]|(?!\1)[^\\])*\1""")
 # Any other backslash stands for itself, so that regular expressions need no second one.
 _ESCAPE = re.compile(r"\\([\\\"'])")
-
-
-def read(expression: str) -> Node:
-    """Return the syntax tree of ``expression``; raises PredicateError for the first thing that is wrong.
-
-    At most 10,000 characters; parentheses and ``not`` nest at most 64 deep.
-    """
-    if len(expression) > MAX_LENGTH:
-        raise PredicateError(
-            expression, MAX_LENGTH + 1, f"expected at most {MAX_LENGTH} characters, not {len(expression)}"
-        )
-    return _Reading(expression).whole()
 
 
 class _Reading:
@@ -246,3 +246,129 @@ def _no_function(name: str) -> str:
     near = get_close_matches(name, FUNCTIONS, n=1, cutoff=0.5)
     hint = f'the nearest is "{near[0]}"' if near else f"there are {', '.join(FUNCTIONS)}"
     return f'there is no function "{_short(name)}"; {hint}'
+
+
+class Sought(NamedTuple):
+    """What a predicate tells a policy before any page is judged; see `Predicate` for each."""
+
+    topic: tuple[str, ...] = ()
+    phrases: tuple[tuple[str, ...], ...] = ()
+    names_subject: bool = True
+
+
+#: Of a predicate of which nothing is told.
+ANYTHING = Sought()
+
+
+@dataclass(frozen=True)
+class Predicate:
+    """A parsed predicate (Aggarwal 2004, section 1: keywords, categories, or a combination of them).
+
+    Two predicates are equal when their syntax trees are. ``str`` gives the canonical text, which parses to an
+    equal predicate: keywords folded, double quotes, parentheses only where they are needed.
+    """
+
+    root: Node
+
+    @cached_property
+    def categories(self) -> frozenset[str]:
+        """The category names it asks for."""
+        return frozenset(test.name for test in tests(self.root) if isinstance(test, Category))
+
+    @cached_property
+    def languages(self) -> frozenset[str]:
+        """The languages it asks for."""
+        return frozenset(test.code for test in tests(self.root) if isinstance(test, Language))
+
+    @cached_property
+    def keywords(self) -> tuple[str, ...]:
+        """The distinct folded words that pages of interest hold, in the order they are written.
+
+        They are those of the `phrases`.
+
+        >>> parse('category("Sports") and ("Ice Hockey" or title("Puck crawl*")) and not "ball"').keywords
+        ('ice', 'hockey', 'puck')
+        """
+        return tuple(dict.fromkeys(chain.from_iterable(self.phrases)))
+
+    @cached_property
+    def phrases(self) -> tuple[tuple[str, ...], ...]:
+        """The distinct sequences of folded words that pages of interest hold, in the order they are written.
+
+        They are those of keywords and titles that no ``not`` turns round; a pattern with ``*`` names no word.
+
+        >>> parse('category("Sports") and ("Ice Hockey" or title("Puck crawl*")) and not "ball"').phrases
+        (('ice', 'hockey'), ('puck',))
+        """
+        found: dict[tuple[str, ...], None] = {}
+        for test in wanted(self.root):
+            if isinstance(test, Keyword):
+                found[test.words] = None
+            elif isinstance(test, Title):
+                found[tuple(pattern for pattern in test.patterns if "*" not in pattern)] = None
+        return tuple(filter(None, found))
+
+    @cached_property
+    def topic(self) -> tuple[str, ...]:
+        """The distinct folded words that say what the pages of interest are about.
+
+        They are the keywords, and the words of the last level of each category that no ``not`` turns round: a
+        category's name tells a person, too, what to expect there.
+
+        >>> parse('category("Sports.Ice_hockey") and "goal" and not category("Cricket")').topic
+        ('goal', 'ice', 'hockey')
+        """
+        names = [test.name for test in wanted(self.root) if isinstance(test, Category)]
+        levels = [name.rpartition(".")[2].replace("_", " ") for name in names]
+        return tuple(dict.fromkeys([*self.keywords, *words(" ".join(levels))]))
+
+    @cached_property
+    def names_subject(self) -> bool:
+        """Whether words say what the pages of interest are about, and no pattern says how they are written.
+
+        What words mean tells nothing of the letters of a URL, or of those that a title's ``*`` stands for.
+
+        >>> [parse(text).names_subject for text in ('"ski"', '"ski" and url("/20[0-9]{2}/")', 'title("ski*")')]
+        [True, False, False]
+        >>> parse('title("ski") and not url("/tag/")').names_subject
+        True
+        """
+        patterns = any(
+            isinstance(test, UrlRegex | UrlPrefix | UrlSuffix)
+            or (isinstance(test, Title) and any("*" in pattern for pattern in test.patterns))
+            for test in wanted(self.root)
+        )
+        return bool(self.topic) and not patterns
+
+    @property
+    def sought(self) -> Sought:
+        """What it tells a policy."""
+        return Sought(self.topic, self.phrases, self.names_subject)
+
+    def __str__(self) -> str:
+        return str(self.root)
+
+    def evaluate(self, view: View) -> bool:
+        """Tell whether the page satisfies the predicate."""
+        return self.root(view)
+
+
+def parse(expression: str) -> Predicate:
+    """Parse the text of a predicate; raises PredicateError, which points at the column.
+
+    ``"words"`` in single or double quotes hold where these whole words follow each other in title or text, in
+    any case. The functions are ``category``, ``lang``, ``title`` (``*`` within a word), ``host`` (and hosts
+    below it), ``url`` (an RE2 regular expression, anywhere), ``url.prefix`` and ``url.suffix``. ``not`` binds
+    tighter than ``and``, ``and`` tighter than ``or``. In quotes, a backslash escapes a quote or a backslash.
+
+    >>> predicate = parse('category("Sports") and ("Ice Hockey" or not title("crawl*"))')
+    >>> predicate.evaluate(View("http://example.org/", "Ice hockey", categories=frozenset({"Sports"})))
+    True
+    >>> print(predicate)
+    category("Sports") and ("ice hockey" or not title("crawl*"))
+    """
+    if len(expression) > MAX_LENGTH:
+        raise PredicateError(
+            expression, MAX_LENGTH + 1, f"expected at most {MAX_LENGTH} characters, not {len(expression)}"
+        )
+    return Predicate(_Reading(expression).whole())

@@ -18,7 +18,7 @@ from scentline.agents.operate.audit.report import RecountedDepths
 from scentline.agents.operate.inspect.record import users
 from scentline.models.facts import Access, Viewed, Visited
 from scentline.models.frontier.rows import DepthRow
-from scentline.models.news.clicks import DAY, day_of
+from scentline.models.news.pages import DAY, day_of
 from scentline.models.records import partition_of
 from scentline.models.revisit.content import SLACK
 from scentline.models.url import host

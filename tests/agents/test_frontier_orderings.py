@@ -16,9 +16,8 @@ from scentline.models.frontier.keys import ways_key
 from scentline.models.ordering.estimate import Crawled
 from scentline.models.ordering.rank import Rank
 from scentline.models.page import Link
-from scentline.models.patterns.counts import Behaviour
+from scentline.models.patterns.counts import RANKINGS, Behaviour, score
 from scentline.models.patterns.mine import mine
-from scentline.models.patterns.ranking import RANKINGS, score
 from scentline.models.policy.behaviour import SitePatterns, sites
 from scentline.models.policy.estimates import PARTS, ordering
 from scentline.models.policy.ordering import EVERY, GROWTH, HOT, TOLERANCE, Informed, Ordering, Ranks

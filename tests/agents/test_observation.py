@@ -14,7 +14,7 @@ from pydantic import SecretStr
 from scentline.agents.observe.agent import ObserveAgent
 from scentline.agents.observe.observer import Filtered, Malformed, Observer
 from scentline.agents.observe.pseudonym import Pseudonyms, user_key
-from scentline.models.accesslog.recognise import LogFormatError
+from scentline.models.accesslog.formats import LogFormatError
 from scentline.models.facts import Access
 from scentline.models.records import DeadLetter, Decoder, partition_of
 from scentline.streams.outbox import Message, Outbox

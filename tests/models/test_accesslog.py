@@ -8,15 +8,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scentline.models.accesslog import clients, layout, robots
-from scentline.models.accesslog.clients import Clients, network
+from scentline.models.accesslog import layout, views
 from scentline.models.accesslog.entry import MAX_LINE, Entry, LogLineError, text_of
-from scentline.models.accesslog.filter import page_view
+from scentline.models.accesslog.formats import (
+    FORMATS,
+    RECOGNISED,
+    W3C,
+    LogFormatError,
+    Parser,
+    parsers,
+    recognise,
+)
 from scentline.models.accesslog.json_lines import JsonLines
 from scentline.models.accesslog.layout import FormatTextError
-from scentline.models.accesslog.recognise import FORMATS, RECOGNISED, LogFormatError, Parser, parsers, recognise
-from scentline.models.accesslog.robots import Rates, Robots
-from scentline.models.accesslog.w3c import W3C
+from scentline.models.accesslog.views import Clients, Rates, Robots, network, page_view
 from tests.cases import each_case
 
 HEAD = "192.0.2.7 - alice [17/May/2015:10:05:03 +0000]"
@@ -260,8 +265,7 @@ def test_more_views_in_a_minute_than_the_rate_make_a_robot() -> None:
 
 
 def test_memory_is_bounded_and_the_latest_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(robots, "KEPT", 10)
-    monkeypatch.setattr(clients, "KEPT", 10)
+    monkeypatch.setattr(views, "KEPT", 10)
     seen = Robots(1)
     for number in range(100):
         seen.ask(f"robot {number}", entry("/robots.txt"))

@@ -8,11 +8,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scentline.models.categories import expand
 from scentline.models.predicate import Predicate, PredicateError, View, excerpt, parse
 from scentline.models.predicate.excerpt import LENGTH
-from scentline.models.predicate.functions import Category, Host, Keyword, Title, UrlPrefix, UrlRegex, UrlSuffix
-from scentline.models.predicate.syntax import And, Node, Not, Or
+from scentline.models.predicate.syntax import (
+    And,
+    Category,
+    Host,
+    Keyword,
+    Node,
+    Not,
+    Or,
+    Title,
+    UrlPrefix,
+    UrlRegex,
+    UrlSuffix,
+    expand,
+)
 from scentline.models.words import words
 from tests.cases import each_case
 

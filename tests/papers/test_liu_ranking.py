@@ -15,10 +15,9 @@ from hypothesis.extra.numpy import arrays
 from scipy.spatial.distance import jensenshannon
 
 from scentline.models.page import Link, Page
-from scentline.models.patterns.build import Growth
-from scentline.models.patterns.counts import RANKS, Behaviour, Ways, behaviour
+from scentline.models.patterns.counts import DISCOVERY, FETCH, RANKS, Behaviour, Pattern, Ways, behaviour, score
 from scentline.models.patterns.mine import importance, mine
-from scentline.models.patterns.ranking import DISCOVERY, FETCH, Pattern, score
+from scentline.models.patterns.tree import Growth
 from scentline_lab.patterns import quality
 from scentline_lab.patterns.measures import Record, counted
 from scentline_lab.patterns.quality import coverage, crawled, fetched_visits, jensen_shannon, matching, reached

@@ -11,11 +11,26 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from scentline.models.patterns import cuts
-from scentline.models.patterns.build import Growth, Syntax, build
+from scentline.models.patterns import mine
 from scentline.models.patterns.counts import Behaviour
-from scentline.models.patterns.cuts import description_length, figures, model_length, smoothed, visit_cut
-from scentline.models.patterns.tree import PARAMETERS, SEGMENTS, Node, PatternTree, TreeCut, decompose
+from scentline.models.patterns.mine import (
+    TreeCut,
+    description_length,
+    figures,
+    model_length,
+    smoothed,
+    visit_cut,
+)
+from scentline.models.patterns.tree import (
+    PARAMETERS,
+    SEGMENTS,
+    Growth,
+    Node,
+    PatternTree,
+    Syntax,
+    build,
+    decompose,
+)
 from tests.cases import each_case
 
 #: Two kinds of pages: ten items by number, in two shops, and three lists.
@@ -140,7 +155,7 @@ visited_sites = st.builds(lambda urls, visits: dict(zip(urls, visits, strict=Fal
 few = st.integers(2, 4)
 
 
-def tree_of(visits: dict[str, int], support: int) -> tuple[PatternTree, cuts.Figures]:
+def tree_of(visits: dict[str, int], support: int) -> tuple[PatternTree, mine.Figures]:
     syntax = build(list(visits), Growth(support))
     return syntax.tree, figures(Behaviour(visits, {}, {}), syntax)
 
@@ -163,7 +178,7 @@ VISITS = {
 def test_equations_1_to_4_a_description_costs_its_parameters_and_what_its_patterns_blur() -> None:
     # (4 - 1) / 2 * log 34; 16 of 34 visits on two URLs: each has 1/2 * 16/34 = .2353, and costs -log .2353.
     assert (model_length(4, 34), model_length(1, 34)) == pytest.approx((1.5 * math.log(34), 0))
-    assert (cuts.data_length(2, 16, 34), cuts.data_length(2, 0, 34)) == pytest.approx(
+    assert (mine.data_length(2, 16, 34), mine.data_length(2, 0, 34)) == pytest.approx(
         (-16 * math.log(0.5 * 16 / 34), 0)
     )
     tree, counted = tree_of(VISITS, 2)
@@ -250,7 +265,7 @@ def test_equation_5_distributions_are_shares_of_visits_and_referrals() -> None:
 def test_equation_6_a_share_decays_with_every_level_up() -> None:
     # Root (depth 1), folders (2), pages (3): a page's folder shares 2/3 of its transits, the root 2/3 * 1/3.
     (row,) = FIGURE_5.rows("i/1")
-    shares = cuts.propagation(FIGURE_5.tree, FIGURE_5.cut)[row]
+    shares = mine.propagation(FIGURE_5.tree, FIGURE_5.cut)[row]
     page = FIGURE_5.cut.patterns[row]
     folder = FIGURE_5.tree.parents[page]
     assert folder is not None
@@ -264,15 +279,15 @@ def test_equations_7_and_8_siblings_of_in_links_make_in_links_alike() -> None:
     # folder that both share, and the root: cos = (4/9 + 4/81) / (1 + 4/9 + 4/81) = 40/121.
     into, out = smoothed(FIGURE_5.tree, FIGURE_5.cut, FIGURE_5.figures)
     rows = FIGURE_5.rows("s/3", "s/4")
-    assert cuts.similarities(into[rows])[0, 1] == pytest.approx(40 / 121)
-    assert cuts.similarities(out[rows])[0, 1] == pytest.approx(40 / 121)
+    assert mine.similarities(into[rows])[0, 1] == pytest.approx(40 / 121)
+    assert mine.similarities(out[rows])[0, 1] == pytest.approx(40 / 121)
 
 
 def test_algorithm_1_looks_at_links_anew_after_each_cut() -> None:
     # Nothing leads to i/1 or i/2: (1 + .331) / 2 = .666; nothing leads on from o/5, o/6: (1 + 40/121) / 2.
     # s/3 and s/4 are at .331 first, but once i and o are one pattern each, they have all links in common.
     def after(threshold: float) -> list[str]:
-        return FIGURE_5.names(cuts.transit_cut(FIGURE_5.tree, FIGURE_5.cut, FIGURE_5.figures, threshold))
+        return FIGURE_5.names(mine.transit_cut(FIGURE_5.tree, FIGURE_5.cut, FIGURE_5.figures, threshold))
 
     assert after(1.0) == after(0.67) == FIGURE_5.names(FIGURE_5.cut)
     assert after(0.66) == ["i/**", "o/**", "s/**", "x/7"]
@@ -340,7 +355,7 @@ def smalls(draw: st.DrawFn) -> Small:
 
 @given(small=smalls(), threshold=st.sampled_from([0.0519, 0.2041, 0.3517, 0.4831, 0.6523, 0.8011, 0.9507]))
 def test_the_cut_is_what_algorithm_1_does_word_for_word(small: Small, threshold: float) -> None:
-    found = cuts.transit_cut(small.tree, small.cut, small.figures, threshold)
+    found = mine.transit_cut(small.tree, small.cut, small.figures, threshold)
     assert list(found.patterns) == algorithm_1(small, threshold)
 
 

@@ -7,9 +7,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scentline.models.news.clicks import DAY, Criterion, History, Kind, concentration, standing
-from scentline.models.news.outlinks import Hub, Outlinks
-from scentline.models.news.prefixes import DEPTH, NewsPrefix, NewsPrefixes, PrefixTree, news_prefix, nodes
+from scentline.models.news.hubs import Hub, Outlinks
+from scentline.models.news.pages import (
+    DAY,
+    DEPTH,
+    Criterion,
+    History,
+    Kind,
+    NewsPrefix,
+    NewsPrefixes,
+    PrefixTree,
+    concentration,
+    news_prefix,
+    nodes,
+    standing,
+)
 from scentline_lab.news.measures import Cut, NewsDiscovery, best_cut, prefixes, standings
 from tests.cases import each_case
 

@@ -14,7 +14,7 @@ from lxml import etree
 
 from scentline.agents.offline.archive import Archive
 from scentline.models.accesslog.entry import Entry, LogLineError
-from scentline.models.accesslog.squid import parse
+from scentline.models.accesslog.formats import parse_squid
 from scentline.models.url import canonical
 from scentline_lab.synthetic.log import START
 from scentline_lab.synthetic.plan import TOPICS, Plan, PlannedPage
@@ -193,7 +193,7 @@ def test_the_log_is_squids_in_time_order_with_what_a_real_one_holds() -> None:
     made, found, malformed = web(), list[Entry](), 0
     for line in made.access_log(40, 2000):
         try:
-            found.append(parse(line))
+            found.append(parse_squid(line))
         except LogLineError:
             malformed += 1
     assert 1 <= malformed <= 0.01 * (len(found) + malformed)

@@ -10,9 +10,17 @@ from itertools import groupby
 from statistics import fmean
 from typing import NamedTuple
 
-from scentline.models.news.clicks import Criterion, History, Standing, day_of, standing
-from scentline.models.news.outlinks import Hub, Outlinks
-from scentline.models.news.prefixes import NewsPrefix, NewsPrefixes, PrefixTree
+from scentline.models.news.hubs import Hub, Outlinks
+from scentline.models.news.pages import (
+    Criterion,
+    History,
+    NewsPrefix,
+    NewsPrefixes,
+    PrefixTree,
+    Standing,
+    day_of,
+    standing,
+)
 from scentline.models.settings import NewsSettings
 from scentline.models.url import host
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from scentline.models.news.clicks import History
+from scentline.models.news.pages import History
 from scentline_lab.news.measures import day
 from scentline_lab.picture import INK, canvas, frame
 

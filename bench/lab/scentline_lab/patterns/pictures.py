@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from scentline.models.patterns.counts import VISITS, Pattern
 from scentline.models.patterns.mine import Patterns
-from scentline.models.patterns.ranking import VISITS, Pattern
 from scentline.models.patterns.tree import Node
 from scentline_lab.patterns.measures import URLS, Reliability
 from scentline_lab.patterns.quality import BREADTH_FIRST, OWN_REFERRALS, OWN_VISITS, PAGERANK, Result, reached

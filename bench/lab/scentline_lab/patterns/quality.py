@@ -13,11 +13,9 @@ from scipy.spatial import distance
 
 from scentline.models.ordering.rank import pagerank
 from scentline.models.page import Page
-from scentline.models.patterns.counts import Behaviour
-from scentline.models.patterns.cuts import Figures
-from scentline.models.patterns.mine import Patterns
-from scentline.models.patterns.ranking import DISCOVERY, FETCH, VISITS, score
-from scentline.models.patterns.tree import PatternTree, TreeCut
+from scentline.models.patterns.counts import DISCOVERY, FETCH, VISITS, Behaviour, score
+from scentline.models.patterns.mine import Figures, Patterns, TreeCut
+from scentline.models.patterns.tree import PatternTree
 from scentline.models.url import identifier
 from scentline_lab.order.reading import Graph
 from scentline_lab.progress import Progress

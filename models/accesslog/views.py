@@ -1,11 +1,70 @@
-"""Robots in a log: programs whose accesses do not show what people look for."""
+"""Which lines of a log are page views by people: no media, no robots, no client that passes for a crowd."""
 
 import math
 import re
+from ipaddress import IPv4Address, IPv6Address
 
 from scentline.models.accesslog.entry import Entry
+from scentline.models.domain import address_of
 
-#: Viewers counted in one minute, and robots remembered.
+#: Content types of what a page embeds or a user saves: images, styles, scripts, media, fonts, archives.
+_MEDIA_KINDS = frozenset({"image", "audio", "video", "font"})
+_MEDIA_TYPES = frozenset(
+    {
+        *("text/css", "text/javascript", "text/ecmascript"),
+        *("application/javascript", "application/ecmascript", "application/x-javascript"),
+        *("application/wasm", "application/x-shockwave-flash", "application/ogg", "application/x-mpegurl"),
+        *("application/vnd.apple.mpegurl", "application/dash+xml"),
+        *("application/font-woff", "application/font-woff2", "application/font-sfnt"),
+        *("application/x-font-woff", "application/x-font-ttf", "application/x-font-otf"),
+        *("application/vnd.ms-fontobject", "application/x-font-opentype", "application/x-font-truetype"),
+        *("application/zip", "application/gzip", "application/x-gzip", "application/x-zip-compressed"),
+        *("application/x-tar", "application/x-bzip2", "application/x-xz", "application/zstd"),
+        *("application/x-7z-compressed", "application/vnd.rar", "application/x-rar-compressed"),
+        *("application/java-archive", "application/x-iso9660-image", "application/x-rpm"),
+        *("application/vnd.debian.binary-package", "application/vnd.android.package-archive"),
+        *("application/x-msdownload", "application/x-apple-diskimage"),
+    }
+)
+#: The same by the end of the URL's path.
+_EXTENSIONS = """
+    avif bmp gif heic ico jpeg jpg jxl png svg svgz tif tiff webp
+    css js less map mjs scss swf wasm
+    aac avi flac flv m3u8 m4a m4s m4v mid midi mkv mov mp3 mp4 mpeg mpg oga ogg ogv opus wav webm wma wmv
+    eot otf ttf woff woff2
+    7z apk bz2 cab deb dmg exe gz iso jar msi pkg rar rpm tar tbz2 tgz txz war xz zip zst
+"""
+_MEDIA_EXTENSIONS = frozenset(_EXTENSIONS.split())
+#: Types that do not say what was sent.
+_NO_TYPE = frozenset({None, "application/octet-stream", "binary/octet-stream"})
+
+
+def page_view(entry: Entry) -> str | None:
+    """Return why an entry is not a page view, or None when it is one.
+
+    In this order: "method" (another than GET), "status" (other than 2xx and 304), "media" (an image, style,
+    script, film, sound, font or archive by its content type or, where that says nothing, by its URL).
+    Whether the URL can be crawled shows when it is made canonical.
+    """
+    if entry.method != "GET":
+        return "method"
+    if not (200 <= entry.status < 300 or entry.status == 304):
+        return "status"
+    return "media" if _is_media(entry) else None
+
+
+def _is_media(entry: Entry) -> bool:
+    kind = entry.content_type
+    if kind is not None and kind not in _NO_TYPE:
+        return kind in _MEDIA_TYPES or kind.partition("/")[0] in _MEDIA_KINDS
+    folder, _, name = entry.url.partition("?")[0].partition("#")[0].rpartition("/")
+    if folder.endswith(":/"):  # "http://example.zip" ends with its host
+        return False
+    _, dot, extension = name.rpartition(".")
+    return bool(dot) and extension.lower() in _MEDIA_EXTENSIONS
+
+
+#: Viewers counted in one minute, and robots and clients remembered, at least.
 KEPT = 50_000
 #: Clocks kept apart: machines that write one log, and lines with a wrong time.
 CLOCKS = 4
@@ -159,3 +218,64 @@ class Robots:
         if len(self._known) >= KEPT:
             self._older, self._known = self._known, {}
         self._known[identity] = self._older.get(identity, reason)
+
+
+_NETWORK = 64
+_BYTE = "(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
+#: An IPv4 address, as most lines have, found ten times as fast as by parsing.
+_PLAIN = re.compile(rf"(?!0\.0\.0\.0){_BYTE}(?:\.{_BYTE}){{3}}")
+
+
+def network(client: str) -> str | None:
+    """Return the addresses that one client holds, as its name; None where a line does not name its client.
+
+    An IPv4 address is one client, and so is the /64 of an IPv6 address (RFC 6177). A port is left out. What is
+    no address, such as a digest, is a client as it is. "", "-" and the unspecified address, which
+    cleaned logs have in each line, name no client.
+
+    >>> [network(text) for text in ("192.0.2.7", "192.0.2.7:51234", "2001:db8::7", "::ffff:192.0.2.7", "-")]
+    ['192.0.2.7', '192.0.2.7', '2001:db8::/64', '192.0.2.7', None]
+    """
+    if client in ("", "-"):
+        return None
+    address = None if _PLAIN.fullmatch(client) is not None else address_of(client)
+    if address is None:
+        return client
+    if address.is_unspecified:
+        return None
+    if isinstance(address, IPv4Address):
+        return str(address)
+    prefix = IPv6Address(int(address) >> _NETWORK << _NETWORK)
+    return f"{prefix}/{_NETWORK}"
+
+
+class Clients:
+    """Bounds the users of each client: the first ``users`` it names count, all others count as the client.
+
+    The result for a line depends on the lines up to it alone. At least the last 50,000 clients are remembered.
+
+    >>> clients = Clients(2)
+    >>> [clients.counted("192.0.2.7", user) for user in ("ann", "bob", "cy", "ann")]
+    ['ann', 'bob', '192.0.2.7', 'ann']
+    """
+
+    def __init__(self, users: int) -> None:
+        self._most = users
+        self._known: dict[str, tuple[str, ...]] = {}
+        self._older: dict[str, tuple[str, ...]] = {}
+
+    def counted(self, client: str, user: str) -> str:
+        """Return the user that a line counts for: the one it names, or the client itself."""
+        if user == client:
+            return client
+        named = self._known.get(client)
+        if named is None:
+            if len(self._known) >= KEPT:
+                self._older, self._known = self._known, {}
+            named = self._known[client] = self._older.get(client, ())
+        if user in named:
+            return user
+        if len(named) >= self._most:
+            return client
+        self._known[client] = (*named, user)
+        return user
