@@ -21,7 +21,7 @@ from typing import Literal, NamedTuple
 from zlib import crc32
 
 from scentline.models.records import DeadLetter, RecordError, UnknownFactsError, UnknownVersionError, encode
-from scentline.streams.outbox import Outbox
+from scentline.streams.inbox import Outbox
 from scentline.streams.topics import DEAD_LETTERS
 
 ATTEMPTS_FILE = "attempts"  #: The file's name in the data directory.

@@ -8,10 +8,9 @@ import faust
 
 from scentline.models.errors import ScentlineError
 from scentline.streams.attempts import Place
-from scentline.streams.inbox import Committer
+from scentline.streams.inbox import Committer, Message
 from scentline.streams.metrics.catalogue import LAG
 from scentline.streams.metrics.registry import Reading
-from scentline.streams.outbox import Message
 from scentline.streams.transport.partition import Entry, Record
 
 STEP_RECORDS = 500  #: Records applied before other tasks get their turn.

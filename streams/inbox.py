@@ -9,6 +9,9 @@ log that is one batch of one database (`streams.transport.one_batch`), on Kafka 
 The mark row holds the last inbox offset absorbed and the last origin accepted of each source. After a crash
 at any point the rows are those of some group's end, the messages after the mark come again, and what they
 emit again is recognised by its origin. So every fact is counted once, without transactions.
+
+The origin of a fact is the offset of the message it was made from, and its index among that message's facts. It
+is the same when the fact is repeated: a source reads its messages in order and gathers in the order it reads.
 """
 
 import asyncio
@@ -20,8 +23,7 @@ from typing import Any, Generic, Protocol, TypeVar
 import msgspec
 
 from scentline.models.errors import ScentlineError
-from scentline.models.records import Pack, RecordError
-from scentline.streams.outbox import Message, Outbox
+from scentline.models.records import Pack, RecordError, encode
 
 Row = TypeVar("Row")
 
@@ -29,6 +31,81 @@ MARK = b"\x00mark"
 ROW_BYTES = 500  #: Bytes that a decoded row is taken to need beside those it is written as.
 KEPT = 0.9  #: Part of the bound on decoded rows that is kept of those at hand when there are too many.
 MOST_SOURCES = 10_000  #: Sources, logs above all, whose origins a shard remembers.
+#: Facts in one message at most: enough to spread a message's fixed cost, few enough to be taken in at once.
+PACK_FACTS = 200
+#: Bytes of one message at most, where it has more than one fact; the largest fact is that of a page's links.
+PACK_BYTES = 1024 * 1024
+
+Message = tuple[str, int, bytes | None, bytes | None]  #: One message to send: topic, partition, key, value.
+
+
+class Outbox:
+    """Gathers the emissions of one source, the stream that origins count in, such as ``"pages/3"``."""
+
+    def __init__(self, source: str) -> None:
+        self.source = source
+        self._facts: dict[tuple[str, int], list[tuple[int, int, Any]]] = {}
+        self._plain: list[Message] = []
+        self._offset = 0
+        self._index = 0
+        self._plain_begun = 0
+
+    def begin(self, offset: int) -> None:
+        """Say that what follows is made from the source's message at ``offset``."""
+        self._offset = offset
+        self._index = 0
+        self._plain_begun = len(self._plain)
+
+    def emit(self, topic: str, partition: int, fact: Any) -> None:
+        """Gather one fact for a partition."""
+        self._facts.setdefault((topic, partition), []).append((self._offset, self._index, fact))
+        self._index += 1
+
+    def skip(self, facts: int = 1) -> None:
+        """Pass over facts that there may be another time: those that follow keep their origins."""
+        self._index += facts
+
+    def undo(self) -> None:
+        """Forget what was gathered since `begin`."""
+        del self._plain[self._plain_begun :]
+        for place, facts in list(self._facts.items()):
+            while facts and facts[-1][0] == self._offset:
+                facts.pop()
+            if not facts:
+                del self._facts[place]
+
+    def clear(self) -> None:
+        """Forget all that was gathered."""
+        self._facts, self._plain = {}, []
+
+    def send(self, topic: str, partition: int, key: bytes | None, value: bytes | None) -> None:
+        """Gather one whole message: one whose repetition does no harm."""
+        self._plain.append((topic, partition, key, value))
+
+    @property
+    def gathered(self) -> bool:
+        """Whether anything is gathered."""
+        return bool(self._facts or self._plain)
+
+    def take(self) -> list[Message]:
+        """Return everything gathered as messages, and forget it."""
+        messages = self._plain
+        for (topic, partition), facts in self._facts.items():
+            for start in range(0, len(facts), PACK_FACTS):
+                packs = self._packs(facts[start : start + PACK_FACTS])
+                messages += [(topic, partition, None, pack) for pack in packs]
+        self.clear()
+        return messages
+
+    def _packs(self, facts: list[tuple[int, int, Any]]) -> Iterator[bytes]:
+        """Yield the facts as one pack, or as several that hold parts of them in their order."""
+        value = encode(Pack(source=self.source, facts=facts))
+        if len(value) <= PACK_BYTES or len(facts) == 1:
+            yield value
+        else:
+            half = len(facts) // 2
+            yield from self._packs(facts[:half])
+            yield from self._packs(facts[half:])
 
 
 class Mark(msgspec.Struct, array_like=True):
@@ -78,16 +155,16 @@ class Codec(Generic[Row]):
         self.decode: Callable[[bytes], Row] = msgspec.msgpack.Decoder(row_type).decode
 
 
-class Shard(Generic[Row]):
-    """The rows of one partition, with what changed since the last group on top.
+class Shard(Outbox, Generic[Row]):
+    """The rows of one partition, with what changed since the last group on top, and what leaves with that.
 
     Rows are handed out as objects, and changes are announced by `put`. ``cached`` bounds the written bytes of
     rows kept decoded.
     """
 
     def __init__(self, partition: int, source: str, store: Store, codec: Codec[Row], cached: int) -> None:
+        super().__init__(source)
         self.partition = partition
-        self.outbox = Outbox(source)
         self.store = store
         self._codec = codec
         self._cached = cached
@@ -167,34 +244,20 @@ class Shard(Generic[Row]):
             else:
                 yield key, self._codec.decode(raw)
 
-    # emissions
-
-    @property
-    def place(self) -> str:
-        """The inbox message that is being absorbed, as "topic/partition@offset"."""
-        return f"{self.outbox.source}@{self.mark.offset}"
-
-    def emit(self, topic: str, partition: int, fact: object) -> None:
-        """Send a fact with the group; a receiver drops it where it comes again."""
-        self.outbox.emit(topic, partition, fact)
-
-    def skip(self) -> None:
-        """Pass over a fact that there may be another time: those that follow keep their origins."""
-        self.outbox.skip()
-
-    def send(self, topic: str, partition: int, key: bytes | None, value: bytes | None) -> None:
-        """Send a whole message with the group: one whose repetition does no harm."""
-        self.outbox.send(topic, partition, key, value)
-
     # messages
 
     def fresh(self, offset: int) -> bool:
         """Return whether the inbox message at ``offset`` has not been absorbed yet."""
         return offset > self.mark.offset
 
+    @property
+    def place(self) -> str:
+        """The inbox message that is being absorbed, as "topic/partition@offset"."""
+        return f"{self.source}@{self.mark.offset}"
+
     def begin(self, offset: int) -> None:
         """Say that what follows is made from the inbox message at ``offset``, which is absorbed with it."""
-        self.outbox.begin(offset)
+        super().begin(offset)
         self.mark.offset = offset
 
     def check_source(self, pack: Pack[Any]) -> None:
@@ -225,12 +288,12 @@ class Shard(Generic[Row]):
     @property
     def pending(self) -> bool:
         """Whether anything waits to be committed."""
-        return bool(self._messages or self._dirty or self.outbox)
+        return bool(self._messages or self._dirty or self.gathered)
 
     @property
     def sending(self) -> bool:
         """Whether the open group holds emissions, or a closed one is being committed."""
-        return bool(self.outbox) or self.lock.locked()
+        return self.gathered or self.lock.locked()
 
     def size(self) -> tuple[int, int, int]:
         """Return the messages of the open group, its changed rows, and the messages' bytes."""
@@ -248,7 +311,7 @@ class Shard(Generic[Row]):
             if row is not None:
                 self._keep(key, row, len(rows[key] or b""))
         absorbed = self.mark.offset
-        group = Group(self.outbox.take(), rows, self._messages, absorbed)
+        group = Group(self.take(), rows, self._messages, absorbed)
         self._dirty, self._messages, self._bytes, self._flying = {}, [], 0, rows
         self.quarantined = {fact: why for fact, why in self.quarantined.items() if fact[0] > absorbed}
         return group
@@ -257,7 +320,7 @@ class Shard(Generic[Row]):
         """Take the open group back, and every decoded row, which it may have changed; return its messages."""
         messages, self._messages, self._bytes = self._messages, [], 0
         self._dirty, self._cache, self._held = {}, {}, 0
-        self.outbox.clear()
+        self.clear()
         self.mark = msgspec.msgpack.decode(self._marked, type=Mark)
         return messages
 
@@ -305,7 +368,7 @@ async def commit(
 
     def check() -> None:
         if not still_owned():
-            raise LostShardError(f"partition {shard.partition} of {shard.outbox.source} has another owner")
+            raise LostShardError(f"partition {shard.partition} of {shard.source} has another owner")
 
     async with shard.lock:
         if not shard.pending:

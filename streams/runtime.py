@@ -14,9 +14,9 @@ from scentline.models.events import EventLog
 from scentline.models.records import partition_of
 from scentline.streams.attempts import Attempts, Place, Why, bury
 from scentline.streams.bus import Bus
+from scentline.streams.inbox import Outbox
 from scentline.streams.metrics.catalogue import DEAD_LETTERS, LAG, PARTITIONS
 from scentline.streams.metrics.registry import Metrics, Reading
-from scentline.streams.outbox import Outbox
 from scentline.streams.settings import Settings
 from scentline.streams.topics import Topic
 

@@ -121,15 +121,15 @@ class Absorber(Generic[Row]):
         offset = shard.mark.offset
         shard.mark.quarantined += 1
         bury(
-            shard.outbox, self.place(shard, offset), letter, shard.quarantined[offset, number], "quarantine",
+            shard, self.place(shard, offset), letter, shard.quarantined[offset, number], "quarantine",
             self._runtime.clock(), None if number == WHOLE else shard.origin,
         )  # fmt: skip
-        shard.outbox.skip(LEFT_FREE)
+        shard.skip(LEFT_FREE)
         self._handler.refused(shard, value)
 
     def _bury_unread(self, shard: Shard[Row], offset: int, value: bytes, error: RecordError) -> None:
         shard.begin(offset)
-        self._runtime.bury(shard.outbox, self.place(shard, offset), value, str(error), why(error))
+        self._runtime.bury(shard, self.place(shard, offset), value, str(error), why(error))
 
 
 class GroupMeter:

@@ -80,7 +80,7 @@ class BrowseAgent(Handler[UserRow]):
             access.url, access.user, access.time, access.referrer if first or self._ways else None,
             access.size if self._again else 0, first, view,
         )  # fmt: skip
-        shard.outbox.emit(SIGHTINGS.name, self._partition(host(access.url)), visited)
+        shard.emit(SIGHTINGS.name, self._partition(host(access.url)), visited)
         if self._tells and pairs:
             self._tell(shard, pairs)
 
@@ -91,7 +91,7 @@ class BrowseAgent(Handler[UserRow]):
             beside.setdefault(url, []).append(Beside(*self._place(other), times, sixths))
             beside.setdefault(other, []).append(Beside(*self._place(url), times, sixths))
         for url, pages in beside.items():
-            shard.outbox.emit(SIGHTINGS.name, self._partition(host(url)), Together(url, tuple(pages)))
+            shard.emit(SIGHTINGS.name, self._partition(host(url)), Together(url, tuple(pages)))
 
     def _place(self, url: str) -> tuple[bytes, int]:
         return identifier(url), self._partition(host(url))

@@ -36,9 +36,9 @@ from scentline.models.records import (
 from scentline.models.url import host, identifier
 from scentline.models.verdict import keeps
 from scentline.streams.attempts import Place, bury, why
+from scentline.streams.inbox import Message, Outbox
 from scentline.streams.metrics import catalogue
 from scentline.streams.metrics.registry import Outcomes, Reading
-from scentline.streams.outbox import Message, Outbox
 from scentline.streams.runtime import Runtime
 from scentline.streams.topics import FETCHES, PAGES, SIGHTINGS
 

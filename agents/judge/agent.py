@@ -32,10 +32,9 @@ from scentline.models.published import Outcome, PredicateDefinition
 from scentline.models.records import NOT_MODIFIED, Decoder, FetchedPage, Pack, RecordError
 from scentline.models.url import host, identifier
 from scentline.streams.attempts import Place, Why
-from scentline.streams.inbox import Shard
+from scentline.streams.inbox import Outbox, Shard
 from scentline.streams.metrics.catalogue import PAGES_READ
 from scentline.streams.metrics.registry import Outcomes
-from scentline.streams.outbox import Outbox
 from scentline.streams.runtime import Runtime
 from scentline.streams.stateful import WRITTEN_ONCE, Handler, Stateful
 from scentline.streams.topics import OUTCOMES, PAGES, SIGHTINGS
@@ -113,7 +112,7 @@ class JudgeAgent(Handler[DuplicateRow]):
     def refused(self, shard: Shard[DuplicateRow], value: bytes) -> None:
         """Report that a page will not be judged: the frontier waits for it."""
         with suppress(RecordError):
-            self._emit(shard.outbox, self._fetched(value), Missing("failed", QUARANTINED))
+            self._emit(shard, self._fetched(value), Missing("failed", QUARANTINED))
 
     def absorb(self, shard: Shard[DuplicateRow], fact: Any) -> None:
         """Judge one page, or report why not; of one fetched for its links report only these."""
@@ -131,15 +130,15 @@ class JudgeAgent(Handler[DuplicateRow]):
             if revisit is None:
                 self._read.count("missing" if page.missing else "barred")
             kind: Kind = "gone" if page.missing else "unfit" if page.indexable else "refused"
-            self._emit(shard.outbox, fetched, Missing(kind, page.barred, page.missing))
+            self._emit(shard, fetched, Missing(kind, page.barred, page.missing))
         elif revisit is not None and not revisit.again:
-            self._relist(shard.outbox, fetched, page)
+            self._relist(shard, fetched, page)
         elif revisit is not None:
             self._judge(shard, arrival, examined)
         elif (original := self._original(shard, fetched, examined)) is not None:
             self._read.count("duplicate")
             barren = fetched.order.vouched is None or same_owner(original, page.url)
-            self._emit(shard.outbox, fetched, Missing("unfit", f"near-duplicate of {original}", barren))
+            self._emit(shard, fetched, Missing("unfit", f"near-duplicate of {original}", barren))
         else:
             self._read.count("judged")
             self._judge(shard, arrival, examined)
@@ -150,7 +149,7 @@ class JudgeAgent(Handler[DuplicateRow]):
 
     def _judge(self, shard: Shard[DuplicateRow], arrival: Arrival, examined: Examined) -> None:
         """Report the verdict on a page; of one that was judged before and has not changed, only that."""
-        outbox, fetched, page = shard.outbox, arrival.fetched, examined.page
+        outbox, fetched, page = shard, arrival.fetched, examined.page
         order, revisit = fetched.order, fetched.order.revisit
         if examined.failure is not None:
             self._bury(shard, arrival, examined.failure, "judge")
@@ -185,7 +184,7 @@ class JudgeAgent(Handler[DuplicateRow]):
 
     def _bury(self, shard: Shard[DuplicateRow], arrival: Arrival, reason: str, why: Why) -> None:
         place = Place(PAGES.name, shard.partition, shard.mark.offset)
-        self.runtime.bury(shard.outbox, place, arrival.value, reason, why)
+        self.runtime.bury(shard, place, arrival.value, reason, why)
 
     def _fail(self, shard: Shard[DuplicateRow], arrival: Arrival, reason: str) -> None:
         """Report that a page could not be judged: it took too long or too much.
@@ -199,7 +198,7 @@ class JudgeAgent(Handler[DuplicateRow]):
         told = Outbox("")
         self._emit(told, arrival.fetched, Missing("failed", reason))
         for message in told.take():
-            shard.outbox.send(*message)
+            shard.send(*message)
 
     def _relist(self, outbox: Outbox, fetched: FetchedPage, page: Page) -> None:
         """Report the links of a page that was fetched for them, and then that it was read."""

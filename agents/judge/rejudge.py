@@ -28,9 +28,9 @@ from scentline.models.facts import Rejudged
 from scentline.models.published import PredicateDefinition
 from scentline.models.records import NOT_MODIFIED, Decoder, FetchedPage, RecordError
 from scentline.streams.attempts import Place
+from scentline.streams.inbox import Message, Outbox
 from scentline.streams.metrics.catalogue import KEPT_LEFT
 from scentline.streams.metrics.registry import Reading
-from scentline.streams.outbox import Message, Outbox
 from scentline.streams.topics import PAGES, SIGHTINGS
 from scentline.streams.transport.partition import Entry
 
@@ -116,7 +116,7 @@ class Rejudge:
         if shard is None or later_row(shard, row.definition.name) != before:
             return
         for message in messages:
-            shard.outbox.send(*message)
+            shard.send(*message)
         shard.put(later_key(row.definition.name), row)
         self._inbox.commit_soon(shard)
         if row.done:

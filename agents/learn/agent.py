@@ -29,10 +29,9 @@ from scentline.models.interest.features import BASE
 from scentline.models.records import Decoder, Interests, encode
 from scentline.models.verdict import FAILED
 from scentline.streams.configuration import ConfigurationError
-from scentline.streams.inbox import Shard
+from scentline.streams.inbox import Message, Shard
 from scentline.streams.metrics.catalogue import LABELS
 from scentline.streams.metrics.registry import Reading
-from scentline.streams.outbox import Message
 from scentline.streams.runtime import Runtime
 from scentline.streams.stateful import Handler, Stateful
 from scentline.streams.topics import EVIDENCE, INTERESTS

@@ -13,9 +13,9 @@ from scentline.agents.observe.observer import Malformed, Observer
 from scentline.models.facts import Access
 from scentline.models.records import RecordError
 from scentline.streams.attempts import Place, bury, why
+from scentline.streams.inbox import Outbox
 from scentline.streams.metrics.catalogue import LINES, TAKEN
 from scentline.streams.metrics.registry import Reading
-from scentline.streams.outbox import Outbox
 from scentline.streams.runtime import Runtime
 from scentline.streams.topics import ACCESSES, PROXY_LOG, Topic
 
@@ -80,7 +80,7 @@ class Relay:
             self._timer = None
         async with self._lock:
             events, self._events = self._events, []
-            messages = [m for outbox in self._outboxes.values() if outbox for m in outbox.take()]
+            messages = [m for outbox in self._outboxes.values() if outbox.gathered for m in outbox.take()]
             if messages:
                 await self._runtime.bus.send_all(messages)
             for event in events:

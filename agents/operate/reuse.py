@@ -31,7 +31,7 @@ from scentline.models.records import Decoder, RecordError, partition_of
 from scentline.models.reuse import Cell, Learned, LearnedStateError, State, effect, pack, sizes, unpack
 from scentline.models.sealed import MOST_BYTES
 from scentline.models.verdict import FAILED
-from scentline.streams.outbox import Outbox
+from scentline.streams.inbox import Outbox
 from scentline.streams.settings import Settings
 from scentline.streams.topics import EVIDENCE
 from scentline.streams.transport.database import TablePartition

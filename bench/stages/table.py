@@ -47,7 +47,7 @@ STAGES: Mapping[str, tuple[str, ...]] = {
         "scentline.streams.stateful:Absorber.absorb",
     ),
     "groups: encode rows": ("scentline.streams.inbox:Shard.close_group",),
-    "groups: encode messages": ("scentline.streams.outbox:Outbox.take",),
+    "groups: encode messages": ("scentline.streams.inbox:Outbox.take",),
     "groups: commit": ("scentline.streams.stateful:commit",),
     "tables: read": ("scentline.streams.transport.database:TablePartition.get",),
     "tables: stage rows": ("scentline.streams.transport.database:TablePartition.stage",),

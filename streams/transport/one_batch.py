@@ -12,8 +12,7 @@ from typing import Any
 import faust
 from rocksdict import WriteBatch
 
-from scentline.streams.inbox import Group, Shard
-from scentline.streams.outbox import Message
+from scentline.streams.inbox import Group, Message, Shard
 from scentline.streams.transport.database import TablePartition
 from scentline.streams.transport.journal import Journal
 from scentline.streams.transport.partition import Entry, Record

@@ -24,8 +24,7 @@ from scentline.models.page import Link
 from scentline.models.records import Pack, partition_of
 from scentline.models.recount import FailedRequests, JudgedPage
 from scentline.models.url import host, identifier
-from scentline.streams.inbox import Shard
-from scentline.streams.outbox import Message, Outbox
+from scentline.streams.inbox import Message, Outbox, Shard
 from scentline.streams.settings import Settings
 from scentline.streams.topics import ACCESSES, EVIDENCE, SIGHTINGS, Topic
 from tests.agents.cells import a_ledger

@@ -36,7 +36,7 @@ from scentline.models.records import Decoder, FetchOrder, HostAnswer, Visit, par
 from scentline.models.url import host, identifier
 from scentline.models.verdict import FAILED, Verdict
 from scentline.streams.app import create_app
-from scentline.streams.outbox import Message
+from scentline.streams.inbox import Message
 from scentline.streams.runtime import Runtime
 from scentline.streams.settings import Settings
 from scentline.streams.topics import CHANGES, EVIDENCE, FETCHES, OUTCOMES, SIGHTINGS, Topic

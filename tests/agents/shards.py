@@ -11,8 +11,7 @@ from scentline.agents.crawl.connect import open_journal
 from scentline.models.facts import AccessPack, EvidencePack, SightingPack
 from scentline.models.records import Decoder, Pack
 from scentline.streams.app import create_app
-from scentline.streams.inbox import Codec, Shard
-from scentline.streams.outbox import Message
+from scentline.streams.inbox import Codec, Message, Shard
 from scentline.streams.runtime import Runtime
 from scentline.streams.settings import Settings
 from scentline.streams.topics import ACCESSES, EVIDENCE, SIGHTINGS, Topic
@@ -95,7 +94,7 @@ def take_in(shard: Shard[Any], handler: Any, *facts: Any) -> list[Message]:
     """Have a handler absorb facts as one new inbox message; return what it emitted."""
     for fact in shard.accept(shard.mark.offset + 1, Pack(facts=[(0, 0, fact) for fact in facts])):
         handler.absorb(shard, fact)
-    return shard.outbox.take()
+    return shard.take()
 
 
 def emitted(messages: Iterable[Message], topic: Topic) -> list[tuple[int, Any]]:

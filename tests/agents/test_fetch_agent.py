@@ -18,7 +18,7 @@ from scentline.models.records import DeadLetter, FetchedPage, HostAnswer, Revisi
 from scentline.models.settings import RevisitSettings
 from scentline.models.verdict import Verdict
 from scentline.streams.attempts import Attempts
-from scentline.streams.outbox import Message
+from scentline.streams.inbox import Message
 from scentline.streams.settings import Settings
 from scentline.streams.topics import DEAD_LETTERS, FETCHES, PAGES, SIGHTINGS, Topic
 from scentline.streams.transport.journal import Journal

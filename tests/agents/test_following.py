@@ -19,7 +19,7 @@ from scentline.agents.crawl.feeder import Feeder, read_positions
 from scentline.agents.crawl.following import Following
 from scentline.agents.observe.observer import Observer
 from scentline.agents.operate.inspect.record import accesses
-from scentline.streams.outbox import Message
+from scentline.streams.inbox import Message
 from scentline.streams.settings import Settings
 from scentline.streams.topics import ACCESSES, DEAD_LETTERS, STANDING
 from scentline.streams.transport.one_batch import JournalBus

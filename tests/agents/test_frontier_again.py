@@ -26,7 +26,7 @@ from scentline.models.records import Revisit, Visit
 from scentline.models.recount import JudgedPage, recount
 from scentline.models.url import identifier
 from scentline.models.verdict import FAILED, Verdict
-from scentline.streams.outbox import Message
+from scentline.streams.inbox import Message
 from scentline.streams.topics import CHANGES, OUTCOMES
 from tests.agents.cells import an_outcome
 from tests.agents.pipeline import Pipeline, Place, Told, links_of, told

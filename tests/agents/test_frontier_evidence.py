@@ -34,7 +34,7 @@ from scentline.models.page import Link
 from scentline.models.policy.priorities import LinkPromises
 from scentline.models.recount import FailedRequests, JudgedPage, recount
 from scentline.models.url import identifier
-from scentline.streams.outbox import Message
+from scentline.streams.inbox import Message
 from scentline.streams.topics import SIGHTINGS
 from tests.agents.pipeline import TIME, Bounds, Crawl, Part, Pipeline, Place, Told, told
 from tests.agents.scenarios import NO, YES, Frontiers, Scenario, ended, labels, linked, seeded

@@ -20,8 +20,7 @@ from scentline.models.interest.features import BASE, always_kept
 from scentline.models.ledger import Change, Ledger
 from scentline.models.parts import BLOCK, Part, blocks_in
 from scentline.models.records import Decoder, Interests
-from scentline.streams.inbox import Codec, Shard
-from scentline.streams.outbox import Message
+from scentline.streams.inbox import Codec, Message, Shard
 from scentline.streams.topics import INTERESTS
 from tests.agents.cells import a_change, a_ledger, add, taken_back
 from tests.reference.counts import Counts, plain

@@ -20,7 +20,7 @@ from scentline.models.published import RENEWED, FreshnessPart
 from scentline.models.records import Version
 from scentline.models.revisit.gain import stale
 from scentline.models.verdict import Verdict
-from scentline.streams.outbox import Message
+from scentline.streams.inbox import Message
 from tests.agents.scenarios import (
     CAME_OF,
     DAY,

@@ -20,8 +20,7 @@ from scentline.models.harvest import Harvest, merged
 from scentline.models.published import HarvestPoint
 from scentline.models.records import Pack, partition_of
 from scentline.streams.bus import FencedError
-from scentline.streams.inbox import Codec, Shard
-from scentline.streams.outbox import Message
+from scentline.streams.inbox import Codec, Message, Shard
 from scentline.streams.runtime import Runtime
 from scentline.streams.settings import HarvestSettings, Settings
 from scentline.streams.topics import HARVEST, OUTCOMES, STANDING

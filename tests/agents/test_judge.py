@@ -35,7 +35,7 @@ from scentline.models.records import (
 )
 from scentline.models.revisit.content import changed
 from scentline.models.url import host, identifier
-from scentline.streams.outbox import Message
+from scentline.streams.inbox import Message
 from scentline.streams.settings import Settings
 from scentline.streams.topics import DEAD_LETTERS, OUTCOMES, PAGES, SIGHTINGS
 from tests.agents.judging import an_order, hearing, judge_of, take_in
@@ -89,7 +89,7 @@ def told(
             shard, messages = rows.shard(DuplicateRow, PAGES, 1), []
             for offset, page in enumerate(pages, 7):
                 take_in(judge, shard, offset, encode(page) if isinstance(page, FetchedPage) else page)
-                messages.append(shard.outbox.take())
+                messages.append(shard.take())
             return messages
 
 
@@ -183,7 +183,7 @@ def test_pages_that_come_again_after_a_crash_give_the_same_messages(tmp_path: Pa
             shard, messages = rows.shard(DuplicateRow, PAGES, 1), []
             for number in numbers:
                 take_in(judge, shard, number, encode(pages[number]))
-                messages.append(shard.outbox.take())
+                messages.append(shard.take())
             if written:
                 write(shard)
             return messages

@@ -17,7 +17,7 @@ from scentline.agents.observe.pseudonym import Pseudonyms, user_key
 from scentline.models.accesslog.formats import LogFormatError
 from scentline.models.facts import Access
 from scentline.models.records import DeadLetter, Decoder, partition_of
-from scentline.streams.outbox import Message, Outbox
+from scentline.streams.inbox import Message, Outbox
 from scentline.streams.settings import ObserveSettings, Settings
 from scentline.streams.topics import ACCESSES, DEAD_LETTERS
 from tests.agents.log_lines import combined, squid

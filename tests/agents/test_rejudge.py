@@ -21,9 +21,8 @@ from scentline.models.published import PredicateDefinition
 from scentline.models.records import NOT_MODIFIED, Decoder, FetchedPage, Revisit, Version, encode, partition_of
 from scentline.models.revisit.content import content_of, links_digest
 from scentline.models.url import host
-from scentline.streams.inbox import Shard
+from scentline.streams.inbox import Message, Outbox, Shard
 from scentline.streams.metrics.registry import Reading
-from scentline.streams.outbox import Message, Outbox
 from scentline.streams.runtime import Runtime
 from scentline.streams.settings import Settings
 from scentline.streams.topics import PAGES, SIGHTINGS
@@ -119,12 +118,12 @@ class Partition:
 
     def send(self) -> None:
         """Send what there is, and crash."""
-        self._send(self.shard.outbox.take())
+        self._send(self.shard.take())
         self.open()
 
     def freeze(self) -> None:
         """Have what is just being sent come when another has the partition."""
-        self.late += self.shard.outbox.take()
+        self.late += self.shard.take()
         self.open()
 
     def thaw(self) -> None:

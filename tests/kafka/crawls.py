@@ -95,7 +95,7 @@ class Accesses(Handler[int]):
     def absorb(self, shard: Shard[int], fact: Any) -> None:
         shard.put(fact.user.encode(), (shard.get(fact.user.encode()) or 0) + 1)
         place = self._runtime.partition(SIGHTINGS, host(fact.url))
-        shard.outbox.emit(SIGHTINGS.name, place, Visited(fact.url, fact.user, fact.time))
+        shard.emit(SIGHTINGS.name, place, Visited(fact.url, fact.user, fact.time))
 
 
 class Crawl:

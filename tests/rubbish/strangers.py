@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from scentline.agents.crawl.engine import Engine
-from scentline.streams.outbox import Message
+from scentline.streams.inbox import Message
 from scentline.streams.topics import TOPICS
 from tests.patience import PATIENCE
 from tests.streams.test_wire import RECORDS

@@ -18,8 +18,18 @@ from rocksdict import Options, Rdict
 from scentline.models.facts import Access, AccessPack, Met, SightingPack
 from scentline.models.records import Decoder, Pack, encode
 from scentline.streams.bus import FencedError
-from scentline.streams.inbox import KEPT, MARK, ROW_BYTES, Codec, LostShardError, Shard, commit
-from scentline.streams.outbox import PACK_BYTES, PACK_FACTS, Outbox
+from scentline.streams.inbox import (
+    KEPT,
+    MARK,
+    PACK_BYTES,
+    PACK_FACTS,
+    ROW_BYTES,
+    Codec,
+    LostShardError,
+    Outbox,
+    Shard,
+    commit,
+)
 from scentline.streams.stateful import Handler
 from scentline.streams.topics import ACCESSES, APP_ID, SIGHTINGS, changelog_of
 from scentline.streams.transport.journal import Journal
@@ -39,7 +49,7 @@ class Counting(Handler[int]):
     def absorb(self, shard: Shard[int], fact: Access) -> None:
         count = (shard.get(fact.user.encode()) or 0) + 1
         shard.put(fact.user.encode(), count)
-        shard.outbox.emit(SIGHTINGS.name, 0, Access(fact.user, fact.url, float(count)))
+        shard.emit(SIGHTINGS.name, 0, Access(fact.user, fact.url, float(count)))
 
 
 def packed(messages: Sequence[Sequence[str]], source: str = "log", first: int = 0) -> list[bytes]:
@@ -290,7 +300,7 @@ def test_no_pack_of_several_facts_is_larger_than_allowed_and_each_fact_is_sent_o
         assert len(value or b"") <= PACK_BYTES or len(pack.facts) == 1
         sent[partition] += pack.facts
     assert sent == expected
-    assert not outbox
+    assert not outbox.gathered
 
 
 def test_a_pack_that_fits_is_not_cut_by_its_bytes() -> None:

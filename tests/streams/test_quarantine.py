@@ -19,9 +19,8 @@ from scentline.agents.observe.agent import Relay
 from scentline.models.facts import Access, AccessPack, SightingPack, Visited
 from scentline.models.records import VERSION, DeadLetter, Decoder, Pack, encode
 from scentline.streams.attempts import SLOTS, Attempts, Place
-from scentline.streams.inbox import Mark, Shard
+from scentline.streams.inbox import Mark, Outbox, Shard
 from scentline.streams.metrics.catalogue import DEAD_LETTERS as BURIED
-from scentline.streams.outbox import Outbox
 from scentline.streams.runtime import Runtime
 from scentline.streams.settings import Settings
 from scentline.streams.stateful import Handler, Stateful
@@ -46,7 +45,7 @@ class Raising(Handler[int]):
     def absorb(self, shard: Shard[int], fact: Any) -> None:
         shard.put(fact.user.encode(), (shard.get(fact.user.encode()) or 0) + 1)
         shard.put(b"all", (shard.get(b"all") or 0) + 1)
-        shard.outbox.emit(SIGHTINGS.name, 0, Visited(fact.url, fact.user, fact.time))
+        shard.emit(SIGHTINGS.name, 0, Visited(fact.url, fact.user, fact.time))
         if fact.user == "bad":
             raise self.error
 

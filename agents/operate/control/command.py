@@ -22,7 +22,7 @@ from scentline.agents.operate.control.spool import Spool
 from scentline.agents.operate.inspect.record import definitions_of, entries, kept_entries, totals
 from scentline.models.frontier.steered import Steered
 from scentline.models.published import Limit, PredicateDefinition
-from scentline.streams.outbox import Message
+from scentline.streams.inbox import Message
 from scentline.streams.settings import Settings
 from scentline.streams.topics import CONTROL, SIGHTINGS
 from scentline.streams.transport.database import JournalInUseError

@@ -31,8 +31,8 @@ from scentline.models.records import VERSION, Pack, encode, partition_of
 from scentline.models.settings import JudgeSettings
 from scentline.models.url import canonical, host
 from scentline.streams.configuration import ConfigurationError
+from scentline.streams.inbox import Message
 from scentline.streams.logging import printable
-from scentline.streams.outbox import Message
 from scentline.streams.topics import CONTROL, SIGHTINGS
 
 #: URLs in one request at most.

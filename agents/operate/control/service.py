@@ -14,8 +14,8 @@ from scentline.models.events import EventLog
 from scentline.models.frontier.steered import Steered
 from scentline.models.published import PredicateDefinition
 from scentline.streams.attempts import Place
+from scentline.streams.inbox import Outbox
 from scentline.streams.logging import printable
-from scentline.streams.outbox import Outbox
 from scentline.streams.runtime import Runtime
 
 #: Seconds between two looks at the spool.

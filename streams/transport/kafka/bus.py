@@ -17,7 +17,7 @@ from aiokafka.structs import TopicPartition
 
 from scentline.streams.app import create_app
 from scentline.streams.bus import FencedError
-from scentline.streams.outbox import Message
+from scentline.streams.inbox import Message
 from scentline.streams.settings import Settings
 from scentline.streams.topics import TABLES, TOPICS, changelog_of
 from scentline.streams.transport.kafka.connection import (

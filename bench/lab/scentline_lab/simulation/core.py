@@ -33,7 +33,6 @@ from scentline.models.reuse import WEIGHT, Learned, State, learned
 from scentline.models.url import identifier
 from scentline.models.verdict import FAILED
 from scentline.streams.inbox import Codec, Row, Shard
-from scentline.streams.outbox import Outbox
 from scentline.streams.settings import Settings
 from scentline_lab.simulation.virtual import Choice, Ready, Task, anywhere
 
@@ -57,27 +56,19 @@ class _NoTable:
         return iter(())
 
 
-class _Labels(Outbox):
-    """Keeps the labels of what is emitted."""
-
-    def __init__(self) -> None:
-        super().__init__(_SOURCE)
-        self.labels: list[Label] = []
-
-    def emit(self, topic: str, partition: int, fact: Any) -> None:
-        if isinstance(fact, Label):
-            self.labels.append(fact)
-
-
 class MemoryShard(Shard[Row], Generic[Row]):
     """Rows in memory, on top of those of ``base``, written as in a table, which stay as they are."""
 
     def __init__(self, codec: Codec[Row], base: Mapping[bytes, bytes]) -> None:
         super().__init__(0, _SOURCE, _NoTable(), codec, 0)
-        self.outbox = self.told = _Labels()
+        self.labels: list[Label] = []  #: Those that were emitted.
         self._base = base
         self._rows: dict[bytes, Row] = {}
         self._keys = sorted(base)
+
+    def emit(self, topic: str, partition: int, fact: Any) -> None:
+        if isinstance(fact, Label):
+            self.labels.append(fact)
 
     def get(self, key: bytes) -> Row | None:
         """Return a row."""
@@ -186,7 +177,7 @@ class CoreCrawler:
         return learned(name, "", chain(counts, self._earlier.get(name, ())), combining)
 
     def _learn(self) -> None:
-        labels, self._shard.told.labels = self._shard.told.labels, []
+        labels, self._shard.labels = self._shard.labels, []
         if self._models is not None:
             for label in labels:
                 self._models.learn(self._combiners, label)
