@@ -44,6 +44,8 @@ hockey = 'category("Sports") and "hockey"'
 #: Bounds as JSON Schema spells them, and as the page does.
 BOUNDS = {"minimum": "≥", "exclusiveMinimum": ">", "maximum": "≤", "exclusiveMaximum": "<"}
 TYPES = {"string": "text"}
+#: Kinds of values that a default shows.
+SHOWN = ("boolean", "text", "path", "4 numbers")
 _FIELD = re.compile(r"((?:^    #: .*\n)*)^    (\w+): .*?(?:  #: (.*))?$", re.MULTILINE)
 
 
@@ -82,17 +84,23 @@ def _table(
     yield f"## {title}\n"
     if description:
         yield f"{description}\n"
-    yield "key | value | default | meaning\n---|---|---|---"
+    yield "key | default; else | meaning\n---|---|---"
     for name, schema in properties.items():
         key = prefix + name
         shown = f"{key}.NAME" if name == OPEN else key
-        yield f"`{shown}` | {_kind(schema)} | {_default(name, schema)} | {known[key]}"
+        yield f"`{shown}` | {_value(name, schema)} | {known[key]}"
     yield ""
 
 
-def _kind(schema: Mapping[str, Any]) -> str:
+def _value(name: str, schema: Mapping[str, Any]) -> str:
+    """Return the default, and what else there may be, where the default does not show it."""
+    default, kind = _default(name, schema), _kind(schema)
     if "enum" in schema:
-        return ", ".join(f"`{value}`" for value in schema["enum"])
+        return ", ".join([default, *(f"`{each}`" for each in schema["enum"] if each != schema["default"])])
+    return default if default != "none" and kind in SHOWN else f"{default}; {kind}"
+
+
+def _kind(schema: Mapping[str, Any]) -> str:
     if "anyOf" in schema:
         return " or ".join("none" if kind["type"] == "null" else _kind(kind) for kind in schema["anyOf"])
     if schema["type"] == "array":
