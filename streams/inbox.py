@@ -48,13 +48,11 @@ class Outbox:
         self._plain: list[Message] = []
         self._offset = 0
         self._index = 0
-        self._plain_begun = 0
 
     def begin(self, offset: int) -> None:
         """Say that what follows is made from the source's message at ``offset``."""
         self._offset = offset
         self._index = 0
-        self._plain_begun = len(self._plain)
 
     def emit(self, topic: str, partition: int, fact: Any) -> None:
         """Gather one fact for a partition."""
@@ -64,15 +62,6 @@ class Outbox:
     def skip(self, facts: int = 1) -> None:
         """Pass over facts that there may be another time: those that follow keep their origins."""
         self._index += facts
-
-    def undo(self) -> None:
-        """Forget what was gathered since `begin`."""
-        del self._plain[self._plain_begun :]
-        for place, facts in list(self._facts.items()):
-            while facts and facts[-1][0] == self._offset:
-                facts.pop()
-            if not facts:
-                del self._facts[place]
 
     def clear(self) -> None:
         """Forget all that was gathered."""

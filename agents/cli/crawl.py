@@ -104,7 +104,7 @@ def feed(
 
     The next crawl with the same data learns from them. A log that was fed before is recognised and counts once.
     """
-    from scentline.agents.crawl.following import feed_alone
+    from scentline.agents.observe.following import feed_alone
 
     settings = given.settings(**{"observe.format": form})
     counts, interrupted = feed_alone(of_site(settings, site, sources), sources, follow)

@@ -185,7 +185,7 @@ def of_site(settings: "Settings", site: str | None, logs: Sequence[str]) -> "Set
         return settings
     if not logs:
         raise CommandError("--site needs a log of that host: give --log FILE")
-    from scentline.agents.observe.site import observed, site_named
+    from scentline.agents.observe.observer import observed, site_named
 
     return settings.model_copy(update={"observe": observed(settings.observe, site_named(site))})
 

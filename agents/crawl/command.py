@@ -162,7 +162,7 @@ def _check_files(options: CrawlOptions) -> None:
         raise ConfigurationError("--follow needs a log: give --log FILE")
     if options.follow:
         # Imported where it is used: it brings Faust, which is imported beside the judge's process otherwise.
-        from scentline.agents.crawl.following import check_followed
+        from scentline.agents.observe.following import check_followed
 
         check_followed(options.logs)
     for path in options.archives:

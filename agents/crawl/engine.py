@@ -9,14 +9,14 @@ from contextlib import suppress
 from typing import Any
 
 from scentline.agents.browse.agent import BrowseAgent
-from scentline.agents.crawl.feeder import Feeder, read_positions
-from scentline.agents.crawl.following import Following
 from scentline.agents.fetch.agent import FetchAgent
 from scentline.agents.frontier.agent import FrontierAgent
 from scentline.agents.harvest.agent import HarvestAgent
 from scentline.agents.judge.agent import JudgeAgent
 from scentline.agents.judge.apart.process import ExaminerProcess
 from scentline.agents.learn.agent import LearnAgent
+from scentline.agents.observe.feeding import Feeder, read_positions
+from scentline.agents.observe.following import Following
 from scentline.agents.observe.observer import Observer
 from scentline.agents.operate.control.requests import seeding
 from scentline.agents.operate.control.service import ControlService

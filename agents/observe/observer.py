@@ -1,4 +1,4 @@
-"""What is made of one log line: an access, or why there is none."""
+"""What is made of one log line: an access, or why there is none; and of what site it is."""
 
 import logging
 from collections.abc import Sequence
@@ -15,13 +15,16 @@ from scentline.models.accesslog.formats import W3C, Parser, parsers, recognise
 from scentline.models.accesslog.views import Clients, Robots, network, page_view
 from scentline.models.facts import Access
 from scentline.models.secrets import Secrets
-from scentline.models.url import canonical, without_query
+from scentline.models.url import canonical, host, without_query
+from scentline.streams.configuration import ConfigurationError
 from scentline.streams.settings import ObserveSettings
 
 _log = logging.getLogger(__name__)
 _REMEMBERED = 8_192
 #: Malformed lines of a log that are told of one by one; all are counted.
 MOST_TOLD = 1_000
+#: What to do where a log has no page view: the end of an error.
+HINT = "if lines have only paths, name their site: --site example.org"
 #: What a larger answer counts as.
 _MOST_BYTES = 2**31
 
@@ -89,7 +92,7 @@ class Observer:
         self._keep_query: Final = settings.keep_query
         self._secrets: Final = Secrets(settings.secrets)
         self._known: Final = lru_cache(_REMEMBERED)(self._public)  # most lines name a page that was just named
-        self._host: Final = None if self._site is None or everywhere else _host(self._site)
+        self._host: Final = None if self._site is None or everywhere else host(self._site)
         self._network: Final = lru_cache(_REMEMBERED)(network)
         self._clients: Final = Clients(settings.client_users) if settings.client_users else None
         self._robots: Final = Robots(settings.robot_rate, settings.client_rate) if settings.robots else None
@@ -121,15 +124,14 @@ class Observer:
     def observe(self, line: bytes) -> Observed:
         """Return the access that a raw line tells of, or why it tells of none."""
         try:
-            text = text_of(line)
-            if text[0] == "#" and self._w3c is not None and self._w3c.directive(text):
-                return self._filter("directive")
-            entry = self._entry(text)
+            entry = self._entry(line)
         except LogLineError as error:
             self.counts.malformed += 1
             self._malformed += 1
             last = "; further ones are only counted" if self._malformed == MOST_TOLD else ""
             return Malformed(f"{error}{last}", self._malformed <= MOST_TOLD)
+        if entry is None:
+            return self._filter("directive")
         reason = page_view(entry)
         if reason is not None and not self._counts_user(entry):
             return self._filter(reason)
@@ -172,12 +174,8 @@ class Observer:
 
         Nobody if it is unreadable. As in `observe`, it depends on the lines before.
         """
-        try:
-            text = text_of(line)
-            if text[0] == "#" and self._w3c is not None and self._w3c.directive(text):
-                return ()
-            entry = self._entry(text)
-        except LogLineError:
+        entry = self._read(line)
+        if entry is None:
             return ()
         name, network = self._identity(entry), self._network(entry.client)
         if network is not None and self._counts_user(entry):
@@ -189,10 +187,13 @@ class Observer:
 
     def agent(self, line: bytes) -> str | None:
         """Return the user agent that a line names; None where it names none or can't be read."""
-        try:
-            return self._entry(text_of(line)).agent
-        except LogLineError:
-            return None
+        entry = self._read(line)
+        return None if entry is None else entry.agent
+
+    def _read(self, line: bytes) -> Entry | None:
+        with suppress(LogLineError):
+            return self._entry(line)
+        return None
 
     def pseudonym(self, identity: str) -> str:
         """Return what stands for an identity."""
@@ -222,19 +223,23 @@ class Observer:
 
         A visitor of a site writes what its log says of other hosts, by request line, Host field or referrer.
         """
-        return self._host is not None and _host(url) != self._host
+        return self._host is not None and host(url) != self._host
 
-    def _entry(self, line: str) -> Entry:
+    def _entry(self, line: bytes) -> Entry | None:
+        """Return what a line says, None for a head line of the W3C format."""
+        text = text_of(line)
+        if text[0] == "#" and self._w3c is not None and self._w3c.directive(text):
+            return None
         failure: LogLineError | None = None
         if self._likely is not None:
             try:
-                return self._likely(line)
+                return self._likely(text)
             except LogLineError as error:
                 failure = error
         if len(self._parsers) > 1:
             for parse in self._parsers.values():
                 with suppress(LogLineError):
-                    return parse(line)
+                    return parse(text)
         raise failure or LogLineError(f"of no known format ({', '.join(self._parsers)})")
 
     def _public(self, url: str) -> "_Public | None":
@@ -262,8 +267,59 @@ def _site(base_url: str | None) -> str | None:
     known_as = canonical(base_url)
     if known_as is None:
         raise ValueError(f"observe.base_url is {base_url!r}, expected a site such as https://example.org")
-    return "/".join(known_as.split("/", 3)[:3])
+    return Site(known_as).base
 
 
-def _host(url: str) -> str:
-    return url.split("/", 3)[2]
+class Site:
+    """The host of a canonical URL, whatever its port, and those beneath it; `base` is where its paths begin.
+
+    >>> site = Site("https://example.org:8443/a")
+    >>> site.host, site.base
+    ('example.org', 'https://example.org:8443')
+    >>> site.holds("http://www.example.org/a"), site.holds("http://notexample.org/")
+    (True, False)
+    """
+
+    def __init__(self, url: str) -> None:
+        self.host = _without_port(host(url))
+        self.base = "/".join(url.split("/", 3)[:3])
+
+    def holds(self, url: str) -> bool:
+        """Return whether a canonical URL is of the site."""
+        return f".{_without_port(host(url))}".endswith(f".{self.host}")
+
+
+def site_named(text: str) -> Site:
+    """Return the site of the host that ``--site`` names, with the scheme of its pages before it, or http.
+
+    Raises `ConfigurationError` for another text.
+
+    >>> site_named("Example.org").base, site_named("https://example.org").base
+    ('http://example.org', 'https://example.org')
+    """
+    scheme, separator, name = text.rpartition("://")
+    url = None if set(name) & set("/\\?#") else canonical(f"{scheme if separator else 'http'}://{name}/")
+    if url is None or host(url) != _without_port(host(url)):
+        raise ConfigurationError(f"--site {text!r}: expected a host, such as example.org")
+    return Site(url)
+
+
+def observed(settings: ObserveSettings, site: Site | None) -> ObserveSettings:
+    """Return the settings by which a log's paths are those of the site, as they are where there is none."""
+    return settings.model_copy(update={"base_url": base_url(site, settings.base_url)})
+
+
+def base_url(site: Site | None, setting: str | None) -> str | None:
+    """Return where a log's paths belong, None where that is not known.
+
+    The setting ``observe.base_url`` holds where it is of the site: it may say more, such as the scheme.
+    """
+    known = None if setting is None else canonical(setting)
+    if site is None or (known is not None and site.holds(known)):
+        return setting
+    return site.base
+
+
+def _without_port(name: str) -> str:
+    before, _, port = name.rpartition(":")
+    return before if before and port.isdigit() else name

@@ -34,22 +34,21 @@ def user_key(settings: ObserveSettings, kept: Path) -> bytes:
     """
     if settings.key is not None:
         return settings.key
-    known = kept_key(kept)
+    key = kept_key(kept)
     _log.warning(
         "observe: no key for the users' pseudonyms (observe.user_key, SCENTLINE_OBSERVE__USER_KEY): using a "
         "random one, kept beside the crawl's data in %s; whoever has both can undo the pseudonyms",
         kept.name,
     )
-    if known is not None:
-        return known
-    key = secrets.token_bytes(_KEY_BYTES)
-    try:
-        kept.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        write_stored(kept, key)
-    except OSError as error:
-        raise ConfigurationError(
-            f"the key of the users' pseudonyms can't be kept in {kept}: {error.strerror}"
-        ) from error
+    if key is None:
+        key = secrets.token_bytes(_KEY_BYTES)
+        try:
+            kept.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            write_stored(kept, key)
+        except OSError as error:
+            raise ConfigurationError(
+                f"the key of the users' pseudonyms can't be kept in {kept}: {error.strerror}"
+            ) from error
     return key
 
 

@@ -25,7 +25,7 @@ ROOT = Path(__file__).parents[2]
 _FORKS = get_context("forkserver")
 _FORKS.set_forkserver_preload([
     "scentline.agents.cli.app", "scentline.agents.operate.control.command", "scentline.agents.crawl.run",
-    "scentline.agents.crawl.following", "scentline.models.ordering.rank", "river.naive_bayes",
+    "scentline.agents.observe.following", "scentline.models.ordering.rank", "river.naive_bayes",
 ])  # fmt: skip
 # No command finds what another one, or the user, keeps between crawls; fonts are looked through once.
 _CACHE = TemporaryDirectory()

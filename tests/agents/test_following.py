@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 import zstandard
 
-from scentline.agents.crawl import following
 from scentline.agents.crawl.connect import open_journal
-from scentline.agents.crawl.feeder import Feeder, read_positions
-from scentline.agents.crawl.following import Following
+from scentline.agents.observe import following
+from scentline.agents.observe.feeding import Feeder, read_positions
+from scentline.agents.observe.following import Following
 from scentline.agents.observe.observer import Observer
 from scentline.agents.operate.inspect.record import accesses
 from scentline.streams.inbox import Message
@@ -61,7 +61,7 @@ class Crawl:
             self.accepted = lambda: observer.counts.accepted
             bus = way(journal, lambda: 1.0)
             positions = asyncio.run(read_positions(bus, observer.reading))
-            feeder = Feeder(observer, bus, positions, following._nobody, lambda _: None)
+            feeder = Feeder(observer, bus, positions, following.nobody, lambda _: None)
             asyncio.run(work(feeder))
 
     def feed(self, *sources: Path, way: Any = JournalBus) -> None:

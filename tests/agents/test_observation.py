@@ -17,7 +17,7 @@ from scentline.agents.observe.pseudonym import Pseudonyms, user_key
 from scentline.models.accesslog.formats import LogFormatError
 from scentline.models.facts import Access
 from scentline.models.records import DeadLetter, Decoder, partition_of
-from scentline.streams.inbox import Message, Outbox
+from scentline.streams.inbox import Message
 from scentline.streams.settings import ObserveSettings, Settings
 from scentline.streams.topics import ACCESSES, DEAD_LETTERS
 from tests.agents.log_lines import combined, squid
@@ -213,10 +213,8 @@ def agent(tmp_path: Path) -> Iterator[ObserveAgent]:
 
 
 def observed(agent: ObserveAgent, line: bytes | None, partition: int = 2) -> list[Message]:
-    outbox = Outbox(f"proxy-log/{partition}")
-    outbox.begin(9)
-    agent.handle(outbox, SimpleNamespace(value=line, partition=partition, offset=9))
-    return outbox.take()
+    agent.take(SimpleNamespace(value=line, partition=partition, offset=9))
+    return agent._outboxes[partition].take()
 
 
 def test_raw_lines_of_every_format_become_accesses_in_the_partition_of_their_user(agent: ObserveAgent) -> None:

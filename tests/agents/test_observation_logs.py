@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from scentline.agents.crawl.feeder import Batch, packs
-from scentline.agents.observe.live import WAITING, Tail, arriving
-from scentline.agents.observe.logfile import LogFile, LogFileError, fingerprint
+from scentline.agents.observe.feeding import Batch, packs
+from scentline.agents.observe.logfile import WAITING, LogFile, LogFileError, Tail, arriving, fingerprint
 from scentline.agents.observe.observer import Observer
 from scentline.models.facts import Access
 from scentline.models.records import DeadLetter, Decoder, Pack, encode, partition_of
@@ -244,7 +243,7 @@ async def test_a_line_is_there_before_the_next_one_is_written() -> None:
     chunks = arriving(iter(source.get, None))
     for number in (1, 2):
         source.put((number, b"line"))
-        assert await anext(chunks) == [(number, b"line")]
+        assert await anext(chunks) == (number, b"line")
     source.put(None)
     assert [chunk async for chunk in chunks] == []
 
@@ -259,6 +258,6 @@ async def test_every_line_comes_once_and_in_order_and_an_error_of_the_log_after_
         raise OSError("gone")
 
     with pytest.raises(OSError, match="gone"):
-        async for chunk in arriving(broken()):
-            seen.extend(chunk)
+        async for arrived in arriving(broken()):
+            seen += [arrived]
     assert seen == many

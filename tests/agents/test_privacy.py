@@ -18,7 +18,7 @@ from rocksdict import Options, Rdict
 
 from scentline.agents.crawl.connect import open_journal
 from scentline.agents.crawl.directory import make_directory
-from scentline.agents.crawl.feeder import Positions
+from scentline.agents.observe.feeding import Positions
 from scentline.agents.observe.pseudonym import KEY_FILE, kept_key, user_key
 from scentline.agents.operate.audit.audit import audit
 from scentline.agents.operate.control.spool import DIRECTORY

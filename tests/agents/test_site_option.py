@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from scentline.agents.observe.site import base_url, site_named
+from scentline.agents.observe.observer import base_url, site_named
 from scentline.agents.operate.inspect.record import accesses
 from scentline.streams.configuration import ConfigurationError
 from scentline.streams.transport.journal import Journal

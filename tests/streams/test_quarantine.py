@@ -15,11 +15,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scentline.agents.observe.agent import Relay
+from scentline.agents.observe.agent import ObserveAgent
+from scentline.agents.observe.observer import Observer
 from scentline.models.facts import Access, AccessPack, SightingPack, Visited
 from scentline.models.records import VERSION, DeadLetter, Decoder, Pack, encode
 from scentline.streams.attempts import SLOTS, Attempts, Place
-from scentline.streams.inbox import Mark, Outbox, Shard
+from scentline.streams.inbox import Mark, Shard
 from scentline.streams.metrics.catalogue import DEAD_LETTERS as BURIED
 from scentline.streams.runtime import Runtime
 from scentline.streams.settings import Settings
@@ -182,19 +183,24 @@ async def test_a_failure_of_the_machine_ends_the_process_and_what_was_half_absor
 
 
 def test_a_line_that_raises_is_buried_without_its_text_and_the_others_are_told(tmp_path: Path) -> None:
-    """Agents without state."""
 
-    def handle(outbox: Outbox, line: Any) -> None:
-        outbox.emit(SIGHTINGS.name, 0, Visited(URL, line.value.decode(), 0.0))
-        if line.value == b"bad":
-            raise ValueError(line.value)
+    class Failing(Observer):
+        def another(self) -> Observer:
+            return self
+
+        def observe(self, line: bytes) -> Access:
+            if line == b"bad":
+                raise ValueError(line)
+            return Access(line.decode(), URL, 0.0, None, 200, None)
 
     with a_runtime(Settings(data=tmp_path)) as runtime:
-        relay = Relay(runtime, PROXY_LOG, "lines", handle)
+        agent = ObserveAgent(runtime, Failing(runtime.settings.observe, b"key"))
         for offset, line in enumerate((b"ann", b"bad", b"bob")):
-            relay._take(SimpleNamespace(partition=0, offset=offset, value=line))
-        asyncio.run(relay.flush())
-        assert [fact.user for _, _, fact in told(runtime)] == ["ann", "bob"]
+            agent.take(SimpleNamespace(partition=0, offset=offset, value=line))
+        asyncio.run(agent.flush())
+        packs = read(runtime, ACCESSES, AccessPack)
+        facts = [(offset, index, fact.user) for pack in packs for offset, index, fact in pack.facts]
+        assert facts == [(0, 0, "ann"), (2, 0, "bob")]
         [letter] = read(runtime, DEAD_LETTERS, DeadLetter)
     assert (letter.topic, letter.offset, letter.value) == (PROXY_LOG.name, 1, b"")
 

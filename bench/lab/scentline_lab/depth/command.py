@@ -10,7 +10,7 @@ from typing import Any
 import typer
 
 from scentline.agents.cli.output import print_table
-from scentline.agents.observe.site import HINT, observed, site_named
+from scentline.agents.observe.observer import HINT, observed, site_named
 from scentline.models.depth.surfers import Surfer
 from scentline.models.depth.visits import Move
 from scentline.streams.configuration import ConfigurationError

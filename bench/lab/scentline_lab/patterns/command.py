@@ -11,7 +11,7 @@ from typing import Any
 import typer
 
 from scentline.agents.cli.output import print_table
-from scentline.agents.observe.site import HINT
+from scentline.agents.observe.observer import HINT
 from scentline.agents.offline.archive import Archive
 from scentline.models.page import Page
 from scentline.models.patterns.counts import DISCOVERY, FETCH, Pattern, score

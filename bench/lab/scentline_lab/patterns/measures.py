@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from lxml import etree
 
-from scentline.agents.observe.site import Site as Host
-from scentline.agents.observe.site import base_url, site_named
+from scentline.agents.observe.observer import Site as Host
+from scentline.agents.observe.observer import base_url, site_named
 from scentline.models.facts import Access
 from scentline.models.patterns.counts import Behaviour
 from scentline.models.patterns.mine import Patterns

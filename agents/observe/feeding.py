@@ -1,6 +1,7 @@
-"""Feeding logs into a crawl: line by line, no faster than they are taken in.
+"""Feeding logs into a crawl: line by line, no faster than they are taken in, each line once.
 
-Lines go out as messages: packs of accesses by partition, and dead letters.
+Lines go out as messages: packs of accesses by partition, and dead letters. How far a log was fed goes to
+`standing` in one batch with them.
 """
 
 import asyncio
@@ -10,8 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from scentline.agents.observe.live import arriving, opened_live
-from scentline.agents.observe.logfile import LogFile, LogFileError, fingerprint
+from scentline.agents.observe.logfile import LogFile, LogFileError, NumberedLine, arriving, fingerprint
 from scentline.agents.observe.observer import Malformed, Observer
 from scentline.agents.worker.backpressure import Room
 from scentline.models.accesslog.entry import MAX_LINE
@@ -19,10 +19,14 @@ from scentline.models.events import EventLog
 from scentline.models.facts import Access, AccessPack
 from scentline.models.records import DeadLetter, Decoder, LogPosition, Pack, RecordError, encode, partition_of
 from scentline.streams.bus import Broadcast, Bus
+from scentline.streams.inbox import Message
 from scentline.streams.topics import ACCESSES, DEAD_LETTERS, STANDING
 
 #: Lines after which a batch ends though it holds little.
 LINES = 20_000
+KIND = b"log"  #: How keys of positions begin.
+
+log = EventLog("observe")
 
 
 class Batch(msgspec.Struct):
@@ -37,10 +41,15 @@ class Batch(msgspec.Struct):
     packs: dict[int, AccessPack] = {}
     letters: list[DeadLetter] = []
 
+    def messages(self) -> list[Message]:
+        """Return what is sent of it."""
+        packs = [(ACCESSES.name, partition, None, encode(pack)) for partition, pack in self.packs.items()]
+        return [*packs, *((DEAD_LETTERS.name, 0, None, encode(letter)) for letter in self.letters)]
+
 
 def packs(
     observer: Observer,
-    lines: Iterable[tuple[int, bytes]],
+    lines: Iterable[NumberedLine],
     partitions: int,
     source: str,
     size: int = 500,
@@ -55,16 +64,18 @@ def packs(
     ``name`` is the log's in dead letters. `LogFileError` of ``lines`` is raised after the batch of what was
     read before.
     """
-    batch = Batch()
-    gathered = 0
+    batch, gathered, line = Batch(), 0, b""
     broken: LogFileError | None = None
-    line = b""
     try:
         for number, line in lines:
             batch.line = number
             observed = observer.observe(line)
             if number > after and isinstance(observed, Access):
-                _pack(batch, partition_of(observed.user, partitions), source, number, observed)
+                partition = partition_of(observed.user, partitions)
+                pack = batch.packs.get(partition)
+                if pack is None:
+                    pack = batch.packs[partition] = Pack(source=source, facts=[])
+                pack.facts.append((number, 0, observed))
                 gathered += 1
             elif number > after and isinstance(observed, Malformed) and observed.told:
                 batch.letters.append(_letter(name, number, line, observed, now()))
@@ -85,27 +96,11 @@ def _ended(batch: Batch, last: bytes) -> Batch:
     return batch
 
 
-def _pack(batch: Batch, partition: int, source: str, number: int, access: Access) -> None:
-    pack = batch.packs.get(partition)
-    if pack is None:
-        pack = batch.packs[partition] = Pack(source=source, facts=[])
-    pack.facts.append((number, 0, access))
-
-
 def _letter(name: str, number: int, line: bytes, malformed: Malformed, time: float) -> DeadLetter:
     """Return the dead letter of a line, without the line: it tells who its user was."""
-    reason = malformed.reason
-    if len(line) <= MAX_LINE:
-        reason += f" (line of {len(line)} bytes)"
+    size = f" (line of {len(line)} bytes)" if len(line) <= MAX_LINE else ""
+    reason = f"{malformed.reason}{size}"
     return DeadLetter(topic=name, partition=0, offset=number, reason=reason, value=b"", time=time)
-
-
-Lines = Iterable[tuple[int, bytes]]
-Message = tuple[str, int, bytes | None, bytes | None]
-
-KIND = b"log"  #: How keys of positions begin.
-
-log = EventLog("observe")
 
 
 class Positions:
@@ -118,37 +113,36 @@ class Positions:
 
     def hear(self, key: bytes | None, value: bytes | None) -> None:
         """Take in a message of `standing`, where it is of a log."""
-        kind, _, fingerprint = (key or b"").partition(b" ")
+        kind, _, name = (key or b"").partition(b" ")
         if kind == KIND and value is not None:
             try:
                 position = self._decode(value)
             except RecordError as error:
                 log.warning("skipped a log's position that can't be read", reason=str(error))
                 return
-            self._lines[fingerprint.decode(errors="replace")] = (
-                position.line if position.reading == self._reading else 0
-            )
+            line = position.line if position.reading == self._reading else 0
+            self._lines[name.decode(errors="replace")] = line
 
-    def line(self, fingerprint: str) -> int:
-        """Return the number of the last line of a log that was fed, 0 where none was."""
-        return self._lines.get(fingerprint, 0)
+    def line(self, name: str) -> int:
+        """Return the number of the last line that was fed of the log with this fingerprint, 0 for none."""
+        return self._lines.get(name, 0)
 
-    def passed(self, fingerprint: str, line: int) -> list[Message]:
+    def passed(self, name: str, line: int) -> list[Message]:
         """Note that a log was fed up to a line; return the message that says so, if that is news."""
-        if line <= self.line(fingerprint):
+        if line <= self.line(name):
             return []
-        self._lines[fingerprint] = line
-        key = KIND + b" " + fingerprint.encode()
-        return [(STANDING.name, 0, key, encode(LogPosition(line=line, reading=self._reading)))]
+        self._lines[name] = line
+        position = LogPosition(line=line, reading=self._reading)
+        return [(STANDING.name, 0, b"%s %s" % (KIND, name.encode()), encode(position))]
 
 
 async def read_positions(bus: Bus, reading: str) -> Positions:
     """Return the positions of all logs as they are now."""
-    positions = Positions(reading)
 
     def fail(error: BaseException) -> None:
         raise error
 
+    positions = Positions(reading)
     broadcast = Broadcast(bus, STANDING.name, positions.hear, fail)
     await broadcast.start()
     await broadcast.stop()
@@ -159,8 +153,7 @@ class Feeder:
     """Sends the accesses of logs to the browse agent and their malformed lines to the dead letters.
 
     ``room`` waits until those who take the accesses in have room; ``progress`` is called with the part of the
-    log that was read, None where unknown. How far a log was fed goes to `standing` in one batch with its
-    accesses, so each line is sent once. A log that was fed before is read from its start all the same: lines
+    log that was read, None where unknown. A log that was fed before is read from its start all the same: lines
     depend on earlier ones.
     """
 
@@ -184,38 +177,33 @@ class Feeder:
         Raises `LogFileError` where the log can't be read (to its end), `LogFormatError` for an unknown format.
         """
         live = source == "-"
-        with await opened_live(source) if live else LogFile(source) as lines:
+        # Its first lines may take as long as all others.
+        with await anext(arriving(map(LogFile, [source]))) if live else LogFile(source) as lines:
             if lines.first is None:
                 log.warning("the log is empty", log=Path(source).name)
                 return
             observer = self.observer.another()
             observer.recognise(lines.sample)
             name = fingerprint(lines.first)
-            async for chunk in arriving(lines) if live else _all_lines(lines):
+            async for chunk in arriving(lines.blocks()) if live else _at_once(lines):
                 async for _ in self.send(observer, chunk, name, lines.name):
                     self._progress(lines.consumed / lines.size if lines.size else None)
 
-    async def send(self, observer: Observer, lines: Lines, name: str, called: str) -> AsyncIterator[Batch]:
+    async def send(
+        self, observer: Observer, lines: Iterable[NumberedLine], name: str, called: str
+    ) -> AsyncIterator[Batch]:
         """Observe lines of the log with the fingerprint ``name``, send what they came to, yield each batch."""
         partitions = self._bus.partitions(ACCESSES.name)
         sent = self.positions.line(name)
         for batch in packs(observer, lines, partitions, name, name=called, after=sent):
             await self._room()
-            messages = _messages_of(batch) + self.positions.passed(name, batch.whole)
+            messages = batch.messages() + self.positions.passed(name, batch.whole)
             if messages:
                 await self._bus.send_all(messages)
             yield batch
             await asyncio.sleep(0)
 
 
-async def _all_lines(lines: LogFile) -> AsyncIterator[Lines]:
+async def _at_once(lines: LogFile) -> AsyncIterator[Iterable[NumberedLine]]:
     """Yield the lines of a file, which never keep a reader waiting, as one chunk."""
     yield lines
-
-
-def _messages_of(batch: Batch) -> list[Message]:
-    messages: list[Message] = [
-        (ACCESSES.name, partition, None, encode(pack)) for partition, pack in batch.packs.items()
-    ]
-    messages += [(DEAD_LETTERS.name, 0, None, encode(letter)) for letter in batch.letters]
-    return messages

@@ -3,16 +3,15 @@
 import asyncio
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TextIO
 
 from scentline.agents.crawl.connect import connect
 from scentline.agents.crawl.directory import make_directory
-from scentline.agents.crawl.feeder import Feeder, read_positions
-from scentline.agents.observe.live import NumberedLine, Tail
-from scentline.agents.observe.logfile import LogFile, LogFileError, fingerprint
+from scentline.agents.observe.feeding import Feeder, read_positions
+from scentline.agents.observe.logfile import LogFile, LogFileError, NumberedLine, Tail, fingerprint
 from scentline.agents.observe.observer import Counts, Observer
 from scentline.agents.observe.pseudonym import KEY_FILE, user_key
 from scentline.agents.signals import told_to_end
@@ -23,10 +22,12 @@ from scentline.streams.configuration import ConfigurationError
 from scentline.streams.settings import Settings
 from scentline.streams.topics import ACCESSES
 
-#: Seconds between two looks at the logs when nothing is new.
-POLL_SECONDS = 0.25
+#: Seconds between two looks at the logs when nothing is new, and between two lines of progress.
+POLL_SECONDS, LINE_SECONDS = 0.25, 5.0
 #: A log that was renamed is read on until nothing has come for so long: servers write to it for a while.
 QUIET_SECONDS = 60.0
+#: Head lines kept while no other line has come.
+_HEAD_LINES = 100
 
 log = EventLog("observe")
 
@@ -35,6 +36,21 @@ def check_followed(sources: Sequence[str]) -> None:
     """Raise `ConfigurationError` for what can't be followed."""
     if "-" in sources:
         raise ConfigurationError("--follow: standard input is followed anyway; expected files, not -")
+
+
+@dataclass(eq=False)
+class _Reading:
+    """A log that is being followed: its tail, and how it is observed once it is known which it is.
+
+    ``left`` says that another log has its path now, ``heard`` when lines came last.
+    """
+
+    tail: Tail
+    name: str = ""
+    observer: Observer | None = None
+    waiting: list[NumberedLine] = field(default_factory=list)
+    left: bool = False
+    heard: float = field(default_factory=time.monotonic)
 
 
 class Following:
@@ -53,43 +69,40 @@ class Following:
         """Follow until cancelled; raises `LogFileError` where a log can't be opened at the start."""
         try:
             for path in self._paths:
-                await self._start(path)
+                with LogFile(str(path)) as found:
+                    compressed = found.compressed
+                if compressed:
+                    await self._feeder.feed(str(path))
+                    continue
+                for rotated in self._unread(path):
+                    await self._finish(rotated)
+                self._read.append(_Reading(Tail(path)))
             while True:
-                moved = [await self._step(reading) for reading in list(self._read)]
-                if not any(moved):
+                if not any([await self._step(reading) for reading in list(self._read)]):
                     await asyncio.sleep(POLL_SECONDS)
         finally:
             for reading in self._read:
                 reading.tail.close()
 
-    async def _start(self, path: Path) -> None:
-        with LogFile(str(path)) as found:
-            compressed = found.compressed
-        if compressed:
-            await self._feeder.feed(str(path))
-            return
-        for rotated in self._unread(path):
-            await self._finish(rotated)
-        self._read.append(_Reading(Tail(path)))
-
-    async def _step(self, reading: "_Reading") -> bool:
-        lines = reading.tail.read()
+    async def _step(self, reading: _Reading) -> bool:
+        """Take what is new of a log; return whether there was anything."""
+        tail = reading.tail
+        lines = tail.read()
         if lines is None:
             await self._truncated(reading)
-            return True
-        if lines:
+        elif lines:
             await self._send(reading, lines)
-            return True
-        if not reading.left and reading.tail.moved and reading.tail.path.exists():
+        elif not reading.left and tail.moved and tail.path.exists():
             reading.left = True
-            self._read.append(_Reading(Tail(reading.tail.path)))
-            return True
-        if reading.left and reading.quiet > QUIET_SECONDS:
-            await self._send(reading, reading.tail.last())
-            self._forget(reading)
-        return False
+            self._read.append(_Reading(Tail(tail.path)))
+        else:
+            if reading.left and time.monotonic() > reading.heard + QUIET_SECONDS:
+                await self._send(reading, tail.last())
+                self._forget(reading)
+            return False
+        return True
 
-    async def _truncated(self, reading: "_Reading") -> None:
+    async def _truncated(self, reading: _Reading) -> None:
         """Go on at the start; what was not read in time is in the copy that was made before, if any."""
         self._forget(reading)
         if not reading.left:
@@ -98,7 +111,7 @@ class Following:
             if reading.name and _name(rotated) == reading.name:
                 await self._finish(rotated)
 
-    async def _send(self, reading: "_Reading", lines: list[NumberedLine]) -> None:
+    async def _send(self, reading: _Reading, lines: list[NumberedLine]) -> None:
         reading.heard = time.monotonic()
         waiting = reading.waiting + lines
         if reading.tail.first is None:
@@ -122,43 +135,20 @@ class Following:
         except (LogFileError, LogFormatError) as error:
             log.warning(str(error), log=path.name)
 
-    def _forget(self, reading: "_Reading") -> None:
+    def _forget(self, reading: _Reading) -> None:
         reading.tail.close()
         self._read.remove(reading)
 
     def _unread(self, path: Path) -> Iterator[Path]:
         """Yield what rotation left of a log and was not fed to its end, the oldest first."""
         rotated = [(file, _name(file)) for file in _rotated(path)]
-        known = [
-            number for number, (_, name) in enumerate(rotated) if name and self._feeder.positions.line(name)
-        ]
-        if not known:
-            return
-        # The last two that were begun: the one before the last may have been read on when the run ended.
-        for number, (file, name) in enumerate(rotated[known[-2:][0] :], start=known[-2:][0]):
-            fed = self._feeder.positions.line(name)
-            if name and (number > known[-1] or fed) and _lines(file) > fed:
+        fed = [self._feeder.positions.line(name) if name else 0 for _, name in rotated]
+        begun = [number for number, line in enumerate(fed) if line]
+        # From the last two that were begun: the one before the last may have been read on when the run ended.
+        for number in range(begun[-2:][0], len(rotated)) if begun else ():
+            file, name = rotated[number]
+            if name and (number > begun[-1] or fed[number]) and _lines(file) > fed[number]:
                 yield file
-
-
-class _Reading:
-    """A log that is being followed: its tail, and how it is observed once it is known which it is."""
-
-    def __init__(self, tail: Tail) -> None:
-        self.tail = tail
-        self.name = ""
-        self.observer: Observer | None = None
-        self.waiting: list[NumberedLine] = []
-        self.left = False
-        self.heard = time.monotonic()
-
-    @property
-    def quiet(self) -> float:
-        return time.monotonic() - self.heard
-
-
-#: Head lines kept while no other line has come.
-_HEAD_LINES = 100
 
 
 def _rotated(path: Path) -> list[Path]:
@@ -166,57 +156,25 @@ def _rotated(path: Path) -> list[Path]:
     found = []
     for file in path.parent.iterdir():
         if file.name.startswith(path.name) and file.name[len(path.name) :][:1] in (".", "-", "_"):
-            try:
+            with suppress(OSError):  # it was renamed or removed just now
                 found.append((file.stat().st_mtime_ns, file))
-            except OSError:
-                continue  # it was renamed or removed just now
     return [file for _, file in sorted(found)]
 
 
 def _name(path: Path) -> str:
     """Return a log's fingerprint, "" where it has none or can't be read."""
-    try:
-        with LogFile(str(path)) as found:
-            first = found.first
-    except LogFileError:
-        return ""
-    return fingerprint(first) if first is not None else ""
+    with suppress(LogFileError), LogFile(str(path)) as found:
+        return fingerprint(found.first) if found.first is not None else ""
+    return ""
 
 
 def _lines(path: Path) -> int:
-    try:
-        with LogFile(str(path)) as found:
-            return sum(1 for _ in found)
-    except LogFileError:
-        return 0
+    with suppress(LogFileError), LogFile(str(path)) as found:
+        return sum(1 for _ in found)
+    return 0
 
 
-#: Seconds between two lines of progress.
-LINE_SECONDS = 5.0
-
-
-class _Progress:
-    """Writes how far a log was read, every few seconds."""
-
-    def __init__(self, out: TextIO, counts: Counts) -> None:
-        self._out = out
-        self._counts = counts
-        self._last = time.monotonic()
-
-    def reads(self, part: float | None) -> None:
-        """Write how far it is, if it is time."""
-        self._write(f", {part:.0%} of the log" if part is not None else "")
-
-    def waits(self, why: str) -> None:
-        """Write what is waited for, if it is time."""
-        self._write(f"; {why}")
-
-    def _write(self, more: str) -> None:
-        now = time.monotonic()
-        if now - self._last >= LINE_SECONDS:
-            self._last = now
-            self._out.write(f"{self._counts.lines} lines read{more}\n")
-            self._out.flush()
+# without a crawl
 
 
 def feed_alone(settings: Settings, sources: Sequence[str], follow: bool = False) -> tuple[Counts, bool]:
@@ -229,30 +187,43 @@ def feed_alone(settings: Settings, sources: Sequence[str], follow: bool = False)
         check_followed(sources)
     make_directory(settings.data)
     observer = Observer(settings.observe, user_key(settings.observe, settings.data / KEY_FILE))
-    return observer.counts, asyncio.run(_feed(settings, observer, sources, follow=follow))
+    asyncio.run(_feed(settings, observer, sources, follow=follow))
+    return observer.counts, follow
 
 
-async def _feed(settings: Settings, observer: Observer, sources: Sequence[str], *, follow: bool) -> bool:
+async def _feed(settings: Settings, observer: Observer, sources: Sequence[str], *, follow: bool) -> None:
+    tell = _progress(observer.counts)
     async with connect(settings) as bus:
         positions = await read_positions(bus, observer.reading)
-        progress = _Progress(sys.stderr, observer.counts)
-        room: Room = _nobody
+        room: Room = nobody
         if settings.on_kafka:
-            room = downstream(settings, bus.partitions(ACCESSES.name), progress.waits)
-        feeder = Feeder(observer, bus, positions, room, progress.reads)
+            room = downstream(settings, bus.partitions(ACCESSES.name), lambda why: tell(f"; {why}"))
+        feeder = Feeder(
+            observer, bus, positions, room,
+            lambda part: tell("" if part is None else f", {part:.0%} of the log"),
+        )  # fmt: skip
         if follow:
-            return await _follow(feeder, sources)
+            work = asyncio.ensure_future(Following(feeder, sources).run())
+            with told_to_end(work.cancel), suppress(asyncio.CancelledError):
+                await work
+            return
         for source in sources:
             await feeder.feed(source)
-    return False
 
 
-async def _nobody() -> None:
+async def nobody() -> None:
     """Wait for nobody: nobody takes the accesses in before a crawl runs."""
 
 
-async def _follow(feeder: Feeder, sources: Sequence[str]) -> bool:
-    work = asyncio.ensure_future(Following(feeder, sources).run())
-    with told_to_end(work.cancel), suppress(asyncio.CancelledError):
-        await work
-    return True
+def _progress(counts: Counts) -> Callable[[str], None]:
+    """Return what writes how many lines were read, and more, if it is time."""
+    last = time.monotonic()
+
+    def tell(more: str) -> None:
+        nonlocal last
+        if time.monotonic() >= last + LINE_SECONDS:
+            last = time.monotonic()
+            sys.stderr.write(f"{counts.lines} lines read{more}\n")
+            sys.stderr.flush()
+
+    return tell
