@@ -32,8 +32,8 @@ from scentline.agents.operate.inspect.record import outcomes
 from scentline.models.predicate import parse
 from scentline.streams.settings import Settings
 from scentline.streams.transport.journal import Journal
+from scentline_lab.experiment import progress
 from scentline_lab.picture import INK, Look, canvas, frame
-from scentline_lab.progress import progress
 from scentline_lab.reading import load_web
 
 SEEDS = 10

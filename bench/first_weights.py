@@ -27,7 +27,7 @@ from scentline_lab.evaluate.command import read_webs
 from scentline_lab.evaluate.results import Results, paired_bootstrap
 from scentline_lab.evaluate.run import Evaluation, prepare
 from scentline_lab.evaluate.tables import area, area_by_request
-from scentline_lab.progress import progress
+from scentline_lab.experiment import progress
 from scentline_lab.simulation.core import NAME
 from scentline_lab.simulation.policies import LEARNED, Reusable, Truth, policies
 from scentline_lab.simulation.virtual import Task

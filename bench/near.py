@@ -30,10 +30,10 @@ from scentline.streams.transport.journal import Journal
 from scentline_lab.evaluate.command import WebSpec, read_webs
 from scentline_lab.evaluate.results import lift_curve
 from scentline_lab.evaluate.run import read_seeds
-from scentline_lab.progress import progress
+from scentline_lab.experiment import progress
 from scentline_lab.reading import Web, load_web
-from scentline_lab.simulation.baselines.trained import Hindsight
 from scentline_lab.simulation.policies import LEARNED, Truth, changed, policies
+from scentline_lab.simulation.trained import Hindsight
 from scentline_lab.simulation.virtual import Task, Terms, virtual_crawl
 
 WEBS = Path(__file__).parents[1] / "docs" / "evaluation.toml"

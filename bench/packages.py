@@ -17,7 +17,7 @@ from lxml import html
 
 from scentline.agents.offline.archive import Answer
 from scentline.models.url import canonical
-from scentline_lab.synthetic.serve import record
+from scentline_lab.synthetic.web import record
 
 #: Books and handbooks, and the manuals of libraries and tools, by package: the front page.
 SITES = {

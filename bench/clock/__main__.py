@@ -21,7 +21,7 @@ from bench.crawl.crawlers import Crawler, Scentline, Scrapy
 from bench.crawl.measure import started
 from scentline.agents.offline.process import ServerProcess
 from scentline.agents.signals import end_as_by_ctrl_c
-from scentline_lab.simulation.clock import Clock, Latency
+from scentline_lab.simulation.virtual import Clock, Latency
 
 #: Least seconds between two requests to a host.
 DELAY = 1.0

@@ -10,7 +10,7 @@ from pathlib import Path
 from scentline.agents.offline.archive import Archive
 from scentline.agents.offline.serve import serve
 from scentline.models.url import host
-from scentline_lab.simulation.clock import Latency
+from scentline_lab.simulation.virtual import Latency
 
 
 def main() -> None:

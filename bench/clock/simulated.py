@@ -13,10 +13,19 @@ from scentline.models.page import Page
 from scentline.models.predicate import Predicate
 from scentline.streams.settings import Settings
 from scentline_lab.reading import Web
-from scentline_lab.simulation.baselines.trained import Hindsight
-from scentline_lab.simulation.clock import Asked, Clock
 from scentline_lab.simulation.policies import LEARNING, Truth, policies
-from scentline_lab.simulation.virtual import Choice, Crawler, Ready, Task, Terms, anywhere, virtual_crawl
+from scentline_lab.simulation.trained import Hindsight
+from scentline_lab.simulation.virtual import (
+    Asked,
+    Choice,
+    Clock,
+    Crawler,
+    Ready,
+    Task,
+    Terms,
+    anywhere,
+    virtual_crawl,
+)
 
 
 class Together:

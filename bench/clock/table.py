@@ -9,7 +9,7 @@ from statistics import median
 
 from bench.clock.webs import Pages
 from scentline.models.url import canonical, host
-from scentline_lab.simulation.clock import Asked, slots_used
+from scentline_lab.simulation.virtual import Asked, slots_used
 
 #: Seconds after which pages and hits are counted.
 TIMES = (10, 20, 30, 60, 75, 300)

@@ -13,7 +13,7 @@ from scentline.models.predicate import Predicate, parse
 from scentline.models.url import host
 from scentline.streams.settings import Settings
 from scentline_lab import reading as lab
-from scentline_lab.progress import progress
+from scentline_lab.experiment import progress
 
 _TOPICS = ('cinema=category("Cinema")', 'computing=category("Computing")')
 #: Of those of handbooks in docs/evaluation.toml the two nearest to 4 % of the pages.

@@ -14,7 +14,7 @@ from safetensors.numpy import save_file
 
 from scentline.models.learner.semantic import subject
 from scentline.models.semantic.table import SemanticTable
-from scentline_lab.semantic.encoder import EncoderError, Shape, packaged, write_table
+from scentline_lab.encoder import EncoderError, Shape, packaged, write_table
 
 #: An encoder that is small enough for tests: forty word pieces, and weights by chance.
 SHAPE = Shape(layers=2, heads=2, hidden=8, intermediate=12, vocabulary=40, epsilon=1e-12)

@@ -340,7 +340,7 @@ def test_what_is_logged_is_ten_fields(time: float, elapsed: int, status: int, si
 
 SERVES = """
 import time
-from scentline_lab.synthetic.serve import synthetic_server
+from scentline_lab.synthetic.web import synthetic_server
 server = synthetic_server(5, sites=1, pages_per_site=8, topics=1)
 print(server.url, flush=True)
 time.sleep(600)

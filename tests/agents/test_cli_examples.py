@@ -21,8 +21,7 @@ from scentline.agents.offline.process import ServerProcess
 from scentline.agents.operate.control.command import submit
 from scentline.models.published import Exclusion
 from scentline.streams.settings import Settings
-from scentline_lab.synthetic.serve import export
-from scentline_lab.synthetic.web import SyntheticWeb
+from scentline_lab.synthetic.web import SyntheticWeb, export
 from tests.agents.commands import TOLD_TO_END, printed, running, typed
 from tests.agents.encoders import packaged_model, write_encoder
 from tests.agents.test_archive import page, write

@@ -23,7 +23,7 @@ from scentline.models.policy.estimates import PARTS, ordering
 from scentline.models.policy.ordering import EVERY, GROWTH, HOT, TOLERANCE, Informed, Ordering, Ranks
 from scentline.models.predicate import EVERY_PAGE
 from scentline.models.settings import FrontierSettings
-from scentline_lab.patterns.measures import Record, counted
+from scentline_lab.patterns.quality import Record, counted
 from tests.agents.scenarios import NO, YES, Frontiers, linked
 from tests.agents.shards import take_in, write
 from tests.cases import each_case

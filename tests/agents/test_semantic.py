@@ -15,9 +15,9 @@ from scentline.models.interest.features import SUBJECT
 from scentline.models.learner.semantic import SEMANTIC_INPUTS, inputs_with
 from scentline.models.reuse import unpack
 from scentline.streams.transport.journal import Journal
-from scentline_lab.progress import Progress
-from scentline_lab.semantic import encoder
-from scentline_lab.semantic.encoder import EncoderError, build, read_encoder
+from scentline_lab import encoder
+from scentline_lab.encoder import EncoderError, build, read_encoder
+from scentline_lab.experiment import Progress
 from scentline_lab.synthetic.web import SyntheticWeb
 from tests.agents.commands import complaint, last_line, printed, scentline
 from tests.agents.encoders import VOCABULARY, packaged_model, write_encoder, write_words

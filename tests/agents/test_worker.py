@@ -18,8 +18,7 @@ from scentline.agents.worker.worker import ROLES, Worker
 from scentline.streams.configuration import ConfigurationError
 from scentline.streams.settings import Settings
 from scentline.streams.topics import INBOXES
-from scentline_lab.synthetic.serve import synthetic_server
-from scentline_lab.synthetic.web import SyntheticWeb
+from scentline_lab.synthetic.web import SyntheticWeb, synthetic_server
 from tests.agents.loopback import awaited
 from tests.patience import PATIENCE
 

@@ -20,8 +20,7 @@ from deploy.ports import free_port
 from scentline.streams import topics
 from scentline.streams.settings import Settings
 from scentline.streams.transport.kafka.admin import Admin
-from scentline_lab.synthetic.serve import synthetic_server
-from scentline_lab.synthetic.web import SyntheticWeb
+from scentline_lab.synthetic.web import SyntheticWeb, synthetic_server
 from tests.agents.commands import printed, running
 from tests.cases import each_case
 from tests.kafka.crawls import servers, started

@@ -25,13 +25,12 @@ from scentline.streams.settings import Settings
 from scentline.streams.transport.journal import Journal
 from scentline_lab.evaluate.command import WebSpec
 from scentline_lab.evaluate.run import read_steps
-from scentline_lab.progress import progress
+from scentline_lab.experiment import progress
 from scentline_lab.reading import load_web
-from scentline_lab.simulation.baselines.trained import Hindsight
 from scentline_lab.simulation.policies import PRINTED, Truth, policies
+from scentline_lab.simulation.trained import Hindsight
 from scentline_lab.simulation.virtual import Task, Terms, virtual_crawl
-from scentline_lab.synthetic.serve import export
-from scentline_lab.synthetic.web import SyntheticWeb
+from scentline_lab.synthetic.web import SyntheticWeb, export
 from tests.agents.commands import last_line, printed
 from tests.agents.encoders import write_words
 from tests.agents.shards import table

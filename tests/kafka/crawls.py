@@ -30,7 +30,7 @@ from scentline.streams.stateful import Handler, Stateful
 from scentline.streams.topics import ACCESSES, SIGHTINGS, declared
 from scentline.streams.transport.kafka.admin import Admin, kept
 from scentline.streams.transport.kafka.bus import KafkaBus
-from scentline_lab.synthetic.serve import synthetic_server
+from scentline_lab.synthetic.web import synthetic_server
 from tests.agents.commands import printed
 from tests.patience import PATIENCE, wait_for
 from tests.streams.scraping import Scrape, asked, read

@@ -19,8 +19,7 @@ from scentline.agents.cli import load_commands
 from scentline.streams.settings import Settings
 from scentline.streams.topics import INBOXES, OUTCOMES, declared, group_of
 from scentline.streams.transport.kafka.admin import Admin
-from scentline_lab.synthetic.serve import synthetic_server
-from scentline_lab.synthetic.web import SyntheticWeb
+from scentline_lab.synthetic.web import SyntheticWeb, synthetic_server
 from tests.agents.commands import last_line, printed, running, scentline
 from tests.agents.test_cli_examples import STOPPED
 from tests.e2e.crawls import each, options, topics, write_labels, write_log

@@ -38,8 +38,7 @@ from scentline.streams.transport.journal import Journal
 from scentline.streams.transport.kafka.admin import Admin, kept
 from scentline.streams.transport.kafka.bus import CLAIM
 from scentline.streams.transport.kafka.four_steps import FORGETTING
-from scentline_lab.synthetic.serve import synthetic_server
-from scentline_lab.synthetic.web import SyntheticWeb
+from scentline_lab.synthetic.web import SyntheticWeb, synthetic_server
 from tests.agents.commands import last_line, printed
 from tests.e2e.crawls import options, write_labels, write_log
 from tests.kafka.crawls import commit, drop, send

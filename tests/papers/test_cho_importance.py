@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from scentline.models.ordering.estimate import BoundedCounts, Crawled, Idf, Location, Similarity
 from scentline.models.ordering.rank import Rank, pagerank
-from scentline_lab.order.crawl import AnchorSimilarity, Backlinks, Weighted
+from scentline_lab.order.crawl import Backlinks
 from scentline_lab.order.reading import Graph
 
 
@@ -84,7 +84,6 @@ def test_backlinks_are_recounted_and_ranks_are_after_a_sweep_those_of_what_is_kn
     links: Links, order: Sequence[str], every: int
 ) -> None:
     rank, backlinks = Rank[str](every=every), Backlinks[str]()
-    both = Weighted[str]([(2.0, Rank(every=every)), (0.5, Backlinks())])
     expected: dict[str, float] = {}
     for number, page in enumerate(order, 1):
         every_ones = rank.value("nobody links to it")
@@ -93,19 +92,15 @@ def test_backlinks_are_recounted_and_ranks_are_after_a_sweep_those_of_what_is_kn
         share = 0.9 * expected.get(page, 0.0) / max(1, len(links[page]))
         for target in links[page]:
             expected[target] += share
-        for importance in (rank, backlinks, both):
+        for importance in (rank, backlinks):
             assert set(importance.crawled(Crawled(page, links[page]))) == set(links[page])
         assert {name: rank.value(name) for name in expected} == pytest.approx(expected)
-        swept = rank.sweep()
-        assert both.sweep() == swept
-        if swept:
+        if rank.sweep():
             assert number % every == 0
             expected = recomputed(links, order[:number])
             assert {name: rank.value(name) for name in expected} == pytest.approx(expected, abs=1e-6)
         recount = Counter(target for crawled in order[:number] for target in links[crawled])
         assert {target: backlinks.value(target) for target in PAGES} == {to: recount[to] for to in PAGES}
-        weighted = {to: 2 * rank.value(to) + recount[to] / 2 for to in PAGES}
-        assert {to: both.value(to) for to in PAGES} == pytest.approx(weighted)
 
 
 def test_ranks_are_swept_when_the_crawl_has_grown() -> None:
@@ -168,37 +163,6 @@ def test_similarity_by_hand() -> None:
     assert Similarity(["queue", "url"], idf).of(text) == pytest.approx(2 / sqrt(5) / sqrt(2))
     assert Similarity(["url"], idf).of(text) == 0
     assert Similarity(["url"], idf).of({}) == 0
-
-
-VOCABULARY = ["ski", "sea", "sun", "snow", "the"]
-TEXTS = st.lists(st.sampled_from(VOCABULARY), max_size=8)
-
-
-def cosine(one: Mapping[str, int], other: Mapping[str, int], occurrences: Mapping[str, int]) -> float:
-    def vector(text: Mapping[str, int]) -> list[float]:
-        return [text.get(word, 0) / max(1, occurrences.get(word, 0)) for word in VOCABULARY]
-
-    product = float(np.dot(vector(one), vector(other)))
-    return product / float(np.linalg.norm(vector(one)) * np.linalg.norm(vector(other))) if product else 0.0
-
-
-@given(LINKS, st.permutations(PAGES), st.data())
-def test_anchor_similarity_is_of_all_links(links: Links, order: Sequence[str], data: st.DataObject) -> None:
-    # Up to ten pages the idf factors are taken anew at every page.
-    similar = AnchorSimilarity[str](["ski", "snow"])
-    texts: dict[str, Counter[str]] = {page: Counter() for page in PAGES}
-    occurrences: Counter[str] = Counter()
-    for number, page in enumerate(order, 1):
-        words = Counter(data.draw(TEXTS))
-        anchors = [data.draw(TEXTS) for _ in links[page]]
-        similar.crawled(Crawled(page, links[page], anchors, (), words))
-        assert similar.sweep()
-        occurrences.update(words)
-        for target, anchor in zip(links[page], anchors, strict=True):
-            texts[target].update(anchor)
-        for candidate in order[number:]:
-            expected = cosine(texts[candidate], {"ski": 1, "snow": 1}, occurrences)
-            assert similar.value(candidate) == pytest.approx(expected)
 
 
 def test_location_prefers_few_slashes_and_what_is_wanted() -> None:

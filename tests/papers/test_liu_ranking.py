@@ -18,11 +18,19 @@ from scentline.models.page import Link, Page
 from scentline.models.patterns.counts import DISCOVERY, FETCH, RANKS, Behaviour, Pattern, Ways, behaviour, score
 from scentline.models.patterns.mine import importance, mine
 from scentline.models.patterns.tree import Growth
+from scentline_lab.experiment import Progress
 from scentline_lab.patterns import quality
-from scentline_lab.patterns.measures import Record, counted
-from scentline_lab.patterns.quality import coverage, crawled, fetched_visits, jensen_shannon, matching, reached
-from scentline_lab.progress import Progress
-from scentline_lab.simulation.baselines.simple import Ranked
+from scentline_lab.patterns.quality import (
+    Record,
+    counted,
+    coverage,
+    crawled,
+    fetched_visits,
+    jensen_shannon,
+    matching,
+    reached,
+)
+from scentline_lab.simulation.simple import Ranked
 from scentline_lab.simulation.virtual import Terms, virtual_crawl
 from tests.cases import each_case
 

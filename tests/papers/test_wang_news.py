@@ -22,7 +22,7 @@ from scentline.models.news.pages import (
     nodes,
     standing,
 )
-from scentline_lab.news.measures import Cut, NewsDiscovery, best_cut, prefixes, standings
+from scentline_lab.news import Bar, NewsDiscovery, best_bar, prefixes, standings
 from tests.cases import each_case
 
 # daily clicks
@@ -90,13 +90,13 @@ def test_an_impossible_criterion_is_refused(numbers: tuple[int, float, float]) -
 
 @given(st.lists(st.tuples(st.sampled_from([0.5, 1.0, 1.5, 2.0, 3.0]), st.booleans()), min_size=1, max_size=12))
 def test_the_best_threshold_is_that_of_brute_force(pages: list[tuple[float, bool]]) -> None:
-    assert best_cut([]) is None
+    assert best_bar([]) is None
     right = {
         cut: sum((value > cut) == news for value, news in pages)
         for cut in {0.0, *(value for value, _ in pages)}
     }
     most = max(right.values())
-    assert best_cut(pages) == Cut(min(cut for cut, found in right.items() if found == most), most)
+    assert best_bar(pages) == Bar(min(cut for cut, found in right.items() if found == most), most)
 
 
 # prefixes

@@ -6,7 +6,7 @@ from time import sleep
 
 from PIL import Image
 
-from scentline_lab.demo.command import ACCESSES, PAGES_PER_SITE, PREDICATES, SITES, TOPICS, USERS
+from scentline_lab.demo import ACCESSES, PAGES_PER_SITE, PREDICATES, SITES, TOPICS, USERS
 from scentline_lab.synthetic.web import SyntheticWeb
 from tests.agents.commands import ROOT
 from tests.e2e.crawls import synthetic, write_labels, write_log

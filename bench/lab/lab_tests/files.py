@@ -5,9 +5,8 @@ import io
 from datetime import UTC, datetime
 from pathlib import Path
 
-from scentline_lab.progress import Progress
-from scentline_lab.synthetic.serve import export
-from scentline_lab.synthetic.web import SyntheticWeb
+from scentline_lab.experiment import Progress
+from scentline_lab.synthetic.web import SyntheticWeb, export
 
 BROWSER = "Mozilla/5.0 (X11; Linux x86_64) Firefox/120.0"
 PNG = b"\x89PNG\r\n\x1a\n"

@@ -15,8 +15,8 @@ from scipy.sparse import csr_array
 from scentline.models.interest.trace import Step, Trace
 from scentline.models.page import Link, Page
 from scentline.models.url import identifier
-from scentline_lab.simulation.baselines.queries import BestFirst, SharkSearch, Texts, WordQuery
-from scentline_lab.simulation.baselines.simple import (
+from scentline_lab.simulation.queries import BestFirst, SharkSearch, Texts, WordQuery
+from scentline_lab.simulation.simple import (
     Backlink,
     Board,
     BreadthFirst,
@@ -25,7 +25,7 @@ from scentline_lab.simulation.baselines.simple import (
     Oracle,
     PageRank,
 )
-from scentline_lab.simulation.baselines.trained import (
+from scentline_lab.simulation.trained import (
     FOLDS,
     Hindsight,
     Informed,

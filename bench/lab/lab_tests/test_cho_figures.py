@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from scentline.models.ordering.estimate import Crawled
 from scentline.models.ordering.rank import Rank
-from scentline_lab.order import results
+from scentline_lab.order import command as results
+from scentline_lab.order.command import mean_depths
 from scentline_lab.order.crawl import (
     OCCURRENCES,
     Backlinks,
@@ -23,7 +24,6 @@ from scentline_lab.order.crawl import (
     limited_buffers,
 )
 from scentline_lab.order.reading import Graph
-from scentline_lab.order.results import mean_depths
 from tests.cases import each_case
 from tests.papers.test_cho_importance import dense
 

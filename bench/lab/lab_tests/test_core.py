@@ -19,7 +19,6 @@ from scentline.models.policy.learned import LearnedScorer
 from scentline.models.reuse import Learned, State
 from scentline.models.verdict import FAILED
 from scentline.streams.settings import Settings
-from scentline_lab.simulation.baselines.trained import Hindsight
 from scentline_lab.simulation.core import _CODEC, NAME, CoreCrawler, MemoryShard, rows_of
 from scentline_lab.simulation.policies import (
     LEARNED,
@@ -31,6 +30,7 @@ from scentline_lab.simulation.policies import (
     Truth,
     policies,
 )
+from scentline_lab.simulation.trained import Hindsight
 from scentline_lab.simulation.virtual import Task
 from tests.agents.pipeline import TIGHT, WIDE, Crawl, Pipeline, Place, a_place
 from tests.models.teaching import weighed

@@ -10,7 +10,7 @@ import pytest
 
 from lab_tests.files import PNG
 from scentline.streams.transport.database import JournalInUseError
-from scentline_lab.demo.command import LEARNED, POLICIES, PREDICATES, Crawled, DemoOutput, judged
+from scentline_lab.demo import LEARNED, POLICIES, PREDICATES, Crawled, DemoOutput, judged
 from tests.agents.commands import TOLD_TO_END, environment, last_line, printed, running, wait_until
 from tests.patience import PATIENCE
 

@@ -24,11 +24,10 @@ from scentline_lab.evaluate.command import read_webs
 from scentline_lab.evaluate.results import Result, Results
 from scentline_lab.evaluate.run import FIRST, NEW_ONLY, REUSE, Evaluation, read_seeds
 from scentline_lab.evaluate.tables import headline
-from scentline_lab.experiment import OccupiedError, Output, WorkerError, spread
-from scentline_lab.progress import Progress
+from scentline_lab.experiment import OccupiedError, Output, Progress, WorkerError, spread
 from scentline_lab.reading import Web, load_web
-from scentline_lab.simulation.baselines.simple import BreadthFirst
 from scentline_lab.simulation.policies import Truth
+from scentline_lab.simulation.simple import BreadthFirst
 from scentline_lab.simulation.virtual import Task, Terms
 from tests.agents.commands import environment
 from tests.agents.test_archive import page, write

@@ -9,8 +9,8 @@ from bench.first_weights import School, apart
 from scentline.models.interest.trace import Trace
 from scentline.models.learner.inputs import INPUTS, Input
 from scentline.models.page import Link, Page
-from scentline_lab.simulation.baselines.trained import Hindsight
 from scentline_lab.simulation.policies import Truth
+from scentline_lab.simulation.trained import Hindsight
 from scentline_lab.simulation.virtual import Task, Terms, virtual_crawl
 from tests.cases import each_case
 

@@ -15,9 +15,16 @@ from scentline.models.patterns.tree import Growth
 from scentline.streams.settings import Settings
 from scentline_lab.experiment import Output
 from scentline_lab.patterns.command import Found, Options, find
-from scentline_lab.patterns.measures import PERIODS, Record, Site, read_layouts, reliability, split
 from scentline_lab.patterns.pictures import ROWS, draw_tree
-from scentline_lab.patterns.quality import layout_similarity
+from scentline_lab.patterns.quality import (
+    PERIODS,
+    Record,
+    Site,
+    layout_similarity,
+    read_layouts,
+    reliability,
+    split,
+)
 from tests.agents.commands import TOLD_TO_END, last_line, printed, running, wait_until
 from tests.agents.test_archive import page, write
 from tests.papers.test_liu_ranking import TOPICS, forum

@@ -8,9 +8,20 @@ import pytest
 
 from lab_tests.files import rows
 from scentline.models.revisit.gain import when
-from scentline_lab.revisits.command import LEARNING, MEASURED, run
-from scentline_lab.revisits.policies import Evenly, Knowing, Name, Nutch, StormCrawler
-from scentline_lab.revisits.web import DAY, Page, crawl, make_web
+from scentline_lab.revisits import (
+    DAY,
+    LEARNING,
+    MEASURED,
+    Evenly,
+    Knowing,
+    Name,
+    Nutch,
+    Page,
+    StormCrawler,
+    crawl,
+    make_web,
+    run,
+)
 from tests.agents.commands import printed
 
 

@@ -18,8 +18,7 @@ from scentline.models.accesslog.formats import parse_squid
 from scentline.models.url import canonical
 from scentline_lab.synthetic.log import START
 from scentline_lab.synthetic.plan import TOPICS, Plan, PlannedPage
-from scentline_lab.synthetic.serve import export
-from scentline_lab.synthetic.web import SyntheticWeb
+from scentline_lab.synthetic.web import SyntheticWeb, export
 from tests.cases import each_case
 
 SEEDS = (1, 7)

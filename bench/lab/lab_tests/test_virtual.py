@@ -11,11 +11,22 @@ from scentline.models.duplicates import sketch
 from scentline.models.interest.trace import Step, Trace
 from scentline.models.page import Link, Page
 from scentline.streams.settings import Settings
-from scentline_lab.simulation.baselines.simple import BreadthFirst, Chance
-from scentline_lab.simulation.baselines.trained import Hindsight
-from scentline_lab.simulation.clock import Asked, Clock, slots_used
 from scentline_lab.simulation.policies import Truth, policies
-from scentline_lab.simulation.virtual import Choice, Ready, Request, Task, Terms, Texts, anywhere, virtual_crawl
+from scentline_lab.simulation.simple import BreadthFirst, Chance
+from scentline_lab.simulation.trained import Hindsight
+from scentline_lab.simulation.virtual import (
+    Asked,
+    Choice,
+    Clock,
+    Ready,
+    Request,
+    Task,
+    Terms,
+    Texts,
+    anywhere,
+    slots_used,
+    virtual_crawl,
+)
 from tests.cases import each_case
 
 

@@ -27,8 +27,7 @@ from scentline.models.page import Link, Page
 from scentline.models.predicate import Predicate, View
 from scentline.models.url import canonical
 from scentline.streams.settings import ObserveSettings, Settings
-from scentline_lab.experiment import spread
-from scentline_lab.progress import Progress
+from scentline_lab.experiment import Progress, spread
 from scentline_lab.simulation.virtual import NO_TEXTS, Texts
 
 R = TypeVar("R")

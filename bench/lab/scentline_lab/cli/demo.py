@@ -21,6 +21,6 @@ def demo(
 
     Makes no request to the internet: the web is generated and served on this machine.
     """
-    from scentline_lab.demo.command import run
+    from scentline_lab.demo import run
 
     run(out, random_seed, budget, as_json=as_json)

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from scentline.agents.cli.options import Given, OneSite, command
-from scentline_lab.cli.options import AsJsonLine, OutDirectory, option
+from scentline_lab.cli import AsJsonLine, OutDirectory, option
 
 _LOGS = typer.Argument(metavar="LOG...", help='Logs to read; "-" is standard input.')
 _ARCHIVE = option("--archive", "WARC", "Archive whose sites to crawl; repeatable.")

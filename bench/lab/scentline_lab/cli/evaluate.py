@@ -16,7 +16,7 @@ from scentline.agents.cli.options import (
     given_predicates,
     of_site,
 )
-from scentline_lab.cli.options import AsJsonLine, Jobs, option, processes
+from scentline_lab.cli import AsJsonLine, Jobs, option, processes
 
 _OUT = option("--out", "DIR", "Directory for the files; replaces an earlier evaluation.")
 _WEBS = option("--webs", "TOML", "Several webs, each with its predicates, from a file.")

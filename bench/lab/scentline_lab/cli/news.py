@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from scentline.agents.cli.options import Given, OneSite, command
-from scentline_lab.cli.options import AsJsonLine, OutDirectory, option
+from scentline_lab.cli import AsJsonLine, OutDirectory, option
 
 _LOGS = typer.Argument(metavar="LOG|-...", help="Logs, oldest first; - is standard input.")
 _LABELS = option("--labels", "TSV", 'True labels, URL and "news" or another.')
@@ -38,7 +38,7 @@ def news(
     daily clicks of a few pages and, with labels, precision and recall. The settings of [news] have more
     options. After Ctrl-C, the command reports on what it has read.
     """
-    from scentline_lab.news.command import run
+    from scentline_lab.news import run
 
     own = {"first_days": first_days, "window": window, "threshold": threshold, "hubs": hubs}
     settings = given.settings(**{f"news.{name}": value for name, value in own.items()})

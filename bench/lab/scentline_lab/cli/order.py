@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from scentline.agents.cli.options import Given, command
-from scentline_lab.cli.options import Jobs, OutDirectory, option, processes
+from scentline_lab.cli import Jobs, OutDirectory, option, processes
 
 _PATH = typer.Argument(metavar="GRAPH|ARCHIVE", help="File of links, or WARC file.")
 _LINKS = "Least backlinks of a hot page; repeatable. Default: 3, 10 and 100."

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from scentline.agents.cli.options import Given, OneSite, command
-from scentline_lab.cli.options import AsJsonLine, OutDirectory, option
+from scentline_lab.cli import AsJsonLine, OutDirectory, option
 
 _MIRROR = option("--archive", "WARC", "Mirror of the site, with its links; repeatable.")
 _MERGED = "Similarity of referrers and targets above which siblings are merged.  [default: 0.7]"

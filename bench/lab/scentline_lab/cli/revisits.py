@@ -3,7 +3,7 @@
 from typing import Annotated
 
 from scentline.agents.cli.options import command
-from scentline_lab.cli.options import Jobs, OutDirectory, option, processes
+from scentline_lab.cli import Jobs, OutDirectory, option, processes
 
 
 @command("revisits", "scentline revisits --pages 50 --seeds 1 --out revisits")
@@ -21,6 +21,6 @@ def revisits(
     for both, the optimum, which knows the rates.
     """
     number = processes(jobs)
-    from scentline_lab.revisits.command import show
+    from scentline_lab.revisits import show
 
     show(pages, seeds, number, out)

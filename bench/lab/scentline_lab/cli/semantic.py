@@ -27,9 +27,9 @@ def build(
     """
     import sys
 
-    from scentline_lab.progress import progress
-    from scentline_lab.semantic.encoder import build as run
-    from scentline_lab.semantic.encoder import packaged
+    from scentline_lab.encoder import build as run
+    from scentline_lab.encoder import packaged
+    from scentline_lab.experiment import progress
 
     with progress(sys.stderr) as bars:
         table, size = run(packaged() if model is None else model, out, bars)

@@ -34,8 +34,7 @@ def synthetic(
     Equal options give equal files. The commands crawl, evaluate and serve-archive take them.
     """
     from scentline_lab.experiment import Output
-    from scentline_lab.synthetic.serve import FILES, export
-    from scentline_lab.synthetic.web import SyntheticWeb
+    from scentline_lab.synthetic.web import FILES, SyntheticWeb, export
 
     Output(out, "synthetic", list(FILES.values())).prepare()
     size = random_seed, sites, pages, topics

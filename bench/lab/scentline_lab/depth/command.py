@@ -15,10 +15,9 @@ from scentline.models.depth.surfers import Surfer
 from scentline.models.depth.visits import Move
 from scentline.streams.configuration import ConfigurationError
 from scentline.streams.settings import Settings
-from scentline_lab.depth.picture import draw
 from scentline_lab.depth.site import Result, Sites
-from scentline_lab.experiment import Cut, Output, cell, check_files, check_logs, rounded
-from scentline_lab.progress import progress
+from scentline_lab.experiment import Cut, Output, cell, check_files, check_logs, progress, rounded
+from scentline_lab.pictures import draw_site
 from scentline_lab.reading import LogReader
 
 #: Characters of a file's name: a host may have more than file systems take.
@@ -110,7 +109,7 @@ def _write(output: Output, results: Sequence[Result]) -> None:
         rows = (row for found in results for row in rows_of(found))
         output.write(name, columns, rows, end="\r\n")  # as RFC 4180 ends lines
     for found in [found for found in results if found.fits or found.site.growth.pages][:PICTURES]:
-        output.draw(picture(found.name), draw, found)
+        output.draw(picture(found.name), draw_site, found)
 
 
 def picture(site: str) -> str:

@@ -18,8 +18,8 @@ from scentline.models.ordering.rank import pagerank
 from scentline.models.page import Page
 from scentline.models.url import host
 from scentline.streams.settings import Settings
+from scentline_lab.experiment import Progress
 from scentline_lab.order.reading import Graph
-from scentline_lab.progress import Progress
 from scentline_lab.reading import LogReader, each_page, read_graph
 from scentline_lab.simulation.virtual import Copies
 

@@ -21,8 +21,7 @@ from scentline_lab.evaluate import tables
 from scentline_lab.evaluate.report import write_report
 from scentline_lab.evaluate.results import Figures, Results, parts
 from scentline_lab.evaluate.run import Crawl, Evaluation, Job, Options, order_name, prepare
-from scentline_lab.experiment import Cut, Output, cell, check_files, check_logs, spread
-from scentline_lab.progress import Progress, progress
+from scentline_lab.experiment import Cut, Output, Progress, cell, check_files, check_logs, progress, spread
 from scentline_lab.simulation.policies import ASIDE, REUSABLE, Maker, policies
 
 #: Settings that a virtual crawl ignores, by dotted key: they are refused, for no figure is to stand beside one.

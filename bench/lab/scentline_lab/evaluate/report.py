@@ -17,8 +17,7 @@ from scentline_lab.evaluate.pictures import (
 from scentline_lab.evaluate.results import AREA, Results
 from scentline_lab.evaluate.run import Evaluation
 from scentline_lab.evaluate.tables import Compared
-from scentline_lab.experiment import Output
-from scentline_lab.progress import Progress
+from scentline_lab.experiment import Output, Progress
 
 _PAGE, _STYLE = (Path(__file__).with_suffix(suffix) for suffix in (".html", ".css"))
 _CALIBRATION = (

@@ -19,10 +19,8 @@ from scentline.models.settings import Count, Section
 from scentline.models.url import canonical, host
 from scentline.streams.configuration import ConfigurationError
 from scentline.streams.settings import ObserveSettings, Settings
-from scentline_lab.progress import Progress
+from scentline_lab.experiment import Progress
 from scentline_lab.reading import LogReader, Web, load_web
-from scentline_lab.simulation.baselines.trained import Hindsight
-from scentline_lab.simulation.clock import Asked, Clock, Latency, slots_used
 from scentline_lab.simulation.policies import (
     LEARNED,
     LEARNING,
@@ -33,7 +31,18 @@ from scentline_lab.simulation.policies import (
     Reusable,
     Truth,
 )
-from scentline_lab.simulation.virtual import Crawler, Request, Task, Terms, virtual_crawl
+from scentline_lab.simulation.trained import Hindsight
+from scentline_lab.simulation.virtual import (
+    Asked,
+    Clock,
+    Crawler,
+    Latency,
+    Request,
+    Task,
+    Terms,
+    slots_used,
+    virtual_crawl,
+)
 
 #: What an earlier crawl's seeds and chance are drawn with.
 FIRST = ":first"

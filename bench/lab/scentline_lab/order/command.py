@@ -1,22 +1,239 @@
-"""The order command: read the web, crawl it in every order, write tables and pictures, and print."""
+"""The order command: crawl a known web in every order, and measure how soon each found what is important."""
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import typer
+from scipy.sparse.csgraph import breadth_first_order
 
 from scentline.agents.cli.output import print_table
 from scentline.models.words import words
 from scentline.streams.configuration import ConfigurationError
 from scentline.streams.settings import Settings
-from scentline_lab.experiment import Cut, Output, check_files
-from scentline_lab.order.crawl import By, Job, buffers, run, topic_jobs
+from scentline_lab.experiment import Cut, Output, Progress, check_files, progress
+from scentline_lab.order.crawl import (
+    BASIC,
+    BY_LINKS,
+    MODIFIED,
+    By,
+    Job,
+    Kept,
+    buffers,
+    is_hot,
+    run,
+    topic_jobs,
+)
 from scentline_lab.order.pictures import draw_results, draw_topic
-from scentline_lab.order.reading import Web, read_web
-from scentline_lab.order.results import TOLD, Curve, Results
-from scentline_lab.progress import Progress, progress
+from scentline_lab.order.reading import Curve, Graph, Ints, Web, read_web
+
+
+def crawl_and_stop(visited: Curve, points: Ints) -> Curve:
+    """Return P_CS after each number of pages of ``points`` (Cho 1998, section 3): M / K, shape as ``points``.
+    ``visited`` has I(P) of all T pages of the web in the order of the crawl. M of the first K are hot: as
+    important as the K-th most important page of all, or more. An ideal crawler has 1 everywhere.
+    """
+    bars = -np.sort(-visited)[points - 1]
+    return np.array([(visited[:k] >= bar).sum() / k for k, bar in zip(points, bars, strict=True)])
+
+
+def random_crawl_and_stop(visited: Curve, points: Ints) -> Curve:
+    """Return a random crawler's expected P_CS, the share of hot pages: K/T where none are equally important."""
+    ranked = np.sort(visited)
+    bars = ranked[len(ranked) - points]
+    return np.asarray((len(ranked) - np.searchsorted(ranked, bars)) / len(ranked), np.float64)
+
+
+def crawl_and_stop_with_threshold(visited: Curve, threshold: float, points: Ints) -> Curve:
+    """Return P_ST after each number of pages: the share of the hot pages that was visited (section 3). Hot are
+    those with I(P) >= ``threshold``, of which there is one. A random crawler, with or without coming back to
+    pages, is expected to have K/T.
+    """
+    hot = np.cumsum(visited >= threshold)
+    return np.asarray(hot[points - 1] / hot[-1], np.float64)
+
+
+def ideal_with_threshold(hot: int, points: Ints) -> Curve:
+    """Return the P_ST of a crawler that visits the ``hot`` hot pages first: K/H, then 1."""
+    return np.minimum(1.0, points / hot)
+
+
+def limited_buffer(kept: Curve, importance: Curve, threshold: float | None = None) -> float:
+    """Return P_BC, the share of the B pages kept that are hot (section 3). ``kept`` has I(P) of the pages in
+    the buffer, ``importance`` that of all pages. Hot are those as important as the B-th most important page or,
+    with ``threshold``, those with I(P) >= ``threshold``.
+    """
+    return float((kept >= _bar(importance, len(kept), threshold)).mean())
+
+
+def random_limited_buffer(importance: Curve, size: int, threshold: float | None = None) -> float:
+    """Return the P_BC that is expected of a buffer of pages drawn by chance: the share of hot pages."""
+    return float((importance >= _bar(importance, size, threshold)).mean())
+
+
+def ideal_limited_buffer(importance: Curve, size: int, threshold: float | None = None) -> float:
+    """Return the P_BC of a crawler that keeps the most important pages: 1, or H/B where fewer are hot."""
+    return min(1.0, float((importance >= _bar(importance, size, threshold)).sum()) / size)
+
+
+def _bar(importance: Curve, size: int, threshold: float | None) -> float:
+    """Return G: the threshold, or I of the page that is number ``size`` by importance."""
+    return float(np.sort(importance)[-size]) if threshold is None else threshold
+
+
+def mean_depths(graph: Graph, order: Ints, counts: Sequence[int]) -> list[float]:
+    """Return the mean depth, in links from the start, of the first n pages of ``order``, the start among them,
+    for each n of ``counts``.
+    """
+    crawled, parents = breadth_first_order(graph.matrix, int(order[0]))
+    depths = np.zeros(len(graph), np.int64)
+    for page in crawled[1:].tolist():  # each after the page that it is found on
+        depths[page] = depths[parents[page]] + 1
+    return [float(depths[order[:n]].mean()) for n in counts]
+
+
+#: Points of a curve.
+_POINTS = 200
+#: Shares of the web at which figures are given.
+TOLD = (0.05, 0.1, 0.2, 0.4, 0.6)
+#: Backlinks of a hot page by the combined metric of the paper's Graphs 9 and 10.
+HOT_LINKS = 5
+
+
+class Hot(NamedTuple):
+    """A definition of hot pages: I(P) >= ``threshold``; ``pages`` are hot, H."""
+
+    importance: str
+    threshold: float
+    pages: int
+
+
+class Figure(NamedTuple):
+    """P_ST of one ordering at the shares of `TOLD`, and the mean over the crawl, 0.5 by chance."""
+
+    hot: Hot
+    ordering: str
+    at: Sequence[float]
+    area: float
+
+
+class BufferFigure(NamedTuple):
+    """P_BC of one ordering, of ``size`` pages, which are hot themselves without a ``threshold``."""
+
+    importance: str
+    threshold: float | None
+    ordering: str
+    size: int
+    performance: float
+
+
+class Panel(NamedTuple):
+    """One of the paper's graphs of a topic: P_ST by ordering, of ``hot`` pages."""
+
+    name: str
+    title: str
+    hot: int
+    curves: Mapping[str, Curve]
+
+
+@dataclass(frozen=True)
+class Results:
+    """The crawls of a web, what buffers hold after those without a topic, and who is hot by each importance."""
+
+    web: Web
+    crawled: Mapping[Job, Ints]
+    thresholds: Mapping[str, Sequence[float]]
+    kept: Sequence[Kept] = ()
+
+    @cached_property
+    def orders(self) -> Mapping[str, Ints]:
+        """The crawls without a topic, by ordering."""
+        return {job.ordering: order for job, order in self.crawled.items() if not job.topic}
+
+    @cached_property
+    def points(self) -> Ints:
+        """The numbers of pages of the points of a curve, ascending and distinct."""
+        return np.unique(np.maximum(1, np.arange(1, _POINTS + 1) * len(self.web) // _POINTS))
+
+    @property
+    def shares(self) -> Curve:
+        return np.asarray(self.points / len(self.web), np.float64)
+
+    @cached_property
+    def hot(self) -> list[Hot]:
+        """The definitions of hot pages that some page meets."""
+        found = [
+            Hot(importance, threshold, int((self.web.importance[importance] >= threshold).sum()))
+            for importance, thresholds in self.thresholds.items()
+            for threshold in sorted(thresholds)
+        ]
+        return [hot for hot in found if hot.pages]
+
+    def with_threshold(self, hot: Hot) -> dict[str, Curve]:
+        """Return P_ST by ordering, with the ideal and the random crawler's."""
+        return self._with_threshold(self.web.importance[hot.importance] >= hot.threshold, self.orders)
+
+    def _with_threshold(self, hot: npt.NDArray[np.bool_], orders: Mapping[str, Ints]) -> dict[str, Curve]:
+        found = {By.IDEAL.value: ideal_with_threshold(int(hot.sum()), self.points)}
+        for name, order in orders.items():
+            found[name] = crawl_and_stop_with_threshold(hot[order].astype(np.float64), 1, self.points)
+        return found | {By.RANDOM: self.shares}
+
+    def stop(self, importance: str) -> dict[str, Curve]:
+        """Return P_CS by ordering, with the random crawler's; the ideal is 1."""
+        values = self.web.importance[importance]
+        found = {name: crawl_and_stop(values[order], self.points) for name, order in self.orders.items()}
+        return found | {By.RANDOM: random_crawl_and_stop(values, self.points)}
+
+    def figures(self) -> Iterator[Figure]:
+        for hot in self.hot:
+            for ordering, curve in self.with_threshold(hot).items():
+                at = [float(curve[max(0, round(share * len(curve)) - 1)]) for share in TOLD]
+                yield Figure(hot, ordering, at, float(np.mean(curve)))
+
+    def buffers(self) -> Iterator[BufferFigure]:
+        """Yield P_BC of every ordering, importance and size, with the ideal and the random crawler's."""
+        for importance, values in self.web.importance.items():
+            found = [kept for kept in self.kept if kept.importance == importance]
+            for threshold in (None, *(hot.threshold for hot in self.hot if hot.importance == importance)):
+                for kept in found:
+                    performance = limited_buffer(values[kept.pages], values, threshold)
+                    yield BufferFigure(importance, threshold, kept.ordering, kept.size, performance)
+                for size in dict.fromkeys(kept.size for kept in found):
+                    for by, expected in ((By.IDEAL, ideal_limited_buffer), (By.RANDOM, random_limited_buffer)):
+                        yield BufferFigure(importance, threshold, by, size, expected(values, size, threshold))
+
+    def depths(self) -> Iterator[tuple[str, float, float]]:
+        """Yield each ordering's mean depth up to each share of `TOLD`."""
+        counts = [max(1, int(share * len(self.web))) for share in TOLD]
+        for ordering, order in self.orders.items():
+            for share, depth in zip(TOLD, mean_depths(self.web.graph, order, counts), strict=True):
+                yield ordering, share, depth
+
+    def topic(self, topic: str) -> Iterator[Panel]:
+        """Yield the graphs of a topic that there are hot pages for."""
+        hot = np.array([is_hot(self.web.fetch(page), topic) for page in range(len(self.web))])
+        linked = hot & (self.web.graph.backlinks >= HOT_LINKS)
+        for name, title, which, crawler in (
+            ("graph-7", "on the topic, crawler of Figure 4", hot, BASIC),
+            ("graph-8", "on the topic, crawler of Figure 5", hot, MODIFIED),
+            ("graph-9", f"on the topic, {HOT_LINKS} backlinks, Figure 5", linked, MODIFIED),
+        ):
+            if which.any():
+                orders = {ordering: self.crawled[Job(ordering, crawler, topic)] for ordering in BY_LINKS}
+                yield Panel(name, title, int(which.sum()), self._with_threshold(which, orders))
+
+    def rows(self, curves: Mapping[str, Curve]) -> Iterator[tuple[str, int, float, float]]:
+        """Yield the points of curves as rows: ordering, pages, their share, and the value there."""
+        for ordering, curve in curves.items():
+            for pages, value in zip(self.points.tolist(), curve.tolist(), strict=True):
+                yield ordering, pages, pages / len(self.web), value
+
 
 _FILES = (
     "order.*.csv", "figures.csv", "threshold.csv", "stop.csv", "buffer.csv", "depth.csv",
@@ -47,11 +264,11 @@ def show(
             raise ConfigurationError(f"--topic: {path} has only links, expected an archive of pages")
         results = _compare(web, found, thresholds, processes, output, bars)
         bars.phase("write tables and pictures", 2)
-        for name, (columns, lines) in _tables(results).items():
-            output.write(name, columns, lines, form=".6g")
+        _write(output, results)
         bars.advance()
         draw_results(output, results)
-        _write_topics(output, results, found)
+        if found:
+            _write_topics(output, results, {topic: list(results.topic(topic)) for topic in found})
         bars.advance()
     cut.end(f"Interrupted: {out} has the orders of the crawls that finished." if out else "Interrupted.")
     typer.echo(f"{len(web):,} pages, {len(web.graph.targets):,} links, from {web.name(web.start)[:200]!a}\n")
@@ -81,9 +298,7 @@ def _compare(
     output: Output,
     bars: Progress,
 ) -> Results:
-    jobs = [Job(By.BREADTH_FIRST), Job(By.BACKLINK), Job(By.PAGERANK)]
-    jobs += [Job(By.LOCATION)] if "://" in web.graph.names[0] else []
-    jobs += [job for topic in topics for job in topic_jobs(topic)]
+    jobs = [*map(Job, BY_LINKS), *(job for topic in topics for job in topic_jobs(topic))]
     crawled = dict.fromkeys(jobs, np.zeros(0, np.int64))
     for job, order in run(web, jobs, processes, bars):
         crawled[job] = order
@@ -94,44 +309,32 @@ def _compare(
     return Results(web, crawled, thresholds, buffers(web, plain, processes, bars))
 
 
-def _tables(results: Results) -> Mapping[str, tuple[Sequence[str], Iterable[Iterable[object]]]]:
-    """Return the columns and rows of each table of the crawls without a topic."""
-    web, hot = results.web, ("importance", "threshold", "hot")
-    return {
-        "figures": (
-            (*hot, "ordering", *(f"p_st_{share}" for share in TOLD), "area"),
-            ((*each.hot, each.ordering, *each.at, each.area) for each in results.figures()),
-        ),
-        "threshold": (
-            (*hot, "ordering", "pages", "share", "p_st"),
-            ((*hot, *row) for hot in results.hot for row in _curves(results, results.with_threshold(hot))),
-        ),
-        "stop": (
-            ("importance", "ordering", "pages", "share", "p_cs"),
-            ((name, *row) for name in web.importance for row in _curves(results, results.stop(name))),
-        ),
-        "buffer": (("importance", "threshold", "ordering", "buffer", "p_bc"), results.buffers()),
-        "depth": (("ordering", "share", "depth"), results.depths()),
-    }  # fmt: skip
+def _write(output: Output, results: Results) -> None:
+    """Write the tables of the crawls without a topic."""
+    hot, curve = ("importance", "threshold", "hot"), ("ordering", "pages", "share")
+
+    def write(name: str, columns: Sequence[str], rows: Iterable[Iterable[object]]) -> None:
+        output.write(name, columns, rows, form=".6g")
+
+    figures = ((*each.hot, each.ordering, *each.at, each.area) for each in results.figures())
+    write("figures", (*hot, "ordering", *(f"p_st_{share}" for share in TOLD), "area"), figures)
+    found = ((*each, *row) for each in results.hot for row in results.rows(results.with_threshold(each)))
+    write("threshold", (*hot, *curve, "p_st"), found)
+    stop = ((name, *row) for name in results.web.importance for row in results.rows(results.stop(name)))
+    write("stop", ("importance", *curve, "p_cs"), stop)
+    write("buffer", ("importance", "threshold", "ordering", "buffer", "p_bc"), results.buffers())
+    write("depth", ("ordering", "share", "depth"), results.depths())
 
 
-def _write_topics(output: Output, results: Results, topics: Sequence[str]) -> None:
-    if not topics:
-        return
-    panels = {topic: list(results.topic(topic)) for topic in topics}
+def _write_topics(output: Output, results: Results, panels: Mapping[str, Sequence[Panel]]) -> None:
     rows = (
-        (topic, panel.name, panel.hot, panel.measure, *row)
+        (topic, panel.name, panel.hot, *row)
         for topic, found in panels.items()
         for panel in found
-        for row in _curves(results, panel.curves)
+        for row in results.rows(panel.curves)
     )
-    columns = ("topic", "graph", "hot", "measure", "ordering", "pages", "share", "performance")
-    output.write("topics", columns, rows, form=".6g")
+    output.write(
+        "topics", ("topic", "graph", "hot", "ordering", "pages", "share", "performance"), rows, form=".6g"
+    )
     for topic, found in panels.items():
         draw_topic(output, topic, results.shares, found)
-
-
-def _curves(results: Results, curves: Mapping[str, Curve]) -> Iterator[tuple[str, int, float, float]]:
-    for ordering, curve in curves.items():
-        for pages, performance in zip(results.points.tolist(), curve.tolist(), strict=True):
-            yield ordering, pages, pages / len(results.web), performance

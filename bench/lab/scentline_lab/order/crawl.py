@@ -1,6 +1,5 @@
 """The paper's virtual crawler: a web that is known, crawled in the order of an estimate (Cho 1998)."""
 
-from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from heapq import heapify, heappop, heappush, heapreplace
@@ -8,11 +7,10 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from scentline.models.ordering.estimate import BoundedCounts, Crawled, Idf, Location, Similarity
+from scentline.models.ordering.estimate import BoundedCounts, Crawled
 from scentline.models.ordering.rank import Rank
-from scentline_lab.experiment import spread
-from scentline_lab.order.reading import IB, IF, IR, Ints, Web
-from scentline_lab.progress import Progress
+from scentline_lab.experiment import Progress, spread
+from scentline_lab.order.reading import IB, IR, Ints, Web
 
 K = TypeVar("K", bound=Hashable)
 
@@ -197,73 +195,6 @@ class Backlinks(Generic[K]):
         return found.targets
 
 
-class ForwardLinks(Backlinks[K]):
-    """IF(P), the number of links of P, 0 until it is crawled (Cho 1998, section 2, 4). So it orders no
-    candidates, but it tells which crawled pages a limited buffer keeps.
-    """
-
-    def crawled(self, found: Crawled[K]) -> Iterable[K]:
-        self._counts.add(found.page, len(found.targets))
-        return (found.page,)
-
-
-class Weighted(Generic[K]):
-    """IC(P) = k1 I1(P) + k2 I2(P) + ... (Cho 1998, section 2): ``parts`` are pairs of weight and estimate."""
-
-    def __init__(self, parts: Sequence[tuple[float, Estimate[K]]]) -> None:
-        self._parts = tuple(parts)
-
-    def crawled(self, found: Crawled[K]) -> Iterable[K]:
-        return dict.fromkeys(page for _, part in self._parts for page in part.crawled(found))
-
-    def sweep(self) -> bool:
-        swept = [part.sweep() for _, part in self._parts]  # all of them, whatever the first ones return
-        return any(swept)
-
-    def value(self, page: K) -> float:
-        return sum(weight * part.value(page) for weight, part in self._parts)
-
-
-#: Distinct words that are kept of the links to a page.
-ANCHOR_WORDS = 64
-# The idf factors are taken again when the crawled pages are more by this share.
-_GROWTH = 0.1
-
-
-class AnchorSimilarity(Generic[K]):
-    """IS(A, Q), A being the anchor words of all known links to a page (Cho 1998, section 4). The idf factors
-    are estimated from the crawled pages. A page's value is as of the last link to it or the last sweep.
-    """
-
-    def __init__(self, query: Iterable[str]) -> None:
-        self._idf = Idf()
-        self._similarity = Similarity(query, self._idf)
-        self._anchors: dict[K, Counter[str]] = {}
-        self._values: dict[K, float] = {}
-        self._crawled, self._due = 0, 1.0
-
-    def crawled(self, found: Crawled[K]) -> Iterable[K]:
-        self._crawled += 1
-        self._idf.add(found.words)
-        for kept in (self._anchors, self._values):
-            kept.pop(found.page, None)  # a fetched page is no candidate
-        for target, words in found.links():
-            known = self._anchors.setdefault(target, Counter())
-            known.update(word for word in words if word in known or len(known) < ANCHOR_WORDS)
-            self._values[target] = self._similarity.of(known)
-        return found.targets
-
-    def sweep(self) -> bool:
-        if self._crawled < self._due:
-            return False
-        self._due = self._crawled * (1 + _GROWTH)
-        self._values = {page: self._similarity.of(words) for page, words in self._anchors.items()}
-        return True
-
-    def value(self, page: K) -> float:
-        return self._values.get(page, 0.0)
-
-
 class By(StrEnum):
     """The orderings, and the lines that are computed, not crawled."""
 
@@ -271,17 +202,11 @@ class By(StrEnum):
     BREADTH_FIRST = "breadth-first"
     BACKLINK = "backlink"
     PAGERANK = "pagerank"
-    #: Those of the paper's section 4, for URLs and for anchors.
-    LOCATION = "location"
-    ANCHOR = "anchor"
-    COMBINED = "anchor+backlink"
     RANDOM = "random"
 
 
 #: Similarity-based crawlers: none, Figure 4, Figure 5.
 PLAIN, BASIC, MODIFIED = "plain", "basic", "modified"
-#: k2 of IC(P) = IS(P, Q) + k2 IB(P).
-BACKLINK_WEIGHT = 0.001
 BY_LINKS: tuple[str, ...] = (By.BREADTH_FIRST, By.BACKLINK, By.PAGERANK)
 #: Shares of the web that a buffer has room for.
 SHARES = (0.01, 0.02, 0.05, 0.1, 0.2)
@@ -305,9 +230,8 @@ class Kept(NamedTuple):
 
 
 def topic_jobs(topic: str) -> list[Job]:
-    """Return the crawls for a topic, but the plain ones, which go by links alone."""
-    crawlers = [Job(ordering, crawler, topic) for crawler in (BASIC, MODIFIED) for ordering in BY_LINKS]
-    return [*crawlers, Job(By.ANCHOR, PLAIN, topic), Job(By.COMBINED, PLAIN, topic)]
+    """Return the crawls for a topic; the plain ones go by links alone, whatever the topic is."""
+    return [Job(ordering, crawler, topic) for crawler in (BASIC, MODIFIED) for ordering in BY_LINKS]
 
 
 def run(web: Web, jobs: Sequence[Job], processes: int, progress: Progress) -> Iterator[tuple[Job, Ints]]:
@@ -315,7 +239,9 @@ def run(web: Web, jobs: Sequence[Job], processes: int, progress: Progress) -> It
 
     def crawled(job: Job) -> tuple[Job, Ints]:
         heat = None if job.crawler == PLAIN else Heat(job.topic, web.name, near=job.crawler == MODIFIED)
-        return job, np.fromiter(crawl(web.start, web.fetch, Frontier(_estimate(web, job)), heat), np.int64)
+        return job, np.fromiter(
+            crawl(web.start, web.fetch, Frontier(_ESTIMATES.get(job.ordering, lambda: None)()), heat), np.int64
+        )
 
     progress.phase("crawl", len(jobs))
     for found in spread(crawled, jobs, processes):
@@ -342,24 +268,12 @@ def buffers(web: Web, orders: Mapping[str, Ints], processes: int, progress: Prog
     return sorted(found, key=lambda each: each[:3])  # whatever was done first
 
 
-def _estimate(web: Web, job: Job) -> Estimate[int] | None:
-    anchors = AnchorSimilarity[int]([job.topic])
-    estimates: dict[str, Estimate[int]] = {
-        By.BACKLINK: Backlinks[int](),
-        By.PAGERANK: swept_rank(),
-        By.LOCATION: Location[int](web.name),
-        By.ANCHOR: anchors,
-        By.COMBINED: Weighted[int]([(1.0, anchors), (BACKLINK_WEIGHT, Backlinks[int]())]),
-    }
-    return estimates.get(job.ordering)
-
-
 def swept_rank() -> Rank[int]:
     """Return the rank with the schedule of its sweeps: often at first, then at each growth by a fiftieth."""
     return Rank[int](every=10, growth=0.02, tolerance=1e-4)
 
 
-#: The estimate that decides which page a buffer evicts, for each importance.
-EVICTED_BY: Mapping[str, Callable[[], Estimate[int]]] = {
-    IB: Backlinks[int], IR: swept_rank, IF: ForwardLinks[int],
-}  # fmt: skip
+#: The estimate that each ordering but breadth-first goes by.
+_ESTIMATES: Mapping[str, Callable[[], Estimate[int]]] = {By.BACKLINK: Backlinks[int], By.PAGERANK: swept_rank}
+#: The one that decides which page a buffer evicts, for each importance.
+EVICTED_BY: Mapping[str, Callable[[], Estimate[int]]] = {IB: Backlinks[int], IR: swept_rank}

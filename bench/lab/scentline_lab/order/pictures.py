@@ -8,13 +8,13 @@ import numpy as np
 
 from scentline_lab.experiment import Output
 from scentline_lab.order.crawl import By
-from scentline_lab.order.reading import IB, IF
-from scentline_lab.order.results import Curve, Results
-from scentline_lab.order.results import Panel as TopicPanel
+from scentline_lab.order.reading import IB, Curve
 from scentline_lab.picture import INK, Look, canvas, frame
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from scentline_lab.order.command import Panel, Results
 
 _COLUMNS = 3
 _LOOKS: dict[str, Look] = {
@@ -22,9 +22,6 @@ _LOOKS: dict[str, Look] = {
     By.PAGERANK: Look("#d81e3f", 2.4),
     By.BACKLINK: Look("#0b4ea2", 2.0),
     By.BREADTH_FIRST: Look("#12a5a0", 2.0),
-    By.LOCATION: Look("#7d45b5", 1.5, (0, (4, 2))),
-    By.ANCHOR: Look("#e08a00", 2.0),
-    By.COMBINED: Look("#e08a00", 2.0),
     By.RANDOM: Look("#b4b7bc", 1.4, ":"),
 }
 _SHADES = ("#8fc1ee", "#2f8fdd", "#0b4ea2", "#062d5e")
@@ -43,7 +40,7 @@ class Lines(NamedTuple):
     looks: Mapping[str, Look] = _LOOKS
 
 
-def draw_results(output: Output, results: Results) -> None:
+def draw_results(output: Output, results: "Results") -> None:
     """Write the pictures of the crawls without a topic: the paper's Graphs 1 to 6, and the limited buffer."""
     shares = results.shares
     output.draw("thresholds.png", draw, "Backlink ordering, as fewer pages are hot", [_thresholds(results)])
@@ -68,13 +65,10 @@ def draw_results(output: Output, results: Results) -> None:
     output.draw("buffer.png", draw, "Limited buffer crawl: P_BC by size of the buffer", _buffers(results), True)
 
 
-def draw_topic(output: Output, topic: str, shares: Curve, panels: Sequence[TopicPanel]) -> None:
+def draw_topic(output: Output, topic: str, shares: Curve, panels: "Sequence[Panel]") -> None:
     """Write the picture of a topic's graphs."""
     found = [
-        Lines(panel.title, _STOP, shares, _until_all_are_hot(panel.curves))
-        if panel.hot is None
-        else Lines(f"{panel.title}: {panel.hot:,} hot pages", _THRESHOLD, shares, panel.curves)
-        for panel in panels
+        Lines(f"{panel.title}: {panel.hot:,} hot pages", _THRESHOLD, shares, panel.curves) for panel in panels
     ]
     output.draw(f"topic-{topic}.png", draw, f"Pages on “{topic}”", found)
 
@@ -126,7 +120,7 @@ def _until_all_are_hot(curves: Mapping[str, Curve]) -> dict[str, Curve]:
     return {name: np.where(told, curve, np.nan) for name, curve in curves.items()}
 
 
-def _thresholds(results: Results) -> Lines:
+def _thresholds(results: "Results") -> Lines:
     found = [hot for hot in results.hot if hot.importance == IB]
     curves = {
         f"{hot.threshold:g} backlinks: {hot.pages:,} hot": results.with_threshold(hot)[By.BACKLINK]
@@ -137,9 +131,8 @@ def _thresholds(results: Results) -> Lines:
     return Lines("importance: backlinks", _THRESHOLD, results.shares, curves, {**_LOOKS, **looks})
 
 
-def _buffers(results: Results) -> list[Lines]:
-    # Of forward links a crawled page has told all: every ordering keeps the best.
-    found = [each for each in results.buffers() if each.threshold is None and each.importance != IF]
+def _buffers(results: "Results") -> list[Lines]:
+    found = [each for each in results.buffers() if each.threshold is None]
     panels = []
     for importance in dict.fromkeys(each.importance for each in found):
         here = [each for each in found if each.importance == importance]

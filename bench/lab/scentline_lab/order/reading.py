@@ -20,13 +20,14 @@ from scentline.models.page import Page
 from scentline.models.url import canonical
 from scentline.models.words import words
 from scentline.streams.settings import Settings
-from scentline_lab.progress import Progress
+from scentline_lab.experiment import Progress
 from scentline_lab.reading import GraphError, each_page, read_graph
 
 K = TypeVar("K", bound=Hashable)
 Ints = npt.NDArray[np.int64]
+Curve = npt.NDArray[np.float64]
 #: The importance metrics that are worked out of links alone.
-IB, IR, IF = "backlinks", "PageRank", "forward links"
+IB, IR = "backlinks", "PageRank"
 #: Distinct words that are counted of a page.
 MAX_WORDS = 5000
 # The default start is one of so many pages with the most links to them, from them, or the shortest names.
@@ -135,13 +136,9 @@ class Web:
         return Crawled(page, targets, anchors, text.title, text.words)
 
     @cached_property
-    def importance(self) -> Mapping[str, npt.NDArray[np.float64]]:
+    def importance(self) -> Mapping[str, Curve]:
         """The importance of every page, by the name of the metric."""
-        return {
-            IB: self.graph.backlinks.astype(np.float64),
-            IR: pagerank(self.graph.matrix),
-            IF: self.graph.forward_links.astype(np.float64),
-        }
+        return {IB: self.graph.backlinks.astype(np.float64), IR: pagerank(self.graph.matrix)}
 
 
 def read_archive(path: Path, settings: Settings, processes: int, progress: Progress) -> Web:

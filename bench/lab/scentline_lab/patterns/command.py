@@ -19,11 +19,10 @@ from scentline.models.patterns.mine import Patterns, mine
 from scentline.streams.configuration import ConfigurationError
 from scentline.streams.logging import printable
 from scentline.streams.settings import Settings
-from scentline_lab.experiment import Cut, Output, cell, check_files, check_logs
-from scentline_lab.patterns import measures
+from scentline_lab.experiment import Cut, Output, Progress, cell, check_files, check_logs, progress
+from scentline_lab.patterns import quality
 from scentline_lab.patterns.pictures import draw_coverage, draw_curves, draw_tree
 from scentline_lab.patterns.quality import Layout, Result, crawled, static
-from scentline_lab.progress import Progress, progress
 from scentline_lab.reading import load_web
 
 #: Patterns that are printed; patterns.csv has all.
@@ -44,8 +43,8 @@ class Found:
     """What was found so far."""
 
     patterns: Patterns | None = None
-    trees: list[measures.TreeFigures] = field(default_factory=list)
-    reliability: measures.Reliability | None = None
+    trees: list[quality.TreeFigures] = field(default_factory=list)
+    reliability: quality.Reliability | None = None
     orderings: list[Result] = field(default_factory=list)
     mirror: int = 0
 
@@ -64,7 +63,7 @@ def show(settings: Settings, options: Options, out: Path | None, *, as_json: boo
     """Mine the patterns of a log and measure them, and print what was found. Each file is written as soon as
     its figures are known; Ctrl-C ends the rest.
     """
-    site, found = measures.Site(options.site, settings.observe.base_url), Found()
+    site, found = quality.Site(options.site, settings.observe.base_url), Found()
     check_logs([options.log])
     check_files("--archive ", options.archives)
     output = Output(out, "patterns", _FILES).prepare()
@@ -76,13 +75,13 @@ def show(settings: Settings, options: Options, out: Path | None, *, as_json: boo
 
 
 def find(
-    found: Found, settings: Settings, options: Options, site: measures.Site, output: Output, bars: Progress
+    found: Found, settings: Settings, options: Options, site: quality.Site, output: Output, bars: Progress
 ) -> None:
     """Do all steps, each of which adds to ``found``."""
     records = list(site.records(options.log, settings.observe, bars))
     if not records:
         raise ConfigurationError(f"log {options.log}: no page view of {options.site or 'any site'}; {HINT}")
-    whole = measures.counted(records)
+    whole = quality.counted(records)
     found.patterns = mine(whole, threshold=options.threshold)
     _write_patterns(output, found.patterns)
     name = printable(options.site or Path(options.log).name)
@@ -90,11 +89,11 @@ def find(
     pages = _mirror(settings, options, site, bars)
     found.mirror = len(pages)
     layouts = _layouts(settings, options, pages)
-    found.trees = measures.tree_figures(measures.ALL, found.patterns, whole, pages, layouts)
-    periods, first = measures.split(records)
+    found.trees = quality.tree_figures(quality.ALL, found.patterns, whole, pages, layouts)
+    periods, first = quality.split(records)
     early = mine(first, threshold=options.threshold)
-    found.reliability = measures.reliability(early, periods)
-    found.trees += measures.tree_figures(measures.FIRST, early, first, pages, layouts)
+    found.reliability = quality.reliability(early, periods)
+    found.trees += quality.tree_figures(quality.FIRST, early, first, pages, layouts)
     _write_reliability(output, found.trees, found.reliability)
     output.draw("coverage.png", draw_coverage, found.reliability)
     visits = found.reliability.later_visits
@@ -105,7 +104,7 @@ def find(
     _write_orderings(output, found.orderings)
 
 
-def _mirror(settings: Settings, options: Options, site: measures.Site, bars: Progress) -> dict[str, Page]:
+def _mirror(settings: Settings, options: Options, site: quality.Site, bars: Progress) -> dict[str, Page]:
     """Return the pages of the site that the archives have."""
     if not options.archives:
         return {}
@@ -125,7 +124,7 @@ def _layouts(settings: Settings, options: Options, pages: Collection[str]) -> di
         return {}
     drawn = Random(settings.random_seed).sample(sorted(pages), min(LAYOUTS, len(pages)))
     with Archive(options.archives) as archive:
-        return measures.read_layouts((url, archive.answer(url, {}).body) for url in drawn)
+        return quality.read_layouts((url, archive.answer(url, {}).body) for url in drawn)
 
 
 def by_fetch(patterns: Patterns) -> list[Pattern]:
@@ -201,7 +200,7 @@ def _write_patterns(output: Output, patterns: Patterns) -> None:
 
 
 def _write_reliability(
-    output: Output, trees: Iterable[measures.TreeFigures], found: measures.Reliability
+    output: Output, trees: Iterable[quality.TreeFigures], found: quality.Reliability
 ) -> None:
     """Write the trees' figures, the coverage of each later period by URLs and patterns."""
     columns = ("mined", "tree", "patterns", "height", "traffic_approximation", "mirror_coverage",

@@ -13,8 +13,16 @@ import numpy as np
 from scentline.models.patterns.counts import VISITS, Pattern
 from scentline.models.patterns.mine import Patterns
 from scentline.models.patterns.tree import Node
-from scentline_lab.patterns.measures import URLS, Reliability
-from scentline_lab.patterns.quality import BREADTH_FIRST, OWN_REFERRALS, OWN_VISITS, PAGERANK, Result, reached
+from scentline_lab.patterns.quality import (
+    BREADTH_FIRST,
+    OWN_REFERRALS,
+    OWN_VISITS,
+    PAGERANK,
+    URLS,
+    Reliability,
+    Result,
+    reached,
+)
 from scentline_lab.picture import GRID, INK, SOFT, Look, canvas, frame
 
 _LOOKS = {

@@ -18,8 +18,8 @@ from scipy.special import expit
 from scentline.models.page import Page
 from scentline.models.url import identifier
 from scentline.models.words import words
-from scentline_lab.simulation.baselines.queries import Texts
-from scentline_lab.simulation.baselines.simple import ByBoard, Ranked, grown
+from scentline_lab.simulation.queries import Texts
+from scentline_lab.simulation.simple import ByBoard, Ranked, grown
 from scentline_lab.simulation.virtual import Choice, Ready, Task, anywhere
 
 Floats = npt.NDArray[np.float64]

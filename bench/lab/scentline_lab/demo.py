@@ -25,8 +25,7 @@ from scentline.streams.logging import configure
 from scentline.streams.settings import LogSettings, Settings
 from scentline.streams.transport.journal import Journal
 from scentline_lab.experiment import Cut, Output, cell
-from scentline_lab.synthetic.serve import synthetic_server
-from scentline_lab.synthetic.web import SyntheticWeb
+from scentline_lab.synthetic.web import SyntheticWeb, synthetic_server
 
 BASELINE, LEARNED = "breadth-first", "learned"
 POLICIES = (BASELINE, LEARNED)
@@ -39,7 +38,7 @@ PREDICATES = {
 SITES, PAGES_PER_SITE, TOPICS = 40, 250, 12
 USERS, ACCESSES = 20, 1_500
 #: The settings of the demo's crawls, with names in braces for what a demo fills in.
-_CONFIG = Path(__file__).with_name("settings.toml")
+_CONFIG = Path(__file__).with_name("demo.toml")
 
 
 class Crawled(NamedTuple):
@@ -143,7 +142,7 @@ def _ratio(crawls: Mapping[str, Crawled], name: str) -> float | None:
 
 
 def _crawls(output: DemoOutput, random_seed: int, budget: int) -> Mapping[str, Crawled]:
-    from scentline_lab.demo.picture import draw
+    from scentline_lab.pictures import draw_demo
 
     output.prepare()
     web = SyntheticWeb(random_seed, SITES, PAGES_PER_SITE, TOPICS)
@@ -158,7 +157,7 @@ def _crawls(output: DemoOutput, random_seed: int, budget: int) -> Mapping[str, C
         for number, policy in enumerate(POLICIES, start=1):
             typer.echo(f"\nCrawl {number} of {len(POLICIES)}: policy {policy}, {budget} pages.")
             crawls[policy] = _crawl(output, policy, budget, server.url)
-    draw(output.lift, PREDICATES, crawls)
+    draw_demo(output.lift, PREDICATES, crawls)
     return crawls
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from scentline.models.page import Page
-from scentline_lab.simulation.baselines.simple import ByBoard, grown
+from scentline_lab.simulation.simple import ByBoard, grown
 from scentline_lab.simulation.virtual import Task
 
 

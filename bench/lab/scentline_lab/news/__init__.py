@@ -1,1 +1,0 @@
-"""News in a log: pages, hubs and prefixes, measured and drawn."""

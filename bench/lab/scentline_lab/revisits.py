@@ -1,0 +1,400 @@
+"""The revisits command: how fresh each policy keeps the copies of simulated webs."""
+
+import math
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from heapq import heapify, heapreplace
+from pathlib import Path
+from statistics import mean
+from typing import Literal, NamedTuple, Protocol, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from scentline.agents.cli.output import print_table
+from scentline.models.revisit.queue import DueQueue
+from scentline.models.revisit.rate import NOTHING, Group, History, Trust, rate, steps
+from scentline_lab.experiment import Cut, Output, progress, spread
+from scentline_lab.pictures import draw_freshness
+
+#: Moments in seconds, in ascending order.
+Times: TypeAlias = npt.NDArray[np.float64]
+#: How a page changes: at random; at even intervals; several times in a short while, then long not; never.
+Kind: TypeAlias = Literal["poisson", "periodic", "bursts", "never"]
+
+DAY = 86_400.0
+_HOSTS, _PREFIXES, _PATTERNS = 20, 4, 3
+#: The part of all pages that each kind has.
+PARTS: dict[Kind, float] = {"poisson": 0.6, "periodic": 0.1, "bursts": 0.1, "never": 0.2}
+# Rates are lognormal: the median, and the log standard deviations of hosts, prefixes, patterns and pages.
+_MEDIAN = 0.1 / DAY
+_SPREAD = (1.0, 0.7, 0.7, 0.7)
+# Changes in a burst, in the mean, and the mean time between two of them.
+_BURST, _WITHIN = 5, 0.02 * DAY
+# Requests for the page of rank r are in proportion to r to the minus of this (Zipf).
+_ZIPF = 0.8
+#: False signals for each change of a page, the mean delay of a signal, and false signals a second of any page.
+FALSE, _DELAY, NOISE = 0.1, 0.02 * DAY, 0.002 / DAY
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page: the groups of pages that it belongs to, the largest first, how often it changes in the mean, its
+    share of the requests, and what happens.
+    """
+
+    host: str
+    groups: tuple[str, ...]
+    kind: Kind
+    rate: float
+    importance: float
+    changes: Times
+    signals: Times
+
+
+def make_web(pages: int, seconds: float, recall: float, seed: int) -> list[Page]:
+    """Return pages and what happens to them in so many seconds; ``recall`` of the changes show in the log."""
+    rng = np.random.default_rng(seed)
+    ranks = rng.permutation(pages) + 1
+    importance = ranks**-_ZIPF / (ranks**-_ZIPF).sum()
+    kinds = rng.choice(list(PARTS), pages, p=list(PARTS.values()))
+    levels = [rng.normal(0, spread, (_HOSTS, _PREFIXES, _PATTERNS)) for spread in _SPREAD[:3]]
+    found = []
+    for number in range(pages):
+        host, prefix, pattern = rng.integers((_HOSTS, _PREFIXES, _PATTERNS)).tolist()
+        log = levels[0][host, 0, 0] + levels[1][host, prefix, 0] + levels[2][host, prefix, pattern]
+        kind: Kind = kinds[number]
+        rate = 0.0 if kind == "never" else _MEDIAN * float(np.exp(log + rng.normal(0, _SPREAD[3])))
+        changes = _changes(rng, kind, rate, seconds)
+        name, folder = f"h{host}.test", f"http://h{host}.test/{prefix}/"
+        groups = "", name, folder, f"{folder}{pattern}-#"
+        true = changes[rng.random(len(changes)) < recall]
+        true = true + rng.exponential(_DELAY, len(true))
+        signals = np.sort(np.concatenate([true, arrivals(rng, FALSE * rate + NOISE, seconds)]))
+        found.append(Page(name, groups, kind, rate, float(importance[number]), changes, signals))
+    return found
+
+
+def _changes(rng: np.random.Generator, kind: Kind, rate: float, seconds: float) -> Times:
+    if kind == "never":
+        return np.zeros(0)
+    if kind == "periodic":
+        return np.arange(rng.random() / rate, seconds, 1 / rate)
+    if kind == "poisson":
+        return arrivals(rng, rate, seconds)
+    starts = arrivals(rng, rate / _BURST, seconds)
+    sizes = rng.geometric(1 / _BURST, len(starts))
+    gaps = np.concatenate([rng.exponential(_WITHIN, size).cumsum() for size in sizes] or [np.zeros(0)])
+    times = np.sort(np.repeat(starts, sizes) + gaps)
+    return times[times < seconds]
+
+
+def arrivals(rng: np.random.Generator, rate: float, seconds: float) -> Times:
+    """Return the arrivals of a Poisson process."""
+    return np.sort(rng.uniform(0, seconds, rng.poisson(rate * seconds)))
+
+
+class Policy(Protocol):
+    """Chooses which page to visit; pages are known by their number."""
+
+    def choose(self, now: float) -> int:
+        """Return the page to visit now."""
+
+    def visited(self, page: int, now: float, changed: bool) -> None:
+        """Learn what a visit found."""
+
+    def signal(self, page: int, now: float) -> None:
+        """Learn that a page may have changed."""
+
+
+def crawl(web: Sequence[Page], policy: Policy, rate: float, visits: int, parts: int) -> Times:
+    """Return the freshness in each of ``parts`` of a crawl of so many visits, ``rate`` a second. The freshness
+    is the share of requests whose copy is right: the mean, over time and weighed by importance, of whether the
+    page is as it was at its last visit. Copies are fresh at the beginning.
+    """
+    length = visits / rate / parts
+    fresh = np.zeros(parts)
+    last = [0.0] * len(web)
+    ends = [_first(page.changes, 0.0) for page in web]
+    signals = sorted((time, number) for number, page in enumerate(web) for time in page.signals.tolist())
+    told = 0
+    for visit in range(visits):
+        now = (visit + 1) / rate
+        while told < len(signals) and signals[told][0] <= now:
+            policy.signal(signals[told][1], signals[told][0])
+            told += 1
+        number = policy.choose(now)
+        page = web[number]
+        _credit(fresh, length, last[number], min(ends[number], now), page.importance)
+        policy.visited(number, now, ends[number] <= now)
+        last[number], ends[number] = now, _first(page.changes, now)
+    for page, since, end in zip(web, last, ends, strict=True):
+        _credit(fresh, length, since, min(end, visits / rate), page.importance)
+    return fresh / length
+
+
+def _first(times: Times, now: float) -> float:
+    """Return the first moment after now."""
+    place = int(np.searchsorted(times, now, side="right"))
+    return float(times[place]) if place < len(times) else np.inf
+
+
+def _credit(fresh: Times, length: float, since: float, until: float, importance: float) -> None:
+    """Add the time from ``since`` to ``until`` to the parts of the crawl that it lies in."""
+    first, end = int(since / length), int(until / length)
+    for part in range(first, min(end + 1, len(fresh))):
+        low, high = max(since, part * length), min(until, (part + 1) * length)
+        fresh[part] += max(0.0, high - low) * importance
+
+
+class Name(StrEnum):
+    """The policies' names, in the order of the tables."""
+
+    UNIFORM = "uniform"
+    PROPORTIONAL = "proportional"
+    NUTCH = "Nutch"
+    STORMCRAWLER = "StormCrawler"
+    OPTIMUM = "optimum"
+    LEARNED = "learned"
+    OPTIMUM_SIGNALS = "optimum with signals"
+    LEARNED_SIGNALS = "learned with signals"
+
+
+Web: TypeAlias = Sequence[Page]
+
+#: Visits to a host between two looks at how far its signals are to be trusted.
+_LOOK = 8
+
+
+class Evenly:
+    """Visits first what was due first, each page after an interval of its own; signals don't count."""
+
+    def __init__(self, intervals: Sequence[float]) -> None:
+        self._intervals = list(intervals)
+        pages = len(intervals)
+        self._due = [((page + 0.5) / pages * each, page) for page, each in enumerate(intervals)]
+        heapify(self._due)
+
+    def choose(self, now: float) -> int:
+        return self._due[0][1]
+
+    def visited(self, page: int, now: float, changed: bool) -> None:
+        due, _ = self._due[0]
+        heapreplace(self._due, (self.again(page, due, now, changed), page))
+
+    def again(self, page: int, due: float, now: float, changed: bool) -> float:
+        """Return when a page is due that was due, was visited now, and had changed or not."""
+        return due + self._intervals[page]
+
+    def signal(self, page: int, now: float) -> None:
+        pass
+
+
+class Nutch(Evenly):
+    """The adaptive interval of Apache Nutch, with the values of its nutch-default.xml.
+
+    Each visit makes the interval longer by 0.4 of it, or shorter by 0.2 where the page had changed. The next
+    visit is brought forward by 0.2 of the time since the last change that was found, and the interval is no
+    shorter than that time (org.apache.nutch.crawl.AdaptiveFetchSchedule, setFetchSchedule).
+    """
+
+    INC, DEC, SYNC = 0.4, 0.2, 0.2
+    LEAST, MOST = 60.0, 365 * DAY
+
+    def __init__(self, pages: int, interval: float) -> None:
+        self._modified = [0.0] * pages
+        super().__init__([interval] * pages)
+
+    def again(self, page: int, due: float, now: float, changed: bool) -> float:
+        if changed:
+            self._modified[page] = now
+        since = now - self._modified[page]
+        interval = max(self._intervals[page] * (1 - self.DEC if changed else 1 + self.INC), since)
+        self._intervals[page] = interval = min(max(interval, self.LEAST), self.MOST)
+        return now - since * self.SYNC + interval
+
+
+class StormCrawler(Evenly):
+    """The adaptive interval of Apache StormCrawler, with its defaults: an hour at least, two weeks at most.
+    Each visit makes the interval longer by half, or halves what of it is above the shortest where the page had
+    changed (org.apache.stormcrawler.persistence.AdaptiveScheduler, schedule).
+    """
+
+    RATE, LEAST, MOST = 0.5, DAY / 24, 14 * DAY
+
+    def __init__(self, pages: int, interval: float) -> None:
+        super().__init__([interval] * pages)
+
+    def again(self, page: int, due: float, now: float, changed: bool) -> float:
+        interval = self._intervals[page]
+        shorter, longer = (1 - self.RATE) * interval + self.RATE * self.LEAST, interval * (1 + self.RATE)
+        self._intervals[page] = interval = shorter if changed else min(longer, self.MOST)
+        return now + interval
+
+
+class Gaining:
+    """Visits the page of the greatest gain; `look` says what is known of a page."""
+
+    def __init__(self, web: Web, *, heeds: bool) -> None:
+        self._web, self._heeds = web, heeds
+        self._queue = DueQueue(len(web))
+        self._visited, self._signals = [0.0] * len(web), [0] * len(web)
+
+    def begin(self) -> None:
+        """Put all pages into the queue; all were visited at the beginning."""
+        for page in range(len(self._web)):
+            self.put(page)
+
+    def choose(self, now: float) -> int:
+        found = self._queue.best(now, lambda host: True)
+        return int(found[0]) if found is not None else 0
+
+    def visited(self, page: int, now: float, changed: bool) -> None:
+        self._visited[page], self._signals[page] = now, 0
+        self.put(page)
+
+    def put(self, page: int) -> None:
+        """Put a page in the queue by what is known of it."""
+        known = self._web[page]
+        change, recall, step = self.look(page)
+        aged = self._signals[page] * step
+        self._queue.put(str(page), known.host, known.importance, change, self._visited[page], aged, recall)
+
+    def look(self, page: int) -> tuple[float, float, float]:
+        """Return a page's rate, the part of its changes that is announced, and the step of a signal."""
+        raise NotImplementedError
+
+    def signal(self, page: int, now: float) -> None:
+        if self._heeds:
+            self._signals[page] += 1
+            self.put(page)
+
+
+class Knowing(Gaining):
+    """The optimum: it knows the rates, and how true the signals are that it heeds, not when pages change."""
+
+    def __init__(self, web: Web, recall: float) -> None:
+        super().__init__(web, heeds=recall > 0)
+        self._recall = recall
+        self.begin()
+
+    def look(self, page: int) -> tuple[float, float, float]:
+        change, recall = self._web[page].rate, self._recall
+        if not recall or not change:
+            return change, 0.0, 0.0
+        false = FALSE * change + NOISE
+        return change, recall, math.log((recall * change + false) / false) / ((1 - recall) * change)
+
+
+class Learning(Gaining):
+    """What a crawl does: rates and how true signals are follow from its visits."""
+
+    def __init__(self, web: Web, *, heeds: bool) -> None:
+        super().__init__(web, heeds=heeds)
+        self._histories = [History() for _ in web]
+        self._groups: defaultdict[str, Group] = defaultdict(Group)
+        self._trusts: defaultdict[str, Trust] = defaultdict(Trust)
+        self._believed: dict[str, tuple[float, float]] = {}
+        self._looks = 0
+        self.begin()
+
+    def visited(self, page: int, now: float, changed: bool) -> None:
+        known, signals = self._web[page], self._signals[page]
+        interval = now - self._visited[page]
+        if self._heeds:
+            trust = self._trusts[known.host]
+            trust.seen(interval, signals, changed, self._histories[page])
+            self._looks += 1
+            if known.host not in self._believed or not self._looks % _LOOK:
+                self._believed[known.host] = trust.recall, trust.false
+        for name in known.groups:
+            self._groups[name].seen(interval, changed, signals)
+        self._histories[page].seen(interval, changed, signals)
+        super().visited(page, now, changed)
+
+    def look(self, page: int) -> tuple[float, float, float]:
+        known = self._web[page]
+        recall, false = self._believed.get(known.host, (0.0, 1.0))
+        prior = NOTHING
+        for group in (self._groups[name] for name in known.groups if name in self._groups):
+            prior = group.prior(prior, recall, false)
+        change = rate(self._histories[page], prior, recall, false)
+        if not self._signals[page] or not recall:
+            return change, recall, 0.0
+        return change, recall, steps(self._trusts[known.host], (1 - recall) * change)
+
+
+def policies(web: Web, visits: float, recall: float) -> Mapping[str, Callable[[], Policy]]:
+    """Return what makes each policy, for so many visits a second."""
+    interval = len(web) / visits
+    changes = sum(page.rate for page in web)
+    shares = [changes / visits / page.rate if page.rate else math.inf for page in web]
+    return {
+        Name.UNIFORM: lambda: Evenly([interval] * len(web)),
+        Name.PROPORTIONAL: lambda: Evenly(shares),
+        Name.NUTCH: lambda: Nutch(len(web), interval),
+        Name.STORMCRAWLER: lambda: StormCrawler(len(web), interval),
+        Name.OPTIMUM: lambda: Knowing(web, 0.0),
+        Name.LEARNED: lambda: Learning(web, heeds=False),
+        Name.OPTIMUM_SIGNALS: lambda: Knowing(web, recall),
+        Name.LEARNED_SIGNALS: lambda: Learning(web, heeds=True),
+    }
+
+
+#: Visits a page, in the mean, before the freshness is measured, and while it is: a part of the curve for each.
+LEARNING, MEASURED = 20, 10
+#: Visits a page and day, and the part of the changes that the log shows.
+VISITS, RECALL = 0.1, 0.5
+
+
+class Figures(NamedTuple):
+    """A policy's freshness once it has learned, in the mean of all webs, the least and most; and by visits."""
+
+    policy: str
+    freshness: float
+    least: float
+    most: float
+    curve: tuple[float, ...]
+
+
+def show(pages: int, seeds: int, processes: int, out: Path | None) -> None:
+    """Crawl every web by every policy, write everything into ``out``, and print."""
+    output = Output(out, "revisits", ("freshness.csv", "curves.csv", "freshness.png")).prepare()
+    found = run(pages, seeds, processes)
+    output.write("freshness", ("policy", "freshness", "least", "most"), (each[:4] for each in found))
+    points = zip(*(each.curve for each in found), strict=True)
+    rows = ((part + 0.5, *point) for part, point in enumerate(points))
+    output.write("curves", ("visits_a_page", *Name), rows)
+    output.draw("freshness.png", draw_freshness, {each.policy: each.curve for each in found}, LEARNING)
+    told = ((each.policy, f"{each.freshness:.3f}", f"{each.least:.3f} to {each.most:.3f}") for each in found)
+    print_table(("policy", "freshness", "webs"), told)
+    output.finish()
+
+
+def run(pages: int, seeds: int, processes: int) -> list[Figures]:
+    """Crawl each of so many webs by every policy."""
+
+    def crawled(job: tuple[Name, int]) -> tuple[tuple[Name, int], list[float]]:
+        visits, a_second = pages * (LEARNING + MEASURED), pages * VISITS / DAY
+        web = make_web(pages, visits / a_second, RECALL, job[1])
+        policy = policies(web, a_second, RECALL)[job[0]]()
+        return job, crawl(web, policy, a_second, visits, LEARNING + MEASURED).tolist()
+
+    jobs = [(policy, seed) for seed in range(1, seeds + 1) for policy in Name]
+    curves: dict[tuple[Name, int], Sequence[float]] = {}
+    with progress(sys.stderr) as bars, Cut() as cut:
+        bars.phase("crawl", len(jobs))
+        for job, curve in spread(crawled, jobs, processes):
+            curves[job] = curve
+            bars.advance()
+    cut.end("Interrupted: nothing was written.")
+    found = []
+    for policy in Name:
+        own = [curves[job] for job in jobs if job[0] == policy]
+        late = [mean(curve[LEARNING:]) for curve in own]
+        whole = tuple(map(mean, zip(*own, strict=True)))
+        found.append(Figures(policy, mean(late), min(late), max(late), whole))
+    return found

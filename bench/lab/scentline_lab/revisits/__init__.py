@@ -1,1 +1,0 @@
-"""How fresh revisits keep the copies of a simulated web, by each policy."""

@@ -1,1 +1,0 @@
-"""Tables of word meanings, made of a sentence encoder."""

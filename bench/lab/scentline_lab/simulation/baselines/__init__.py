@@ -1,1 +1,0 @@
-"""Policies to compare with: those of the literature, chance, and an oracle."""
