@@ -6,12 +6,12 @@ from contextlib import asynccontextmanager
 
 from scentline.agents.operate.privacy.plan import check_nothing_pending
 from scentline.streams.app import create_app
-from scentline.streams.bus import Bus
 from scentline.streams.configuration import ConfigurationError
+from scentline.streams.runtime import Bus
 from scentline.streams.settings import Settings
 from scentline.streams.topics import TABLES, TOPICS
+from scentline.streams.transport.embedded import JournalBus
 from scentline.streams.transport.journal import Journal
-from scentline.streams.transport.one_batch import JournalBus
 
 
 def open_journal(settings: Settings) -> Journal:

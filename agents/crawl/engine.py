@@ -28,7 +28,7 @@ from scentline.streams.runtime import Runtime
 from scentline.streams.settings import Settings
 from scentline.streams.stateful import Stateful
 from scentline.streams.topics import APP_ID, EVIDENCE, FETCHES, INTERESTS, SIGHTINGS
-from scentline.streams.transport.one_batch import JournalBus
+from scentline.streams.transport.embedded import JournalBus
 
 #: Seconds between two looks at whether something has come about.
 WAIT_SECONDS = 0.02

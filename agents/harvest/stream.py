@@ -6,7 +6,7 @@ predicate's name merges the newest parts (`HarvestParts`) and writes the predica
 No point goes back behind an earlier one. A part covers only what is committed, which the partition's next owner
 has too, and a point is made of parts that were written before. So a new owner that has read all parts knows
 what each earlier point covered. What an earlier owner appends after the new one's first point is refused
-(`streams.bus.Bus.take_over`).
+(`streams.runtime.Bus.take_over`).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -18,9 +18,8 @@ from scentline.models.events import EventLog
 from scentline.models.harvest import Harvest, merged
 from scentline.models.published import FreshnessPart, HarvestPart, HarvestPoint, told_part
 from scentline.models.records import Decoder, RecordError, partition_of
-from scentline.streams.bus import Broadcast, FencedError
 from scentline.streams.inbox import MARK, Mark, Row, Shard
-from scentline.streams.runtime import Runtime, every
+from scentline.streams.runtime import Broadcast, FencedError, Runtime, every
 from scentline.streams.stateful import Stateful
 from scentline.streams.topics import HARVEST, STANDING
 from scentline.streams.transport.partition import Record

@@ -18,8 +18,8 @@ from scentline.models.accesslog.entry import MAX_LINE
 from scentline.models.events import EventLog
 from scentline.models.facts import Access, AccessPack
 from scentline.models.records import DeadLetter, Decoder, LogPosition, Pack, RecordError, encode, partition_of
-from scentline.streams.bus import Broadcast, Bus
 from scentline.streams.inbox import Message
+from scentline.streams.runtime import Broadcast, Bus
 from scentline.streams.topics import ACCESSES, DEAD_LETTERS, STANDING
 
 #: Lines after which a batch ends though it holds little.

@@ -18,10 +18,10 @@ from scentline.models.frontier.rows import INSTANT
 from scentline.streams.configuration import ConfigurationError
 from scentline.streams.settings import Settings
 from scentline.streams.topics import FETCHES, OUTCOMES, PAGES, PROXY_LOG, TABLES, TOPICS, changelog_of
+from scentline.streams.transport.commits import check_not_forgetting
 from scentline.streams.transport.journal import Journal
 from scentline.streams.transport.kafka.admin import Admin, Found, all_kept, arriving
 from scentline.streams.transport.kafka.bus import CLAIM
-from scentline.streams.transport.kafka.four_steps import check_not_forgetting
 from scentline.streams.transport.partition import Entry, Place
 
 #: Topics of which only the ends are kept: pages, what led to them, and lines that name users.

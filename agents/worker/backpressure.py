@@ -5,7 +5,7 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
-from scentline.streams.bus import Bus
+from scentline.streams.runtime import Bus
 from scentline.streams.settings import Settings
 from scentline.streams.stateful import Stateful
 

@@ -38,12 +38,11 @@ from scentline.models.published import REMOVED, PredicateDefinition, control_key
 from scentline.models.records import Decoder, Interests, RecordError
 from scentline.streams.app import watch
 from scentline.streams.attempts import ATTEMPTS_FILE, Attempts, Place
-from scentline.streams.bus import Broadcast, Bus
 from scentline.streams.configuration import ConfigurationError
 from scentline.streams.memory import collected_seldom, give_back_large_blocks
 from scentline.streams.metrics.endpoint import Route, endpoint
 from scentline.streams.metrics.registry import Metrics
-from scentline.streams.runtime import Runtime
+from scentline.streams.runtime import Broadcast, Bus, Runtime
 from scentline.streams.settings import Settings
 from scentline.streams.stateful import Stateful
 from scentline.streams.topics import CONTROL, INTERESTS, SIGHTINGS, Topic

@@ -16,7 +16,7 @@ from scentline.agents.frontier.agent import FrontierAgent
 from scentline.agents.observe.observer import Observer
 from scentline.agents.worker.worker import Worker
 from scentline.streams.topics import FETCHES
-from scentline.streams.transport.one_batch import JournalBus
+from scentline.streams.transport.embedded import JournalBus
 
 #: The stages that a line of a log takes, beside those of a page.
 OF_A_LINE: Mapping[str, tuple[str, ...]] = {

@@ -35,7 +35,7 @@ STAGES: Mapping[str, tuple[str, ...]] = {
     ),
     "frontier: hear what was learned": (
         "scentline.agents.worker.worker:Worker._hear_interests",
-        "scentline.streams.bus:Broadcast._step",
+        "scentline.streams.runtime:Broadcast._step",
     ),
     "frontier: count verdicts": ("scentline.models.frontier.ledger:FrontierLedger.count",),
     "learn: absorb": ("scentline.agents.learn.agent:LearnAgent.absorb",),

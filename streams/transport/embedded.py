@@ -1,13 +1,16 @@
-"""The Faust transport over a journal in this process: ``embedded:///ABSOLUTE/DIRECTORY``.
+"""The embedded log's bus, and its transport for Faust: a journal in this process.
 
-One process reads every partition of ``DIRECTORY/journal``; the consumer group is the app's id.
+The broker's URL is ``embedded:///ABSOLUTE/DIRECTORY``. One process reads every partition of
+``DIRECTORY/journal``; the consumer group is the app's id.
 """
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import faust
 from faust.fixups import FIXUPS
 from faust.serializers import codecs
 from faust.transport import base
@@ -18,8 +21,10 @@ from faust.types import TP, AppT, ConsumerMessage
 from faust.types.assignor import LeaderAssignorT
 from mode import Service
 
+from scentline.streams.inbox import Message
+from scentline.streams.transport.commits import OneBatch
 from scentline.streams.transport.journal import Journal
-from scentline.streams.transport.partition import Clock, Entry, finish
+from scentline.streams.transport.partition import Clock, Entry, Record, finish
 
 #: What one poll takes at most, shared by the partitions that have records; each gives at least one. The records
 #: fit in what is left of an agent's buffer when Faust calls it full, a fifth: else one agent blocks all.
@@ -284,3 +289,46 @@ def journal_path(urls: Sequence[Any]) -> Path:
         shown = ";".join(map(str, urls))
         raise ValueError(f"broker {shown}: expected {SCHEME}:///ABSOLUTE/DIRECTORY")
     return Path(urls[0].path) / "journal"
+
+
+class JournalBus:
+    """The bus of a journal in this process; ``clock`` gives the time of day in seconds.
+
+    All roles share one ``app``, whose messages never leave the process. Who opened the journal closes it.
+    """
+
+    def __init__(
+        self, journal: Journal, clock: Callable[[], float] = time.time, app: faust.App | None = None
+    ) -> None:
+        self.journal = journal
+        self.partitions, self.wait = journal.partitions, journal.wait
+        self._clock = clock
+        self._app = app
+
+    def app(self, role: str) -> faust.App:
+        assert self._app is not None, "only who runs roles has an app"
+        return self._app
+
+    def lost_seconds(self) -> float:
+        return 0.0
+
+    async def send_all(self, entries: Sequence[Message]) -> None:
+        self.journal.append_all(entries, self._clock())
+
+    async def take_over(self, topic: str, partition: int) -> None:
+        """Do nothing: a journal has one writer."""
+
+    def release(self, topic: str, partition: int) -> None:
+        """Do nothing: nothing is under way in a journal."""
+
+    async def append_batch(self, topic: str, partition: int, records: Sequence[Record]) -> int:
+        return self.journal.append_batch(topic, partition, records, self._clock())
+
+    async def fetch(self, topic: str, partition: int, offset: int, limit: int) -> Sequence[Entry]:
+        return self.journal.read(topic, partition, offset, limit)
+
+    async def ends(self, topic: str) -> Mapping[int, int]:
+        return {number: self.journal.end(topic, number) for number in range(self.partitions(topic))}
+
+    def committer(self, app: faust.App, table: str, topic: str) -> OneBatch:
+        return OneBatch(self.journal, app.conf.id, table, topic, self._clock)

@@ -40,7 +40,7 @@ from scentline.streams.inbox import Message
 from scentline.streams.runtime import Runtime
 from scentline.streams.settings import Settings
 from scentline.streams.topics import CHANGES, EVIDENCE, FETCHES, OUTCOMES, SIGHTINGS, Topic
-from scentline.streams.transport.one_batch import JournalBus
+from scentline.streams.transport.embedded import JournalBus
 from tests.agents.cells import a_cells, teach
 from tests.agents.shards import disk, emitted, raised, take_in, write
 from tests.reference.counts import Counts, plain

@@ -16,8 +16,8 @@ from scentline.streams.runtime import Runtime
 from scentline.streams.settings import Settings
 from scentline.streams.topics import ACCESSES, EVIDENCE, SIGHTINGS, Topic
 from scentline.streams.transport.database import TablePartition
+from scentline.streams.transport.embedded import JournalBus
 from scentline.streams.transport.journal import Journal
-from scentline.streams.transport.one_batch import JournalBus
 
 Row = TypeVar("Row")
 

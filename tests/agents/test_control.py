@@ -25,8 +25,7 @@ from scentline.models.frontier.steered import Steered, read_steering
 from scentline.models.published import Exclusion, Limit, Pausing, PredicateDefinition, Slowing, Steering
 from scentline.models.records import DeadLetter, Decoder, RecordError
 from scentline.streams.attempts import LETTER_BYTES
-from scentline.streams.bus import Broadcast
-from scentline.streams.runtime import Runtime
+from scentline.streams.runtime import Broadcast, Runtime
 from scentline.streams.settings import Settings
 from scentline.streams.topics import CONTROL, DEAD_LETTERS
 from scentline.streams.transport import database

@@ -22,7 +22,7 @@ from scentline.agents.operate.inspect.record import accesses
 from scentline.streams.inbox import Message
 from scentline.streams.settings import Settings
 from scentline.streams.topics import ACCESSES, DEAD_LETTERS, STANDING
-from scentline.streams.transport.one_batch import JournalBus
+from scentline.streams.transport.embedded import JournalBus
 from tests.agents.log_lines import combined
 from tests.patience import PATIENCE
 

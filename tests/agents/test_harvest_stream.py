@@ -19,9 +19,8 @@ from scentline.agents.harvest.stream import HarvestStream
 from scentline.models.harvest import Harvest, merged
 from scentline.models.published import HarvestPoint
 from scentline.models.records import Pack, partition_of
-from scentline.streams.bus import FencedError
 from scentline.streams.inbox import Codec, Message, Shard
-from scentline.streams.runtime import Runtime
+from scentline.streams.runtime import FencedError, Runtime
 from scentline.streams.settings import HarvestSettings, Settings
 from scentline.streams.topics import HARVEST, OUTCOMES, STANDING
 from scentline.streams.transport.partition import Entry, Record

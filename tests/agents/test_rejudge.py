@@ -26,8 +26,8 @@ from scentline.streams.metrics.registry import Reading
 from scentline.streams.runtime import Runtime
 from scentline.streams.settings import Settings
 from scentline.streams.topics import PAGES, SIGHTINGS
+from scentline.streams.transport.embedded import JournalBus
 from scentline.streams.transport.journal import Journal
-from scentline.streams.transport.one_batch import JournalBus
 from tests.agents.judging import examine, hearing, judge_of
 from tests.agents.loopback import awaited
 from tests.agents.shards import Disk, a_runtime, disk, emitted

@@ -34,10 +34,10 @@ from scentline.models.records import encode
 from scentline.streams.configuration import ConfigurationError, load
 from scentline.streams.settings import Settings
 from scentline.streams.topics import DAY, INTERESTS, TABLES, TOPICS, changelog_of
+from scentline.streams.transport.commits import FORGETTING
 from scentline.streams.transport.journal import Journal
 from scentline.streams.transport.kafka.admin import Admin, kept
 from scentline.streams.transport.kafka.bus import CLAIM
-from scentline.streams.transport.kafka.four_steps import FORGETTING
 from scentline_lab.synthetic.web import SyntheticWeb, synthetic_server
 from tests.agents.commands import last_line, printed
 from tests.e2e.crawls import options, write_labels, write_log

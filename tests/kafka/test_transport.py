@@ -18,8 +18,7 @@ from deploy.kafka.broker import Broker
 from scentline.models.facts import Access
 from scentline.models.records import Pack, encode
 from scentline.streams.app import create_app
-from scentline.streams.bus import FencedError
-from scentline.streams.runtime import Runtime
+from scentline.streams.runtime import FencedError, Runtime
 from scentline.streams.settings import KafkaSettings, Settings, StreamSettings
 from scentline.streams.topics import ACCESSES, GROUP_BYTES, PAGES, changelog_of
 from scentline.streams.transport.kafka.bus import CLAIM, KafkaBus

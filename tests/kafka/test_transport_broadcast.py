@@ -10,7 +10,7 @@ from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
 
 from deploy.kafka.broker import Broker
 from scentline.agents.crawl.connect import connect
-from scentline.streams.bus import STEP_RECORDS, Broadcast, Bus
+from scentline.streams.runtime import STEP_RECORDS, Broadcast, Bus
 from scentline.streams.settings import Settings
 from scentline.streams.topics import CONTROL, INTERESTS, declared
 from scentline.streams.transport.kafka.admin import Admin

@@ -17,7 +17,6 @@ from rocksdict import Options, Rdict
 
 from scentline.models.facts import Access, AccessPack, Met, SightingPack
 from scentline.models.records import Decoder, Pack, encode
-from scentline.streams.bus import FencedError
 from scentline.streams.inbox import (
     KEPT,
     MARK,
@@ -30,11 +29,12 @@ from scentline.streams.inbox import (
     Shard,
     commit,
 )
+from scentline.streams.runtime import FencedError
 from scentline.streams.stateful import Handler
 from scentline.streams.topics import ACCESSES, APP_ID, SIGHTINGS, changelog_of
+from scentline.streams.transport.commits import FourSteps, OneBatch, Recovered
+from scentline.streams.transport.embedded import JournalBus
 from scentline.streams.transport.journal import Journal
-from scentline.streams.transport.kafka.four_steps import FourSteps, Recovered
-from scentline.streams.transport.one_batch import JournalBus, OneBatch
 from scentline.streams.transport.partition import Entry
 from tests.agents.shards import disk, write
 

@@ -23,8 +23,8 @@ from scentline.streams.settings import Settings
 from scentline.streams.stateful import Stateful
 from scentline.streams.topics import ACCESSES, APP_ID, TABLES, changelog_of
 from scentline.streams.transport import embedded
+from scentline.streams.transport.embedded import JournalBus
 from scentline.streams.transport.journal import Journal
-from scentline.streams.transport.one_batch import JournalBus
 from tests.agents.loopback import awaited
 from tests.cases import each_case
 from tests.patience import PATIENCE

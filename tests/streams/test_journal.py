@@ -22,8 +22,8 @@ from scentline.streams.transport.database import (
     JournalMissingError,
     TableMissingError,
 )
+from scentline.streams.transport.embedded import JournalBus
 from scentline.streams.transport.journal import Journal, UnknownTopicError
-from scentline.streams.transport.one_batch import JournalBus
 from scentline.streams.transport.partition import Clock
 from tests.agents.shards import put
 from tests.cases import each_case

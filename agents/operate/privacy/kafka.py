@@ -31,7 +31,7 @@ from scentline.agents.operate.topics import lags
 from scentline.models.facts import Access
 from scentline.models.frontier.keys import page_key
 from scentline.models.frontier.rows import FrontierRow, PageRow
-from scentline.streams.bus import Bus, FencedError
+from scentline.streams.runtime import Bus, FencedError
 from scentline.streams.settings import Settings
 from scentline.streams.topics import (
     ACCESSES,
@@ -48,10 +48,10 @@ from scentline.streams.topics import (
     declared,
     group_of,
 )
+from scentline.streams.transport.commits import FORGETTING, ChangelogWriter
 from scentline.streams.transport.kafka.admin import Admin, kept
 from scentline.streams.transport.kafka.bus import KafkaBus
 from scentline.streams.transport.kafka.connection import KafkaError
-from scentline.streams.transport.kafka.four_steps import FORGETTING, ChangelogWriter
 from scentline.streams.transport.partition import Entry, Place
 
 #: No record has this offset: whoever claims with it is given none to read.

@@ -16,10 +16,11 @@ from aiokafka.protocol.transaction import InitProducerIdRequest
 from aiokafka.structs import TopicPartition
 
 from scentline.streams.app import create_app
-from scentline.streams.bus import FencedError
 from scentline.streams.inbox import Message
+from scentline.streams.runtime import FencedError
 from scentline.streams.settings import Settings
 from scentline.streams.topics import TABLES, TOPICS, changelog_of
+from scentline.streams.transport.commits import OPTIONS, RECOVERY_RECORDS, FourSteps, Recovered
 from scentline.streams.transport.kafka.connection import (
     OUTAGE,
     KafkaError,
@@ -28,7 +29,6 @@ from scentline.streams.transport.kafka.connection import (
     wait_for_topics,
 )
 from scentline.streams.transport.kafka.fetcher import Feed, Fetcher, Reading
-from scentline.streams.transport.kafka.four_steps import OPTIONS, RECOVERY_RECORDS, FourSteps, Recovered
 from scentline.streams.transport.kafka.lane import Lane, Wire, Writer, parts
 from scentline.streams.transport.partition import Entry, Place, Record
 

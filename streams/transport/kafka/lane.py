@@ -36,7 +36,7 @@ from aiokafka.protocol.produce import ProduceRequest
 from aiokafka.record.default_records import DefaultRecordBatchBuilder
 from aiokafka.structs import TopicPartition
 
-from scentline.streams.bus import FencedError
+from scentline.streams.runtime import FencedError
 from scentline.streams.transport.kafka.connection import GATHER_SECONDS, REQUEST_SECONDS, KafkaError, persist
 from scentline.streams.transport.partition import Record
 

@@ -1,6 +1,10 @@
-"""The group commit on Kafka: a changelog of one writer, and a RocksDB of the worker's own.
+"""How a group is committed: on the embedded log by one batch, on Kafka by four steps.
 
-At a group's end
+*One batch* of the database that has log and tables. After a crash the emissions, the rows, the mark row and the
+offset that the inbox goes on from are there, or none of them is. So a table needs no changelog, and Faust needs
+not know of it: it is never behind the log, nor ahead of it.
+
+*Four steps*, by a changelog of one writer and a RocksDB of the worker's own: at a group's end
 
 (a) the emissions are sent, and the log has them;
 (b) the changed rows and the mark row are appended to the changelog as one record batch, whole or not at all;
@@ -14,11 +18,12 @@ from typing import Any, Protocol
 from faust.stores.rocksdb import Store as FaustStore
 from rocksdict import WriteBatch
 
-from scentline.streams.bus import Bus, FencedError
 from scentline.streams.configuration import ConfigurationError
 from scentline.streams.inbox import Group, LostShardError, Shard, Store
+from scentline.streams.runtime import Bus, FencedError
 from scentline.streams.topics import changelog_of
 from scentline.streams.transport.database import TablePartition
+from scentline.streams.transport.journal import Journal
 from scentline.streams.transport.partition import Entry
 
 #: Options of Faust's RocksDB store: small buffers, since a worker holds several partitions open.
@@ -32,6 +37,37 @@ RECOVERY_RECORDS = 131_072
 #: The key of the mark that a user is being forgotten, in every partition of every changelog: until it is gone,
 #: no worker starts. An embedded log has a file instead (`agents.operate.privacy.plan`).
 FORGETTING = b"\x00forgetting"
+
+
+class OneBatch:
+    """Commits the groups of a table whose inbox, ``topic``, is read by the consumer group ``group``.
+
+    ``clock`` gives the time of day in seconds.
+    """
+
+    def __init__(
+        self, journal: Journal, group: str, table: str, topic: str, clock: Callable[[], float]
+    ) -> None:
+        self._journal = journal
+        self._group = group
+        self._table = table
+        self._topic = topic
+        self._clock = clock
+
+    async def claim(self, partition: int) -> TablePartition:
+        return self._journal.table(self._table)[partition]
+
+    def release(self, partition: int) -> None:
+        """Do nothing: a journal has one writer."""
+
+    async def commit(self, shard: Shard[Any], group: Group, check: Callable[[], None]) -> None:
+        batch = WriteBatch(raw_mode=True)
+        store: Any = shard.store
+        store.stage(batch, group.rows)
+        if group.absorbed >= 0:
+            place = (self._topic, shard.partition)
+            self._journal.stage_commit(batch, self._group, {place: group.absorbed + 1})
+        self._journal.append_all(group.emissions, self._clock(), batch)
 
 
 class ChangelogWriter(Bus, Protocol):
