@@ -222,7 +222,7 @@ def test_the_window_of_a_crawl_says_how_it_ended_and_goes_with_it(data: Path, tm
     web = data.parent / "web" / "pages.warc.gz"
     with running(
         tmp_path, "crawl", "--archive", str(web), "--predicate", 'tea="tea"', "--seed", "http://never.invalid/",
-        "--window", "--set", "window.port=0",
+        "--keep-up", "--window", "--set", "window.port=0",
     ) as process:  # fmt: skip
         assert process.stderr is not None
         url = next(line for line in process.stderr if line.startswith("The window: ")).split()[-1]
@@ -232,6 +232,7 @@ def test_the_window_of_a_crawl_says_how_it_ended_and_goes_with_it(data: Path, tm
             with client.stream("GET", "/events/now") as stream:
                 lines = stream.iter_lines()
                 next(lines)
+                assert process.poll() is None, "a crawl that keeps up ends only when it is killed"
                 process.kill()
                 process.wait()
                 *_, event, last, _ = lines
