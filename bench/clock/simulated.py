@@ -16,7 +16,6 @@ from scentline_lab.reading import Web
 from scentline_lab.simulation.policies import LEARNING, Truth, policies
 from scentline_lab.simulation.trained import Hindsight
 from scentline_lab.simulation.virtual import (
-    Asked,
     Choice,
     Clock,
     Crawler,
@@ -80,8 +79,7 @@ def simulated(
     hits = frozenset(chain.from_iterable(pages.hits.values()))
     crawler = Together(crawlers, pages.hits)
     order = virtual_crawl(web.pages, hits, seeds, crawler, Terms(UNLIMITED, clock=clock), texts=web.texts)
-    asked = [Asked(request.came, request.answered, request.url) for request in order]
-    return Crawl(asked, {request.url for request in order if request.page}, pages, seeds, clock.seconds)
+    return Crawl(order, {request.url for request in order if request.page}, pages, seeds, clock.seconds)
 
 
 def _task(predicate: Predicate, name: str) -> Task:

@@ -9,7 +9,7 @@ from statistics import median
 
 from bench.clock.webs import Pages
 from scentline.models.url import canonical, host
-from scentline_lab.simulation.virtual import Asked, slots_used
+from scentline_lab.simulation.virtual import Request, slots_used
 
 #: Seconds after which pages and hits are counted.
 TIMES = (10, 20, 30, 60, 75, 300)
@@ -22,7 +22,7 @@ class Crawl:
     Times are in seconds since the crawler's start. ``served`` are the URLs that brought a page.
     """
 
-    asked: Sequence[Asked]
+    asked: Sequence[Request]
     served: Set[str]
     web: Pages
     seeds: Sequence[str]
@@ -60,20 +60,20 @@ class Crawl:
     def slots(self, seconds: float, delay: float) -> float:
         """Return the share of the web's hosts' seconds that were used, within so many of the first request."""
         first = self.first_request
-        asked = [Asked(one.came - first, one.answered - first, one.url) for one in self.asked]
+        asked = [one._replace(came=one.came - first, answered=one.answered - first) for one in self.asked]
         return slots_used(asked, self.web.links, self.seeds, self.web.hosts, delay, seconds)
 
     def gaps(self) -> tuple[float, float]:
         """Return the median seconds between two requests to a host, and from an answer to the next request."""
         apart, idle = [0.0], [0.0]
         for requests in self._by_host().values():
-            for before, after in pairwise(sorted(requests)):
+            for before, after in pairwise(sorted(requests, key=lambda request: request.came)):
                 apart.append(after.came - before.came)
                 idle.append(after.came - before.answered)
         return median(apart), median(idle)
 
-    def _by_host(self) -> Mapping[str, list[Asked]]:
-        found: dict[str, list[Asked]] = defaultdict(list)
+    def _by_host(self) -> Mapping[str, list[Request]]:
+        found: dict[str, list[Request]] = defaultdict(list)
         hosts = self.web.hosts
         for request in self.asked:
             if (name := host(request.url)) in hosts:
@@ -91,9 +91,10 @@ def read(log: Path, started: float, web: Pages, seeds: Sequence[str], seconds: f
     for line in log.read_text(encoding="ascii").splitlines():
         time, elapsed, _, status, _, _, url, *_ = line.split()
         answered = float(time) - started
-        asked.append(Asked(answered - float(elapsed) / 1000, answered, canonical(url) or url))
-        if status.endswith("/200"):
-            served.add(asked[-1].url)
+        page, name = status.endswith("/200"), canonical(url) or url
+        asked.append(Request(name, page, False, came=answered - float(elapsed) / 1000, answered=answered))
+        if page:
+            served.add(name)
     return Crawl(asked, served, web, seeds, seconds)
 
 

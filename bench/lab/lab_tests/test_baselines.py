@@ -32,6 +32,7 @@ from scentline_lab.simulation.trained import (
     LinkClassifier,
     cross_fitted,
     fit,
+    linear,
     logistic,
     platt,
 )
@@ -322,7 +323,7 @@ def test_the_regression_is_where_its_slope_is_nought() -> None:
     # (label - probability) are 0.1 w over the rows with the word, and 0 over all.
     words = np.array([1.0, 1.0, 1.0, 0.0, 0.0, 0.0])
     labels = np.array([True, True, False, True, False, False])
-    weight, bias = logistic(csr_array(words[:, np.newaxis]), labels)
+    weight, bias = linear(csr_array(words[:, np.newaxis]), labels, logistic)
     wrong = labels - 1 / (1 + np.exp(-(weight * words + bias)))
     assert wrong.sum() == pytest.approx(0, abs=1e-4)
     assert (wrong * words).sum() == pytest.approx(0.1 * weight, abs=1e-4)

@@ -15,7 +15,6 @@ from scentline_lab.simulation.policies import Truth, policies
 from scentline_lab.simulation.simple import BreadthFirst, Chance
 from scentline_lab.simulation.trained import Hindsight
 from scentline_lab.simulation.virtual import (
-    Asked,
     Choice,
     Clock,
     Ready,
@@ -215,7 +214,10 @@ def test_hits_in_time_are_those_that_were_answered_in_time() -> None:
 
 def test_slots_are_of_hosts_with_something_to_ask_for() -> None:
     links = {"http://a/": ["http://b/", "http://c/", "http://away/"]}
-    asked = [Asked(0.0, 1.0, "http://a/"), Asked(2.0, 5.0, "http://b/"), Asked(3.0, 3.5, "http://log/")]
+    asked = [
+        Request(f"http://{name}/", True, False, came=came, answered=answered)
+        for name, came, answered in (("a", 0.0, 1.0), ("b", 2.0, 5.0), ("log", 3.0, 3.5))
+    ]
     # Of a 1 s of 1, of b 3 of the 4 from 1 to 5, of c none of 9, of log 1 of 1.
     hosts = {"a", "b", "c", "log"}
     assert slots_used(asked, links, ["http://a/"], hosts, delay=1.0, end=10.0) == pytest.approx(5 / 15)

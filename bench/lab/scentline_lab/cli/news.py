@@ -38,7 +38,7 @@ def news(
     daily clicks of a few pages and, with labels, precision and recall. The settings of [news] have more
     options. After Ctrl-C, the command reports on what it has read.
     """
-    from scentline_lab.news import run
+    from scentline_lab.news_command import run
 
     own = {"first_days": first_days, "window": window, "threshold": threshold, "hubs": hubs}
     settings = given.settings(**{f"news.{name}": value for name, value in own.items()})

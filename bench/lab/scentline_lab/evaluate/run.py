@@ -33,7 +33,6 @@ from scentline_lab.simulation.policies import (
 )
 from scentline_lab.simulation.trained import Hindsight
 from scentline_lab.simulation.virtual import (
-    Asked,
     Clock,
     Crawler,
     Latency,
@@ -120,8 +119,7 @@ class Evaluation:
         if clock is None:
             return None
         links = {each.url: [link.url for link in self.web.pages[each.url].links] for each in order if each.page}
-        asked = [Asked(request.came, request.answered, request.url) for request in order]
-        return slots_used(asked, links, self.seeds_of(job.start), self._hosts, clock.delay, clock.seconds)
+        return slots_used(order, links, self.seeds_of(job.start), self._hosts, clock.delay, clock.seconds)
 
     @cached_property
     def _hosts(self) -> frozenset[str]:

@@ -309,10 +309,7 @@ class Reliability:
     @property
     def later_visits(self) -> dict[str, int]:
         """The visits of all periods after the first, by URL."""
-        found: Counter[str] = Counter()
-        for period in self.periods[1:]:
-            found.update(period.visits)
-        return found
+        return sum((Counter(period.visits) for period in self.periods[1:]), Counter[str]())
 
 
 def split(records: Sequence[Record]) -> tuple[list[Period], Behaviour]:

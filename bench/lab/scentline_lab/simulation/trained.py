@@ -1,13 +1,18 @@
-"""Policies that learn from labels: `link-classifier` while it crawls, `informed` from those of other pages.
+"""Policies that learn from labels: `link-classifier` and `tag-paths` while they crawl, `informed` from those of
+other pages.
 
-No crawl has what `informed` has: before its first page it knows four fifths of all labels, and all links of the
-archive. What lies between a policy and this one might be learned sooner, or better; what lies between this one
-and the oracle no words of links tell.
+What lies between a policy and `informed` might be learned sooner, or better; what lies between this one and the
+oracle no words of links tell.
 """
 
-from collections.abc import Callable, Collection, Mapping
+import math
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, NamedTuple
+from zlib import crc32
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +21,7 @@ from scipy.sparse import csr_array
 from scipy.special import expit
 
 from scentline.models.page import Page
-from scentline.models.url import identifier
+from scentline.models.url import host, identifier
 from scentline.models.words import words
 from scentline_lab.simulation.queries import Texts
 from scentline_lab.simulation.simple import ByBoard, Ranked, grown
@@ -95,8 +100,8 @@ def _read(pages: Mapping[str, Page]) -> _Linked:
             if row is None:
                 row = rows[link.url] = len(rows)
                 texts.add(row, words(link.url.partition("://")[2]), "url")
-            for field in ("anchor", "context", "heading"):
-                texts.add(row, getattr(link, field), field)
+            for part in ("anchor", "context", "heading"):
+                texts.add(row, getattr(link, part), part)
             texts.add(row, (page.url,), "page")
     found, columns, _ = texts.occurrences()
     counts = csr_array((np.ones(len(found)), (found, columns)), (len(rows), texts.words))
@@ -117,14 +122,14 @@ def cross_fitted(texts: Any, labels: Labels, taught: Labels, folds: npt.NDArray[
         if labels[others].all() or not labels[others].any():
             chances[here] = labels[others].any()
             continue
-        weights = logistic(texts[others], labels[others])
+        weights = linear(texts[others], labels[others], logistic)
         chances[here] = 1 / (1 + np.exp(-(texts[here] @ weights[:-1] + weights[-1])))
     return chances
 
 
-def logistic(texts: Any, labels: Labels) -> Floats:
-    """Return the weights of a logistic regression with a square penalty, that of the bias last and free."""
-    return linear(texts, labels, lambda far: (np.logaddexp(0, -far), -1 / (1 + np.exp(np.minimum(far, 500)))))
+def logistic(far: Floats) -> tuple[Floats, Floats]:
+    """Return the loss of a logistic regression."""
+    return np.logaddexp(0, -far), -1 / (1 + np.exp(np.minimum(far, 500)))
 
 
 def linear(texts: Any, labels: Labels, loss: Loss) -> Floats:
@@ -267,3 +272,129 @@ class LinkClassifier(ByBoard):
         self._machine = fit(numbers[rows[known]], columns[known], labels, self._texts.words)
         fetched = len(self._verdicts)
         self._due = min(2 * fetched, (fetched // self._every + 1) * self._every)
+
+
+#: Similarity from which on a path belongs to an arm, as in the paper; the weight of the exploration.
+LIKE = 0.75
+EXPLORATION = 0.1
+#: What pairs of elements are projected onto, as in the paper.
+_NUMBERS = 4096
+
+
+class TagPaths:
+    """Draws from the arm of the highest bound, after SB-CLASSIFIER (Gauquier and others, arXiv 2602.11874).
+
+    A new URL belongs to the arm that the tag path of its first link is most like (`Arms`). The next is drawn by
+    chance from the arm of the highest r + ``exploration`` sqrt(ln t / n), r being the mean reward of n of t
+    choices: AUER, for bandits whose arms may sleep (Kleinberg, Niculescu-Mizil, Sharma 2010), as these do
+    without a link.
+
+    The paper crawls one site for files; a classifier of URLs tells these, and a page's reward is how many it
+    links to. Here no URL tells what satisfies a predicate, and the reward is the page's own verdict: so much
+    less than a number of files that the paper's weight, 2 sqrt(2), would have it explore alone. URLs that only
+    the log knows have no path and come last.
+    """
+
+    def __init__(self, task: Task, exploration: float = EXPLORATION) -> None:
+        self._random = task.random
+        self._exploration = exploration
+        self._paths = Arms(LIKE)
+        self._seeds = _Arm()
+        self._arms: list[_Arm] = []
+        self._logged = dict.fromkeys(task.trace.accesses)
+        # What was given to an arm or asked for; the arm of what is in flight.
+        self._known: set[str] = set()
+        self._flying: dict[str, _Arm] = {}
+        self._choices = 0
+
+    def add_seed(self, url: str) -> None:
+        self._known.add(url)
+        self._seeds.open.append(url)
+
+    def judged(self, page: Page, holds: bool) -> None:
+        self._reward(page.url, holds)
+        for link, path in zip(page.links, page.paths, strict=True):
+            if link.url not in self._known:
+                self._known.add(link.url)
+                number = self._paths.of(path)
+                self._arms += [_Arm()] * (number == len(self._arms))
+                self._arms[number].open.append(link.url)
+
+    def failed(self, url: str) -> None:
+        self._reward(url, False)
+
+    def next(self, ready: Ready = anywhere) -> Choice | None:
+        of_seeds = self._seeds.places(ready)
+        arms = [self._seeds] if of_seeds else self._arms
+        awake = [(arm, places) for arm in arms if (places := arm.places(ready))]
+        if not awake:
+            late = (url for url in self._logged if url not in self._known and ready(host(url)))
+            url = next(late, None)
+            self._known.update(() if url is None else (url,))
+            return None if url is None else Choice(url)
+        best, places = max(awake, key=lambda found: found[0].bound(self._choices, self._exploration))
+        self._choices += 1
+        url = best.draw(self._random.choice(places))
+        self._flying[url] = best
+        return Choice(url)
+
+    def _reward(self, url: str, holds: bool) -> None:
+        self._known.add(url)
+        if url in self._seeds.open:
+            self._seeds.open.remove(url)
+        if (arm := self._flying.pop(url, None)) is not None:
+            arm.rewards += holds
+
+
+@dataclass
+class _Arm:
+    """URLs that may be chosen, and how often that was done and rewarded; one in flight has no reward yet."""
+
+    open: list[str] = field(default_factory=list)
+    choices: int = 0
+    rewards: int = 0
+
+    def bound(self, choices: int, exploration: float) -> float:
+        """Return the upper bound of the arm's mean reward after ``choices`` of all arms."""
+        n = self.choices
+        return self.rewards / n + exploration * math.sqrt(math.log(choices) / n) if n else math.inf
+
+    def places(self, ready: Ready) -> Sequence[int]:
+        if ready is anywhere:
+            return range(len(self.open))
+        return [place for place, url in enumerate(self.open) if ready(host(url))]
+
+    def draw(self, place: int) -> str:
+        """Take the URL in a place; the last one takes that."""
+        self.choices += 1
+        url, self.open[place] = self.open[place], self.open[-1]
+        self.open.pop()
+        return url
+
+
+class Arms:
+    """Tag paths by likeness: each belongs to the arm of the nearest mean, or below ``like`` to a new one.
+
+    A path is the bag of its pairs of elements that follow each other, its ends included, projected as in the
+    paper onto 4,096 numbers, of which pairs may share one; the nearest mean is that of the highest cosine.
+    """
+
+    def __init__(self, like: float) -> None:
+        self._like = like
+        # For each arm the sum of its paths, which points where their mean does, and the square of its length.
+        self._sums = np.zeros((0, _NUMBERS))
+        self._squares = np.zeros(0)
+
+    def of(self, path: str) -> int:
+        """Return the number of a path's arm, which moves towards it."""
+        pairs = Counter(crc32(" ".join(pair).encode()) % _NUMBERS for pair in pairwise(("", *path.split(), "")))
+        columns, values = list(pairs), np.array(list(pairs.values())) / pairs.total()
+        square = float((values**2).sum())
+        cosines = self._sums[:, columns] @ values / np.sqrt(self._squares * square)
+        arm = int(cosines.argmax()) if len(cosines) else 0
+        if not len(cosines) or cosines[arm] < self._like:
+            arm = len(cosines)
+            self._sums, self._squares = np.pad(self._sums, ((0, 1), (0, 0))), np.pad(self._squares, (0, 1))
+        self._squares[arm] += square + 2 * float(self._sums[arm, columns] @ values)
+        self._sums[arm, columns] += values
+        return arm

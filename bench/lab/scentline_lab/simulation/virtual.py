@@ -73,16 +73,8 @@ class Clock(NamedTuple):
     paced: bool = False
 
 
-class Asked(NamedTuple):
-    """A request: when it was made and when it was answered, in seconds since the crawl's start, and its URL."""
-
-    came: float
-    answered: float
-    url: str
-
-
 def slots_used(
-    requests: Iterable[Asked],
+    requests: Iterable["Request"],
     links: Mapping[str, Iterable[str]],
     seeds: Iterable[str],
     hosts: Collection[str],
