@@ -84,14 +84,15 @@ def load(
 
 
 def keys() -> dict[str, FieldInfo]:
-    """Return every dotted key with its field, in the order of the class; predicates are not listed."""
+    """Return every dotted key with its field, those of no section first, as TOML wants them; no predicates."""
     found: dict[str, FieldInfo] = {}
+    alone: dict[str, FieldInfo] = {}
     for name, field in Settings.model_fields.items():
         if isinstance(field.annotation, type) and issubclass(field.annotation, Section):
             found |= {f"{name}.{inner}": value for inner, value in field.annotation.model_fields.items()}
         elif name != OPEN:
-            found[name] = field
-    return found
+            alone[name] = field
+    return alone | found
 
 
 def assignment(text: str) -> tuple[str, str]:

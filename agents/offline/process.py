@@ -38,7 +38,6 @@ class ServerProcess:
         log: Path | None = None,
         progress: Callable[[Path, int], None] | None = None,
     ) -> None:
-        self._module = module
         self._messages = tempfile.TemporaryFile()  # noqa: SIM115 - open as long as the child runs
         options = [] if log is None else [f"--log={log}"]
         self._child = subprocess.Popen(  # noqa: S603 - this interpreter, and arguments that no shell reads
@@ -73,7 +72,7 @@ class ServerProcess:
         """Raise `ServerProcessError` where the child has ended by itself."""
         status = self._child.poll()
         if status is not None:
-            raise ServerProcessError(f"{self._module} ended with status {status}: {self._said()}")
+            raise ServerProcessError(f"the offline server ended with status {status}: {self._said()}")
 
     def close(self) -> None:
         """End the child process and wait for its end."""
@@ -104,7 +103,7 @@ class ServerProcess:
                 records, _, path = rest.partition(" ")
                 progress(Path(path), int(records))
         status = self._child.wait()
-        raise ServerProcessError(f"{self._module} ended with status {status} before it served: {self._said()}")
+        raise ServerProcessError(f"the offline server ended with status {status} before it served: {self._said()}")
 
     def _said(self) -> str:
         # Not seek and read: the child writes at the same file offset.
