@@ -103,7 +103,9 @@ class ServerProcess:
                 records, _, path = rest.partition(" ")
                 progress(Path(path), int(records))
         status = self._child.wait()
-        raise ServerProcessError(f"the offline server ended with status {status} before it served: {self._said()}")
+        raise ServerProcessError(
+            f"the offline server ended with status {status} before it served: {self._said()}"
+        )
 
     def _said(self) -> str:
         # Not seek and read: the child writes at the same file offset.
