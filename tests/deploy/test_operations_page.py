@@ -107,7 +107,7 @@ def test_a_worker_of_frontier_that_holds_everything_fits_its_limit(prod: Rendere
     assert "150 MB + predicates x 30 MB + 4 x streams.cached_bytes + partitions x 64 MB" in TEXT
     rows = 4 * Settings().streams.cached_bytes
     needed = (150 + 10 * 30 + GIVEN["streams.partitions"] * 64) * MEGABYTE + rows  # with ten predicates
-    assert f"makes {needed / 1e9:.1f} GB with ten predicates" in " ".join(TEXT.split())
+    assert f"with twelve and ten predicates, {needed / 1e9:.1f} GB" in " ".join(TEXT.split())
     assert f"{GIVEN['streams.partitions']}, as in `prod`" in " ".join(TEXT.split())
     assert container(prod.workers()["frontier"])["resources"]["limits"]["memory"] == "4Gi"
     assert needed < 0.6 * 4 * 1024**3

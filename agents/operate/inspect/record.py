@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from itertools import chain
 from typing import Any
 
@@ -92,14 +92,15 @@ def _noted(offsets: dict[int, int], number: int, records: Iterable[Entry]) -> It
 def _embedded(
     settings: Settings, topic: str, offsets: dict[int, int], follow: bool
 ) -> Iterator[Mapping[int, Iterable[Entry]]]:
-    with Journal.open(settings.data / "journal", read_only=True) as journal:
+    # A loop that Ctrl-C finds half made says so when it goes; so it is made before anything is shown.
+    making = asyncio.Runner() if follow else nullcontext()
+    with Journal.open(settings.data / "journal", read_only=True) as journal, making as runner:
         partitions = range(journal.partitions(topic)) if topic in journal.topics() else range(0)
         offsets.update({number: journal.start(topic, number) for number in partitions})
         yield {number: entries(journal, topic, number) for number in partitions}
-        with asyncio.Runner() as runner:
-            while follow:
-                runner.run(journal.wait({(topic, number): offset for number, offset in offsets.items()}))
-                yield {number: journal.read(topic, number, at, READ_AT_ONCE) for number, at in offsets.items()}
+        while runner is not None:
+            runner.run(journal.wait({(topic, number): offset for number, offset in offsets.items()}))
+            yield {number: journal.read(topic, number, at, READ_AT_ONCE) for number, at in offsets.items()}
 
 
 def _at_broker(
