@@ -17,15 +17,20 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from scentline.agents.cli import main
+from scentline.agents.cli import COMMANDS, main
 from tests.patience import PATIENCE
 
 ROOT = Path(__file__).parents[2]
-# Importing takes a second and a half, and hundreds of commands are run.
+# Importing takes two seconds, and hundreds of commands are run: they are forked from a process that has done it.
 _FORKS = get_context("forkserver")
+os.environ["PYTHONPATH"] = os.pathsep.join(str(ROOT / path) for path in ("src", "bench/lab", "."))
 _FORKS.set_forkserver_preload([
-    "scentline.agents.cli.app", "scentline.agents.operate.control.command", "scentline.agents.crawl.run",
-    "scentline.agents.observe.following", "scentline.models.ordering.rank", "river.naive_bayes",
+    __name__, *(f"scentline.agents.cli.{module}" for module in {*COMMANDS.values()}),
+    "scentline.agents.operate.control.command", "scentline.agents.crawl.command",
+    "scentline.agents.observe.following", "scentline.agents.operate.audit.audit",
+    "scentline.agents.operate.inspect.resting", "scentline.agents.operate.inspect.in_words",
+    "scentline.agents.operate.reuse", "scentline.models.ordering.rank", "scentline_lab.evaluate.command",
+    "river.naive_bayes",
 ])  # fmt: skip
 # No command finds what another one, or the user, keeps between crawls; fonts are looked through once.
 _CACHE = TemporaryDirectory()
@@ -52,8 +57,7 @@ def environment(**variables: str) -> dict[str, str]:
     """Return this process's environment without settings of its own, and with ``variables``."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("SCENTLINE_")}
     known = {
-        "PYTHONPATH": os.pathsep.join(str(ROOT / path) for path in ("src", "bench/lab", ".")),
-        "COLUMNS": "200", "TERM": "dumb",
+        "PYTHONPATH": os.environ["PYTHONPATH"], "COLUMNS": "200", "TERM": "dumb",
         "SCENTLINE_OBSERVE__USER_KEY": "key", "XDG_CACHE_HOME": f"{_CACHE.name}/none",
         "MPLCONFIGDIR": _CACHE.name,
     }  # fmt: skip
