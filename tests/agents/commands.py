@@ -21,7 +21,7 @@ from scentline.agents.cli import COMMANDS, main
 from tests.patience import PATIENCE
 
 ROOT = Path(__file__).parents[2]
-# Importing takes two seconds, and hundreds of commands are run: they are forked from a process that has done it.
+# Importing takes two seconds, and hundreds of commands are run: they are forked where it was done once.
 _FORKS = get_context("forkserver")
 os.environ["PYTHONPATH"] = os.pathsep.join(str(ROOT / path) for path in ("src", "bench/lab", "."))
 _FORKS.set_forkserver_preload([
