@@ -28,7 +28,7 @@ from bench.command import DATA, children_cpu, crawling, kept, summary
 from scentline.agents.judge.judges import load_labels
 from scentline.agents.offline.archive import Archive
 from scentline.agents.offline.process import ServerProcess
-from scentline.agents.operate.inspect.record import outcomes
+from scentline.agents.operate.record import outcomes
 from scentline.models.predicate import parse
 from scentline.streams.settings import Settings
 from scentline.streams.transport.journal import Journal

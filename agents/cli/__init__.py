@@ -25,7 +25,7 @@ GROUPS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     },
     "Operate": {
         "operate": ("topics", "lag", "snapshot", "config", "state", "forget-user"),
-        "classifier": ("classifier",),
+        "crawl": ("classifier",),
     },
 }  # fmt: skip
 #: The module of each command.
@@ -92,4 +92,5 @@ def _named(arguments: Sequence[str]) -> Sequence[str] | None:
 
 def panel(command: str) -> str:
     """Return the group of the help that shows a command."""
-    return next((name for name, modules in GROUPS.items() if COMMANDS.get(command) in modules), LABORATORY)
+    groups = ((name, names) for name, modules in GROUPS.items() for names in modules.values())
+    return next((name for name, names in groups if command in names), LABORATORY)

@@ -1,12 +1,25 @@
-"""``scentline changes``: what appeared among the matches, changed, left and moved."""
+"""``scentline changes``: what appeared among the matches, changed, left and moved; also as a feed.
 
+Reader programs subscribe to it (RSS 2.0, https://www.rssboard.org/rss-specification). Titles are plain text,
+descriptions HTML: what pages say is escaped in both. It loses what XML 1.0 can't hold (2.2, Characters),
+control characters, and those that turn the direction of text (Unicode UAX 9).
+"""
+
+import html
+import re
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
+from email.utils import format_datetime
+from hashlib import blake2b
+from heapq import merge
 from itertools import chain
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
+from xml.etree.ElementTree import Element, SubElement, tostring
 
 import typer
 
@@ -17,6 +30,7 @@ from scentline.agents.cli.output import UNITS, Shape, lasting, opened
 if TYPE_CHECKING:
     from scentline.models.published import Change
     from scentline.streams.settings import Settings
+    from scentline.streams.transport.partition import Entry
 
 #: The columns of CSV and the keys of JSON, and those of the table.
 FIELDS = ("time", "predicate", "kind", "url", "title", "excerpt", "before", "reason", "target", "origin")
@@ -71,7 +85,7 @@ def changes(
 
 
 def _check_known(settings: "Settings", predicate: str | None) -> None:
-    from scentline.agents.operate.control.command import known_predicates
+    from scentline.agents.operate.control import known_predicates
 
     if predicate is None:
         return
@@ -83,7 +97,6 @@ def _check_known(settings: "Settings", predicate: str | None) -> None:
 def _told(settings: "Settings", follow: bool) -> "Iterator[Iterator[Change]]":
     """Yield the changes that were told, and with ``follow`` those that come; where none was, it is said why."""
     from scentline.agents.crawl.directory import of_crawl
-    from scentline.agents.operate.inspect.changes import told
 
     settings = settings if settings.on_kafka else of_crawl(settings)
     batches = told(settings, follow)
@@ -120,8 +133,6 @@ def _cells(change: "Change") -> tuple[str, ...]:
 
 
 def _feeds(found: "Iterator[Iterator[Change]]", predicate: str | None, out: Path | None) -> None:
-    from scentline.agents.operate.inspect.changes import ITEMS, feed
-
     title = "Scentline" if predicate is None else f"Scentline: {predicate}"
     newest: deque[Change] = deque(maxlen=ITEMS)
     for number, batch in enumerate(found):
@@ -131,3 +142,104 @@ def _feeds(found: "Iterator[Iterator[Change]]", predicate: str | None, out: Path
             with opened(out) as file:
                 file.write(feed(title, reversed(newest)))
                 file.flush()
+
+
+#: Changes by which one that comes twice is known. Repeats come soon, where a worker goes on for another one.
+REMEMBERED = 100_000
+
+
+def told(settings: "Settings", follow: bool) -> "Iterator[Iterator[Change]]":
+    """Yield the changes of a crawl, and with ``follow`` those that come, batch by batch, each once.
+
+    Those of a partition are in their order, those of several are by their times. Changes of equal origin,
+    predicate and kind are one. Raises `JournalMissingError` without a crawl, `AdminError` where brokers don't
+    answer.
+    """
+    from scentline.agents.operate.record import followed
+    from scentline.streams.topics import CHANGES
+
+    seen: dict[tuple[str, str, str], None] = {}
+
+    def is_new(change: "Change") -> bool:
+        key = change.origin, change.predicate, change.kind
+        known = key in seen
+        seen[key] = None
+        if len(seen) > REMEMBERED:
+            del seen[next(iter(seen))]
+        return not known
+
+    for partitions in followed(settings, CHANGES.name, follow):
+        yield filter(is_new, merge(*map(_changes, partitions), key=attrgetter("time")))
+
+
+def _changes(found: "Iterable[Entry]") -> "Iterator[Change]":
+    from scentline.agents.operate.record import read_change
+    from scentline.models.records import RecordError
+
+    for entry in found:
+        with suppress(RecordError):
+            yield read_change(entry.value or b"")
+
+
+#: The newest changes that a feed holds: readers ask again before so many more have come.
+ITEMS = 200
+#: Characters of a title, and of an excerpt or a reason.
+TITLE, TEXT = 200, 1_000
+
+_UNSHOWN = re.compile(
+    "[^\t\n\r\x20-\x7e\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
+    "|[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]"
+)
+
+
+def feed(title: str, newest: "Iterable[Change]") -> bytes:
+    """Return a feed of these changes, at most `ITEMS`, in their order."""
+    changes = list(newest)[:ITEMS]
+    rss = Element("rss", version="2.0")
+    channel = SubElement(rss, "channel")
+    _say(channel, "title", title)
+    # A channel needs the address of a site, and what was crawled has no one.
+    _say(channel, "link", _link(changes[0]) if changes else "about:blank")
+    _say(channel, "description", "What appeared, changed, left and moved")
+    _say(channel, "generator", "Scentline")
+    if changes:
+        _say(channel, "lastBuildDate", _date(max(change.time for change in changes)))
+    for change in changes:
+        _item(SubElement(channel, "item"), change)
+    text: bytes = tostring(rss, encoding="utf-8", xml_declaration=True)
+    return text + b"\n"
+
+
+def _item(item: Element, change: "Change") -> None:
+    _say(item, "title", f"{change.kind.capitalize()}: {(change.title or change.url)[:TITLE]}")
+    _say(item, "link", _link(change))
+    _say(item, "description", "".join(f"<p>{html.escape(line)}</p>" for line in _description(change)))
+    _say(item, "category", change.predicate)
+    _say(item, "pubDate", _date(change.time))
+    SubElement(item, "guid", isPermaLink="false").text = guid(change)
+
+
+def guid(change: "Change") -> str:
+    """Return the name of a change: the same wherever it is told, and of no other change."""
+    parts = (change.origin, change.predicate, change.kind, change.url, repr(change.time))
+    return "scentline:" + blake2b("\0".join(parts).encode(), digest_size=16).hexdigest()
+
+
+def _link(change: "Change") -> str:
+    return change.target or change.url
+
+
+def _description(change: "Change") -> Iterable[str]:
+    """Yield lines: what the page says, where it went and why, and when it was last otherwise."""
+    where = f"{change.url} is at {change.target} now" if change.target else change.reason
+    yield from filter(None, (change.excerpt[:TEXT], where[:TEXT]))
+    if change.before is not None:
+        yield f"The visit before was on {_date(change.before)}"
+
+
+def _date(time: float) -> str:
+    return format_datetime(datetime.fromtimestamp(time, UTC), usegmt=True)
+
+
+def _say(parent: Element, name: str, text: str) -> None:
+    SubElement(parent, name).text = _UNSHOWN.sub("", text)

@@ -36,7 +36,7 @@ def explain(
     current, not those at the time of the choice. A crawl that runs is asked; on Kafka its frontier workers, by
     window.workers and window.token.
     """
-    from scentline.agents.operate.inspect.in_words import describe
+    from scentline.agents.operate.explaining import describe
     from scentline.agents.window.reading import Reading
     from scentline.models.url import canonical
 
@@ -59,7 +59,7 @@ def explain(
 
 
 def _print_linking(found: "Explanation") -> None:
-    from scentline.agents.operate.inspect.in_words import verdict_in_words
+    from scentline.agents.operate.explaining import verdict_in_words
 
     if found.linking:
         typer.echo("\nlinked from")
@@ -187,7 +187,7 @@ def audit(given: Given, as_json: AsJson = False) -> None:
     that is running, or was stopped and not continued to its end. One that keeps up has no end: with --requests
     1 and --set frontier.revisit=0.5 in place of --keep-up it takes in what waits, and ends.
     """
-    from scentline.agents.operate.audit.audit import audit as run
+    from scentline.agents.operate.audit import audit as run
 
     settings = given.settings()
     report = run(settings)

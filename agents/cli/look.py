@@ -100,7 +100,7 @@ def harvest(
 
 
 def _points(settings: "Settings", follow: bool) -> "Iterator[HarvestPoint]":
-    from scentline.agents.operate.inspect.record import followed, harvest_points
+    from scentline.agents.operate.record import followed, harvest_points
     from scentline.streams.topics import HARVEST
 
     for partitions in followed(settings, HARVEST.name, follow):
@@ -182,8 +182,8 @@ def matches(
 
 def _matches(settings: "Settings", name: str) -> "list[Outcome]":
     from scentline.agents.harvest.agent import read_outcome
-    from scentline.agents.operate.control.command import known_predicates
-    from scentline.agents.operate.inspect.record import current_pages, kept_entries, outcomes_of
+    from scentline.agents.operate.control import known_predicates
+    from scentline.agents.operate.record import current_pages, kept_entries, outcomes_of
     from scentline.streams.topics import OUTCOMES
 
     pages = current_pages(outcomes_of(kept_entries(settings, OUTCOMES.name), read_outcome)).values()
@@ -281,7 +281,7 @@ def dead_letters(given: Given, since: Since = None) -> None:
 
     Only reads; a crawl may be running.
     """
-    from scentline.agents.operate.inspect.record import kept_entries
+    from scentline.agents.operate.record import kept_entries
     from scentline.streams.topics import DEAD_LETTERS
 
     entries, begin = kept_entries(given.settings(), DEAD_LETTERS.name), time_since(since)

@@ -12,7 +12,7 @@ from scentline.agents.cli.options import AsJson, Given, command, command_group
 from scentline.agents.cli.output import Shape, print_json, print_table
 
 if TYPE_CHECKING:
-    from scentline.agents.operate.privacy.kafka import ForgottenOnKafka
+    from scentline.agents.operate.forget_kafka import ForgottenOnKafka
     from scentline.agents.operate.topics import Lag
     from scentline.streams.settings import Settings
 
@@ -155,7 +155,7 @@ def snapshot(
     Only reads. Pages are left out. The crawl may continue meanwhile; the copy has only part of that. With
     --follow it stays a moment behind the crawl.
     """
-    from scentline.agents.operate.snapshot import follow, take
+    from scentline.agents.operate.topics import follow, take
 
     def progress(name: str) -> None:
         typer.echo(name, err=True)
@@ -297,7 +297,7 @@ def forget(
     evidence are deleted there for all users: nothing needs them. The command prints what remains, and until
     when.
     """
-    from scentline.agents.operate.privacy.forget import forget_user
+    from scentline.agents.operate.forget import forget_user
 
     settings = given.settings()
     if settings.on_kafka:
@@ -313,7 +313,7 @@ def forget(
 
 
 def _on_kafka(settings: "Settings", user: str, is_name: bool, as_json: bool) -> None:
-    from scentline.agents.operate.privacy.kafka import forget_user_on_kafka
+    from scentline.agents.operate.forget_kafka import forget_user_on_kafka
 
     done = forget_user_on_kafka(settings, user, is_name, lambda what: typer.echo(what, err=True))
     if as_json:

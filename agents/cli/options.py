@@ -17,7 +17,7 @@ from scentline.agents.cli.app import CommandError, app, examples
 from scentline.agents.cli.output import UNITS, Shape, print_rows
 
 if TYPE_CHECKING:
-    from scentline.agents.operate.control.requests import Request
+    from scentline.agents.operate.requests import Request
     from scentline.streams.configuration import Loaded
     from scentline.streams.settings import Settings
 
@@ -250,7 +250,7 @@ class Given:
 
     def submit(self, *requests: "Request") -> None:
         """Have the crawl carry out requests, and print what now holds."""
-        from scentline.agents.operate.control.command import submit
+        from scentline.agents.operate.control import submit
 
         settings = self.settings()
         said = [submit(settings, request) for request in requests]

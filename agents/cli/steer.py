@@ -12,7 +12,7 @@ from scentline.agents.cli.output import Shape
 from scentline.models.published import Exclusion, Limit, Pausing, PredicateDefinition, Slowing, Steering
 
 if TYPE_CHECKING:
-    from scentline.agents.operate.control.requests import State
+    from scentline.agents.operate.requests import State
     from scentline.streams.settings import Settings
 
 #: Seconds between two lines of how far a preview is.
@@ -73,7 +73,7 @@ def exclude(
 
 def _preview(settings: "Settings", exclusion: Exclusion) -> None:
     """Print how many candidates an exclusion would leave out, with how far that is; nothing is asked for."""
-    from scentline.agents.operate.control.requests import Known, checked, resolve
+    from scentline.agents.operate.requests import Known, checked, resolve
     from scentline.agents.window.trials import CandidateTrial
     from scentline.models.frontier.steered import Steered
     from scentline.streams.transport.journal import Journal
@@ -139,7 +139,7 @@ def delay(
 @command("steer list", "scentline steer list", takes=("data", "broker", "array"))
 def list_(given: Given, since: Since = None) -> None:
     """Print what is in force: whether the crawl is paused, exclusions, budgets that were set, delays."""
-    from scentline.agents.operate.control.command import known_steering
+    from scentline.agents.operate.control import known_steering
 
     begin = time_since(since)
     found = known_steering(given.settings()).in_force
@@ -171,7 +171,7 @@ def seed(
     given: Given, urls: Annotated[list[str], typer.Argument(metavar="URL...", help="Pages to start from.")]
 ) -> None:
     """Add seeds to a crawl; a known page changes nothing."""
-    from scentline.agents.operate.control.requests import MOST_URLS, Seeds
+    from scentline.agents.operate.requests import MOST_URLS, Seeds
     from scentline.models.url import canonical
 
     if len(urls) > MOST_URLS:
@@ -202,8 +202,8 @@ def add(
     With --kept, it also judges the pages of the last day, and they count as if it had been there. You can
     repeat --kept, also for an existing predicate. A name always means one expression.
     """
-    from scentline.agents.operate.control.command import known_predicates
-    from scentline.agents.operate.control.requests import Redefinition, RefusedError
+    from scentline.agents.operate.control import known_predicates
+    from scentline.agents.operate.requests import Redefinition, RefusedError
     from scentline.models.predicate import parse
 
     settings = given.settings()
@@ -222,7 +222,7 @@ def add(
 )
 def list_predicates(given: Given) -> None:
     """Print the predicates of a crawl: state, share and expression."""
-    from scentline.agents.operate.control.command import known_predicates
+    from scentline.agents.operate.control import known_predicates
 
     settings = given.settings()
     known = [found for _, found in sorted(known_predicates(settings).items())]
@@ -267,6 +267,6 @@ def share(
 
 
 def _redefine(given: Given, name: str, share: float | None = None, state: "State | None" = None) -> None:
-    from scentline.agents.operate.control.requests import Redefinition
+    from scentline.agents.operate.requests import Redefinition
 
     given.submit(Redefinition(name, share=share, state=state))

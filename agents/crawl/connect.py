@@ -4,7 +4,7 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from scentline.agents.operate.privacy.plan import check_nothing_pending
+from scentline.agents.operate.replacement import check_nothing_pending
 from scentline.streams.app import create_app
 from scentline.streams.configuration import ConfigurationError
 from scentline.streams.runtime import Bus

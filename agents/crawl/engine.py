@@ -18,9 +18,9 @@ from scentline.agents.learn.agent import LearnAgent
 from scentline.agents.observe.feeding import Feeder, read_positions
 from scentline.agents.observe.following import Following
 from scentline.agents.observe.observer import Observer
-from scentline.agents.operate.control.requests import seeding
-from scentline.agents.operate.control.service import ControlService
-from scentline.agents.operate.inspect.record import entries
+from scentline.agents.operate.control import ControlService
+from scentline.agents.operate.record import entries
+from scentline.agents.operate.requests import seeding
 from scentline.agents.worker.backpressure import unabsorbed, wait_for_room
 from scentline.agents.worker.worker import ROLES, Worker
 from scentline.models.records import Decoder, FetchOrder, RecordError

@@ -17,7 +17,7 @@ import numpy as np
 from scentline.agents.crawl.connect import open_journal
 from scentline.agents.crawl.directory import kept_settings, make_directory, of_crawl
 from scentline.agents.learn.models import LearnRow, ModelRow, inputs_of, model_key
-from scentline.agents.operate.inspect.record import definitions, entries, read_ledger, read_priors
+from scentline.agents.operate.record import definitions, entries, read_ledger, read_priors
 from scentline.agents.stored import read_stored, write_stored
 from scentline.models.facts import EvidencePack, Prior, Start
 from scentline.models.interest.features import BASE, LINK, REGION, SUBJECT, USER, always_kept, split

@@ -1,12 +1,43 @@
-"""The topics at a broker: made and compared by their declaration, and how far each consumer group is behind."""
+"""A crawl at a Kafka broker: its topics made and compared, how far each consumer group is behind, and a copy.
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+A *snapshot* has topics as a journal and changelogs as tables. Records keep their offsets, so the marks in the
+tables stay true and a crawl can continue from the copy, on the embedded log. A copy with ``follow`` is a
+mirror: a moment behind, and each table for itself.
+"""
+
+import shutil
+import time
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from typing import NamedTuple
 
+from rocksdict import WriteBatch
+
+from scentline.agents.crawl.directory import keep_settings
+from scentline.agents.harvest.agent import read_counted
+from scentline.agents.operate.record import entries, outcomes_of
 from scentline.models.errors import ScentlineError
+from scentline.models.frontier.rows import INSTANT
+from scentline.streams.configuration import ConfigurationError
 from scentline.streams.settings import Settings
-from scentline.streams.topics import INBOXES, Declared, declared, group_of
-from scentline.streams.transport.kafka.admin import Admin, Found
+from scentline.streams.topics import (
+    FETCHES,
+    INBOXES,
+    OUTCOMES,
+    PAGES,
+    PROXY_LOG,
+    TABLES,
+    TOPICS,
+    Declared,
+    changelog_of,
+    declared,
+    group_of,
+)
+from scentline.streams.transport.commits import check_not_forgetting
+from scentline.streams.transport.journal import Journal
+from scentline.streams.transport.kafka.admin import Admin, Found, all_kept, arriving
+from scentline.streams.transport.kafka.bus import CLAIM
+from scentline.streams.transport.partition import Entry, Place
 
 
 class Difference(NamedTuple):
@@ -142,3 +173,150 @@ def _lag(group: str, place: tuple[str, int], start: int, end: int, committed: in
     dropped = 0 if committed is None else max(start - committed, 0)
     lag = end - max(start, committed or 0)
     return Lag(group, *place, end, committed, lag, dropped)
+
+
+#: Topics of which only the ends are kept: pages, what led to them, and lines that name users.
+LEFT_OUT = frozenset({PAGES.name, FETCHES.name, PROXY_LOG.name})
+#: Outcomes of a partition, the newest, that are looked at for the crawl's policy.
+NEWEST = 1_000
+#: Seconds between two words about how far a copy is.
+TELL_SECONDS = 5.0
+#: Seconds between two times that a mirror drops what its topics do not keep any more.
+TIDY_SECONDS = 60.0
+
+#: Is told how far a copy is.
+Progress = Callable[[str], None]
+
+
+def take(settings: Settings, progress: Progress) -> int:
+    """Copy what the crawl at the broker knows to the data directory of ``settings``; return the number of
+    records.
+
+    All changelogs are cut at one moment, and topics after it, as after a crash. Raises `ConfigurationError`
+    where the directory is not empty or a user is just being forgotten, `AdminError` where the broker can't be
+    read.
+    """
+    with closing(follow(settings, progress)) as copied:
+        return next(copied)
+
+
+def follow(settings: Settings, progress: Progress) -> Generator[int]:
+    """Copy what the crawl knows as `take` does, and go on with what comes, without end.
+
+    Yields the records of the copy, then, each second or so, those that came.
+    """
+    data, whole = settings.data, False
+    if data.exists() and any(data.iterdir()):
+        raise ConfigurationError(f"data {data}: not empty; a snapshot needs a directory of its own")
+    data.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        keep_settings(settings)
+        with Admin(settings) as admin, Journal.open(data / "journal") as journal:
+            copying = _Copying(settings, admin, journal, progress)
+            records = copying.run()
+            whole = True
+            yield records
+            yield from copying.follow()
+    finally:
+        if not whole:
+            shutil.rmtree(data)  # half of a crawl looks like a whole one
+
+
+class _Copying:
+    def __init__(self, settings: Settings, admin: Admin, journal: Journal, progress: Progress) -> None:
+        self._settings = settings
+        self._admin = admin
+        self._journal = journal
+        self._progress = progress
+        #: The changelogs' tables, and where what was copied of each partition ends.
+        self._changelogs = {changelog_of(table): table for table in TABLES}
+        self._copied: dict[Place, int] = {}
+        self._tidied = time.monotonic()
+
+    def run(self) -> int:
+        names = [*self._changelogs, *(topic.name for topic in TOPICS)]
+        found = self._admin.topics(names)
+        missing = sorted(set(names) - found.keys())
+        if missing:
+            raise ConfigurationError(f"no topic {missing[0]} at the broker; expected those of a crawl")
+        # All tables are cut at once, and the topics after them: no table is ahead of what it took in.
+        tables = self._ends(self._changelogs, found)
+        for name, table in self._changelogs.items():
+            self._journal.create_table(table, found[name].partitions)
+        records = self._copy("tables", tables)
+        for table in TABLES:
+            for part in self._journal.table(table).values():
+                check_not_forgetting(part, "snapshot")
+        for topic in TOPICS:
+            self._journal.create_topic(
+                topic.name, found[topic.name].partitions, retention=topic.retention,
+                compacted=topic.compacted, most=topic.most,
+            )  # fmt: skip
+        topics = self._ends([topic.name for topic in TOPICS], found)
+        records += self._copy(
+            "topics", {place: end for place, end in topics.items() if place[0] not in LEFT_OUT}
+        )
+        for (name, partition), end in topics.items():
+            self._journal.go_on_at(name, partition, end)
+        self._copied = tables | {place: end for place, end in topics.items() if place[0] not in LEFT_OUT}
+        self._check_policy(found[OUTCOMES.name].partitions)
+        return records
+
+    def _ends(self, names: Iterable[str], found: Mapping[str, Found]) -> dict[Place, int]:
+        return self._admin.ends((name, number) for name in names for number in range(found[name].partitions))
+
+    def _copy(self, what: str, ends: Mapping[Place, int]) -> int:
+        """Copy records up to where each partition is cut, and say how far; return how many they were."""
+        records, told = 0, time.monotonic()
+        self._progress(f"copying {what}: {len(ends)} partitions")
+        for (name, partition), arrived in all_kept(self._settings, ends):
+            self._take_in(name, partition, arrived)
+            records += len(arrived)
+            if time.monotonic() >= told + TELL_SECONDS:
+                told = time.monotonic()
+                self._progress(f"copying {what}: {records:,} records")
+        return records
+
+    def _take_in(self, name: str, partition: int, arrived: Sequence[Entry]) -> None:
+        if name in self._changelogs:
+            self._stage(self._changelogs[name], partition, arrived)
+        else:
+            self._journal.place(name, partition, arrived)
+
+    def _check_policy(self, partitions: int) -> None:
+        """Raise `ConfigurationError` where the newest page that a policy chose was chosen by another one."""
+        rule = self._settings.frontier.rule
+        for partition in range(partitions):
+            newest = max(0, self._journal.end(OUTCOMES.name, partition) - NEWEST)
+            found = outcomes_of(entries(self._journal, OUTCOMES.name, partition, newest), read_counted)
+            first = (page for page in found if not (page.again or page.later))
+            chosen = [page.policy for page in first if page.policy != INSTANT]
+            if chosen and chosen[-1] != rule:
+                raise ConfigurationError(
+                    f"snapshot: the crawl has the policy {chosen[-1]}, the settings have {rule}; "
+                    "use the workers' settings"
+                )
+
+    def follow(self) -> Iterator[int]:
+        """Copy what comes; yield how many records that were."""
+        for found in arriving(self._settings, self._copied):
+            for (name, partition), arrived in found.items():
+                self._take_in(name, partition, arrived)
+                if name not in self._changelogs:
+                    self._journal.go_on_at(name, partition, arrived[-1].offset + 1)
+            self._tidy()
+            yield sum(map(len, found.values()))
+
+    def _tidy(self) -> None:
+        if time.monotonic() >= self._tidied + TIDY_SECONDS:
+            self._tidied = time.monotonic()
+            self._journal.drop_expired(time.time())
+            left_out = [(name, number) for name in LEFT_OUT for number in range(self._journal.partitions(name))]
+            for (name, partition), end in self._admin.ends(left_out).items():
+                self._journal.go_on_at(name, partition, end)
+
+    def _stage(self, table: str, partition: int, chunk: Iterable[Entry]) -> None:
+        store = self._journal.table(table)[partition]
+        batch = WriteBatch(raw_mode=True)
+        store.stage(batch, {entry.key: entry.value for entry in chunk if entry.key and entry.key != CLAIM})
+        store.write(batch)

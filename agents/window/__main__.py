@@ -12,7 +12,7 @@ from contextlib import closing
 from pathlib import Path
 from threading import Thread
 
-from scentline.agents.operate.snapshot import follow
+from scentline.agents.operate.topics import follow
 from scentline.agents.window.command import run
 from scentline.models.errors import ScentlineError
 from scentline.streams.logging import configure

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from scentline.agents.crawl.directory import of_crawl
-from scentline.agents.operate.inspect.record import definitions, entries
-from scentline.agents.operate.inspect.resting import Resting
+from scentline.agents.operate.explaining import Resting
+from scentline.agents.operate.record import definitions, entries
 from scentline.agents.owners import Owner, Running
 from scentline.agents.window.copies import CopyReader, TextSearch
 from scentline.agents.window.hosts import HostScan

@@ -9,7 +9,7 @@ from typing import Generic, NamedTuple, TypeVar
 import msgspec
 
 from scentline.agents.harvest.agent import Counted, read_as
-from scentline.agents.operate.inspect.record import read_change, read_point
+from scentline.agents.operate.record import read_change, read_point
 from scentline.agents.window.search import Search, runs
 from scentline.models.published import Change, HarvestPoint
 from scentline.models.records import DeadLetter, Decoder, Finite, Natural, RecordError
@@ -128,7 +128,7 @@ class RecentPage(NamedTuple):
 
 
 class RecentPages(Recent[RecentPage]):
-    """The pages that were judged last, as `agents.operate.inspect.record.judged_of` has them."""
+    """The pages that were judged last, as `agents.operate.record.judged_of` has them."""
 
     def __init__(self, journal: Journal) -> None:
         super().__init__(journal, OUTCOMES.name, MOST_PAGES)

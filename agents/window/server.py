@@ -1,7 +1,7 @@
 """The window's server: static files, views once or as they change, and requests to the crawl.
 
 ``GET /api/SCREEN?...`` returns a view, ``GET /events/SCREEN?...`` the view and the header as server-sent
-events, each whenever it has changed. ``POST /steer`` takes a request (`agents.operate.control.requests`).
+events, each whenever it has changed. ``POST /steer`` takes a request (`agents.operate.requests`).
 """
 
 import asyncio
@@ -21,9 +21,9 @@ from starlette.responses import FileResponse, HTMLResponse, PlainTextResponse, R
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from scentline.agents.operate.control.command import submit
-from scentline.agents.operate.control.requests import RefusedError
-from scentline.agents.operate.control.requests import Request as Steering
+from scentline.agents.operate.control import submit
+from scentline.agents.operate.requests import RefusedError
+from scentline.agents.operate.requests import Request as Steering
 from scentline.agents.window.guard import ASKING, ENTER, HEALTH, MOST_BODY, Access, Guard
 from scentline.agents.window.reading import Reading
 from scentline.agents.window.screens import crawl, errors, hosts, learning, now, page, pages, steer, trial

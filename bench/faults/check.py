@@ -11,9 +11,9 @@ from bench.faults.cluster import Cluster
 from scentline.agents.browse.agent import USER_PREFIX, UserRow
 from scentline.agents.observe.logfile import LogFile
 from scentline.agents.observe.observer import Observer
-from scentline.agents.operate.audit.audit import audit
-from scentline.agents.operate.inspect.record import users
-from scentline.agents.operate.snapshot import take
+from scentline.agents.operate.audit import audit
+from scentline.agents.operate.record import users
+from scentline.agents.operate.topics import take
 from scentline.models.facts import Access
 from scentline.streams.settings import Settings
 from scentline.streams.transport.journal import Journal

@@ -14,8 +14,8 @@ from bench.faults.workers import WorkerError, WorkerProcess
 from deploy.kafka.broker import Broker
 from deploy.ports import free_port
 from scentline.agents.offline.process import ServerProcess
-from scentline.agents.operate.control.command import known_predicates, submit
-from scentline.agents.operate.control.requests import Redefinition, Seeds, State
+from scentline.agents.operate.control import known_predicates, submit
+from scentline.agents.operate.requests import Redefinition, Seeds, State
 from scentline.agents.operate.topics import lags
 from scentline.streams.configuration import load
 from scentline.streams.topics import OUTCOMES

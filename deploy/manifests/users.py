@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from deploy.manifests.topics import CLUSTER
-from scentline.agents.operate.snapshot import LEFT_OUT
+from scentline.agents.operate.topics import LEFT_OUT
 from scentline.agents.worker.backpressure import REJUDGED
 from scentline.streams.topics import APP_ID, INBOXES, TABLES, TOPICS, Topic, changelog_of, group_of
 

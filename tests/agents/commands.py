@@ -26,9 +26,9 @@ _FORKS = get_context("forkserver")
 os.environ["PYTHONPATH"] = os.pathsep.join(str(ROOT / path) for path in ("src", "bench/lab", "."))
 _FORKS.set_forkserver_preload([
     __name__, *(f"scentline.agents.cli.{module}" for module in {*COMMANDS.values()}),
-    "scentline.agents.operate.control.command", "scentline.agents.crawl.command",
-    "scentline.agents.observe.following", "scentline.agents.operate.audit.audit",
-    "scentline.agents.operate.inspect.resting", "scentline.agents.operate.inspect.in_words",
+    "scentline.agents.operate.control", "scentline.agents.crawl.command",
+    "scentline.agents.observe.following", "scentline.agents.operate.audit",
+    "scentline.agents.operate.explaining", "scentline.agents.operate.record",
     "scentline.agents.operate.reuse", "scentline.models.ordering.rank", "scentline_lab.evaluate.command",
     "river.naive_bayes",
 ])  # fmt: skip

@@ -14,8 +14,8 @@ from msgspec.structs import replace
 
 from scentline.agents.browse.agent import USER_PREFIX, BrowseAgent, UserRow
 from scentline.agents.observe.observer import Observer
-from scentline.agents.operate.audit.report import RecountedDepths
-from scentline.agents.operate.inspect.record import users
+from scentline.agents.operate.audit import RecountedDepths
+from scentline.agents.operate.record import users
 from scentline.models.facts import Access, Viewed, Visited
 from scentline.models.frontier.rows import DepthRow
 from scentline.models.news.pages import DAY, day_of

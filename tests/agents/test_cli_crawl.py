@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import msgspec
 import pytest
 
-from scentline.agents.operate.inspect.record import definitions, entries
-from scentline.agents.operate.inspect.resting import Resting
+from scentline.agents.operate.explaining import Resting
+from scentline.agents.operate.record import definitions, entries
 from scentline.models.frontier.candidates import Candidates
 from scentline.models.frontier.keys import BLOCK_PREFIX, HOST_PREFIX, SEGMENT_PREFIX, page_key, space_key
 from scentline.models.frontier.ledger import FrontierLedger

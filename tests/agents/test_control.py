@@ -15,11 +15,19 @@ from hypothesis import strategies as st
 from rocksdict import Options
 
 from scentline.agents.judge.predicates import Predicates
-from scentline.agents.operate.control import requests
-from scentline.agents.operate.control.command import known_predicates, submit
-from scentline.agents.operate.control.requests import Known, Record, Redefinition, RefusedError, Seeds, resolve
-from scentline.agents.operate.control.service import ControlService
-from scentline.agents.operate.control.spool import DIRECTORY, MOST_BYTES, Spool
+from scentline.agents.operate import requests
+from scentline.agents.operate.control import ControlService, known_predicates, submit
+from scentline.agents.operate.requests import (
+    DIRECTORY,
+    MOST_BYTES,
+    Known,
+    Record,
+    Redefinition,
+    RefusedError,
+    Seeds,
+    Spool,
+    resolve,
+)
 from scentline.models import published
 from scentline.models.frontier.steered import Steered, read_steering
 from scentline.models.published import Exclusion, Limit, Pausing, PredicateDefinition, Slowing, Steering

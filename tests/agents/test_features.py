@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from scentline.agents.learn.models import ModelRow, PriorRow, model_key, prior_key
-from scentline.agents.operate.inspect.resting import Resting
+from scentline.agents.operate.explaining import Resting
 from scentline.models.interest.features import BASE
 from scentline.models.interest.ratio import PRIOR_PAGES, base_rate, log_lift
 from scentline.models.learner.combiner import Learner

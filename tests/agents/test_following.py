@@ -18,7 +18,7 @@ from scentline.agents.observe import following
 from scentline.agents.observe.feeding import Feeder, read_positions
 from scentline.agents.observe.following import Following
 from scentline.agents.observe.observer import Observer
-from scentline.agents.operate.inspect.record import accesses
+from scentline.agents.operate.record import accesses
 from scentline.streams.inbox import Message
 from scentline.streams.settings import Settings
 from scentline.streams.topics import ACCESSES, DEAD_LETTERS, STANDING

@@ -16,7 +16,7 @@ from hypothesis import given
 from msgspec.structs import replace
 
 from scentline.agents.harvest.agent import read_outcome
-from scentline.agents.operate.inspect.record import judged_of, read_change
+from scentline.agents.operate.record import judged_of, read_change
 from scentline.models.facts import Fetched, Linked, Missing, Moved, Page, Rejudged, Same
 from scentline.models.frontier.keys import beside_of, parent_of, visit_key, visit_of
 from scentline.models.frontier.rows import OPEN

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scentline.agents.operate.audit.report import AuditReport, RecountedDepths
+from scentline.agents.operate.audit import AuditReport, RecountedDepths
 from scentline.models.depth.site import ENOUGH
 from scentline.models.facts import Discovered, Fetched, Missing, Moved, Viewed, Visited
 from scentline.models.frontier.depth import why_beyond

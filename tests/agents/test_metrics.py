@@ -22,7 +22,7 @@ from scentline.agents.fetch.result import OUTCOMES, Body, outcome_of
 from scentline.agents.frontier.metrics import CHOSEN, KINDS
 from scentline.agents.harvest.agent import HarvestMetrics
 from scentline.agents.observe.observer import Observer
-from scentline.agents.operate.inspect.record import entries, outcomes
+from scentline.agents.operate.record import entries, outcomes
 from scentline.models.facts import Early, Missing, Moved
 from scentline.models.frontier.orders import TELLING, Tally
 from scentline.models.harvest import Harvest

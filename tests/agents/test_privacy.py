@@ -20,12 +20,12 @@ from scentline.agents.crawl.connect import open_journal
 from scentline.agents.crawl.directory import make_directory
 from scentline.agents.observe.feeding import Positions
 from scentline.agents.observe.pseudonym import KEY_FILE, kept_key, user_key
-from scentline.agents.operate.audit.audit import audit
-from scentline.agents.operate.control.spool import DIRECTORY
-from scentline.agents.operate.inspect.record import accesses
-from scentline.agents.operate.privacy import forget as forgetting
-from scentline.agents.operate.privacy.forget import Forgotten, forget_user
-from scentline.agents.operate.privacy.plan import PLAN_FILE, Bounds, Replacement, begin, choose, key_of, pending
+from scentline.agents.operate import forget as forgetting
+from scentline.agents.operate.audit import audit
+from scentline.agents.operate.forget import Forgotten, forget_user
+from scentline.agents.operate.record import accesses
+from scentline.agents.operate.replacement import PLAN_FILE, Bounds, Replacement, begin, choose, key_of, pending
+from scentline.agents.operate.requests import DIRECTORY
 from scentline.agents.stored import write_stored
 from scentline.models.records import FetchedPage, LogPosition, encode, partition_of
 from scentline.streams import topics

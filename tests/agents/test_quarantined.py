@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 
 from scentline.agents.crawl.connect import open_journal
-from scentline.agents.operate.audit.quarantined import Quarantined, Seen, seen_of
+from scentline.agents.operate.quarantined import Quarantined, Seen, seen_of
 from scentline.models.facts import Fetched, Linked
 from scentline.models.page import Link
 from scentline.models.published import Outcome

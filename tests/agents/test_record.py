@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from scentline.agents.crawl.connect import open_journal
 from scentline.agents.harvest.agent import Counted
-from scentline.agents.operate.inspect.record import current_pages, harvested_of, judged_of, outcomes
+from scentline.agents.operate.record import current_pages, harvested_of, judged_of, outcomes
 from scentline.models.page import Link
 from scentline.models.published import Outcome
 from scentline.models.verdict import Verdict

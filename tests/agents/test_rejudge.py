@@ -15,7 +15,7 @@ from zstandard import ZstdCompressor
 
 from scentline.agents.judge.duplicates import DuplicateRow, later_row
 from scentline.agents.judge.rejudge import Rejudge
-from scentline.agents.operate.inspect.record import entries, judged_pages, outcomes
+from scentline.agents.operate.record import entries, judged_pages, outcomes
 from scentline.models.facts import Fetched, Page, Rejudged, SightingPack
 from scentline.models.published import PredicateDefinition
 from scentline.models.records import NOT_MODIFIED, Decoder, FetchedPage, Revisit, Version, encode, partition_of

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from scentline.agents.operate.inspect.record import outcomes
+from scentline.agents.operate.record import outcomes
 from scentline.agents.semantic.tables import SHIPPED, read_table
 from scentline.models.interest.features import SUBJECT
 from scentline.models.learner.semantic import SEMANTIC_INPUTS, inputs_with

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from scentline.agents.observe.observer import base_url, site_named
-from scentline.agents.operate.inspect.record import accesses
+from scentline.agents.operate.record import accesses
 from scentline.streams.configuration import ConfigurationError
 from scentline.streams.transport.journal import Journal
 from tests.agents.commands import last_line, printed, scentline

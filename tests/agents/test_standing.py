@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from scentline.agents.crawl.directory import WINDOW
 from scentline.agents.frontier import agent
 from scentline.agents.frontier.answers import Answers
-from scentline.agents.operate.inspect.record import entries, read_standing
+from scentline.agents.operate.record import entries, read_standing
 from scentline.agents.owners import ADDRESS, Address, Running, answering
 from scentline.models.facts import Linked, Missing, Visited
 from scentline.models.frontier.keys import host_key, page_key

@@ -16,7 +16,7 @@ import pytest
 from bench.live.browsing import Visitor
 from bench.live.squid import Squid, SquidError
 from bench.live.watch import delays, visits
-from scentline.agents.operate.inspect.record import accesses
+from scentline.agents.operate.record import accesses
 from scentline.streams.topics import ACCESSES, DEAD_LETTERS
 from scentline.streams.transport.database import JournalMissingError
 from scentline.streams.transport.journal import Journal, UnknownTopicError

@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from scentline.agents.operate.control.command import known_predicates, known_steering, submit
-from scentline.agents.operate.control.requests import Redefinition, Request, Seeds
+from scentline.agents.operate.control import known_predicates, known_steering, submit
+from scentline.agents.operate.requests import Redefinition, Request, Seeds
 from scentline.models.frontier.keys import DEPTH_PREFIX
 from scentline.models.frontier.rows import DepthRow, FrontierRow
 from scentline.models.published import Exclusion, Limit, Pausing, Slowing

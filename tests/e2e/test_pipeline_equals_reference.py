@@ -12,10 +12,10 @@ import pytest
 from bench.near import Twins, area
 from scentline.agents.judge.judges import load_labels
 from scentline.agents.offline.process import ServerProcess
-from scentline.agents.operate.audit.audit import audit
-from scentline.agents.operate.control.command import submit
-from scentline.agents.operate.control.requests import Redefinition
-from scentline.agents.operate.inspect.record import judged_pages, read_ledger
+from scentline.agents.operate.audit import audit
+from scentline.agents.operate.control import submit
+from scentline.agents.operate.record import judged_pages, read_ledger
+from scentline.agents.operate.requests import Redefinition
 from scentline.models.frontier.window import FEW
 from scentline.models.interest.features import split
 from scentline.models.interest.trace import Trace

@@ -17,8 +17,7 @@ from scentline.agents.harvest.agent import HarvestAgent
 from scentline.agents.judge.agent import JudgeAgent
 from scentline.agents.learn.agent import LearnAgent
 from scentline.agents.observe.observer import Observer
-from scentline.agents.operate.audit.audit import audit
-from scentline.agents.operate.audit.report import AuditReport
+from scentline.agents.operate.audit import AuditReport, audit
 from scentline.models.facts import Access, Label, Linked, Page
 from scentline.models.policy.learned import LearnedScorer
 from scentline.models.records import DeadLetter, Decoder, FetchOrder

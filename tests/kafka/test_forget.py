@@ -19,12 +19,11 @@ from rocksdict import AccessType, Options, Rdict
 from scentline.agents.crawl.connect import connect
 from scentline.agents.observe.observer import Observer
 from scentline.agents.observe.pseudonym import Pseudonyms
-from scentline.agents.operate.audit.audit import audit
-from scentline.agents.operate.privacy import kafka
-from scentline.agents.operate.privacy.kafka import Changelogs, Deleted, UnrestError, bounds_on_kafka
-from scentline.agents.operate.privacy.plan import Bounds, Replacement, bounds_of
-from scentline.agents.operate.snapshot import take
-from scentline.agents.operate.topics import create
+from scentline.agents.operate import forget_kafka as kafka
+from scentline.agents.operate.audit import audit
+from scentline.agents.operate.forget_kafka import Changelogs, Deleted, UnrestError, bounds_on_kafka
+from scentline.agents.operate.replacement import Bounds, Replacement, bounds_of
+from scentline.agents.operate.topics import create, take
 from scentline.agents.worker.worker import Worker
 from scentline.models.facts import Access, AccessPack
 from scentline.models.frontier.keys import page_key
@@ -61,7 +60,7 @@ KEY = Pseudonyms(b"key")
 #: Kills the command when it has replaced some rows, and not others.
 KILLING = """\
 import os, signal
-from scentline.agents.operate.privacy.kafka import Changelogs
+from scentline.agents.operate.forget_kafka import Changelogs
 replace = Changelogs.replace
 async def killing(self, place, replacement):
     if place == ("scentline-frontier-changelog", 1):

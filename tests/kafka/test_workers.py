@@ -8,9 +8,9 @@ import pytest
 from kafka import KafkaProducer
 
 from deploy.kafka.broker import Broker
-from scentline.agents.operate.control.command import known_steering, submit
-from scentline.agents.operate.control.requests import Seeds
-from scentline.agents.operate.snapshot import take
+from scentline.agents.operate.control import known_steering, submit
+from scentline.agents.operate.requests import Seeds
+from scentline.agents.operate.topics import take
 from scentline.models.published import Exclusion, HarvestPoint, Limit, Outcome
 from scentline.models.records import partition_of
 from scentline.models.url import host

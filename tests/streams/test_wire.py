@@ -17,7 +17,7 @@ from scentline.agents.harvest.agent import HarvestTableRow, read_outcome
 from scentline.agents.judge.duplicates import DuplicateRow
 from scentline.agents.judge.predicates import read_definition
 from scentline.agents.learn.models import LearnRow
-from scentline.agents.operate.inspect.record import read_change, read_point, read_standing
+from scentline.agents.operate.record import read_change, read_point, read_standing
 from scentline.models import facts, published, records
 from scentline.models.facts import AccessPack, Discovered, EvidencePack, SightingPack, Visited
 from scentline.models.frontier.rows import FrontierRow

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scentline.agents.operate.inspect.record import current_pages, judged_pages
-from scentline.agents.operate.inspect.record import outcomes as recorded
+from scentline.agents.operate.record import current_pages, judged_pages
+from scentline.agents.operate.record import outcomes as recorded
 from scentline.agents.window.hosts import LOOKED_SECONDS, ORDERS, ROUND_SECONDS, HostScan
 from scentline.agents.window.recent import Place, RecentChanges, RecentLetters, RecentPages
 from scentline.agents.window.search import Search, runs

@@ -16,7 +16,7 @@ import msgspec
 import pytest
 from rich.console import Console
 
-from scentline.agents.operate.inspect.record import totals
+from scentline.agents.operate.record import totals
 from scentline.agents.window.reading import Reading
 from scentline.agents.window.screens import now
 from scentline.agents.window.screens.now import Query

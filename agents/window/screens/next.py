@@ -5,7 +5,7 @@ from typing import Annotated
 
 import msgspec
 
-from scentline.agents.operate.inspect.in_words import describe, verdict_in_words
+from scentline.agents.operate.explaining import describe, verdict_in_words
 from scentline.agents.window.reading import Reading
 from scentline.models.frontier.rows import OPEN
 from scentline.models.interest.linkage import Contribution

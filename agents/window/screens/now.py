@@ -6,7 +6,7 @@ from typing import Annotated, Any, TypeVar
 
 import msgspec
 
-from scentline.agents.operate.inspect.record import totals
+from scentline.agents.operate.record import totals
 from scentline.agents.window.reading import Reading
 from scentline.agents.window.state import MOODS, Facts, queued, said
 from scentline.models.harvest import RANDOM, SURE, lift_if_sure, wilson

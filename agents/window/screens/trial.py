@@ -7,7 +7,7 @@ from typing import Annotated
 
 import msgspec
 
-from scentline.agents.operate.control.requests import Known, RefusedError, resolve
+from scentline.agents.operate.requests import Known, RefusedError, resolve
 from scentline.agents.window.reading import Reading
 from scentline.models.frontier.steered import Steered
 from scentline.models.predicate import PredicateError, parse

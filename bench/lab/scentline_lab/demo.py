@@ -18,7 +18,7 @@ from scentline.agents.crawl.command import seeds_of_log
 from scentline.agents.crawl.run import reporter, run_crawl
 from scentline.agents.observe.observer import Observer
 from scentline.agents.observe.pseudonym import KEY_FILE, user_key
-from scentline.agents.operate.inspect.record import judged_pages
+from scentline.agents.operate.record import judged_pages
 from scentline.models.published import Outcome
 from scentline.streams.configuration import load
 from scentline.streams.logging import configure

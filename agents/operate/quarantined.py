@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from scentline.agents.harvest.agent import Counted, read_counted
-from scentline.agents.operate.inspect.record import (
+from scentline.agents.operate.record import (
     accesses_of,
     entries,
     harvested_of,

@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from scentline.agents.observe.pseudonym import KEY_FILE, Pseudonyms, kept_key
-from scentline.agents.operate.inspect.record import accesses
+from scentline.agents.operate.record import accesses
 from scentline.agents.stored import write_stored
 from scentline.models.facts import Access
 from scentline.models.frontier.keys import PAGE_PREFIX

@@ -9,8 +9,8 @@ from rocksdict import WriteBatch
 
 from scentline.agents.crawl.connect import open_journal
 from scentline.agents.observe.observer import Observer
-from scentline.agents.operate.inspect.record import entries
-from scentline.agents.operate.privacy.plan import (
+from scentline.agents.operate.record import entries
+from scentline.agents.operate.replacement import (
     Replacement,
     begin,
     bounds_of,

@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from scentline.agents.operate.inspect.record import accesses_of
-from scentline.agents.operate.privacy.plan import (
+from scentline.agents.operate.record import accesses_of
+from scentline.agents.operate.replacement import (
     Bounds,
     Replacement,
     bounds,
@@ -182,7 +182,7 @@ Progress = Callable[[str], None]
 
 
 def bounds_on_kafka(old: str, settings: Settings, partitions: Mapping[str, int]) -> Bounds:
-    """Return what `agents.operate.privacy.plan.bounds_of` does; ``partitions`` is how many each topic has.
+    """Return what `agents.operate.replacement.bounds_of` does; ``partitions`` is how many each topic has.
 
     The accesses are read twice, so that only what concerns the pages of ``old`` is kept in memory.
     """
@@ -281,7 +281,7 @@ class ForgottenOnKafka:
 
 
 def forget_user_on_kafka(settings: Settings, user: str, is_name: bool, progress: Progress) -> ForgottenOnKafka:
-    """Do what `agents.operate.privacy.forget.forget_user` does, on the broker of the settings.
+    """Do what `agents.operate.forget.forget_user` does, on the broker of the settings.
 
     Raises `UnrestError` where workers live, have not absorbed everything, or start meanwhile,
     `ConfigurationError` where the pseudonym can't be computed, and `KafkaError`.

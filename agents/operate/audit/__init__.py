@@ -1,1 +1,0 @@
-"""The audit: everything that was learned, counted again from what the agents left behind."""
