@@ -44,51 +44,44 @@ class FrontierSettings(Section):
     """Choosing the next fetch."""
 
     policy: Policy = "learned"  #: Policy that orders the candidates.
-    #: Importance that orders the candidates instead of the policy; predicates means the policy.
-    ordering: Ordering = "predicates"
-    #: Candidates of linkage, collaborative and combined: all, or those of Aggarwal (2004), see
-    #: papers/2004-aggarwal.md.
+    ordering: Ordering = "predicates"  #: Importance that orders the candidates; predicates: the policy does.
+    #: Candidates of linkage, collaborative and combined; paper: those of papers/2004-aggarwal.md.
     candidates: Literal["all", "paper"] = "all"
-    query: str = ""  #: Words that the ordering similarity looks for; empty: each predicate's words.
-    #: With an ordering by importance, prefer candidates with the query in URL or anchor, and links of hits.
+    query: str = ""  #: Words of the ordering similarity; empty: each predicate's words.
+    #: With an ordering, prefer candidates with the query in URL or anchor, and links of hits.
     hot: bool = False
-    wanted: tuple[str, ...] = ()  #: Parts of a URL that the ordering location counts as one slash less each.
-    #: Weights of backlink, pagerank, similarity and location in the ordering weighted.
+    wanted: tuple[str, ...] = ()  #: Parts of URLs that the ordering location counts as one slash less each.
+    #: Of the ordering weighted: weights of backlink, pagerank, similarity and location.
     weights: FourWeights = (1.0, 1.0, 1.0, 1.0)
     #: instant also revisits news hubs and fetches new links to news at once.
     mode: Literal["crawl", "instant"] = "crawl"
     #: Largest share of the fetches for revisits and new links to news, while others wait.
     instant_share: SomeShare = 0.5
-    #: Largest share of the requests for visiting judged pages again, while others wait; 0 turns it off. Not
-    #: with depth auto; without a budget, the crawl does not end.
+    #: Largest share of the requests for visiting judged pages again, while others wait. Not with depth auto;
+    #: without a budget, the crawl does not end.
     revisit: PartialShare = 0.0
-    #: Pages to judge in all, without failures and redirects; 0 is no limit. Several workers may exceed it by
-    #: what is in flight.
+    #: Pages to judge; 0 is no limit. Several workers may exceed it by what is in flight.
     budget: CountOrNone = 0
-    #: Requests for pages to have answered in all; 0 is no limit. Several workers may exceed it likewise.
-    requests: CountOrNone = 0
+    requests: CountOrNone = 0  #: Requests for pages to be answered, likewise.
     host_budget: CountOrNone = 0  #: Pages to judge per host; 0 is no limit.
     #: Share of the latest 200 fetches above which a registered domain, /24 or /64 without a seed's trust yields
-    #: to others worth a third as much; 1 is no limit.
+    #: to others worth a third as much.
     domain_share: SomeShare = 0.03
-    #: Share above which the pages of an owner without as much trust from seeds teach nothing, while others
-    #: wait; 1 is no limit.
+    #: Share above which the pages of such an owner teach nothing, while others wait.
     evidence_share: SomeShare = 0.5
-    max_depth: CountOrNone = 0  #: Largest depth in links from a seed; 0 is no limit.
-    #: auto crawls each host as deep as its users go or, without users, as links bring new URLs.
+    max_depth: CountOrNone = 0  #: Most links from a seed; 0 is no limit.
+    #: auto crawls each host as deep as its users go, without users as deep as links bring new URLs.
     depth: Literal["", "auto"] = ""
     depth_share: PartialShare = 0.9  #: With depth auto: share of a host's page views within its depth.
-    #: With depth auto, what sets the depth of a host with 100 sessions: its page views, or a random surfer
-    #: fitted to them.
+    #: With depth auto and 100 sessions: by page views, or by a random surfer fitted to them.
     depth_by: Literal["views", "model"] = "views"
     threshold: float = -1000.0  #: Priority (sum of log interest ratios) below which a candidate is set aside.
     explore: Share = 0.01  #: Share of the fetches chosen at random.
-    time: NotNegative = 0.0  #: Seconds for which each run orders pages; 0 is no limit.
-    #: While a budget is scarce, pages in flight under a policy that learns, as a share of those judged so far;
-    #: 16 at most.
+    time: NotNegative = 0.0  #: Seconds of each run; 0 is no limit.
+    #: With a budget and a policy that learns: most pages in flight, up to 16, as a share of those judged.
     window_share: Share = 0.05
     window_max: CountOrNone = 0  #: Most pages in flight; 0 leaves it to the crawl.
-    rescored: Count = 50  #: Candidates that a choice rescores at most.
+    rescored: Count = 50  #: Most candidates that a choice rescores.
     queue: Count = 100_000  #: Candidates kept in memory for each predicate.
     parents: Count = 32  #: In-links kept for each page.
     visitors: Count = 32  #: Visitors kept for each page.
@@ -96,18 +89,18 @@ class FrontierSettings(Section):
     lease_seconds: Positive = 120.0  #: Time a fetch may take before it is ordered again.
     attempts: Count = 4  #: Attempts to fetch a page.
     retry_seconds: Positive = 30.0  #: Wait before the second attempt; doubles with each further one.
-    #: Features that a worker knows, those that it counts aside; the rarest are forgotten first.
+    #: Features that a worker knows of others; the rarest are forgotten first.
     features: Count = 500_000
     traps: bool = True  #: Skip URLs in endless spaces.
     path_segments: Count = 20  #: Most path segments outside a trap.
     parameters: Count = 20  #: Most query parameters outside a trap.
-    #: Times that a path segment or a parameter may occur; fewer in a row.
+    #: Most occurrences of a path segment or parameter; fewer in a row.
     repeats: Annotated[int, Field(ge=2)] = 3
     #: Copies and soft 404s in a row that close a space of URLs with different numbers.
     barren_copies: Count = 20
-    barren_dates: Count = 50  #: Days or months of a calendar in a row without a hit that close it.
+    barren_dates: Count = 50  #: Dates in a row without a hit that close a calendar.
     barren_misses: Count = 1000  #: Pages in a row without a hit that close such a space.
-    visited_patterns_only: bool = False  #: Skip URLs whose pattern, by the log of their site, has no visits.
+    visited_patterns_only: bool = False  #: Skip URLs whose pattern has no visits in the log.
 
     @model_validator(mode="after")
     def _counted_once(self) -> Self:
@@ -150,15 +143,15 @@ class FrontierSettings(Section):
 class LearnSettings(Section):
     """Counting, learning and publishing."""
 
-    #: Denominator of the significance test: n(E), or as in the paper n(C), and N for users.
+    #: Denominator of the significance test: n(E); in the paper n(C), N for users.
     significance: Literal["binomial", "paper"] = "binomial"
     t: Positive = 2.0  #: Significance threshold, in standard deviations.
     #: Weights of the logs of content, URL tokens, links and siblings.
     weights: FourWeights = (1.0, 1.0, 1.0, 1.0)
-    #: Features that a worker counts, in each of its partitions; above that, the rarest are forgotten.
+    #: Features that a worker counts, once in each partition; the rarest are forgotten first.
     features: Count = 1_000_000
-    told: Count = 50_000  #: Features that all frontiers publish in a second, on average.
-    #: Table of word vectors for the learned policy: a file, auto (built in), or empty for none.
+    told: Count = 50_000  #: Features that all frontiers publish in a second.
+    #: Word vectors of the learned policy: a file, auto (built in), or empty for none.
     semantic: str | None = AUTO
 
     @property
@@ -170,18 +163,17 @@ class LearnSettings(Section):
 class FetchSettings(Section):
     """Downloading pages."""
 
-    #: User-Agent with your contact, a URL or an e-mail address. Without one, only the hosts of fetch.allow and
-    #: a proxy on this machine are contacted.
+    #: User-Agent with your contact, a URL or e-mail address. Without one, only the hosts of fetch.allow and a
+    #: proxy on this machine are contacted.
     user_agent: str = "Scentline/0.2 (+https://example.org/scentline)"
     proxy: str | None = None  #: Forward proxy for every fetch, such as http://localhost:3128.
     #: Least time between two requests to a host, or to hosts that share an address; 0 for crawl --archive.
     delay_seconds: NotNegative = 1.0
-    #: The same, as a multiple of the usual duration of its answers; at most a minute, none if
-    #: fetch.delay_seconds is 0.
+    #: The same, as a multiple of the usual duration of its answers, up to a minute.
     delay_factor: NotNegative = 2.0
     robots: bool = True  #: Obey robots.txt.
     connections: Count = 64  #: Most connections in all.
-    host_connections: Count = 16  #: Simultaneous requests to a host without a delay; with a delay it is 1.
+    host_connections: Count = 16  #: Simultaneous requests to a host without a delay.
     timeout_seconds: Positive = 30.0  #: Total time for one request.
     first_byte_seconds: Positive = 10.0  #: Time until the response headers have arrived.
     max_bytes: Count = 5_000_000  #: Largest body, before and after decompression.
@@ -189,10 +181,10 @@ class FetchSettings(Section):
     redirects: Count = 5  #: Redirects followed in a row, for pages and robots.txt.
     sitemaps: bool = False  #: Take candidates from the sitemaps in robots.txt; needs fetch.robots.
     sitemap_urls: Count = 10_000  #: URLs taken from the sitemaps of a host.
-    allow: tuple[str, ...] = ()  #: Hosts and addresses to allow although they are not on the open internet.
+    allow: tuple[str, ...] = ()  #: Hosts and addresses to allow outside the open internet.
     #: Hosts (with subdomains), addresses and networks to refuse; overrides fetch.allow.
     deny: tuple[str, ...] = ()
-    #: Ports to allow, such as 80 and 443; empty: all but those that browsers block.
+    #: The only ports to allow, such as 80,443; by default all but those that browsers block.
     ports: tuple[Annotated[int, Field(ge=1, le=65_535)], ...] = ()
 
     @field_validator("allow", "deny")
@@ -221,9 +213,9 @@ class JudgeSettings(Section):
     #: File of a trained text classifier for the judge of categories.
     classifier: str | None = None
     python: str | None = None  #: Name of a judge of categories in an installed package.
-    seconds: Positive = 60.0  #: Time for reading and judging a page; one that needs more is refused.
+    seconds: Positive = 60.0  #: Time for reading and judging a page, beyond which it is refused.
     cpu_seconds: Count = 15  #: CPU time for that, all threads together.
-    #: Memory for a page, beyond what its judges need before their first page.
+    #: Memory for that, beyond what the judges need before their first page.
     memory_bytes: Annotated[int, Field(ge=100_000_000)] = 600_000_000
     words: Count = 200  #: Distinct words of a page that are used.
     links: Count = 2000  #: Links of a page that are used.
@@ -237,23 +229,23 @@ class JudgeSettings(Section):
 class NewsSettings(Section):
     """News pages, the hubs that lead to them, and the prefixes of their URLs."""
 
-    first_days: Count = 3  #: First days of a page's life, in which clicks on news concentrate.
+    first_days: Count = 3  #: First days of a page, in which clicks on news concentrate.
     window: Count = 60  #: Days of clicks to keep.
     threshold: Positive = 1.91  #: Concentration of clicks above which a page is news.
     least: NotNegative = 1.0  #: Clicks a day below which a page is not classified.
-    hubs: Count = 100  #: Number of hub pages, those that lead to the most news.
+    hubs: Count = 100  #: Pages that lead to the most news.
     share: Share = 0.8  #: Share of news above which a folder or program is a news prefix.
     prefix_least: Count = 3  #: News pages that a news prefix must have; 1 in the paper.
-    pages: Count = 100_000  #: Pages whose clicks are kept; those with the fewest a day are forgotten first.
+    pages: Count = 100_000  #: Pages whose clicks are kept; the least clicked are forgotten first.
     #: Pairs of linked pages; the pages with the fewest are forgotten first.
     links: Annotated[int, Field(ge=2000)] = 500_000
     hubs_given: tuple[str, ...] = ()  #: URLs of hubs to revisit in the mode instant, whatever the log says.
-    #: News prefixes, whatever the log says, such as example.org/news/ and example.org/view?.
+    #: News prefixes, likewise, such as example.org/news/ and example.org/view?.
     prefixes_given: tuple[str, ...] = ()
     #: Visits to hubs a minute, all workers together; hubs that bring more get more.
     visits_a_minute: Positive = 30.0
     shortest_seconds: Positive = 60.0  #: Shortest time between two visits to a hub.
-    longest_seconds: Positive = 86_400.0  #: Longest time between two visits to a hub.
+    longest_seconds: Positive = 86_400.0  #: Longest time between two visits.
     #: Time between two searches for hubs and prefixes, while the log grows little.
     refresh_seconds: Positive = 300.0
 
@@ -283,9 +275,9 @@ class RevisitSettings(Section):
 
     #: What makes a page worth visiting again: matches, requests in the log, or both.
     importance: Literal["both", "matches", "requests"] = "both"
-    change_days: Positive = 7.0  #: Days expected between two changes of a page before anything is known.
+    change_days: Positive = 7.0  #: Days expected between two changes of an unknown page.
     shortest_seconds: Positive = 600.0  #: Shortest time between two visits to a page.
-    #: Longest time between two visits to a page; `matches` forgets a page after 30 days.
+    #: Longest time between two visits; `matches` forgets a page after 30 days.
     longest_seconds: Positive = 864_000.0
     #: Time between two estimates of the matches' freshness in the harvest's points.
     tell_seconds: Positive = 60.0

@@ -35,16 +35,16 @@ class StreamSettings(Section):
     """Topics, the embedded log and the group-commit inbox."""
 
     partitions: Count = 1  #: Partitions of each sharded topic.
-    group_messages: Count = 256  #: Messages of a commit group at most.
-    group_rows: Count = 20_000  #: Changed rows of a commit group at most.
-    group_bytes: Count = 8 * 1024 * 1024  #: Bytes of its messages at most.
-    group_seconds: Positive = 0.005  #: Seconds that it gathers.
-    #: On Kafka: waiting messages of a topic at which feeding logs and judging kept pages pause.
+    group_messages: Count = 256  #: Most messages of a commit group.
+    group_rows: Count = 20_000  #: Most changed rows.
+    group_bytes: Count = 8 * 1024 * 1024  #: Most bytes of its messages.
+    group_seconds: Positive = 0.005  #: Longest time that it gathers.
+    #: On Kafka: waiting messages at which feeding logs and judging kept pages pause.
     backlog: Count = 1_000
-    #: Bytes of a table's rows kept decoded, counted as written, plus 500 each: about a third of their memory.
+    #: Written bytes of the rows that a table keeps decoded, and 500 a row: a third of their memory.
     cached_bytes: Count = 16 * 1024 * 1024
     commit_seconds: Positive = 0.5  #: Seconds between commits of consumed offsets.
-    deaths: Count = 3  #: Processes that may die with a message in hand before it is quarantined.
+    deaths: Count = 3  #: Processes killed by a message before it is quarantined.
 
 
 class LogSettings(Section):
@@ -57,20 +57,20 @@ class LogSettings(Section):
 class ObserveSettings(Section):
     """Reading proxy logs."""
 
-    #: Log format: auto (by the first lines), squid, combined, common, w3c, json, apache:LOGFORMAT,
-    #: squid:LOGFORMAT or w3c:FIELDS.
+    #: auto (by the first lines), squid, combined, common, w3c, json, apache:LOGFORMAT, squid:LOGFORMAT or
+    #: w3c:FIELDS.
     format: str = "auto"
-    #: Names of JSON fields that differ from the usual ones, such as url=page.
+    #: JSON fields with unusual names, such as url=page.
     json_fields: tuple[str, ...] = ()
     user_key: SecretStr | None = None  #: Key of the users' pseudonyms (HMAC-SHA256); by default random.
     #: Site of a log that has only paths, such as https://example.org; other hosts' lines are left out.
     base_url: str | None = None
-    user_field: bool = True  #: Identify users by the user field; false: by address, where names are unverified.
-    client_users: CountOrNone = 8  #: Users of one address that count, all others as the address; 0 is no limit.
+    user_field: bool = True  #: Identify users by the user field; false: by address, for unverified names.
+    client_users: CountOrNone = 8  #: Users of an address, beyond which all count as it; 0 is no limit.
     keep_query: bool = True  #: Keep the query string of visited URLs, without secrets.
-    secrets: tuple[str, ...] = ()  #: Further parameters to strip from visited URLs.
+    secrets: tuple[str, ...] = ()  #: More parameters to strip from visited URLs.
     robots: bool = True  #: Leave robots out.
-    robot_rate: CountOrNone = 120  #: Page views a minute above which a user counts as a robot; 0 is no limit.
+    robot_rate: CountOrNone = 120  #: Page views a minute above which a user is a robot; 0 is no limit.
     client_rate: CountOrNone = 600  #: The same of an address with all its users.
 
     @field_validator("format")
@@ -97,8 +97,8 @@ class KeepSettings(Section):
 
     #: Pages to keep: matches of a predicate, all, or none.
     pages: Literal["matches", "all", "none"] = "matches"
-    max_bytes: Count = 1_000_000_000  #: Total bytes; above that, pages are dropped, a sixteenth of it at once.
-    #: Pages dropped first: the oldest, those of the lowest priority, or of the fewest links.
+    max_bytes: Count = 1_000_000_000  #: Most bytes, beyond which a sixteenth is dropped.
+    #: Pages dropped first: the oldest, of the lowest priority, or of the fewest links.
     by: Literal["age", "priority", "links"] = "age"
 
 
@@ -114,16 +114,16 @@ class MetricsSettings(Section):
     """Prometheus metrics and health checks over HTTP."""
 
     port: Port = 0  #: Port of /metrics, /healthz and /readyz; 0 turns them off.
-    host: str = "127.0.0.1"  #: Address to serve them at; 0.0.0.0 is all.
-    stuck_seconds: Positive = 30.0  #: Seconds that the event loop may stand still before /healthz reports it.
+    host: str = "127.0.0.1"  #: Address to serve at; 0.0.0.0 is all.
+    stuck_seconds: Positive = 30.0  #: Time that the event loop may stand still before /healthz fails.
 
 
 class WindowSettings(Section):
     """The window: pages that show a crawl and steer it."""
 
-    host: str = "127.0.0.1"  #: Address to serve the window at; 0.0.0.0 is all.
-    port: Port = 8420  #: Port of the window; 0, or a default that is taken, means any free one.
-    #: Further names by which browsers reach the window, such as crawl.example:8420.
+    host: str = "127.0.0.1"  #: Address of the window; 0.0.0.0 is all.
+    port: Port = 8420  #: Port; 0, or a default that is taken, means any free one.
+    #: More names by which browsers reach the window, such as crawl.example:8420.
     hosts: tuple[str, ...] = ()
     #: Token of the window; by default one is made and kept with the data.
     token: SecretStr | None = Field(None, min_length=16)
@@ -137,7 +137,7 @@ class KafkaSettings(Section):
 
     #: How to connect: ssl encrypts, sasl uses a password.
     security: Literal["plaintext", "ssl", "sasl_plaintext", "sasl_ssl"] = "plaintext"
-    ca_file: Path | None = None  #: PEM file of the brokers' certificate authority; by default the system's.
+    ca_file: Path | None = None  #: PEM file of the brokers' authority; by default the system's.
     cert_file: Path | None = None  #: PEM file of this client's certificate, for mutual TLS.
     key_file: Path | None = None  #: PEM file of the certificate's private key.
     #: Mechanism of password authentication.
@@ -149,7 +149,7 @@ class KafkaSettings(Section):
     session_seconds: Annotated[float, Field(ge=1, le=1800)] = 10.0
     heartbeat_seconds: Positive = 3.0  #: Seconds between two heartbeats of a worker.
     replication: Count = 1  #: Brokers that keep each message.
-    #: Start of all names of topics and groups, for several crawls on one Kafka.
+    #: Begins all names of topics and groups, for several crawls on one Kafka.
     prefix: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{0,64}$")] = ""
 
     @model_validator(mode="after")
