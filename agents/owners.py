@@ -23,10 +23,9 @@ import msgspec
 from scentline.agents.crawl.directory import WINDOW
 from scentline.agents.frontier.answers import Answers
 from scentline.agents.stored import write_stored
-from scentline.models.errors import ScentlineError
-from scentline.models.events import EventLog
+from scentline.models.errors import EventLog, ScentlineError
 from scentline.models.policy.explain import Explanation
-from scentline.models.policy.features import Features
+from scentline.models.policy.speaking import Features
 from scentline.models.published import Standing
 from scentline.models.records import UNREADABLE
 from scentline.streams.metrics.endpoint import Answer, Route, said, serving

@@ -15,12 +15,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from scentline.models.learner.combiner import Combining, Vector
-from scentline.models.learner.inputs import INPUTS, Input
-from scentline.models.learner.requests import failing
+from scentline.models.page import FAILED
+from scentline.models.policy.combiner import Combining, Vector, failing
+from scentline.models.policy.inputs import INPUTS, Input
 from scentline.models.predicate import parse
 from scentline.models.reuse import Learned, State
-from scentline.models.verdict import FAILED
 from scentline.streams.configuration import load
 from scentline.streams.settings import Settings
 from scentline_lab.evaluate.command import read_webs

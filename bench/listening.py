@@ -15,8 +15,8 @@ import numpy as np
 
 from scentline.agents.frontier.agent import TELL_SECONDS
 from scentline.models.frontier.ledger import FrontierLedger
-from scentline.models.interest.features import BASE, PAGE_WORD
 from scentline.models.ledger import INT32, Change
+from scentline.models.policy.features import BASE, PAGE_WORD
 from scentline.models.policy.learned import LearnedScorer
 from scentline.models.records import Decoder, Interests, encode
 from scentline.models.settings import LearnSettings

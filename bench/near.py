@@ -23,8 +23,8 @@ from scentline.agents.offline.process import ServerProcess
 from scentline.agents.operate.record import judged_pages
 from scentline.agents.semantic.tables import table_of
 from scentline.models.frontier.window import FEW
-from scentline.models.interest.trace import Trace
 from scentline.models.predicate import parse
+from scentline.models.trace import Trace
 from scentline.streams.settings import Settings
 from scentline.streams.transport.journal import Journal
 from scentline_lab.evaluate.command import WebSpec, read_webs

@@ -20,7 +20,7 @@ from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
-from scentline.models.news.hubs import REFERRERS, Outlinks, Revisits, remember
+from scentline.models.papers.hubs import REFERRERS, Outlinks, Revisits, remember
 from scentline.models.records import partition_of
 from scentline.models.url import host
 
@@ -199,7 +199,7 @@ def simulate(
 
 
 def expected(rates: Mapping[str, float], budget: float) -> tuple[float, float]:
-    """Return how long a link waits with equal intervals, and with the best ones (`models.news.hubs`).
+    """Return how long a link waits with equal intervals, and with the best ones (`models.papers.hubs`).
 
     >>> expected({"busy": 9.0, "quiet": 1.0}, budget=1.0)
     (1.0, 0.8)

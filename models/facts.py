@@ -4,7 +4,7 @@ from typing import Final, Literal, TypeAlias
 
 import msgspec
 
-from scentline.models.page import Link
+from scentline.models.page import Link, Verdict
 from scentline.models.records import (
     End,
     Finite,
@@ -19,7 +19,6 @@ from scentline.models.records import (
     Whole,
 )
 from scentline.models.url import Url
-from scentline.models.verdict import Verdict
 
 SIGHTINGS: Final = "sightings"  #: The topics of sightings and of evidence.
 EVIDENCE: Final = "evidence"
@@ -89,7 +88,7 @@ class Visited(msgspec.Struct, array_like=True, frozen=True, gc=False, tag="visit
     time: Time
     referrer: Url | None = None  #: The page that the user came from.
     size: Natural = 0  #: That of `Access`, where pages are visited again.
-    first: bool = False  #: Whether it is the user's first of the day (`models.news.pages.day_of`): a click.
+    first: bool = False  #: Whether it is the user's first of the day (`models.papers.news.day_of`): a click.
     view: Viewed | None = None  #: Where sites are stopped at a depth of their own.
 
 
@@ -103,7 +102,7 @@ class Near(msgspec.Struct, array_like=True, frozen=True, tag="near"):
 
 
 class Beside(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """The change between a page and ``other``, one of a partition of `sightings` (`models.interest.trace`)."""
+    """The change between a page and ``other``, one of a partition of `sightings` (`models.trace`)."""
 
     other: bytes
     partition: Natural
@@ -137,7 +136,7 @@ class Page(msgspec.Struct, array_like=True, frozen=True, tag="page"):
 
     verdict: Verdict  #: Of each predicate by name, whether the page satisfies it; empty for a hub's links.
     words: tuple[str, ...] = ()  #: Its distinct words.
-    #: What it is about, where word meanings count (`models.learner.semantic.page_subject`).
+    #: What it is about, where word meanings count (`models.semantic.page_subject`).
     subject: str = ""
     repeated: bool = False  #: Whether all its words are those of a page whose URL differs in numbers only.
     version: Version | None = None  #: Its ETag and Last-Modified; None where it has none, or nobody needs them.
@@ -270,7 +269,7 @@ SightingPack: TypeAlias = Pack[Sighting]
 class Label(msgspec.Struct, array_like=True, frozen=True, tag="label"):
     """The verdict on a page for one predicate, with the inputs of the page's choice."""
 
-    predicate: str  #: Or that of requests (`models.verdict.FAILED`), which concerns every choice.
+    predicate: str  #: Or that of requests (`models.page.FAILED`), which concerns every choice.
     inputs: tuple[Finite, ...]
     holds: bool
     chosen: str  #: "selected" or "explored" (by chance alone) for this predicate, or "other": for another one.

@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from scentline.models.verdict import Verdict
+from scentline.models.page import Verdict
 
 T = TypeVar("T", bound=np.generic)
 

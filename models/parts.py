@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from scentline.models.interest.features import BASE
 from scentline.models.ledger import Cells, Change, Counts, Ledger, Slots, distinct, longer
+from scentline.models.policy.features import BASE
 
 #: Columns in a block.
 BLOCK = 1024

@@ -5,10 +5,9 @@ from typing import Annotated, ClassVar, Final, Literal, TypeAlias
 import msgspec
 
 from scentline.models.harvest import Harvest
-from scentline.models.page import Link
+from scentline.models.page import Link, Verdict
 from scentline.models.records import VERSION, Finite, Natural, Record, Seconds, Time, UrlIfAny, Whole, encode
 from scentline.models.url import Url
-from scentline.models.verdict import Verdict
 
 #: Seconds after which the outcome of a page that is visited again and stays as it is is told once more: with
 #: twice that between two visits, what holds of a page is never older than outcomes are kept.

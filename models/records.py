@@ -15,8 +15,8 @@ from typing import Annotated, Any, Final, Generic, Literal, TypeAlias, TypeVar, 
 import msgspec
 
 from scentline.models.errors import ScentlineError
+from scentline.models.page import Verdict
 from scentline.models.url import MAX_LENGTH, URL_PATTERN, Url
-from scentline.models.verdict import Verdict
 
 VERSION = 1
 
@@ -202,7 +202,7 @@ class Weighting(msgspec.Struct, array_like=True, frozen=True):
 
     mean: bytes  #: Of the weights, as are the rows of their ``covariance``.
     covariance: bytes
-    #: Calibrations (`models.learner.combiner`) of selected and of explored pages.
+    #: Calibrations (`models.policy.combiner`) of selected and of explored pages.
     shifts: tuple[tuple[Finite, Finite], tuple[Finite, Finite]]
 
 

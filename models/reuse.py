@@ -11,11 +11,11 @@ import msgspec
 import numpy as np
 
 from scentline.models.errors import ScentlineError
-from scentline.models.interest.features import BASE, LINK, REGION, USER, link, region, split
-from scentline.models.interest.ratio import log_lift
-from scentline.models.learner.combiner import Calibration, Combining
+from scentline.models.page import FAILED
+from scentline.models.policy.combiner import Calibration, Combining
+from scentline.models.policy.features import BASE, LINK, REGION, USER, link, region, split
+from scentline.models.policy.ratio import log_lift
 from scentline.models.sealed import Kind, SealedError, seal, unseal
-from scentline.models.verdict import FAILED
 
 #: What counts of an earlier crawl are multiplied by, unless told otherwise: old evidence fades.
 WEIGHT = 0.25
@@ -27,7 +27,7 @@ Cell = tuple[float, float]
 class Learned(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What was learned of the predicate ``name``: ``pages`` were judged, ``hits`` of them satisfy it.
 
-    ``features`` are pages and hits by feature (`models.interest.features`), those of links under ``name``.
+    ``features`` are pages and hits by feature (`models.policy.features`), those of links under ``name``.
     """
 
     name: str

@@ -5,8 +5,8 @@ from typing import Annotated, Literal, Self, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from scentline.models.news.pages import news_prefix
-from scentline.models.patterns.counts import RANKINGS, VISITS
+from scentline.models.papers.news import news_prefix
+from scentline.models.papers.ways import RANKINGS, VISITS
 from scentline.models.url import canonical
 
 Positive = Annotated[float, Field(gt=0)]

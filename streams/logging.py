@@ -15,8 +15,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TextIO
 
-from scentline.models.errors import ScentlineError
-from scentline.models.events import ROOT
+from scentline.models.errors import ROOT, ScentlineError
 
 if TYPE_CHECKING:
     from scentline.streams.settings import LogSettings

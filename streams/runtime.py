@@ -12,8 +12,7 @@ from typing import Any, Protocol
 
 import faust
 
-from scentline.models.errors import ScentlineError, cause, quarantinable
-from scentline.models.events import EventLog
+from scentline.models.errors import EventLog, ScentlineError, cause, quarantinable
 from scentline.models.records import partition_of
 from scentline.streams.attempts import Attempts, Place, Why, bury
 from scentline.streams.inbox import Committer, Message, Outbox

@@ -15,8 +15,8 @@ from pydantic import (
     model_validator,
 )
 
+from scentline.models.accesslog.entry import JsonLines
 from scentline.models.accesslog.formats import parsers
-from scentline.models.accesslog.json_lines import JsonLines
 from scentline.models.settings import (
     BrowseSettings,
     Count,

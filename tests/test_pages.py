@@ -26,8 +26,8 @@ from scentline.agents.fetch.agent import EXPIRED
 from scentline.agents.fetch.result import OUTCOMES
 from scentline.agents.frontier.metrics import CHOSEN, HUB_OUTCOMES, KINDS
 from scentline.agents.judge.keep.store import files
+from scentline.models.accesslog.entry import DEFAULTS
 from scentline.models.accesslog.formats import RECOGNISED
-from scentline.models.accesslog.json_lines import DEFAULTS
 from scentline.models.frontier.orders import OUTCOMES as REVISIT_OUTCOMES
 from scentline.models.frontier.rows import TotalsRow
 from scentline.models.frontier.slots import WHY

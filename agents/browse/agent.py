@@ -9,12 +9,12 @@ from typing import Any
 
 import msgspec
 
-from scentline.models.depth.trail import ELSEWHERE, Browsing, unbrowsed
 from scentline.models.facts import Access, AccessPack, Beside, Together, Viewed, Visited
-from scentline.models.interest.trace import Pair, Visit, arrive
 from scentline.models.lessons import lessons
-from scentline.models.news.pages import day_of
+from scentline.models.papers.news import day_of
+from scentline.models.papers.trail import ELSEWHERE, Browsing, unbrowsed
 from scentline.models.records import Decoder
+from scentline.models.trace import Pair, Visit, arrive
 from scentline.models.url import host, identifier
 from scentline.streams.inbox import Shard
 from scentline.streams.runtime import Runtime

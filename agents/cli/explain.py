@@ -12,8 +12,8 @@ from scentline.agents.cli.output import print_json, print_table
 
 if TYPE_CHECKING:
     from scentline.models.frontier.rows import HubRow
-    from scentline.models.interest.linkage import Contribution
     from scentline.models.policy.explain import Again, Counting, Explanation
+    from scentline.models.policy.weights import Contribution
 
 
 @command(
@@ -90,7 +90,7 @@ def _print_ratios(entries: Sequence["Contribution"], log: str) -> None:
 
 
 def _print_inputs(found: "Explanation", features: int) -> None:
-    from scentline.models.learner.inputs import PLAIN
+    from scentline.models.policy.inputs import PLAIN
 
     for predicate, parts in found.inputs.items():
         typer.echo(f"\n{_promise(found, predicate)}")

@@ -27,7 +27,7 @@ from scentline.agents.offline.process import ServerProcess
 from scentline.agents.semantic.tables import table_of
 from scentline.models.facts import Access
 from scentline.models.predicate import parse
-from scentline.models.semantic.table import SemanticTableError
+from scentline.models.semantic import SemanticTableError
 from scentline.models.settings import AUTO
 from scentline.models.url import canonical
 from scentline.streams.configuration import ConfigurationError

@@ -20,8 +20,9 @@ from scentline.agents.fetch.client import Client
 from scentline.agents.fetch.listings import Dated
 from scentline.agents.fetch.result import OUTCOMES, Body, Ended, NoPage, Result, outcome_of, validators
 from scentline.agents.fetch.sitemaps import Kind
-from scentline.models.events import EventLog
+from scentline.models.errors import EventLog
 from scentline.models.facts import Discovered, Early, Fetched, Hinted, Missing, Same
+from scentline.models.page import keeps
 from scentline.models.records import (
     NOT_MODIFIED,
     Decoder,
@@ -34,7 +35,6 @@ from scentline.models.records import (
     encode,
 )
 from scentline.models.url import host, identifier
-from scentline.models.verdict import keeps
 from scentline.streams.attempts import Place, bury, why
 from scentline.streams.inbox import Message, Outbox
 from scentline.streams.metrics import catalogue

@@ -10,8 +10,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 import msgspec
 
-from scentline.models.errors import ScentlineError, cause
-from scentline.models.events import EventLog
+from scentline.models.errors import EventLog, ScentlineError, cause
 from scentline.models.facts import Early, Kind, Missing, Moved, Same
 from scentline.models.records import HostAnswer, Version
 

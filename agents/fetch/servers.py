@@ -18,8 +18,8 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 
 from scentline.agents.fetch.guard import hostname, literal
 from scentline.agents.fetch.result import FetchError
-from scentline.models.domain import server
 from scentline.models.errors import ScentlineError
+from scentline.models.url import server
 
 #: Seconds that an order waits here at most; longer waits are the frontier's, which has other pages.
 PATIENCE_SECONDS = 2.0

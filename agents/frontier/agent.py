@@ -18,7 +18,7 @@ from scentline.models.facts import Sighting, SightingPack
 from scentline.models.frontier.core import Frontier
 from scentline.models.frontier.keys import BLOCK_PREFIX, SEGMENT_PREFIX, Rows, totals_of
 from scentline.models.frontier.rows import FrontierRow
-from scentline.models.patterns.mine import mine
+from scentline.models.papers.patterns import mine
 from scentline.models.published import PredicateDefinition, control_key, told_part
 from scentline.models.records import Block, Decoder, FetchOrder, Interests, encode
 from scentline.streams.configuration import ConfigurationError

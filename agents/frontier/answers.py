@@ -13,10 +13,10 @@ from typing import TypeAlias
 import msgspec
 
 from scentline.models.frontier.core import Frontier
-from scentline.models.policy.features import features
+from scentline.models.page import FAILED
 from scentline.models.policy.learned import LearnedScorer
+from scentline.models.policy.speaking import features
 from scentline.models.published import MOST_HOSTS
-from scentline.models.verdict import FAILED
 
 #: The values of each name in a query.
 Query: TypeAlias = Mapping[str, Sequence[str]]

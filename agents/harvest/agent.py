@@ -11,6 +11,7 @@ import msgspec
 
 from scentline.agents.harvest.stream import HarvestStream, whole
 from scentline.models.harvest import RANDOM, Harvest, lift_if_sure
+from scentline.models.page import Verdict
 from scentline.models.published import HarvestPart, Outcome
 from scentline.models.records import (
     UNREADABLE,
@@ -23,7 +24,6 @@ from scentline.models.records import (
     reason_of,
 )
 from scentline.models.url import Url, identifier
-from scentline.models.verdict import Verdict
 from scentline.streams.inbox import Shard
 from scentline.streams.metrics.catalogue import (
     CHANCE_HITS,

@@ -14,7 +14,7 @@ from typing import Any, Generic
 
 import msgspec
 
-from scentline.models.events import EventLog
+from scentline.models.errors import EventLog
 from scentline.models.harvest import Harvest, merged
 from scentline.models.published import FreshnessPart, HarvestPart, HarvestPoint, told_part
 from scentline.models.records import Decoder, RecordError, partition_of

@@ -23,13 +23,13 @@ from scentline.agents.judge.duplicates import (
 from scentline.agents.judge.keep.store import KeptPages
 from scentline.agents.judge.predicates import Predicates
 from scentline.agents.judge.question import Examined, Examines, PageError, Question
-from scentline.models.events import EventLog
+from scentline.models.errors import EventLog
 from scentline.models.facts import Fetched, Kind, Linked, Missing, Relisted
 from scentline.models.facts import Page as Came
-from scentline.models.learner.semantic import page_subject
 from scentline.models.page import Link, Page
 from scentline.models.published import Outcome, PredicateDefinition
 from scentline.models.records import NOT_MODIFIED, Decoder, FetchedPage, Pack, RecordError
+from scentline.models.semantic import page_subject
 from scentline.models.url import host, identifier
 from scentline.streams.attempts import Place, Why
 from scentline.streams.inbox import Outbox, Shard

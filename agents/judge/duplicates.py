@@ -11,12 +11,11 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from scentline.models.domain import owner
 from scentline.models.duplicates import BAND_PAGES, Fingerprint, Sketch, bands, likeness
 from scentline.models.published import PredicateDefinition
 from scentline.models.settings import JudgeSettings
 from scentline.models.traps import space
-from scentline.models.url import host, identifier
+from scentline.models.url import host, identifier, owner
 from scentline.streams.inbox import Shard
 
 SKETCH_PREFIX = b"s"

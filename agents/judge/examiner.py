@@ -29,12 +29,11 @@ from scentline.agents.judge.question import (
     received,
 )
 from scentline.models.duplicates import NONE, fingerprint
-from scentline.models.page import Page
+from scentline.models.page import Page, Verdict
 from scentline.models.predicate import parse
 from scentline.models.published import RENEWED
 from scentline.models.records import NOT_MODIFIED, Decoder, FetchedPage, RecordError, Revisit
 from scentline.models.revisit.content import changed, content_of, links_digest
-from scentline.models.verdict import Verdict
 from scentline.streams.logging import printable
 from scentline.streams.memory import YOUNG_OF_PAGES, collected_seldom
 

@@ -13,11 +13,10 @@ from typing import Any, NamedTuple, TypeAlias
 
 from scentline.agents.judge.question import Judging
 from scentline.models.errors import ScentlineError
-from scentline.models.page import Page
+from scentline.models.page import Page, Verdict
 from scentline.models.predicate import Predicate, View, excerpt
 from scentline.models.predicate.syntax import expand
 from scentline.models.url import canonical
-from scentline.models.verdict import Verdict
 from scentline.streams.logging import printable
 
 #: Called with a page, returns its categories, the most special ones at least.

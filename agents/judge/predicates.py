@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping
 
-from scentline.models.events import EventLog
+from scentline.models.errors import EventLog
 from scentline.models.predicate import EVERY_PAGE, EVERY_URL, Predicate, PredicateError, parse
 from scentline.models.published import ACTIVE, PAUSED, REMOVED, PredicateDefinition
 from scentline.models.records import JsonDecoder, RecordError

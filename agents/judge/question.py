@@ -9,8 +9,7 @@ import msgspec
 
 from scentline.models.duplicates import NONE, Fingerprint
 from scentline.models.errors import ScentlineError
-from scentline.models.page import Page
-from scentline.models.verdict import Verdict
+from scentline.models.page import Page, Verdict
 
 if TYPE_CHECKING:
     from scentline.models.settings import JudgeSettings

@@ -23,7 +23,7 @@ import msgspec
 from scentline.agents.judge.agent import JudgeAgent
 from scentline.agents.judge.duplicates import LaterRow, later_key, later_row
 from scentline.agents.judge.question import Examined, PageError, Question
-from scentline.models.events import EventLog
+from scentline.models.errors import EventLog
 from scentline.models.facts import Rejudged
 from scentline.models.published import PredicateDefinition
 from scentline.models.records import NOT_MODIFIED, Decoder, FetchedPage, RecordError

@@ -23,11 +23,11 @@ from scentline.agents.learn.models import (
     name_of,
     prior_key,
 )
-from scentline.models.events import EventLog
+from scentline.models.errors import EventLog
 from scentline.models.facts import Evidence, EvidencePack, Label, Prior, Start
-from scentline.models.interest.features import BASE
+from scentline.models.page import FAILED
+from scentline.models.policy.features import BASE
 from scentline.models.records import Decoder, Interests, encode
-from scentline.models.verdict import FAILED
 from scentline.streams.configuration import ConfigurationError
 from scentline.streams.inbox import Message, Shard
 from scentline.streams.metrics.catalogue import LABELS

@@ -6,12 +6,11 @@ from typing import TypeAlias
 import msgspec
 
 from scentline.models.facts import Label, Start
-from scentline.models.learner.combiner import Combining, Learner, State
-from scentline.models.learner.inputs import Input
-from scentline.models.learner.requests import failing
-from scentline.models.learner.semantic import inputs_with
+from scentline.models.page import FAILED
+from scentline.models.policy.combiner import Combining, Learner, State, failing
+from scentline.models.policy.inputs import Input
 from scentline.models.records import Weighting
-from scentline.models.verdict import FAILED
+from scentline.models.semantic import inputs_with
 from scentline.streams.inbox import Shard
 from scentline.streams.settings import Settings
 
@@ -28,7 +27,7 @@ class PriorRow(msgspec.Struct, array_like=True, frozen=True, tag="prior"):
 
 
 class ModelRow(msgspec.Struct, array_like=True, frozen=True, tag="model"):
-    """What has learned from a predicate's labels: the fields of `models.learner.combiner.State`."""
+    """What has learned from a predicate's labels: the fields of `models.policy.combiner.State`."""
 
     mean: bytes
     covariance: bytes

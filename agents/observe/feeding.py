@@ -15,7 +15,7 @@ from scentline.agents.observe.logfile import LogFile, LogFileError, NumberedLine
 from scentline.agents.observe.observer import Malformed, Observer
 from scentline.agents.worker.backpressure import Room
 from scentline.models.accesslog.entry import MAX_LINE
-from scentline.models.events import EventLog
+from scentline.models.errors import EventLog
 from scentline.models.facts import Access, AccessPack
 from scentline.models.records import DeadLetter, Decoder, LogPosition, Pack, RecordError, encode, partition_of
 from scentline.streams.inbox import Message

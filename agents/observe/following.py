@@ -17,7 +17,7 @@ from scentline.agents.observe.pseudonym import KEY_FILE, user_key
 from scentline.agents.signals import told_to_end
 from scentline.agents.worker.backpressure import Room, downstream
 from scentline.models.accesslog.formats import LogFormatError
-from scentline.models.events import EventLog
+from scentline.models.errors import EventLog
 from scentline.streams.configuration import ConfigurationError
 from scentline.streams.settings import Settings
 from scentline.streams.topics import ACCESSES

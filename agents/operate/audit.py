@@ -29,22 +29,21 @@ from scentline.agents.crawl.directory import of_crawl
 from scentline.agents.harvest.agent import PREDICATE_PREFIX, Counted, HarvestRow, HarvestTableRow
 from scentline.agents.operate.quarantined import Quarantined, Seen, seen_of
 from scentline.agents.operate.record import read_ledger, users, ways
-from scentline.models.depth.growth import FAR, Place
 from scentline.models.facts import Access
 from scentline.models.frontier.keys import DEPTH_PREFIX, HOST_PREFIX, PAGE_PREFIX, TOTALS_KEY, WAYS_PREFIX
 from scentline.models.frontier.rows import DepthRow, FrontierRow, HostRow, PageRow, TotalsRow, WaysRow
-from scentline.models.interest.features import BASE, always_kept
-from scentline.models.interest.trace import Step, Trace
-from scentline.models.learner.semantic import page_subject
 from scentline.models.ledger import Ledger
-from scentline.models.lessons import lessons
-from scentline.models.patterns.counts import Ways
-from scentline.models.policy.behaviour import WAYS
+from scentline.models.lessons import FailedRequests, JudgedPage, lessons, recount
+from scentline.models.page import FAILED
+from scentline.models.papers.depth import FAR, Place
+from scentline.models.papers.ways import Ways
+from scentline.models.policy.estimates import WAYS
+from scentline.models.policy.features import BASE, always_kept
 from scentline.models.published import Outcome
 from scentline.models.records import partition_of
-from scentline.models.recount import FailedRequests, JudgedPage, recount
+from scentline.models.semantic import page_subject
+from scentline.models.trace import Step, Trace
 from scentline.models.url import host
-from scentline.models.verdict import FAILED
 from scentline.streams.inbox import MARK, Mark
 from scentline.streams.settings import Settings
 from scentline.streams.topics import ACCESSES, TABLES

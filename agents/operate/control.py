@@ -27,7 +27,7 @@ from scentline.agents.operate.requests import (
     messages,
     resolve,
 )
-from scentline.models.events import EventLog
+from scentline.models.errors import EventLog
 from scentline.models.frontier.steered import Steered
 from scentline.models.published import Limit, PredicateDefinition
 from scentline.streams.attempts import Place

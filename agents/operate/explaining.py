@@ -17,24 +17,22 @@ from scentline.agents.operate.record import (
     read_weightings,
 )
 from scentline.agents.semantic.tables import table_of
-from scentline.models.domain import owner
 from scentline.models.frontier.keys import page_key
 from scentline.models.frontier.rows import INSTANT, FrontierRow, HubRow, PageRow
 from scentline.models.frontier.shares import WINDOW, Shares
 from scentline.models.frontier.steered import Steered
-from scentline.models.learner.inputs import PLAIN
-from scentline.models.policy.behaviour import SitePatterns
-from scentline.models.policy.estimates import ordering
+from scentline.models.page import FAILED, Verdict
+from scentline.models.policy.estimates import SitePatterns, ordering
 from scentline.models.policy.explain import Again, Explainer, Explanation
-from scentline.models.policy.features import Features, features
+from scentline.models.policy.inputs import PLAIN
 from scentline.models.policy.learned import LearnedScorer
 from scentline.models.policy.priorities import LinkPromises, Priorities
 from scentline.models.policy.scorer import Scorer, scorer
+from scentline.models.policy.speaking import Features, features
 from scentline.models.predicate import parse
 from scentline.models.published import Exclusion, Standing
 from scentline.models.records import Decoder, FetchOrder, RecordError, partition_of
-from scentline.models.url import host
-from scentline.models.verdict import FAILED, Verdict
+from scentline.models.url import host, owner
 from scentline.streams.inbox import Codec, Shard
 from scentline.streams.settings import Settings
 from scentline.streams.topics import CONTROL, FETCHES, STANDING

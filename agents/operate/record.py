@@ -16,12 +16,11 @@ from scentline.models.facts import Access, AccessPack
 from scentline.models.frontier.counts import take_in
 from scentline.models.frontier.keys import BLOCK_PREFIX, SEGMENT_PREFIX, TOTALS_KEY
 from scentline.models.frontier.rows import CountsRow, FrontierRow, TotalsRow
-from scentline.models.interest.trace import Visit, insert
-from scentline.models.learner.combiner import Calibration
 from scentline.models.ledger import Ledger
+from scentline.models.papers.ways import Ways
 from scentline.models.parts import Part
-from scentline.models.patterns.counts import Ways
-from scentline.models.policy.behaviour import within
+from scentline.models.policy.combiner import Calibration
+from scentline.models.policy.estimates import within
 from scentline.models.published import (
     POINT_VERSION,
     REMOVED,
@@ -32,6 +31,7 @@ from scentline.models.published import (
     Standing,
 )
 from scentline.models.records import Decoder, JsonDecoder, Pack, RecordError, Weighting
+from scentline.models.trace import Visit, insert
 from scentline.streams.inbox import Codec
 from scentline.streams.settings import Settings
 from scentline.streams.topics import ACCESSES, CONTROL, OUTCOMES

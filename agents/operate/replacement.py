@@ -17,7 +17,7 @@ from scentline.agents.stored import write_stored
 from scentline.models.facts import Access
 from scentline.models.frontier.keys import PAGE_PREFIX
 from scentline.models.frontier.rows import FrontierRow, PageRow
-from scentline.models.interest.features import user as user_feature
+from scentline.models.policy.features import user as user_feature
 from scentline.models.records import partition_of
 from scentline.streams.configuration import ConfigurationError
 from scentline.streams.settings import Settings

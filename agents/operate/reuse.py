@@ -20,17 +20,16 @@ from scentline.agents.learn.models import LearnRow, ModelRow, inputs_of, model_k
 from scentline.agents.operate.record import definitions, entries, read_ledger, read_priors
 from scentline.agents.stored import read_stored, write_stored
 from scentline.models.facts import EvidencePack, Prior, Start
-from scentline.models.interest.features import BASE, LINK, REGION, SUBJECT, USER, always_kept, split
-from scentline.models.interest.ratio import base_rate
-from scentline.models.learner.combiner import Combining
-from scentline.models.learner.inputs import Input, prior_covariance
-from scentline.models.learner.requests import failing
 from scentline.models.lessons import lessons
+from scentline.models.page import FAILED
+from scentline.models.policy.combiner import Combining, failing
+from scentline.models.policy.features import BASE, LINK, REGION, SUBJECT, USER, always_kept, split
+from scentline.models.policy.inputs import Input, prior_covariance
+from scentline.models.policy.ratio import base_rate
 from scentline.models.predicate import PredicateError, parse
 from scentline.models.records import Decoder, RecordError, partition_of
 from scentline.models.reuse import Cell, Learned, LearnedStateError, State, effect, pack, sizes, unpack
 from scentline.models.sealed import MOST_BYTES
-from scentline.models.verdict import FAILED
 from scentline.streams.inbox import Outbox
 from scentline.streams.settings import Settings
 from scentline.streams.topics import EVIDENCE

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from scentline.agents.stored import read_stored
-from scentline.models.semantic.table import MOST_BYTES, SemanticTable, SemanticTableError, unpack
+from scentline.models.semantic import MOST_BYTES, SemanticTable, SemanticTableError, unpack
 from scentline.models.settings import AUTO
 
 #: The table that comes with the program; words.NOTICE says what it is made from, and how.
@@ -18,5 +18,5 @@ def table_of(setting: str | None) -> SemanticTable | None:
 
 
 def read_table(path: Path) -> SemanticTable:
-    """Return the table of a file; raises `models.semantic.table.SemanticTableError`, which names it."""
+    """Return the table of a file; raises `models.semantic.SemanticTableError`, which names it."""
     return read_stored(path, MOST_BYTES, unpack, SemanticTableError, str(path))

@@ -23,7 +23,7 @@ from scentline.agents.window.trials import CandidateTrial, Tried
 from scentline.models.errors import ScentlineError, StorageError
 from scentline.models.frontier.steered import Steered
 from scentline.models.policy.explain import Explanation
-from scentline.models.policy.features import Features
+from scentline.models.policy.speaking import Features
 from scentline.models.published import HarvestPoint, PredicateDefinition, Standing
 from scentline.streams.settings import Settings
 from scentline.streams.topics import CONTROL, SIGHTINGS, TABLES

@@ -11,9 +11,9 @@ import msgspec
 from scentline.agents.harvest.agent import Counted, read_as
 from scentline.agents.operate.record import read_change, read_point
 from scentline.agents.window.search import Search, runs
+from scentline.models.page import Verdict
 from scentline.models.published import Change, HarvestPoint
 from scentline.models.records import DeadLetter, Decoder, Finite, Natural, RecordError
-from scentline.models.verdict import Verdict
 from scentline.streams.logging import printable
 from scentline.streams.topics import CHANGES, DEAD_LETTERS, HARVEST, OUTCOMES
 from scentline.streams.transport.journal import Journal

@@ -28,8 +28,7 @@ from scentline.agents.window.guard import ASKING, ENTER, HEALTH, MOST_BODY, Acce
 from scentline.agents.window.reading import Reading
 from scentline.agents.window.screens import crawl, errors, hosts, learning, now, page, pages, steer, trial
 from scentline.agents.window.screens import next as upcoming
-from scentline.models.errors import ScentlineError, StorageError
-from scentline.models.events import EventLog
+from scentline.models.errors import EventLog, ScentlineError, StorageError
 from scentline.models.records import reason_of
 from scentline.streams.logging import printable
 

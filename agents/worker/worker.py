@@ -32,7 +32,7 @@ from scentline.agents.observe.agent import ObserveAgent
 from scentline.agents.observe.observer import Observer
 from scentline.agents.owners import answering
 from scentline.agents.worker.backpressure import REJUDGED, Room, downstream, unabsorbed, wait_for_room
-from scentline.models.events import EventLog
+from scentline.models.errors import EventLog
 from scentline.models.predicate import parse
 from scentline.models.published import REMOVED, PredicateDefinition, control_key, defines
 from scentline.models.records import Decoder, Interests, RecordError

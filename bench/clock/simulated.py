@@ -8,9 +8,9 @@ from bench.clock.table import Crawl
 from bench.clock.webs import Pages
 from scentline.agents.semantic.tables import table_of
 from scentline.models.frontier.queue import UNLIMITED
-from scentline.models.interest.trace import Trace
 from scentline.models.page import Page
 from scentline.models.predicate import Predicate
+from scentline.models.trace import Trace
 from scentline.streams.settings import Settings
 from scentline_lab.reading import Web
 from scentline_lab.simulation.policies import LEARNING, Truth, policies

@@ -23,7 +23,6 @@ from scentline.models.accesslog.entry import LogLineError, text_of
 from scentline.models.accesslog.formats import Parser, parsers
 from scentline.models.classifier import ClassifierError
 from scentline.models.classifier import unpack as unpack_classifier
-from scentline.models.domain import network, owner
 from scentline.models.duplicates import sketch
 from scentline.models.page import Page
 from scentline.models.predicate import PredicateError, View, excerpt, parse
@@ -31,11 +30,11 @@ from scentline.models.predicate.excerpt import LENGTH
 from scentline.models.reuse import LearnedStateError
 from scentline.models.reuse import unpack as unpack_state
 from scentline.models.secrets import Secrets
-from scentline.models.semantic.table import SemanticTableError
-from scentline.models.semantic.table import unpack as unpack_table
+from scentline.models.semantic import SemanticTableError
+from scentline.models.semantic import unpack as unpack_table
 from scentline.models.settings import JudgeSettings
 from scentline.models.traps import Bounds, pattern, space, trap
-from scentline.models.url import MAX_LENGTH, canonical, host, tokens
+from scentline.models.url import MAX_LENGTH, canonical, host, network, owner, tokens
 from scentline.models.words import words
 from scentline.streams.settings import ObserveSettings
 

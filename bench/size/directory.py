@@ -10,7 +10,6 @@ import numpy.typing as npt
 from rocksdict import WriteBatch
 
 from scentline.agents.crawl.connect import open_journal
-from scentline.models.domain import owner
 from scentline.models.frontier.candidates import STARTED
 from scentline.models.frontier.groups import DAY
 from scentline.models.frontier.keys import (
@@ -25,10 +24,10 @@ from scentline.models.frontier.keys import (
 )
 from scentline.models.frontier.linking import ChildrenRow, ParentRow
 from scentline.models.frontier.rows import DueRow, FrontierRow, OwnerRow, PageRow, StartRow, TotalsRow, VisitRow
+from scentline.models.page import Verdict
 from scentline.models.records import Version
 from scentline.models.revisit.content import LINKS_BYTES, TEXT_BYTES
-from scentline.models.url import host, identifier
-from scentline.models.verdict import Verdict
+from scentline.models.url import host, identifier, owner
 from scentline.streams.inbox import Codec
 from scentline.streams.settings import Settings
 

@@ -17,6 +17,7 @@ from scentline.models.accesslog import layout
 from scentline.models.accesslog.entry import (
     MONTHS,
     Entry,
+    JsonLines,
     LogLineError,
     cut_short,
     entry_of,
@@ -25,7 +26,6 @@ from scentline.models.accesslog.entry import (
     text_of,
     unescaped,
 )
-from scentline.models.accesslog.json_lines import JsonLines
 from scentline.models.accesslog.layout import FormatTextError
 from scentline.models.errors import ScentlineError
 

@@ -5,7 +5,7 @@ import re
 from ipaddress import IPv4Address, IPv6Address
 
 from scentline.models.accesslog.entry import Entry
-from scentline.models.domain import address_of
+from scentline.models.url import address_of
 
 #: Content types of what a page embeds or a user saves: images, styles, scripts, media, fonts, archives.
 _MEDIA_KINDS = frozenset({"image", "audio", "video", "font"})

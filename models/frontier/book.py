@@ -43,13 +43,13 @@ from scentline.models.frontier.rows import PageRow, State
 from scentline.models.frontier.teaching import Said, Teaching
 from scentline.models.frontier.visits import Changes, Visits
 from scentline.models.lessons import lessons
+from scentline.models.page import FAILED, unknown
 from scentline.models.policy.priorities import LinkPromises
 from scentline.models.published import CHANGES, OUTCOMES
 from scentline.models.records import RobotsTxt, partition_of
 from scentline.models.settings import CrawlSettings, FrontierSettings, NewsSettings
 from scentline.models.traps import Bounds
 from scentline.models.url import host
-from scentline.models.verdict import FAILED, unknown
 
 
 class Book:

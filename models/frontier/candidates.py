@@ -7,7 +7,6 @@ from functools import partial
 from itertools import chain, islice, zip_longest
 from random import Random
 
-from scentline.models.domain import owner
 from scentline.models.frontier import keys
 from scentline.models.frontier.fairness import Fairness
 from scentline.models.frontier.hosts import KnownRobots
@@ -20,13 +19,13 @@ from scentline.models.frontier.retries import Retries
 from scentline.models.frontier.rows import Choice, LeasedRow, PageRow, StartRow
 from scentline.models.frontier.scope import Scope
 from scentline.models.frontier.sweep import Opening, Shards, Sweep
+from scentline.models.page import FAILED
 from scentline.models.policy.priorities import Priorities
 from scentline.models.policy.scorer import Scorer
 from scentline.models.predicate import ANYTHING, Sought
 from scentline.models.published import Exclusion
 from scentline.models.settings import CrawlSettings
-from scentline.models.url import host, identifier
-from scentline.models.verdict import FAILED
+from scentline.models.url import host, identifier, owner
 
 #: Hosts whose clocks are kept in memory.
 CLOCKS = 100_000

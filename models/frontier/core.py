@@ -28,7 +28,7 @@ from scentline.models.policy.explain import Explainer
 from scentline.models.predicate import parse
 from scentline.models.published import PAUSED, REMOVED, Exclusion, Limit, Pausing, PredicateDefinition, Steering
 from scentline.models.records import FETCHES, FetchOrder, Interests, Visit
-from scentline.models.semantic.table import SemanticTable
+from scentline.models.semantic import SemanticTable
 from scentline.models.settings import CrawlSettings
 
 #: Seconds between two looks at leases and retries when nothing else happens.

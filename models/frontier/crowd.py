@@ -13,8 +13,8 @@ from scentline.models.frontier.keys import PAGE_PREFIX, Rows, beside_key, beside
 from scentline.models.frontier.ledger import EvidenceEmitter
 from scentline.models.frontier.pages import Pages
 from scentline.models.frontier.rows import OPEN, BesideRow, PageRow
-from scentline.models.interest.factors import WORDS, rank
 from scentline.models.lessons import NOTHING, Lessons
+from scentline.models.policy.factors import WORDS, rank
 from scentline.models.policy.scoring import pages_beside, signers
 from scentline.models.settings import FrontierSettings
 from scentline.models.url import identifier

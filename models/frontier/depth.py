@@ -9,14 +9,13 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from scentline.models.depth.growth import FAR, Growth, Place
-from scentline.models.depth.site import ENOUGH, ENOUGH_PAGES, Advice, DepthBy, stop, why
-from scentline.models.depth.visits import Visits
 from scentline.models.facts import Discovered, Fetched, Linked, Moved, Page, Visited
 from scentline.models.frontier.keys import PAGE_PREFIX, Rows, depth_key, depth_of, page_key, parent_of
 from scentline.models.frontier.linking import ParentRow, identifiers_in
 from scentline.models.frontier.pages import Pages
 from scentline.models.frontier.rows import DepthRow, PageRow
+from scentline.models.papers.depth import ENOUGH, ENOUGH_PAGES, FAR, Advice, DepthBy, Growth, Place, stop, why
+from scentline.models.papers.surfers import Visits
 from scentline.models.settings import FrontierSettings
 from scentline.models.url import host
 

@@ -7,7 +7,6 @@ import math
 from collections.abc import Callable
 from typing import NamedTuple
 
-from scentline.models.domain import owner
 from scentline.models.facts import Discovered, Linked
 from scentline.models.frontier.keys import Rows, parent_of, start_of
 from scentline.models.frontier.politeness import HostClocks
@@ -15,7 +14,7 @@ from scentline.models.frontier.queue import CandidateQueue
 from scentline.models.frontier.rows import PageRow
 from scentline.models.frontier.shares import LEAST_WORTH, Shares
 from scentline.models.frontier.trust import Trust
-from scentline.models.url import host
+from scentline.models.url import host, owner
 
 #: Hosts whose servers' networks are known.
 SERVERS = 100_000

@@ -4,14 +4,13 @@ That outlives the process: after a restart, or on another worker, no host is ask
 robots.txt before it is due.
 """
 
-from scentline.models.domain import server
 from scentline.models.facts import Early, Fetched, Missing, Moved, Page
 from scentline.models.frontier.causes import cause_of, count_cause
 from scentline.models.frontier.keys import Rows, host_key, robots_key
 from scentline.models.frontier.politeness import HostClocks, HostState
 from scentline.models.frontier.rows import HostRow, RobotsRow
 from scentline.models.records import RobotsTxt
-from scentline.models.url import host, identifier, origin
+from scentline.models.url import host, identifier, origin, server
 
 #: The cause where an order for a new page was not answered in time.
 LOST = "no answer from a fetcher"

@@ -11,7 +11,7 @@ from scentline.models.facts import SIGHTINGS, Brought, Early, Fetched, Hub, Move
 from scentline.models.frontier.keys import NEWS_KEY, Rows, hub_key, hub_of, news_of, page_key
 from scentline.models.frontier.pages import Pages
 from scentline.models.frontier.rows import DAY, Found, HubRow, PageRow, failed
-from scentline.models.news.hubs import DELAYS, ArrivalRate
+from scentline.models.papers.hubs import DELAYS, ArrivalRate
 from scentline.models.records import Pack, Version, encode, partition_of
 from scentline.models.url import host
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from itertools import accumulate
 from typing import NamedTuple
 
-from scentline.models.events import EventLog
+from scentline.models.errors import EventLog
 from scentline.models.facts import Fetched, Hub
 from scentline.models.frontier.book import Book
 from scentline.models.frontier.candidates import Candidates
@@ -18,7 +18,7 @@ from scentline.models.frontier.leases import Orders, Visiting
 from scentline.models.frontier.news import Fresh, NewsLooks
 from scentline.models.frontier.orders import Tally, outcome_of
 from scentline.models.frontier.rows import INSTANT, Choice, HubRow, PageRow
-from scentline.models.news.hubs import DELAYS, Revisits
+from scentline.models.papers.hubs import DELAYS, Revisits
 from scentline.models.records import Revisit
 from scentline.models.settings import NewsSettings
 from scentline.models.url import host

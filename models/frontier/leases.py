@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Generic, TypeVar
 
-from scentline.models.events import EventLog
+from scentline.models.errors import EventLog
 from scentline.models.facts import Early, Fetched, Missing, Page
 from scentline.models.frontier.candidates import Candidates
 from scentline.models.frontier.hosts import note_lost, tell_clocks

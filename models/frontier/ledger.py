@@ -14,17 +14,17 @@ from itertools import chain
 import numpy as np
 import zstandard
 
-from scentline.models.events import EventLog
+from scentline.models.errors import EventLog
 from scentline.models.facts import EVIDENCE, Label
 from scentline.models.frontier.counts import CountRows
 from scentline.models.frontier.keys import Rows
 from scentline.models.frontier.rows import Choice, PageRow
-from scentline.models.interest.features import always_kept
 from scentline.models.ledger import INT32, Cells, Change, Slots
+from scentline.models.page import FAILED, Verdict
 from scentline.models.parts import Mask, Part, blocks_in, blocks_of, columns_of
+from scentline.models.policy.features import always_kept
 from scentline.models.policy.scorer import Scorer
 from scentline.models.records import Block, Interests, partition_of
-from scentline.models.verdict import FAILED, Verdict
 
 
 class EvidenceEmitter:

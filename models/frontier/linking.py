@@ -2,9 +2,9 @@
 
 import msgspec
 
-from scentline.models.learner.candidate import LinkWords
+from scentline.models.page import Verdict
+from scentline.models.policy.candidate import LinkWords
 from scentline.models.url import IDENTIFIER_BYTES
-from scentline.models.verdict import Verdict
 
 
 class ParentRow(msgspec.Struct, array_like=True, tag="linking"):

@@ -14,14 +14,13 @@ from scentline.models.frontier.ledger import EvidenceEmitter
 from scentline.models.frontier.linking import ParentRow, identifiers_in, place_in
 from scentline.models.frontier.pages import Pages
 from scentline.models.frontier.rows import PageRow
-from scentline.models.interest.factors import joined, link_features
-from scentline.models.interest.features import link
-from scentline.models.learner.batch import NEAR, NEAR_AT_MOST
-from scentline.models.learner.candidate import LinkWords
 from scentline.models.lessons import NOTHING, Lessons, LinkFrom
-from scentline.models.page import Link
+from scentline.models.page import Link, Verdict, unknown
+from scentline.models.policy.batch import NEAR, NEAR_AT_MOST
+from scentline.models.policy.candidate import LinkWords
+from scentline.models.policy.factors import joined, link_features
+from scentline.models.policy.features import link
 from scentline.models.url import IDENTIFIER_BYTES, host, identifier
-from scentline.models.verdict import Verdict, unknown
 
 
 class Links:

@@ -21,8 +21,8 @@ from scentline.models.frontier.keys import (
 )
 from scentline.models.frontier.queue import CandidateQueue
 from scentline.models.frontier.rows import ClicksRow, PageRow
-from scentline.models.news.hubs import Outlinks, remember
-from scentline.models.news.pages import DAY, Criterion, History, NewsPrefixes, PrefixTree, day_of, standing
+from scentline.models.papers.hubs import Outlinks, remember
+from scentline.models.papers.news import DAY, Criterion, History, NewsPrefixes, PrefixTree, day_of, standing
 from scentline.models.settings import NewsSettings
 from scentline.models.url import host
 

@@ -18,10 +18,10 @@ from scentline.models.frontier.keys import (
     totals_of,
 )
 from scentline.models.frontier.rows import OPEN, PageRow, SpaceRow, State
+from scentline.models.page import Verdict
 from scentline.models.settings import FrontierSettings
 from scentline.models.traps import Barren, Bounds, dated, pattern, trap
 from scentline.models.url import identifier
-from scentline.models.verdict import Verdict
 
 
 class Pages:

@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from scentline.models.domain import owner
+from scentline.models.url import owner
 
 # Negated priority, order, URL, host: the best compares least. A change makes a new item, and the old one
 # stays in its heap until it is met: an item is live while ``_live`` holds that very object.
@@ -27,7 +27,7 @@ FEW = 10
 #: Known URLs that a step of the sweep looks at, and answered requests between two steps: what the best few hide
 #: is scored again in its turn.
 SWEPT, ANSWERS_A_SWEEP = 200, 20
-#: Hosts of one owner (`models.domain`) that are kept: a name costs nothing, and takes time at every choice.
+#: Hosts of one owner (`models.url`) that are kept: a name costs nothing, and takes time at every choice.
 OWNER_HOSTS = 1_000
 #: A limit that nothing reaches.
 UNLIMITED = 1 << 62

@@ -32,12 +32,12 @@ from scentline.models.frontier.leases import Orders, Visiting
 from scentline.models.frontier.orders import Tally, outcome_of
 from scentline.models.frontier.rows import Choice, DueRow, PageRow, VisitRow
 from scentline.models.frontier.visits import Visits
+from scentline.models.page import Verdict
 from scentline.models.published import RENEWED
 from scentline.models.records import Revisit
 from scentline.models.revisit.gain import limit, stale
 from scentline.models.revisit.queue import DueQueue
 from scentline.models.url import host
-from scentline.models.verdict import Verdict
 
 #: The policy of an order to visit a page again.
 AGAIN = "revisit"

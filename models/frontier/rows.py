@@ -10,22 +10,22 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from scentline.models.depth.growth import MAX_LEVEL, Growth, Place
 from scentline.models.frontier.causes import Cause
 from scentline.models.frontier.linking import ChildrenRow, ParentRow
 from scentline.models.frontier.politeness import HostState
 from scentline.models.frontier.promises import Promised
 from scentline.models.frontier.waits import Waits
 from scentline.models.ledger import Cells
-from scentline.models.news.hubs import ArrivalRate
-from scentline.models.news.pages import History
-from scentline.models.patterns.counts import Ways
+from scentline.models.page import Verdict
+from scentline.models.papers.depth import MAX_LEVEL, Growth, Place
+from scentline.models.papers.hubs import ArrivalRate
+from scentline.models.papers.news import History
+from scentline.models.papers.ways import Ways
 from scentline.models.records import RobotsTxt, Version
 from scentline.models.revisit.content import Sizes
 from scentline.models.revisit.rate import Group, Trust
 from scentline.models.revisit.rate import History as Visited
 from scentline.models.traps import Barren
-from scentline.models.verdict import Verdict
 
 #: What has become of a URL; a "trapped" one is of a space without end, by its spelling.
 State: TypeAlias = Literal["candidate", "leased", "judged", "gone", "refused", "moved", "given up", "trapped"]
@@ -350,7 +350,7 @@ class NewsRow(msgspec.Struct, array_like=True, tag="news"):
 
     ``clicks`` counts the clicks so far, ``newest`` is the day of the newest. ``pages`` counts the new links to
     news that were fetched, and ``delays`` how long each took since it was published, by the buckets of
-    `models.news.hubs.DELAYS`; ``delay`` is the sum.
+    `models.papers.hubs.DELAYS`; ``delay`` is the sum.
     """
 
     prefixes: list[str] = []

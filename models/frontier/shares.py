@@ -13,7 +13,7 @@ import math
 from collections import Counter, OrderedDict, deque
 from collections.abc import Iterable, Mapping
 
-from scentline.models.domain import network, owner
+from scentline.models.url import network, owner
 
 #: The latest fetches that are looked at.
 WINDOW = 200

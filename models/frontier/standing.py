@@ -15,7 +15,7 @@ from scentline.models.frontier.politeness import Wait
 from scentline.models.frontier.rows import PageRow
 from scentline.models.frontier.selection import Budget, Selection
 from scentline.models.frontier.slots import Slots, slots
-from scentline.models.learner.requests import Forecast
+from scentline.models.policy.combiner import Forecast
 from scentline.models.published import HostStanding, Standing, Upcoming
 from scentline.models.settings import FetchSettings
 from scentline.models.url import host

@@ -6,7 +6,7 @@ It is in the log: a crawl that was killed hears it again before it orders anythi
 from collections.abc import Iterable
 from typing import Protocol
 
-from scentline.models.events import EventLog
+from scentline.models.errors import EventLog
 from scentline.models.frontier.exclusions import Exclusions
 from scentline.models.published import Exclusion, Pausing, Slowing, Steering, control_key, defines
 from scentline.models.records import JsonDecoder, RecordError, reason_of

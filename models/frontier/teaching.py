@@ -9,9 +9,9 @@ from scentline.models.frontier.ledger import EvidenceEmitter
 from scentline.models.frontier.links import Links
 from scentline.models.frontier.pages import Pages
 from scentline.models.frontier.rows import PageRow
-from scentline.models.interest.features import BASE
 from scentline.models.lessons import Lessons
-from scentline.models.verdict import FAILED, Verdict, unknown
+from scentline.models.page import FAILED, Verdict, unknown
+from scentline.models.policy.features import BASE
 
 
 class Said(NamedTuple):

@@ -31,11 +31,11 @@ from scentline.models.frontier.keys import TOTALS_KEY, Rows, due_key, page_key, 
 from scentline.models.frontier.pages import Pages
 from scentline.models.frontier.rows import DueRow, PageRow, State, VisitRow, failed
 from scentline.models.frontier.teaching import Said, Teaching
+from scentline.models.page import Verdict
 from scentline.models.published import CHANGES, OUTCOMES, Change, Outcome
 from scentline.models.records import partition_of
 from scentline.models.revisit.content import Sizes, changed
 from scentline.models.url import identifier
-from scentline.models.verdict import Verdict
 
 _encode = msgspec.json.Encoder().encode
 

@@ -1,25 +1,228 @@
-"""What is estimated of pages beside the rows: URL patterns and an importance; each where it is of use."""
+"""What is estimated of pages beside the rows: an importance, and the URL patterns of sites (Liu 2011).
 
+A site is a host: its pages lie in one partition, and so do the ways of users to them.
+"""
+
+from collections.abc import Iterable, Iterator
+from heapq import nsmallest
+from itertools import islice
 from random import Random
 
+from scentline.models.facts import Access, Visited
 from scentline.models.frontier.book import Book
 from scentline.models.frontier.candidates import Candidates
-from scentline.models.frontier.keys import Rows
-from scentline.models.patterns.counts import RANKINGS, VISITS
-from scentline.models.policy.behaviour import BehaviourOrder, SitePatterns, VisitsOrder
+from scentline.models.frontier.keys import WAYS_PREFIX, Rows, ways_key, ways_prefix
+from scentline.models.frontier.rows import PageRow, WaysRow
+from scentline.models.papers.patterns import Patterns, mine
+from scentline.models.papers.ways import RANKINGS, VISITS, Behaviour, Pattern, Ways, behaviour, score
 from scentline.models.policy.ordering import (
     BacklinkOrder,
     HotOrder,
     Informed,
     LocationOrder,
+    OfRows,
     Ordering,
     Ranks,
     SimilarityOrder,
     WeightedOrder,
 )
 from scentline.models.policy.scorer import Scorer, scorer
-from scentline.models.semantic.table import SemanticTable
+from scentline.models.semantic import SemanticTable
 from scentline.models.settings import CrawlSettings, FrontierSettings
+from scentline.models.url import host
+
+#: A site is mined when it has this part more records than when it last was.
+GROWTH = 0.5
+#: Pages of a site that patterns are mined of: by their identifiers, so that these are drawn by chance.
+PAGES = 50_000
+#: Sites whose patterns are kept in memory: beyond it the tenth with the fewest records has none for a while.
+SITES = 10_000
+#: Records of users' ways to a page that are kept; above that, a sample.
+WAYS = 64
+#: Rows read before others have their turn.
+STEP = 500
+
+
+class SitePatterns:
+    """Keeps users' ways in the rows, and the patterns of each site in memory.
+
+    ``visitors`` bounds the records that are kept of a page.
+    """
+
+    def __init__(self, visitors: int = WAYS) -> None:
+        self._visitors = visitors
+        self._sites: dict[str, Patterns] = {}
+        self._shards: dict[str, Rows] = {}
+        self._records: dict[str, int] = {}
+        self._fresh: dict[str, int] = {}
+        self._due: dict[str, None] = {}
+        self._first: set[str] = set()
+        #: Of each site that is read or mined: whose rows, and how many of what they hold is new.
+        self._reading: dict[str, tuple[Rows, int, int]] = {}
+
+    @property
+    def due(self) -> list[str]:
+        """The sites whose patterns are out of date."""
+        return list(self._due)
+
+    @property
+    def starting(self) -> bool:
+        """Whether there are no patterns yet of a site that was known when its partition was taken up."""
+        return bool(self._first)
+
+    def pattern_of(self, url: str) -> Pattern | None:
+        """Return the pattern of a canonical URL, None where nothing is known of its site yet."""
+        site = self._sites.get(host(url))
+        return None if site is None else site.pattern_of(url)
+
+    def expected_visits(self, shard: Rows, row: PageRow) -> float:
+        """Return the visits that a page is worth (`Patterns.expected_visits`), 0 on a site of no known ones."""
+        name = host(row.url)
+        site = self._sites.get(name)
+        if site is None:
+            return 0.0
+        ways = shard.get(ways_key(name, row.url)) if row.visits else None
+        return site.expected_visits(row.url, ways.ways.visits if isinstance(ways, WaysRow) else 0)
+
+    def unvisited(self, url: str) -> str:
+        """Return the pattern of a URL where it has no visits, empty where it has some."""
+        pattern = self.pattern_of(url)
+        if pattern is not None and pattern.leaf and pattern.visits:
+            return ""
+        return pattern.name if pattern is not None else url[: url.index("/", url.index("://") + 3)] + "/**"
+
+    # partitions and sightings
+
+    def open(self, shard: Rows) -> None:
+        """Have the sites of a partition mined."""
+        for site in sites(shard):
+            self._first.add(site)
+            self._note(shard, site)
+
+    def close(self, shard: Rows) -> None:
+        """Forget the sites of a partition that another worker has now."""
+        for site in [site for site, held in self._shards.items() if held is shard]:
+            for known in (self._shards, self._sites, self._records, self._fresh, self._due):
+                known.pop(site, None)
+            self._first.discard(site)
+
+    def absorb(self, shard: Rows, sighting: object) -> None:
+        """Absorb an access; the same user going the same way within the site counts once."""
+        if not isinstance(sighting, Visited):
+            return
+        site = host(sighting.url)
+        key = ways_key(site, sighting.url)
+        row = shard.get(key)
+        known = row if isinstance(row, WaysRow) else WaysRow(sighting.url, Ways())
+        if known.ways.add(sighting.user, within(sighting), self._visitors):
+            shard.put(key, known)
+            self._note(shard, site)
+
+    def sweep(self, shard: Rows) -> bool:
+        """Return False: new patterns are told of when they are there."""
+        return False
+
+    def _note(self, shard: Rows, site: str) -> None:
+        self._shards[site] = shard
+        fresh = self._fresh[site] = self._fresh.get(site, 0) + 1
+        if fresh > GROWTH * self._records.get(site, 0) and site not in self._due:
+            self._due[site] = None
+
+    # mining
+
+    def read(self, site: str) -> Iterator[Behaviour | None]:
+        """Yield what users did on a site that is due, after None now and then: rows may change meanwhile.
+
+        Nothing comes where its rows are not on disk yet, or its partition went to another worker.
+        """
+        shard, rows = self._shards.get(site), list[WaysRow]()
+        if shard is None:
+            return
+        for step in steps(shard, site):
+            rows += step
+            yield None
+        if rows and self._shards.get(site) is shard:
+            self._reading[site] = shard, self._fresh[site], len(rows)
+            yield _behaviour(rows)
+
+    def mined(self, site: str, found: Patterns) -> None:
+        """Take up the patterns of what `read` yielded last of a site."""
+        shard, fresh, rows = self._reading.pop(site)
+        if self._shards.get(site) is not shard:
+            return
+        self._sites[site] = found
+        # Of a partition that was opened all that is known is that there are records.
+        self._records[site] = max(self._records.get(site, 0) + fresh, rows)
+        self._fresh[site] -= fresh
+        del self._due[site]
+        self._first.discard(site)
+        if len(self._sites) > SITES:
+            for least in nsmallest(SITES // 10, self._sites, key=self._records.__getitem__):
+                del self._sites[least]
+
+    def mine_now(self, shard: Rows, site: str) -> None:
+        """Mine one site at once."""
+        rows = [row for step in steps(shard, site) for row in step]
+        if rows:
+            self._sites[site] = mine(_behaviour(rows))
+
+
+class BehaviourOrder(OfRows):
+    """Pages by one of the seven rankings of their site's patterns (Liu 2011, sections 4.1 and 4.2).
+
+    A page of no known pattern comes last. Scores of two sites are compared as they are.
+    """
+
+    def __init__(self, name: str, patterns: SitePatterns) -> None:
+        self._ranking = RANKINGS[name]
+        self._patterns = patterns
+
+    def value(self, shard: Rows, row: PageRow, topic: tuple[str, ...]) -> float:
+        """Return the score of the page's pattern, -1 where it has none."""
+        pattern = self._patterns.pattern_of(row.url)
+        return -1.0 if pattern is None else score(self._ranking, pattern)
+
+
+class VisitsOrder(OfRows):
+    """Pages by their own visits, shrunk to those of their pattern and of their site."""
+
+    def __init__(self, patterns: SitePatterns) -> None:
+        self._patterns = patterns
+
+    def value(self, shard: Rows, row: PageRow, topic: tuple[str, ...]) -> float:
+        """Return the visits that the page is worth."""
+        return self._patterns.expected_visits(shard, row)
+
+
+def sites(shard: Rows) -> Iterator[str]:
+    """Yield the sites of a partition that users were seen on: one look at the disk each, however many pages."""
+    key = next(shard.scan(WAYS_PREFIX), (None, None))[0]
+    while key is not None:
+        site = key[len(WAYS_PREFIX) :].partition(b"\0")[0]
+        yield site.decode()
+        key = next(shard.scan(WAYS_PREFIX, after=WAYS_PREFIX + site + b"\x01"), (None, None))[0]
+
+
+def steps(shard: Rows, site: str) -> Iterator[list[WaysRow]]:
+    """Yield the rows of a site, some at a time: between two steps rows may change."""
+    after: bytes | None = None
+    for _ in range(PAGES // STEP):
+        found = list(islice(shard.scan(ways_prefix(site), after), STEP))
+        yield [row for _, row in found if isinstance(row, WaysRow)]
+        if len(found) < STEP:
+            return
+        after = found[-1][0]
+
+
+def _behaviour(rows: Iterable[WaysRow]) -> Behaviour:
+    return behaviour((row.url, row.ways) for row in rows)
+
+
+def within(visit: Access | Visited) -> str | None:
+    """Return the page of the same site that a user came from, None where there is none."""
+    referrer = visit.referrer
+    return referrer if referrer is not None and host(referrer) == host(visit.url) else None
+
 
 #: The orderings that the depth of a page is enough for.
 BY_DEPTH = ("predicates", "breadth-first")

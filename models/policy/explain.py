@@ -7,7 +7,6 @@ from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
 
-from scentline.models.domain import owner
 from scentline.models.frontier.depth import why_beyond
 from scentline.models.frontier.groups import Groups
 from scentline.models.frontier.keys import Rows, depth_of, hub_of, page_key, parent_of, space_key, visit_of
@@ -17,23 +16,22 @@ from scentline.models.frontier.rows import HubRow, PageRow, SpaceRow, VisitRow
 from scentline.models.frontier.scope import descends
 from scentline.models.frontier.shares import Shares
 from scentline.models.frontier.steered import Steered
-from scentline.models.interest.features import ANCHOR, BASE, CONTEXT, HEADING, PAGE_WORD, URL_WORD, region, user
-from scentline.models.interest.linkage import Contribution, crowd_contributions, ordered
-from scentline.models.interest.weights import weights_of
-from scentline.models.learner.candidate import IN_LINKS, LinkWords, url_words
-from scentline.models.learner.inputs import NAMES
-from scentline.models.learner.words import WORDS
 from scentline.models.lessons import lessons
-from scentline.models.policy.behaviour import SitePatterns
+from scentline.models.page import FAILED, Verdict
+from scentline.models.policy.candidate import IN_LINKS, LinkWords, url_words
+from scentline.models.policy.estimates import SitePatterns
+from scentline.models.policy.features import ANCHOR, BASE, CONTEXT, HEADING, PAGE_WORD, URL_WORD, region, user
+from scentline.models.policy.inputs import NAMES
 from scentline.models.policy.learned import LearnedScorer
 from scentline.models.policy.priorities import Priorities
 from scentline.models.policy.scorer import OrderedScorer, Scorer
 from scentline.models.policy.scoring import PaperScorer, crowd_of
+from scentline.models.policy.weights import Contribution, crowd_contributions, ordered, weights_of
+from scentline.models.policy.words import WORDS
 from scentline.models.published import Exclusion
 from scentline.models.settings import CrawlSettings, LearnSettings
 from scentline.models.traps import space
-from scentline.models.url import host, identifier
-from scentline.models.verdict import FAILED, Verdict
+from scentline.models.url import host, identifier, owner
 
 #: Where a word stands.
 Where: TypeAlias = Literal["in a link", "around a link", "above a link", "on a linking page", "in the URL"]

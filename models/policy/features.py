@@ -1,181 +1,113 @@
-"""What was learned of a predicate: the features that speak most for it or against it, and its weights."""
+"""Names of features: the events E whose interest ratios are learned.
 
-import math
-from collections.abc import Sequence
+===================  ===================================================================================
+``""``               the base: counted once for each judged page, so that it holds N and n(C)
+``w:WORD``           the page is linked to by a judged page that holds the word
+``t:TOKEN``          the page's URL holds the token
+``l:PREDICATE:1``    a link whose source satisfies the predicate: counted once for each link whose two ends
+                     are judged, under the verdict of the link's target
+``l:PREDICATE:0``    the same of a link whose source does not satisfy the predicate
+``u:USER``           the user visited the page, of the users kept of it
+``s:WORD``           the word is in the page's signature: in judged pages that its users visited near by
+``r:PREDICATE``      the page lies in the temporal locality region of the predicate
+``p:WORD``           the page itself holds the word
+``a:WORD``           a kept link to the page has the word in its anchor
+``c:WORD``           a kept link to the page has the word around it
+``h:WORD``           a kept link to the page has the word in the heading above it
+``k:WORD``           the page's URL holds the word
+``x:PREFIX``         the page's URL lies in the domain or directory
+``y:SUBJECT``        the page's subject is this text (`models.semantic.page_subject`)
+===================  ===================================================================================
+"""
 
-import msgspec
-import numpy as np
+from typing import Literal, NamedTuple
 
-from scentline.models.interest.features import (
-    ANCHOR,
-    BASE,
-    CONTEXT,
-    HEADING,
-    OUTSIDE,
-    PAGE_WORD,
-    PREFIX,
-    REGION,
-    SIGNATURE,
-    TOKEN,
-    URL_WORD,
-    WORD,
-    link,
-    region,
-)
-from scentline.models.interest.linkage import region_cells
-from scentline.models.interest.ratio import log_lifts, ratio, significance, strongest
-from scentline.models.interest.weights import Weights, weights_of
-from scentline.models.learner.inputs import PLAIN, Input, plain, prior_covariance, prior_mean
-from scentline.models.learner.knowledge import PREFIX_PRIOR
-from scentline.models.learner.requests import failing
-from scentline.models.learner.words import KINDS as WORD_KINDS
-from scentline.models.learner.words import WORDS
-from scentline.models.policy.learned import LearnedScorer
-from scentline.models.policy.scorer import OrderedScorer, Scorer
-from scentline.models.policy.scoring import PaperScorer
-from scentline.models.settings import LearnSettings
-from scentline.models.verdict import FAILED
+BASE = ""
+WORD = "w:"
+TOKEN = "t:"  # noqa: S105  # a token of a URL, no secret
+LINK = "l:"
+USER = "u:"
+SIGNATURE = "s:"
+REGION = "r:"
+#: Behind the name of a region: the judged pages outside of it, for people. It is no feature.
+OUTSIDE = " (outside)"
+PAGE_WORD = "p:"
+ANCHOR = "a:"
+CONTEXT = "c:"
+HEADING = "h:"
+URL_WORD = "k:"
+PREFIX = "x:"
+SUBJECT = "y:"
 
-#: Features of a kind that can be looked at, those that speak most; and features that are looked through for
-#: them, where no array has the kind by itself.
-MOST_SPEAKING, LOOKED_AT = 200, 20_000
+Kind = Literal[
+    "base", "word", "token", "link", "user", "signature", "region", "page word", "anchor", "context", "heading",
+    "URL word", "prefix", "subject",
+]  # fmt: skip
 
-#: The kinds of features that are shown, by their names for people.
-KINDS: dict[str, str] = {
-    "page words": PAGE_WORD,
-    "link words": ANCHOR,
-    "words around links": CONTEXT,
-    "headings above links": HEADING,
-    "URL words": URL_WORD,
-    "sites and directories": PREFIX,
-    "words of linking pages": WORD,
-    "URL tokens": TOKEN,
-    "words of signatures": SIGNATURE,
+_NAMED: dict[str, Kind] = {
+    **{WORD: "word", TOKEN: "token", USER: "user", SIGNATURE: "signature", REGION: "region"},
+    **{PAGE_WORD: "page word", ANCHOR: "anchor", CONTEXT: "context", HEADING: "heading"},
+    **{URL_WORD: "URL word", PREFIX: "prefix", SUBJECT: "subject"},
 }
 
 
-class Speaking(msgspec.Struct, frozen=True):
-    """A feature that speaks for a predicate or against it: its judged pages, and the hits among them.
+class Feature(NamedTuple):
+    """A feature's name taken apart: ``holds`` tells the two features of a predicate's links apart."""
 
-    ``weight`` is the log of its ratio, by the learned policy shrunk; ``significance`` is the paper's, in
-    deviations, None by the learned policy.
+    kind: Kind
+    name: str = ""
+    holds: bool | None = None
+
+
+def word(name: str) -> str:
+    """Return the feature of a word of an in-linking page."""
+    return WORD + name
+
+
+def token(name: str) -> str:
+    """Return the feature of a URL token."""
+    return TOKEN + name
+
+
+def link(predicate: str, holds: bool) -> str:
+    """Return the feature of a link whose source satisfies, or does not satisfy, ``predicate``."""
+    return f"{LINK}{predicate}:{int(holds)}"
+
+
+def user(name: str) -> str:
+    """Return the feature of a user who visited the page."""
+    return USER + name
+
+
+def signature(name: str) -> str:
+    """Return the feature of a word of the page's signature."""
+    return SIGNATURE + name
+
+
+def region(predicate: str) -> str:
+    """Return the feature of the temporal locality region of ``predicate``."""
+    return REGION + predicate
+
+
+def split(feature: str) -> Feature:
+    """Return the parts of a feature's name; `ValueError` when it is none.
+
+    >>> split("l:science:1")
+    Feature(kind='link', name='science', holds=True)
     """
-
-    name: str
-    pages: int
-    hits: int
-    weight: float
-    significance: float | None = None
-
-
-class Weight(msgspec.Struct, frozen=True):
-    """The weight of an input, with its deviation, and both before the first page."""
-
-    name: str
-    plain: str
-    means: str
-    source: str
-    mean: float
-    deviation: float
-    first: float
-    first_deviation: float
+    if feature == BASE:
+        return Feature("base")
+    kind, rest = feature[:2], feature[2:]
+    if kind in _NAMED:
+        return Feature(_NAMED[kind], rest)
+    predicate, _, holds = rest.rpartition(":")
+    if kind == LINK and holds in ("0", "1"):
+        return Feature("link", predicate, holds == "1")
+    raise ValueError(
+        f"feature {feature!r}: expected '', 'l:PREDICATE:0|1', or a name after one of {', '.join(_NAMED)}"
+    )
 
 
-class Features(msgspec.Struct, frozen=True):
-    """What was learned of a predicate from ``judged`` pages, or requests: the ``weights`` of its combiner.
-
-    ``ratios`` are what links and visits say by the paper's, ``speaking`` the features of a kind that do most.
-    """
-
-    judged: int
-    weights: list[Weight] = []
-    ratios: list[Speaking] = []
-    speaking: list[Speaking] = []
-
-
-def features(
-    scorer: Scorer, settings: LearnSettings, predicate: str, kind: str = "", *, against: bool = False
-) -> Features:
-    """Return what was learned of a known predicate, or of requests (`models.verdict.FAILED`)."""
-    if isinstance(scorer, LearnedScorer):
-        kinds = (BASE, region(predicate), *(link(predicate, holds) for holds in (True, False)))
-        found = weights_of(predicate, scorer.ledger, kinds, settings.t, settings.significance)
-        return Features(
-            scorer.judged(predicate),
-            _weights(scorer, predicate),
-            [] if predicate == FAILED else _ratios(found),
-            _by_learned(scorer, predicate, KINDS[kind], against) if kind in KINDS else [],
-        )
-    if isinstance(scorer, PaperScorer) and not isinstance(scorer, OrderedScorer):
-        weights = scorer.weights(predicate)
-        speaking = _by_paper(scorer, weights, KINDS[kind], against) if kind in KINDS else []
-        return Features(scorer.judged(predicate), ratios=_ratios(weights), speaking=speaking)
-    return Features(scorer.judged(predicate))
-
-
-def _weights(scorer: LearnedScorer, predicate: str) -> list[Weight]:
-    inputs: Sequence[Input] = scorer.all_inputs()
-    if predicate == FAILED:
-        inputs = failing(inputs)
-    known = scorer.known(predicate)
-    columns = (
-        known.mean, known.covariance.diagonal() ** 0.5, prior_mean(inputs),
-        prior_covariance(inputs).diagonal() ** 0.5,
-    )  # fmt: skip
-    rows = zip(inputs, *(column.tolist() for column in columns), strict=True)
-    return [Weight(entry.name, *PLAIN[entry.name], *row) for entry, *row in rows]
-
-
-def _ratios(weights: Weights) -> list[Speaking]:
-    base, table = weights.base, weights.links
-    links = ((True, table.satisfying), (False, table.failing))
-    cells = [(link(weights.predicate, holds), cell) for holds, cell in links]
-    if weights.region[0]:
-        near = region(weights.predicate)
-        cells += [(near if inside else near + OUTSIDE, cell) for inside, cell in region_cells(weights).items()]
-    return [
-        Speaking(
-            plain(name).name,
-            *cell,
-            math.log(ratio(*cell, base)),
-            significance(*cell, base, weights.denominator, "pages" if name.startswith(REGION) else "hits"),
-        )
-        for name, cell in cells
-        if cell[0]
-    ]
-
-
-def _by_learned(scorer: LearnedScorer, predicate: str, prefix: str, against: bool) -> list[Speaking]:
-    knowledge = scorer.known(predicate).knowledge
-    vocabulary = knowledge.words.vocabulary
-    if prefix in WORDS:
-        weights = knowledge.words.by_word[:, WORDS[prefix]]
-        slots = vocabulary.slots(np.arange(len(weights)) * WORD_KINDS + WORDS[prefix])
-        counted = np.flatnonzero(slots >= 0)
-        slots, weights = slots[counted], weights[counted]
-        pages, hits = (counts[slots] for counts in scorer.ledger.counts_of(predicate))
-        best = strongest(weights, pages, MOST_SPEAKING, against=against)
-    else:
-        pages, hits = scorer.ledger.counts_of(predicate)
-        slots = np.arange(len(pages))
-        weights = log_lifts(pages.astype(float), hits.astype(float), knowledge.rate, PREFIX_PRIOR)
-        best = strongest(weights, pages, LOOKED_AT, against=against)
-        among = [(name or "").startswith(prefix) for name in scorer.ledger.names(best)]
-        best = best[among][:MOST_SPEAKING]
-    names = scorer.ledger.names(slots[best])
-    columns = zip(names, pages[best].tolist(), hits[best].tolist(), weights[best].tolist(), strict=True)
-    return [Speaking((name or "")[2:], *row) for name, *row in columns]
-
-
-def _by_paper(scorer: PaperScorer, weights: Weights, prefix: str, against: bool) -> list[Speaking]:
-    known = weights.logs.get(prefix)
-    if not known:
-        return []
-    logs, names = np.fromiter(known.values(), float), list(known)
-    slots = scorer.ledger.slots_of(prefix + name for name in names)
-    pages = scorer.ledger.counts_of(weights.predicate)[0][slots]
-    found = []
-    for place in strongest(logs, pages, MOST_SPEAKING, against=against).tolist():
-        cell = weights.cell(prefix + names[place])
-        found.append(Speaking(names[place], *cell, float(logs[place]), weights.significance(prefix, cell)))
-    return found
+def always_kept(feature: str) -> bool:
+    """Return whether a feature is one of the few: the base, and each predicate's links and region."""
+    return feature[:2] in (BASE, LINK, REGION)

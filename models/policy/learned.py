@@ -8,33 +8,34 @@ import numpy as np
 
 from scentline.models.frontier.keys import Rows, beside_of
 from scentline.models.frontier.rows import PageRow
-from scentline.models.interest.features import BASE, SUBJECT
-from scentline.models.interest.trace import SIXTHS
-from scentline.models.learner.batch import inputs_of, named_of
-from scentline.models.learner.candidate import Candidate, CoVisits, Crowd, prefixes, url_words
-from scentline.models.learner.combiner import Vector, calibrated, logits, probability
-from scentline.models.learner.inputs import NAMED, Input
-from scentline.models.learner.requests import (
+from scentline.models.ledger import Ledger, Slots
+from scentline.models.page import FAILED, Verdict
+from scentline.models.policy.batch import inputs_of, named_of
+from scentline.models.policy.candidate import Candidate, CoVisits, Crowd, prefixes, url_words
+from scentline.models.policy.combiner import (
     Chances,
     Forecast,
+    Vector,
     a_request,
+    calibrated,
     chance_of_page,
     chances_of_pages,
     failing,
     foretold,
+    logits,
+    probability,
     usual_chance_of_page,
 )
-from scentline.models.learner.semantic import SEMANTIC_INPUTS, inputs_with
-from scentline.models.learner.words import Numbers, Vocabulary
-from scentline.models.ledger import Ledger, Slots
-from scentline.models.policy.inlinks import InLinks
-from scentline.models.policy.known import Known, Texts
+from scentline.models.policy.features import BASE, SUBJECT
+from scentline.models.policy.inputs import NAMED, Input
+from scentline.models.policy.known import InLinks, Known, Texts
+from scentline.models.policy.words import Numbers, Vocabulary
 from scentline.models.predicate import ANYTHING, Sought
 from scentline.models.records import Weighting
 from scentline.models.reuse import Cell
-from scentline.models.semantic.table import SemanticTable
+from scentline.models.semantic import SEMANTIC_INPUTS, SemanticTable, inputs_with
+from scentline.models.trace import SIXTHS
 from scentline.models.url import identifier
-from scentline.models.verdict import FAILED, Verdict
 
 #: URLs whose words are kept in memory.
 CACHED_ADDRESSES = 100_000
@@ -65,8 +66,8 @@ class LearnedScorer:
     """Scores rows by the hits that are expected of a request; see `docs/learning.md`.
 
     That is the upper bound of the combiner's probability of a hit, times the probability that a page comes.
-    Which requests fail is foretold where that is worth it (`foretold` in `models.learner.requests`).
-    With a ``table`` of word vectors there are the inputs of `models.learner.semantic` as well; ``names``
+    Which requests fail is foretold where that is worth it (`foretold` in `models.policy.combiner`).
+    With a ``table`` of word vectors there are the inputs of `models.semantic` as well; ``names``
     are those of all inputs. ``words`` is `MOST_WORDS`.
     """
 
@@ -183,7 +184,7 @@ class LearnedScorer:
         """Return what each page's inputs x come to, for all predicates, whichever are asked for.
 
         That is the logit of the hits that are expected of a request: of a page those of m'x + sqrt(x'Px), and
-        what the predicate's phrases add (`models.learner.words`).
+        what the predicate's phrases add (`models.policy.words`).
         """
         names = tuple(self._known)[1:]
         if not rows or not names:
@@ -324,7 +325,7 @@ class LearnedScorer:
         return named_of(known, self._in_links.table, candidates)
 
     def further(self, shard: Rows, rows: Sequence[PageRow], known: Sequence[Known]) -> list[Vector]:
-        """Return the inputs that a crawl may have beside those of `models.learner.inputs.INPUTS`."""
+        """Return the inputs that a crawl may have beside those of `models.policy.inputs.INPUTS`."""
         found = []
         if self._texts is not None:
             found.append(self._meanings(self._texts, shard, rows, known))

@@ -6,14 +6,14 @@ from the rows when a partition is opened.
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from scentline.models.facts import Linked
 from scentline.models.frontier.keys import PARENT_PREFIX, Rows, parent_of
 from scentline.models.frontier.linking import ParentRow, identifiers_in
 from scentline.models.frontier.rows import PageRow
-from scentline.models.learner.candidate import url_words
-from scentline.models.ordering.estimate import Crawled, Idf, Location, Similarity
+from scentline.models.ordering import Crawled, Idf, Location, Rank, Similarity
+from scentline.models.policy.candidate import url_words
 from scentline.models.predicate import EVERY_PAGE
 from scentline.models.url import identifier
 from scentline.models.words import words
@@ -88,9 +88,6 @@ def backlinks(row: PageRow) -> int:
     return max((links for links, _ in row.links.values()), default=0)
 
 
-if TYPE_CHECKING:
-    from scentline.models.ordering.rank import Rank
-
 #: Linking pages between two sweeps: at least so many, and this part of those that there were.
 EVERY, GROWTH = 10, 0.1
 
@@ -107,9 +104,6 @@ class Ranks:
 
     def open(self, shard: Rows) -> None:
         """Take up the links of a partition."""
-        # Imported when it is used: sparse matrices take a tenth of a second, and most crawls have no ranks.
-        from scentline.models.ordering.rank import Rank
-
         rank = self._ranks[shard.partition] = Rank[bytes](every=EVERY, growth=GROWTH, tolerance=TOLERANCE)
         for key, row in shard.scan(PARENT_PREFIX):
             if isinstance(row, ParentRow) and row.linked:

@@ -8,16 +8,14 @@ import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
-from scentline.models.domain import owner
-from scentline.models.errors import cause, quarantinable
-from scentline.models.events import EventLog
+from scentline.models.errors import EventLog, cause, quarantinable
 from scentline.models.frontier.keys import OWNER_PREFIX, Rows, owner_key, parent_of
 from scentline.models.frontier.promises import MOST_LOGIT, Promises, believed
 from scentline.models.frontier.rows import OwnerRow, PageRow
-from scentline.models.learner.requests import Chances
+from scentline.models.policy.combiner import Chances
 from scentline.models.policy.scorer import Scorer
 from scentline.models.settings import FrontierSettings
-from scentline.models.url import host
+from scentline.models.url import host, owner
 
 #: Part of a promise that a redirect within a site breaks, whatever comes of it.
 MOVED = 0.5

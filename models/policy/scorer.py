@@ -5,16 +5,16 @@ from typing import Protocol
 
 from scentline.models.frontier.keys import Rows
 from scentline.models.frontier.rows import PageRow
-from scentline.models.learner.requests import Chances, Forecast
 from scentline.models.ledger import Ledger, Slots
 from scentline.models.lessons import Lessons, lessons
+from scentline.models.policy.combiner import Chances, Forecast
 from scentline.models.policy.learned import LearnedScorer
 from scentline.models.policy.ordering import Ordering
 from scentline.models.policy.scoring import PaperScorer
 from scentline.models.predicate import ANYTHING, Sought
 from scentline.models.records import Weighting
 from scentline.models.reuse import Cell
-from scentline.models.semantic.table import SemanticTable
+from scentline.models.semantic import SemanticTable
 from scentline.models.settings import LearnSettings
 
 

@@ -7,22 +7,25 @@ from typing import NamedTuple
 from scentline.models.frontier.keys import Rows, beside_of, children_of, parent_key
 from scentline.models.frontier.linking import ChildrenRow, ParentRow
 from scentline.models.frontier.rows import BesideRow, PageRow
-from scentline.models.interest.factors import SIGNERS, kept, locality_log, region_log, sibling_log, signature
-from scentline.models.interest.features import BASE, SIGNATURE, TOKEN, USER
-from scentline.models.interest.linkage import (
+from scentline.models.ledger import Ledger, Slots
+from scentline.models.lessons import Lessons
+from scentline.models.policy.combiner import Chances, Forecast
+from scentline.models.policy.factors import SIGNERS, kept, locality_log, region_log, sibling_log, signature
+from scentline.models.policy.features import BASE, SIGNATURE, TOKEN, USER
+from scentline.models.policy.inputs import NAMED
+from scentline.models.policy.weights import (
+    UNSEEN,
     Contribution,
     CrowdEvidence,
     Evidence,
+    Mask,
+    Weights,
+    WordMasks,
     contributions,
     crowd_contributions,
     ordered,
 )
-from scentline.models.interest.weights import UNSEEN, Mask, Weights, WordMasks
-from scentline.models.learner.inputs import NAMED
-from scentline.models.learner.requests import Chances, Forecast
-from scentline.models.learner.words import Naming
-from scentline.models.ledger import Ledger, Slots
-from scentline.models.lessons import Lessons
+from scentline.models.policy.words import Naming
 from scentline.models.predicate import ANYTHING, Sought
 from scentline.models.records import Weighting
 from scentline.models.reuse import Cell
@@ -110,7 +113,7 @@ class PaperScorer:
     """Scores rows by links, by what users did, or by both, as ``lessons`` says (Aggarwal 2004).
 
     While a predicate has no hit every ratio is 1: until then, unless ``printed``, its candidates go by how far
-    their URLs and links name its topic. ``drift`` is that of `models.interest.weights.Weights`.
+    their URLs and links name its topic. ``drift`` is that of `models.policy.weights.Weights`.
     """
 
     def __init__(

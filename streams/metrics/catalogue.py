@@ -7,7 +7,7 @@ user.
 from dataclasses import dataclass
 from typing import Literal
 
-from scentline.models.news.hubs import DELAYS
+from scentline.models.papers.hubs import DELAYS
 
 Kind = Literal["counter", "gauge", "histogram"]
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from prometheus_client.exposition import choose_encoder
 
-from scentline.models.events import EventLog
+from scentline.models.errors import EventLog
 from scentline.streams.configuration import ConfigurationError
 from scentline.streams.metrics.catalogue import LATE
 from scentline.streams.metrics.registry import Metrics

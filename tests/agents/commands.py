@@ -29,7 +29,7 @@ _FORKS.set_forkserver_preload([
     "scentline.agents.operate.control", "scentline.agents.crawl.command",
     "scentline.agents.observe.following", "scentline.agents.operate.audit",
     "scentline.agents.operate.explaining", "scentline.agents.operate.record",
-    "scentline.agents.operate.reuse", "scentline.models.ordering.rank", "scentline_lab.evaluate.command",
+    "scentline.agents.operate.reuse", "scentline.models.ordering", "scentline_lab.evaluate.command",
     "river.naive_bayes",
 ])  # fmt: skip
 # No command finds what another one, or the user, keeps between crawls; fonts are looked through once.

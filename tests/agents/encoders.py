@@ -12,8 +12,7 @@ import numpy.typing as npt
 import pytest
 from safetensors.numpy import save_file
 
-from scentline.models.learner.semantic import subject
-from scentline.models.semantic.table import SemanticTable
+from scentline.models.semantic import SemanticTable, subject
 from scentline_lab.encoder import EncoderError, Shape, packaged, write_table
 
 #: An encoder that is small enough for tests: forty word pieces, and weights by chance.

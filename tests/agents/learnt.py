@@ -14,12 +14,12 @@ from scentline.agents.learn.agent import LearnAgent
 from scentline.agents.learn.models import LearnRow, LearnShard, ModelRow, PriorRow
 from scentline.models.frontier.counts import CountRows
 from scentline.models.frontier.rows import FrontierRow
-from scentline.models.interest.features import BASE
 from scentline.models.ledger import Ledger
+from scentline.models.page import FAILED, Verdict
 from scentline.models.parts import Part
+from scentline.models.policy.features import BASE
 from scentline.models.published import PredicateDefinition
 from scentline.models.records import Decoder, Interests
-from scentline.models.verdict import FAILED, Verdict
 from scentline.streams.inbox import Codec, Shard
 from scentline.streams.settings import Settings
 from scentline.streams.topics import CONTROL, EVIDENCE, INTERESTS, SIGHTINGS

@@ -19,10 +19,10 @@ from scentline.models.facts import Access, Label, Linked, Missing, Page
 from scentline.models.frontier.book import book_of
 from scentline.models.frontier.keys import PAGE_PREFIX, page_key
 from scentline.models.frontier.rows import FrontierRow, PageRow
-from scentline.models.interest.trace import Step, Trace
+from scentline.models.lessons import FailedRequests, JudgedPage
 from scentline.models.page import Link
 from scentline.models.records import Pack, partition_of
-from scentline.models.recount import FailedRequests, JudgedPage
+from scentline.models.trace import Step, Trace
 from scentline.models.url import host, identifier
 from scentline.streams.inbox import Message, Outbox, Shard
 from scentline.streams.settings import Settings

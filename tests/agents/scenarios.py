@@ -29,12 +29,11 @@ from scentline.models.frontier.keys import (
 from scentline.models.frontier.linking import ParentRow, identifiers_in
 from scentline.models.frontier.orders import SLOW_SECONDS
 from scentline.models.frontier.rows import Choice, FrontierRow, HostRow, HubRow, PageRow, TotalsRow, VisitRow
-from scentline.models.interest.features import BASE, token
-from scentline.models.page import Link
+from scentline.models.page import FAILED, Link, Verdict
+from scentline.models.policy.features import BASE, token
 from scentline.models.published import Change, Outcome, PredicateDefinition
 from scentline.models.records import Decoder, FetchOrder, HostAnswer, Visit, partition_of
 from scentline.models.url import host, identifier
-from scentline.models.verdict import FAILED, Verdict
 from scentline.streams.app import create_app
 from scentline.streams.inbox import Message
 from scentline.streams.runtime import Runtime

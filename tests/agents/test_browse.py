@@ -18,7 +18,7 @@ from scentline.agents.operate.audit import RecountedDepths
 from scentline.agents.operate.record import users
 from scentline.models.facts import Access, Viewed, Visited
 from scentline.models.frontier.rows import DepthRow
-from scentline.models.news.pages import DAY, day_of
+from scentline.models.papers.news import DAY, day_of
 from scentline.models.records import partition_of
 from scentline.models.revisit.content import SLACK
 from scentline.models.url import host

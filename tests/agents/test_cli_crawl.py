@@ -19,16 +19,16 @@ from scentline.models.frontier.candidates import Candidates
 from scentline.models.frontier.keys import BLOCK_PREFIX, HOST_PREFIX, SEGMENT_PREFIX, page_key, space_key
 from scentline.models.frontier.ledger import FrontierLedger
 from scentline.models.frontier.rows import CountsRow, FrontierRow, HostRow, PageRow, SpaceRow
-from scentline.models.interest.features import BASE
-from scentline.models.learner.inputs import MOST, PLAIN
+from scentline.models.page import FAILED
 from scentline.models.policy.estimates import Estimates
 from scentline.models.policy.explain import Counting, Part
+from scentline.models.policy.features import BASE
+from scentline.models.policy.inputs import MOST, PLAIN
 from scentline.models.policy.priorities import LinkPromises
 from scentline.models.predicate import parse
 from scentline.models.published import Outcome
 from scentline.models.records import Decoder, Interests
 from scentline.models.traps import Barren, space
-from scentline.models.verdict import FAILED
 from scentline.streams.inbox import Codec, Shard
 from scentline.streams.settings import Settings
 from scentline.streams.topics import INTERESTS

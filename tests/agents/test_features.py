@@ -8,14 +8,14 @@ import pytest
 
 from scentline.agents.learn.models import ModelRow, PriorRow, model_key, prior_key
 from scentline.agents.operate.explaining import Resting
-from scentline.models.interest.features import BASE
-from scentline.models.interest.ratio import PRIOR_PAGES, base_rate, log_lift
-from scentline.models.learner.combiner import Learner
-from scentline.models.learner.inputs import INPUTS, NAMES, PLAIN
 from scentline.models.lessons import lessons
-from scentline.models.policy.features import MOST_SPEAKING, features
+from scentline.models.policy.combiner import Learner
+from scentline.models.policy.features import BASE
+from scentline.models.policy.inputs import INPUTS, NAMES, PLAIN
 from scentline.models.policy.learned import LearnedScorer
+from scentline.models.policy.ratio import PRIOR_PAGES, base_rate, log_lift
 from scentline.models.policy.scoring import PaperScorer
+from scentline.models.policy.speaking import MOST_SPEAKING, features
 from scentline.models.predicate import parse
 from scentline.models.records import Weighting, partition_of
 from tests.agents.cells import a_cells, cells_of, teach

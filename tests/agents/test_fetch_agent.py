@@ -14,9 +14,9 @@ from scentline.agents.fetch.agent import QUARANTINED, FetchAgent, noted
 from scentline.agents.fetch.client import Client
 from scentline.models import records
 from scentline.models.facts import Discovered, Early, Fetched, Hinted, Missing, Moved, Same, SightingPack
+from scentline.models.page import Verdict
 from scentline.models.records import DeadLetter, FetchedPage, HostAnswer, Revisit, RobotsTxt, Visit, encode
 from scentline.models.settings import RevisitSettings
-from scentline.models.verdict import Verdict
 from scentline.streams.attempts import Attempts
 from scentline.streams.inbox import Message
 from scentline.streams.settings import Settings

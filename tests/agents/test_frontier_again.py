@@ -20,12 +20,12 @@ from scentline.agents.operate.record import judged_of, read_change
 from scentline.models.facts import Fetched, Linked, Missing, Moved, Page, Rejudged, Same
 from scentline.models.frontier.keys import beside_of, parent_of, visit_key, visit_of
 from scentline.models.frontier.rows import OPEN
-from scentline.models.interest.trace import Step
+from scentline.models.lessons import JudgedPage, recount
+from scentline.models.page import FAILED, Verdict
 from scentline.models.published import Change, Outcome
 from scentline.models.records import Revisit, Visit
-from scentline.models.recount import JudgedPage, recount
+from scentline.models.trace import Step
 from scentline.models.url import identifier
-from scentline.models.verdict import FAILED, Verdict
 from scentline.streams.inbox import Message
 from scentline.streams.topics import CHANGES, OUTCOMES
 from tests.agents.cells import an_outcome

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from scentline.models.facts import Discovered, Early, Fetched, Kind, Missing, Moved, Near, Visited
 from scentline.models.frontier.keys import page_key
 from scentline.models.frontier.linking import ChildrenRow, ParentRow, identifiers_in, place_in
-from scentline.models.interest.features import BASE
-from scentline.models.learner.candidate import LinkWords
+from scentline.models.page import FAILED, Verdict
+from scentline.models.policy.candidate import LinkWords
+from scentline.models.policy.features import BASE
 from scentline.models.url import IDENTIFIER_BYTES, host, identifier
-from scentline.models.verdict import FAILED, Verdict
 from scentline.streams.topics import SIGHTINGS
 from tests.agents.scenarios import (
     CAME,

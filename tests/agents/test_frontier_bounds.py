@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.agents.operate.audit import AuditReport, RecountedDepths
-from scentline.models.depth.site import ENOUGH
 from scentline.models.facts import Discovered, Fetched, Missing, Moved, Viewed, Visited
 from scentline.models.frontier.depth import why_beyond
 from scentline.models.frontier.keys import DEPTH_PREFIX, PAGE_PREFIX, depth_key, depth_of
 from scentline.models.frontier.pages import why_spent
 from scentline.models.frontier.rows import DepthRow, PageRow, SpaceRow
 from scentline.models.page import Link
+from scentline.models.papers.depth import ENOUGH
 from scentline.models.settings import FrontierSettings
 from scentline.models.traps import Barren, space
 from scentline.models.url import host

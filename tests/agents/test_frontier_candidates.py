@@ -11,14 +11,13 @@ from scentline.models.frontier.keys import host_key, page_key
 from scentline.models.frontier.queue import SWEPT
 from scentline.models.frontier.retries import Retries
 from scentline.models.frontier.rows import HostRow
-from scentline.models.interest.features import BASE
-from scentline.models.learner.inputs import INPUTS
-from scentline.models.learner.requests import usual_chance_of_page
-from scentline.models.learner.semantic import inputs_with
-from scentline.models.page import Link
+from scentline.models.page import FAILED, Link
+from scentline.models.policy.combiner import usual_chance_of_page
+from scentline.models.policy.features import BASE
+from scentline.models.policy.inputs import INPUTS
 from scentline.models.published import PredicateDefinition
+from scentline.models.semantic import inputs_with
 from scentline.models.url import host
-from scentline.models.verdict import FAILED
 from tests.agents.cells import a_cells, teach
 from tests.agents.scenarios import NO, NOW, YES, Frontiers, ended, linked, seeded, urls
 from tests.cases import each_case

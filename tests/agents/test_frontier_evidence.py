@@ -29,10 +29,10 @@ from scentline.models.facts import (
 from scentline.models.frontier.keys import PAGE_PREFIX, beside_of, page_key, totals_of
 from scentline.models.frontier.promises import believed
 from scentline.models.frontier.rows import Choice, PageRow
-from scentline.models.interest.trace import Step
+from scentline.models.lessons import FailedRequests, JudgedPage, recount
 from scentline.models.page import Link
 from scentline.models.policy.priorities import LinkPromises
-from scentline.models.recount import FailedRequests, JudgedPage, recount
+from scentline.models.trace import Step
 from scentline.models.url import identifier
 from scentline.streams.inbox import Message
 from scentline.streams.topics import SIGHTINGS

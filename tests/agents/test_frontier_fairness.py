@@ -14,14 +14,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scentline.models.domain import owner
 from scentline.models.facts import Discovered, Linked, Missing
 from scentline.models.frontier.candidates import Candidates
 from scentline.models.frontier.fairness import NEAR_SECONDS
 from scentline.models.frontier.selection import Budget
+from scentline.models.page import FAILED
 from scentline.models.records import FetchOrder
-from scentline.models.url import host
-from scentline.models.verdict import FAILED
+from scentline.models.url import host, owner
 from tests.agents.scenarios import NO, YES, Frontiers, Scenario, ended, linked, orders_in, seeded
 from tests.cases import each_case
 

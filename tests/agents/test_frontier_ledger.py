@@ -16,9 +16,9 @@ from scentline.agents.frontier.agent import FrontierShard, block_message
 from scentline.models.frontier.counts import CountRows
 from scentline.models.frontier.keys import BLOCK_PREFIX, SEGMENT_PREFIX, totals_of
 from scentline.models.frontier.rows import CountsRow, FrontierRow
-from scentline.models.interest.features import BASE, always_kept
 from scentline.models.ledger import Change, Ledger
 from scentline.models.parts import BLOCK, Part, blocks_in
+from scentline.models.policy.features import BASE, always_kept
 from scentline.models.records import Decoder, Interests
 from scentline.streams.inbox import Codec, Message, Shard
 from scentline.streams.topics import INTERESTS

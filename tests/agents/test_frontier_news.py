@@ -9,8 +9,8 @@ from scentline.models.facts import Hub, Visited
 from scentline.models.frontier.keys import Rows, clicks_key, news_of
 from scentline.models.frontier.news import NewsLooks, Prefixes, clicked
 from scentline.models.frontier.rows import ClicksRow
-from scentline.models.news.hubs import REFERRERS
-from scentline.models.news.pages import DAY
+from scentline.models.papers.hubs import REFERRERS
+from scentline.models.papers.news import DAY
 from scentline.models.settings import NewsSettings
 from scentline.streams.topics import SIGHTINGS
 from tests.agents.scenarios import Frontiers, linked

@@ -13,13 +13,11 @@ from hypothesis import strategies as st
 from scentline.agents.frontier.agent import FrontierShard
 from scentline.models.facts import Visited
 from scentline.models.frontier.keys import ways_key
-from scentline.models.ordering.estimate import Crawled
-from scentline.models.ordering.rank import Rank
+from scentline.models.ordering import Crawled, Rank
 from scentline.models.page import Link
-from scentline.models.patterns.counts import RANKINGS, Behaviour, score
-from scentline.models.patterns.mine import mine
-from scentline.models.policy.behaviour import SitePatterns, sites
-from scentline.models.policy.estimates import PARTS, ordering
+from scentline.models.papers.patterns import mine
+from scentline.models.papers.ways import RANKINGS, Behaviour, score
+from scentline.models.policy.estimates import PARTS, SitePatterns, ordering, sites
 from scentline.models.policy.ordering import EVERY, GROWTH, HOT, TOLERANCE, Informed, Ordering, Ranks
 from scentline.models.predicate import EVERY_PAGE
 from scentline.models.settings import FrontierSettings

@@ -16,10 +16,10 @@ from scentline.models.frontier.groups import LEAST_STALE
 from scentline.models.frontier.keys import DUE_PREFIX, due_key
 from scentline.models.frontier.revisits import AGAIN
 from scentline.models.frontier.rows import DueRow
+from scentline.models.page import Verdict
 from scentline.models.published import RENEWED, FreshnessPart
 from scentline.models.records import Version
 from scentline.models.revisit.gain import stale
-from scentline.models.verdict import Verdict
 from scentline.streams.inbox import Message
 from tests.agents.scenarios import (
     CAME_OF,

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scentline.models.interest.factors import kept
-from scentline.models.interest.features import BASE
-from scentline.models.interest.trace import SIXTHS, Step, Trace
-from scentline.models.learner.batch import LinkTable, inputs_of, named_of
-from scentline.models.learner.candidate import (
+from scentline.models.ledger import Ledger
+from scentline.models.lessons import JudgedPage, lessons
+from scentline.models.page import FAILED
+from scentline.models.policy.batch import LinkTable, inputs_of, named_of
+from scentline.models.policy.candidate import (
     IN_LINKS,
     Candidate,
     CoVisits,
@@ -25,24 +25,21 @@ from scentline.models.learner.candidate import (
     prefixes,
     url_words,
 )
-from scentline.models.learner.combiner import Learner
-from scentline.models.learner.inputs import NAMES
-from scentline.models.learner.knowledge import Knowledge
-from scentline.models.learner.semantic import Meaning, Sense, inputs_with, subject
-from scentline.models.learner.words import WORDS, Vocabulary
-from scentline.models.ledger import Ledger
-from scentline.models.lessons import lessons
-from scentline.models.policy.inlinks import InLinks
-from scentline.models.policy.known import HeardMeaning
+from scentline.models.policy.combiner import Learner
+from scentline.models.policy.factors import kept
+from scentline.models.policy.features import BASE
+from scentline.models.policy.inputs import NAMES
+from scentline.models.policy.knowledge import Knowledge
+from scentline.models.policy.known import HeardMeaning, InLinks
 from scentline.models.policy.learned import LearnedScorer
 from scentline.models.policy.scoring import PaperScorer, crowd_of
+from scentline.models.policy.words import WORDS, Vocabulary
 from scentline.models.predicate import Sought
 from scentline.models.records import Weighting
-from scentline.models.recount import JudgedPage
-from scentline.models.semantic.table import SemanticTable
+from scentline.models.semantic import Meaning, SemanticTable, Sense, inputs_with, subject
 from scentline.models.settings import LearnSettings
+from scentline.models.trace import SIXTHS, Step, Trace
 from scentline.models.url import host, identifier
-from scentline.models.verdict import FAILED
 from tests.agents.cells import a_cells, teach
 from tests.agents.pipeline import WIDE, Bounds, Pipeline, Place, Told, links_of, told
 from tests.models.teaching import teach as teach_one

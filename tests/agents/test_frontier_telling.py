@@ -16,9 +16,9 @@ from bench.listening import Memory
 from scentline.agents.frontier.agent import TELL_SECONDS, FrontierAgent, FrontierShard
 from scentline.models.frontier.keys import totals_of
 from scentline.models.frontier.ledger import FrontierLedger
-from scentline.models.interest.features import BASE
 from scentline.models.ledger import Change
 from scentline.models.parts import BLOCK
+from scentline.models.policy.features import BASE
 from scentline.models.records import Interests
 from scentline.streams.metrics.catalogue import PUBLISHED
 from scentline.streams.settings import Settings

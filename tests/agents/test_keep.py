@@ -22,9 +22,8 @@ from scentline.agents.judge.keep.export import export
 from scentline.agents.judge.keep.records import Packing, packed
 from scentline.agents.judge.keep.store import DIRECTORY, PARTS, KeptPages, copies, files, newest_first
 from scentline.agents.offline.archive import Archive
-from scentline.models.page import Page
+from scentline.models.page import Page, Verdict
 from scentline.models.records import FetchedPage, HostAnswer, Revisit
-from scentline.models.verdict import Verdict
 from scentline.streams.settings import KeepSettings
 from tests.agents.judging import an_order
 from tests.cases import each_case

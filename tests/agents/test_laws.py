@@ -20,18 +20,18 @@ from bench.listening import Memory
 from scentline.agents.frontier.agent import FrontierShard
 from scentline.models.frontier.ledger import FrontierLedger
 from scentline.models.frontier.rows import FrontierRow
-from scentline.models.interest.features import BASE, PAGE_WORD, TOKEN, URL_WORD, always_kept
-from scentline.models.interest.ratio import MOST, Base, base_rate, log_lift, significant_log
-from scentline.models.learner.words import WORDS
 from scentline.models.ledger import INT32, Cells, Change, Ledger
 from scentline.models.lessons import lessons
+from scentline.models.page import FAILED, Verdict
 from scentline.models.parts import Part
+from scentline.models.policy.features import BASE, PAGE_WORD, TOKEN, URL_WORD, always_kept
 from scentline.models.policy.learned import LearnedScorer
+from scentline.models.policy.ratio import MOST, Base, base_rate, log_lift, significant_log
 from scentline.models.policy.scorer import Scorer
 from scentline.models.policy.scoring import PaperScorer
+from scentline.models.policy.words import WORDS
 from scentline.models.records import Interests
 from scentline.models.settings import LearnSettings
-from scentline.models.verdict import FAILED, Verdict
 from scentline.streams.inbox import Codec, Shard
 from tests.reference.counts import Counts
 

@@ -9,10 +9,10 @@ import pytest
 
 from scentline.agents.learn.models import LearnShard, ModelRow, model_key
 from scentline.models.facts import Label
-from scentline.models.learner.combiner import Learner
-from scentline.models.learner.inputs import INPUTS, Input
-from scentline.models.learner.semantic import inputs_with
+from scentline.models.policy.combiner import Learner
+from scentline.models.policy.inputs import INPUTS, Input
 from scentline.models.records import Interests, Weighting
+from scentline.models.semantic import inputs_with
 from scentline.streams.configuration import ConfigurationError
 from tests.agents.learnt import a_shard, an_agent, told
 from tests.agents.shards import Disk, put, take_in, write

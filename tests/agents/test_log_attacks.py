@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 from scentline.agents.observe.observer import Filtered, Observer
 from scentline.models.facts import Access
-from scentline.models.interest.features import USER
-from scentline.models.interest.trace import Step
+from scentline.models.lessons import JudgedPage
 from scentline.models.page import Link
-from scentline.models.recount import JudgedPage
+from scentline.models.policy.features import USER
+from scentline.models.trace import Step
 from scentline.models.url import host
 from scentline.streams.settings import ObserveSettings
 from tests.agents.log_lines import combined, squid

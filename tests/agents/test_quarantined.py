@@ -8,11 +8,10 @@ import msgspec
 from scentline.agents.crawl.connect import open_journal
 from scentline.agents.operate.quarantined import Quarantined, Seen, seen_of
 from scentline.models.facts import Fetched, Linked
-from scentline.models.page import Link
+from scentline.models.page import Link, Verdict
 from scentline.models.published import Outcome
 from scentline.models.records import DeadLetter, Pack, encode, partition_of
 from scentline.models.url import host, identifier
-from scentline.models.verdict import Verdict
 from scentline.streams.settings import Settings
 from scentline.streams.topics import DEAD_LETTERS, OUTCOMES, SIGHTINGS
 from tests.agents.scenarios import NO, YES, ended

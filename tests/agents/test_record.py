@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from scentline.agents.crawl.connect import open_journal
 from scentline.agents.harvest.agent import Counted
 from scentline.agents.operate.record import current_pages, harvested_of, judged_of, outcomes
-from scentline.models.page import Link
+from scentline.models.page import Link, Verdict
 from scentline.models.published import Outcome
-from scentline.models.verdict import Verdict
 from scentline.streams.settings import Settings
 from scentline.streams.topics import OUTCOMES
 from tests.agents.cells import an_outcome

@@ -14,17 +14,17 @@ from scentline.agents.learn.models import PRIOR_PREFIX, LearnShard, ModelRow, Pr
 from scentline.agents.operate.reuse import Imported, facts, import_state
 from scentline.models.facts import EvidencePack, Label
 from scentline.models.frontier.ledger import FrontierLedger
-from scentline.models.interest.features import BASE, URL_WORD, USER
-from scentline.models.interest.ratio import Base
-from scentline.models.learner.combiner import Combining
-from scentline.models.learner.inputs import NAMES, prior_covariance
 from scentline.models.lessons import lessons
+from scentline.models.page import FAILED
+from scentline.models.policy.combiner import Combining
+from scentline.models.policy.features import BASE, URL_WORD, USER
+from scentline.models.policy.inputs import NAMES, prior_covariance
 from scentline.models.policy.learned import LearnedScorer
+from scentline.models.policy.ratio import Base
 from scentline.models.policy.scoring import PaperScorer
 from scentline.models.records import Decoder, Interests
 from scentline.models.reuse import Learned, State, pack, unpack
 from scentline.models.settings import LearnSettings
-from scentline.models.verdict import FAILED
 from scentline.streams.settings import Settings
 from scentline.streams.topics import EVIDENCE
 from scentline_lab.synthetic.web import SyntheticWeb

@@ -11,9 +11,9 @@ import pytest
 
 from scentline.agents.operate.record import outcomes
 from scentline.agents.semantic.tables import SHIPPED, read_table
-from scentline.models.interest.features import SUBJECT
-from scentline.models.learner.semantic import SEMANTIC_INPUTS, inputs_with
+from scentline.models.policy.features import SUBJECT
 from scentline.models.reuse import unpack
+from scentline.models.semantic import SEMANTIC_INPUTS, inputs_with
 from scentline.streams.transport.journal import Journal
 from scentline_lab import encoder
 from scentline_lab.encoder import EncoderError, build, read_encoder

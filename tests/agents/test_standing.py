@@ -25,12 +25,11 @@ from scentline.models.frontier.politeness import HostClocks, HostState
 from scentline.models.frontier.queue import CandidateQueue
 from scentline.models.frontier.rows import HostRow, PageRow
 from scentline.models.frontier.standing import HostCounts, Rates, speaking
-from scentline.models.page import Link
+from scentline.models.page import FAILED, Link
 from scentline.models.policy.explain import Explanation
-from scentline.models.policy.features import Features
+from scentline.models.policy.speaking import Features
 from scentline.models.published import HostStanding, Standing
 from scentline.models.url import identifier
-from scentline.models.verdict import FAILED
 from scentline.streams.topics import STANDING
 from tests.agents.scenarios import NO, NOW, YES, Scenario, ended, frontiers, seeded
 from tests.agents.shards import journal_of

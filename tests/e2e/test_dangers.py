@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from bench.hostile.crawl import crawl
-from scentline.models.domain import owner
 from scentline.models.url import host as host_of
+from scentline.models.url import owner
 from tests.agents.commands import printed
 from tests.cases import each_case
 from tests.e2e.crawls import ANY, exact, keeps, options, outcomes_of, pages_of

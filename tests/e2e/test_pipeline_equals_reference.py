@@ -17,10 +17,10 @@ from scentline.agents.operate.control import submit
 from scentline.agents.operate.record import judged_pages, read_ledger
 from scentline.agents.operate.requests import Redefinition
 from scentline.models.frontier.window import FEW
-from scentline.models.interest.features import split
-from scentline.models.interest.trace import Trace
+from scentline.models.policy.features import split
 from scentline.models.predicate import Sought, parse
 from scentline.models.published import Outcome
+from scentline.models.trace import Trace
 from scentline.streams.settings import Settings
 from scentline.streams.transport.journal import Journal
 from scentline_lab.evaluate.command import WebSpec

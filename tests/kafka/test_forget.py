@@ -28,7 +28,7 @@ from scentline.agents.worker.worker import Worker
 from scentline.models.facts import Access, AccessPack
 from scentline.models.frontier.keys import page_key
 from scentline.models.frontier.rows import PageRow
-from scentline.models.interest.features import user as user_feature
+from scentline.models.policy.features import user as user_feature
 from scentline.models.records import encode
 from scentline.streams.configuration import ConfigurationError, load
 from scentline.streams.settings import Settings

@@ -7,14 +7,14 @@ from typing import NamedTuple
 import numpy as np
 from hypothesis import strategies as st
 
-from scentline.models.interest import features
-from scentline.models.interest.features import ANCHOR, BASE, CONTEXT, HEADING, PAGE_WORD, URL_WORD, USER, link
-from scentline.models.interest.ratio import Base, Denominator
-from scentline.models.interest.weights import Weights
-from scentline.models.learner.candidate import CoVisits, Crowd
-from scentline.models.learner.knowledge import TOPIC_PAGES, Knowledge
-from scentline.models.learner.words import Numbers
 from scentline.models.ledger import INT32, Ledger
+from scentline.models.policy import features
+from scentline.models.policy.candidate import CoVisits, Crowd
+from scentline.models.policy.features import ANCHOR, BASE, CONTEXT, HEADING, PAGE_WORD, URL_WORD, USER, link
+from scentline.models.policy.knowledge import TOPIC_PAGES, Knowledge
+from scentline.models.policy.ratio import Base, Denominator
+from scentline.models.policy.weights import Weights
+from scentline.models.policy.words import Numbers
 
 Cell = tuple[int, int]
 

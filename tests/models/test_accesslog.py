@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.models.accesslog import layout, views
-from scentline.models.accesslog.entry import MAX_LINE, Entry, LogLineError, text_of
+from scentline.models.accesslog.entry import MAX_LINE, Entry, JsonLines, LogLineError, text_of
 from scentline.models.accesslog.formats import (
     FORMATS,
     RECOGNISED,
@@ -19,7 +19,6 @@ from scentline.models.accesslog.formats import (
     parsers,
     recognise,
 )
-from scentline.models.accesslog.json_lines import JsonLines
 from scentline.models.accesslog.layout import FormatTextError
 from scentline.models.accesslog.views import Clients, Rates, Robots, network, page_view
 from tests.cases import each_case

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scentline.models.learner.combiner import MOST_LOGIT, PRIORS, Calibration, calibrated
+from scentline.models.policy.combiner import MOST_LOGIT, PRIORS, Calibration, calibrated
 from tests.cases import each_case
 
 Outcome = tuple[float, bool]

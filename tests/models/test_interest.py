@@ -9,17 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scentline.models.interest import factors, features
-from scentline.models.interest.factors import SIGNERS, WORDS, LinkTable, kept, rank, sibling_log, signers
-from scentline.models.interest.factors import signature as signed
-from scentline.models.interest.features import BASE, WORD, Feature, link, region, split, token, user, word
-from scentline.models.interest.linkage import Evidence, contributions
-from scentline.models.interest.ratio import Base, interest, ratio, significance, significant_log
-from scentline.models.interest.trace import Step, Trace, Visit, arrive, insert, sixths
-from scentline.models.interest.weights import UNSEEN, Mask, Weights, WordMasks
 from scentline.models.ledger import Ledger
+from scentline.models.lessons import JudgedPage, recount
 from scentline.models.page import Link
-from scentline.models.recount import JudgedPage, recount
+from scentline.models.policy import factors, features
+from scentline.models.policy.factors import SIGNERS, WORDS, LinkTable, kept, rank, sibling_log, signers
+from scentline.models.policy.factors import signature as signed
+from scentline.models.policy.features import BASE, WORD, Feature, link, region, split, token, user, word
+from scentline.models.policy.ratio import Base, interest, ratio, significance, significant_log
+from scentline.models.policy.weights import UNSEEN, Evidence, Mask, Weights, WordMasks, contributions
+from scentline.models.trace import Step, Trace, Visit, arrive, insert, sixths
 from scentline.models.url import identifier
 from tests.cases import each_case
 from tests.models.teaching import weigh

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scentline.models.interest.features import ANCHOR, BASE, PAGE_WORD, PREFIX, USER, link
-from scentline.models.learner.batch import LinkingPage, LinkTable, inputs_of
-from scentline.models.learner.candidate import Candidate, CoVisits, Crowd
-from scentline.models.learner.inputs import NAMES, PLAIN
-from scentline.models.learner.knowledge import DRIFT, Knowledge
-from scentline.models.learner.semantic import inputs_with
-from scentline.models.learner.words import Vocabulary
 from scentline.models.ledger import Ledger
+from scentline.models.policy.batch import LinkingPage, LinkTable, inputs_of
+from scentline.models.policy.candidate import Candidate, CoVisits, Crowd
+from scentline.models.policy.features import ANCHOR, BASE, PAGE_WORD, PREFIX, USER, link
+from scentline.models.policy.inputs import NAMES, PLAIN
+from scentline.models.policy.knowledge import DRIFT, Knowledge
+from scentline.models.policy.words import Vocabulary
+from scentline.models.semantic import inputs_with
 from tests.models import teaching
 from tests.models.teaching import CELLS, KIND_NAMES, SOME_WORDS, WORDS, Cell, PlainLink, lift, teach
 

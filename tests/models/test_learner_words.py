@@ -9,18 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scentline.models.interest.features import ANCHOR, BASE, PAGE_WORD, URL_WORD
-from scentline.models.interest.ratio import strongest
-from scentline.models.learner import combiner
-from scentline.models.learner.batch import LinkTable, inputs_of, named_of
-from scentline.models.learner.candidate import Candidate
-from scentline.models.learner.combiner import DRIFT as NOISE
-from scentline.models.learner.combiner import BayesianLogisticRegression, Learner, logits, probability
-from scentline.models.learner.inputs import NAMES, prior_covariance, prior_mean
-from scentline.models.learner.knowledge import AKIN_PAGES, DRIFT, TOPIC_PAGES, Knowledge
-from scentline.models.learner.semantic import SEMANTIC_INPUTS, inputs_with
-from scentline.models.learner.words import ABOVE, AROUND, LEAST, SAID, Roots, Vocabulary, root, roots
 from scentline.models.ledger import Ledger
+from scentline.models.policy import combiner
+from scentline.models.policy.batch import LinkTable, inputs_of, named_of
+from scentline.models.policy.candidate import Candidate
+from scentline.models.policy.combiner import DRIFT as NOISE
+from scentline.models.policy.combiner import BayesianLogisticRegression, Learner, logits, probability
+from scentline.models.policy.features import ANCHOR, BASE, PAGE_WORD, URL_WORD
+from scentline.models.policy.inputs import NAMES, prior_covariance, prior_mean
+from scentline.models.policy.knowledge import AKIN_PAGES, DRIFT, TOPIC_PAGES, Knowledge
+from scentline.models.policy.ratio import strongest
+from scentline.models.policy.words import ABOVE, AROUND, LEAST, SAID, Roots, Vocabulary, root, roots
+from scentline.models.semantic import SEMANTIC_INPUTS, inputs_with
 from tests.models.teaching import CELLS, SOME_WORDS, WORDS, Cell, put, teach, word_lift
 from tests.models.test_learner_inputs import added
 

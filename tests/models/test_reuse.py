@@ -12,18 +12,18 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scentline.models.interest.features import ANCHOR, BASE, PAGE_WORD, PREFIX, URL_WORD, USER, link
-from scentline.models.interest.ratio import base_rate, log_lift
-from scentline.models.learner.batch import LinkTable, inputs_of
-from scentline.models.learner.candidate import Candidate, Crowd
-from scentline.models.learner.combiner import Calibration, Combining, Learner
-from scentline.models.learner.inputs import NAMES, prior_covariance, prior_mean
-from scentline.models.learner.knowledge import Knowledge, lifts_of
-from scentline.models.learner.words import PAGE, Vocabulary
 from scentline.models.ledger import Ledger
+from scentline.models.page import FAILED
+from scentline.models.policy.batch import LinkTable, inputs_of
+from scentline.models.policy.candidate import Candidate, Crowd
+from scentline.models.policy.combiner import Calibration, Combining, Learner
+from scentline.models.policy.features import ANCHOR, BASE, PAGE_WORD, PREFIX, URL_WORD, USER, link
+from scentline.models.policy.inputs import NAMES, prior_covariance, prior_mean
+from scentline.models.policy.knowledge import Knowledge, lifts_of
+from scentline.models.policy.ratio import base_rate, log_lift
+from scentline.models.policy.words import PAGE, Vocabulary
 from scentline.models.reuse import Learned, LearnedStateError, State, pack, unpack
 from scentline.models.sealed import digest
-from scentline.models.verdict import FAILED
 from tests.cases import each_case
 from tests.models.teaching import put, teach
 

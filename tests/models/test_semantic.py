@@ -12,9 +12,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scentline.models.learner.semantic import MOST_WORDS, Meaning, Sense, page_subject, subject
-from scentline.models.semantic import table as module
-from scentline.models.semantic.table import NAME, VERSION, SemanticTable, SemanticTableError, pack, unpack
+from scentline.models import semantic as module
+from scentline.models.semantic import (
+    MOST_WORDS,
+    NAME,
+    VERSION,
+    Meaning,
+    SemanticTable,
+    SemanticTableError,
+    Sense,
+    pack,
+    page_subject,
+    subject,
+    unpack,
+)
 from tests.cases import each_case
 
 PIECES = {piece: number for number, piece in enumerate(["a", "b", "ab", "##a", "##b", "##ba", "!", "日", "-"])}

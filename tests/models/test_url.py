@@ -13,10 +13,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from publicsuffixlist import PublicSuffixList
 
-from scentline.models.domain import domain, owner, server
 from scentline.models.secrets import ENDINGS, LONG, NAMES, Secrets
 from scentline.models.traps import Barren, Bounds, dated, pattern, says_missing, space, trap
-from scentline.models.url import MAX_LENGTH, canonical
+from scentline.models.url import MAX_LENGTH, canonical, domain, owner, server
 from tests.cases import each_case
 from tests.shared import shared
 

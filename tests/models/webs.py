@@ -5,9 +5,9 @@ from collections.abc import Iterable
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from scentline.models.interest.trace import Step
+from scentline.models.lessons import FailedRequests, JudgedPage
 from scentline.models.page import Link
-from scentline.models.recount import FailedRequests, JudgedPage
+from scentline.models.trace import Step
 
 URLS = [f"http://host{number % 3}.example/{number}" for number in range(9)]
 WORDS = st.lists(st.sampled_from("abcdefgh"), max_size=4, unique=True).map(tuple)

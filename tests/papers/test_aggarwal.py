@@ -5,15 +5,14 @@ from collections.abc import Iterable, Mapping
 
 import pytest
 
-from scentline.models.interest import factors
-from scentline.models.interest import ratio as module
-from scentline.models.interest.factors import inside, locality_log, region, region_log, sibling_log, union
-from scentline.models.interest.features import BASE, TOKEN, USER, WORD
-from scentline.models.interest.linkage import Contribution, CrowdEvidence, crowd_contributions
-from scentline.models.interest.ratio import Base, Denominator, Sample, ratio, significance, significant_log
-from scentline.models.interest.trace import Step, Trace
-from scentline.models.interest.weights import Weights, WordMasks
 from scentline.models.ledger import Ledger
+from scentline.models.policy import factors
+from scentline.models.policy import ratio as module
+from scentline.models.policy.factors import inside, locality_log, region, region_log, sibling_log, union
+from scentline.models.policy.features import BASE, TOKEN, USER, WORD
+from scentline.models.policy.ratio import Base, Denominator, Sample, ratio, significance, significant_log
+from scentline.models.policy.weights import Contribution, CrowdEvidence, Weights, WordMasks, crowd_contributions
+from scentline.models.trace import Step, Trace
 from scentline.models.url import tokens
 from tests.cases import each_case
 from tests.models.teaching import weigh, weighed

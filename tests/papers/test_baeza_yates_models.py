@@ -11,11 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from scentline.models.depth.growth import FOLLOWED, MAX_LEVEL, Growth
-from scentline.models.depth.site import ENOUGH, Advice, by_model, stop, why
-from scentline.models.depth.surfers import Surfer, best, fit
-from scentline.models.depth.trail import unbrowsed
-from scentline.models.depth.visits import Move, Visits
+from scentline.models.papers.depth import ENOUGH, FOLLOWED, MAX_LEVEL, Advice, Growth, by_model, stop, why
+from scentline.models.papers.surfers import Move, Surfer, Visits, best, fit
+from scentline.models.papers.trail import unbrowsed
 from scentline_lab.depth.site import Site, breadth_first, ranks_by_level
 from tests.cases import each_case
 

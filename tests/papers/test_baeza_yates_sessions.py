@@ -8,8 +8,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from scentline.models.depth.trail import ELSEWHERE, FRAME, MAX_VIEWS, MOST_SITES, PAUSE, Browsing, Changes
-from scentline.models.depth.visits import Move, Session, Visits, move, moves
+from scentline.models.papers.surfers import Move, Session, Visits, move, moves
+from scentline.models.papers.trail import ELSEWHERE, FRAME, MAX_VIEWS, MOST_SITES, PAUSE, Browsing, Changes
 from scentline_lab.depth import site as module
 from scentline_lab.depth.site import OPEN, Sessions
 from tests.cases import each_case

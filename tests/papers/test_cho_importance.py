@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scentline.models.ordering.estimate import BoundedCounts, Crawled, Idf, Location, Similarity
-from scentline.models.ordering.rank import Rank, pagerank
+from scentline.models.ordering import BoundedCounts, Crawled, Idf, Location, Rank, Similarity, pagerank
 from scentline_lab.order.crawl import Backlinks
 from scentline_lab.order.reading import Graph
 

@@ -15,9 +15,9 @@ from hypothesis.extra.numpy import arrays
 from scipy.spatial.distance import jensenshannon
 
 from scentline.models.page import Link, Page
-from scentline.models.patterns.counts import DISCOVERY, FETCH, RANKS, Behaviour, Pattern, Ways, behaviour, score
-from scentline.models.patterns.mine import importance, mine
-from scentline.models.patterns.tree import Growth
+from scentline.models.papers.pattern_tree import Growth
+from scentline.models.papers.patterns import importance, mine
+from scentline.models.papers.ways import DISCOVERY, FETCH, RANKS, Behaviour, Pattern, Ways, behaviour, score
 from scentline_lab.experiment import Progress
 from scentline_lab.patterns import quality
 from scentline_lab.patterns.quality import (

@@ -11,17 +11,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from scentline.models.patterns import mine
-from scentline.models.patterns.counts import Behaviour
-from scentline.models.patterns.mine import (
-    TreeCut,
-    description_length,
-    figures,
-    model_length,
-    smoothed,
-    visit_cut,
-)
-from scentline.models.patterns.tree import (
+from scentline.models.papers import patterns as mine
+from scentline.models.papers.pattern_tree import (
     PARAMETERS,
     SEGMENTS,
     Growth,
@@ -31,6 +22,15 @@ from scentline.models.patterns.tree import (
     build,
     decompose,
 )
+from scentline.models.papers.patterns import (
+    TreeCut,
+    description_length,
+    figures,
+    model_length,
+    smoothed,
+    visit_cut,
+)
+from scentline.models.papers.ways import Behaviour
 from tests.cases import each_case
 
 #: Two kinds of pages: ten items by number, in two shops, and three lists.

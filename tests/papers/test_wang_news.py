@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scentline.models.news.hubs import Hub, Outlinks
-from scentline.models.news.pages import (
+from scentline.models.papers.hubs import Hub, Outlinks
+from scentline.models.papers.news import (
     DAY,
     DEPTH,
     Criterion,

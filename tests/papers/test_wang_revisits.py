@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.wang import expected, simulate
-from scentline.models.news.hubs import ArrivalRate, Revisits, price
+from scentline.models.papers.hubs import ArrivalRate, Revisits, price
 from tests.cases import each_case
 
 HOUR, DAY, WEEK = 3_600.0, 86_400.0, 604_800.0

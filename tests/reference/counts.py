@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from scentline.models.ledger import Ledger
-from scentline.models.verdict import Verdict
+from scentline.models.page import Verdict
 
 
 class Counts:

@@ -2,16 +2,14 @@
 
 from collections.abc import Iterable
 
-from scentline.models.interest.factors import kept, locality_log, region_log, sibling_log, signature
-from scentline.models.interest.features import SIGNATURE, TOKEN, USER, WORD
-from scentline.models.interest.linkage import CrowdEvidence
-from scentline.models.interest.ratio import Denominator
-from scentline.models.interest.trace import Step, Trace
-from scentline.models.interest.weights import Weights
-from scentline.models.page import Link
-from scentline.models.recount import JudgedPage, crowd_of, links_of, recount
+from scentline.models.lessons import JudgedPage, crowd_of, links_of, recount
+from scentline.models.page import Link, Verdict
+from scentline.models.policy.factors import kept, locality_log, region_log, sibling_log, signature
+from scentline.models.policy.features import SIGNATURE, TOKEN, USER, WORD
+from scentline.models.policy.ratio import Denominator
+from scentline.models.policy.weights import CrowdEvidence, Weights
+from scentline.models.trace import Step, Trace
 from scentline.models.url import identifier, tokens
-from scentline.models.verdict import Verdict
 
 #: Weights of the logs of content, URL tokens, links and siblings.
 Factors = tuple[float, float, float, float]

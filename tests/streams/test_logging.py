@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from scentline.models.events import PERSONAL, RESERVED, EventLog
+from scentline.models.errors import PERSONAL, RESERVED, EventLog
 from scentline.streams.logging import JsonFormatter, TextFormatter, configure
 from scentline.streams.settings import LogSettings
 from tests.cases import each_case

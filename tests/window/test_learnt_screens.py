@@ -16,12 +16,12 @@ from scentline.agents.window.screens import next as upcoming
 from scentline.models.frontier.keys import page_key, parent_key
 from scentline.models.frontier.linking import ParentRow
 from scentline.models.frontier.rows import FrontierRow, PageRow
-from scentline.models.interest.features import BASE
-from scentline.models.learner.inputs import NAMED
-from scentline.models.policy.features import KINDS
+from scentline.models.page import FAILED
+from scentline.models.policy.features import BASE
+from scentline.models.policy.inputs import NAMED
+from scentline.models.policy.speaking import KINDS
 from scentline.models.published import Exclusion, Limit, Standing, Upcoming
 from scentline.models.url import host, identifier
-from scentline.models.verdict import FAILED
 from scentline.streams.settings import Settings
 from scentline.streams.topics import CONTROL, STANDING
 from scentline.streams.transport.journal import Journal

@@ -12,7 +12,7 @@ from warcio.warcwriter import WARCWriter
 from scentline.agents.judge.keep.records import VERSION, date_of
 from scentline.agents.judge.keep.store import DIRECTORY, files
 from scentline.agents.offline.archive import ArchiveError, CutShortError, records, target_url
-from scentline.models.events import EventLog
+from scentline.models.errors import EventLog
 
 log = EventLog("keep")
 

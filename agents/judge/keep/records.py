@@ -26,10 +26,9 @@ from isal import isal_zlib
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
-from scentline.models.page import Page
+from scentline.models.page import Page, Verdict, keeps
 from scentline.models.records import FetchedPage
 from scentline.models.url import crawlable
-from scentline.models.verdict import Verdict, keeps
 from scentline.streams.logging import printable
 
 VERSION = "1.1"

@@ -12,8 +12,7 @@ from io import FileIO
 from pathlib import Path
 from typing import NamedTuple
 
-from scentline.models.errors import ScentlineError
-from scentline.models.events import EventLog
+from scentline.models.errors import EventLog, ScentlineError
 from scentline.models.url import IDENTIFIER_BYTES, identifier
 from scentline.streams.settings import KeepSettings
 

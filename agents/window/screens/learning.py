@@ -6,8 +6,8 @@ import msgspec
 
 from scentline.agents.window.reading import Reading
 from scentline.models.lessons import lessons
-from scentline.models.policy.features import Features
-from scentline.models.verdict import FAILED
+from scentline.models.page import FAILED
+from scentline.models.policy.speaking import Features
 from scentline.streams.logging import printable
 
 #: Features that are shown at once, and characters of one.

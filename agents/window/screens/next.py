@@ -8,12 +8,12 @@ import msgspec
 from scentline.agents.operate.explaining import describe, verdict_in_words
 from scentline.agents.window.reading import Reading
 from scentline.models.frontier.rows import OPEN
-from scentline.models.interest.linkage import Contribution
-from scentline.models.learner.inputs import plain
+from scentline.models.page import FAILED
 from scentline.models.policy.explain import Counting, Explanation, Linking
+from scentline.models.policy.inputs import plain
+from scentline.models.policy.weights import Contribution
 from scentline.models.published import Upcoming
 from scentline.models.url import MAX_LENGTH, canonical
-from scentline.models.verdict import FAILED
 from scentline.streams.logging import printable
 
 #: Candidates that are shown, parts of an explanation, and characters of a text.

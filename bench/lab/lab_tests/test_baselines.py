@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from scentline.models.interest.trace import Step, Trace
 from scentline.models.page import Link, Page
+from scentline.models.trace import Step, Trace
 from scentline.models.url import identifier
 from scentline_lab.simulation.queries import BestFirst, SharkSearch, Texts, WordQuery
 from scentline_lab.simulation.simple import (

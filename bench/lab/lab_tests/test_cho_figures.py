@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scentline.models.ordering.estimate import Crawled
-from scentline.models.ordering.rank import Rank
+from scentline.models.ordering import Crawled, Rank
 from scentline_lab.order import command as results
 from scentline_lab.order.command import mean_depths
 from scentline_lab.order.crawl import (

@@ -10,14 +10,13 @@ from hypothesis import strategies as st
 
 from scentline.models.frontier.keys import BESIDE_PREFIX, PAGE_PREFIX, page_key
 from scentline.models.frontier.rows import BesideRow, PageRow
-from scentline.models.interest.factors import inside, region_log
-from scentline.models.interest.features import PAGE_WORD, URL_WORD, USER
-from scentline.models.interest.ratio import Base
-from scentline.models.interest.trace import Step, Trace
-from scentline.models.page import Link, Page
+from scentline.models.page import FAILED, Link, Page
+from scentline.models.policy.factors import inside, region_log
+from scentline.models.policy.features import PAGE_WORD, URL_WORD, USER
 from scentline.models.policy.learned import LearnedScorer
+from scentline.models.policy.ratio import Base
 from scentline.models.reuse import Learned, State
-from scentline.models.verdict import FAILED
+from scentline.models.trace import Step, Trace
 from scentline.streams.settings import Settings
 from scentline_lab.simulation.core import _CODEC, NAME, CoreCrawler, MemoryShard, rows_of
 from scentline_lab.simulation.policies import (

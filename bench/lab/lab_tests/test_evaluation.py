@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 
 from lab_tests.files import quiet
-from scentline.models.interest.trace import Step, Trace
 from scentline.models.page import Link, Page
 from scentline.models.predicate import parse
+from scentline.models.trace import Step, Trace
 from scentline.streams.configuration import ConfigurationError
 from scentline.streams.settings import Settings
 from scentline_lab.evaluate.command import read_webs

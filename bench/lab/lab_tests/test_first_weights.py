@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from bench.first_weights import School, apart
-from scentline.models.interest.trace import Trace
-from scentline.models.learner.inputs import INPUTS, Input
 from scentline.models.page import Link, Page
+from scentline.models.policy.inputs import INPUTS, Input
+from scentline.models.trace import Trace
 from scentline_lab.simulation.policies import Truth
 from scentline_lab.simulation.trained import Hindsight
 from scentline_lab.simulation.virtual import Task, Terms, virtual_crawl

@@ -11,7 +11,7 @@ from bench.wang import DECAY, START, NewsWeb
 from lab_tests.files import PNG, rows
 from scentline.models.accesslog.entry import Entry
 from scentline.models.accesslog.formats import parse_combined
-from scentline.models.news.pages import day_of
+from scentline.models.papers.news import day_of
 from scentline.models.settings import NewsSettings
 from scentline_lab.news_command import PICTURES, TABLES, short
 from tests.agents.commands import TOLD_TO_END, last_line, printed, running, scentline

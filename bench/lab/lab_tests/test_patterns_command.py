@@ -9,9 +9,9 @@ from lxml import etree
 
 from lab_tests.files import PNG, line, quiet, rows
 from scentline.models.facts import Access
-from scentline.models.patterns.counts import Behaviour
-from scentline.models.patterns.mine import THRESHOLD, mine
-from scentline.models.patterns.tree import Growth
+from scentline.models.papers.pattern_tree import Growth
+from scentline.models.papers.patterns import THRESHOLD, mine
+from scentline.models.papers.ways import Behaviour
 from scentline.streams.settings import Settings
 from scentline_lab.experiment import Output
 from scentline_lab.patterns.command import Found, Options, find

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scentline.models.interest.trace import Step, Trace
 from scentline.models.page import Link, Page
+from scentline.models.trace import Step, Trace
 from scentline_lab.simulation.trained import Arms, TagPaths
 from scentline_lab.simulation.virtual import Task, Terms, virtual_crawl
 

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.models.duplicates import sketch
-from scentline.models.interest.trace import Step, Trace
 from scentline.models.page import Link, Page
+from scentline.models.trace import Step, Trace
 from scentline.streams.settings import Settings
 from scentline_lab.simulation.policies import Truth, policies
 from scentline_lab.simulation.simple import BreadthFirst, Chance

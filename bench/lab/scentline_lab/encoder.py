@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from scentline.agents.stored import write_stored
 from scentline.models.errors import ScentlineError
-from scentline.models.semantic.table import NAME, SemanticTable, SemanticTableError, pack
+from scentline.models.semantic import NAME, SemanticTable, SemanticTableError, pack
 from scentline_lab.experiment import Progress
 
 Array = npt.NDArray[np.float64]

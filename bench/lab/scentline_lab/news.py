@@ -8,8 +8,8 @@ from itertools import groupby
 from statistics import fmean
 from typing import NamedTuple
 
-from scentline.models.news.hubs import Hub, Outlinks
-from scentline.models.news.pages import (
+from scentline.models.papers.hubs import Hub, Outlinks
+from scentline.models.papers.news import (
     Criterion,
     History,
     NewsPrefix,

@@ -15,8 +15,8 @@ import typer
 from scentline.agents.cli.output import print_table
 from scentline.agents.judge.judges import Labels, LabelsError, load_labels
 from scentline.agents.observe.observer import HINT, observed, site_named
-from scentline.models.news.hubs import Outlinks
-from scentline.models.news.pages import DAY, Criterion, History, Kind
+from scentline.models.papers.hubs import Outlinks
+from scentline.models.papers.news import DAY, Criterion, History, Kind
 from scentline.models.settings import NewsSettings
 from scentline.streams.configuration import ConfigurationError
 from scentline.streams.settings import Settings

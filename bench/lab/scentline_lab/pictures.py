@@ -6,8 +6,8 @@ from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING
 
-from scentline.models.depth.surfers import Surfer
-from scentline.models.news.pages import History
+from scentline.models.papers.news import History
+from scentline.models.papers.surfers import Surfer
 from scentline_lab.picture import INK, Look, canvas, frame
 
 if TYPE_CHECKING:

@@ -17,8 +17,7 @@ from aiokafka.conn import AIOKafkaConnection
 from aiokafka.errors import KafkaError as ClientError
 from faust import SASLCredentials, SSLCredentials
 
-from scentline.models.errors import ScentlineError
-from scentline.models.events import EventLog
+from scentline.models.errors import EventLog, ScentlineError
 from scentline.streams.settings import KafkaSettings, Settings
 
 #: A request without an answer for so long is given up, and sent again on a new connection.

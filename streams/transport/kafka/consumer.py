@@ -30,7 +30,7 @@ from faust.transport.drivers import aiokafka as driver
 from faust.transport.producer import Producer
 from faust.types import TP
 
-from scentline.models.events import EventLog
+from scentline.models.errors import EventLog
 from scentline.streams.transport.embedded import Offering
 from scentline.streams.transport.kafka.connection import REQUEST_SECONDS
 from scentline.streams.transport.kafka.fetcher import Fetcher, Reading

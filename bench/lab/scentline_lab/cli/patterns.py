@@ -34,7 +34,7 @@ def patterns(
     log is split into six periods, and the patterns of the first are tested on the later ones. With --archive,
     orderings are compared by crawling the site; without it, those that need links are left out.
     """
-    from scentline.models.patterns.mine import THRESHOLD
+    from scentline.models.papers.patterns import THRESHOLD
     from scentline_lab.patterns.command import Options, show
 
     least = THRESHOLD if threshold is None else threshold

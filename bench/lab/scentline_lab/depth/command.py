@@ -11,8 +11,7 @@ import typer
 
 from scentline.agents.cli.output import print_table
 from scentline.agents.observe.observer import HINT, observed, site_named
-from scentline.models.depth.surfers import Surfer
-from scentline.models.depth.visits import Move
+from scentline.models.papers.surfers import Move, Surfer
 from scentline.streams.configuration import ConfigurationError
 from scentline.streams.settings import Settings
 from scentline_lab.depth.site import Result, Sites

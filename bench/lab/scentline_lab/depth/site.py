@@ -8,14 +8,12 @@ from typing import Final, NamedTuple, TypeVar
 
 import numpy as np
 
-from scentline.models.depth.growth import Growth
-from scentline.models.depth.site import ENOUGH, Advice, by_links, by_views
-from scentline.models.depth.surfers import Fit, Surfer, best, fit
-from scentline.models.depth.trail import ELSEWHERE, PAUSE, Trail, unbrowsed
-from scentline.models.depth.visits import Session, Visits
 from scentline.models.duplicates import sketch
-from scentline.models.ordering.rank import pagerank
+from scentline.models.ordering import pagerank
 from scentline.models.page import Page
+from scentline.models.papers.depth import ENOUGH, Advice, Growth, by_links, by_views
+from scentline.models.papers.surfers import Fit, Session, Surfer, Visits, best, fit
+from scentline.models.papers.trail import ELSEWHERE, PAUSE, Trail, unbrowsed
 from scentline.models.url import host
 from scentline.streams.settings import Settings
 from scentline_lab.experiment import Progress
@@ -54,7 +52,7 @@ class _Open:
 class Sessions:
     """Groups the accesses of a site into sessions, as Baeza-Yates and Castillo 2004, section 4, do.
 
-    A session (`models.depth.trail.Trail`) is what one visitor (user and agent) views with pauses of 30 minutes
+    A session (`models.papers.trail.Trail`) is what one visitor (user and agent) views with pauses of 30 minutes
     at most. Until a referrer was seen, a log is taken to have none, and each view to follow the one before. A
     duplicate counts as the page that it is like (section 5): visiting it is a move back, so the caller gives
     all copies of a page one name. Memory is bounded: 10,000 open sessions of 500 views at most.
@@ -67,7 +65,7 @@ class Sessions:
     def view(self, visitor: str, time: float, page: str, referrer: str | None) -> list[Session]:
         """Add a page view, and return the sessions that have ended by then. ``time`` is in seconds; accesses
         may come out of order by less than a pause. ``referrer`` is a page of the site,
-        `models.depth.trail.ELSEWHERE`, or None where none was sent.
+        `models.papers.trail.ELSEWHERE`, or None where none was sent.
         """
         self._referrers = self._referrers or referrer is not None
         ended = []

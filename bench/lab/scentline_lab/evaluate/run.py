@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 from scentline.agents.judge.judges import load_labels
 from scentline.models.frontier.queue import UNLIMITED
-from scentline.models.interest.trace import Step, Trace
 from scentline.models.predicate import Predicate
 from scentline.models.settings import Count, Section
+from scentline.models.trace import Step, Trace
 from scentline.models.url import canonical, host
 from scentline.streams.configuration import ConfigurationError
 from scentline.streams.settings import ObserveSettings, Settings

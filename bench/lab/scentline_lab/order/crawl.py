@@ -7,8 +7,7 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from scentline.models.ordering.estimate import BoundedCounts, Crawled
-from scentline.models.ordering.rank import Rank
+from scentline.models.ordering import BoundedCounts, Crawled, Rank
 from scentline_lab.experiment import Progress, spread
 from scentline_lab.order.reading import IB, IR, Ints, Web
 

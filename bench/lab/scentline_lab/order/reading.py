@@ -14,8 +14,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order
 
 from scentline.agents.observe.logfile import LogFile
-from scentline.models.ordering.estimate import Crawled
-from scentline.models.ordering.rank import pagerank
+from scentline.models.ordering import Crawled, pagerank
 from scentline.models.page import Page
 from scentline.models.url import canonical
 from scentline.models.words import words

@@ -14,8 +14,8 @@ from scentline.agents.cli.output import print_table
 from scentline.agents.observe.observer import HINT
 from scentline.agents.offline.archive import Archive
 from scentline.models.page import Page
-from scentline.models.patterns.counts import DISCOVERY, FETCH, Pattern, score
-from scentline.models.patterns.mine import Patterns, mine
+from scentline.models.papers.patterns import Patterns, mine
+from scentline.models.papers.ways import DISCOVERY, FETCH, Pattern, score
 from scentline.streams.configuration import ConfigurationError
 from scentline.streams.logging import printable
 from scentline.streams.settings import Settings

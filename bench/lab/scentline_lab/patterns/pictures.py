@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scentline.models.patterns.counts import VISITS, Pattern
-from scentline.models.patterns.mine import Patterns
-from scentline.models.patterns.tree import Node
+from scentline.models.papers.pattern_tree import Node
+from scentline.models.papers.patterns import Patterns
+from scentline.models.papers.ways import VISITS, Pattern
 from scentline_lab.patterns.quality import (
     BREADTH_FIRST,
     OWN_REFERRALS,

@@ -16,11 +16,11 @@ from scipy.spatial import distance
 from scentline.agents.observe.observer import Site as Host
 from scentline.agents.observe.observer import base_url, site_named
 from scentline.models.facts import Access
-from scentline.models.ordering.rank import pagerank
+from scentline.models.ordering import pagerank
 from scentline.models.page import Page
-from scentline.models.patterns.counts import DISCOVERY, FETCH, VISITS, Behaviour, score
-from scentline.models.patterns.mine import Figures, Patterns, TreeCut
-from scentline.models.patterns.tree import PatternTree
+from scentline.models.papers.pattern_tree import PatternTree
+from scentline.models.papers.patterns import Figures, Patterns, TreeCut
+from scentline.models.papers.ways import DISCOVERY, FETCH, VISITS, Behaviour, score
 from scentline.models.url import canonical, host, identifier
 from scentline.streams.settings import ObserveSettings
 from scentline_lab.experiment import Progress

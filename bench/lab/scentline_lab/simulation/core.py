@@ -21,17 +21,16 @@ from scentline.models.frontier.politeness import HostClocks
 from scentline.models.frontier.queue import ANSWERS_A_SWEEP
 from scentline.models.frontier.rows import BesideRow, FrontierRow, PageRow, TotalsRow
 from scentline.models.frontier.rows import Choice as Chosen
-from scentline.models.interest.features import SUBJECT
-from scentline.models.interest.trace import Trace
-from scentline.models.learner.combiner import Combining
-from scentline.models.learner.semantic import page_subject
-from scentline.models.page import Page
+from scentline.models.page import FAILED, Page
+from scentline.models.policy.combiner import Combining
+from scentline.models.policy.features import SUBJECT
 from scentline.models.policy.learned import LearnedScorer
 from scentline.models.policy.scorer import Scorer
 from scentline.models.records import HostAnswer, Interests
 from scentline.models.reuse import WEIGHT, Learned, State, learned
+from scentline.models.semantic import page_subject
+from scentline.models.trace import Trace
 from scentline.models.url import identifier
-from scentline.models.verdict import FAILED
 from scentline.streams.inbox import Codec, Row, Shard
 from scentline.streams.settings import Settings
 from scentline_lab.simulation.virtual import Choice, Ready, Task, anywhere

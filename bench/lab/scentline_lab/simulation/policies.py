@@ -12,22 +12,22 @@ import numpy as np
 
 from scentline.models.frontier.keys import Rows
 from scentline.models.frontier.rows import PageRow
-from scentline.models.interest.factors import region_log
-from scentline.models.interest.features import BASE, region, user
-from scentline.models.interest.ratio import Base, significant_log
-from scentline.models.interest.trace import SIXTHS, Trace
-from scentline.models.learner.combiner import Vector
-from scentline.models.learner.inputs import MOST, Input
 from scentline.models.ledger import Ledger
 from scentline.models.lessons import lessons
-from scentline.models.patterns.counts import Behaviour
-from scentline.models.patterns.mine import mine
+from scentline.models.papers.patterns import mine
+from scentline.models.papers.ways import Behaviour
+from scentline.models.policy.combiner import Vector
+from scentline.models.policy.factors import region_log
+from scentline.models.policy.features import BASE, region, user
+from scentline.models.policy.inputs import MOST, Input
 from scentline.models.policy.known import Known
 from scentline.models.policy.learned import LearnedScorer
+from scentline.models.policy.ratio import Base, significant_log
 from scentline.models.policy.scoring import PaperScorer, crowd_of
 from scentline.models.reuse import State
-from scentline.models.semantic.table import SemanticTable
+from scentline.models.semantic import SemanticTable
 from scentline.models.settings import PaperPolicy
+from scentline.models.trace import SIXTHS, Trace
 from scentline.models.url import host
 from scentline.streams.settings import Settings
 from scentline_lab.simulation.core import CoreCrawler

@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from scentline.models.ordering.estimate import Crawled
-from scentline.models.ordering.rank import DAMPING, EVERY, Rank
+from scentline.models.ordering import DAMPING, EVERY, Crawled, Rank
 from scentline.models.page import Page
 from scentline.models.url import host
 from scentline_lab.order.crawl import Backlinks, Estimate

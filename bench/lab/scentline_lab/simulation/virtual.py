@@ -11,15 +11,14 @@ from random import Random
 from statistics import NormalDist
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
-from scentline.models.domain import owner
 from scentline.models.duplicates import BAND_PAGES, Sketch, bands, likeness
 from scentline.models.frontier.politeness import HostClocks, HostState
 from scentline.models.frontier.queue import UNLIMITED
 from scentline.models.frontier.window import Pace, window
-from scentline.models.interest.trace import Trace
 from scentline.models.page import Page
 from scentline.models.predicate import ANYTHING, Sought
-from scentline.models.url import host, origin
+from scentline.models.trace import Trace
+from scentline.models.url import host, origin, owner
 
 MEDIAN_SECONDS, LONGEST_SECONDS = 0.3, 5.0
 #: Deviations of the logarithm of the seconds: of a host's from others', and of a page's from its host's.

@@ -1,16 +1,163 @@
-"""PageRank (Cho 1998, section 2, 3), and that of the graph known so far while the crawl goes on."""
+"""Estimates of importance (Cho 1998, section 2): similarity, what a URL says, and PageRank while crawling."""
 
 from array import array
-from collections.abc import Hashable, Iterable
-from typing import Generic, TypeVar
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from heapq import nsmallest
+from math import sqrt
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_array
 
-from scentline.models.ordering.estimate import Crawled
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
 
 K = TypeVar("K", bound=Hashable)
+
+
+@dataclass(frozen=True, slots=True)
+class Crawled(Generic[K]):
+    """A crawled page, known by a URL or a number, and what was read of it.
+
+    ``targets`` are the distinct pages that it links to, itself not among them, ``anchors`` the words of the
+    link to each, or empty where links have no words. ``title`` has the words of its title, ``words`` how often
+    each word is in its text.
+    """
+
+    page: K
+    targets: Sequence[K] = ()
+    anchors: Sequence[Sequence[str]] = ()
+    title: Sequence[str] = ()
+    words: Mapping[str, int] = field(default_factory=dict)
+
+    def links(self) -> Iterator[tuple[K, Sequence[str]]]:
+        """Return each target with the words of the link to it."""
+        return zip(self.targets, self.anchors or ((),) * len(self.targets), strict=True)
+
+
+#: Pages that an estimate keeps a number of, by default.
+PAGES = 1_000_000
+
+
+class BoundedCounts(Generic[K]):
+    """Counts of at most ``limit`` keys: beyond it the tenth with the lowest counts is forgotten.
+
+    >>> counts = BoundedCounts[str](2)
+    >>> for key in ("a", "a", "b", "b", "b", "c"):
+    ...     counts.add(key)
+    >>> counts["a"], counts["b"], counts["c"], len(counts)
+    (2, 3, 0, 2)
+    """
+
+    def __init__(self, limit: int = PAGES) -> None:
+        if limit < 1:
+            raise ValueError(f"counts: the limit is {limit}, expected at least 1")
+        self._limit = limit
+        self._counts: dict[K, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._counts)
+
+    def __iter__(self) -> Iterator[K]:
+        return iter(self._counts)
+
+    def __getitem__(self, key: K) -> int:
+        return self._counts.get(key, 0)
+
+    def add(self, key: K, times: int = 1) -> None:
+        """Count a key."""
+        counts = self._counts
+        counts[key] = counts.get(key, 0) + times
+        if len(counts) > self._limit:
+            for least in nsmallest(self._limit // 10 or 1, counts, key=counts.__getitem__):
+                del counts[least]
+
+
+#: Words whose occurrences are counted, by default.
+WORDS = 200_000
+
+
+class Idf:
+    """Inverse document frequencies, estimated from the pages crawled so far (Cho 1998, section 2, 1).
+
+    The idf of a word is one divided by the number of its occurrences, at least one.
+
+    >>> idf = Idf()
+    >>> idf.add({"the": 4, "queue": 1})
+    >>> idf["the"], idf["queue"], idf["unheard"]
+    (0.25, 1.0, 1.0)
+    """
+
+    def __init__(self, limit: int = WORDS) -> None:
+        self._occurrences = BoundedCounts[str](limit)
+
+    def add(self, words: Mapping[str, int]) -> None:
+        """Count the words of a page."""
+        for word, times in words.items():
+            self._occurrences.add(word, times)
+
+    def __getitem__(self, word: str) -> float:
+        return 1 / max(1, self._occurrences[word])
+
+
+class Similarity:
+    """IS(P, Q), the cosine of a text and the query ``query``, words weighing tf x idf (Cho 1998, section 2, 1).
+
+    >>> idf = Idf()
+    >>> similarity = Similarity(["ski", "alps"], idf)
+    >>> round(similarity.of({"ski": 1, "snow": 1}), 3)
+    0.5
+    """
+
+    def __init__(self, query: Iterable[str], idf: Idf) -> None:
+        self._query = Counter(query)
+        self._idf = idf
+
+    def of(self, words: Mapping[str, int]) -> float:
+        """Return the similarity of a text of which ``words`` says how often it has each word."""
+        product = sum(
+            times * words[word] * self._idf[word] ** 2 for word, times in self._query.items() if word in words
+        )
+        return product / (self._length(words) * self._length(self._query)) if product else 0.0
+
+    def _length(self, words: Mapping[str, int]) -> float:
+        return sqrt(sum((times * self._idf[word]) ** 2 for word, times in words.items()))
+
+
+_NOTHING: Mapping[str, float] = MappingProxyType({})
+
+
+class Location(Generic[K]):
+    """IL(P) (Cho 1998, section 2, 5): weights of what the URL contains of ``wanted``, less its path's slashes.
+
+    ``url`` gives a page's canonical URL.
+
+    >>> location = Location[str](str, {".com/": 1.5, "home": 1.0})
+    >>> [location.value(url) for url in ("http://a.org/", "http://a.org/b/c", "http://a.com/home")]
+    [-1.0, -2.0, 1.5]
+    """
+
+    def __init__(self, url: Callable[[K], str], wanted: Mapping[str, float] = _NOTHING) -> None:
+        self._url = url
+        self._wanted = wanted
+
+    def crawled(self, found: Crawled[K]) -> Iterable[K]:
+        """Return nothing: no page tells of another's URL."""
+        return ()
+
+    def sweep(self) -> bool:
+        """Return False: a URL does not change."""
+        return False
+
+    def value(self, page: K) -> float:
+        """Return what the URL of a page is worth."""
+        url = self._url(page)
+        path = url.partition("://")[2].partition("?")[0]
+        return float(sum(weight for part, weight in self._wanted.items() if part in url) - path.count("/"))
 
 
 #: The paper's d, in all of its experiments (Cho 1998, section 6).
@@ -23,7 +170,7 @@ _STEPS = 1000
 
 
 def pagerank(
-    links: csr_array,
+    links: "csr_array",
     linking: npt.NDArray[np.int64] | None = None,
     damping: float = DAMPING,
     start: npt.NDArray[np.float64] | None = None,
@@ -36,6 +183,7 @@ def pagerank(
     without links links to every page (Cho 1998, section 2, 3). ``start`` is where the iteration starts, with
     mean 1, such as earlier ranks; by default every rank is 1.
 
+    >>> from scipy.sparse import csr_array
     >>> matrix = csr_array([[0, 1, 0], [1, 0, 1], [0, 0, 0]])
     >>> pagerank(matrix, damping=0.5).round(3).tolist()
     [0.938, 1.125, 0.938]
@@ -158,7 +306,10 @@ class Rank(Generic[K]):
             self._ranks.append(self._spread)
         return node
 
-    def _matrix(self) -> tuple[csr_array, npt.NDArray[np.int64]]:
+    def _matrix(self) -> tuple["csr_array", npt.NDArray[np.int64]]:
+        # Imported when it is used: sparse matrices take a tenth of a second, and most crawls have no ranks.
+        from scipy.sparse import csr_array
+
         # Copies: an array that is looked at through a view can't grow.
         linking, ends, targets = (np.array(part) for part in (self._linking, self._ends, self._targets))
         shape = (len(linking), len(self._ranks))

@@ -15,8 +15,7 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from scentline.models.domain import owner
-from scentline.models.url import host
+from scentline.models.url import host, owner
 
 #: Pages that a page's clicks come from, at most.
 REFERRERS = 16

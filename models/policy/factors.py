@@ -21,9 +21,9 @@ from itertools import chain
 
 import msgspec
 
-from scentline.models.interest.features import link, word
-from scentline.models.interest.ratio import Base, interest, ratio
-from scentline.models.verdict import Verdict
+from scentline.models.page import Verdict
+from scentline.models.policy.features import link, word
+from scentline.models.policy.ratio import Base, interest, ratio
 
 
 def union(parents: Iterable[frozenset[str]]) -> frozenset[str]:
@@ -152,7 +152,7 @@ def joined(known: Sequence[bytes], parent_id: bytes, child_id: bytes, bound: int
     return [*known[:low], parent_id, *known[low : bound - 1]]
 
 
-#: Other pages near a page, as in `models.interest.trace.Trace.together`: [accesses within reach, co-visits].
+#: Other pages near a page, as in `models.trace.Trace.together`: [accesses within reach, co-visits].
 Near = Mapping[str, tuple[int, int]]
 
 
@@ -203,7 +203,7 @@ def signers(
 ) -> list[bytes]:
     r"""Return the identifiers of the judged pages that sign the page ``page_id``: ``bound``, by lowest rank.
 
-    ``near`` are the pages that lie together with it (`models.interest.trace.Trace.together`), ``judged`` the
+    ``near`` are the pages that lie together with it (`models.trace.Trace.together`), ``judged`` the
     identifiers of judged pages. Which pages sign depends on these sets alone.
 
     >>> signers({"a": (2, 0), "b": (0, 6), "c": (1, 0)}, {"a": b"\x07", "b": b"\x01"}, b"\x00")

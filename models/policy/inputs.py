@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from scentline.models.interest.features import OUTSIDE, REGION, split
+from scentline.models.policy.features import OUTSIDE, REGION, split
 
 Vector = npt.NDArray[np.float64]
 
@@ -53,7 +53,7 @@ INPUTS = (
     Input("accesses", 0.0, 0.33),
     Input("no in-link", -1.0, 0.5),
     Input("not in the log", -0.04, 0.10),
-    # of its place: they tell whether a page comes (`models.learner.requests`), and little of what is in it
+    # of its place: they tell whether a page comes (`models.policy.combiner`), and little of what is in it
     Input("depth", 0.0, 0.1),
     Input("no link from its host", 0.0, 0.1),
     Input("bias", -1.16, 1.96),
@@ -86,7 +86,7 @@ class Plain(NamedTuple):
     source: Source
 
 
-#: What a predicate's keywords add that links or the URL name (`models.learner.words`), which is no input.
+#: What a predicate's keywords add that links or the URL name (`models.policy.words`), which is no input.
 NAMED = "keywords in links or URL"
 #: Of each input that a crawl may have, by its name.
 PLAIN: Mapping[str, Plain] = {

@@ -1,16 +1,19 @@
 """The paper's weights of one predicate: the logs of significant ratios, by name and in masks."""
 
 import math
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from scentline.models.interest.factors import LinkTable
-from scentline.models.interest.features import (
+from scentline.models.ledger import Ledger
+from scentline.models.policy.factors import LinkTable, region_log, union
+from scentline.models.policy.features import (
     BASE,
+    OUTSIDE,
     SIGNATURE,
     TOKEN,
     USER,
@@ -18,16 +21,16 @@ from scentline.models.interest.features import (
     link,
     region,
 )
-from scentline.models.interest.ratio import (
+from scentline.models.policy.ratio import (
     Base,
     Cell,
     Denominator,
     Sample,
+    interest,
     ratio,
     significance,
     significant_log,
 )
-from scentline.models.ledger import Ledger
 from scentline.models.reuse import Cell as Earlier
 from scentline.models.reuse import whole
 
@@ -152,9 +155,7 @@ class Weights:
     def sum(self, kind: str, names: Iterable[str]) -> float:
         """Return the sum of the logs of distinct features of a kind that are significant.
 
-        Of tokens it is log I_u(C), the content process, equations (5) to (7), on the events "token i is in the
-        URL"; of a page's visitors log I^B, equation (9), where the interest ratio of a user, P(U|R_i) / P(U)
-        (8), is that of the event "the user visited the page" over the judged pages.
+        Of tokens it is log I_u(C), equations (5) to (7); of a page's visitors log I^B, equations (8) and (9).
         """
         logs = self.logs[kind]
         return math.fsum(logs[name] for name in names if name in logs)
@@ -192,14 +193,7 @@ def weights_of(
     t: float = 2.0,
     denominator: Denominator = "binomial",
 ) -> Weights:
-    """Return the weights of a few features, exact, from the ledger of a crawl that keeps none.
-
-    >>> ledger = Ledger()
-    >>> for holds, times in ((True, 20), (False, 80)):
-    ...     ledger.add(ledger.slots_of([BASE, "u:ann"]), {"ski": holds}, times)
-    >>> weights_of("ski", ledger, [BASE, "u:bob"]).base
-    Base(pages=100, hits=20)
-    """
+    """Return the weights of a few features, exact, from the ledger of a crawl that keeps none."""
     few = Ledger()
     names = [name for name in dict.fromkeys(features) if name in ledger]
     few.put(few.slots_of(names), ledger.take(ledger.slots_of(names)))
@@ -222,18 +216,8 @@ UNSEEN = Mask(0, 0)
 class WordMasks:
     """Word sets as bit masks: the words of many in-linking pages are united and summed in microseconds.
 
-    A candidate's content score sums the logs of the significant words that any in-linking page holds, each once
-    (Aggarwal 2004, equation 7). Each word that was ever significant has a bit; the union of pages is an OR of
-    their masks, the sum a product with the vector of logs.
-
-    >>> weights = Weights("alps", Ledger())
-    >>> for word, holds, times in (("ski", True, 20), ("sea", False, 80)):
-    ...     weights.ledger.add(weights.ledger.slots_of([BASE, WORD + word]), {"alps": holds}, times)
-    >>> weights.learn([BASE])
-    >>> masks = WordMasks(weights)
-    >>> mask = masks.mask(frozenset({"ski", "snow"}))
-    >>> masks.log([mask.bits]) == weights.sum(WORD, ["ski"])
-    True
+    Each word that was ever significant has a bit; the union of pages (Aggarwal 2004, equation 7) is an OR of
+    their masks.
     """
 
     def __init__(self, weights: Weights, kind: str = WORD) -> None:
@@ -299,3 +283,118 @@ class WordMasks:
                 if bit + 8 > len(self._logs):
                     self._logs = np.concatenate((self._logs, np.zeros(len(self._logs))))
             self._logs[bit] = log
+
+
+class Evidence(msgspec.Struct, frozen=True):
+    """What links say of a candidate for one predicate."""
+
+    #: The word sets of its kept in-linking pages.
+    parents: tuple[frozenset[str], ...] = ()
+    #: Those of its URL.
+    tokens: frozenset[str] = frozenset()
+    #: Its judged in-linking pages, and those of them that satisfy the predicate.
+    k: int = 0
+    m: int = 0
+    #: Its distinct visited siblings, and those of them that satisfy the predicate.
+    v: int = 0
+    s: int = 0
+
+
+class CrowdEvidence(msgspec.Struct, frozen=True):
+    """What a log says of a candidate for one predicate."""
+
+    visitors: tuple[str, ...] = ()
+    #: Those of its signature.
+    words: frozenset[str] = frozenset()
+    #: Whether it lies in the predicate's region of temporal locality; None without an access to it.
+    within: bool | None = None
+
+
+class Contribution(msgspec.Struct, frozen=True, array_like=True):
+    """What one feature adds to a priority: its counts, ratio, significance and the log that enters the sum.
+
+    ``log`` is 0 for a word or token that is not significant. Of links it covers all in-links of the kind;
+    ``pages`` and ``hits`` of the feature ``siblings:PREDICATE`` are the visited siblings and those that hit.
+    """
+
+    feature: str
+    pages: int
+    hits: int
+    ratio: float
+    significance: float
+    log: float
+
+
+def contributions(evidence: Evidence, weights: Weights) -> list[Contribution]:
+    """Return what each known feature of a candidate adds to its priority, the largest effect first."""
+    found = [
+        *events(weights, WORD, union(evidence.parents)),
+        *events(weights, TOKEN, evidence.tokens),
+        *_links(evidence, weights),
+        *_siblings(evidence, weights),
+    ]
+    return ordered(found)
+
+
+def ordered(found: Iterable[Contribution]) -> list[Contribution]:
+    """Return contributions with the largest effect first."""
+    return sorted(found, key=lambda entry: (-abs(entry.log), -entry.significance, entry.feature))
+
+
+def events(weights: Weights, kind: str, names: Iterable[str]) -> Iterator[Contribution]:
+    """Yield what the known ones of some features of a kind add."""
+    logs = weights.logs[kind]
+    for name in names:
+        cell = weights.cell(kind + name)
+        if cell[0] > 0:
+            deviation = weights.significance(kind, cell)
+            yield Contribution(kind + name, *cell, weights.ratio(cell), deviation, logs.get(name, 0.0))
+
+
+def _links(evidence: Evidence, weights: Weights) -> Iterator[Contribution]:
+    base, table = weights.base, weights.links
+    rows = (
+        (True, evidence.m, table.satisfying, table.p(base)),
+        (False, evidence.k - evidence.m, table.failing, table.q(base)),
+    )
+    for holds, number, row, factor in rows:
+        if number:
+            deviation = significance(*row, base, weights.denominator)
+            name = link(weights.predicate, holds)
+            yield Contribution(name, *row, factor, deviation, number * math.log(factor))
+
+
+def _siblings(evidence: Evidence, weights: Weights) -> Iterator[Contribution]:
+    base = weights.base
+    if evidence.v and base.informative:
+        factor = interest(evidence.s, evidence.v * base.rate)
+        deviation = significance(evidence.v, evidence.s, base, weights.denominator)
+        name = f"siblings:{weights.predicate}"
+        yield Contribution(name, evidence.v, evidence.s, factor, deviation, math.log(factor))
+
+
+def crowd_contributions(evidence: CrowdEvidence, weights: Weights) -> Iterator[Contribution]:
+    """Yield what each known feature of log I^C (Aggarwal 2004, equation 14) adds; users by their pseudonyms.
+
+    Of a page of the log there are both ratios of the region, f1 / P(U) and f2 / P(U): one of them adds.
+    """
+    yield from events(weights, USER, evidence.visitors)
+    yield from events(weights, SIGNATURE, evidence.words)
+    for inside, (pages, hits) in region_cells(weights).items():
+        if evidence.within is not None and (pages or inside == evidence.within):
+            log = region_log(inside, weights.region, weights.base)
+            deviation = significance(pages, hits, weights.base, weights.denominator, "pages")
+            name = f"{region(weights.predicate)}{'' if inside else OUTSIDE}"
+            adds = log if inside == evidence.within else 0.0
+            yield Contribution(name, pages, hits, math.exp(log), deviation, adds)
+
+
+def region_cells(weights: Weights) -> dict[bool, tuple[int, int]]:
+    """Return the judged pages and hits in the region of temporal locality (12), and outside (13).
+
+    Nothing where there is no rate to compare with.
+    """
+    base, (pages, hits) = weights.base, weights.region
+    if not base.informative:
+        return {}
+    return {True: (pages, hits), False: (base.pages - pages, base.hits - hits)}

@@ -1,7 +1,7 @@
 """What the learned policy is told of a candidate, and what it counts a judged page under.
 
 The URL is evidence by its words, and by the tree of hosts and directories it lies in. As in
-`models.interest.factors`, counts are functions of the sets of judged pages and accesses: when a link or a visit
+`models.policy.factors`, counts are functions of the sets of judged pages and accesses: when a link or a visit
 to a judged page comes in later, the difference is counted, or taken back.
 """
 
@@ -11,7 +11,8 @@ from itertools import chain
 from typing import NamedTuple
 from urllib.parse import unquote
 
-from scentline.models.interest.features import (
+from scentline.models.page import Link
+from scentline.models.policy.features import (
     ANCHOR,
     BASE,
     CONTEXT,
@@ -21,7 +22,6 @@ from scentline.models.interest.features import (
     SUBJECT,
     URL_WORD,
 )
-from scentline.models.page import Link
 from scentline.models.words import words
 
 
@@ -54,7 +54,7 @@ class Candidate(NamedTuple):
     """All that the inputs of a candidate are made of, for each of some predicates.
 
     ``url_words`` are the words of its URL as places in the tables of words, as words of pages. ``links`` are
-    the in-links kept, as places in a `models.learner.batch.LinkTable`. ``parents`` are for each predicate
+    the in-links kept, as places in a `models.policy.batch.LinkTable`. ``parents`` are for each predicate
     the judged in-linking pages there are in all, and those of them that satisfy it; empty where there are none.
     ``crowd`` is None where the log does not know the candidate. ``depth`` is in links from a seed; a
     ``foreign`` one is linked to from other hosts than its own alone.
@@ -127,7 +127,7 @@ class LinkWords(NamedTuple):
 # Features of the words of a link, in their order.
 _OF_LINKS = (ANCHOR, CONTEXT, HEADING)
 
-#: In-links of a page whose words count: those of lowest rank (`models.interest.factors`).
+#: In-links of a page whose words count: those of lowest rank (`models.policy.factors`).
 IN_LINKS = 8
 
 

@@ -7,14 +7,14 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from scentline.models.interest.features import USER
-from scentline.models.interest.ratio import PRIOR_PAGES, log_lifts
-from scentline.models.learner.candidate import Candidate
-from scentline.models.learner.combiner import Vector
-from scentline.models.learner.inputs import INPUTS, MOST
-from scentline.models.learner.knowledge import Knowledge, lifts_of, prefix_ratios
-from scentline.models.learner.words import ANCHOR, CONTEXT, HEADING, KINDS, PAGE, SAID, URL, Numbers, joined
 from scentline.models.ledger import distinct, longer
+from scentline.models.policy.candidate import Candidate
+from scentline.models.policy.combiner import Vector
+from scentline.models.policy.features import USER
+from scentline.models.policy.inputs import INPUTS, MOST
+from scentline.models.policy.knowledge import Knowledge, lifts_of, prefix_ratios
+from scentline.models.policy.ratio import PRIOR_PAGES, log_lifts
+from scentline.models.policy.words import ANCHOR, CONTEXT, HEADING, KINDS, PAGE, SAID, URL, Numbers, joined
 
 Places = npt.NDArray[np.intp]
 #: What the table keeps: half the bytes of what is reckoned with, and exact where it counts.
@@ -71,7 +71,7 @@ class LinkTable:
     """Links of fetched pages, for as many ``predicates``; a link is a place.
 
     Words of links and of their pages are weighed when they are asked for and a part of the judged pages is new,
-    `models.learner.knowledge.STALE`.
+    `models.policy.knowledge.STALE`.
     """
 
     def __init__(self, predicates: int) -> None:
@@ -190,7 +190,7 @@ class LinkTable:
         return found
 
     def named(self, places: Places, knowledge: Sequence[Knowledge]) -> Vector:
-        """Return what phrases of the predicates known add for each of some links (`models.learner.words`)."""
+        """Return what phrases of the predicates known add for each of some links (`models.policy.words`)."""
         self._bring_up(places, self._page_of.take(places), knowledge)
         return self._of_links[:, places, _NAMED].astype(float)
 
@@ -254,7 +254,7 @@ class LinkTable:
 
 # candidates
 
-#: Places of inputs, in the order of `models.learner.inputs.INPUTS`.
+#: Places of inputs, in the order of `models.policy.inputs.INPUTS`.
 _URL_WORDS, _URL_PAGE_WORDS, _USERS = 10, 11, 12
 _CROWD = slice(13, 15)
 _POSITIVE, _PREFIX, _LINKS, _ACCESSES, _NO_LINK, _NO_ACCESS, _DEPTH, _FOREIGN, _BIAS = range(15, 24)
@@ -281,7 +281,7 @@ def inputs_of(knowledge: Sequence[Knowledge], links: LinkTable, candidates: Sequ
 def named_of(knowledge: Sequence[Knowledge], links: LinkTable, candidates: Sequence[Candidate]) -> Vector:
     """Return what the phrases of each predicate add to the logit of a hit, shape (predicates, candidates).
 
-    It goes by the best of a candidate's links, or by its URL (`models.learner.words`).
+    It goes by the best of a candidate's links, or by its URL (`models.policy.words`).
     """
     found = np.zeros((len(knowledge), len(candidates)))
     if any(known.named.any for known in knowledge):

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from scentline.models.interest.factors import rank
+from scentline.models.policy.factors import rank
 from scentline.models.url import identifier
 
 
@@ -144,7 +144,7 @@ class Trace:
     ``accesses``: how often a page was visited. ``visitors``: the first by name of its distinct users, at most
     ``users``. ``together``: for each page the others within ``reach`` steps of the same user, as (access
     pairs within the region, sixths of co-visits); at most ``others``, of lowest rank
-    (`models.interest.factors`). ``keepers`` is the same from the other side: the pages that keep a page.
+    (`models.policy.factors`). ``keepers`` is the same from the other side: the pages that keep a page.
     A user's pairs are those within the last ``window`` accesses.
     """
 

@@ -142,7 +142,7 @@ DISCOVERY: Mapping[str, Ranking] = MappingProxyType(
 )
 #: All seven rankings of patterns.
 RANKINGS: Mapping[str, Ranking] = MappingProxyType({**FETCH, **DISCOVERY})
-#: The ordering by a page's own visits, shrunk to those of its pattern (`models.patterns.mine`).
+#: The ordering by a page's own visits, shrunk to those of its pattern (`models.papers.patterns`).
 VISITS = "visits"
 
 

@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from scentline.models.patterns.counts import Behaviour, Pattern
-from scentline.models.patterns.tree import Growth, PatternTree, Syntax, build
+from scentline.models.papers.pattern_tree import Growth, PatternTree, Syntax, build
+from scentline.models.papers.ways import Behaviour, Pattern
 
 
 class TreeCut:

@@ -5,8 +5,10 @@ from itertools import chain
 
 import numpy as np
 
-from scentline.models.interest.features import BASE, PREFIX, link
-from scentline.models.interest.ratio import (
+from scentline.models.ledger import distinct, longer
+from scentline.models.policy.combiner import Vector
+from scentline.models.policy.features import BASE, PREFIX, link
+from scentline.models.policy.ratio import (
     MOST,
     PRIOR_PAGES,
     Weighed,
@@ -15,9 +17,7 @@ from scentline.models.interest.ratio import (
     log_lifts,
     with_earlier,
 )
-from scentline.models.learner.combiner import Vector
-from scentline.models.learner.words import KINDS, ROOM, WORDS, Named, Numbers, Vocabulary, roots
-from scentline.models.ledger import distinct, longer
+from scentline.models.policy.words import KINDS, ROOM, WORDS, Named, Numbers, Vocabulary, roots
 
 #: Relative move of the base rate, or of its complement, after which all weights are taken anew.
 DRIFT = 0.02
@@ -219,7 +219,7 @@ class Knowledge:
         self.learn(self.words.vocabulary.places_in(slots))
 
     def renumber(self, before: Numbers) -> None:
-        """Note that words have other places, as `models.learner.words.WordLifts.renumber` says."""
+        """Note that words have other places, as `models.policy.words.WordLifts.renumber` says."""
         self.words.renumber(before)
         self.named.renumber(before)
 

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from scentline.models.interest.features import ANCHOR as ANCHOR_WORD
-from scentline.models.interest.features import CONTEXT as CONTEXT_WORD
-from scentline.models.interest.features import HEADING as HEADING_WORD
-from scentline.models.interest.features import PAGE_WORD, URL_WORD
-from scentline.models.learner.candidate import LinkWords, url_words
 from scentline.models.ledger import Ledger, distinct, longer
+from scentline.models.policy.candidate import LinkWords, url_words
+from scentline.models.policy.features import ANCHOR as ANCHOR_WORD
+from scentline.models.policy.features import CONTEXT as CONTEXT_WORD
+from scentline.models.policy.features import HEADING as HEADING_WORD
+from scentline.models.policy.features import PAGE_WORD, URL_WORD
 
 #: Letters that a root has at least: shorter ones, as of "sea" and "war", are parts of too much.
 LEAST = 5
@@ -283,7 +283,7 @@ class Named:
         return found
 
     def renumber(self, before: Numbers) -> None:
-        """Note that words have other places, as `models.learner.knowledge.WordLifts.renumber` does.
+        """Note that words have other places, as `models.policy.knowledge.WordLifts.renumber` does.
 
         The words of phrases must be among those kept: shorter ones are not looked for again.
         """

@@ -1,1 +1,0 @@
-"""How deep to crawl a site: how deep its users go, and where its pages stop leading to new ones."""

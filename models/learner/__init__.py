@@ -1,1 +1,0 @@
-"""The learned policy: shrunk evidence of many kinds, combined by an online Bayesian logistic regression."""

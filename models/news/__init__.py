@@ -1,1 +1,0 @@
-"""News pages told by their clicks, the hubs that lead to them and the prefixes of their URLs (Wang 2007)."""

@@ -1,1 +1,0 @@
-"""URL patterns of a site, found from what its users do, and their importance (Liu 2011)."""

@@ -1,0 +1,180 @@
+"""What was learned of a predicate: the features that speak most for it or against it, and its weights."""
+
+import math
+from collections.abc import Sequence
+
+import msgspec
+import numpy as np
+
+from scentline.models.page import FAILED
+from scentline.models.policy.combiner import failing
+from scentline.models.policy.features import (
+    ANCHOR,
+    BASE,
+    CONTEXT,
+    HEADING,
+    OUTSIDE,
+    PAGE_WORD,
+    PREFIX,
+    REGION,
+    SIGNATURE,
+    TOKEN,
+    URL_WORD,
+    WORD,
+    link,
+    region,
+)
+from scentline.models.policy.inputs import PLAIN, Input, plain, prior_covariance, prior_mean
+from scentline.models.policy.knowledge import PREFIX_PRIOR
+from scentline.models.policy.learned import LearnedScorer
+from scentline.models.policy.ratio import log_lifts, ratio, significance, strongest
+from scentline.models.policy.scorer import OrderedScorer, Scorer
+from scentline.models.policy.scoring import PaperScorer
+from scentline.models.policy.weights import Weights, region_cells, weights_of
+from scentline.models.policy.words import KINDS as WORD_KINDS
+from scentline.models.policy.words import WORDS
+from scentline.models.settings import LearnSettings
+
+#: Features of a kind that can be looked at, those that speak most; and features that are looked through for
+#: them, where no array has the kind by itself.
+MOST_SPEAKING, LOOKED_AT = 200, 20_000
+
+#: The kinds of features that are shown, by their names for people.
+KINDS: dict[str, str] = {
+    "page words": PAGE_WORD,
+    "link words": ANCHOR,
+    "words around links": CONTEXT,
+    "headings above links": HEADING,
+    "URL words": URL_WORD,
+    "sites and directories": PREFIX,
+    "words of linking pages": WORD,
+    "URL tokens": TOKEN,
+    "words of signatures": SIGNATURE,
+}
+
+
+class Speaking(msgspec.Struct, frozen=True):
+    """A feature that speaks for a predicate or against it: its judged pages, and the hits among them.
+
+    ``weight`` is the log of its ratio, by the learned policy shrunk; ``significance`` is the paper's, in
+    deviations, None by the learned policy.
+    """
+
+    name: str
+    pages: int
+    hits: int
+    weight: float
+    significance: float | None = None
+
+
+class Weight(msgspec.Struct, frozen=True):
+    """The weight of an input, with its deviation, and both before the first page."""
+
+    name: str
+    plain: str
+    means: str
+    source: str
+    mean: float
+    deviation: float
+    first: float
+    first_deviation: float
+
+
+class Features(msgspec.Struct, frozen=True):
+    """What was learned of a predicate from ``judged`` pages, or requests: the ``weights`` of its combiner.
+
+    ``ratios`` are what links and visits say by the paper's, ``speaking`` the features of a kind that do most.
+    """
+
+    judged: int
+    weights: list[Weight] = []
+    ratios: list[Speaking] = []
+    speaking: list[Speaking] = []
+
+
+def features(
+    scorer: Scorer, settings: LearnSettings, predicate: str, kind: str = "", *, against: bool = False
+) -> Features:
+    """Return what was learned of a known predicate, or of requests (`models.page.FAILED`)."""
+    if isinstance(scorer, LearnedScorer):
+        kinds = (BASE, region(predicate), *(link(predicate, holds) for holds in (True, False)))
+        found = weights_of(predicate, scorer.ledger, kinds, settings.t, settings.significance)
+        return Features(
+            scorer.judged(predicate),
+            _weights(scorer, predicate),
+            [] if predicate == FAILED else _ratios(found),
+            _by_learned(scorer, predicate, KINDS[kind], against) if kind in KINDS else [],
+        )
+    if isinstance(scorer, PaperScorer) and not isinstance(scorer, OrderedScorer):
+        weights = scorer.weights(predicate)
+        speaking = _by_paper(scorer, weights, KINDS[kind], against) if kind in KINDS else []
+        return Features(scorer.judged(predicate), ratios=_ratios(weights), speaking=speaking)
+    return Features(scorer.judged(predicate))
+
+
+def _weights(scorer: LearnedScorer, predicate: str) -> list[Weight]:
+    inputs: Sequence[Input] = scorer.all_inputs()
+    if predicate == FAILED:
+        inputs = failing(inputs)
+    known = scorer.known(predicate)
+    columns = (
+        known.mean, known.covariance.diagonal() ** 0.5, prior_mean(inputs),
+        prior_covariance(inputs).diagonal() ** 0.5,
+    )  # fmt: skip
+    rows = zip(inputs, *(column.tolist() for column in columns), strict=True)
+    return [Weight(entry.name, *PLAIN[entry.name], *row) for entry, *row in rows]
+
+
+def _ratios(weights: Weights) -> list[Speaking]:
+    base, table = weights.base, weights.links
+    links = ((True, table.satisfying), (False, table.failing))
+    cells = [(link(weights.predicate, holds), cell) for holds, cell in links]
+    if weights.region[0]:
+        near = region(weights.predicate)
+        cells += [(near if inside else near + OUTSIDE, cell) for inside, cell in region_cells(weights).items()]
+    return [
+        Speaking(
+            plain(name).name,
+            *cell,
+            math.log(ratio(*cell, base)),
+            significance(*cell, base, weights.denominator, "pages" if name.startswith(REGION) else "hits"),
+        )
+        for name, cell in cells
+        if cell[0]
+    ]
+
+
+def _by_learned(scorer: LearnedScorer, predicate: str, prefix: str, against: bool) -> list[Speaking]:
+    knowledge = scorer.known(predicate).knowledge
+    vocabulary = knowledge.words.vocabulary
+    if prefix in WORDS:
+        weights = knowledge.words.by_word[:, WORDS[prefix]]
+        slots = vocabulary.slots(np.arange(len(weights)) * WORD_KINDS + WORDS[prefix])
+        counted = np.flatnonzero(slots >= 0)
+        slots, weights = slots[counted], weights[counted]
+        pages, hits = (counts[slots] for counts in scorer.ledger.counts_of(predicate))
+        best = strongest(weights, pages, MOST_SPEAKING, against=against)
+    else:
+        pages, hits = scorer.ledger.counts_of(predicate)
+        slots = np.arange(len(pages))
+        weights = log_lifts(pages.astype(float), hits.astype(float), knowledge.rate, PREFIX_PRIOR)
+        best = strongest(weights, pages, LOOKED_AT, against=against)
+        among = [(name or "").startswith(prefix) for name in scorer.ledger.names(best)]
+        best = best[among][:MOST_SPEAKING]
+    names = scorer.ledger.names(slots[best])
+    columns = zip(names, pages[best].tolist(), hits[best].tolist(), weights[best].tolist(), strict=True)
+    return [Speaking((name or "")[2:], *row) for name, *row in columns]
+
+
+def _by_paper(scorer: PaperScorer, weights: Weights, prefix: str, against: bool) -> list[Speaking]:
+    known = weights.logs.get(prefix)
+    if not known:
+        return []
+    logs, names = np.fromiter(known.values(), float), list(known)
+    slots = scorer.ledger.slots_of(prefix + name for name in names)
+    pages = scorer.ledger.counts_of(weights.predicate)[0][slots]
+    found = []
+    for place in strongest(logs, pages, MOST_SPEAKING, against=against).tolist():
+        cell = weights.cell(prefix + names[place])
+        found.append(Speaking(names[place], *cell, float(logs[place]), weights.significance(prefix, cell)))
+    return found

@@ -1,1 +1,0 @@
-"""The meaning of words, from a table of word-piece vectors that a sentence encoder was distilled into."""
