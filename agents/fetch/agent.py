@@ -17,9 +17,8 @@ import msgspec
 import zstandard
 
 from scentline.agents.fetch.client import Client
-from scentline.agents.fetch.listings import Dated
 from scentline.agents.fetch.result import OUTCOMES, Body, Ended, NoPage, Result, outcome_of, validators
-from scentline.agents.fetch.sitemaps import Kind
+from scentline.agents.fetch.sitemaps import Dated, Kind
 from scentline.models.errors import EventLog
 from scentline.models.facts import Discovered, Early, Fetched, Hinted, Missing, Same
 from scentline.models.page import keeps

@@ -1,20 +1,17 @@
 """The connections to the web: one pool, whose every connection is judged, and its errors as fetch errors.
 
-Requests and responses are httpx's, the connections aiohttp's, behind httpx's interface of transports. httpx's
-own client stays out of it: it decodes host names, reason phrases and where a redirect leads, all of which
-strangers wrote. A URL goes out as it is spelled, and what comes back is taken as bytes.
+They are aiohttp's. A URL goes out as it is spelled, and no redirect is followed.
 """
 
 import asyncio
 import ssl
 import time
 from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import aclosing, asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager
 from functools import cached_property, lru_cache, partial
 from typing import Any
 
 import aiohttp
-import httpx
 from aiohttp import StreamReader
 from aiohttp.client_proto import ResponseHandler
 from aiohttp.connector import Connection
@@ -27,7 +24,7 @@ from scentline.agents.fetch.guard import ForbiddenAddressError, Guard, connectin
 from scentline.agents.fetch.result import ENCODINGS, FetchError
 from scentline.agents.fetch.servers import Resolver, connected
 from scentline.models.settings import FetchSettings
-from scentline.models.url import crawlable, host
+from scentline.models.url import canonical, host
 
 _ACCEPT = "text/html,application/xhtml+xml,text/plain;q=0.8,*/*;q=0.1"
 IDLE_SECONDS = 10.0  #: Idle connections are bounded by the pages of these seconds.
@@ -38,16 +35,11 @@ FRAMING_BYTES = 512 * 1024  #: Bytes of one answer, beside its body and as many 
 _DNS_SECONDS, _DNS_TRIES = 3.0, 2
 
 
-# Of itself aiohttp decodes %28 to "(" and the like, so that a server would see another URL than the one under
-# which the page is known.
-_spelled = partial(URL, encoded=True)
-
-
 class FramingError(aiohttp.ClientPayloadError):
     """An answer of which too much is no body: heads without end, or chunks of which hardly anything is data."""
 
 
-class Pool(httpx.AsyncBaseTransport):
+class Pool:
     """Opens URLs: `async with pool.open(url, headers) as response`; an asynchronous context manager itself.
 
     ``settings.allow`` must name every host and network that is asked though it is not global, and all that is
@@ -60,6 +52,7 @@ class Pool(httpx.AsyncBaseTransport):
         self._guard = Guard(settings.allow, settings.deny, settings.ports)
         self._stays_home = stays_home(settings)
         self._proxied_by_tls = URL(settings.proxy or "").scheme == "https"
+        self._judged = lru_cache(10_000)(self._judge)
 
     async def __aenter__(self) -> "Pool":
         settings = self._settings
@@ -88,26 +81,26 @@ class Pool(httpx.AsyncBaseTransport):
         self._session._retry_connection = False
         return self
 
-    async def aclose(self) -> None:
-        """Close the connections."""
+    async def __aexit__(self, *_: object) -> None:
         await self._session.close()
         await self.resolver.close()
 
-    def check(self, url: str) -> str:
-        """Return the host of ``url``; raises `FetchError` where it may not be asked for."""
-        if not crawlable(url) or wire(url) != url:
-            raise FetchError("failed", "url")  # robots.txt, scope and people saw another
-        asked = _spelled(url)
-        name = asked.raw_host or ""
+    def check(self, url: str) -> None:
+        """Raise `FetchError` where ``url`` may not be asked for, as far as its spelling says."""
+        if canonical(url) != url:
+            raise FetchError("failed", "url")  # robots.txt, scope and people saw another, and so may the server
+        self._judged(host(url), 443 if url.startswith("https") else 80)
+
+    def _judge(self, name: str, port: int) -> None:
+        given = name.rpartition("]")[2].partition(":")[2]
         if self._stays_home and not self._guard.allows_host(name):
             raise FetchError("failed", "contact missing in fetch.user_agent")
-        self._guard.check(name, asked.port or 0)
+        self._guard.check(name, int(given) if given else port)
         if self._settings.proxy:
             self._guard.check_name(name)
-        return name
 
     @asynccontextmanager
-    async def open(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[httpx.Response]:
+    async def open(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[aiohttp.ClientResponse]:
         """Ask for ``url``; its body is not read yet, and no redirect followed.
 
         What goes wrong inside the block, reading included, is raised as `FetchError`; time limits are on the
@@ -115,72 +108,29 @@ class Pool(httpx.AsyncBaseTransport):
         """
         settings = self._settings
         with errors():
-            token = connecting.set(self.check(url))
+            self.check(url)
+            token = connecting.set(host(url))
             try:
                 async with asyncio.timeout(min(settings.first_byte_seconds, settings.timeout_seconds)) as limit:
                     end = asyncio.get_running_loop().time() + settings.timeout_seconds
-                    response = await self.handle_async_request(request_of(url, headers))
-                    limit.reschedule(end)
-                    async with aclosing(response):
+                    request = self._session.get(
+                        URL(url, encoded=True),  # of itself aiohttp would decode %28 to "(" and the like
+                        headers={"Host": host(url), **headers},
+                        allow_redirects=False,
+                        ssl=self._tls if self._proxied_by_tls or url.startswith("https") else True,
+                    )
+                    async with request as response:
+                        limit.reschedule(end)
                         yield response
             finally:
                 connecting.reset(token)
 
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Return the response, whose body is not read yet."""
-        url = _spelled(str(request.url))
-        response = await self._session.request(
-            request.method,
-            url,
-            headers=request.headers,
-            allow_redirects=False,
-            ssl=self._tls if self._proxied_by_tls or url.scheme == "https" else True,
-        )
-        return httpx.Response(response.status, headers=response.raw_headers, stream=_Content(response))
-
     @cached_property
     def _tls(self) -> ssl.SSLContext:
         """Trusts the authorities of certifi, or of SSL_CERT_FILE or SSL_CERT_DIR; to read them takes 20 ms."""
-        return httpx.create_ssl_context()
+        from httpx import create_ssl_context  # imported where it is used: nothing else of it is
 
-
-class _Content(httpx.AsyncByteStream):
-    """The body of a response as it comes, in its content encoding."""
-
-    def __init__(self, response: aiohttp.ClientResponse) -> None:
-        self._response = response
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        async for chunk in self._response.content.iter_chunked(CHUNK):
-            yield chunk
-
-    async def aclose(self) -> None:
-        """Give the connection back, or close it where something is left to read."""
-        await self._response.__aexit__(None, None, None)
-
-
-#: A URL as httpx reads it; a fetch asks for that twice, and once more for its request.
-_read = lru_cache(1024)(httpx.URL)
-
-
-def request_of(url: str, headers: Mapping[str, str]) -> httpx.Request:
-    """Return the request for a URL; raises `httpx.InvalidURL`."""
-    return httpx.Request(
-        "GET", _read(url), headers={"Host": host(url), **headers}
-    )  # httpx would decode the host
-
-
-@lru_cache(1024)
-def wire(url: str) -> str:
-    """Return the URL that a request for ``url`` asks for, as it goes out; raises `httpx.InvalidURL`.
-
-    Where that is another URL, a server may take it for another, too.
-
-    >>> wire("http://example.org/b/.x/../../private")
-    'http://example.org/private'
-    """
-    asked = _spelled(str(_read(url)))
-    return f"{asked.scheme}://{asked.raw_authority}{asked.raw_path_qs}"
+        return create_ssl_context()
 
 
 #: Why a request failed, by what aiohttp raises; all else is "connection".
@@ -204,7 +154,7 @@ def errors() -> Iterator[None]:
         yield
     except TimeoutError as error:
         raise FetchError("retry", "timeout", unanswered=True) from error
-    except (aiohttp.InvalidURL, httpx.InvalidURL) as error:
+    except aiohttp.InvalidURL as error:
         raise FetchError("failed", "url") from error
     except (aiohttp.ClientError, OSError) as error:
         forbidden = getattr(error, "os_error", error)

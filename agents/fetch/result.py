@@ -43,7 +43,7 @@ _OVERLOADED: Final = frozenset({"status 429", "status 503"})
 
 ENCODINGS: Final = "gzip, deflate"  #: What can be decompressed in bounded memory, as Accept-Encoding says it.
 MAX_MEMBERS = 10_000  #: Members of one gzip body: each has a cost of its own, however little it holds.
-_GZIP_HEAD: Final = b"\x1f\x8b"
+GZIP_HEAD: Final = b"\x1f\x8b"
 _STEP: Final = 65_536
 _ANY_RATIO: Final = 100_000  # Bytes of a body below which its ratio says nothing.
 log = EventLog("web")
@@ -225,7 +225,7 @@ class _Zlib(_Identity):
             raise FetchError("retry", "body cut short")
 
     def _begin(self, data: bytes) -> None:
-        if self._members and not (self._gzip and data.startswith(_GZIP_HEAD)):
+        if self._members and not (self._gzip and data.startswith(GZIP_HEAD)):
             self._over = True  # what follows the end is passed over, as browsers do
         elif self._members >= MAX_MEMBERS:
             raise FetchError("unfit", f"over {MAX_MEMBERS} gzip members")

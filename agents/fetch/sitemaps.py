@@ -1,24 +1,208 @@
-"""The sitemaps that robots.txt names, and the feeds that pages name: which are due, one after the other."""
+"""Sitemaps that robots.txt names, and feeds that pages name: which are due, and the pages that they list.
+
+Sitemaps: sitemaps.org/protocol.html, with the dates of news sitemaps. Feeds: RSS 0.9 to 2.0, RSS 1.0 (RDF) with
+the dates of Dublin Core, Atom (RFC 4287). All are read by one parser within the same bounds.
+"""
 
 import asyncio
+import codecs
+import io
+import re
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable, Sequence
-from typing import Literal, NamedTuple, TypeAlias
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from html import unescape
+from itertools import islice
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from scentline.agents.fetch.listings import FEED_TYPES, Dated, Listing, feed_of, read
-from scentline.agents.fetch.result import DAY, Answer, Ask, FetchError, unexpected
+from scentline.agents.fetch.result import DAY, GZIP_HEAD, Answer, Ask, FetchError, gunzip, unexpected
 from scentline.agents.fetch.servers import Recent
+from scentline.models.dates import seconds_of
 from scentline.models.records import Version
 from scentline.models.settings import RevisitSettings
 from scentline.models.url import canonical, host
 
+#: Bytes of a listing that are read, before and after decompression; the protocol allows five times as much.
+LISTING_BYTES = 10_000_000
+MAX_URLS = 50_000  #: Of a listing's URLs, those that are looked at.
+_MAX_URL = 2_000
+#: Elements within each other after which a listing is read no further: a parser with a target of its own bounds
+#: them by nothing, and 10 MB of open ones take 400 MB. A sitemap with extensions has four or five.
+MAX_NESTING = 100
+# What makes a listing unread: of a document type a few megabytes take hundreds, and UTF-16 may hide one.
+_UNREAD = (b"<!DOCTYPE", b"\0")
+MOST_LONE = 200_000  #: Ampersands and sections of CDATA of a text that is rewritten (`_escaped`).
+_LONE = re.compile(rb"&(?!(?:amp|lt|gt|quot|apos|#[0-9]{1,7}|#x[0-9A-Fa-f]{1,6});)")
+
+# The elements that tell of pages or files, in feeds and in others, each with that of its URL.
+_ENTRIES = {True: {"item": "link", "entry": "link"}, False: {"url": "loc", "sitemap": "loc"}}
+# Elements of dates, by those that they stand in.
+_DATES = {
+    "url": {"lastmod"},
+    "news": {"publication_date"},
+    "sitemap": {"lastmod"},
+    "item": {"pubdate", "date", "modified", "updated"},
+    "entry": {"updated", "published", "modified", "issued"},
+}
+
+#: Media types of feeds.
+FEED_TYPES = frozenset({"application/rss+xml", "application/atom+xml", "application/rdf+xml"})
+# Bytes of a page in which it names its feeds, and of XML that are parsed at once; and what names a feed.
+_HEAD = 65_536
+_LINK = re.compile(rb"<link\b([^<>]{1,1000})>", re.IGNORECASE)
+_ATTRIBUTE = re.compile(r"\b([a-z]{1,20})\s{0,9}=\s{0,9}(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'>]+))", re.IGNORECASE)
+
+
+class Dated(NamedTuple):
+    """A URL, and when what it leads to is said to have changed, in seconds since the epoch."""
+
+    url: str
+    time: float | None = None
+
+
+class Listing:
+    """The content of a sitemap or a feed, spelled as it came; takes the events of lxml's parser."""
+
+    def __init__(self) -> None:
+        self.urls: list[Dated] = []  #: Of pages.
+        self.files: list[Dated] = []  #: Of the files that an index names.
+        self.feed = False
+        self.open: list[str] = []  #: The names of the elements that are open.
+        self._text: list[str] | None = None
+        self._entries = _ENTRIES[False]
+        # Of the page or file that is read: its list, its place there, and its last date so far.
+        self._into: list[Dated] | None = None
+        self._place: int | None = None
+        self._time: float | None = None
+
+    def start(self, tag: str, attributes: Mapping[str, str]) -> None:
+        """Open an element."""
+        name = tag.rpartition("}")[2].lower()
+        within = self.open[-1] if self.open else ""
+        if not within:
+            self.feed = name in ("rss", "rdf", "feed")
+            self._entries = _ENTRIES[self.feed]
+        self.open.append(name)
+        self._text = None
+        if name in self._entries:
+            self._into = self.files if name == "sitemap" else self.urls
+            self._place = self._time = None
+        elif self._into is not None and (name == self._entries.get(within) or name in _DATES.get(within, ())):
+            self._text = []
+            # Of Atom: a link to the page itself says so, or nothing.
+            if name == "link" and attributes.get("rel", "alternate") == "alternate":
+                self._text.append(attributes.get("href", ""))
+
+    def data(self, text: str) -> None:
+        """Take a part of an element's text."""
+        if self._text is not None:
+            self._text.append(text)
+
+    def end(self, tag: str) -> None:
+        """Close an element: its text is a URL or a date."""
+        name = self.open.pop()
+        if name in self._entries:
+            self._into = None
+        elif self._text is not None and self._into is not None:
+            text = "".join(self._text).strip()
+            if name not in ("loc", "link"):
+                self._time = _last(self._time, seconds_of(text))
+                if self._place is not None:
+                    self._into[self._place] = Dated(self._into[self._place].url, self._time)
+            elif self._place is None and 0 < len(text) <= _MAX_URL:
+                self._place = len(self._into)
+                self._into.append(Dated(text, self._time))
+        self._text = None
+
+    def close(self) -> None:
+        """Do nothing at the end: lxml calls it."""
+
+
+def feed_of(body: bytes) -> str | None:
+    """Return the feed that a page's HTML names first, as it is spelled; None where it names none.
+
+    Further ones are of comments or of parts of the site, most often.
+    """
+    head = body[:_HEAD]
+    if not any(kind.encode() in head for kind in FEED_TYPES):
+        return None
+    for found in _LINK.finditer(head):
+        attributes = {
+            name.lower(): unescape("".join(value))
+            for name, *value in _ATTRIBUTE.findall(found[1].decode("utf-8", "replace"))
+        }
+        if attributes.get("type", "").strip().lower() in FEED_TYPES:
+            relations = attributes.get("rel", "").lower().split()
+            if "alternate" in relations and "nofollow" not in relations and "href" in attributes:
+                return attributes["href"]
+    return None
+
+
+def read(body: bytes) -> Listing:
+    """Read a sitemap in XML or as lines of text, or a feed, compressed or not; at most `MAX_URLS` of it.
+
+    Never raises: what is broken is read as far as it goes, what is no listing is an empty one.
+    """
+    if body.startswith(GZIP_HEAD):
+        try:
+            body = gunzip(body, LISTING_BYTES)
+        except FetchError:
+            return Listing()
+    text = body.removeprefix(codecs.BOM_UTF8).lstrip()
+    if text.startswith(b"<"):
+        return _xml(text)
+    found = Listing()
+    for line in islice(io.BytesIO(text), MAX_URLS):
+        if line.startswith((b"http://", b"https://")) and len(line) <= _MAX_URL:
+            found.urls.append(Dated(line.decode("utf-8", "replace").strip()))
+    return found
+
+
+def _xml(text: bytes) -> Listing:
+    if any(mark in text for mark in _UNREAD):
+        return Listing()
+    # Imported where it is used: few crawls read any, and it takes 4 MB.
+    from lxml import etree
+
+    found = Listing()
+    parser: Any = etree.XMLParser(
+        target=found,  # type: ignore[arg-type]  # the stubs know no other target than their own protocol
+        resolve_entities=False, no_network=True, load_dtd=False, recover=True, huge_tree=False,
+    )  # fmt: skip
+    text = _escaped(text)
+    with suppress(etree.XMLSyntaxError):  # as far as it goes
+        for start in range(0, len(text), _HEAD):
+            parser.feed(text[start : start + _HEAD])
+            if len(found.urls) + len(found.files) >= MAX_URLS or len(found.open) > MAX_NESTING:
+                break
+        else:
+            parser.close()
+    del found.urls[MAX_URLS:], found.files[MAX_URLS:]
+    return found
+
+
+def _escaped(text: bytes) -> bytes:
+    """Return XML in which an ampersand that begins no entity of XML's own is text.
+
+    libxml2 goes on behind one that it does not know, such as `&nbsp;`, and loses all that come later. A text
+    with more of them than `MOST_LONE` stays as it is: it would take much more memory.
+    """
+    if text.count(b"&") + text.count(b"<![CDATA[") > MOST_LONE:
+        return text
+    first, *others = text.split(b"<![CDATA[")
+    found = [_LONE.sub(b"&amp;", first)]
+    for part in others:
+        inside, end, outside = part.partition(b"]]>")
+        found += (b"<![CDATA[", inside, end, _LONE.sub(b"&amp;", outside))
+    return b"".join(found)
+
+
 MAX_FILES = 100  #: Files read of one host: sitemaps, indexes and redirects to them.
-MAX_DEPTH = 2  #: Indexes within indexes that are read; the protocol knows none.
-MAX_FEEDS = 10  #: Feeds of a host that are read.
-BATCH = 200  #: URLs told at once.
+#: Indexes within indexes that are read, of which the protocol knows none; feeds of a host; URLs told at once.
+MAX_DEPTH, MAX_FEEDS, BATCH = 2, 10, 200
 #: Hosts, and files, that are remembered; and marks of files in all.
 _MAX_HOSTS, _MAX_MARKS = 10_000, 1_000_000
 _NEWS = 30 * DAY  #: Seconds after which a change is no news: most pages were visited since.
@@ -32,33 +216,25 @@ Publish = Callable[[Kind, Sequence[Dated]], Awaitable[None]]
 #: A host, and the files of it that are read in one go: the sitemaps that it names, or its feeds.
 _Task: TypeAlias = tuple[str, Kind]
 #: Hashes of the URLs of a file, each with its date.
-Marks = npt.NDArray[np.int64]
-_NO_MARKS: Marks = np.empty(0, np.int64)
+_Marks: TypeAlias = npt.NDArray[np.int64]
 
 
-class _Known(NamedTuple):
-    """A file when it was read."""
-
-    version: Version | None
-    marks: Marks
-    dated: float | None  #: Its date in the index that led to it.
-    time: float
-
-    def holds(self, dated: float | None, now: float) -> bool:
-        if dated is None or self.dated is None:
-            return False
-        return dated <= self.dated and now < self.time + DAY  # many indexes never bring their dates up to date
-
-
-class _Found(NamedTuple):
-    """The content of a file."""
+class _File(NamedTuple):
+    """The content of a file, as it was read."""
 
     kind: Kind = "sitemap"
     fresh: Sequence[Dated] = ()  #: URLs to be published, of all that are ``listed``.
     listed: int = 0
     more: Sequence[Dated] = ()  #: Files to be read after it.
     version: Version | None = None
-    marks: Marks = _NO_MARKS
+    marks: _Marks = np.empty(0, np.int64)
+    dated: float | None = None  #: Its date in the index that led to it.
+    time: float = 0.0
+
+    def holds(self, dated: float | None, now: float) -> bool:
+        if dated is None or self.dated is None:
+            return False
+        return dated <= self.dated and now < self.time + DAY  # many indexes never bring their dates up to date
 
 
 class Sitemaps:
@@ -83,7 +259,7 @@ class Sitemaps:
         #: When files may be read again, and the wait that began when they were.
         self._turns: Recent[_Task, tuple[float, float]] = Recent(_MAX_HOSTS)
         self._feeds: Recent[str, tuple[str, ...]] = Recent(_MAX_HOSTS)
-        self._files: Recent[str, _Known] = Recent(_MAX_HOSTS, lambda known: len(known.marks), _MAX_MARKS)
+        self._files: Recent[str, _File] = Recent(_MAX_HOSTS, lambda known: len(known.marks), _MAX_MARKS)
         self._open: set[_Task] = set()
 
     @property
@@ -102,18 +278,12 @@ class Sitemaps:
         self._open.add(task)
         self._due.put_nowait((task, own))
 
-    def asked(self, url: str, media_type: str) -> None:
-        """Have the feeds of a page's host read, as `announce`; the page may be one by its media type."""
-        if self._revisit is not None:
-            self._fed(url, url if media_type in FEED_TYPES else None)
-
-    def seen(self, url: str, body: bytes) -> None:
-        """Have the feed read that a page names."""
-        if self._revisit is not None and (feed := feed_of(body)) is not None:
-            self._fed(url, canonical(feed, url))
-
-    def _fed(self, url: str, feed: str | None) -> None:
-        name = host(url)
+    def seen(self, url: str, media_type: str, body: bytes = b"") -> None:
+        """Have the feeds of a page's host read, as `announce`: the page is one, or names one, or did before."""
+        if self._revisit is None:
+            return
+        name, named = host(url), url if media_type in FEED_TYPES else feed_of(body)
+        feed = None if named is None else canonical(named, url)
         feeds = self._feeds.get(name, ())
         if feed is not None and host(feed) == name and feed not in feeds and len(feeds) < MAX_FEEDS:
             feeds = self._feeds[name] = (*feeds, feed)
@@ -156,7 +326,7 @@ class Sitemaps:
                 await publish(found.kind, found.fresh[start : start + BATCH])
             # The files that an index leads to may change while it does not.
             version = None if found.more else found.version
-            self._files[file.url] = _Known(version, found.marks, file.time, begun)
+            self._files[file.url] = _File(version=version, marks=found.marks, dated=file.time, time=begun)
             if depth < MAX_DEPTH:
                 waiting.extend((one, depth + 1) for one in found.more if one.url not in seen)
                 seen.update(one.url for one in found.more)
@@ -165,27 +335,26 @@ class Sitemaps:
             wait = min(max(asked * shortest if news else 2 * before, shortest), DAY)
             self._turns[task] = begun + wait, wait
 
-    async def _found(self, name: str, url: str, left: int) -> _Found | None:
+    async def _found(self, name: str, url: str, left: int) -> _File | None:
         """Read one file of a host, ``left`` URLs of it; None where the host is to be left alone for now."""
-        known = self._files.get(url)
+        known = self._files.get(url, _File())
         try:
-            answer = await self._ask(url, None if known is None else known.version)
+            answer = await self._ask(url, known.version)
             if answer.status >= 500 or answer.status == 429:
                 return None
-            if answer.status == 304 and known is not None:
-                return _Found(version=known.version, marks=known.marks)
+            if answer.status == 304:
+                return known
             if answer.status != 200:
-                return _Found(more=() if answer.target is None else _own([Dated(answer.target)], name, url))
-            marks = _NO_MARKS if known is None else known.marks
+                return _File(more=() if answer.target is None else _own([Dated(answer.target)], name, url))
             # Up to a second of work.
-            return await asyncio.to_thread(self._read, answer, name, url, left, marks)
+            return await asyncio.to_thread(self._read, answer, name, url, left, known.marks)
         except FetchError as error:
-            return None if error.kind == "retry" else _Found()
+            return None if error.kind == "retry" else _File()
         except Exception as error:
             unexpected("sitemap", url, error)
             return None
 
-    def _read(self, answer: Answer, name: str, url: str, left: int, known: Marks) -> _Found:
+    def _read(self, answer: Answer, name: str, url: str, left: int, known: _Marks) -> _File:
         """Return the content of a file, without what is ``known``, and with the dates worth a hint."""
         found = read(answer.body)
         listed = _own(found.urls, name, url)[:left]
@@ -196,7 +365,7 @@ class Sitemaps:
         if self._revisit is not None:
             fresh = [one if (one.time or 0.0) > now - _NEWS else Dated(one.url) for one in fresh]
         more = _own(found.files, name, url)
-        return _Found("feed" if found.feed else "sitemap", fresh, len(listed), more, answer.version, marks)
+        return _File("feed" if found.feed else "sitemap", fresh, len(listed), more, answer.version, marks)
 
 
 def believed(listing: Listing, listed: Sequence[Dated], now: float) -> list[Dated]:
@@ -213,11 +382,15 @@ def believed(listing: Listing, listed: Sequence[Dated], now: float) -> list[Date
     return [one if one.time is not None and one.time <= now else Dated(one.url) for one in listed]
 
 
+def _last(*times: float | None) -> float | None:
+    return max((time for time in times if time is not None), default=None)
+
+
 def _own(urls: Iterable[Dated], name: str, base: str) -> list[Dated]:
     """Return the host's own URLs in canonical form, each once, with its last date."""
     found: dict[str, float | None] = {}
     for one in urls:
         url = canonical(one.url, base)
         if url is not None and host(url) == name:
-            found[url] = max((time for time in (found.get(url), one.time) if time is not None), default=None)
+            found[url] = _last(found.get(url), one.time)
     return [Dated(*one) for one in found.items()]

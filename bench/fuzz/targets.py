@@ -8,12 +8,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import httpx
+
 from bench.fuzz.answers import asked
 from bench.fuzz.messages import message
-from scentline.agents.fetch.listings import MAX_URLS, feed_of
-from scentline.agents.fetch.listings import read as read_listing
-from scentline.agents.fetch.pool import wire
 from scentline.agents.fetch.robots import MAX_BYTES, rules
+from scentline.agents.fetch.sitemaps import MAX_URLS, feed_of
+from scentline.agents.fetch.sitemaps import read as read_listing
 from scentline.agents.judge.judges import Language
 from scentline.agents.judge.markup import MAX_PATH
 from scentline.agents.judge.parse import parse as parse_page
@@ -142,7 +143,7 @@ def url(data: bytes) -> None:
     for found in (canonical(text), canonical(text, URL), canonical(f"{URL}/{text}")):
         if found is not None:
             assert canonical(found) == canonical("", found) == canonical("#x", found) == found
-            assert wire(found) == found
+            assert str(httpx.URL(found)) == found
             assert len(found) <= MAX_LENGTH
             _spelt(found)
 

@@ -157,7 +157,9 @@ async def test_a_proxy_is_not_asked_for_who_is_denied_or_inside_a_network() -> N
         denying = FetchSettings(proxy=proxy.origin, delay_seconds=0.0, deny=("corp.example", "9.9.9.0/24"))
         async with Client(denying, lambda: 0.0) as client:
             for host, reason in {"www.corp.example": "host denied", **addresses}.items():
-                assert untimed(await client.fetch(f"http://{host}/")) == failed("refused", reason)
+                url = f"http://{host}/"
+                refused = failed("refused", reason) if canonical(url) == url else failed("failed", "url")
+                assert untimed(await client.fetch(url)) == refused
         assert proxy.connections == 0
 
 

@@ -6,9 +6,9 @@ import tracemalloc
 import pytest
 
 from bench.fuzz.corpus import CORPUS, content
-from scentline.agents.fetch import listings as module
-from scentline.agents.fetch.listings import MAX_URLS, Dated, feed_of, read
+from scentline.agents.fetch import sitemaps as module
 from scentline.agents.fetch.result import MAX_MEMBERS
+from scentline.agents.fetch.sitemaps import MAX_URLS, Dated, feed_of, read
 from scentline.models.dates import seconds_of
 from tests.agents.test_sitemaps import index, urlset
 from tests.cases import each_case

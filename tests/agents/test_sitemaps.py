@@ -11,9 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.agents.fetch import sitemaps as module
-from scentline.agents.fetch.listings import Dated, Listing
 from scentline.agents.fetch.result import Answer, FetchError
-from scentline.agents.fetch.sitemaps import Kind, Sitemaps, believed
+from scentline.agents.fetch.sitemaps import Dated, Kind, Listing, Sitemaps, believed
 from scentline.models.dates import seconds_of
 from scentline.models.records import Version
 from scentline.models.settings import RevisitSettings
@@ -100,12 +99,12 @@ class Web:
     def sees(self, *feeds: str, page: str = "") -> list[str]:
         """Have the feeds read that a page names."""
         for url in feeds:
-            self.sitemaps.seen(HOST + page, naming(url))
+            self.sitemaps.seen(HOST + page, "", naming(url))
         return self.read()
 
     def is_asked(self, page: str = "1", kind: str = "text/html") -> list[str]:
         """Have read what is due when the host is asked for a page."""
-        self.sitemaps.asked(HOST + page, kind)
+        self.sitemaps.seen(HOST + page, kind)
         return self.read()
 
     def read(self) -> list[str]:
@@ -208,7 +207,7 @@ def test_a_host_that_asks_to_be_left_alone_is_asked_no_more() -> None:
     web = Web(KEEPING_UP, i=index("/a"), a=urlset("/1"))
     web.on_ask = lambda: web.sitemaps.stop("example.org")
     assert web.walk("i") == []
-    web.sitemaps.seen(HOST, naming("/f"))
+    web.sitemaps.seen(HOST, "", naming("/f"))
     web.sitemaps.stop("example.org")
     assert web.read() == []
     assert web.names() == ["i"]
@@ -301,7 +300,7 @@ def test_a_feed_is_read_again_when_its_host_is_asked_for_any_page() -> None:
     web.time += 100
     assert web.is_asked() == ["y"]
     assert web.hinted == {"x": NOW - 7200, "y": NOW + 300}
-    web.sitemaps.asked("http://other.org/1", "text/html")
+    web.sitemaps.seen("http://other.org/1", "text/html")
     assert not web.sitemaps.reading
     assert len(web.asked) == 2
 
