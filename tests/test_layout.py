@@ -173,11 +173,6 @@ def test_what_is_planted_is_found(where: str, source: str) -> None:
     assert list(checks.get(where, partial(imports_forbidden, package=where))(ast.parse(source)))
 
 
-def test_what_offends_is_named_with_its_file() -> None:
-    found = offending([Path(__file__)], lambda tree, package: [f"{package}, {len(tree.body) > 1}"])
-    assert found == ["tests/test_layout.py: tests, True"]
-
-
 # tests that hang, and those that leave something open
 
 

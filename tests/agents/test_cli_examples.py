@@ -3,14 +3,11 @@
 import gzip
 import json
 import re
-import shlex
 import shutil
-import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import httpx
 import pytest
 import typer
 from typer.testing import CliRunner
@@ -22,12 +19,11 @@ from scentline.agents.operate.control import submit
 from scentline.models.published import Exclusion
 from scentline.streams.settings import Settings
 from scentline_lab.synthetic.web import SyntheticWeb, export
-from tests.agents.commands import TOLD_TO_END, printed, running, typed
-from tests.agents.encoders import packaged_model, write_encoder
+from tests.agents.commands import printed, typed
+from tests.agents.encoders import write_encoder
 from tests.agents.test_archive import page, write
 from tests.agents.test_changes import a_change, tell
 from tests.agents.test_cli_lines import commands
-from tests.patience import PATIENCE
 
 EXAMPLES = load_commands()
 #: Those that run until they are stopped, or too long for a test.
@@ -117,38 +113,3 @@ def test_an_example_works_as_it_stands(cwd: Path, proxy: str, line: str) -> None
         assert re.search(r"^crawlers +1 ", run.stderr, re.MULTILINE)
     if "json" in line:
         assert json.loads(run.stdout.splitlines()[-1])
-
-
-@pytest.mark.parametrize("line", EXAMPLES["window"])
-def test_the_window_of_the_examples_opens_until_it_is_stopped(cwd: Path, line: str) -> None:
-    with running(cwd, *shlex.split(line)[1:], SCENTLINE_WINDOW__TOKEN="a token of the examples") as process:
-        assert process.stdout is not None
-        assert "http://127.0.0.1:" in process.stdout.readline()
-        process.send_signal(signal.SIGINT)
-        assert process.wait(PATIENCE) == 0
-
-
-@TOLD_TO_END
-def test_the_examples_archive_is_served_to_its_end(cwd: Path, program: tuple[str, ...], number: int) -> None:
-    (line,) = EXAMPLES["serve-archive"]
-    with running(cwd, *shlex.split(line)[1:], program=program) as process:
-        assert process.stdout is not None
-        url = process.stdout.readline().strip().rpartition(" ")[2]
-        with httpx.Client(proxy=url, trust_env=False) as client:
-            assert client.get("http://example.org/").content == HOME
-            assert client.get("http://example.org/absent").status_code == 404
-        process.send_signal(number)
-        _, errors = process.communicate(timeout=PATIENCE)
-        assert (process.returncode, errors) == (0, "")
-    assert "GET http://example.org/absent" in (cwd / "served.log").read_text()
-
-
-def test_the_table_of_the_examples_is_begun_and_nothing_is_left_of_it_when_it_is_stopped(cwd: Path) -> None:
-    packaged_model()
-    (line,) = EXAMPLES["semantic build"]
-    with running(cwd, *shlex.split(line)[1:]) as process:
-        assert process.stderr is not None
-        assert "encode word pieces: " in process.stderr.readline()
-        process.send_signal(signal.SIGINT)
-        assert process.wait(PATIENCE) == 130
-    assert not list(cwd.glob("*.table*"))

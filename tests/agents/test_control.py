@@ -48,7 +48,7 @@ SHOP = "http://a.org/shop/"
 
 
 GONE = PredicateDefinition(name="gone", expression='"gone"', state="removed")
-KNOWN = Known({"tea": PredicateDefinition(name="tea", expression='"tea"'), "gone": GONE}, Steered())
+KNOWN = Known({"tea": PredicateDefinition(name="tea", expression='"tea"'), "gone": GONE}, Steered(), delay=2.0)
 BOUND = "^Expected `"
 
 
@@ -59,7 +59,7 @@ BOUND = "^Expected `"
         ("Exclusion", {"prefix": "http://a.org/" + "x" * published.MOST_EXCLUDING}, BOUND),
         ("Exclusion", {"expression": "x" * (published.MOST_EXCLUDING + 1)}, BOUND),
         ("Slowing", {"name": "a.org", "seconds": published.LONGEST_DELAY + 1}, BOUND),
-        ("Slowing", {"name": "a" * 301, "seconds": 1.0}, BOUND),
+        ("Slowing", {"name": "a" * 301, "seconds": 5.0}, BOUND),
     ],
 )
 def test_what_makes_no_sense_or_is_out_of_bounds_is_refused(kind: str, fields: Any, why: str) -> None:
@@ -67,6 +67,8 @@ def test_what_makes_no_sense_or_is_out_of_bounds_is_refused(kind: str, fields: A
     asked = {each.__name__: each for each in kinds}[kind](**fields)
     with pytest.raises(RefusedError, match=why):
         resolve(requests.checked(asked), KNOWN)
+    for seconds in (0.0, 2.1):
+        assert resolve(Slowing(name="a.org", seconds=seconds), KNOWN)
 
 
 def told(asked: Steering, steered: Steered, now: float) -> Record:

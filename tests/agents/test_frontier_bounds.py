@@ -208,15 +208,6 @@ def test_users_stop_a_site_by_views_or_by_the_model_of_them(
     assert f"which is crawled to level {deepest} (frontier.depth): that keeps {why}" in told
 
 
-def test_why_a_page_lies_too_deep_is_explained(frontier: Frontiers) -> None:
-    front = calendar(a_front(frontier))
-    settings, row = FrontierSettings(depth="auto"), depth_of(front.shards[0], "a.org")
-    beyond = why_beyond(front.page(at(13)), row, settings)
-    assert "on level 13 of a.org, which is crawled to level 3" in beyond
-    assert "links on 52 fetched pages are new" in beyond
-    assert why_beyond(front.page(at(2)), row, settings) == ""
-
-
 # traps, and spaces of which nothing comes
 
 DEEP = f"{SITE}/a/b/a/b/a/b"

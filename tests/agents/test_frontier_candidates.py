@@ -102,13 +102,6 @@ def test_a_url_waits_once_for_its_retry_and_is_then_chosen_again(frontier: Front
     assert retries.next is None
 
 
-def test_a_page_whose_verdict_came_while_it_was_queued_is_not_chosen(frontier: Frontiers) -> None:
-    front = frontier()
-    front.hear(*map(seeded, urls(2)))
-    front.hear(ended(urls(2)[0], YES, NOW))
-    assert front.choices() == [urls(2)[1]]
-
-
 # nothing is lost
 
 

@@ -32,11 +32,10 @@ from scentline.models.frontier.rows import Choice, PageRow
 from scentline.models.lessons import FailedRequests, JudgedPage, recount
 from scentline.models.page import Link
 from scentline.models.policy.priorities import LinkPromises
-from scentline.models.trace import Step
 from scentline.models.url import identifier
 from scentline.streams.inbox import Message
 from scentline.streams.topics import SIGHTINGS
-from tests.agents.pipeline import TIME, Bounds, Crawl, Part, Pipeline, Place, Told, told
+from tests.agents.pipeline import TIME, Crawl, Part, Pipeline, Place, Told, told
 from tests.agents.scenarios import NO, YES, Frontiers, Scenario, ended, labels, linked, seeded
 from tests.agents.shards import DECODERS, emitted, write
 from tests.cases import each_case
@@ -98,26 +97,6 @@ def test_what_is_said_of_a_page_never_judged_so_is_passed_over(place: Place, url
     assert [row and row.verdict for row in rows] == [PAGE.verdict, None]
     assert rows[1] is not None and rows[1].links == {"p": [1, 1]}
     assert pipeline.counts == plain(recount([PAGE], "linkage", None, 32))
-
-
-@each_case("policy", ["combined", "learned"])
-def test_the_evidence_of_a_log_and_pages_beyond_every_bound_adds_up(place: Place, policy: str) -> None:
-    random = Random(3)
-    urls = [f"http://h{number % 7}.org/{number}" for number in range(40)]
-    names = [f"word{number}" for number in range(200)]
-    steps = [
-        Step(f"user{random.randrange(20)}", random.choice(urls), float(time), random.choice([None, *urls]))
-        for time in range(400)
-    ]
-
-    def a_page(url: str) -> JudgedPage:
-        links = tuple(Link(target, (random.choice(names),)) for target in random.sample(urls, 30))
-        return JudgedPage(url, {"p": random.random() < 0.3}, tuple(random.sample(names, 90)), links)
-
-    pages, bounds = [a_page(url) for url in urls], Bounds(parents=16, visitors=6, together=20)
-    pipeline = Pipeline(place, Crawl(policy, 3, bounds), random)
-    pipeline.run(pages, steps)
-    assert pipeline.counts == plain(recount(pages, policy, bounds.trace(steps), bounds.parents))
 
 
 # crashes

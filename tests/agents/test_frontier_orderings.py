@@ -231,6 +231,20 @@ def test_patterns_order_by_each_ranking_and_unknown_sites_come_last(frontier: Fr
     assert found[0] > found[1] > found[2]
 
 
+def test_candidates_are_chosen_in_the_order_and_never_where_no_visits_match(frontier: Frontiers) -> None:
+    front = frontier(ordering="backlink")
+    targets = [f"http://a.test/{number}" for number in range(3)]
+    front.hear(*(linked(url(number), targets[number:]) for number in range(3)))
+    assert front.choices() == targets[::-1]
+    front = frontier(ordering="behaviour-fetch", visited_patterns_only=True)
+    front.hear(*VISITS, linked(url(1), [f"http://h.test/{kind}/new" for kind in ("print", "topic", "list")]))
+    assert front.agent.core.patterns is not None
+    front.agent.core.patterns.mine_now(front.shards[0], "h.test")
+    front.sweep()
+    new = [page for page in front.agent.core.candidates.queues["p"].best(99) if page.endswith("new")]
+    assert new == [f"http://h.test/{kind}/new" for kind in ("list", "topic")]
+
+
 BEHAVIOUR = [{"ordering": name} for name in ("behaviour-fetch", "average-referral", "visits")]
 
 

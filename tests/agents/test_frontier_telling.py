@@ -7,8 +7,6 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from msgspec.structs import replace
 from zstandard import ZstdError
 
@@ -22,10 +20,10 @@ from scentline.models.policy.features import BASE
 from scentline.models.records import Interests
 from scentline.streams.metrics.catalogue import PUBLISHED
 from scentline.streams.settings import Settings
-from tests.agents.cells import a_change, a_ledger, add, cells_of, taken_back
+from tests.agents.cells import a_change, a_ledger, cells_of
 from tests.agents.shards import a_runtime
-from tests.agents.test_frontier_ledger import CHANGES, EVERYTHING, a_shard
-from tests.reference.counts import Counts, plain
+from tests.agents.test_frontier_ledger import EVERYTHING, a_shard
+from tests.reference.counts import plain
 
 # bounds
 
@@ -70,26 +68,6 @@ def test_beyond_the_limit_the_rarest_are_forgotten_first_and_reported_and_the_fe
     assert again.features == ledger.features == len(known)
 
 
-@given(changes=st.lists(CHANGES, min_size=1, max_size=12), random=st.randoms(use_true_random=False))
-def test_what_is_taken_back_of_a_forgotten_feature_leaves_no_more_than_was_counted(
-    changes: list[Change], random: Random
-) -> None:
-    _, _, count = counting(rows := Memory(), 3)
-    expected, standing = Counts(), list[Change]()
-    for change in changes:
-        if standing and random.random() < 0.5:
-            now = taken_back(standing.pop(random.randrange(len(standing))))
-        else:
-            standing.append(now := change)
-        count(now)
-        add(expected, now)
-        for name, cells in counts_in(rows).items():
-            for predicate, (pages, hits) in cells.items():
-                most_pages, most_hits = expected.get(name, predicate)
-                assert 0 <= pages <= most_pages
-                assert 0 <= hits <= min(pages, most_hits)
-
-
 def test_of_what_others_count_the_rarest_are_forgotten_until_they_are_told_again() -> None:
     other, _ = a_ledger(2)
     other.begin(1)
@@ -123,26 +101,6 @@ def test_one_that_has_all_partitions_tells_nothing_and_what_can_not_be_a_block_i
     for wrong in ({"names": ("w:a", "w:b")}, {"size": 1}, {"counts": b"rubbish"}, {"predicates": ("p", "q")}):
         with pytest.raises((ValueError, ZstdError)):
             a_ledger(2)[0].hear(Interests(block=replace(last, **wrong)))
-
-
-def test_words_of_an_earlier_owner_that_come_late_are_told_over_and_what_it_had_more_is_forgotten() -> None:
-    (earlier, _), (owner, _), (other, learns) = (a_ledger(2) for _ in range(3))
-    earlier.begin(0)
-    earlier.count(0, [a_change([BASE, "w:a", "w:lost"], {"p": True})])
-    late = earlier.tell(EVERYTHING)[0]
-    owner.begin(0)
-    owner.count(0, [a_change([BASE, "w:a"], {"p": True})])
-    topic = [*owner.tell(EVERYTHING)[0], *late]
-    for block in topic:
-        owner.hear(Interests(block=block))
-    again = owner.tell(EVERYTHING)[0]
-    assert len(again) == 2
-    for block in [*topic, *again]:
-        other.hear(Interests(block=block))
-    assert cells_of(plain(learns.ledger)) == {BASE: {"p": (1, 1)}, "w:a": {"p": (1, 1)}}
-    for block in again:
-        owner.hear(Interests(block=block))
-    assert owner.tell(EVERYTHING)[0] == [], "these are its own"
 
 
 @pytest.mark.parametrize("most", [1, 3 * BLOCK])

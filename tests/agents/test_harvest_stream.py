@@ -362,3 +362,20 @@ async def test_a_worker_that_was_frozen_before_it_wrote_a_point_writes_it_no_mor
     broker.open_gates()
     await frozen.told()
     assert [point.pages for point in broker.points[partition]] == [2]
+
+
+@awaited
+async def test_who_lost_a_partition_and_does_not_know_it_yet_writes_no_point(agent: HarvestAgent) -> None:
+    world, partition = World(agent, Random(0), []), partition_of("a", PARTITIONS)
+    world.logs[partition] = [a_page(0, {"a": True}, 0, explored=False)]
+    unaware, owner = world.workers[:2]
+    unaware.take(partition)
+    world.count(partition, commit=True)
+    owner.take(partition)
+    world.broker.open_gates()
+    for worker, pages in ((unaware, []), (owner, [1])):
+        for _ in range(5):
+            worker.tell()
+            await worker.told()
+            await breath()
+        assert [point.pages for point in world.broker.points[partition]] == pages

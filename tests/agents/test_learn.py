@@ -68,16 +68,6 @@ def test_a_combiner_learns_from_its_labels_and_is_told(tmp_path: Path, rows: Dis
         check(shard, weightings(told(agent)), learned(facts, inputs))
 
 
-def test_what_changed_is_told_once(tmp_path: Path, rows: Disk) -> None:
-    shard = a_shard(rows)
-    with an_agent(tmp_path) as agent:
-        for predicates in ("p", "q", "pq"):
-            take_in(shard, agent, *(label for name in predicates for label in labels(1, predicates=name)))
-            write(shard)
-            assert weightings(told(agent)).keys() == {*predicates}
-        assert told(agent) == []
-
-
 def test_what_an_earlier_release_wrote_is_refused_with_a_sentence(tmp_path: Path, rows: Disk) -> None:
     shard = a_shard(rows)
     put(shard.store, {b"b\0\0\0\0": b"anything"})

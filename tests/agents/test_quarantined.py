@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import msgspec
 
@@ -15,6 +16,7 @@ from scentline.models.url import host, identifier
 from scentline.streams.settings import Settings
 from scentline.streams.topics import DEAD_LETTERS, OUTCOMES, SIGHTINGS
 from tests.agents.scenarios import NO, YES, ended
+from tests.cases import each_case
 
 PARTITIONS = 3
 PAGE, NEAR, FAR = "http://a.org/1", "http://a.org/2", "http://e.org/3"
@@ -64,33 +66,31 @@ def linking(found: Seen) -> dict[str, tuple[Verdict, tuple[str, ...]]]:
     return {link.url: (page.verdict, page.words) for page in found.linking for link in page.links}
 
 
-def test_without_a_quarantine_a_page_is_as_it_stands(tmp_path: Path) -> None:
-    found = seen(tmp_path, [])
-    assert found.judged[PAGE].verdict == NO
-    assert linking(found) == {NEAR: (NO, ("sea",)), FAR: (NO, ("sea",))}
+SEA, SNOW = (NO, ("sea",)), (YES, ("snow",))
 
 
-def test_a_visit_whose_verdict_was_quarantined_changed_none(tmp_path: Path) -> None:
-    found = seen(tmp_path, [(of(PAGE), ended(PAGE, NO, AGAIN.time))])
-    assert found.judged[PAGE].verdict == YES
-    assert linking(found) == {NEAR: (NO, ("sea",)), FAR: (NO, ("sea",))}
-
-
-def test_a_page_whose_first_verdict_was_quarantined_has_none(tmp_path: Path) -> None:
-    found = seen(tmp_path, [(of(PAGE), ended(PAGE, YES, FIRST.time))])
-    assert not found.judged
-    assert linking(found).keys() == {NEAR, FAR}
-
-
-def test_a_partition_that_did_not_hear_of_a_visit_has_the_page_as_it_was(tmp_path: Path) -> None:
-    found = seen(tmp_path, [(of(FAR), told(AGAIN, FAR))])
+@each_case(
+    ("gone", "verdict", "links", "linked_to"),
+    [
+        ([], NO, {NEAR, FAR}, {NEAR: SEA, FAR: SEA}),
+        # A visit whose verdict was quarantined changed none, and a page whose first one was has none.
+        ([(of(PAGE), ended(PAGE, NO, AGAIN.time))], YES, {NEAR, FAR}, {NEAR: SEA, FAR: SEA}),
+        ([(of(PAGE), ended(PAGE, YES, FIRST.time))], None, set(), {NEAR: SEA, FAR: SEA}),
+        # A partition that heard of no visit has the page as it was, and no links that it never heard of.
+        ([(of(FAR), told(AGAIN, FAR))], NO, {NEAR, FAR}, {NEAR: SEA, FAR: SNOW}),
+        ([(of(FAR), told(FIRST, FAR))], NO, {NEAR}, {NEAR: SEA}),
+    ],
+)
+def test_what_was_quarantined_is_as_if_it_had_not_been_told(
+    gone: Sequence[tuple[int, Fact]],
+    verdict: Verdict | None,
+    links: set[str],
+    linked_to: dict[str, tuple[Verdict, tuple[str, ...]]],
+) -> None:
     assert of(FAR) != of(NEAR)
-    assert found.judged[PAGE].verdict == NO
-    assert linking(found) == {NEAR: (NO, ("sea",)), FAR: (YES, ("snow",))}
-    assert {link.url for link in found.judged[PAGE].links} == {NEAR, FAR}
-
-
-def test_links_that_a_partition_never_heard_of_are_none_there(tmp_path: Path) -> None:
-    found = seen(tmp_path, [(of(FAR), told(FIRST, FAR))])
-    assert linking(found) == {NEAR: (NO, ("sea",))}
-    assert {link.url for link in found.judged[PAGE].links} == {NEAR}
+    with TemporaryDirectory() as directory:
+        found = seen(Path(directory), gone)
+    judged = found.judged.get(PAGE)
+    assert (judged and judged.verdict) == verdict
+    assert {link.url for link in (judged.links if judged else ())} == links
+    assert linking(found) == linked_to

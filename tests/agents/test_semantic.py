@@ -11,8 +11,6 @@ import pytest
 
 from scentline.agents.operate.record import outcomes
 from scentline.agents.semantic.tables import SHIPPED, read_table
-from scentline.models.policy.features import SUBJECT
-from scentline.models.reuse import unpack
 from scentline.models.semantic import SEMANTIC_INPUTS, inputs_with
 from scentline.streams.transport.journal import Journal
 from scentline_lab import encoder
@@ -158,43 +156,6 @@ def test_a_new_crawl_has_the_program_s_table_or_no_use_for_it(files: Path, crawl
     found = inputs_of(files, "new")
     assert [found[entry.name] for entry in SEMANTIC_INPUTS] == [0, 0, 0], "a pattern has no meaning"
     exact(files, "--data", "new")
-
-
-def test_a_state_has_the_weights_of_meanings_but_no_subjects(files: Path, crawled: tuple[str, ...]) -> None:
-    printed(files, "state", "export", "crawled.state", "--data", "crawled")
-    for learned in unpack((files / "crawled.state").read_bytes())[0].learned:
-        assert learned.combining is not None
-        assert learned.combining.names == tuple(entry.name for entry in inputs_with(meaning=True))
-        assert learned.features
-        assert not any(name.startswith(SUBJECT) for name in learned.features)
-    for data, table in (("after", TABLE), ("after-without", ())):
-        printed(files, "state", "import", "crawled.state", "--data", data)
-        again = (*crawled, "--data", data, "--budget", "5", *table)
-        assert last_line(printed(files, *again))["fetched"] >= 5
-        exact(files, "--data", data)
-
-
-def test_a_crawl_goes_on_with_a_table_or_without_as_it_began(files: Path, crawled: tuple[str, ...]) -> None:
-    said = complaint(files, *crawled, "--set", "learn.semantic=")
-    assert said == (
-        "crawled holds a crawl with the word meanings of learn.semantic: "
-        "give one without the word meanings of learn.semantic its own --data"
-    )
-    assert last_line(printed(files, *crawled, "--budget", "26"))["fetched"] >= 26
-    kept = json.loads((files / "crawled" / "crawl.json").read_text())
-    assert Path(kept["semantic"]) == files / "own.table"
-    plain = (*crawled, "--data", "plain", "--budget", "5")
-    printed(files, *plain, "--set", "learn.semantic=")
-    printed(files, *plain, "--budget", "6")
-    assert "plain holds a crawl without the word meanings of learn.semantic" in complaint(files, *plain, *TABLE)
-    (files / "moved.table").write_bytes((files / "own.table").read_bytes())
-    goes_on = printed(files, *crawled, "--budget", "30", "--set", "learn.semantic=moved.table")
-    assert last_line(goes_on)["fetched"] >= 30
-    exact(files, "--data", "crawled")
-    (files / "moved.table").rename(files / "again.table")
-    unknown = "explain", "http://nowhere.example/", "--data", "crawled"
-    assert f"{files / 'moved.table'}: can't be read" in complaint(files, *unknown)
-    assert "does not know" in complaint(files, *unknown, "--set", "learn.semantic=again.table")
 
 
 # the table that comes with the program

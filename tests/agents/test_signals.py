@@ -45,9 +45,10 @@ def ended(process: Process, *numbers: int) -> tuple[int, str]:
 
 @pytest.fixture(scope="module")
 def cwd(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a directory with a log and the data of a small crawl."""
+    """Return a directory with a log, an archive and the data of a small crawl."""
     directory = tmp_path_factory.mktemp("signals")
     write_log(directory / "access.log", WEB, 5, 50)
+    write(directory / "pages.warc.gz", page("http://one.test/"))
     with synthetic(WEB) as served:
         given = options({"fetch.proxy": served.origin, "fetch.delay_seconds": 0})
         printed(directory, "crawl", "--seed", WEB.seeds(1)[0], *EVERY_PAGE, "--budget", "5", *given)
@@ -72,6 +73,8 @@ FED = "fed/journal/CURRENT"
         ("harvest --follow", "stdout", BY_CTRL_C, 0),
         ("worker browse --broker kafka://127.0.0.1:9 --data worker", "stderr", BY_SIGTERM, 130),
         ("demo --out out", "out", BY_SIGTERM, 130),
+        ("serve-archive pages.warc.gz --log served.log", "stdout", BY_SIGTERM, 0),
+        ("window --read-only", "stdout", BY_CTRL_C, 0),
     ],
 )
 def test_commands_end_as_told(
