@@ -103,6 +103,26 @@ def test_one_that_has_all_partitions_tells_nothing_and_what_can_not_be_a_block_i
             a_ledger(2)[0].hear(Interests(block=replace(last, **wrong)))
 
 
+def test_words_of_an_earlier_owner_that_come_late_are_told_over_and_what_it_had_more_is_forgotten() -> None:
+    (earlier, _), (owner, _), (other, learns) = (a_ledger(2) for _ in range(3))
+    earlier.begin(0)
+    earlier.count(0, [a_change([BASE, "w:a", "w:lost"], {"p": True})])
+    late = earlier.tell(EVERYTHING)[0]
+    owner.begin(0)
+    owner.count(0, [a_change([BASE, "w:a"], {"p": True})])
+    topic = [*owner.tell(EVERYTHING)[0], *late]
+    for block in topic:
+        owner.hear(Interests(block=block))
+    again = owner.tell(EVERYTHING)[0]
+    assert len(again) == 2
+    for block in [*topic, *again]:
+        other.hear(Interests(block=block))
+    assert cells_of(plain(learns.ledger)) == {BASE: {"p": (1, 1)}, "w:a": {"p": (1, 1)}}
+    for block in again:
+        owner.hear(Interests(block=block))
+    assert owner.tell(EVERYTHING)[0] == [], "these are its own"
+
+
 @pytest.mark.parametrize("most", [1, 3 * BLOCK])
 def test_how_many_were_judged_is_told_first_and_no_block_later_than_all_can_be_told_once(most: int) -> None:
     random, ledger = Random(most), a_ledger(3, EVERYTHING)[0]

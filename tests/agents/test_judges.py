@@ -28,7 +28,6 @@ from tests.agents.commands import ROOT, last_line, printed
 from tests.agents.test_archive import page as a_page
 from tests.agents.test_archive import write
 from tests.cases import each_case
-from tests.shared import shared
 
 PAGE = Page("http://a.org/", "Skiing", "Snow on the hill", ("skiing", "snow", "on", "the", "hill"))
 PACKAGE = ROOT / "docs" / "examples" / "judge-by-length"
@@ -195,16 +194,6 @@ def test_labels_that_can_not_be_read_are_named(tmp_path: Path, name: str, conten
     path = tmp_path / name if content is None else written(tmp_path / name, content)
     with pytest.raises(LabelsError, match=re.escape(name)):
         load_labels(path)
-
-
-def test_science_pages_of_the_real_labels() -> None:
-    path = shared("wikispeedia/topics.tsv.gz")
-    labels = load_labels(path)
-    lines = [line.split("\t") for line in gzip.decompress(path.read_bytes()).decode().splitlines()]
-    science = {url for url, category in lines if f"{category}.".startswith("Science.")}
-    urls = {url for url, _ in lines}
-    assert len(labels) == len(urls) == 4002
-    assert sum("Science" in labels.categories(url) for url in urls) == len(science) == 1105
 
 
 # installed by others

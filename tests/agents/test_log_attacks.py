@@ -1,19 +1,11 @@
 """One client that writes a log as it likes: what it can make a crawl learn and fetch is bounded."""
 
-from collections.abc import Iterable, Sequence
-from random import Random
-from typing import NamedTuple
+from collections.abc import Iterable
 
 from scentline.agents.observe.observer import Filtered, Observer
 from scentline.models.facts import Access
-from scentline.models.lessons import JudgedPage
-from scentline.models.page import Link
-from scentline.models.policy.features import USER
-from scentline.models.trace import Step
-from scentline.models.url import host
 from scentline.streams.settings import ObserveSettings
 from tests.agents.log_lines import combined, squid
-from tests.agents.pipeline import Crawl, Pipeline, Place
 from tests.cases import each_case
 
 START = 1_700_000_000.0
@@ -101,52 +93,3 @@ def test_names_without_end_take_no_memory() -> None:
     for n in range(3_000):
         observer.observe(squid("http://a.org/", client=f"10.{n % 7}.0.1", user=f"{n}" + "x" * 7_000))
     assert observer._pseudonyms._remembered.cache_info().currsize <= 8, "long names are not remembered"
-
-
-# what is learned
-
-
-class Learned(NamedTuple):
-    """What a pipeline came to: pages and hits of each feature, candidates by host, visitors of each of them."""
-
-    counts: dict[str, tuple[int, int]]
-    candidates: dict[str, int]
-    visitors: dict[str, int]
-
-
-def judged() -> list[JudgedPage]:
-    link = "http://honest.test/{}/{}.html".format
-    return [
-        JudgedPage(
-            link(subject, n), {"tea": subject == "tea"}, (subject,), (Link(link(subject, n + 30), (), (), 0),)
-        )
-        for n in range(30)
-        for subject in ("tea", "tax")
-    ]
-
-
-def learned(place: Place, accesses: Sequence[Access]) -> Learned:
-    pipeline = Pipeline(place, Crawl("combined"), Random(7))
-    steps = [Step(access.user, access.url, access.time, access.referrer) for access in accesses]
-    pipeline.run(judged(), steps)
-    counts = {feature: (pages, hits) for feature, _, pages, hits in pipeline.counts.items()}
-    visitors = {row.url: len(row.visitors) for _, row in pipeline.candidates()}
-    hosts = [host(url) for url in visitors]
-    return Learned(counts, {name: hosts.count(name) for name in hosts}, visitors)
-
-
-def test_what_is_learned_from_a_forged_crowd_is_bounded(place: Place) -> None:
-    known = learned(place, observed(honest())[1])
-    told = learned(place, observed(honest() + flood(1, 5_000))[1])
-    users = {name for name in known.counts if name.startswith(USER)}
-    # User affinity: each of twenty people says what he said, and a few more are heard.
-    assert {name: told.counts.get(name) for name in users} == {name: known.counts[name] for name in users}
-    assert len([name for name in told.counts if name.startswith(USER)]) <= len(users) + FEW
-    # Signatures, temporal locality, links: counts are of judged pages, and no page counts twice.
-    for name, (pages, hits) in told.counts.items():
-        assert hits <= pages <= len(judged()), name
-    assert {name for name in told.counts.keys() ^ known.counts.keys() if not name.startswith(USER)} == set()
-    # Visited candidates: at most one for each view that counts, none of them with more than a few visitors.
-    assert told.candidates["honest.test"] == known.candidates["honest.test"]
-    assert told.candidates["hostile.test"] <= RATE
-    assert max(told.visitors.values()) <= FEW

@@ -1,9 +1,7 @@
 """The site of a log is named in one way by every command that reads one."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -11,7 +9,7 @@ from scentline.agents.observe.observer import base_url, site_named
 from scentline.agents.operate.record import accesses
 from scentline.streams.configuration import ConfigurationError
 from scentline.streams.transport.journal import Journal
-from tests.agents.commands import last_line, printed, scentline
+from tests.agents.commands import printed, scentline
 from tests.agents.test_archive import page, write
 from tests.cases import each_case
 
@@ -53,21 +51,6 @@ def test_a_log_of_paths_is_told_of_with_the_option_of_that_very_command(cwd: Pat
     named = scentline(cwd, command, *given, "--site", "example.org", "--set", "browse.window=5")
     assert named.returncode == 0, named.stderr
     assert "--site" not in named.stdout + named.stderr
-
-
-@each_case(
-    ("command", "views"),
-    [
-        ("patterns", lambda found: sum(pattern["visits"] for pattern in found["patterns"])),
-        ("depth", lambda found: sum(site["views"] for site in found["sites"])),
-        ("news", lambda found: found["views"]),
-    ],
-)
-def test_the_hosts_beneath_it_count_and_no_other(cwd: Path, command: str, views: Callable[[Any], int]) -> None:
-    others = ("http://example.com/c", "http://notexample.org/d")
-    urls = ("http://news.example.org/a", "https://example.org/b", *others, "/e")
-    (cwd / "access.log").write_text("".join(line(url, second=number) for number, url in enumerate(urls)))
-    assert views(last_line(printed(cwd, command, "access.log", "--site", "example.org", "--json"))) == 3
 
 
 def test_what_is_fed_is_of_the_site_by_the_scheme_that_is_named(cwd: Path) -> None:

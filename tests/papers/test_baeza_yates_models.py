@@ -126,10 +126,10 @@ def test_the_fit_finds_model_and_q_and_its_interval_covers_q_19_times_in_20(surf
     assert found.q == pytest.approx(q, abs=0.01)
     assert found.error < 0.01
     assert best(visits) == found
-    fits = [fit(surfed(surfer, q, 1_500, random), surfer) for _ in range(200)]
-    covered = sum(found.low <= q <= found.high for found in fits) / len(fits)
-    # Three standard errors of a share of .95 in 200 are .046.
-    assert 0.9 < covered < 0.995
+    fits = [fit(surfed(surfer, q, 1_500, random), surfer) for _ in range(80)]
+    covered = sum(found.low <= q <= found.high for found in fits)
+    # Three standard deviations of 80 draws at .95 are 6: more are outside where the interval is too narrow.
+    assert 70 < covered < 80
 
 
 @each_case("surfer", Surfer)

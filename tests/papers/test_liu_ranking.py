@@ -1,7 +1,6 @@
-"""Liu 2011, sections 2, 4 and 5: counts of a log, hubs and authorities, rankings, and a site that fits."""
+"""Liu 2011, sections 2, 4 and 5: counts of a log, hubs and authorities, and rankings."""
 
 from collections import Counter
-from io import StringIO
 from itertools import product
 from random import Random
 from statistics import fmean
@@ -18,13 +17,11 @@ from scentline.models.page import Link, Page
 from scentline.models.papers.pattern_tree import Growth
 from scentline.models.papers.patterns import importance, mine
 from scentline.models.papers.ways import DISCOVERY, FETCH, RANKS, Behaviour, Pattern, Ways, behaviour, score
-from scentline_lab.experiment import Progress
 from scentline_lab.patterns import quality
 from scentline_lab.patterns.quality import (
     Record,
     counted,
     coverage,
-    crawled,
     fetched_visits,
     jensen_shannon,
     matching,
@@ -205,61 +202,3 @@ def test_fetched_and_discovered_visits_by_hand() -> None:
     ended = fetched_visits("c", VISITS, 4)
     assert ended.tolist() == pytest.approx([0, 0.5, 0.5, 0.5, 0.5])
     assert reached(ended, 0.8) is None
-
-
-# A forum as those of the paper: list pages lead to topics, which people read; profiles and printable copies are
-# linked as often, and hardly ever read. Topics written after the patterns were mined are as popular as others.
-
-TOPICS, USERS = 300, 200
-
-
-HOME = "http://forum.test/"
-
-
-def forum() -> dict[str, Page]:
-    topics, prints = ([f"{HOME}{kind}/{number}" for number in range(TOPICS)] for kind in ("topic", "print"))
-    users = [f"{HOME}user/{number}" for number in range(USERS)]
-    lists = [f"{HOME}list?page={number}" for number in range(TOPICS // 10)]
-    links = {HOME: [*users[:20], lists[0]]}
-    for number, url in enumerate(lists):
-        links[url] = [*topics[10 * number : 10 * number + 10], *lists[number + 1 : number + 3]]
-    for number, url in enumerate(topics):
-        links[url] = [prints[number], users[number % USERS], users[7 * number % USERS], lists[number // 10]]
-    for number, url in enumerate(users):
-        links[url] = [users[(number + step) % USERS] for step in range(1, 9)]
-    links |= {url: [topic] for url, topic in zip(prints, topics, strict=True)}
-    return {url: Page(url, links=(*map(Link, targets), Link(HOME))) for url, targets in links.items()}
-
-
-def forum_visits(topics: range, seed: int) -> Behaviour:
-    """Return what people did: through lists to topics that were there, often home again, rarely elsewhere."""
-    random, log = Random(seed), list[Record]()
-    for reader in range(1500):
-        topic = random.choice(topics)
-        path = [HOME, f"{HOME}list?page={topic // 10}", f"{HOME}topic/{topic}"]
-        if random.random() < 0.4:
-            path.append(HOME)
-        elif random.random() < 0.05:
-            path.append(f"{HOME}{random.choice(['print', 'user'])}/{random.randrange(USERS)}")
-        for referrer, url in zip([None, *path], path, strict=False):
-            log.append(Record(f"reader {reader}", url, referrer))
-    return counted(log)
-
-
-def test_where_kinds_of_pages_differ_in_traffic_the_papers_orderings_beat_those_by_links() -> None:
-    first = forum_visits(range(TOPICS // 2), seed=1)
-    known = mine(first)
-    assert {f"{HOME}topic/**", f"{HOME}list?page=*"} <= {pattern.name for pattern in known.chosen}
-    assert known.pattern_of(f"{HOME}topic/12345").name == f"{HOME}topic/**"
-    later = forum_visits(range(TOPICS), seed=2).visits
-    results = crawled(known, first, forum(), later, random_seed=0, progress=Progress(StringIO()))
-    assert all(each.pages is not None for each in results)
-    fetch = {each.ordering: each.pages or 0 for each in results if each.aim == "fetch"}
-    discovery = {each.ordering: each.pages or 0 for each in results if each.aim == "discovery"}
-    assert fetch["behaviour-fetch"] < 0.5 * min(fetch["breadth-first"], fetch["pagerank"])
-    assert fetch["behaviour-fetch"] < fetch["overall-visit"]
-    assert discovery["behaviour-discovery"] < 0.2 * min(discovery["breadth-first"], discovery["pagerank"])
-    # Half the topics were not there when the log was taken: a single page's visits say nothing of them, unless
-    # they are shrunk to those of its pattern.
-    assert max(fetch["behaviour-fetch"], fetch["visits"]) < 0.5 * fetch["own-visits"]
-    assert max(fetch, key=fetch.__getitem__) == "volume"
