@@ -4,7 +4,7 @@ Arrays that grow, and numbers each of which is there once.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -44,6 +44,17 @@ def distinct(numbers: npt.NDArray[T]) -> npt.NDArray[T]:
     first = np.ones(len(ordered), np.bool_)
     np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
     return ordered[first]
+
+
+def joined(starts: npt.NDArray[np.integer[Any]], sizes: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.intp]:
+    """Return the numbers from each of ``starts`` on, as many as ``sizes`` says, one range after the other.
+
+    >>> joined(np.array([5, 0]), np.array([2, 3])).tolist()
+    [5, 6, 0, 1, 2]
+    """
+    ends = np.cumsum(sizes)
+    found: npt.NDArray[np.intp] = np.repeat(starts - ends + sizes, sizes) + np.arange(ends[-1])
+    return found
 
 
 #: Places of features in the arrays.

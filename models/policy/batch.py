@@ -7,14 +7,15 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from scentline.models.ledger import distinct, longer
+from scentline.models.ledger import distinct, joined, longer
 from scentline.models.policy.candidate import Candidate
 from scentline.models.policy.combiner import Vector
 from scentline.models.policy.features import USER
 from scentline.models.policy.inputs import INPUTS, MOST
 from scentline.models.policy.knowledge import Knowledge, lifts_of, prefix_ratios
 from scentline.models.policy.ratio import PRIOR_PAGES, log_lifts
-from scentline.models.policy.words import ANCHOR, CONTEXT, HEADING, KINDS, PAGE, SAID, URL, Numbers, joined
+from scentline.models.policy.vocabulary import ANCHOR, CONTEXT, HEADING, KINDS, PAGE, URL, Numbers
+from scentline.models.policy.words import SAID
 
 Places = npt.NDArray[np.intp]
 #: What the table keeps: half the bytes of what is reckoned with, and exact where it counts.

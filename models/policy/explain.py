@@ -26,8 +26,8 @@ from scentline.models.policy.learned import LearnedScorer
 from scentline.models.policy.priorities import Priorities
 from scentline.models.policy.scorer import OrderedScorer, Scorer
 from scentline.models.policy.scoring import PaperScorer, crowd_of
+from scentline.models.policy.vocabulary import WORDS
 from scentline.models.policy.weights import Contribution, crowd_contributions, ordered, weights_of
-from scentline.models.policy.words import WORDS
 from scentline.models.published import Exclusion
 from scentline.models.settings import CrawlSettings, LearnSettings
 from scentline.models.traps import space

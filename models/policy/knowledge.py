@@ -5,169 +5,27 @@ from itertools import chain
 
 import numpy as np
 
-from scentline.models.ledger import distinct, longer
 from scentline.models.policy.combiner import Vector
 from scentline.models.policy.features import BASE, PREFIX, link
 from scentline.models.policy.ratio import (
     MOST,
     PRIOR_PAGES,
+    Shrunk,
     Weighed,
     base_rate,
     log_lift,
     log_lifts,
     with_earlier,
 )
-from scentline.models.policy.words import KINDS, ROOM, WORDS, Named, Numbers, Vocabulary, roots
+from scentline.models.policy.vocabulary import WORDS, LogRatios, Numbers, Vocabulary, roots
+from scentline.models.policy.words import Named
 
-#: Relative move of the base rate, or of its complement, after which all weights are taken anew.
-DRIFT = 0.02
-#: Pages, all hits, that a word with a root of the predicate's own words starts with.
-AKIN_PAGES = 2
 #: Share of the judged pages for which the sums of a page's words stay as they were taken.
 STALE = 0.03
 #: Positive pages that each word of a predicate's topic starts with.
 TOPIC_PAGES = 3
 #: Pages at the rate of the prefix above that a URL prefix is drawn towards.
 PREFIX_PRIOR = 2.0
-
-
-class WordLifts:
-    """The shrunk log ratios of a predicate's words of all kinds, each within +-3, in an array by place.
-
-    A word's weight is L(c, n; 2) of its counts in the vocabulary's ledger, at the base rate. It is taken when
-    the counts change, as `take` is told, and those that the base rate moves are taken anew when it has moved by
-    more than 2 % since: at most so much do weights lag behind.
-
-    >>> from scentline.models.ledger import Ledger
-    >>> vocabulary = Vocabulary(Ledger())
-    >>> lifts = WordLifts(vocabulary, "sports")
-    >>> slots = vocabulary.ledger.slots_of(["p:ski"])
-    >>> vocabulary.ledger.add(slots, {"sports": True}, 8)
-    >>> lifts.take(vocabulary.places_in(slots))
-    >>> lifts.rebase(0.1)
-    >>> round(lifts.sum(vocabulary.numbers(["ski", "snow"])), 3)
-    2.104
-    """
-
-    def __init__(self, vocabulary: Vocabulary, predicate: str) -> None:
-        self.vocabulary = vocabulary
-        self._ledger = vocabulary.ledger
-        self._ledger.add_predicates([predicate])
-        self._predicate = predicate
-        self._rate = 0.1
-        self._earlier = 0.0
-        self._weights: Vector = np.zeros(KINDS * ROOM)
-        # Beside what is counted: pages that are all hits, and an earlier crawl's pages and hits; mostly none.
-        self._started: Vector = np.zeros(0)
-        self._earlier_pages: Vector = np.zeros(0)
-        self._earlier_hits: Vector = np.zeros(0)
-        self._beside: Numbers = np.zeros(0, np.intp)
-        # The words with a root of the predicate's that no pages were given yet.
-        self._akin: list[int] = []
-
-    @property
-    def weights(self) -> Vector:
-        """The weights of all words, by place."""
-        if self._akin:
-            self._start_akin()
-        self._weights = self._for_all(self._weights)
-        return self._weights
-
-    @property
-    def by_word(self) -> Vector:
-        """The weights of all words, a row a word, a column a kind."""
-        return self.weights[: self.vocabulary.places].reshape(-1, KINDS)
-
-    def start(self, word: str, hits: float) -> None:
-        """Take a word to have ``hits`` pages of every kind behind it, all hits, beside what is counted."""
-        places = np.array(self.vocabulary.numbers((word,)), np.intp) + np.arange(KINDS)
-        self._begin(places, hits)
-        self._beside = distinct(np.concatenate((self._beside, places)))
-
-    def watch(self, roots: Iterable[str]) -> None:
-        """Take all words that contain one of ``roots``, when met, to have `AKIN_PAGES` behind them."""
-        self.vocabulary.watch(roots, self._akin)
-
-    def _start_akin(self) -> None:
-        numbers = distinct(np.array(self._akin, np.intp))
-        self._akin.clear()
-        self._begin((numbers[:, None] * KINDS + np.arange(KINDS)).ravel(), AKIN_PAGES)
-
-    def _begin(self, places: Numbers, hits: float) -> None:
-        """Have at least ``hits`` pages, all hits, behind the words in distinct places."""
-        self._started = self._for_all(self._started)
-        self._started[places] = np.maximum(self._started[places], hits)
-        self.take(places)
-
-    def inherit(self, kind: int, words: Iterable[str], pages: Vector, hits: Vector) -> None:
-        """Set what an earlier crawl counted of distinct words; it counts beside what is counted now."""
-        places = self.vocabulary.places_of(words, kind)
-        self._make_room_for_earlier()
-        self._earlier_pages[places], self._earlier_hits[places] = pages, hits
-        self._beside = distinct(np.concatenate((self._beside, places)))
-        self.take(places)
-
-    def rebase(self, rate: float, earlier: float = 0.0) -> None:
-        """Take the weights against another base rate, once it has moved far enough.
-
-        ``earlier`` is the base rate of what was inherited: its hits count by the ratio of the two rates, so
-        that lifts carry over, and not rates. At 0 nothing inherited counts.
-        """
-        if earlier != self._earlier or abs(rate - self._rate) > DRIFT * min(self._rate, 1 - self._rate):
-            self._rate, self._earlier = rate, earlier
-            self.take(np.concatenate((self._hit(), self._beside, np.flatnonzero(self._started))))
-
-    def _hit(self) -> Numbers:
-        """Return the places of words that have hits: that of all others, ln(2 / (n + 2)), is so at any rate."""
-        hits = self._ledger.counts_of(self._predicate)[1]
-        return self.vocabulary.places_in(np.flatnonzero(hits > 0))
-
-    def sum(self, numbers: Iterable[int]) -> float:
-        """Return the sum of a few weights, by place."""
-        weight = self.weights.item
-        return sum([weight(number) for number in numbers])
-
-    def take(self, places: Numbers) -> None:
-        """Take the weights in distinct places: counts have changed there."""
-        slots, rate = self.vocabulary.slots(places), self._rate
-        counts = self._ledger.counts_of(self._predicate)
-        # What was forgotten may be taken back: no count below zero is a logarithm's.
-        pages, hits = (np.where(slots < 0, 0.0, np.maximum(each[slots], 0)) for each in counts)
-        if len(self._started):
-            self._started = self._for_all(self._started)
-            pages, hits = pages + self._started[places], hits + self._started[places]
-        if self._earlier and len(self._earlier_pages):
-            self._make_room_for_earlier()
-            more = self._earlier_pages[places]
-            pages = pages + more
-            hits = hits + np.minimum(more, self._earlier_hits[places] * (rate / self._earlier))
-        lifts = np.log((hits + PRIOR_PAGES * rate) / (pages + PRIOR_PAGES) / rate)
-        self.weights[places] = np.minimum(MOST, np.maximum(-MOST, lifts))
-
-    @property
-    def beside(self) -> Numbers:
-        """The places of words that are kept though nothing is counted of them: started, or inherited.
-
-        Words with a root of the predicate's are not: there is no end of them, and meeting them tells again.
-        """
-        if self._akin:
-            self._start_akin()
-        return self._beside
-
-    def renumber(self, before: Numbers) -> None:
-        """Note that words have other places: what lay in these now lies in the first, in their order."""
-        self._weights, self._started, self._earlier_pages, self._earlier_hits = (
-            longer(each, int(before.max(initial=-1)) + 1)[before] if len(each) else each
-            for each in (self._weights, self._started, self._earlier_pages, self._earlier_hits)
-        )
-        self._beside = np.searchsorted(before, self._beside)
-
-    def _make_room_for_earlier(self) -> None:
-        self._earlier_pages = self._for_all(self._earlier_pages)
-        self._earlier_hits = self._for_all(self._earlier_hits)
-
-    def _for_all(self, array: Vector) -> Vector:
-        return longer(array, self.vocabulary.places)
 
 
 class Knowledge:
@@ -187,7 +45,7 @@ class Knowledge:
     ) -> None:
         self.predicate = predicate
         self._ledger = vocabulary.ledger
-        self.words = WordLifts(vocabulary, predicate)
+        self.words = LogRatios(vocabulary, predicate, Shrunk())
         #: What an earlier crawl counted of features but words, and its base rate, 0 where that is not known.
         self._earlier_counts: dict[str, Weighed] = {}
         self._earlier = 0.0
@@ -219,12 +77,12 @@ class Knowledge:
         self.learn(self.words.vocabulary.places_in(slots))
 
     def renumber(self, before: Numbers) -> None:
-        """Note that words have other places, as `models.policy.words.WordLifts.renumber` says."""
+        """Note that words have other places, as `models.policy.vocabulary.LogRatios.renumber` says."""
         self.words.renumber(before)
         self.named.renumber(before)
 
     def _rebase(self) -> None:
-        self.words.rebase(self.rate, self._earlier)
+        self.words.rebase(Shrunk(self.rate, self._earlier))
         #: The log ratios of links from pages of either verdict.
         self.verdicts = {holds: self._lift_of(link(self.predicate, holds)) for holds in (True, False)}
 
@@ -248,17 +106,15 @@ class Knowledge:
         Hits count by the ratio of the base rate of now to that of then, which is told under the feature ''.
         Until it is, nothing inherited counts.
         """
-        found: dict[str, list[tuple[str, float, float]]] = {}
+        words: list[tuple[str, float, float]] = []
         for feature, pages, hits in counts:
             if feature[:2] in WORDS:
-                found.setdefault(feature[:2], []).append((feature[2:], pages, hits))
+                words.append((feature, pages, hits))
             elif feature == BASE:
                 self._earlier = base_rate(pages, hits) if pages else 0.0
             else:
                 self._earlier_counts[feature] = (pages, hits)
-        for kind, cells in found.items():
-            names, all_pages, all_hits = zip(*cells, strict=True)
-            self.words.inherit(WORDS[kind], names, np.array(all_pages, float), np.array(all_hits, float))
+        self.words.inherit(words)
         self._rebase()
 
     def items(self) -> Iterator[tuple[str, float, float]]:

@@ -17,7 +17,7 @@ from scentline.models.policy.candidate import IN_LINKS
 from scentline.models.policy.combiner import Calibration, Vector, logits
 from scentline.models.policy.inputs import Input, prior_covariance, prior_mean
 from scentline.models.policy.knowledge import Knowledge
-from scentline.models.policy.words import Vocabulary
+from scentline.models.policy.vocabulary import Vocabulary
 from scentline.models.predicate import Sought
 from scentline.models.records import Weighting
 from scentline.models.semantic import Meaning, SemanticTable, Sense, subject

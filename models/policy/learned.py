@@ -29,7 +29,7 @@ from scentline.models.policy.combiner import (
 from scentline.models.policy.features import BASE, SUBJECT
 from scentline.models.policy.inputs import NAMED, Input
 from scentline.models.policy.known import InLinks, Known, Texts
-from scentline.models.policy.words import Numbers, Vocabulary
+from scentline.models.policy.vocabulary import Numbers, Vocabulary
 from scentline.models.predicate import ANYTHING, Sought
 from scentline.models.records import Weighting
 from scentline.models.reuse import Cell

@@ -8,11 +8,14 @@ The learned policy takes all ratios, shrunk: what a few pages say is drawn towar
 """
 
 import math
-from typing import Literal
+from dataclasses import dataclass
+from typing import ClassVar, Literal
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
+
+from scentline.models.policy.features import SIGNATURE, TOKEN, USER, WORD
 
 #: What the variance in the significance test is divided by: n(E), or what the paper divides by.
 Denominator = Literal["binomial", "paper"]
@@ -102,20 +105,6 @@ def significance(
     return abs(hits / pages - rate) / math.sqrt(rate * (1 - rate) / samples(pages, base, denominator, sample))
 
 
-def significant_log(
-    pages: int,
-    hits: int,
-    base: Base,
-    t: float = 2.0,
-    denominator: Denominator = "binomial",
-    sample: Sample = "hits",
-) -> float:
-    """Return log I(C, E) where S(C, E) >= t, else 0, the logarithm of a factor that is left out."""
-    if significance(pages, hits, base, denominator, sample) < t:
-        return 0.0
-    return math.log(ratio(pages, hits, base))
-
-
 #: Pages at the base rate that a feature is taken to have behind it.
 PRIOR_PAGES = 2.0
 _MOST_RATE = 0.9
@@ -153,6 +142,79 @@ def log_lifts(pages: Counts, hits: Counts, rates: Counts | float, prior: Counts 
 
 #: Bound of one feature's weight, either way.
 MOST = 3.0
+
+
+#: Relative move of the base rate, or of its complement, after which ratios are taken anew.
+DRIFT = 0.02
+#: The kinds of features that enter the paper's policies where they are significant, the latter two by users.
+PAPER = {WORD: 0, TOKEN: 1, SIGNATURE: 2, USER: 3}
+
+
+@dataclass(frozen=True)
+class Shrunk:
+    """L(c, n; 2) at the base ``rate``, within +-3: for the learned policy.
+
+    Of an earlier crawl, of the base rate ``earlier``, hits count by the ratio of the two rates, so that lifts
+    carry over, and not rates. At 0 nothing of it counts.
+    """
+
+    rate: float = 0.1
+    earlier: float = 0.0
+    moves_all: ClassVar = False  # without a hit it is ln(2 / (n + 2)) at any rate
+
+    @property
+    def carried(self) -> float:
+        """What hits of the earlier crawl are multiplied by."""
+        return self.rate / self.earlier if self.earlier else 0.0
+
+    def moved(self, before: "Shrunk") -> bool:
+        """Return whether the rate has moved by more than 2 %, or that of the earlier crawl is another."""
+        far = abs(self.rate - before.rate) > DRIFT * min(before.rate, 1 - before.rate)
+        return far or self.earlier != before.earlier
+
+    def logs(self, pages: Counts, hits: Counts, kinds: npt.NDArray[np.intp]) -> Counts:
+        """Return the log lifts of these counts."""
+        lifts = log_lifts(pages, hits, self.rate, PRIOR_PAGES)
+        return np.minimum(MOST, np.maximum(-MOST, lifts, out=lifts), out=lifts)
+
+
+@dataclass(frozen=True)
+class Significant:
+    """log I(C, E) where S(C, E) >= t (Aggarwal 2004, equations 3 and 6), else 0: for the paper's policies.
+
+    The paper's ``denominator`` is n(C), but N for users (10), and for signatures, which are "quite analogous".
+    With ``drift=0`` ratios are always exact.
+    """
+
+    base: Base
+    t: float = 2.0
+    denominator: Denominator = "binomial"
+    drift: float = DRIFT
+    moves_all: ClassVar = True
+    carried: ClassVar = 1.0
+
+    def moved(self, before: "Significant") -> bool:
+        """Return whether P(C) or 1 - P(C), or with the paper's denominator n(C), has moved by ``drift``."""
+        old, new = before.base, self.base
+        if not (old.informative and new.informative):
+            return old.informative != new.informative
+        if self.drift == 0:
+            return old != new
+        more_hits = self.denominator == "paper" and abs(new.hits - old.hits) > self.drift * old.hits
+        return more_hits or abs(new.rate - old.rate) > self.drift * min(old.rate, 1 - old.rate)
+
+    def logs(self, pages: Counts, hits: Counts, kinds: npt.NDArray[np.intp]) -> Counts:
+        """Return the logs of the ratios of these counts that are significant."""
+        base, seen = self.base, np.maximum(pages, 1)
+        if not base.informative:
+            return np.zeros(len(pages))
+        rate, expected = base.rate, seen * base.rate
+        ratios = np.where(hits > 0, hits / expected, np.minimum(1.0, HALF_A_HIT / expected))
+        sample = seen
+        if self.denominator == "paper":
+            sample = np.where(kinds < PAPER[SIGNATURE], base.hits, base.pages)
+        deviations = np.abs(hits / seen - rate) / np.sqrt(rate * (1 - rate) / sample)
+        return np.where((pages > 0) & (deviations >= self.t), np.log(ratios), 0.0)
 
 
 def with_earlier(counted: Weighed, pages: float, hits: float, ratio: float) -> Weighed:

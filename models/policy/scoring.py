@@ -4,6 +4,8 @@ import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from scentline.models.frontier.keys import Rows, beside_of, children_of, parent_key
 from scentline.models.frontier.linking import ChildrenRow, ParentRow
 from scentline.models.frontier.rows import BesideRow, PageRow
@@ -11,16 +13,15 @@ from scentline.models.ledger import Ledger, Slots
 from scentline.models.lessons import Lessons
 from scentline.models.policy.combiner import Chances, Forecast
 from scentline.models.policy.factors import SIGNERS, kept, locality_log, region_log, sibling_log, signature
-from scentline.models.policy.features import BASE, SIGNATURE, TOKEN, USER
+from scentline.models.policy.features import BASE, SIGNATURE, TOKEN, USER, WORD
 from scentline.models.policy.inputs import NAMED
+from scentline.models.policy.ratio import PAPER, Weighed
+from scentline.models.policy.vocabulary import Numbers, Vocabulary
 from scentline.models.policy.weights import (
-    UNSEEN,
     Contribution,
     CrowdEvidence,
     Evidence,
-    Mask,
     Weights,
-    WordMasks,
     contributions,
     crowd_contributions,
     ordered,
@@ -28,12 +29,13 @@ from scentline.models.policy.weights import (
 from scentline.models.policy.words import Naming
 from scentline.models.predicate import ANYTHING, Sought
 from scentline.models.records import Weighting
-from scentline.models.reuse import Cell
 from scentline.models.settings import LearnSettings
 from scentline.models.url import identifier, tokens
 
-#: Bytes of linking pages' masks kept in memory for each predicate, roughly.
-CACHED_BYTES = 200_000_000
+#: Pages whose words, and whose judged targets for a predicate, are kept in memory.
+CACHED_PAGES = 50_000
+#: Words that are kept in memory before those are forgotten that nothing is counted of.
+MOST_WORDS = 250_000
 
 
 class Children(NamedTuple):
@@ -56,19 +58,7 @@ class Known:
     def __init__(self, weights: Weights, naming: Naming) -> None:
         self.weights = weights
         self.naming = naming
-        self._masks = WordMasks(weights)
-        self._parents: dict[bytes, Mask] = {}
-        self._signature_masks = WordMasks(weights, SIGNATURE)
-        self._signers: dict[bytes, Mask] = {}
         self._children: dict[tuple[int, bytes], Children] = {}
-
-    def content_log(self, parents: Iterable[tuple[bytes, ParentRow]]) -> float:
-        """Return log I_c(C) of a candidate's linking pages."""
-        return _united(self._masks, self._parents, parents)
-
-    def signature_log(self, signers: Iterable[tuple[bytes, BesideRow]]) -> float:
-        """Return log I^SF of a candidate's signing pages."""
-        return _united(self._signature_masks, self._signers, signers)
 
     def siblings(self, shard: Rows, parents: Iterable[bytes]) -> tuple[int, int]:
         """Return the distinct visited siblings of a candidate, and how many of them satisfy the predicate."""
@@ -88,50 +78,40 @@ class Known:
             verdicts = {child: verdict[name] for child, verdict in row.judged.items() if name in verdict}
             satisfying = frozenset(child for child, holds in verdicts.items() if holds)
             children = Children(row.noted, frozenset(verdicts), satisfying)
-            if len(self._children) > len(self._parents) + 1000:
+            if len(self._children) > CACHED_PAGES:
                 self._children.clear()
             self._children[place] = children
         return children
-
-
-def _united(
-    masks: WordMasks, known: dict[bytes, Mask], pages: Iterable[tuple[bytes, ParentRow | BesideRow]]
-) -> float:
-    """Return the sum of the logs of the words of any of the pages; ``known`` are their masks so far."""
-    if len(known) * (len(masks) // 8 + 100) > CACHED_BYTES:
-        known.clear()
-    bits = []
-    for page, row in pages:
-        mask = known.get(page, UNSEEN)
-        if not masks.has_all(mask):
-            mask = known[page] = masks.mask(frozenset(row.words), mask)
-        bits.append(mask.bits)
-    return masks.log(bits)
 
 
 class PaperScorer:
     """Scores rows by links, by what users did, or by both, as ``lessons`` says (Aggarwal 2004).
 
     While a predicate has no hit every ratio is 1: until then, unless ``printed``, its candidates go by how far
-    their URLs and links name its topic. ``drift`` is that of `models.policy.weights.Weights`.
+    their URLs and links name its topic. ``drift`` is that of `models.policy.vocabulary.Significant`.
     """
 
     def __init__(
         self, settings: LearnSettings, lessons: Lessons, drift: float = 0.02, *, printed: bool = False
     ) -> None:
         self.ledger = Ledger()
+        self._vocabulary = Vocabulary(self.ledger, PAPER)
+        self._most_words = MOST_WORDS
+        #: By kind and page the places of its words.
+        self._pages: dict[tuple[str, bytes], Numbers] = {}
         self._settings = settings
         self._lessons = lessons
         self._drift = drift
         self._printed = printed
         self._known: dict[str, Known] = {}
-        self._prior: dict[str, Mapping[str, Cell]] = {}
+        self._prior: dict[str, Mapping[str, Weighed]] = {}
 
     def add_predicate(self, name: str, sought: Sought = ANYTHING) -> None:
         """Start keeping a predicate's weights; its topic counts until there is a hit."""
         if name not in self._known:
             t, test = self._settings.t, self._settings.significance
-            weights = Weights(name, self.ledger, t, test, self._drift, self._prior)
+            weights = Weights(name, self._vocabulary, t, test, self._drift)
+            weights.inherit(self._prior)
             self._known[name] = Known(weights, Naming(() if self._printed else sought.topic))
 
     def weights(self, predicate: str) -> Weights:
@@ -139,23 +119,22 @@ class PaperScorer:
         return self._known[predicate].weights
 
     def learn(self, slots: Slots) -> None:
-        """Note that the counts in some slots changed; what earlier crawls counted is added to them.
-
-        Predicates that were never added are left.
-        """
-        self._learn([name for name in self.ledger.names(slots) if name is not None])
+        """Note that the counts in some slots changed; predicates that were never added are left."""
+        self._learn(self._vocabulary.places_in(slots))
 
     def forget(self, slots: Slots, names: Sequence[str]) -> None:
         """Note that some features, in these slots, were forgotten."""
-        self._learn(names)
+        self._learn(self._vocabulary.forget(slots))
 
-    def _learn(self, names: Sequence[str]) -> None:
+    def _learn(self, places: Numbers) -> None:
         for known in self._known.values():
-            known.weights.learn(names)
+            known.weights.learn(places)
 
-    def inherit(self, prior: Mapping[str, Mapping[str, Cell]]) -> None:
-        """Apply what earlier crawls counted: it is added to the counts that are learned from then on."""
+    def inherit(self, prior: Mapping[str, Mapping[str, Weighed]]) -> None:
+        """Apply what earlier crawls counted: it is added to the counts."""
         self._prior.update(prior)
+        for known in self._known.values():
+            known.weights.inherit(prior)
 
     def take(self, predicate: str, weighting: Weighting) -> None:
         """Do nothing: the paper's ratios are added up as they are."""
@@ -178,7 +157,32 @@ class PaperScorer:
         self, shard: Rows, rows: Sequence[PageRow], predicates: Collection[str]
     ) -> list[dict[str, float]]:
         """Return each candidate's priorities for some predicates."""
+        if len(self._vocabulary) > self._most_words:
+            self._forget_words()
         return [{name: self.priority(shard, row, name) for name in predicates} for row in rows]
+
+    def _forget_words(self) -> None:
+        all_known = [known.weights for known in self._known.values()]
+        before = self._vocabulary.compact(np.concatenate([weights.beside for weights in all_known]))
+        for weights in all_known:
+            weights.renumber(before)
+        self._pages.clear()
+        self._most_words = max(MOST_WORDS, 2 * len(self._vocabulary))
+
+    def _log_of_any(
+        self, weights: Weights, kind: str, pages: Iterable[tuple[bytes, ParentRow | BesideRow]]
+    ) -> float:
+        """Return the sum of the logs of the words of any of some pages."""
+        if len(self._pages) > CACHED_PAGES:
+            self._pages.clear()
+        groups = []
+        for page, row in pages:
+            places = self._pages.get((kind, page))
+            if places is None:
+                numbers = self._vocabulary.numbers(row.words, PAPER[kind])
+                places = self._pages[kind, page] = np.array(numbers, np.intp)
+            groups.append(places)
+        return weights.words.of_any(groups)
 
     def priority(self, shard: Rows, row: PageRow, predicate: str) -> float:
         """Return the sum of the logs of the policy's interest ratios, or before any hit what words promise."""
@@ -231,7 +235,7 @@ class PaperScorer:
         k, m = row.links.get(predicate, (0, 0))
         content, of_tokens, of_links, of_siblings = self._settings.weights
         return (
-            content * known.content_log(parents)
+            content * self._log_of_any(weights, WORD, parents)
             + of_tokens * weights.sum(TOKEN, tokens(row.url))
             + of_links * locality_log(k, m, weights.links, weights.base)
             + of_siblings * sibling_log(*known.siblings(shard, row.parents), weights.base)
@@ -246,7 +250,7 @@ class PaperScorer:
         near = pages_beside(shard, row)
         return (
             weights.sum(USER, row.visitors)
-            + known.signature_log((page, near[page]) for page in signers(row, near))
+            + self._log_of_any(weights, SIGNATURE, ((page, near[page]) for page in signers(row, near)))
             + region_log(_within(near, predicate), weights.region, weights.base)
         )
 

@@ -2,12 +2,14 @@
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 import numpy as np
 
+from scentline.models.ledger import Slots
 from scentline.models.page import FAILED
-from scentline.models.policy.combiner import failing
+from scentline.models.policy.combiner import Vector, failing
 from scentline.models.policy.features import (
     ANCHOR,
     BASE,
@@ -27,12 +29,11 @@ from scentline.models.policy.features import (
 from scentline.models.policy.inputs import PLAIN, Input, plain, prior_covariance, prior_mean
 from scentline.models.policy.knowledge import PREFIX_PRIOR
 from scentline.models.policy.learned import LearnedScorer
-from scentline.models.policy.ratio import log_lifts, ratio, significance, strongest
+from scentline.models.policy.ratio import PAPER, log_lifts, ratio, significance, strongest
 from scentline.models.policy.scorer import OrderedScorer, Scorer
 from scentline.models.policy.scoring import PaperScorer
-from scentline.models.policy.weights import Weights, region_cells, weights_of
-from scentline.models.policy.words import KINDS as WORD_KINDS
-from scentline.models.policy.words import WORDS
+from scentline.models.policy.vocabulary import WORDS, LogRatios
+from scentline.models.policy.weights import SAMPLES, Weights, region_cells, weights_of
 from scentline.models.settings import LearnSettings
 
 #: Features of a kind that can be looked at, those that speak most; and features that are looked through for
@@ -146,35 +147,39 @@ def _ratios(weights: Weights) -> list[Speaking]:
 
 def _by_learned(scorer: LearnedScorer, predicate: str, prefix: str, against: bool) -> list[Speaking]:
     knowledge = scorer.known(predicate).knowledge
-    vocabulary = knowledge.words.vocabulary
     if prefix in WORDS:
-        weights = knowledge.words.by_word[:, WORDS[prefix]]
-        slots = vocabulary.slots(np.arange(len(weights)) * WORD_KINDS + WORDS[prefix])
-        counted = np.flatnonzero(slots >= 0)
-        slots, weights = slots[counted], weights[counted]
-        pages, hits = (counts[slots] for counts in scorer.ledger.counts_of(predicate))
-        best = strongest(weights, pages, MOST_SPEAKING, against=against)
-    else:
-        pages, hits = scorer.ledger.counts_of(predicate)
-        slots = np.arange(len(pages))
-        weights = log_lifts(pages.astype(float), hits.astype(float), knowledge.rate, PREFIX_PRIOR)
-        best = strongest(weights, pages, LOOKED_AT, against=against)
-        among = [(name or "").startswith(prefix) for name in scorer.ledger.names(best)]
-        best = best[among][:MOST_SPEAKING]
-    names = scorer.ledger.names(slots[best])
-    columns = zip(names, pages[best].tolist(), hits[best].tolist(), weights[best].tolist(), strict=True)
+        return _words(scorer, predicate, knowledge.words, prefix, against)
+    pages, hits = scorer.ledger.counts_of(predicate)
+    weights = log_lifts(pages.astype(float), hits.astype(float), knowledge.rate, PREFIX_PRIOR)
+    best = strongest(weights, pages, LOOKED_AT, against=against)
+    best = best[[(name or "").startswith(prefix) for name in scorer.ledger.names(best)]][:MOST_SPEAKING]
+    return _spoken(scorer, predicate, best, weights[best])
+
+
+def _words(scorer: Scorer, predicate: str, words: LogRatios[Any], prefix: str, against: bool) -> list[Speaking]:
+    kinds = words.vocabulary.kinds
+    weights = words.by_word[:, kinds[prefix]]
+    slots = words.vocabulary.slots(np.arange(len(weights)) * len(kinds) + kinds[prefix])
+    counted = np.flatnonzero(slots >= 0)
+    slots, weights = slots[counted], weights[counted]
+    pages = scorer.ledger.counts_of(predicate)[0][slots]
+    best = strongest(weights, pages, MOST_SPEAKING, against=against)
+    return _spoken(scorer, predicate, slots[best], weights[best])
+
+
+def _spoken(scorer: Scorer, predicate: str, slots: Slots, weights: Vector) -> list[Speaking]:
+    counts = (counts[slots].tolist() for counts in scorer.ledger.counts_of(predicate))
+    columns = zip(scorer.ledger.names(slots), *counts, weights.tolist(), strict=True)
     return [Speaking((name or "")[2:], *row) for name, *row in columns]
 
 
 def _by_paper(scorer: PaperScorer, weights: Weights, prefix: str, against: bool) -> list[Speaking]:
-    known = weights.logs.get(prefix)
-    if not known:
+    if prefix not in PAPER:
         return []
-    logs, names = np.fromiter(known.values(), float), list(known)
-    slots = scorer.ledger.slots_of(prefix + name for name in names)
-    pages = scorer.ledger.counts_of(weights.predicate)[0][slots]
-    found = []
-    for place in strongest(logs, pages, MOST_SPEAKING, against=against).tolist():
-        cell = weights.cell(prefix + names[place])
-        found.append(Speaking(names[place], *cell, float(logs[place]), weights.significance(prefix, cell)))
-    return found
+    words, test = weights.words, (weights.denominator, SAMPLES[prefix])
+    found = _words(scorer, weights.predicate, words, prefix, against)
+    cells = [weights.cell(prefix + each.name) for each in found]
+    return [
+        Speaking(each.name, *cell, each.weight, significance(*cell, words.rule.base, *test))
+        for each, cell in zip(found, cells, strict=True)
+    ]

@@ -33,7 +33,7 @@ from scentline.models.policy.knowledge import Knowledge
 from scentline.models.policy.known import HeardMeaning, InLinks
 from scentline.models.policy.learned import LearnedScorer
 from scentline.models.policy.scoring import PaperScorer, crowd_of
-from scentline.models.policy.words import WORDS, Vocabulary
+from scentline.models.policy.vocabulary import WORDS, Vocabulary
 from scentline.models.predicate import Sought
 from scentline.models.records import Weighting
 from scentline.models.semantic import Meaning, SemanticTable, Sense, inputs_with, subject

@@ -26,13 +26,14 @@ from scentline.models.page import FAILED, Verdict
 from scentline.models.parts import Part
 from scentline.models.policy.features import BASE, PAGE_WORD, TOKEN, URL_WORD, always_kept
 from scentline.models.policy.learned import LearnedScorer
-from scentline.models.policy.ratio import MOST, Base, base_rate, log_lift, significant_log
+from scentline.models.policy.ratio import MOST, Base, Shrunk, base_rate, log_lift
 from scentline.models.policy.scorer import Scorer
 from scentline.models.policy.scoring import PaperScorer
-from scentline.models.policy.words import WORDS
+from scentline.models.policy.vocabulary import WORDS
 from scentline.models.records import Interests
 from scentline.models.settings import LearnSettings
 from scentline.streams.inbox import Codec, Shard
+from tests.models.teaching import significant_log
 from tests.reference.counts import Counts
 
 LAWS = settings(max_examples=100)  # what every count rests on
@@ -243,7 +244,8 @@ def weighed_by_paper(scorer: PaperScorer) -> Weighed:
     return {
         (TOKEN + name, predicate): log
         for predicate in PREDICATES
-        for name, log in scorer.weights(predicate).logs[TOKEN].items()
+        for name in "ab"
+        if (log := scorer.weights(predicate).sum(TOKEN, [name]))
     }
 
 
@@ -252,13 +254,13 @@ def weighed_by_learned(scorer: LearnedScorer) -> Weighed:
     for predicate in PREDICATES:
         knowledge = scorer.known(predicate).knowledge
         # To 0.5 and back: all words are weighed at the rate of now.
-        knowledge.words.rebase(0.5)
-        knowledge.words.rebase(knowledge.rate)
+        knowledge.words.rebase(Shrunk(0.5))
+        knowledge.words.rebase(Shrunk(knowledge.rate))
         vocabulary = knowledge.words.vocabulary
         for name in "ab":
             for feature in (PAGE_WORD, URL_WORD):
                 places = vocabulary.numbers([name], WORDS[feature])
-                found[feature + name, predicate] = knowledge.words.sum(places)
+                found[feature + name, predicate] = float(knowledge.words.weights[places].sum())
     return {key: weight for key, weight in found.items() if weight}
 
 

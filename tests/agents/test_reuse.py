@@ -190,7 +190,7 @@ def test_the_papers_policies_go_on_from_the_counts_of_the_earlier_crawl(counted_
     weights = scorer.weights("ski")
     assert weights.base == Base(90, 21)
     assert weights.cell(USER + PSEUDONYM) == (4, 4)
-    assert weights.logs[USER][PSEUDONYM] == pytest.approx(np.log(90 / 21))
+    assert weights.sum(USER, [PSEUDONYM]) == pytest.approx(np.log(90 / 21))
     assert scorer.judged("ski") == 10, "pages of the earlier crawl are none of this one's"
 
 

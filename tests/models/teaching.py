@@ -12,9 +12,9 @@ from scentline.models.policy import features
 from scentline.models.policy.candidate import CoVisits, Crowd
 from scentline.models.policy.features import ANCHOR, BASE, CONTEXT, HEADING, PAGE_WORD, URL_WORD, USER, link
 from scentline.models.policy.knowledge import TOPIC_PAGES, Knowledge
-from scentline.models.policy.ratio import Base, Denominator
+from scentline.models.policy.ratio import PAPER, Base, Denominator, Sample, ratio, significance
+from scentline.models.policy.vocabulary import Numbers, Vocabulary
 from scentline.models.policy.weights import Weights
-from scentline.models.policy.words import Numbers
 
 Cell = tuple[int, int]
 
@@ -57,15 +57,27 @@ def weighed(
     base: Base, kind: str, counts: Mapping[str, Cell], denominator: Denominator = "binomial"
 ) -> Weights:
     """Return weights of a base, and of features of one kind by their names."""
-    weights = Weights("p", Ledger(), denominator=denominator)
+    weights = paper_weights(denominator)
     weigh(weights, {BASE: (base.pages, base.hits), **{kind + name: cell for name, cell in counts.items()}})
     return weights
 
 
+def paper_weights(denominator: Denominator = "binomial", drift: float = 0.02) -> Weights:
+    return Weights("p", Vocabulary(Ledger(), PAPER), denominator=denominator, drift=drift)
+
+
 def weigh(weights: Weights, counts: Mapping[str, Cell]) -> None:
     """Set the pages and hits of features, and have the weights of the predicate learn them."""
-    put(weights.ledger, counts, weights.predicate)
-    weights.learn(counts)
+    weights.learn(weights.vocabulary.places_in(put(weights.ledger, counts, weights.predicate)))
+
+
+def significant_log(
+    pages: int, hits: int, base: Base, t: float = 2.0, denominator: Denominator = "binomial",
+    sample: Sample = "hits",
+) -> float:  # fmt: skip
+    """Return log I(C, E) where S(C, E) >= t, else 0, of one feature."""
+    sure = significance(pages, hits, base, denominator, sample) >= t
+    return math.log(ratio(pages, hits, base)) if sure else 0.0
 
 
 # the learned policy's inputs, spelled out

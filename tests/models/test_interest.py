@@ -2,26 +2,27 @@
 
 import math
 from collections import Counter
+from itertools import chain
 from random import Random
 
 import msgspec
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scentline.models.ledger import Ledger
 from scentline.models.lessons import JudgedPage, recount
 from scentline.models.page import Link
 from scentline.models.policy import factors, features
 from scentline.models.policy.factors import SIGNERS, WORDS, LinkTable, kept, rank, sibling_log, signers
 from scentline.models.policy.factors import signature as signed
 from scentline.models.policy.features import BASE, WORD, Feature, link, region, split, token, user, word
-from scentline.models.policy.ratio import Base, interest, ratio, significance, significant_log
-from scentline.models.policy.weights import UNSEEN, Evidence, Mask, Weights, WordMasks, contributions
+from scentline.models.policy.ratio import Base, Denominator, interest, ratio, significance
+from scentline.models.policy.weights import Evidence, Weights, contributions
 from scentline.models.trace import Step, Trace, Visit, arrive, insert, sixths
 from scentline.models.url import identifier
 from tests.cases import each_case
-from tests.models.teaching import weigh
+from tests.models.teaching import paper_weights, significant_log, weigh
 from tests.reference.counts import Counts, plain
 
 
@@ -70,7 +71,7 @@ def test_a_foreign_feature_name_is_an_error_that_shows_it(name: str) -> None:
 
 
 def trained() -> Weights:
-    weights = Weights("p", Ledger())
+    weights = paper_weights()
     weigh(
         weights, {BASE: (100, 20), "w:snow": (25, 15), "w:sea": (30, 0), "w:the": (90, 19), "t:ski": (40, 16)}
     )
@@ -80,22 +81,22 @@ def trained() -> Weights:
 
 def test_ratios_are_taken_anew_only_when_the_base_rate_moved_enough() -> None:
     weights = trained()
-    before = weights.logs[WORD]["snow"]
+    before = weights.sum(WORD, ["snow"])
+    assert before == pytest.approx(math.log(3))
     weigh(weights, {BASE: (101, 20)})
-    assert weights.logs[WORD]["snow"] == before
+    assert weights.sum(WORD, ["snow"]) == before
     weigh(weights, {BASE: (110, 20)})
-    assert weights.logs[WORD]["snow"] == pytest.approx(math.log(0.6 / (20 / 110)))
+    assert weights.sum(WORD, ["snow"]) == pytest.approx(math.log(0.6 / (20 / 110)))
     weigh(weights, {"w:snow": (100, 20)})
-    assert "snow" not in weights.logs[WORD], "what is significant no more has no ratio"
+    assert weights.sum(WORD, ["snow"]) == 0, "what is significant no more has no ratio"
 
 
 def test_with_the_papers_denominator_more_hits_alone_make_words_significant() -> None:
-    weights = Weights("p", Ledger(), denominator="paper")
-    weigh(weights, {BASE: (10, 2)})
-    weigh(weights, {"w:snow": (5, 2)})
-    assert "snow" not in weights.logs[WORD]
+    weights = paper_weights("paper")
+    weigh(weights, {BASE: (10, 2), "w:snow": (5, 2)})
+    assert weights.sum(WORD, ["snow"]) == 0
     weigh(weights, {BASE: (1_000, 200)})
-    assert "snow" in weights.logs[WORD]
+    assert weights.sum(WORD, ["snow"]) > 0
 
 
 def test_contributions_name_counts_ratio_and_significance_largest_effect_first() -> None:
@@ -112,51 +113,40 @@ def test_contributions_name_counts_ratio_and_significance_largest_effect_first()
     assert contributions(Evidence(), trained()) == []
 
 
-# words as masks
+# words of many pages
 
 names = st.sampled_from([f"word{number}" for number in range(40)])
-steps = st.one_of(
-    st.tuples(st.just("count"), names, st.integers(0, 60), st.integers(0, 60)),
-    st.tuples(st.just("base"), names, st.integers(1, 400), st.integers(0, 400)),
-)
-
-
-def summed(weights: Weights, *parents: frozenset[str]) -> float:
-    """Return log I_c(C), equation (7)."""
-    return math.fsum(weights.logs[WORD].get(name, 0.0) for name in frozenset().union(*parents))
+steps = st.tuples(st.one_of(st.just(BASE), names.map(WORD.__add__)), st.integers(0, 200), st.integers(0, 200))
 
 
 @given(
     steps=st.lists(steps, max_size=40),
-    parents=st.lists(st.frozensets(names, max_size=20), min_size=1, max_size=5),
+    pages=st.lists(st.lists(names, unique=True, max_size=20), max_size=5),
+    denominator=st.sampled_from(["binomial", "paper"]),
 )
-def test_masks_score_like_sets(steps: list[tuple[str, str, int, int]], parents: list[frozenset[str]]) -> None:
-    weights = Weights("p", Ledger(), drift=0.02)
-    masks = WordMasks(weights)
-    known: list[Mask] = [UNSEEN] * len(parents)
-    for kind, name, pages, hits in steps:
-        if kind == "count":
-            weigh(weights, {f"w:{name}": (pages, min(pages, hits))})
-        else:
-            weigh(weights, {BASE: (pages, min(pages, hits))})
-        weights.bring_up()
-        known = [masks.mask(words, mask) for words, mask in zip(parents, known, strict=True)]
-        united = masks.log([mask.bits for mask in known])
-        assert united == pytest.approx(summed(weights, *parents))
+def test_each_word_of_any_page_is_summed_once_whenever_it_was_met(
+    steps: list[tuple[str, int, int]], pages: list[list[str]], denominator: Denominator
+) -> None:
+    weights, counts = paper_weights(denominator, drift=0.0), dict[str, tuple[int, int]]()
+    groups = [np.array(weights.vocabulary.numbers(words), np.intp) for words in pages]
+    for feature, most, hits in steps:
+        counts[feature] = most, min(most, hits)
+        weigh(weights, {feature: counts[feature]})
+        base = Base(*counts.get(BASE, (0, 0)))
+        cells = [counts.get(WORD + name, (0, 0)) for name in {*chain.from_iterable(pages)}]
+        expected = sum(significant_log(*cell, base, denominator=denominator) for cell in cells)
+        assert weights.words.of_any(groups) == pytest.approx(expected)
 
 
-def test_many_words_outgrow_the_first_vector() -> None:
-    weights = Weights("p", Ledger())
-    weigh(weights, {BASE: (1000, 100)})
-    masks = WordMasks(weights)
-    for number in range(3000):
-        weigh(weights, {f"w:word{number}": (50, 40)})
-    words = frozenset(f"word{number}" for number in range(0, 3000, 7))
-    weights.bring_up()
-    assert len(masks) in (0, 3000)
-    assert masks.log([masks.mask(words).bits]) == pytest.approx(summed(weights, words))
-    assert len(masks) == 3000
-    assert masks.log([]) == 0.0
+def test_many_words_outgrow_the_first_array_and_are_numbered_anew() -> None:
+    weights, words = paper_weights(), [f"word{number}" for number in range(0, 3000, 7)]
+    weigh(weights, {BASE: (1000, 100)} | {f"w:word{number}": (50, 40) for number in range(3000)})
+    before = weights.sum(WORD, words)
+    assert before == pytest.approx(len(words) * math.log(8))
+    gone = weights.ledger.slots_of([f"w:word{number}" for number in range(3000) if number % 7])
+    weights.learn(weights.vocabulary.forget(gone))
+    weights.renumber(weights.vocabulary.compact(weights.beside))
+    assert (len(weights.vocabulary), weights.sum(WORD, words)) == (len(words), before)
 
 
 # counts of pages, their links and a log, as each policy has them

@@ -13,8 +13,9 @@ from scentline.models.policy.batch import LinkingPage, LinkTable, inputs_of
 from scentline.models.policy.candidate import Candidate, CoVisits, Crowd
 from scentline.models.policy.features import ANCHOR, BASE, PAGE_WORD, PREFIX, USER, link
 from scentline.models.policy.inputs import NAMES, PLAIN
-from scentline.models.policy.knowledge import DRIFT, Knowledge
-from scentline.models.policy.words import Vocabulary
+from scentline.models.policy.knowledge import Knowledge
+from scentline.models.policy.ratio import DRIFT, Shrunk
+from scentline.models.policy.vocabulary import Vocabulary
 from scentline.models.semantic import inputs_with
 from tests.models import teaching
 from tests.models.teaching import CELLS, KIND_NAMES, SOME_WORDS, WORDS, Cell, PlainLink, lift, teach
@@ -125,7 +126,7 @@ class Learnt(NamedTuple):
         teach(knowledge, {**counts, BASE: self.base}, name)
         # Far enough from the rate before for the words to be weighed anew.
         if abs(knowledge.rate - 0.1) <= DRIFT * 0.1:
-            knowledge.words.rebase(0.5)
+            knowledge.words.rebase(Shrunk(0.5))
             teach(knowledge, {}, name)
         return knowledge
 

@@ -17,9 +17,10 @@ from scentline.models.policy.combiner import DRIFT as NOISE
 from scentline.models.policy.combiner import BayesianLogisticRegression, Learner, logits, probability
 from scentline.models.policy.features import ANCHOR, BASE, PAGE_WORD, URL_WORD
 from scentline.models.policy.inputs import NAMES, prior_covariance, prior_mean
-from scentline.models.policy.knowledge import AKIN_PAGES, DRIFT, TOPIC_PAGES, Knowledge
-from scentline.models.policy.ratio import strongest
-from scentline.models.policy.words import ABOVE, AROUND, LEAST, SAID, Roots, Vocabulary, root, roots
+from scentline.models.policy.knowledge import TOPIC_PAGES, Knowledge
+from scentline.models.policy.ratio import DRIFT, Shrunk, strongest
+from scentline.models.policy.vocabulary import AKIN_PAGES, LEAST, Roots, Vocabulary, root, roots
+from scentline.models.policy.words import ABOVE, AROUND, SAID
 from scentline.models.semantic import SEMANTIC_INPUTS, inputs_with
 from tests.models.teaching import CELLS, SOME_WORDS, WORDS, Cell, put, teach, word_lift
 from tests.models.test_learner_inputs import added
@@ -139,7 +140,7 @@ def test_words_with_a_root_of_the_topic_start_with_hits_whenever_they_are_met(
     vocabulary.words(after)
     sought = roots(topic)
     for now in (0.5, rate if abs(rate - 0.5) > DRIFT * 0.5 else 0.5):
-        lifts.rebase(now)
+        lifts.rebase(Shrunk(now))
         for word in {*AKIN, *topic}:
             start = TOPIC_PAGES if word in topic else AKIN_PAGES * any(each in word for each in sought)
             pages, hits = counts.get(PAGE_WORD + word, (0, 0))

@@ -20,8 +20,8 @@ from scentline.models.policy.combiner import Calibration, Combining, Learner
 from scentline.models.policy.features import ANCHOR, BASE, PAGE_WORD, PREFIX, URL_WORD, USER, link
 from scentline.models.policy.inputs import NAMES, prior_covariance, prior_mean
 from scentline.models.policy.knowledge import Knowledge, lifts_of
-from scentline.models.policy.ratio import base_rate, log_lift
-from scentline.models.policy.words import PAGE, Vocabulary
+from scentline.models.policy.ratio import Shrunk, base_rate, log_lift
+from scentline.models.policy.vocabulary import Vocabulary
 from scentline.models.reuse import Learned, LearnedStateError, State, pack, unpack
 from scentline.models.sealed import digest
 from tests.cases import each_case
@@ -46,21 +46,20 @@ def test_inherited_hits_count_by_the_ratio_of_the_base_rates_whatever_comes_firs
     ledger = Ledger()
     knowledge = Knowledge("p", Vocabulary(ledger))
     words, user = knowledge.words, USER + "ann"
-    words.rebase(0.5)
-    pages, hits = np.array([earlier[0]], float), np.array([earlier[1]], float)
+    words.rebase(Shrunk(0.5))
     for step in order:
         if step == 0:
             slots = put(ledger, {PAGE_WORD + "ski": counted, user: counted})
             words.take(words.vocabulary.places_in(slots))
         elif step == 1:
-            words.inherit(PAGE, ["ski"], pages, hits)
+            words.inherit([(PAGE_WORD + "ski", *earlier)])
             knowledge.inherit([(user, *earlier)])
         else:
             knowledge.rate = now
             knowledge.inherit([(BASE, 95, 100 * then - 0.5)])
     weight = expected(counted, earlier, then, now)
     assert lifts_of([knowledge], [user]) == pytest.approx(weight)
-    assert words.sum(words.vocabulary.numbers(["ski"])) == pytest.approx(weight)
+    assert words.weights[words.vocabulary.numbers(["ski"])].sum() == pytest.approx(weight)
     assert ledger.get(PAGE_WORD + "ski", "p") == counted, "what was inherited is not counted"
 
 

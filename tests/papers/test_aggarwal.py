@@ -3,19 +3,19 @@
 import math
 from collections.abc import Iterable, Mapping
 
+import numpy as np
 import pytest
 
-from scentline.models.ledger import Ledger
 from scentline.models.policy import factors
 from scentline.models.policy import ratio as module
 from scentline.models.policy.factors import inside, locality_log, region, region_log, sibling_log, union
 from scentline.models.policy.features import BASE, TOKEN, USER, WORD
-from scentline.models.policy.ratio import Base, Denominator, Sample, ratio, significance, significant_log
-from scentline.models.policy.weights import Contribution, CrowdEvidence, Weights, WordMasks, crowd_contributions
+from scentline.models.policy.ratio import Base, Denominator, Sample, ratio, significance
+from scentline.models.policy.weights import Contribution, CrowdEvidence, crowd_contributions
 from scentline.models.trace import Step, Trace
 from scentline.models.url import tokens
 from tests.cases import each_case
-from tests.models.teaching import weigh, weighed
+from tests.models.teaching import paper_weights, significant_log, weigh, weighed
 
 #: "the crawler has collected about 10000 URLs and a fraction of P(C) = 0.1 of them satisfy"
 PAPER = Base(10_000, 1_000)
@@ -56,8 +56,9 @@ def test_equations_4_and_7_each_significant_word_counts_once(denominator: Denomi
     counts = {"slope": (40, 16), "snow": (25, 15), "rare": (5, 2), "the": (100, 20)}
     parents = [frozenset({"slope", "the"}), frozenset({"slope", "snow", "rare"}), frozenset({"snow", "other"})]
     assert union(parents) == {*counts, "other"}
-    masks = WordMasks(weighed(SMALL, WORD, counts, denominator))
-    assert math.exp(masks.log([masks.mask(parent).bits for parent in parents])) == pytest.approx(expected)
+    weights = weighed(SMALL, WORD, counts, denominator)
+    groups = [np.array(weights.vocabulary.numbers(parent), np.intp) for parent in parents]
+    assert math.exp(weights.words.of_any(groups)) == pytest.approx(expected)
 
 
 def test_url_tokens_are_split_at_dots_and_slashes_and_weighed_like_words() -> None:
@@ -93,7 +94,7 @@ def affinity_log(
 def explained(
     evidence: CrowdEvidence, counts: dict[str, tuple[int, int]], denominator: Denominator
 ) -> dict[str, Contribution]:
-    weights = Weights("p", Ledger(), denominator=denominator)
+    weights = paper_weights(denominator)
     weigh(weights, counts)
     return {entry.feature: entry for entry in crowd_contributions(evidence, weights)}
 

@@ -2,11 +2,14 @@
 
 from collections.abc import Iterable
 
+import numpy as np
+
 from scentline.models.lessons import JudgedPage, crowd_of, links_of, recount
 from scentline.models.page import Link, Verdict
 from scentline.models.policy.factors import kept, locality_log, region_log, sibling_log, signature
 from scentline.models.policy.features import SIGNATURE, TOKEN, USER, WORD
-from scentline.models.policy.ratio import Denominator
+from scentline.models.policy.ratio import PAPER, Denominator
+from scentline.models.policy.vocabulary import Vocabulary
 from scentline.models.policy.weights import CrowdEvidence, Weights
 from scentline.models.trace import Step, Trace
 from scentline.models.url import identifier, tokens
@@ -95,7 +98,7 @@ class Reference:
     def _weigh(self, predicate: str) -> Weights:
         if predicate not in self._weights:
             ledger = recount(self._pages.values(), self._policy, self._trace, self._parents)
-            weights = Weights(predicate, ledger, self._t, self._denominator, drift=0)
-            weights.learn(list(dict.fromkeys(name for name, *_ in ledger.items())))
+            weights = Weights(predicate, Vocabulary(ledger, PAPER), self._t, self._denominator, drift=0)
+            weights.learn(weights.vocabulary.places_in(np.arange(ledger.size)))
             self._weights[predicate] = weights
         return self._weights[predicate]

@@ -18,11 +18,11 @@ from scentline.models.papers.patterns import mine
 from scentline.models.papers.ways import Behaviour
 from scentline.models.policy.combiner import Vector
 from scentline.models.policy.factors import region_log
-from scentline.models.policy.features import BASE, region, user
+from scentline.models.policy.features import BASE, USER, region, user
 from scentline.models.policy.inputs import MOST, Input
 from scentline.models.policy.known import Known
 from scentline.models.policy.learned import LearnedScorer
-from scentline.models.policy.ratio import Base, significant_log
+from scentline.models.policy.ratio import PAPER, Base, Significant
 from scentline.models.policy.scoring import PaperScorer, crowd_of
 from scentline.models.reuse import State
 from scentline.models.semantic import SemanticTable
@@ -60,8 +60,8 @@ class Significance:
     def values(self, shard: Rows, row: PageRow, ledger: Ledger, predicate: str) -> list[float]:
         """Return log I^B, equation (9), and log I^TL, (12) and (13)."""
         base, crowd = Base(*ledger.get(BASE, predicate)), crowd_of(shard, row, predicate)
-        cells = (ledger.get(user(name), predicate) for name in crowd.visitors)
-        users = math.fsum(significant_log(*cell, base) for cell in cells if cell[0])
+        (pages,), (hits,) = ledger.counts([*map(user, crowd.visitors)], [predicate])
+        users = float(Significant(base).logs(pages, hits, np.full(len(pages), PAPER[USER])).sum())
         within = crowd.within if row.visits else None
         return [users, region_log(within, ledger.get(region(predicate), predicate), base)]
 
