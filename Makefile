@@ -173,7 +173,7 @@ fuzz: develop $(ATHERIS)/installed.stamp ## fuzz every reader and whole crawls, 
 	  $(BIN)/python -m bench.fuzz $$reader $(or $(SECONDS),60) || failed=1
 	done
 	$(BIN)/python -m tests.rubbish.crawling $(or $(SECONDS),60) || failed=1
-	STRANGERS=100000 $(BIN)/pytest -q -k strangers tests/rubbish/test_crawls.py tests/kafka/test_crawl.py || failed=1
+	STRANGERS=100000 $(BIN)/pytest -q -k strangers tests/rubbish/test_corpus.py tests/kafka/test_crawl.py || failed=1
 	test -z "$$failed"
 
 docs: develop ## write docs/settings.md anew from the settings class

@@ -1,20 +1,30 @@
-"""The learner: its combiners are a function of the labels, whatever happens in between, and are told once."""
+"""The learner: its combiners are a function of the labels; and what people are shown of them."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import numpy as np
 import pytest
 
-from scentline.agents.learn.models import LearnShard, ModelRow, model_key
+from scentline.agents.learn.models import LearnShard, ModelRow, PriorRow, model_key, prior_key
+from scentline.agents.operate.explaining import Resting
 from scentline.models.facts import Label
+from scentline.models.lessons import lessons
 from scentline.models.policy.combiner import Learner
-from scentline.models.policy.inputs import INPUTS, Input
-from scentline.models.records import Interests, Weighting
+from scentline.models.policy.features import BASE
+from scentline.models.policy.inputs import INPUTS, NAMES, PLAIN, Input
+from scentline.models.policy.learned import LearnedScorer
+from scentline.models.policy.ratio import PRIOR_PAGES, base_rate, log_lift
+from scentline.models.policy.scoring import PaperScorer
+from scentline.models.policy.speaking import MOST_SPEAKING, features
+from scentline.models.predicate import parse
+from scentline.models.records import Interests, Weighting, partition_of
 from scentline.models.semantic import inputs_with
 from scentline.streams.configuration import ConfigurationError
-from tests.agents.learnt import a_shard, an_agent, told
+from tests.agents.cells import a_cells, cells_of, teach
+from tests.agents.learnt import EXPRESSIONS, PARTITIONS, a_crawl, a_shard, an_agent, told
 from tests.agents.shards import Disk, put, take_in, write
 
 
@@ -111,3 +121,115 @@ def test_a_partition_that_went_to_another_worker_leaves_nothing_behind(tmp_path:
         agent.opened(again)
         take_in(again, agent, *labels(5, seed=1))
     assert models(again, "p") == {"p": ModelRow(*learned(labels(5, seed=1))["p"].state())}
+
+
+# what people are shown: exact, bounded, and at rest what the frontier knew
+
+
+def a_learner(labels: int) -> Learner:
+    learner = Learner()
+    for number in range(labels):
+        learner.learn([number % 3 / 2] * len(INPUTS), number % 2 == 0, "selected")
+    return learner
+
+
+def test_what_speaks_most_is_what_weighs_most(tmp_path: Path) -> None:
+    with a_crawl(tmp_path) as (settings, journal, learnt):
+        learnt.judge(80)
+        resting = Resting(journal, settings)
+
+        def speaking(predicate: str, kind: str, side: str = "for") -> Any:
+            found = resting.features(predicate, kind, side)
+            assert found is not None
+            assert found.judged == learnt.counts.get(BASE, predicate)[0]
+            return found.speaking
+
+        rate = base_rate(*learnt.counts.get("", "tea"))
+        lifts = {
+            feature[2:]: log_lift(*cells["tea"], rate, PRIOR_PAGES)
+            for feature, cells in cells_of(learnt.counts).items()
+            if feature.startswith("k:") and feature != "k:tea"  # the predicate's own starts with hits
+        }
+        told = [each for each in speaking("tea", "URL words") if each.name != "tea"]
+        expected = sorted((lift for lift in lifts.values() if lift > 0), reverse=True)[: len(told)]
+        # The base rate is that of when it moved last by more than 2 %.
+        np.testing.assert_allclose([each.weight for each in told], expected, atol=0.05)
+        np.testing.assert_allclose([lifts[each.name] for each in told], expected, atol=0.05)
+        for kind, prefix in (("page words", "p:"), ("sites and directories", "x:")):
+            for side in ("for", "against"):
+                some = speaking("ski", kind, side)
+                assert 0 < len(some) <= MOST_SPEAKING
+                for each in some:
+                    assert (each.weight < 0) == (side == "against")
+                    assert (each.pages, each.hits) == learnt.counts.get(prefix + each.name, "ski")
+        assert resting.features("nobody") is None
+
+
+def test_a_table_of_words_that_is_gone_is_named(tmp_path: Path) -> None:
+    with a_crawl(tmp_path) as (settings, journal, learnt):
+        learnt.judge(1)
+        learn = settings.learn.model_copy(update={"semantic": str(tmp_path / "gone.table")})
+        with pytest.raises(ValueError, match=r"gone\.table"):
+            Resting(journal, settings.model_copy(update={"learn": learn})).open()
+
+
+def test_weights_are_those_of_the_combiner(tmp_path: Path) -> None:
+    learner = a_learner(40)
+    with a_crawl(tmp_path) as (settings, journal, learnt):
+        learnt.put(model_key("ski"), ModelRow(*learner.state()), partition_of("ski", PARTITIONS))
+        resting = Resting(journal, settings)
+        found, before = resting.features("ski"), resting.features("tea")
+    assert found is not None and before is not None
+    for place, weight in enumerate(found.weights):
+        assert (weight.name, weight.plain) == (NAMES[place], PLAIN[NAMES[place]].name)
+        assert weight.mean == learner.combiner.mean[place]
+        assert weight.deviation == pytest.approx(learner.combiner.covariance[place, place] ** 0.5)
+    assert [weight.mean for weight in before.weights] == [entry.weight for entry in INPUTS]
+    assert [weight.first_deviation for weight in before.weights] == pytest.approx(
+        [each.deviation for each in INPUTS]
+    )
+
+
+# a frontier at rest knows what one knows that heard it all
+
+
+def test_what_the_learned_policy_knew_is_known_at_rest(tmp_path: Path) -> None:
+    with a_crawl(tmp_path) as (settings, journal, learnt):
+        learnt.judge(60)
+        learner = a_learner(30)
+        learnt.put(model_key("ski"), ModelRow(*learner.state()))
+        priors = {BASE: {"ski": (100.0, 10.0)}, "p:tea": {"ski": (8.0, 6.0)}, "a:new": {"ski": (9.0, 9.0)}}
+        for feature, cells in priors.items():
+            learnt.put(prior_key(feature), PriorRow(cells))
+        at_once = LearnedScorer()
+        for name, expression in EXPRESSIONS.items():
+            at_once.add_predicate(name, parse(expression).sought)
+        at_once.inherit(priors)
+        teach(at_once, a_cells(cells_of(learnt.counts)))
+        at_once.take("ski", Weighting(learner.state().mean, learner.state().covariance, learner.shifts))
+        resting = Resting(journal, settings)
+        for name in EXPRESSIONS:
+            for kind in ("page words", "link words", "sites and directories"):
+                found, expected = resting.features(name, kind), features(at_once, settings.learn, name, kind)
+                assert found is not None
+                assert found.weights == expected.weights
+                assert found.ratios == expected.ratios
+                weights = {each.name: each.weight for each in expected.speaking}
+                assert {each.name: each.weight for each in found.speaking} == pytest.approx(weights, rel=1e-9)
+
+
+@pytest.mark.parametrize("policy", ["linkage", "combined"])
+def test_what_a_policy_of_the_paper_knew_is_known_at_rest_exactly(tmp_path: Path, policy: str) -> None:
+    with a_crawl(tmp_path, policy=policy) as (settings, journal, learnt):
+        learnt.judge(60)
+        at_once = PaperScorer(settings.learn, lessons(policy), drift=0)
+        for name in EXPRESSIONS:
+            at_once.add_predicate(name)
+        teach(at_once, a_cells(cells_of(learnt.counts)))
+        resting = Resting(journal, settings)
+        for name in EXPRESSIONS:
+            for kind in ("words of linking pages", "URL tokens", "words of signatures"):
+                found, expected = resting.features(name, kind), features(at_once, settings.learn, name, kind)
+                assert found is not None
+                assert found.ratios == expected.ratios
+                assert sorted(map(str, found.speaking)) == sorted(map(str, expected.speaking))

@@ -1,8 +1,10 @@
-"""Lifts of words, roots of topics, phrases, and the combiner of inputs, beside plain Python."""
+"""Lifts of words, roots of topics, phrases, the combiner of inputs and its calibration, beside plain Python."""
 
 import math
 from collections.abc import Iterator, Sequence
 from itertools import chain, pairwise
+from random import Random
+from statistics import fmean
 
 import numpy as np
 import pytest
@@ -14,7 +16,16 @@ from scentline.models.policy import combiner
 from scentline.models.policy.batch import LinkTable, inputs_of, named_of
 from scentline.models.policy.candidate import Candidate
 from scentline.models.policy.combiner import DRIFT as NOISE
-from scentline.models.policy.combiner import BayesianLogisticRegression, Learner, logits, probability
+from scentline.models.policy.combiner import (
+    MOST_LOGIT,
+    PRIORS,
+    BayesianLogisticRegression,
+    Calibration,
+    Learner,
+    calibrated,
+    logits,
+    probability,
+)
 from scentline.models.policy.features import ANCHOR, BASE, PAGE_WORD, URL_WORD
 from scentline.models.policy.inputs import NAMES, prior_covariance, prior_mean
 from scentline.models.policy.knowledge import TOPIC_PAGES, Knowledge
@@ -22,6 +33,7 @@ from scentline.models.policy.ratio import DRIFT, Shrunk, strongest
 from scentline.models.policy.vocabulary import AKIN_PAGES, LEAST, Roots, Vocabulary, root, roots
 from scentline.models.policy.words import ABOVE, AROUND, SAID
 from scentline.models.semantic import SEMANTIC_INPUTS, inputs_with
+from tests.cases import each_case
 from tests.models.teaching import CELLS, SOME_WORDS, WORDS, Cell, put, teach, word_lift
 from tests.models.test_learner_inputs import added
 
@@ -312,3 +324,78 @@ def test_a_learner_of_more_inputs_learns_what_these_decide_and_takes_no_state_of
         Learner(state=learner.state())
     with pytest.raises(ValueError, match=f"{len(NAMES)} weights, expected {len(inputs)}"):
         Learner(state=Learner().state(), inputs=inputs)
+
+
+# learned probabilities come true as often as they say
+
+
+Outcome = tuple[float, bool]
+CHOICES = st.lists(
+    st.tuples(st.floats(0, 1), st.booleans(), st.sampled_from(["selected", "explored", "other"])), max_size=30
+)
+
+
+def error(sample: list[Outcome]) -> float:
+    """Return how far the mean probability of each tenth is from its rate of hits, on the mean."""
+    off = [0.0] * 10
+    for said, hit in sample:
+        off[min(int(said * 10), 9)] += said - hit
+    return sum(map(abs, off)) / len(sample)
+
+
+def test_before_the_first_label_selected_pages_are_believed_and_explored_ones_much_less() -> None:
+    selected, explored = Calibration().shifts
+    assert calibrated(0.3, selected) == pytest.approx(0.3)
+    assert calibrated(0.19, explored) == pytest.approx(0.04, abs=0.01)
+
+
+@each_case("chosen", ["selected", "explored"])
+def test_ten_labels_matter_somewhat_to_their_own_kind_alone(chosen: str) -> None:
+    calibration, explored = Calibration(), chosen == "explored"
+    before = calibration.shifts
+    for _ in range(10):
+        calibration.learn(0.5, True, "other")
+    assert calibration.shifts == before
+    for _ in range(10):
+        calibration.learn(0.5, True, chosen)
+    assert calibration.shifts[not explored] == before[not explored]
+    after = calibrated(0.5, calibration.shifts[explored])
+    assert calibrated(0.5, PRIORS[chosen][0]) + 0.1 < after < 0.95
+
+
+@each_case("chosen", ["selected", "explored"])
+def test_probabilities_that_come_out_too_high_are_corrected(chosen: str) -> None:
+    random, calibration, raw, shifted = Random(3), Calibration(), list[Outcome](), list[Outcome]()
+    for number in range(1500):
+        said = random.betavariate(1, 2)
+        hit = random.random() < 1 / (1 + math.exp(2 - 1.3 * math.log(said / (1 - said))))
+        if number >= 300:
+            raw.append((said, hit))
+            shifted.append((calibrated(said, calibration.shifts[chosen == "explored"]), hit))
+        calibration.learn(said, hit, chosen)
+    assert error(raw) > 0.15
+    assert error(shifted) < 0.03
+    rate = fmean(hit for _, hit in shifted)
+    assert fmean((said - hit) ** 2 for said, hit in shifted) < rate * (1 - rate), "Brier's score"
+
+
+@given(labels=CHOICES, said=st.lists(st.floats(0, 1), min_size=2, max_size=2))
+def test_it_goes_on_from_its_state_and_a_probability_stays_one_and_keeps_its_order(
+    labels: list[tuple[float, bool, str]], said: list[float]
+) -> None:
+    one, other = Calibration(), Calibration()
+    for label in labels:
+        one.learn(*label)
+        other = Calibration(other.state())
+        other.learn(*label)
+    assert (other.state(), other.shifts) == (one.state(), one.shifts)
+    low, high = sorted(said)
+    for shift in one.shifts:
+        assert 0 < calibrated(low, shift) <= calibrated(high, shift) < 1
+
+
+def test_certainty_is_taken_as_nearly_so_and_a_state_of_another_length_refused() -> None:
+    assert calibrated(1.0, (0.0, 1.0)) == pytest.approx(1 / (1 + math.exp(-MOST_LOGIT)))
+    assert calibrated(0.0, (0.0, 1.0)) == pytest.approx(1 - calibrated(1.0, (0.0, 1.0)))
+    with pytest.raises(ValueError, match="its state has 8 bytes, expected 96"):
+        Calibration(bytes(8))

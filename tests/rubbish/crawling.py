@@ -62,7 +62,7 @@ def main() -> None:
                 crawl_at_random(seed, Path(directory))
             except Exception:
                 traceback.print_exc()
-                print(f"fuzz: crawl: seed {seed} went wrong; give it to test_crawls.py to see it again")
+                print(f"fuzz: crawl: seed {seed} went wrong; give it to test_corpus.py to see it again")
                 wrong += 1
         seed += 1
     print(f"fuzz: crawl: {seed - SEEDS} webs crawled, {wrong} of them wrong")

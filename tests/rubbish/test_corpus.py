@@ -1,19 +1,27 @@
-"""What was ever found to hurt a reader is read for ever: no error, no hang, no memory beyond a bound."""
+"""What was ever found to hurt a reader is read for ever, within bounds; and crawls among rubbish end well."""
 
 import json
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.fuzz.corpus import CORPUS, inputs, small
 from bench.fuzz.messages import message
 from bench.fuzz.targets import TARGETS
-from tests.agents.commands import ROOT
+from scentline.streams.topics import DEAD_LETTERS
+from scentline_lab.synthetic.web import SyntheticWeb
+from tests.agents.commands import ROOT, printed
+from tests.e2e.crawls import synthetic
+from tests.kafka.test_crawl import WEB, arguments, counts
 from tests.patience import PATIENCE
+from tests.rubbish.crawling import SEEDS, crawl_at_random
 from tests.rubbish.measured import LONGEST, TELLS_STALLS, longest_turn
+from tests.rubbish.strangers import NUMBER, SECONDS, during
 
 #: One planted reader each: it raises, leaves a file open, hangs in C, takes memory.
 PLANTED = """\
@@ -92,3 +100,24 @@ def test_a_task_that_works_long_is_named_and_time_that_others_took_is_not_counte
     for workers in (0, 1):
         seconds, what = longest_turn(run("-c", TELLS_STALLS + STALLING.format(workers=workers)).stderr)
         assert (seconds > LONGEST) == ("works" in what) == bool(workers)
+
+
+# whole crawls among rubbish
+
+
+@pytest.mark.parametrize("seed", range(SEEDS))
+def test_a_crawl_among_rubbish_ends_with_every_good_page_and_exact_counts(tmp_path: Path, seed: int) -> None:
+    crawl_at_random(seed, tmp_path)
+
+
+def test_a_crawl_that_strangers_write_to_counts_as_one_alone(tmp_path: Path) -> None:
+    with synthetic(SyntheticWeb(*WEB)) as served:
+        options = arguments(tmp_path, served.origin)
+        alone = counts(tmp_path, *options, "--data", "alone")
+        among = counts(tmp_path, *options, "--data", "among", first=during(NUMBER), seconds=SECONDS)
+    assert among == alone
+    audit = json.loads(printed(tmp_path, "audit", "--data", "among", "--json"))
+    assert audit | {"quarantined": 0} == json.loads(printed(tmp_path, "audit", "--data", "alone", "--json"))
+    letters = printed(tmp_path, "dead-letters", "--data", "among", "--json").splitlines()
+    assert DEAD_LETTERS.most is not None
+    assert min(NUMBER, DEAD_LETTERS.most) / 4 < len(letters) <= DEAD_LETTERS.most
