@@ -276,7 +276,8 @@ def run(cwd: Path, line: str) -> str:
 
 def test_the_judges_of_the_page_are_the_example_package_and_a_classifier_that_works(cwd: Path) -> None:
     assert blocks("judges", "python") == [(PACKAGE / "judge_by_length.py").read_text(encoding="utf-8")]
-    assert blocks("judges", "toml") == [(PACKAGE / "pyproject.toml").read_text(encoding="utf-8")]
+    (entry,) = blocks("judges", "toml")
+    assert entry in (PACKAGE / "pyproject.toml").read_text(encoding="utf-8")
     (examples,) = blocks("judges", "tsv")
     (cwd / "examples.tsv").write_text(examples)
     train, crawl = (block.strip() for block in blocks("judges", "sh"))
