@@ -37,7 +37,6 @@ from tests.cases import each_case
 from tests.models.teaching import CELLS, SOME_WORDS, WORDS, Cell, put, teach, word_lift
 from tests.models.test_learner_inputs import added
 
-NEARLY = 1e-12
 Cells = dict[str, Cell]
 RATES = st.floats(0.01, 0.9)
 
@@ -157,9 +156,8 @@ def test_words_with_a_root_of_the_topic_start_with_hits_whenever_they_are_met(
             start = TOPIC_PAGES if word in topic else AKIN_PAGES * any(each in word for each in sought)
             pages, hits = counts.get(PAGE_WORD + word, (0, 0))
             (place,) = vocabulary.numbers([word])
-            assert lifts.weights[place] == pytest.approx(
-                word_lift((pages + start, hits + start), now), abs=NEARLY
-            )
+            expected = word_lift((pages + start, hits + start), now)
+            assert lifts.weights[place] == pytest.approx(expected, abs=1e-12)
 
 
 # phrases
