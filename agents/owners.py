@@ -17,6 +17,7 @@ from secrets import token_urlsafe
 from typing import Any, Protocol, TypeVar
 from urllib.parse import parse_qs
 
+import httpx
 import msgspec
 
 from scentline.agents.crawl.directory import WINDOW
@@ -122,10 +123,7 @@ class Running:
     """The workers of a crawl that runs, each asked for its partitions; what does not answer is left out."""
 
     def __init__(self, settings: Settings) -> None:
-        import httpx  # here: a crawl asks nobody
-
         self._settings = settings
-        self._failures = httpx.HTTPError
         timeout = httpx.Timeout(ANSWER_SECONDS, connect=CONNECT_SECONDS)
         self._client = httpx.Client(timeout=timeout, trust_env=False, verify=False)  # noqa: S501 - plain HTTP
 
@@ -162,7 +160,7 @@ class Running:
         headers = {"Authorization": f"Bearer {address.token}"}
         try:
             found = self._client.get(address.url + path, params=query, headers=headers)
-        except self._failures:
+        except httpx.HTTPError:
             return None
         return found.content if found.status_code == HTTPStatus.OK else None
 

@@ -4,11 +4,11 @@ import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 
-import aiohttp
+import httpx
 import msgspec
 
 from scentline.agents.fetch.guard import product
-from scentline.agents.fetch.pool import CHUNK, Pool, errors
+from scentline.agents.fetch.pool import Pool, errors
 from scentline.agents.fetch.result import (
     Answer,
     Body,
@@ -123,7 +123,7 @@ class Client:
     async def _page(self, url: str, known: Version | None) -> Result:
         asked = validators(known)
         async with self._pool.open(url, asked) as response:
-            status, headers = response.status, fields(response)
+            status, headers = response.status_code, fields(response)
             if status in (200, 304):
                 self.sitemaps.seen(url, media_type(headers))
             if status == 304 and asked:
@@ -135,7 +135,7 @@ class Client:
                     raise FetchError("gone", "redirect to itself" if target else "redirect to no page")
                 return Moved(target, status in _PERMANENT)
             check(status, headers, self._clock())
-            tags = (value for name, value in response.raw_headers if name.lower() == b"x-robots-tag")
+            tags = (value for name, value in response.headers.raw if name.lower() == b"x-robots-tag")
             asks = directives(map(_decoded, tags), self._agent)
             if "noindex" in asks:
                 raise FetchError("refused", "X-Robots-Tag noindex")
@@ -165,7 +165,7 @@ class Client:
 
     async def _file(self, url: str, known: Version | None, limit: int, *, cut: bool = False) -> Answer:
         async with self._pool.open(url, validators(known)) as response:
-            status, headers = response.status, fields(response)
+            status, headers = response.status_code, fields(response)
             if status == 200:
                 content = await self._body(response, headers, limit, cut=cut)
                 return Answer(status, None, content, version_of(headers))
@@ -175,19 +175,19 @@ class Client:
             return Answer(status, leads_to, b"", retry_after=wait)
 
     async def _body(
-        self, response: aiohttp.ClientResponse, headers: dict[str, str], limit: int, *, cut: bool = False
+        self, response: httpx.Response, headers: dict[str, str], limit: int, *, cut: bool = False
     ) -> bytes:
         length = headers.get("content-length", "")
         if not cut and length.isascii() and length.isdigit() and int(length[:20]) > limit:
             raise FetchError("unfit", f"body over {limit} bytes")
-        chunks, coding = response.content.iter_chunked(CHUNK), headers.get("content-encoding", "")
-        return await read_body(chunks, coding, limit, self._settings.max_ratio, cut=cut)
+        coding = headers.get("content-encoding", "")
+        return await read_body(response.aiter_raw(), coding, limit, self._settings.max_ratio, cut=cut)
 
 
-def fields(response: aiohttp.ClientResponse) -> dict[str, str]:
+def fields(response: httpx.Response) -> dict[str, str]:
     """Return a response's headers, their names in lower case; the values of several of a name are joined."""
     found: dict[str, str] = {}
-    for name, value in response.raw_headers:
+    for name, value in response.headers.raw:
         key, text = name.decode("latin-1").lower(), _decoded(value)
         found[key] = f"{found[key]}, {text}" if key in found else text
     return found

@@ -1,17 +1,20 @@
 """The connections to the web: one pool, whose every connection is judged, and its errors as fetch errors.
 
-They are aiohttp's. A URL goes out as it is spelled, and no redirect is followed.
+Requests and responses are httpx's, the connections aiohttp's, behind httpx's interface of transports. httpx's
+own client stays out of it: it decodes host names, reason phrases and where a redirect leads, all of which
+strangers wrote. A URL goes out as it is spelled, and no redirect is followed.
 """
 
 import asyncio
 import ssl
 import time
 from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import aclosing, asynccontextmanager, contextmanager
 from functools import cached_property, lru_cache, partial
 from typing import Any
 
 import aiohttp
+import httpx
 from aiohttp import StreamReader
 from aiohttp.client_proto import ResponseHandler
 from aiohttp.connector import Connection
@@ -39,7 +42,7 @@ class FramingError(aiohttp.ClientPayloadError):
     """An answer of which too much is no body: heads without end, or chunks of which hardly anything is data."""
 
 
-class Pool:
+class Pool(httpx.AsyncBaseTransport):
     """Opens URLs: `async with pool.open(url, headers) as response`; an asynchronous context manager itself.
 
     ``settings.allow`` must name every host and network that is asked though it is not global, and all that is
@@ -81,7 +84,8 @@ class Pool:
         self._session._retry_connection = False
         return self
 
-    async def __aexit__(self, *_: object) -> None:
+    async def aclose(self) -> None:
+        """Close the connections."""
         await self._session.close()
         await self.resolver.close()
 
@@ -100,7 +104,7 @@ class Pool:
             self._guard.check_name(name)
 
     @asynccontextmanager
-    async def open(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[aiohttp.ClientResponse]:
+    async def open(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[httpx.Response]:
         """Ask for ``url``; its body is not read yet, and no redirect followed.
 
         What goes wrong inside the block, reading included, is raised as `FetchError`; time limits are on the
@@ -113,24 +117,48 @@ class Pool:
             try:
                 async with asyncio.timeout(min(settings.first_byte_seconds, settings.timeout_seconds)) as limit:
                     end = asyncio.get_running_loop().time() + settings.timeout_seconds
-                    request = self._session.get(
-                        URL(url, encoded=True),  # of itself aiohttp would decode %28 to "(" and the like
-                        headers={"Host": host(url), **headers},
-                        allow_redirects=False,
-                        ssl=self._tls if self._proxied_by_tls or url.startswith("https") else True,
-                    )
-                    async with request as response:
-                        limit.reschedule(end)
+                    # of itself httpx would decode the host
+                    request = httpx.Request("GET", url, headers={"Host": host(url), **headers})
+                    if str(request.url) != url:
+                        raise FetchError("failed", "url")  # nobody judged another
+                    response = await self.handle_async_request(request)
+                    limit.reschedule(end)
+                    async with aclosing(response):
                         yield response
             finally:
                 connecting.reset(token)
 
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """Return the response, whose body is not read yet."""
+        url = str(request.url)
+        response = await self._session.request(
+            request.method,
+            URL(url, encoded=True),  # of itself aiohttp would decode %28 to "(" and the like
+            headers=request.headers,
+            allow_redirects=False,
+            ssl=self._tls if self._proxied_by_tls or url.startswith("https") else True,
+        )
+        return httpx.Response(response.status, headers=response.raw_headers, stream=_Content(response))
+
     @cached_property
     def _tls(self) -> ssl.SSLContext:
         """Trusts the authorities of certifi, or of SSL_CERT_FILE or SSL_CERT_DIR; to read them takes 20 ms."""
-        from httpx import create_ssl_context  # imported where it is used: nothing else of it is
+        return httpx.create_ssl_context()
 
-        return create_ssl_context()
+
+class _Content(httpx.AsyncByteStream):
+    """The body of a response as it comes, in its content encoding."""
+
+    def __init__(self, response: aiohttp.ClientResponse) -> None:
+        self._response = response
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        async for chunk in self._response.content.iter_chunked(CHUNK):
+            yield chunk
+
+    async def aclose(self) -> None:
+        """Give the connection back, or close it where something is left to read."""
+        await self._response.__aexit__(None, None, None)
 
 
 #: Why a request failed, by what aiohttp raises; all else is "connection".
@@ -154,7 +182,7 @@ def errors() -> Iterator[None]:
         yield
     except TimeoutError as error:
         raise FetchError("retry", "timeout", unanswered=True) from error
-    except aiohttp.InvalidURL as error:
+    except (aiohttp.InvalidURL, httpx.InvalidURL) as error:
         raise FetchError("failed", "url") from error
     except (aiohttp.ClientError, OSError) as error:
         forbidden = getattr(error, "os_error", error)

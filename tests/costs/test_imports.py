@@ -14,7 +14,7 @@ from tests.patience import PATIENCE
 
 #: What people see, what other commands do, what few pages need: imported by whoever comes to use it.
 UNUSED = {
-    "aiokafka", "charset_normalizer", "croniter", "httpx", "matplotlib", "numpy.ma", "py3langid",
+    "aiokafka", "charset_normalizer", "croniter", "httpx._main", "matplotlib", "numpy.ma", "py3langid",
     "pygments", "rich", "river.naive_bayes", "scipy", "yaml", "scentline.agents.cli.explain",
     "scentline_lab.cli.evaluate", "scentline_lab",
 }  # fmt: skip
@@ -22,11 +22,11 @@ UNUSED = {
 UNUSED_BESIDE_READER = {"lxml"}
 #: What else the page reader's process has no use for.
 UNUSED_BY_READER = {
-    "scentline.agents.crawl", "aiohttp", "asyncio", "faust", "pydantic", "ssl",
+    "scentline.agents.crawl", "aiohttp", "asyncio", "faust", "httpx", "pydantic", "ssl",
     "scentline.streams.settings", "typer",
 }  # fmt: skip
 #: What the process that a command starts in leaves to the thread beside the page reader's start.
-BESIDE = {"aiohttp", "faust"}
+BESIDE = {"aiohttp", "faust", "httpx"}
 _PRINTED = "import json, sys; print(json.dumps([name for name, module in sys.modules.items() if module]))"
 
 
