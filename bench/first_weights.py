@@ -20,8 +20,7 @@ from scentline.models.policy.combiner import Combining, Vector, failing
 from scentline.models.policy.inputs import INPUTS, Input
 from scentline.models.predicate import parse
 from scentline.models.reuse import Learned, State
-from scentline.streams.configuration import load
-from scentline.streams.settings import Settings
+from scentline.streams.settings import Settings, load
 from scentline_lab.evaluate.command import read_webs
 from scentline_lab.evaluate.results import Results, paired_bootstrap
 from scentline_lab.evaluate.run import Evaluation, prepare

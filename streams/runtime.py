@@ -16,11 +16,11 @@ from scentline.models.errors import EventLog, ScentlineError, cause, quarantinab
 from scentline.models.records import partition_of
 from scentline.streams.attempts import Attempts, Place, Why, bury
 from scentline.streams.inbox import Committer, Message, Outbox
+from scentline.streams.metrics import Metrics, Reading
 from scentline.streams.metrics.catalogue import DEAD_LETTERS, LAG, PARTITIONS
-from scentline.streams.metrics.registry import Metrics, Reading
 from scentline.streams.settings import Settings
 from scentline.streams.topics import Topic
-from scentline.streams.transport.partition import Entry, Record
+from scentline.streams.transport.database import Entry, Record
 
 STEP_RECORDS = 500  #: Records of a broadcast applied before other tasks get their turn.
 WHY_ANY: tuple[Why, ...] = ("unreadable", "version", "quarantine")  #: Why a message of any topic may be buried.

@@ -10,8 +10,7 @@ from typing import Any, Generic
 from scentline.models.records import Pack, RecordError, UnknownFactsError, encode
 from scentline.streams.attempts import Place, bury, why
 from scentline.streams.inbox import Codec, Group, LostShardError, Row, Shard, Store, commit
-from scentline.streams.metrics import catalogue
-from scentline.streams.metrics.registry import Metrics, Reading
+from scentline.streams.metrics import Metrics, Reading, catalogue
 from scentline.streams.runtime import FencedError, Runtime
 from scentline.streams.topics import Topic
 

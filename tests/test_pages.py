@@ -36,10 +36,9 @@ from scentline.models.predicate.parser import FUNCTIONS
 from scentline.models.secrets import Secrets
 from scentline.streams import topics
 from scentline.streams.attempts import Why
-from scentline.streams.configuration import OPEN, assignment, keys, load
 from scentline.streams.metrics import catalogue
 from scentline.streams.metrics.catalogue import CATALOGUE
-from scentline.streams.settings import Settings
+from scentline.streams.settings import OPEN, Settings, assignment, keys, load
 from tests.agents.commands import ROOT, printed, typed
 from tests.agents.test_archive import write
 from tests.agents.test_changes import a_change, tell

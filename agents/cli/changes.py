@@ -30,7 +30,7 @@ from scentline.agents.cli.output import UNITS, Shape, lasting, opened
 if TYPE_CHECKING:
     from scentline.models.published import Change
     from scentline.streams.settings import Settings
-    from scentline.streams.transport.partition import Entry
+    from scentline.streams.transport.database import Entry
 
 #: The columns of CSV and the keys of JSON, and those of the table.
 FIELDS = ("time", "predicate", "kind", "url", "title", "excerpt", "before", "reason", "target", "origin")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from scentline.models.published import HarvestPoint, Outcome
     from scentline.models.records import DeadLetter
     from scentline.streams.settings import Settings
-    from scentline.streams.transport.partition import Entry
+    from scentline.streams.transport.database import Entry
 
 
 @command(

@@ -18,8 +18,7 @@ from scentline.agents.cli.output import UNITS, Shape, print_rows
 
 if TYPE_CHECKING:
     from scentline.agents.operate.requests import Request
-    from scentline.streams.configuration import Loaded
-    from scentline.streams.settings import Settings
+    from scentline.streams.settings import Loaded, Settings
 
 ConfigFile = Annotated[
     Path | None, typer.Option("--config", metavar="FILE", help="Settings file instead of ./scentline.toml.")
@@ -164,10 +163,10 @@ def load_settings(
     """Return the current settings and configure the log.
 
     ``options`` are a command's own options by dotted key; None is an option that was not given. They win
-    over ``--set``. Raises `streams.configuration.ConfigurationError`.
+    over ``--set``. Raises `streams.settings.ConfigurationError`.
     """
-    from scentline.streams.configuration import assignment, load
     from scentline.streams.logging import configure
+    from scentline.streams.settings import assignment, load
 
     overrides: dict[str, Any] = dict(assignment(text) for text in assignments or ())
     overrides |= {key: value for key, value in (options or {}).items() if value is not None}

@@ -30,9 +30,8 @@ from scentline.models.predicate import parse
 from scentline.models.semantic import SemanticTableError
 from scentline.models.settings import AUTO
 from scentline.models.url import canonical
-from scentline.streams.configuration import ConfigurationError
 from scentline.streams.memory import import_aiohttp, import_faust, uncollected
-from scentline.streams.settings import Settings
+from scentline.streams.settings import ConfigurationError, Settings
 
 if TYPE_CHECKING:
     from scentline.agents.crawl.run import PredicateStatus, Status

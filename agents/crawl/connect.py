@@ -5,12 +5,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from scentline.agents.operate.replacement import check_nothing_pending
-from scentline.streams.app import create_app
-from scentline.streams.configuration import ConfigurationError
 from scentline.streams.runtime import Bus
-from scentline.streams.settings import Settings
+from scentline.streams.settings import ConfigurationError, Settings
 from scentline.streams.topics import TABLES, TOPICS
-from scentline.streams.transport.embedded import JournalBus
+from scentline.streams.transport.embedded import JournalBus, create_app
 from scentline.streams.transport.journal import Journal
 
 

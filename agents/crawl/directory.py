@@ -18,8 +18,7 @@ from msgspec.structs import asdict, replace
 from scentline.agents.observe.pseudonym import KEY_FILE
 from scentline.agents.stored import read_stored, write_stored
 from scentline.models.settings import AUTO, JudgeSettings
-from scentline.streams.configuration import ConfigurationError
-from scentline.streams.settings import Settings
+from scentline.streams.settings import ConfigurationError, Settings
 
 #: The file of the settings that a crawl keeps. Where there is none, there is no crawl.
 CRAWL = "crawl.json"

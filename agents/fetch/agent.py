@@ -36,8 +36,7 @@ from scentline.models.records import (
 from scentline.models.url import host, identifier
 from scentline.streams.attempts import Place, bury, why
 from scentline.streams.inbox import Message, Outbox
-from scentline.streams.metrics import catalogue
-from scentline.streams.metrics.registry import Outcomes, Reading
+from scentline.streams.metrics import Outcomes, Reading, catalogue
 from scentline.streams.runtime import Runtime
 from scentline.streams.topics import FETCHES, PAGES, SIGHTINGS
 

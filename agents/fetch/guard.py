@@ -13,7 +13,7 @@ from scentline.models.errors import ScentlineError
 from scentline.models.settings import FetchSettings
 from scentline.models.url import canonical
 from scentline.models.url import host as host_of
-from scentline.streams.configuration import ConfigurationError
+from scentline.streams.settings import ConfigurationError
 
 Address: TypeAlias = IPv4Address | IPv6Address
 Network: TypeAlias = IPv4Network | IPv6Network

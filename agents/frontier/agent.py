@@ -21,9 +21,9 @@ from scentline.models.frontier.rows import FrontierRow
 from scentline.models.papers.patterns import mine
 from scentline.models.published import PredicateDefinition, control_key, told_part
 from scentline.models.records import Block, Decoder, FetchOrder, Interests, encode
-from scentline.streams.configuration import ConfigurationError
 from scentline.streams.inbox import Message, Shard
 from scentline.streams.runtime import Runtime, every
+from scentline.streams.settings import ConfigurationError
 from scentline.streams.stateful import Handler, Stateful
 from scentline.streams.topics import CONTROL, INTERESTS, SIGHTINGS, STANDING
 

@@ -7,6 +7,7 @@ from scentline.models.frontier.core import Frontier
 from scentline.models.frontier.freshness import Kept
 from scentline.models.frontier.orders import OUTCOMES
 from scentline.models.frontier.slots import WHY
+from scentline.streams.metrics import Reading
 from scentline.streams.metrics.catalogue import (
     CHANGES,
     EXPECTED_UNCHANGED,
@@ -36,7 +37,6 @@ from scentline.streams.metrics.catalogue import (
     SLOTS_USED,
     UNSCORED,
 )
-from scentline.streams.metrics.registry import Reading
 from scentline.streams.runtime import Runtime
 
 #: What comes of the revisit of a hub: one that brings no page stays a hub.

@@ -25,6 +25,7 @@ from scentline.models.records import (
 )
 from scentline.models.url import Url, identifier
 from scentline.streams.inbox import Shard
+from scentline.streams.metrics import OTHER, ByPredicate, Reading
 from scentline.streams.metrics.catalogue import (
     CHANCE_HITS,
     CHANCE_PAGES,
@@ -37,7 +38,6 @@ from scentline.streams.metrics.catalogue import (
     WINDOW_HITS,
     WINDOW_PAGES,
 )
-from scentline.streams.metrics.registry import OTHER, ByPredicate, Reading
 from scentline.streams.runtime import Runtime
 from scentline.streams.stateful import WRITTEN_ONCE, Handler, Stateful
 from scentline.streams.topics import OUTCOMES

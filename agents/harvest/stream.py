@@ -22,7 +22,7 @@ from scentline.streams.inbox import MARK, Mark, Row, Shard
 from scentline.streams.runtime import Broadcast, FencedError, Runtime, every
 from scentline.streams.stateful import Stateful
 from scentline.streams.topics import HARVEST, STANDING
-from scentline.streams.transport.partition import Record
+from scentline.streams.transport.database import Record
 
 log = EventLog("harvest")
 _PARTS: dict[bytes, Decoder[Any]] = {kind.KIND: Decoder(kind) for kind in (HarvestPart, FreshnessPart)}

@@ -33,8 +33,8 @@ from scentline.models.semantic import page_subject
 from scentline.models.url import host, identifier
 from scentline.streams.attempts import Place, Why
 from scentline.streams.inbox import Outbox, Shard
+from scentline.streams.metrics import Outcomes
 from scentline.streams.metrics.catalogue import PAGES_READ
-from scentline.streams.metrics.registry import Outcomes
 from scentline.streams.runtime import Runtime
 from scentline.streams.stateful import WRITTEN_ONCE, Handler, Stateful
 from scentline.streams.topics import OUTCOMES, PAGES, SIGHTINGS

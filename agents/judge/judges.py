@@ -184,7 +184,7 @@ def load_installed(name: str) -> CategoryJudge:
     # Imported where there is such a judge: they take longer than all else that reads a page.
     from importlib.metadata import entry_points
 
-    from scentline.streams.configuration import ConfigurationError
+    from scentline.streams.settings import ConfigurationError
 
     found = entry_points(group=GROUP)
     if name not in found.names:

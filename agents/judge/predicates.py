@@ -9,8 +9,7 @@ from scentline.models.published import ACTIVE, PAUSED, REMOVED, PredicateDefinit
 from scentline.models.records import JsonDecoder, RecordError
 from scentline.models.settings import FrontierSettings, JudgeSettings
 from scentline.models.words import words
-from scentline.streams.configuration import ConfigurationError
-from scentline.streams.settings import Settings
+from scentline.streams.settings import ConfigurationError, Settings
 
 log = EventLog("predicates")
 

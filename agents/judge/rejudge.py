@@ -29,10 +29,10 @@ from scentline.models.published import PredicateDefinition
 from scentline.models.records import NOT_MODIFIED, Decoder, FetchedPage, RecordError
 from scentline.streams.attempts import Place
 from scentline.streams.inbox import Message, Outbox
+from scentline.streams.metrics import Reading
 from scentline.streams.metrics.catalogue import KEPT_LEFT
-from scentline.streams.metrics.registry import Reading
 from scentline.streams.topics import PAGES, SIGHTINGS
-from scentline.streams.transport.partition import Entry
+from scentline.streams.transport.database import Entry
 
 #: Pages judged before other work gets its turn.
 PAGES_AT_ONCE = 5

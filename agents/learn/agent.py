@@ -28,11 +28,11 @@ from scentline.models.facts import Evidence, EvidencePack, Label, Prior, Start
 from scentline.models.page import FAILED
 from scentline.models.policy.features import BASE
 from scentline.models.records import Decoder, Interests, encode
-from scentline.streams.configuration import ConfigurationError
 from scentline.streams.inbox import Message, Shard
+from scentline.streams.metrics import Reading
 from scentline.streams.metrics.catalogue import LABELS
-from scentline.streams.metrics.registry import Reading
 from scentline.streams.runtime import Runtime
+from scentline.streams.settings import ConfigurationError
 from scentline.streams.stateful import Handler, Stateful
 from scentline.streams.topics import EVIDENCE, INTERESTS
 

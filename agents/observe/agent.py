@@ -12,8 +12,8 @@ from scentline.agents.observe.observer import Malformed, Observer
 from scentline.models.facts import Access
 from scentline.streams.attempts import Place, bury
 from scentline.streams.inbox import Outbox
+from scentline.streams.metrics import Reading
 from scentline.streams.metrics.catalogue import LINES, TAKEN
-from scentline.streams.metrics.registry import Reading
 from scentline.streams.runtime import Runtime
 from scentline.streams.topics import ACCESSES, PROXY_LOG
 

@@ -18,8 +18,7 @@ from scentline.agents.signals import told_to_end
 from scentline.agents.worker.backpressure import Room, downstream
 from scentline.models.accesslog.formats import LogFormatError
 from scentline.models.errors import EventLog
-from scentline.streams.configuration import ConfigurationError
-from scentline.streams.settings import Settings
+from scentline.streams.settings import ConfigurationError, Settings
 from scentline.streams.topics import ACCESSES
 
 #: Seconds between two looks at the logs when nothing is new, and between two lines of progress.

@@ -16,8 +16,7 @@ from scentline.models.accesslog.views import Clients, Robots, network, page_view
 from scentline.models.facts import Access
 from scentline.models.secrets import Secrets
 from scentline.models.url import canonical, host, without_query
-from scentline.streams.configuration import ConfigurationError
-from scentline.streams.settings import ObserveSettings
+from scentline.streams.settings import ConfigurationError, ObserveSettings
 
 _log = logging.getLogger(__name__)
 _REMEMBERED = 8_192

@@ -9,8 +9,7 @@ from pathlib import Path
 
 from scentline.agents.stored import open_plain, write_stored
 from scentline.models.accesslog.views import network
-from scentline.streams.configuration import ConfigurationError
-from scentline.streams.settings import ObserveSettings
+from scentline.streams.settings import ConfigurationError, ObserveSettings
 
 _log = logging.getLogger(__name__)
 _REMEMBERED = 65_536

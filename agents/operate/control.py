@@ -36,9 +36,8 @@ from scentline.streams.logging import printable
 from scentline.streams.runtime import Runtime
 from scentline.streams.settings import Settings
 from scentline.streams.topics import CONTROL, SIGHTINGS
-from scentline.streams.transport.database import JournalInUseError
+from scentline.streams.transport.database import Entry, JournalInUseError
 from scentline.streams.transport.journal import Journal
-from scentline.streams.transport.partition import Entry
 
 #: How often it is looked at whether a crawl is running, and how many seconds it is given each time.
 LOOKS, LOOK_SECONDS = 10, 1.0

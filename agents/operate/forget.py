@@ -22,9 +22,8 @@ from scentline.agents.operate.replacement import (
 )
 from scentline.streams.settings import Settings
 from scentline.streams.topics import PROXY_LOG
-from scentline.streams.transport.database import Database, TablePartition, open_writer
+from scentline.streams.transport.database import Database, TablePartition, open_writer, pack_offset, place
 from scentline.streams.transport.journal import Journal
-from scentline.streams.transport.partition import pack_offset, place
 
 #: Entries written at once.
 _BATCH = 1_000

@@ -49,10 +49,10 @@ from scentline.streams.topics import (
     group_of,
 )
 from scentline.streams.transport.commits import FORGETTING, ChangelogWriter
+from scentline.streams.transport.database import Entry, Place
 from scentline.streams.transport.kafka.admin import Admin, kept
 from scentline.streams.transport.kafka.bus import KafkaBus
 from scentline.streams.transport.kafka.connection import KafkaError
-from scentline.streams.transport.partition import Entry, Place
 
 #: No record has this offset: whoever claims with it is given none to read.
 _ALL_KNOWN = 2**63 - 1

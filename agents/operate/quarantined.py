@@ -30,8 +30,8 @@ from scentline.models.records import (
 )
 from scentline.models.url import host
 from scentline.streams.topics import ACCESSES, DEAD_LETTERS, OUTCOMES, SIGHTINGS
+from scentline.streams.transport.database import Entry
 from scentline.streams.transport.journal import Journal
-from scentline.streams.transport.partition import Entry
 
 #: Origins of the facts of one message that were quarantined; None stands for all of them.
 _Facts = set[tuple[int, int] | None]

@@ -35,9 +35,8 @@ from scentline.models.trace import Visit, insert
 from scentline.streams.inbox import Codec
 from scentline.streams.settings import Settings
 from scentline.streams.topics import ACCESSES, CONTROL, OUTCOMES
-from scentline.streams.transport.database import TableMissingError, TablePartition
+from scentline.streams.transport.database import Entry, TableMissingError, TablePartition
 from scentline.streams.transport.journal import Journal
-from scentline.streams.transport.partition import Entry
 
 READ_AT_ONCE = 1_000
 

@@ -19,8 +19,7 @@ from scentline.models.frontier.keys import PAGE_PREFIX
 from scentline.models.frontier.rows import FrontierRow, PageRow
 from scentline.models.policy.features import user as user_feature
 from scentline.models.records import partition_of
-from scentline.streams.configuration import ConfigurationError
-from scentline.streams.settings import Settings
+from scentline.streams.settings import ConfigurationError, Settings
 from scentline.streams.transport.database import TableMissingError
 from scentline.streams.transport.journal import Journal
 

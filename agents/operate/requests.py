@@ -38,9 +38,9 @@ from scentline.models.published import (
 from scentline.models.records import UNREADABLE, VERSION, Pack, encode, partition_of
 from scentline.models.settings import JudgeSettings
 from scentline.models.url import canonical, host
-from scentline.streams.configuration import ConfigurationError
 from scentline.streams.inbox import Message
 from scentline.streams.logging import printable
+from scentline.streams.settings import ConfigurationError
 from scentline.streams.topics import CONTROL, SIGHTINGS
 
 #: URLs in one request at most.

@@ -18,8 +18,7 @@ from scentline.agents.harvest.agent import read_counted
 from scentline.agents.operate.record import entries, outcomes_of
 from scentline.models.errors import ScentlineError
 from scentline.models.frontier.rows import INSTANT
-from scentline.streams.configuration import ConfigurationError
-from scentline.streams.settings import Settings
+from scentline.streams.settings import ConfigurationError, Settings
 from scentline.streams.topics import (
     FETCHES,
     INBOXES,
@@ -34,10 +33,10 @@ from scentline.streams.topics import (
     group_of,
 )
 from scentline.streams.transport.commits import check_not_forgetting
+from scentline.streams.transport.database import Entry, Place
 from scentline.streams.transport.journal import Journal
 from scentline.streams.transport.kafka.admin import Admin, Found, all_kept, arriving
 from scentline.streams.transport.kafka.bus import CLAIM
-from scentline.streams.transport.partition import Entry, Place
 
 
 class Difference(NamedTuple):

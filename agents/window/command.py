@@ -21,8 +21,7 @@ from scentline.agents.window.process import mirror
 from scentline.agents.window.reading import Reading
 from scentline.agents.window.server import MOST_VIEWERS, Window
 from scentline.models.errors import ScentlineError
-from scentline.streams.configuration import ConfigurationError
-from scentline.streams.settings import Settings, WindowSettings
+from scentline.streams.settings import ConfigurationError, Settings, WindowSettings
 
 #: Within a directory of the window of a crawl on Kafka, what it has of the crawl.
 MIRROR = "mirror"

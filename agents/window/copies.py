@@ -18,7 +18,7 @@ from scentline.agents.signals import command, environment
 from scentline.agents.window.kept import CopyRequest, CopyText, Unreadable
 from scentline.agents.window.search import Search
 from scentline.models.records import UNREADABLE
-from scentline.streams.configuration import PREFIX
+from scentline.streams.settings import PREFIX
 
 #: Seconds that a process may take.
 SECONDS = 30.0

@@ -16,8 +16,8 @@ from scentline.models.published import Change, HarvestPoint
 from scentline.models.records import DeadLetter, Decoder, Finite, Natural, RecordError
 from scentline.streams.logging import printable
 from scentline.streams.topics import CHANGES, DEAD_LETTERS, HARVEST, OUTCOMES
+from scentline.streams.transport.database import Entry
 from scentline.streams.transport.journal import Journal
-from scentline.streams.transport.partition import Entry
 
 #: Judged pages, changes and dead letters that are held, of all partitions together.
 MOST_PAGES, MOST_CHANGES, MOST_LETTERS = 2_000, 2_000, 1_000

@@ -19,9 +19,8 @@ from rich.text import Text
 
 from scentline.agents.window.reading import Reading
 from scentline.agents.window.screens import now
-from scentline.streams.configuration import ConfigurationError
 from scentline.streams.logging import printable
-from scentline.streams.settings import Settings
+from scentline.streams.settings import ConfigurationError, Settings
 
 #: Seconds between two looks.
 LOOK_SECONDS = 1.0

@@ -13,9 +13,8 @@ from scentline.agents.signals import told_to_end
 from scentline.agents.worker.worker import ROLES, Worker
 from scentline.models.errors import EventLog
 from scentline.models.predicate import parse
-from scentline.streams.configuration import ConfigurationError
-from scentline.streams.metrics.registry import Metrics
-from scentline.streams.settings import Settings
+from scentline.streams.metrics import Metrics
+from scentline.streams.settings import ConfigurationError, Settings
 
 log = EventLog("worker")
 

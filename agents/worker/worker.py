@@ -36,16 +36,15 @@ from scentline.models.errors import EventLog
 from scentline.models.predicate import parse
 from scentline.models.published import REMOVED, PredicateDefinition, control_key, defines
 from scentline.models.records import Decoder, Interests, RecordError
-from scentline.streams.app import watch
 from scentline.streams.attempts import ATTEMPTS_FILE, Attempts, Place
-from scentline.streams.configuration import ConfigurationError
 from scentline.streams.memory import collected_seldom, give_back_large_blocks
+from scentline.streams.metrics import Metrics
 from scentline.streams.metrics.endpoint import Route, endpoint
-from scentline.streams.metrics.registry import Metrics
 from scentline.streams.runtime import Broadcast, Bus, Runtime
-from scentline.streams.settings import Settings
+from scentline.streams.settings import ConfigurationError, Settings
 from scentline.streams.stateful import Stateful
 from scentline.streams.topics import CONTROL, INTERESTS, SIGHTINGS, Topic
+from scentline.streams.transport.embedded import watch
 
 #: The roles, in the order in which messages flow.
 ROLES = ("observe", "browse", "fetch", "judge", "frontier", "learn", "harvest")

@@ -17,7 +17,7 @@ from scentline.agents.offline.process import ServerProcess
 from scentline.agents.operate.control import known_predicates, submit
 from scentline.agents.operate.requests import Redefinition, Seeds, State
 from scentline.agents.operate.topics import lags
-from scentline.streams.configuration import load
+from scentline.streams.settings import load
 from scentline.streams.topics import OUTCOMES
 from scentline.streams.transport.kafka.admin import Admin
 

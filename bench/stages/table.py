@@ -52,7 +52,7 @@ STAGES: Mapping[str, tuple[str, ...]] = {
     "tables: read": ("scentline.streams.transport.database:TablePartition.get",),
     "tables: stage rows": ("scentline.streams.transport.database:TablePartition.stage",),
     "log: write a batch": ("scentline.streams.transport.journal:Journal.append_all",),
-    "log: read": ("scentline.streams.transport.partition:Partition.read",),
+    "log: read": ("scentline.streams.transport.database:Partition.read",),
     "log: drop what is old": ("scentline.streams.transport.journal:Journal.drop_expired",),
     "Faust: poll": (
         "scentline.streams.transport.embedded:Consumer._poll",

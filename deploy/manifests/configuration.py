@@ -9,7 +9,7 @@ from pydantic.fields import FieldInfo
 
 from deploy.manifests.topics import CLUSTER, PARTITIONS, REPLICAS
 from deploy.settings_page import meanings
-from scentline.streams.configuration import PREFIX, keys
+from scentline.streams.settings import PREFIX, keys
 
 #: Where a worker's container has its files.
 DATA = "/var/lib/scentline"

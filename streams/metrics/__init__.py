@@ -1,1 +1,259 @@
-"""What a worker counts and measures, for Prometheus: the names, the registry, and what is read at a scrape."""
+"""What one process counts, and its health, in one registry that whoever starts the process makes.
+
+A process is healthy while its event loop turns and each role has its partitions with recovered tables. Another
+thread than the loop's answers, so that a stuck loop is reported too.
+"""
+
+import asyncio
+import platform
+import time
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from importlib.metadata import version
+from typing import Any
+
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    ProcessCollector,
+    disable_created_metrics,
+)
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.metrics_core import Metric as Family
+from prometheus_client.registry import Collector
+
+from scentline.streams.metrics import catalogue
+from scentline.streams.metrics.catalogue import Metric
+from scentline.streams.topics import APP_ID
+
+
+class Reading:
+    """What was read at one scrape; values of the same metric and labels add up."""
+
+    def __init__(self) -> None:
+        self._values: dict[Metric, dict[tuple[str, ...], float]] = {}
+
+    def add(self, metric: Metric, value: float, *labels: str) -> None:
+        """Add a value to a metric, under the values of its labels in their order."""
+        assert len(labels) == len(metric.labels), f"{metric.name}: labels {labels}, expected {metric.labels}"
+        values = self._values.setdefault(metric, {})
+        values[labels] = values.get(labels, 0.0) + value
+
+    def families(self) -> Iterator[CounterMetricFamily | GaugeMetricFamily]:
+        """Yield each metric that was told of, with its values."""
+        for metric, values in self._values.items():
+            made = CounterMetricFamily if metric.kind == "counter" else GaugeMetricFamily
+            family = made(metric.name, metric.meaning, labels=metric.labels)
+            for labels, value in values.items():
+                family.add_metric(labels, value)
+            yield family
+
+
+BEAT_SECONDS = 1.0  #: Seconds between two beats of the loop.
+
+Check = Callable[[], list[str]]  #: Returns what is missing, as text; called from any thread.
+ALL = "all"  #: The role of an app that has all of them.
+
+
+class Health:
+    """Takes note of the loop's beats, and asks the checks. ``clock`` gives seconds, and never goes back."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._beat = clock()
+        self._checks: list[Check] = []
+
+    def need(self, check: Check) -> None:
+        """Have the process ready only while ``check`` finds nothing missing."""
+        self._checks.append(check)
+
+    def missing(self) -> list[str]:
+        """Return all that is missing; nothing when the process is ready."""
+        checks = tuple(self._checks)
+        if not checks:
+            return ["no role has started yet"]
+        return [line for check in checks for line in check()]
+
+    def age(self) -> float:
+        """Return the seconds since the loop last turned, or since the process began."""
+        return self._clock() - self._beat
+
+    async def beat(self, late: Callable[[float], object] = lambda _: None) -> None:
+        """Note that the loop turns, for ever; tell ``late`` by how many seconds each beat came too late."""
+        while True:
+            self._beat = self._clock()
+            await asyncio.sleep(BEAT_SECONDS)
+            late(max(self._clock() - self._beat - BEAT_SECONDS, 0.0))
+
+
+class Assignment:
+    """Watches a Faust app, from any thread: `settled` while it holds its partitions, tables recovered."""
+
+    def __init__(self, app: Any) -> None:
+        self._app = app
+        # Faust makes its parts, and takes the event loop for them, where they are first asked for. A probe's
+        # thread has another loop, which never runs: the app would wait for ever for what is to run there.
+        self._monitor = app.monitor
+        self._role = app.conf.id.rpartition(APP_ID)[2].removeprefix("-") or ALL
+
+    @property
+    def settled(self) -> bool:
+        """Whether the partitions are assigned and their tables recovered; with none assigned it is so too."""
+        app = self._app
+        return bool(self._monitor.rebalance_end_latency) and not app.rebalancing and not app.should_stop
+
+    def missing(self) -> list[str]:
+        """Return what is missing before the role can work, as text; may be called from any thread."""
+        if self.settled:
+            return []
+        app = self._app
+        if app.should_stop:
+            return [f"{self._role}: is stopping"]
+        if app.rebalancing:
+            return [f"{self._role}: partitions are being assigned and their tables recovered"]
+        return [f"{self._role}: no partitions are assigned yet"]
+
+    async def read(self, reading: Reading) -> None:
+        """Tell where the role stands."""
+        latencies = self._monitor.rebalance_end_latency
+        reading.add(catalogue.READY, self.settled, self._role)
+        reading.add(catalogue.REBALANCES, self._app.rebalancing_count, self._role)
+        if latencies:
+            reading.add(catalogue.RECOVERY, latencies[-1], self._role)
+
+
+#: Adds gauges to a reading; called in the event loop, at each scrape.
+Source = Callable[[Reading], Awaitable[None]]
+
+MOST_PREDICATES = 100  #: Predicates that have a label of their own; those that come later share `OTHER`.
+OTHER = "other"
+#: Seconds that a scrape waits for the event loop; without its answer there are no gauges in it.
+PATIENCE_SECONDS = 5.0
+
+
+class Metrics(Collector):
+    """Counters and histograms, made at first use, and sources of gauges, read at each scrape.
+
+    Sources run in the event loop, where nothing changes under them, while the scrape's thread waits, for
+    ``patience_seconds`` at most.
+    """
+
+    def __init__(self, patience_seconds: float = PATIENCE_SECONDS) -> None:
+        disable_created_metrics()  # a second series for each, which says when it was made
+        self.registry = CollectorRegistry()
+        self._counters: dict[str, Counter] = {}
+        self._histograms: dict[str, Histogram] = {}
+        self._predicates: set[str] = set()
+        self._assignments: dict[str, Assignment] = {}
+        self._patience_seconds = patience_seconds
+        self._sources: list[Source] = []
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self.registry.register(self)
+        ProcessCollector(registry=self.registry)
+        self._gauge(catalogue.BUILD).labels(version("scentline"), platform.python_version()).set(1)
+        self.health = Health()
+        self._gauge(catalogue.BEAT_AGE).set_function(self.health.age)
+
+    def _gauge(self, metric: Metric) -> Gauge:
+        return Gauge(metric.name, metric.meaning, metric.labels, registry=self.registry)
+
+    def counter(self, metric: Metric) -> Counter:
+        """Return the counter of a metric; whoever counts often binds its labels once."""
+        if metric.name not in self._counters:
+            made = Counter(metric.name, metric.meaning, metric.labels, registry=self.registry)
+            self._counters[metric.name] = made
+        return self._counters[metric.name]
+
+    def histogram(self, metric: Metric) -> Histogram:
+        """Return the histogram of a metric."""
+        if metric.name not in self._histograms:
+            self._histograms[metric.name] = Histogram(
+                metric.name, metric.meaning, metric.labels, registry=self.registry, buckets=metric.buckets
+            )
+        return self._histograms[metric.name]
+
+    def predicate(self, name: str) -> str:
+        """Return the label of a predicate: its name, or `OTHER` once there are `MOST_PREDICATES` others."""
+        if name not in self._predicates:
+            if len(self._predicates) >= MOST_PREDICATES:
+                return OTHER
+            self._predicates.add(name)
+        return name
+
+    def watch(self, source: Source) -> None:
+        """Have a source asked at each scrape."""
+        self._sources.append(source)
+
+    def assignment(self, app: Any) -> Assignment:
+        """Return where a Faust app stands with its partitions: it is watched, and needed to be ready."""
+        assignment = self._assignments.get(app.conf.id)
+        if assignment is None:
+            assignment = self._assignments[app.conf.id] = Assignment(app)
+            self.health.need(assignment.missing)
+            self.watch(assignment.read)
+        return assignment
+
+    def need_log(self, lost_seconds: Callable[[], float]) -> None:
+        """Be ready only while the log answers, and tell for how many seconds it has not."""
+
+        def missing() -> list[str]:
+            seconds = lost_seconds()
+            return [f"broker: has not answered for {seconds:.0f} s"] if seconds else []
+
+        self.health.need(missing)
+        self._gauge(catalogue.BROKERS_LOST).set_function(lost_seconds)
+
+    def attach(self, loop: asyncio.AbstractEventLoop | None) -> None:
+        """Set the event loop in which the sources run; without one there are no gauges."""
+        self._loop = loop
+
+    def describe(self) -> Iterable[Family]:
+        """Name nothing: what is read differs from scrape to scrape."""
+        return ()
+
+    def collect(self) -> Iterable[Family]:
+        """Return what the sources add in the event loop; call it from any other thread."""
+        if self._loop is None:
+            return ()
+        asked = asyncio.run_coroutine_threadsafe(self._read(), self._loop)
+        try:
+            return tuple(asked.result(self._patience_seconds).families())
+        except TimeoutError:
+            asked.cancel()
+            return ()
+
+    async def _read(self) -> Reading:
+        reading = Reading()
+        await asyncio.gather(*(source(reading) for source in self._sources))
+        return reading
+
+
+class Outcomes:
+    """A counter of one label whose values are known: all of them are there, at 0, from the start."""
+
+    def __init__(self, metrics: Metrics, metric: Metric, values: Iterable[str]) -> None:
+        counter = metrics.counter(metric)
+        self._bound = {value: counter.labels(value) for value in values}
+
+    def count(self, value: str) -> None:
+        """Count one; KeyError for a value that was not named."""
+        self._bound[value].inc()
+
+
+class ByPredicate:
+    """A counter whose first label is the predicate; ``rest`` are the values of its other labels."""
+
+    def __init__(self, metrics: Metrics, metric: Metric, *rest: str) -> None:
+        self._metrics = metrics
+        self._counter = metrics.counter(metric)
+        self._rest = rest
+        self._bound: dict[str, Counter] = {}
+
+    def count(self, predicate: str, number: int = 1) -> None:
+        """Count ``number``, which may be 0: the predicate is in the figures then."""
+        bound = self._bound.get(predicate)
+        if bound is None:
+            bound = self._counter.labels(self._metrics.predicate(predicate), *self._rest)
+            self._bound[predicate] = bound
+        bound.inc(number)

@@ -16,10 +16,9 @@ from typing import Any, NamedTuple, TypeAlias
 from prometheus_client.exposition import choose_encoder
 
 from scentline.models.errors import EventLog
-from scentline.streams.configuration import ConfigurationError
+from scentline.streams.metrics import Metrics
 from scentline.streams.metrics.catalogue import LATE
-from scentline.streams.metrics.registry import Metrics
-from scentline.streams.settings import MetricsSettings
+from scentline.streams.settings import ConfigurationError, MetricsSettings
 
 log = EventLog("metrics")
 

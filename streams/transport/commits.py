@@ -18,13 +18,12 @@ from typing import Any, Protocol
 from faust.stores.rocksdb import Store as FaustStore
 from rocksdict import WriteBatch
 
-from scentline.streams.configuration import ConfigurationError
 from scentline.streams.inbox import Group, LostShardError, Shard, Store
 from scentline.streams.runtime import Bus, FencedError
+from scentline.streams.settings import ConfigurationError
 from scentline.streams.topics import changelog_of
-from scentline.streams.transport.database import TablePartition
+from scentline.streams.transport.database import Entry, TablePartition
 from scentline.streams.transport.journal import Journal
-from scentline.streams.transport.partition import Entry
 
 #: Options of Faust's RocksDB store: small buffers, since a worker holds several partitions open.
 OPTIONS: dict[str, Any] = {

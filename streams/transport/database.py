@@ -1,18 +1,42 @@
-"""A data directory's RocksDB: the log and every table, in one database with column families.
+"""A data directory's RocksDB: the log's partitions and every table, in one database with column families.
 
 One process writes, others read beside it. A batch is there whole or not at all, and batches keep their order.
 Nothing waits for the disk, so a power failure may cost the last ones: what remains is the write-ahead log up to
 some batch, the same for all column families, for RocksDB syncs the log before it writes any of them to a file.
+
+A table's partition is a column family. The log is in the default one:
+
+========= ================================= ==========================================
+first     the rest of the key               value
+========= ================================= ==========================================
+``t``     topic name                        the topic's meta data
+``r``     topic, partition, offset          a record
+``e``     topic, partition                  the next offset
+``s``     topic, partition                  the first kept offset
+``c``     topic, partition, group           the group's committed offset
+``k``     topic, partition, record key      the offset of the key's record, in a compacted topic
+``v``                                       the format of all this, and of the tables beside it
+========= ================================= ==========================================
+
+Numbers in keys are big-endian, so that RocksDB's order is the order of offsets.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from struct import Struct
+from typing import Any, NamedTuple
 
+import msgspec
 import rocksdict
-from rocksdict import ColumnFamily, Options, Rdict, WriteBatch
+from rocksdict import ColumnFamily, Options, Rdict, ReadOptions, WriteBatch
 
 from scentline.models.errors import ScentlineError, StorageError
+
+FORMAT = b"8"  #: What ``v`` holds. Whoever changes what older data mean, in the log or in a table, raises it.
+
+_HEADER = Struct(">dII")
+_NONE = 0xFFFFFFFF
 
 _MEGABYTE = 1024 * 1024
 _DEFAULT = "default"
@@ -20,6 +44,56 @@ _SIZES = ("rocksdb.estimate-num-keys", "rocksdb.total-sst-files-size", "rocksdb.
 #: Blocks that were read, of every column family that the process has open: decoded rows are kept beside them,
 #: and the system keeps files.
 _CACHE = rocksdict.Cache(8 * _MEGABYTE)
+
+pack_offset = Struct(">Q").pack
+place = Struct(">II").pack  #: Of a topic's number and a partition: the bytes for it in every key about it.
+
+Place = tuple[str, int]  #: A partition of a topic.
+Record = tuple[bytes | None, bytes | None]  #: Key and value.
+
+
+class Entry(NamedTuple):
+    """One record as it was read; ``timestamp`` is in seconds, a ``value`` of None says the key is deleted."""
+
+    offset: int
+    timestamp: float
+    key: bytes | None
+    value: bytes | None
+
+
+class TopicMeta(msgspec.Struct, frozen=True):
+    """What a journal knows of a topic: ``number`` is its name in keys, ``retention`` is in seconds.
+
+    ``most`` are the records kept of a partition, None where time alone decides.
+    """
+
+    number: int
+    partitions: int
+    retention: float | None = None
+    compacted: bool = False
+    most: int | None = None
+
+
+def unpack_offset(data: bytes) -> int:
+    """Return the number that the last eight bytes hold."""
+    return int.from_bytes(data[-8:])
+
+
+def encode_record(timestamp: float, key: bytes | None, value: bytes | None) -> bytes:
+    """Return a record's bytes."""
+    header = _HEADER.pack(timestamp, _NONE if key is None else len(key), _NONE if value is None else len(value))
+    return b"".join((header, key or b"", value or b""))
+
+
+def decode_record(offset: int, data: bytes) -> Entry:
+    """Return the record that the bytes hold."""
+    timestamp, key_size, value_size = _HEADER.unpack_from(data)
+    start = _HEADER.size
+    key = None
+    if key_size != _NONE:
+        key = data[start : start + key_size]
+        start += key_size
+    return Entry(offset, timestamp, key, None if value_size == _NONE else data[start:])
 
 
 class JournalInUseError(ScentlineError):
@@ -36,6 +110,97 @@ class JournalFormatError(ScentlineError):
 
 class TableMissingError(ScentlineError, FileNotFoundError):
     """There is no table to read."""
+
+
+class Partition:
+    """What is known in memory of one partition: ``start`` is the first kept offset, ``end`` the next one."""
+
+    __slots__ = ("_db", "_scan", "end", "meta", "place", "records", "start")
+
+    def __init__(self, db: Any, meta: TopicMeta, partition: int) -> None:
+        self._db = db
+        self.meta = meta
+        self.place = place(meta.number, partition)
+        self.records = b"r" + self.place
+        self._scan = ReadOptions()
+        after = int.from_bytes(self.records) + 1  # the smallest key greater than all of its records
+        self._scan.set_iterate_upper_bound(after.to_bytes(len(self.records)))
+        self.load()
+
+    def load(self) -> None:
+        """Read the offsets as the database has them."""
+        self.end = self._offset(b"e")
+        self.start = self._offset(b"s")
+
+    def _offset(self, kind: bytes) -> int:
+        raw = self._db.get(kind + self.place)
+        return 0 if raw is None else unpack_offset(raw)
+
+    def key(self, offset: int) -> bytes:
+        """Return the key of the record at ``offset``."""
+        return self.records + pack_offset(offset)
+
+    def newest(self, key: bytes) -> bytes:
+        """Return the key under which the offset of a record key's newest record stands."""
+        return b"k" + self.place + key
+
+    def scan(self, offset: int) -> Iterator[tuple[bytes, bytes]]:
+        """Yield key and bytes of the kept records from ``offset`` on."""
+        pairs: Iterator[tuple[bytes, bytes]] = self._db.items(
+            from_key=self.key(max(offset, self.start)), read_opt=self._scan
+        )
+        return pairs
+
+    def read(self, offset: int, limit: int, max_bytes: int) -> list[Entry]:
+        """Return kept records from ``offset`` on: up to ``limit``, none once ``max_bytes`` are reached."""
+        if offset >= self.end or limit <= 0:
+            return []
+        found: list[Entry] = []
+        size = 0
+        for key, data in self.scan(offset):
+            entry = decode_record(unpack_offset(key), data)
+            found.append(entry)
+            size += len(data)
+            if len(found) == limit or size >= max_bytes or entry.offset == self.end - 1:
+                break
+        return found
+
+    def drop_expired(self, now: float) -> None:
+        """Drop records from the front, too old or too many, but none that a group has yet to commit."""
+        if self.meta.retention is None or self.meta.compacted:
+            return
+        stop = min(self.end, self._lowest_committed())
+        start = self._first_since(now - self.meta.retention, stop)
+        if self.meta.most is not None:
+            start = max(start, min(self.end - self.meta.most, stop))
+        if start > self.start:
+            batch = WriteBatch(raw_mode=True)
+            batch.delete_range(self.key(self.start), self.key(start))
+            batch.put(b"s" + self.place, pack_offset(start))
+            self._db.write(batch)
+            self.start = start
+
+    def _first_since(self, time: float, stop: int) -> int:
+        """Return the first offset before ``stop`` whose record is not older than ``time``, else ``stop``."""
+        low, high = self.start, stop
+        while low < high:
+            # most calls find nothing to drop: look at the first record before halving
+            middle = low if low == self.start else (low + high) // 2
+            _, data = next(iter(self.scan(middle)), (b"", None))
+            if data is not None and _HEADER.unpack_from(data)[0] < time:
+                low = middle + 1
+            else:
+                high = middle
+        return low
+
+    def _lowest_committed(self) -> int:
+        prefix = b"c" + self.place
+        lowest = self.end
+        for key, value in self._db.items(from_key=prefix):
+            if not key.startswith(prefix):
+                break
+            lowest = min(lowest, unpack_offset(value))
+        return lowest
 
 
 class TablePartition:
@@ -95,35 +260,32 @@ class Database:
         self._path = path
         self._failed = False
         # Read as often as a page has words: without a step in between.
-        self.get = db.get
-        self.items = db.items
+        self.get, self.items = db.get, db.items
+        self.try_catch_up_with_primary = db.try_catch_up_with_primary
         self.log = TablePartition(db)
         self.columns = {name: self._column(name) for name in columns}
 
     def _column(self, name: str) -> TablePartition:
         return TablePartition(self._db.get_column_family(name), self._db.get_column_family_handle(name))
 
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        try:
+            yield
+        except Exception as error:
+            self._failed = True
+            raise storage_error("writing to", self._path, error) from error
+
     def make_column(self, name: str) -> None:
         """Make a column family."""
-        try:
+        with self._writing():
             self._db.create_column_family(name, _options())
-        except Exception as error:
-            raise self._failure(error) from error
         self.columns[name] = self._column(name)
 
     def write(self, batch: WriteBatch) -> None:
         """Write a batch, whole or not at all."""
-        try:
+        with self._writing():
             self._db.write(batch)
-        except Exception as error:
-            raise self._failure(error) from error
-
-    def sync(self) -> None:
-        """Return when the disk has all that was written."""
-        try:
-            self._db.flush_wal(True)
-        except Exception as error:
-            raise self._failure(error) from error
 
     def put(self, key: bytes, value: bytes) -> None:
         """Write one entry."""
@@ -131,29 +293,24 @@ class Database:
         batch.put(key, value)
         self.write(batch)
 
+    def sync(self) -> None:
+        """Return when the disk has all that was written."""
+        with self._writing():
+            self._db.flush_wal(True)
+
     @property
     def written(self) -> int:
         """A number that grows with all that is written, as far as it is seen here."""
         return int(self._db.latest_sequence_number())
 
-    def try_catch_up_with_primary(self) -> None:
-        """See what the writer wrote since."""
-        self._db.try_catch_up_with_primary()
-
     def compact(self) -> None:
         """Write all that it holds anew, so that nothing is left of what was deleted or replaced."""
         options: Any = rocksdict.CompactOptions()
         options.set_bottommost_level_compaction(rocksdict.BottommostLevelCompaction.force())
-        try:
+        with self._writing():
             for db in (self._db, *(column.db for column in self.columns.values())):
                 db.flush()
                 db.compact_range(None, None, compact_opt=options)
-        except Exception as error:
-            raise self._failure(error) from error
-
-    def _failure(self, error: Exception) -> StorageError:
-        self._failed = True
-        return storage_error("writing to", self._path, error)
 
     def close(self) -> None:
         """Close it; one that failed to write has said so, and fails once more."""

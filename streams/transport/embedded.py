@@ -12,7 +12,9 @@ from typing import Any
 
 import faust
 from faust.fixups import FIXUPS
+from faust.sensors import Monitor
 from faust.serializers import codecs
+from faust.tables import TableManager
 from faust.transport import base
 from faust.transport.consumer import Consumer as FaustConsumer
 from faust.transport.drivers import TRANSPORTS
@@ -22,9 +24,11 @@ from faust.types.assignor import LeaderAssignorT
 from mode import Service
 
 from scentline.streams.inbox import Message
+from scentline.streams.settings import Settings
+from scentline.streams.topics import APP_ID
 from scentline.streams.transport.commits import OneBatch
-from scentline.streams.transport.journal import Journal
-from scentline.streams.transport.partition import Clock, Entry, Record, finish
+from scentline.streams.transport.database import Entry, Record
+from scentline.streams.transport.journal import Journal, finish
 
 #: What one poll takes at most, shared by the partitions that have records; each gives at least one. The records
 #: fit in what is left of an agent's buffer when Faust calls it full, a fifth: else one agent blocks all.
@@ -229,10 +233,18 @@ class Consumer(Offering):
     # cleaning
 
     async def _clean(self) -> None:
-        now = Clock()
+        now = ageing()
         while not self.should_stop:
             await self.sleep(CLEAN_SECONDS)
             self._journal.drop_expired(now())
+
+
+def ageing(
+    wall: Callable[[], float] = time.time, steady: Callable[[], float] = time.monotonic
+) -> Callable[[], float]:
+    """Return the time by which records age: the start's plus what passed since, though a clock be set ahead."""
+    ahead = wall() - steady()
+    return lambda: min(wall(), steady() + ahead)
 
 
 class Assignor:
@@ -262,12 +274,19 @@ class Leader(Service, LeaderAssignorT):
 SCHEME = "embedded"
 
 
-def register() -> None:
-    """Make Faust know the scheme."""
-    for known in (FIXUPS, TRANSPORTS):
-        known.namespaces.clear()  # it would look through all installed packages for more, once for each
-    codecs._extensions_finalized["faust.codecs"] = True  # as above
-    TRANSPORTS.aliases.setdefault(SCHEME, "scentline.streams.transport.embedded:Transport")
+class Tables(TableManager):
+    """Faust's tables, which do not wait a second for further ones: each is there before an app starts."""
+
+    async def sleep(self, n: Any) -> None:
+        """Return at once; the tables sleep nowhere but at their start."""
+
+
+class Rebalances(Monitor):
+    """What Faust notes of itself but for messages: they would take 1 % of a page, and nobody asks."""
+
+    def _ignore(self, *_: Any) -> None: ...
+
+    on_message_in = on_stream_event_in = on_stream_event_out = on_message_out = _ignore
 
 
 class Transport(base.Transport):
@@ -289,6 +308,47 @@ def journal_path(urls: Sequence[Any]) -> Path:
         shown = ";".join(map(str, urls))
         raise ValueError(f"broker {shown}: expected {SCHEME}:///ABSOLUTE/DIRECTORY")
     return Path(urls[0].path) / "journal"
+
+
+def create_app(settings: Settings, name: str = APP_ID, **of_log: Any) -> faust.App:
+    """Return an app without agents, of the embedded log unless ``of_log`` has the options of another one."""
+    known: tuple[Any, ...] = (FIXUPS, TRANSPORTS)
+    for drivers in known:
+        drivers.namespaces.clear()  # Faust would look through all installed packages for more, once for each
+    codecs._extensions_finalized["faust.codecs"] = True  # as above
+    TRANSPORTS.aliases.setdefault(SCHEME, f"{__name__}:Transport")
+    embedded = {
+        "broker": settings.broker, "store": "memory://",  # Faust has no table here
+        "topic_replication_factor": 1, "PartitionAssignor": Assignor, "LeaderAssignor": Leader,
+        "Monitor": Rebalances,
+    }  # fmt: skip
+    return faust.App(
+        name,
+        TableManager=Tables,
+        datadir=str(settings.data.resolve()),
+        autodiscover=False,
+        web_enabled=False,
+        key_serializer="raw",
+        value_serializer="raw",
+        topic_partitions=settings.streams.partitions,
+        broker_commit_interval=settings.streams.commit_seconds,
+        # A group that is not committed comes again: nobody has to wait for it at a stop or a rebalance.
+        stream_wait_empty=False,
+        # Counted in messages, and one may be a page of megabytes.
+        stream_buffer_maxsize=256,
+        stream_recovery_delay=0.0,
+        # Topics are made before, by `scentline topics create` or with the data directory, with what each needs.
+        topic_allow_declare=False,
+        topic_disable_leader=True,
+        **(of_log or embedded),
+    )
+
+
+async def watch(app: faust.App, fail: Callable[[BaseException], None]) -> None:
+    """Fail with an app that fails: it would work no more, and say nothing."""
+    await app.wait_until_stopped()
+    if app.crashed:
+        fail(app.crash_reason or RuntimeError(f"{app.conf.id} ended"))
 
 
 class JournalBus:

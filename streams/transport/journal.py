@@ -20,21 +20,18 @@ from rocksdict import WriteBatch
 
 from scentline.models.errors import ScentlineError
 from scentline.streams.transport.database import (
-    JournalFormatError,
-    TableMissingError,
-    TablePartition,
-    open_reader,
-    open_writer,
-)
-from scentline.streams.transport.partition import (
     FORMAT,
     Entry,
+    JournalFormatError,
     Partition,
     Place,
     Record,
+    TableMissingError,
+    TablePartition,
     TopicMeta,
-    Waiters,
     encode_record,
+    open_reader,
+    open_writer,
     pack_offset,
     unpack_offset,
 )
@@ -331,3 +328,35 @@ class Journal:
 def _columns(tables: Mapping[str, int]) -> list[str]:
     """Return the column families of tables of so many partitions."""
     return [f"{name}/{partition}" for name, partitions in tables.items() for partition in range(partitions)]
+
+
+class Waiters:
+    """The futures that wait for appends, by (topic, partition)."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[Place, set[asyncio.Future[None]]] = {}
+
+    async def join(self, future: "asyncio.Future[None]", places: Iterable[Place]) -> None:
+        """Return when ``future`` is done: by the next `wake` of any of the partitions, or by its owner."""
+        named = list(places)
+        for name in named:
+            self._waiting.setdefault(name, set()).add(future)
+        try:
+            await future
+        finally:
+            for name in named:
+                waiting = self._waiting.get(name, set())
+                waiting.discard(future)
+                if not waiting:
+                    self._waiting.pop(name, None)
+
+    def wake(self, name: Place) -> None:
+        """Wake whoever waits for the partition."""
+        for future in self._waiting.pop(name, ()):
+            finish(future)
+
+
+def finish(future: "asyncio.Future[None]") -> None:
+    """Complete the future, unless it is done."""
+    if not future.done():
+        future.set_result(None)

@@ -34,12 +34,11 @@ from scentline.models.policy.features import BASE, token
 from scentline.models.published import Change, Outcome, PredicateDefinition
 from scentline.models.records import Decoder, FetchOrder, HostAnswer, Visit, partition_of
 from scentline.models.url import host, identifier
-from scentline.streams.app import create_app
 from scentline.streams.inbox import Message
 from scentline.streams.runtime import Runtime
 from scentline.streams.settings import Settings
 from scentline.streams.topics import CHANGES, EVIDENCE, FETCHES, OUTCOMES, SIGHTINGS, Topic
-from scentline.streams.transport.embedded import JournalBus
+from scentline.streams.transport.embedded import JournalBus, create_app
 from tests.agents.cells import a_cells, teach
 from tests.agents.shards import disk, emitted, raised, take_in, write
 from tests.reference.counts import Counts, plain

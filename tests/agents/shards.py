@@ -10,13 +10,12 @@ from rocksdict import WriteBatch
 from scentline.agents.crawl.connect import open_journal
 from scentline.models.facts import AccessPack, EvidencePack, SightingPack
 from scentline.models.records import Decoder, Pack
-from scentline.streams.app import create_app
 from scentline.streams.inbox import Codec, Message, Shard
 from scentline.streams.runtime import Runtime
 from scentline.streams.settings import Settings
 from scentline.streams.topics import ACCESSES, EVIDENCE, SIGHTINGS, Topic
 from scentline.streams.transport.database import TablePartition
-from scentline.streams.transport.embedded import JournalBus
+from scentline.streams.transport.embedded import JournalBus, create_app
 from scentline.streams.transport.journal import Journal
 
 Row = TypeVar("Row")

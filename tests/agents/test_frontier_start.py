@@ -11,7 +11,7 @@ from scentline.models.frontier.keys import LEASED_KEY, START_KEY, TOTALS_KEY, Ro
 from scentline.models.frontier.rows import LeasedRow, PageRow, StartRow, TotalsRow
 from scentline.models.frontier.sweep import FIRST
 from scentline.models.url import host
-from scentline.streams.configuration import ConfigurationError
+from scentline.streams.settings import ConfigurationError
 from tests.agents.scenarios import NOW, YES, Frontiers, Scenario, ended, seeded, urls
 from tests.agents.shards import put
 from tests.cases import each_case

@@ -19,7 +19,7 @@ from scentline.models.facts import Missing
 from scentline.models.settings import FetchSettings
 from scentline.models.url import canonical
 from scentline.models.url import host as host_of
-from scentline.streams.configuration import ConfigurationError
+from scentline.streams.settings import ConfigurationError
 from tests.agents.loopback import Names, awaited, failed, fixed, serving, settings, untimed
 from tests.cases import each_case, written
 

@@ -23,7 +23,7 @@ from scentline.streams.inbox import Codec, Message, Shard
 from scentline.streams.runtime import FencedError, Runtime
 from scentline.streams.settings import HarvestSettings, Settings
 from scentline.streams.topics import HARVEST, OUTCOMES, STANDING
-from scentline.streams.transport.partition import Entry, Record
+from scentline.streams.transport.database import Entry, Record
 from tests.agents.loopback import awaited
 from tests.agents.shards import a_runtime
 

@@ -23,7 +23,7 @@ from scentline.models.page import Page
 from scentline.models.predicate import Predicate, parse
 from scentline.models.predicate.parser import LANGUAGES
 from scentline.models.settings import JudgeSettings
-from scentline.streams.configuration import ConfigurationError
+from scentline.streams.settings import ConfigurationError
 from tests.agents.commands import ROOT, last_line, printed
 from tests.agents.test_archive import page as a_page
 from tests.agents.test_archive import write

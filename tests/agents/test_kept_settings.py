@@ -11,8 +11,7 @@ import pytest
 from scentline.agents.crawl.directory import keep_settings, kept_settings, of_crawl
 from scentline.agents.observe.observer import base_url, site_named
 from scentline.agents.operate.record import accesses
-from scentline.streams.configuration import ConfigurationError
-from scentline.streams.settings import Settings
+from scentline.streams.settings import ConfigurationError, Settings
 from scentline.streams.transport.journal import Journal
 from tests.agents.commands import printed, scentline
 from tests.agents.test_archive import page, write

@@ -22,7 +22,7 @@ from scentline.models.policy.speaking import MOST_SPEAKING, features
 from scentline.models.predicate import parse
 from scentline.models.records import Interests, Weighting, partition_of
 from scentline.models.semantic import inputs_with
-from scentline.streams.configuration import ConfigurationError
+from scentline.streams.settings import ConfigurationError
 from tests.agents.cells import a_cells, cells_of, teach
 from tests.agents.learnt import EXPRESSIONS, PARTITIONS, a_crawl, a_shard, an_agent, told
 from tests.agents.shards import Disk, put, take_in, write

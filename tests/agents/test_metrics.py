@@ -27,10 +27,9 @@ from scentline.models.facts import Early, Missing, Moved
 from scentline.models.frontier.orders import TELLING, Tally
 from scentline.models.harvest import Harvest
 from scentline.models.records import Decoder, FetchedPage, FetchOrder, encode
-from scentline.streams.metrics import catalogue
+from scentline.streams.metrics import MOST_PREDICATES, OTHER, Reading, catalogue
 from scentline.streams.metrics.catalogue import CATALOGUE, Metric
 from scentline.streams.metrics.endpoint import serving_metrics
-from scentline.streams.metrics.registry import MOST_PREDICATES, OTHER, Reading
 from scentline.streams.runtime import Runtime
 from scentline.streams.settings import Settings
 from scentline.streams.topics import ACCESSES, DEAD_LETTERS, FETCHES, PAGES, SIGHTINGS, TABLES

@@ -29,8 +29,7 @@ from scentline.agents.operate.requests import DIRECTORY
 from scentline.agents.stored import write_stored
 from scentline.models.records import FetchedPage, LogPosition, encode, partition_of
 from scentline.streams import topics
-from scentline.streams.configuration import ConfigurationError
-from scentline.streams.settings import ObserveSettings, Settings
+from scentline.streams.settings import ConfigurationError, ObserveSettings, Settings
 from scentline.streams.topics import ACCESSES, EVIDENCE, OUTCOMES, PAGES, PROXY_LOG, SIGHTINGS
 from scentline.streams.transport.database import JournalFormatError, open_writer
 from scentline.streams.transport.journal import Journal

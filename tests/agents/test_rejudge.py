@@ -22,7 +22,7 @@ from scentline.models.records import NOT_MODIFIED, Decoder, FetchedPage, Revisit
 from scentline.models.revisit.content import content_of, links_digest
 from scentline.models.url import host
 from scentline.streams.inbox import Message, Outbox, Shard
-from scentline.streams.metrics.registry import Reading
+from scentline.streams.metrics import Reading
 from scentline.streams.runtime import Runtime
 from scentline.streams.settings import Settings
 from scentline.streams.topics import PAGES, SIGHTINGS

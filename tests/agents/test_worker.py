@@ -15,8 +15,7 @@ from scentline.agents.crawl.run import _ready
 from scentline.agents.observe.observer import Observer
 from scentline.agents.worker.command import played
 from scentline.agents.worker.worker import ROLES, Worker
-from scentline.streams.configuration import ConfigurationError
-from scentline.streams.settings import Settings
+from scentline.streams.settings import ConfigurationError, Settings
 from scentline.streams.topics import INBOXES
 from scentline_lab.synthetic.web import SyntheticWeb, synthetic_server
 from tests.agents.loopback import awaited

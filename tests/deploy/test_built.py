@@ -21,7 +21,7 @@ from packaging.utils import canonicalize_name
 
 from deploy.manifests.configuration import DATA, METRICS_PORT
 from deploy.manifests.files import DEPLOY, ROOT
-from scentline.streams.configuration import PREFIX, keys
+from scentline.streams.settings import PREFIX, keys
 from tests.agents.commands import last_line
 from tests.agents.test_archive import write
 from tests.cases import each_case

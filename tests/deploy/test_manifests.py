@@ -16,7 +16,7 @@ from deploy.manifests.files import DEPLOY, files
 from deploy.manifests.topics import PARTITIONS
 from scentline.agents.fetch.guard import Address, Network, is_global
 from scentline.models.settings import FetchSettings
-from scentline.streams.configuration import PREFIX, keys, load
+from scentline.streams.settings import PREFIX, keys, load
 from scentline.streams.topics import INBOXES, TABLES, declared
 from tests.agents.test_guard import ADDRESSES
 from tests.cases import each_case

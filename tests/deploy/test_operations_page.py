@@ -16,9 +16,8 @@ import yaml
 from deploy.manifests.configuration import GIVEN
 from deploy.manifests.files import DEPLOY, ROOT
 from deploy.manifests.panels import COLUMNS, dashboard
-from scentline.streams.configuration import keys
 from scentline.streams.metrics.catalogue import CATALOGUE
-from scentline.streams.settings import Settings
+from scentline.streams.settings import Settings, keys
 from tests.cases import each_case
 from tests.deploy.conftest import Rendered, container, promtool
 from tests.test_pages import parsed

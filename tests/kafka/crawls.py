@@ -22,10 +22,9 @@ from scentline.agents.operate.topics import create, lags
 from scentline.models.facts import AccessPack, Visited
 from scentline.models.records import Decoder
 from scentline.models.url import host
-from scentline.streams.configuration import load
 from scentline.streams.inbox import Shard
 from scentline.streams.runtime import Runtime
-from scentline.streams.settings import Settings
+from scentline.streams.settings import Settings, load
 from scentline.streams.stateful import Handler, Stateful
 from scentline.streams.topics import ACCESSES, SIGHTINGS, declared
 from scentline.streams.transport.kafka.admin import Admin, kept

@@ -13,8 +13,7 @@ from kafka.admin import KafkaAdminClient
 
 from scentline.agents.operate.topics import Difference, Lag, TopicsError, check, create, lags
 from scentline.models.records import DeadLetter, encode
-from scentline.streams.configuration import load
-from scentline.streams.settings import Settings
+from scentline.streams.settings import Settings, load
 from scentline.streams.topics import INBOXES, PROXY_LOG, declared
 from scentline.streams.transport.kafka.admin import Admin, AdminError, kept
 from tests.agents.commands import complaint, printed, running, scentline

@@ -30,8 +30,7 @@ from scentline.models.frontier.keys import page_key
 from scentline.models.frontier.rows import PageRow
 from scentline.models.policy.features import user as user_feature
 from scentline.models.records import encode
-from scentline.streams.configuration import ConfigurationError, load
-from scentline.streams.settings import Settings
+from scentline.streams.settings import ConfigurationError, Settings, load
 from scentline.streams.topics import DAY, INTERESTS, TABLES, TOPICS, changelog_of
 from scentline.streams.transport.commits import FORGETTING
 from scentline.streams.transport.journal import Journal

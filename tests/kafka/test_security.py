@@ -15,9 +15,8 @@ from kafka.admin import KafkaAdminClient, ScramMechanism, UserScramCredentialUps
 
 from deploy.kafka.broker import QUICK, Broker
 from deploy.ports import free_port
-from scentline.streams.configuration import load
 from scentline.streams.runtime import Runtime
-from scentline.streams.settings import Settings
+from scentline.streams.settings import Settings, load
 from scentline.streams.topics import ACCESSES, declared
 from scentline.streams.transport.kafka.admin import Admin
 from scentline.streams.transport.kafka.bus import KafkaBus

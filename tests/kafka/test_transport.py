@@ -17,16 +17,16 @@ from hypothesis import strategies as st
 from deploy.kafka.broker import Broker
 from scentline.models.facts import Access
 from scentline.models.records import Pack, encode
-from scentline.streams.app import create_app
 from scentline.streams.runtime import FencedError, Runtime
 from scentline.streams.settings import KafkaSettings, Settings, StreamSettings
 from scentline.streams.topics import ACCESSES, GROUP_BYTES, PAGES, changelog_of
-from scentline.streams.transport.kafka.bus import CLAIM, KafkaBus
+from scentline.streams.transport.database import Place
+from scentline.streams.transport.embedded import create_app
+from scentline.streams.transport.kafka.bus import CLAIM, KafkaBus, role_app
 from scentline.streams.transport.kafka.connection import KafkaError, wait_for_topics
 from scentline.streams.transport.kafka.consumer import Consumer, ConsumerThread
 from scentline.streams.transport.kafka.fetcher import PARTITION_BYTES, Feed, Fetcher, Reading
 from scentline.streams.transport.kafka.lane import BATCH_BYTES
-from scentline.streams.transport.partition import Place
 from tests.agents.loopback import awaited
 from tests.cases import each_case
 from tests.kafka.crawls import Accesses, connections, drop
@@ -49,15 +49,14 @@ def test_a_role_has_an_app_of_its_own_that_is_told_of_brokers_and_sessions_on_th
     tmp_path: Path,
 ) -> None:
     kafka = KafkaSettings(session_seconds=40, heartbeat_seconds=7)
-    conf = create_app(Settings(broker="kafka://one:9092;two", data=tmp_path, kafka=kafka), "browse").conf
+    conf = role_app(Settings(broker="kafka://one:9092;two", data=tmp_path, kafka=kafka), "browse").conf
     assert conf.id == "scentline-browse"
     assert [str(url) for url in conf.broker] == ["kafka://one:9092", "kafka://two:9092"]
     assert (conf.broker_session_timeout, conf.broker_heartbeat_interval) == (40, 7)
     assert conf.broker_request_timeout >= conf.broker_session_timeout
     assert not conf.topic_allow_declare
     assert conf.topic_disable_leader
-    embedded = Settings(data=tmp_path)
-    assert {create_app(embedded, role).conf.id for role in ("browse", "judge", None)} == {"scentline"}
+    assert create_app(Settings(data=tmp_path)).conf.id == "scentline"
 
 
 @each_case(("ago", "owns"), [(ConsumerThread.alive_at, False), (60.0, False), (10.0, False), (0.0, True)])

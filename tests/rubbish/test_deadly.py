@@ -16,8 +16,7 @@ from deploy.ports import free_port
 from scentline.agents.judge.apart.process import ExaminerProcess
 from scentline.agents.judge.question import Examined, PageError, Question, Work
 from scentline.models.records import RecordError, encode
-from scentline.streams.configuration import ConfigurationError
-from scentline.streams.settings import Settings
+from scentline.streams.settings import ConfigurationError, Settings
 from tests.agents.commands import printed, running, scentline
 from tests.agents.test_keep import fetched
 from tests.e2e.crawls import exact, options

@@ -33,9 +33,9 @@ from scentline.streams.runtime import FencedError
 from scentline.streams.stateful import Handler
 from scentline.streams.topics import ACCESSES, APP_ID, SIGHTINGS, changelog_of
 from scentline.streams.transport.commits import FourSteps, OneBatch, Recovered
+from scentline.streams.transport.database import Entry
 from scentline.streams.transport.embedded import JournalBus
 from scentline.streams.transport.journal import Journal
-from scentline.streams.transport.partition import Entry
 from tests.agents.shards import disk, write
 
 CHANGELOG = changelog_of("rows")

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scentline.streams.configuration import ConfigurationError, Loaded, assignment, load
-from scentline.streams.settings import Settings
+from scentline.streams.settings import ConfigurationError, Loaded, Settings, assignment, load
 from tests.cases import each_case
 
 

@@ -16,14 +16,13 @@ import pytest
 from faust.types import TP
 
 from scentline.agents.crawl.connect import open_journal
-from scentline.streams.app import create_app
 from scentline.streams.inbox import MARK
 from scentline.streams.runtime import Runtime
 from scentline.streams.settings import Settings
 from scentline.streams.stateful import Stateful
 from scentline.streams.topics import ACCESSES, APP_ID, TABLES, changelog_of
 from scentline.streams.transport import embedded
-from scentline.streams.transport.embedded import JournalBus
+from scentline.streams.transport.embedded import JournalBus, create_app
 from scentline.streams.transport.journal import Journal
 from tests.agents.loopback import awaited
 from tests.cases import each_case
@@ -193,9 +192,8 @@ async def test_a_new_topic_is_taken_in_and_what_was_not_acknowledged_comes_again
 
 @each_case("broker", ["embedded://relative/x", "embedded://", "embedded:///"])
 def test_a_broker_url_without_an_absolute_directory_is_refused(broker: str, tmp_path: Path) -> None:
-    embedded.register()
     with pytest.raises(ValueError, match="expected embedded:///ABSOLUTE/DIRECTORY"):
-        faust.App("app", broker=broker, autodiscover=False, datadir=tmp_path).transport  # noqa: B018 the transport is made on access
+        _ = create_app(Settings(data=tmp_path), broker=broker).transport  # it is made when it is asked for
 
 
 def test_faust_finds_the_transport_by_its_entry_point() -> None:

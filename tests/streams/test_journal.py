@@ -22,9 +22,8 @@ from scentline.streams.transport.database import (
     JournalMissingError,
     TableMissingError,
 )
-from scentline.streams.transport.embedded import JournalBus
+from scentline.streams.transport.embedded import JournalBus, ageing
 from scentline.streams.transport.journal import Journal, UnknownTopicError
-from scentline.streams.transport.partition import Clock
 from tests.agents.shards import put
 from tests.cases import each_case
 from tests.patience import PATIENCE
@@ -161,7 +160,7 @@ def test_of_a_topic_with_a_bound_even_a_later_one_the_newest_records_are_kept(jo
 @each_case(("jump", "elapsed"), [(31_536_000.0, 60.0), (-3_600.0, -3_540.0), (0.0, 60.0)])
 def test_a_clock_that_is_set_forward_ages_no_record(jump: float, elapsed: float) -> None:
     wall, steady = [1_700_000_000.0], [50.0]
-    now = Clock(lambda: wall[0], lambda: steady[0])
+    now = ageing(lambda: wall[0], lambda: steady[0])
     wall[0] += 60.0 + jump
     steady[0] += 60.0
     assert now() == 1_700_000_000.0 + elapsed

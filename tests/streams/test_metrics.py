@@ -12,10 +12,7 @@ from functools import partial
 import pytest
 from prometheus_client import generate_latest
 
-from scentline.streams.configuration import ConfigurationError
-from scentline.streams.metrics import catalogue
-from scentline.streams.metrics.endpoint import MOST_REQUESTS, endpoint, serving_metrics
-from scentline.streams.metrics.registry import (
+from scentline.streams.metrics import (
     MOST_PREDICATES,
     OTHER,
     ByPredicate,
@@ -23,9 +20,11 @@ from scentline.streams.metrics.registry import (
     Metrics,
     Outcomes,
     Reading,
+    catalogue,
 )
+from scentline.streams.metrics.endpoint import MOST_REQUESTS, endpoint, serving_metrics
 from scentline.streams.runtime import Ends, read_lag
-from scentline.streams.settings import MetricsSettings
+from scentline.streams.settings import ConfigurationError, MetricsSettings
 from tests.agents.loopback import awaited
 from tests.cases import each_case
 from tests.patience import PATIENCE, wait_for

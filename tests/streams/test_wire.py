@@ -27,7 +27,7 @@ from scentline.models.records import Decoder, Pack, RecordError, UnknownFactsErr
 from scentline.streams.attempts import why
 from scentline.streams.inbox import Codec, Mark
 from scentline.streams.topics import PROXY_LOG, TABLES, TOPICS
-from scentline.streams.transport.partition import FORMAT, TopicMeta, decode_record, encode_record
+from scentline.streams.transport.database import FORMAT, TopicMeta, decode_record, encode_record
 from tests.cases import each_case
 
 #: A line a form: the fields of its example, none of them at its default, and its bytes, the newest first; older
@@ -177,7 +177,7 @@ def test_rows_that_changed_are_a_format_of_their_own() -> None:
     digest = sha256(b"".join(value for pin in rows for value in pin.bytes)).hexdigest()[:16]
     assert (FORMAT, digest) == (b"8", "7e197af05c926f47"), (
         "the rows, or the journal's records, are not those of this format: raise FORMAT in "
-        f"streams/transport/partition.py, and put it here with {digest}"
+        f"streams/transport/database.py, and put it here with {digest}"
     )
 
 

@@ -28,7 +28,7 @@ from scentline.agents.judge.question import (
 from scentline.agents.signals import command, environment, kill_group
 from scentline.models.errors import ScentlineError
 from scentline.models.records import RecordError
-from scentline.streams.configuration import PREFIX, ConfigurationError
+from scentline.streams.settings import PREFIX, ConfigurationError
 
 #: Seconds until the judges must be loaded: a large table of labels takes a minute.
 READY_SECONDS = 600.0

@@ -18,8 +18,7 @@ from lab_tests.files import quiet
 from scentline.models.page import Link, Page
 from scentline.models.predicate import parse
 from scentline.models.trace import Step, Trace
-from scentline.streams.configuration import ConfigurationError
-from scentline.streams.settings import Settings
+from scentline.streams.settings import ConfigurationError, Settings
 from scentline_lab.evaluate.command import read_webs
 from scentline_lab.evaluate.results import Result, Results
 from scentline_lab.evaluate.run import FIRST, NEW_ONLY, REUSE, Evaluation, read_seeds

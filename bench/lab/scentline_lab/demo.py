@@ -20,9 +20,8 @@ from scentline.agents.observe.observer import Observer
 from scentline.agents.observe.pseudonym import KEY_FILE, user_key
 from scentline.agents.operate.record import judged_pages
 from scentline.models.published import Outcome
-from scentline.streams.configuration import load
 from scentline.streams.logging import configure
-from scentline.streams.settings import LogSettings, Settings
+from scentline.streams.settings import LogSettings, Settings, load
 from scentline.streams.transport.journal import Journal
 from scentline_lab.experiment import Cut, Output, cell
 from scentline_lab.synthetic.web import SyntheticWeb, synthetic_server

@@ -24,7 +24,7 @@ from scentline.agents.cli.output import csv_line, print_json
 from scentline.agents.observe.logfile import LogFile
 from scentline.agents.stored import whole
 from scentline.models.errors import ScentlineError
-from scentline.streams.configuration import ConfigurationError
+from scentline.streams.settings import ConfigurationError
 
 T = TypeVar("T")
 R = TypeVar("R")

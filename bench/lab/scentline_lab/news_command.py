@@ -18,8 +18,7 @@ from scentline.agents.observe.observer import HINT, observed, site_named
 from scentline.models.papers.hubs import Outlinks
 from scentline.models.papers.news import DAY, Criterion, History, Kind
 from scentline.models.settings import NewsSettings
-from scentline.streams.configuration import ConfigurationError
-from scentline.streams.settings import Settings
+from scentline.streams.settings import ConfigurationError, Settings
 from scentline_lab.experiment import Cut, Output, cell, check_logs, progress
 from scentline_lab.news import (
     Measure,

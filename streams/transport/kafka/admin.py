@@ -14,13 +14,13 @@ from kafka.errors import TopicAlreadyExistsError, UnknownTopicOrPartitionError
 
 from scentline.streams.settings import Settings
 from scentline.streams.topics import Declared
+from scentline.streams.transport.database import Entry, Place
 from scentline.streams.transport.kafka.connection import (
     KafkaError,
     addresses,
     kafka_python_arguments,
     probe,
 )
-from scentline.streams.transport.partition import Entry, Place
 
 T = TypeVar("T")
 _CONNECT_MS = 10_000  #: Time for brokers that are just starting, too.

@@ -15,25 +15,50 @@ from aiokafka.client import AIOKafkaClient, ConnectionGroup, CoordinationType
 from aiokafka.protocol.transaction import InitProducerIdRequest
 from aiokafka.structs import TopicPartition
 
-from scentline.streams.app import create_app
 from scentline.streams.inbox import Message
 from scentline.streams.runtime import FencedError
 from scentline.streams.settings import Settings
-from scentline.streams.topics import TABLES, TOPICS, changelog_of
+from scentline.streams.topics import TABLES, TOPICS, changelog_of, group_of
 from scentline.streams.transport.commits import OPTIONS, RECOVERY_RECORDS, FourSteps, Recovered
+from scentline.streams.transport.database import Entry, Place, Record
+from scentline.streams.transport.embedded import create_app
 from scentline.streams.transport.kafka.connection import (
     OUTAGE,
+    REQUEST_SECONDS,
     KafkaError,
+    addresses,
     aiokafka_arguments,
+    faust_credentials,
     persist,
     wait_for_topics,
 )
+from scentline.streams.transport.kafka.consumer import Transport
 from scentline.streams.transport.kafka.fetcher import Feed, Fetcher, Reading
 from scentline.streams.transport.kafka.lane import Lane, Wire, Writer, parts
-from scentline.streams.transport.partition import Entry, Place, Record
 
 CLAIM = b"\x00claim"  #: The key of a claim; its value names the claimant.
 RECORDS_AT_ONCE = 1_000  #: Records that `KafkaBus.records` takes at a time.
+
+
+def role_app(settings: Settings, role: str) -> faust.App:
+    """Return a role's app, whose consumer group is its own."""
+    kafka = settings.kafka
+    app = create_app(
+        settings,
+        settings.named(group_of(role)),
+        store="rocksdb://",
+        broker=";".join(f"kafka://{address}" for address in addresses(settings.broker)),
+        broker_credentials=faust_credentials(kafka),
+        broker_session_timeout=kafka.session_seconds,
+        broker_heartbeat_interval=kafka.heartbeat_seconds,
+        broker_request_timeout=max(REQUEST_SECONDS, 2 * kafka.session_seconds),
+        consumer_auto_offset_reset="earliest",
+        topic_replication_factor=kafka.replication,
+        # A standby would write the same table on another worker; a changelog is read in seconds.
+        table_standby_replicas=0,
+    )
+    app.transport = app.producer_transport = Transport(app.conf.broker_consumer, app)
+    return app
 
 
 class KafkaBus:
@@ -101,7 +126,7 @@ class KafkaBus:
     def app(self, role: str) -> faust.App:
         found = self._apps.get(role)
         if found is None:
-            found = self._apps[role] = create_app(self._settings, role)
+            found = self._apps[role] = role_app(self._settings, role)
             transport: Any = found.transport
             transport.fetcher = self._fetcher
         return found

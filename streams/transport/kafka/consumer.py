@@ -31,10 +31,10 @@ from faust.transport.producer import Producer
 from faust.types import TP
 
 from scentline.models.errors import EventLog
+from scentline.streams.transport.database import Entry, Place
 from scentline.streams.transport.embedded import Offering
 from scentline.streams.transport.kafka.connection import REQUEST_SECONDS
 from scentline.streams.transport.kafka.fetcher import Fetcher, Reading
-from scentline.streams.transport.partition import Entry, Place
 
 log = EventLog("kafka")
 

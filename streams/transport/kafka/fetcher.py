@@ -21,8 +21,9 @@ from aiokafka.record.memory_records import MemoryRecords
 from aiokafka.structs import TopicPartition
 
 from scentline.streams.settings import Settings
+from scentline.streams.transport.database import Entry, Place
+from scentline.streams.transport.journal import finish
 from scentline.streams.transport.kafka.connection import GATHER_SECONDS, KafkaError, aiokafka_arguments, persist
-from scentline.streams.transport.partition import Entry, Place, finish
 
 #: Milliseconds that a broker waits for records; what becomes wanted meanwhile is requested after that.
 WAIT_MS = 100

@@ -37,8 +37,8 @@ from aiokafka.record.default_records import DefaultRecordBatchBuilder
 from aiokafka.structs import TopicPartition
 
 from scentline.streams.runtime import FencedError
+from scentline.streams.transport.database import Record
 from scentline.streams.transport.kafka.connection import GATHER_SECONDS, REQUEST_SECONDS, KafkaError, persist
-from scentline.streams.transport.partition import Record
 
 SHARED_BYTES = 16 * 1024 * 1024  #: Bytes up to which batches share a request.
 #: Bytes up to which what waits goes out as one batch; below the least limit that brokers have.

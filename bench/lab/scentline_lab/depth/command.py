@@ -12,8 +12,7 @@ import typer
 from scentline.agents.cli.output import print_table
 from scentline.agents.observe.observer import HINT, observed, site_named
 from scentline.models.papers.surfers import Move, Surfer
-from scentline.streams.configuration import ConfigurationError
-from scentline.streams.settings import Settings
+from scentline.streams.settings import ConfigurationError, Settings
 from scentline_lab.depth.site import Result, Sites
 from scentline_lab.experiment import Cut, Output, cell, check_files, check_logs, progress, rounded
 from scentline_lab.pictures import draw_site

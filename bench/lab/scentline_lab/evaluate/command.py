@@ -15,8 +15,7 @@ from scentline.agents.judge.predicates import check_judges
 from scentline.agents.semantic.tables import table_of
 from scentline.models.predicate import Predicate, parse
 from scentline.models.settings import Section
-from scentline.streams.configuration import ConfigurationError
-from scentline.streams.settings import PredicateName, Settings
+from scentline.streams.settings import ConfigurationError, PredicateName, Settings
 from scentline_lab.evaluate import tables
 from scentline_lab.evaluate.report import write_report
 from scentline_lab.evaluate.results import Figures, Results, parts

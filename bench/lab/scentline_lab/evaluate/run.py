@@ -17,8 +17,7 @@ from scentline.models.predicate import Predicate
 from scentline.models.settings import Count, Section
 from scentline.models.trace import Step, Trace
 from scentline.models.url import canonical, host
-from scentline.streams.configuration import ConfigurationError
-from scentline.streams.settings import ObserveSettings, Settings
+from scentline.streams.settings import ConfigurationError, ObserveSettings, Settings
 from scentline_lab.experiment import Progress
 from scentline_lab.reading import LogReader, Web, load_web
 from scentline_lab.simulation.policies import (

@@ -14,8 +14,7 @@ from scipy.sparse.csgraph import breadth_first_order
 
 from scentline.agents.cli.output import print_table
 from scentline.models.words import words
-from scentline.streams.configuration import ConfigurationError
-from scentline.streams.settings import Settings
+from scentline.streams.settings import ConfigurationError, Settings
 from scentline_lab.experiment import Cut, Output, Progress, check_files, progress
 from scentline_lab.order.crawl import (
     BASIC,

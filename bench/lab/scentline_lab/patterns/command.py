@@ -16,9 +16,8 @@ from scentline.agents.offline.archive import Archive
 from scentline.models.page import Page
 from scentline.models.papers.patterns import Patterns, mine
 from scentline.models.papers.ways import DISCOVERY, FETCH, Pattern, score
-from scentline.streams.configuration import ConfigurationError
 from scentline.streams.logging import printable
-from scentline.streams.settings import Settings
+from scentline.streams.settings import ConfigurationError, Settings
 from scentline_lab.experiment import Cut, Output, Progress, cell, check_files, check_logs, progress
 from scentline_lab.patterns import quality
 from scentline_lab.patterns.pictures import draw_coverage, draw_curves, draw_tree
