@@ -20,9 +20,9 @@ from urllib.parse import parse_qs
 import httpx
 import msgspec
 
-from scentline.agents.crawl.directory import WINDOW
 from scentline.agents.frontier.answers import Answers
 from scentline.agents.stored import write_stored
+from scentline.agents.worker.directory import WINDOW
 from scentline.models.errors import EventLog, ScentlineError
 from scentline.models.policy.explain import Explanation
 from scentline.models.policy.speaking import Features

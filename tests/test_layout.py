@@ -36,7 +36,7 @@ FORBIDDEN = {
     "agents": {"scentline_lab"},
 }  # fmt: skip
 #: What each room of the agents must not import: the window, but who starts it; the frontier, other roles.
-WALLS = dict.fromkeys(("crawl", "harvest", "operate", "worker"), ("window",)) | {
+WALLS = dict.fromkeys(("harvest", "operate", "worker"), ("window",)) | {
     "frontier": ("browse", "fetch", "harvest", "judge", "learn", "observe", "operate", "window")
 }
 #: Calls that read a clock, chance or a file.

@@ -96,7 +96,7 @@ def _check_known(settings: "Settings", predicate: str | None) -> None:
 
 def _told(settings: "Settings", follow: bool) -> "Iterator[Iterator[Change]]":
     """Yield the changes that were told, and with ``follow`` those that come; where none was, it is said why."""
-    from scentline.agents.crawl.directory import of_crawl
+    from scentline.agents.worker.directory import of_crawl
 
     settings = settings if settings.on_kafka else of_crawl(settings)
     batches = told(settings, follow)

@@ -65,7 +65,7 @@ def crawl(
     what appeared, changed and left. With --window, it prints the address of pages that show it.
     """
     with uncollected():
-        from scentline.agents.crawl.command import CrawlOptions, run
+        from scentline.agents.worker.command import CrawlOptions, run
     from scentline.agents.window.process import beside
 
     given_files = tuple(seeds or ()), tuple(logs or ()), tuple(archives or ())
@@ -144,7 +144,7 @@ def worker(
     topics create` makes the topics; a worker waits for missing ones. Options mean the same as in `scentline
     crawl`; give every worker the same.
     """
-    from scentline.agents.worker.command import played, run
+    from scentline.agents.worker.worker import played, run
 
     wanted = played(roles)
     run(given.on_kafka(), wanted)

@@ -13,7 +13,7 @@ import msgspec
 
 from scentline.agents.observe.logfile import LogFile, LogFileError, NumberedLine, arriving, fingerprint
 from scentline.agents.observe.observer import Malformed, Observer
-from scentline.agents.worker.backpressure import Room
+from scentline.agents.worker.connect import Room
 from scentline.models.accesslog.entry import MAX_LINE
 from scentline.models.errors import EventLog
 from scentline.models.facts import Access, AccessPack

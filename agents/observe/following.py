@@ -8,14 +8,13 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from scentline.agents.crawl.connect import connect
-from scentline.agents.crawl.directory import make_directory
 from scentline.agents.observe.feeding import Feeder, read_positions
 from scentline.agents.observe.logfile import LogFile, LogFileError, NumberedLine, Tail, fingerprint
 from scentline.agents.observe.observer import Counts, Observer
 from scentline.agents.observe.pseudonym import KEY_FILE, user_key
 from scentline.agents.signals import told_to_end
-from scentline.agents.worker.backpressure import Room, downstream
+from scentline.agents.worker.connect import Downstream, Room, connect
+from scentline.agents.worker.directory import make_directory
 from scentline.models.accesslog.formats import LogFormatError
 from scentline.models.errors import EventLog
 from scentline.streams.settings import ConfigurationError, Settings
@@ -196,7 +195,7 @@ async def _feed(settings: Settings, observer: Observer, sources: Sequence[str], 
         positions = await read_positions(bus, observer.reading)
         room: Room = nobody
         if settings.on_kafka:
-            room = downstream(settings, bus.partitions(ACCESSES.name), lambda why: tell(f"; {why}"))
+            room = Downstream(settings, bus.partitions(ACCESSES.name), lambda why: tell(f"; {why}")).room
         feeder = Feeder(
             observer, bus, positions, room,
             lambda part: tell("" if part is None else f", {part:.0%} of the log"),

@@ -25,10 +25,10 @@ from zlib import crc32
 import msgspec
 
 from scentline.agents.browse.agent import USER_PREFIX, Sessions, UserRow
-from scentline.agents.crawl.directory import of_crawl
 from scentline.agents.harvest.agent import PREDICATE_PREFIX, Counted, HarvestRow, HarvestTableRow
 from scentline.agents.operate.quarantined import Quarantined, Seen, seen_of
 from scentline.agents.operate.record import read_ledger, users, ways
+from scentline.agents.worker.directory import of_crawl
 from scentline.models.facts import Access
 from scentline.models.frontier.keys import DEPTH_PREFIX, HOST_PREFIX, PAGE_PREFIX, TOTALS_KEY, WAYS_PREFIX
 from scentline.models.frontier.rows import DepthRow, FrontierRow, HostRow, PageRow, TotalsRow, WaysRow

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import partial
 
-from scentline.agents.crawl.connect import connect
 from scentline.agents.judge.predicates import Predicates
 from scentline.agents.operate.record import definitions_of, entries, kept_entries, totals
 from scentline.agents.operate.requests import (
@@ -27,6 +26,7 @@ from scentline.agents.operate.requests import (
     messages,
     resolve,
 )
+from scentline.agents.worker.connect import connect
 from scentline.models.errors import EventLog
 from scentline.models.frontier.steered import Steered
 from scentline.models.published import Limit, PredicateDefinition

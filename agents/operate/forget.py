@@ -7,7 +7,6 @@ from pathlib import Path
 
 from rocksdict import WriteBatch
 
-from scentline.agents.crawl.connect import open_journal
 from scentline.agents.observe.observer import Observer
 from scentline.agents.operate.record import entries
 from scentline.agents.operate.replacement import (
@@ -20,6 +19,7 @@ from scentline.agents.operate.replacement import (
     pending,
     pseudonym_of,
 )
+from scentline.agents.worker.connect import open_journal
 from scentline.streams.settings import Settings
 from scentline.streams.topics import PROXY_LOG
 from scentline.streams.transport.database import Database, TablePartition, open_writer, pack_offset, place

@@ -14,11 +14,11 @@ from typing import TypeAlias
 import msgspec
 import numpy as np
 
-from scentline.agents.crawl.connect import open_journal
-from scentline.agents.crawl.directory import kept_settings, make_directory, of_crawl
 from scentline.agents.learn.models import LearnRow, ModelRow, inputs_of, model_key
 from scentline.agents.operate.record import definitions, entries, read_ledger, read_priors
 from scentline.agents.stored import read_stored, write_stored
+from scentline.agents.worker.connect import open_journal
+from scentline.agents.worker.directory import kept_settings, make_directory, of_crawl
 from scentline.models.facts import EvidencePack, Prior, Start
 from scentline.models.lessons import lessons
 from scentline.models.page import FAILED

@@ -13,13 +13,13 @@ import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from scentline.agents.crawl.directory import WINDOW
 from scentline.agents.signals import told_to_end
 from scentline.agents.stored import read_stored, write_stored
 from scentline.agents.window.guard import ENTER, Access, names_of
 from scentline.agents.window.process import mirror
 from scentline.agents.window.reading import Reading
 from scentline.agents.window.server import MOST_VIEWERS, Window
+from scentline.agents.worker.directory import WINDOW
 from scentline.models.errors import ScentlineError
 from scentline.streams.settings import ConfigurationError, Settings, WindowSettings
 

@@ -9,9 +9,9 @@ from typing import Any
 
 from pydantic import SecretStr
 
-from scentline.agents.crawl.directory import WINDOW
 from scentline.agents.offline.process import ServerProcess
 from scentline.agents.stored import write_stored
+from scentline.agents.worker.directory import WINDOW
 from scentline.streams.settings import Settings
 
 

@@ -11,7 +11,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from scentline.agents.crawl.directory import of_crawl
 from scentline.agents.operate.explaining import Resting
 from scentline.agents.operate.record import definitions, entries
 from scentline.agents.owners import Owner, Running
@@ -20,6 +19,7 @@ from scentline.agents.window.hosts import HostScan
 from scentline.agents.window.recent import Points, RecentChanges, RecentLetters, RecentPages
 from scentline.agents.window.search import Search
 from scentline.agents.window.trials import CandidateTrial, Tried
+from scentline.agents.worker.directory import of_crawl
 from scentline.models.errors import ScentlineError, StorageError
 from scentline.models.frontier.steered import Steered
 from scentline.models.policy.explain import Explanation

@@ -1,76 +1,233 @@
-"""What the worker command does around a worker: checks, the connection, signals."""
+"""What the crawl command does around a crawl: checks, seeds, the archive's server, the end's summary."""
 
 import asyncio
-from collections.abc import Iterable
-from contextlib import ExitStack
+import json
+import sys
+from collections.abc import Callable
+from contextlib import ExitStack, nullcontext
+from dataclasses import dataclass
+from importlib import import_module
+from itertools import islice
+from math import isfinite
+from pathlib import Path
+from random import Random
 from secrets import token_bytes
+from typing import TYPE_CHECKING
 
-from scentline.agents.crawl.directory import keep_settings, make_directory
-from scentline.agents.fetch.guard import stays_home
-from scentline.agents.judge.predicates import check_judges, with_every_page
+from scentline.agents.cli.app import INTERRUPTED
+from scentline.agents.fetch.guard import check_contact
+from scentline.agents.judge.apart.process import ExaminerProcess
+from scentline.agents.judge.predicates import check_judges, check_query, with_every_page
+from scentline.agents.judge.question import Work
+from scentline.agents.observe.logfile import LogFile
 from scentline.agents.observe.observer import Observer
-from scentline.agents.signals import told_to_end
-from scentline.agents.worker.worker import ROLES, Worker
-from scentline.models.errors import EventLog
+from scentline.agents.observe.pseudonym import KEY_FILE, user_key
+from scentline.agents.offline.process import ServerProcess
+from scentline.agents.semantic.tables import table_of
+from scentline.agents.worker.directory import keep_settings, kept_settings, make_directory, with_table
+from scentline.models.facts import Access
 from scentline.models.predicate import parse
-from scentline.streams.metrics import Metrics
+from scentline.models.semantic import SemanticTableError
+from scentline.models.settings import AUTO
+from scentline.models.url import canonical
+from scentline.streams.memory import import_aiohttp, import_faust, uncollected
 from scentline.streams.settings import ConfigurationError, Settings
 
-log = EventLog("worker")
+if TYPE_CHECKING:
+    from scentline.agents.worker.status import PredicateStatus, Status
+
+#: Seeds that are drawn from a log.
+SEEDS = 10
+#: Accepted accesses among whose pages the seeds are drawn.
+DRAWN_FROM = 2_000
 
 
-def played(names: Iterable[str]) -> tuple[str, ...]:
-    """Return the roles that the names stand for; raises `ConfigurationError` for one that there is not.
+def seeds_of_log(source: str, settings: Settings) -> list[str]:
+    """Return ten pages of a log, drawn among those of its first accesses; all there are, if fewer.
 
-    >>> played(["judge", "fetch"])
-    ('fetch', 'judge')
+    Of standard input, which can be read only once, the sample at hand is used.
     """
-    given = set(names)
-    unknown = sorted(given - {*ROLES, "all"})
-    if unknown:
-        raise ConfigurationError(f"no role {unknown[0]!r}; expected some of {', '.join(ROLES)}, or all")
-    return ROLES if "all" in given else tuple(role for role in ROLES if role in given)
+    observer = Observer(settings.observe, b"seeds")
+    with LogFile(source) as log:
+        observer.recognise(log.sample)
+        lines = iter(log.sample) if source == "-" else (line for _, line in log)
+        seen = (observer.observe(line) for line in lines)
+        accesses = islice((access for access in seen if isinstance(access, Access)), DRAWN_FROM)
+        urls = sorted({access.url for access in accesses})
+    return Random(settings.random_seed).sample(urls, min(SEEDS, len(urls)))
 
 
-def run(settings: Settings, roles: tuple[str, ...]) -> None:
-    """Play the roles until a signal ends the worker; raises the error that ended it otherwise."""
-    settings = with_every_page(settings)
-    _check(settings, roles)
-    make_directory(settings.data)
-    keep_settings(settings)
-    observer = Observer(settings.observe, settings.observe.key or token_bytes(32))
-    asyncio.run(_run(settings, roles, observer))
+#: The exit status of a crawl that has no page, or was refused a seed.
+FRUITLESS = 1
+#: Share of the requests that visit judged pages again, with --keep-up, where frontier.revisit says none.
+KEEP_UP_SHARE = 0.5
 
 
-def _check(settings: Settings, roles: tuple[str, ...]) -> None:
+@dataclass(frozen=True)
+class CrawlOptions:
+    """What a crawl is given beside its settings."""
+
+    seeds: tuple[str, ...] = ()
+    logs: tuple[str, ...] = ()
+    archives: tuple[Path, ...] = ()
+    as_json: bool = False
+    follow: bool = False
+    keep_up: bool = False
+    #: Starts the window of the crawl, where there is to be one.
+    window: Callable[[Settings], ServerProcess] | None = None
+    join: bool = False
+    quiet: bool = False
+
+
+def run(settings: Settings, options: CrawlOptions) -> int:
+    """Run a crawl and print its summary; return its exit status: `INTERRUPTED`, or `FRUITLESS`.
+
+    Raises what is wrong with the options before anything is started.
+    """
+    settings = _keeping_up(with_every_page(settings)) if options.keep_up else with_every_page(settings)
+    if not settings.predicates:
+        raise ConfigurationError(
+            "a crawl needs at least one predicate, such as --predicate 'news=title(\"news\")', or an --ordering"
+        )
+    if settings.on_kafka and not options.join:
+        raise ConfigurationError(
+            f"broker is {settings.broker}: this would be a worker of the crawl there, and its predicates and "
+            "seeds that crawl's; give --join for that, or leave the setting out for a crawl of its own"
+        )
     predicates = {name: parse(expression) for name, expression in settings.predicates.items()}
-    if "judge" in roles:
-        check_judges(predicates, settings.judge)
-    if "fetch" in roles and stays_home(settings.fetch) and not settings.fetch.allow:
-        raise ConfigurationError(
-            f"fetch.user_agent: {settings.fetch.user_agent!r} names no contact, so nothing may be "
-            "fetched; expected your URL or e-mail address, or hosts in fetch.allow"
-        )
-    # Every worker that observes must call a user by the same name.
-    if "observe" in roles and settings.observe.key is None:
-        raise ConfigurationError(
-            "observe.user_key: missing; expected the key of the users' pseudonyms in "
-            "SCENTLINE_OBSERVE__USER_KEY, the same for every worker"
-        )
+    check_judges(predicates, settings.judge)
+    check_query(settings.frontier, predicates)
+    _check_files(options)
+    seeds = _seeds(settings, options)
+    with ExitStack() as resources:
+        if options.archives:
+            server = resources.enter_context(ServerProcess.archive(options.archives))
+            settings = settings.model_copy(update={"fetch": settings.fetch.of_archive(server.url)})
+        check_contact(settings.fetch, seeds)
+        settings = with_table(settings)
+        _check_table(settings)
+        make_directory(settings.data)
+        keep_settings(settings)
+        # Without a log there are no users to name.
+        key = user_key(settings.observe, settings.data / KEY_FILE) if options.logs else token_bytes(32)
+        observer = Observer(settings.observe, key)
+        if options.window is not None:
+            sys.stderr.write(f"The window: {resources.enter_context(options.window(settings)).url}\n")
+        status, interrupted = asyncio.run(_crawl(settings, observer, seeds, options))
+    if options.as_json:
+        print(json.dumps(summary(status, settings.frontier.rule)))
+    # Seeds of a log are nobody's wish.
+    refused = options.seeds and not status.refused_seeds.isdisjoint(seeds)
+    return INTERRUPTED if interrupted else FRUITLESS if refused or not status.fetched else 0
 
 
-async def _run(settings: Settings, roles: tuple[str, ...], observer: Observer) -> None:
-    metrics = Metrics()
-    waiting = ["the broker, or topics: the worker's log says what it waits for"]
-    metrics.health.need(lambda: list(waiting))
-    # It is told to end while the worker stops, too.
-    with ExitStack() as heard:
-        async with Worker(settings, roles, observer, metrics) as worker:
-            waiting.clear()
-            heard.enter_context(told_to_end(worker.stopped.set))
-            worker.begin()
-            log.info("working", roles=", ".join(roles))
-            await worker.stopped.wait()
-            log.info("stopping", roles=", ".join(roles))
-    if worker.failure is not None:
-        raise worker.failure
+def _keeping_up(settings: Settings) -> Settings:
+    """Return the settings of a crawl without an end; raises `ConfigurationError` where a budget ends it."""
+    frontier = settings.frontier
+    if frontier.budget or frontier.requests:
+        raise ConfigurationError(
+            "--keep-up goes on for ever, and a budget ends a crawl: leave out --budget and --requests; "
+            "frontier.host_budget bounds the pages of each host"
+        )
+    share = frontier.revisit or KEEP_UP_SHARE
+    return settings.model_copy(update={"frontier": frontier.model_copy(update={"revisit": share})})
+
+
+async def _crawl(
+    settings: Settings, observer: Observer, seeds: list[str], options: CrawlOptions
+) -> tuple["Status", bool]:
+    """Import what a crawl is made of, while the judge's process starts, and crawl."""
+    examiner = ExaminerProcess(Work.of(settings))
+    try:
+        with uncollected():
+            await asyncio.gather(examiner.start(), asyncio.to_thread(_import, settings))
+        from scentline.agents.worker.crawl import run_crawl
+        from scentline.agents.worker.status import reporter
+
+        with nullcontext(lambda *_: None) if options.quiet else reporter(sys.stderr) as report:
+            return await run_crawl(settings, observer, seeds, options.logs, report, options.follow, examiner)
+    finally:
+        await examiner.close()
+
+
+def _import(settings: Settings) -> None:
+    import_aiohttp()
+    if not settings.on_kafka:
+        import_faust()
+    import_module("scentline.agents.worker.crawl")
+
+
+def _check_files(options: CrawlOptions) -> None:
+    if options.follow and not options.logs:
+        raise ConfigurationError("--follow needs a log: give --log FILE")
+    if options.follow:
+        # Imported where it is used: it brings Faust, which is imported beside the judge's process otherwise.
+        from scentline.agents.observe.following import check_followed
+
+        check_followed(options.logs)
+    for path in options.archives:
+        if not path.is_file():
+            raise ConfigurationError(f"--archive {path}: there is no such file")
+    for source in options.logs:
+        if source != "-":
+            LogFile(source).close()
+
+
+def _check_table(settings: Settings) -> None:
+    if settings.semantic == AUTO:
+        return
+    try:
+        table_of(settings.semantic)
+    except SemanticTableError as error:
+        raise ConfigurationError(f"learn.semantic {error}") from error
+
+
+def _seeds(settings: Settings, options: CrawlOptions) -> list[str]:
+    hubs = settings.news.hubs_given if settings.frontier.mode == "instant" else ()
+    if not options.seeds and not options.logs and not hubs:
+        if kept_settings(settings.data) is not None:
+            return []  # it goes on with what it knows
+        raise ConfigurationError("a crawl needs somewhere to start: --seed URL, --log FILE or both")
+    if not options.seeds:
+        return [*hubs, *(seeds_of_log(options.logs[0], settings) if options.logs else ())]
+    found = [(url, canonical(url)) for url in options.seeds]
+    for url, known_as in found:
+        if known_as is None:
+            raise ConfigurationError(f"--seed {url!r} can't be crawled; expected an http or https URL")
+    return [known_as for _, known_as in found if known_as is not None]
+
+
+def summary(status: "Status", policy: str) -> dict[str, object]:
+    """Return the summary that ``--json`` prints.
+
+    ``news`` is in it in the mode "instant", ``revisits`` and ``changes`` where judged pages are visited again.
+    """
+    figures = ("ended", "fetched", "requests", "failed", "refused")
+    return {
+        **{name: getattr(status, name) for name in figures},
+        "refused_seeds": sorted(status.refused_seeds),
+        "seconds": round(status.seconds, 3),
+        "pages_per_second": round(status.pages_per_second, 2),
+        "policy": policy,
+        "candidates": status.candidates,
+        "predicates": {name: _of_predicate(each) for name, each in status.predicates.items()},
+        **({} if status.slots is None else {"slots": status.slots._asdict()}),
+        **({} if status.news is None else {"news": _rounded(status.news._asdict())}),
+        **({} if status.kept_up is None else status.kept_up._asdict()),
+    }
+
+
+def _of_predicate(found: "PredicateStatus") -> dict[str, object]:
+    return {
+        "hits": found.hits,
+        "judged": found.judged,
+        "harvest_rate": round(found.harvest_rate, 4),
+        "hits_per_request": round(found.hits_per_request, 4),
+        "hits_per_minute": round(found.hits_per_minute, 1),
+        "lift": None if found.lift is None else [round(each, 2) for each in found.lift],
+    }
+
+
+def _rounded(figures: dict[str, float]) -> dict[str, float | None]:
+    """Return figures as they are printed: infinity is none in JSON."""
+    return {name: round(value, 3) if isfinite(value) else None for name, value in figures.items()}

@@ -8,35 +8,37 @@ import gc
 import math
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
-from contextlib import AsyncExitStack
-from dataclasses import dataclass
-from typing import Any, Generic, Self, TypeAlias, TypeVar
+from contextlib import AsyncExitStack, ExitStack
+from secrets import token_bytes
+from typing import Any, Self, TypeAlias
 
 import faust
 import msgspec
 
 from scentline.agents.browse.agent import BrowseAgent
-from scentline.agents.crawl.connect import connect
 from scentline.agents.fetch.agent import FetchAgent
 from scentline.agents.fetch.client import Client
+from scentline.agents.fetch.guard import stays_home
 from scentline.agents.frontier.agent import FrontierAgent
 from scentline.agents.harvest.agent import HarvestAgent
 from scentline.agents.judge.agent import JudgeAgent
 from scentline.agents.judge.apart.process import ExaminerProcess
 from scentline.agents.judge.keep.store import KeptPages
-from scentline.agents.judge.predicates import Predicates, check_judges
+from scentline.agents.judge.predicates import Predicates, check_judges, with_every_page
 from scentline.agents.judge.question import Work
 from scentline.agents.judge.rejudge import Rejudge
 from scentline.agents.learn.agent import LearnAgent
 from scentline.agents.observe.agent import ObserveAgent
 from scentline.agents.observe.observer import Observer
 from scentline.agents.owners import answering
-from scentline.agents.worker.backpressure import REJUDGED, Room, downstream, unabsorbed, wait_for_room
+from scentline.agents.signals import told_to_end
+from scentline.agents.worker.connect import REJUDGED, Downstream, connect, room_for
+from scentline.agents.worker.directory import keep_settings, make_directory
 from scentline.models.errors import EventLog
 from scentline.models.predicate import parse
 from scentline.models.published import REMOVED, PredicateDefinition, control_key, defines
 from scentline.models.records import Decoder, Interests, RecordError
-from scentline.streams.attempts import ATTEMPTS_FILE, Attempts, Place
+from scentline.streams.attempts import ATTEMPTS_FILE, Attempts
 from scentline.streams.memory import collected_seldom, give_back_large_blocks
 from scentline.streams.metrics import Metrics
 from scentline.streams.metrics.endpoint import Route, endpoint
@@ -46,8 +48,9 @@ from scentline.streams.stateful import Stateful
 from scentline.streams.topics import CONTROL, INTERESTS, SIGHTINGS, Topic
 from scentline.streams.transport.embedded import watch
 
-#: The roles, in the order in which messages flow.
+#: The roles, in the order in which messages flow, and those with an inbox and a table.
 ROLES = ("observe", "browse", "fetch", "judge", "frontier", "learn", "harvest")
+STATEFUL = ("browse", "judge", "frontier", "learn", "harvest")
 #: Seconds between two looks at whether a definition was heard.
 HEARD_SECONDS = 0.005
 #: Messages that may wait for the frontier in the same process, before kept pages are judged again.
@@ -56,30 +59,9 @@ BACKLOG = 50
 SAY_SECONDS = 30.0
 
 log = EventLog("worker")
-Agent = TypeVar("Agent")
 
 #: Work that goes on beside the agent's stream, without end.
 Task: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
-#: Takes in a message of a topic that every worker hears: its key and value. What it raises, nobody hears again.
-Hear: TypeAlias = Callable[[bytes | None, bytes | None], None]
-
-
-@dataclass(frozen=True)
-class Part(Generic[Agent]):
-    """A role that is played: an agent, with its inbox if it is a stateful one, and its hooks.
-
-    ``tasks`` run while the worker does, the ``hears_`` hooks get what every worker is told, ``finish`` runs at
-    a graceful stop before the inboxes are flushed, ``report`` after.
-    """
-
-    agent: Agent
-    inbox: Stateful[Any] | None = None
-    tasks: tuple[Task, ...] = ()
-    hears_predicate: Callable[[PredicateDefinition], None] | None = None
-    hears_steering: Callable[[bytes | None], None] | None = None
-    hears_interests: Callable[[Interests], None] | None = None
-    finish: Callable[[], Awaitable[None]] | None = None
-    report: Callable[[], Awaitable[None]] | None = None
 
 
 class Worker:
@@ -89,6 +71,14 @@ class Worker:
     """
 
     bus: Bus
+    # One for each role that is played.
+    observe: ObserveAgent
+    browse: BrowseAgent
+    fetch: FetchAgent
+    judge: JudgeAgent
+    frontier: FrontierAgent
+    learn: LearnAgent
+    harvest: HarvestAgent
 
     def __init__(
         self,
@@ -103,16 +93,15 @@ class Worker:
         self.failure: BaseException | None = None
         self.stopped = asyncio.Event()
         self.predicates = Predicates()
-        self.parts: dict[str, Part[Any]] = {}
+        self.roles = played(roles)
         self.runtimes: dict[str, Runtime] = {}
         self.broadcasts: dict[str, Broadcast] = {}
-        self._roles = [role for role in ROLES if role in frozenset(roles)]
+        self._tasks: dict[str, tuple[Task, ...]] = {}
         self._observer = observer
         self._examiner = examiner
         self._said = -math.inf
         self._starting: asyncio.Task[None] | None = None
         self._interests = Decoder[Interests](Interests)
-        self._hearers: list[Callable[[Interests], None]] = []
         self._resources = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
@@ -135,15 +124,13 @@ class Worker:
         self.metrics.need_log(self.bus.lost_seconds)
         attempts = Attempts(self.settings.data / ATTEMPTS_FILE)
         self._resources.callback(attempts.close)
-        for role in self._roles:
-            runtime = Runtime(
+        for role in self.roles:
+            self.runtimes[role] = Runtime(
                 self.bus.app(role), self.settings, self.bus, self.fail, metrics=self.metrics,
                 attempts=attempts,
             )  # fmt: skip
-            self.runtimes[role] = runtime
-            self.parts[role] = await self._part(role, runtime)
-        self._hearers = [part.hears_interests for part in self.parts.values() if part.hears_interests]
-        if self._listening:
+            self._tasks[role] = await self._play(role, self.runtimes[role])
+        if not {"judge", "frontier", "learn"}.isdisjoint(self.roles):
             await self._listen()
             self._check_judges()
         if self._starting is not None:
@@ -159,60 +146,49 @@ class Worker:
         for app in self._apps:
             self._resources.callback(asyncio.create_task(watch(app, self.fail)).cancel)
         self._resources.push_async_callback(self._finish)
-        if "frontier" in self.parts:
-            frontier: FrontierAgent = self.parts["frontier"].agent
-            answers = answering(self.settings, frontier.answers, routes)
+        if "frontier" in self.roles:
+            answers = answering(self.settings, self.frontier.answers, routes)
             await self._resources.enter_async_context(answers)
 
     def begin(self) -> None:
         """Start what runs beside the streams."""
-        for role, part in self.parts.items():
-            for task in part.tasks:
+        for role, tasks in self._tasks.items():
+            for task in tasks:
                 self.runtimes[role].spawn(task())
 
     @property
     def _apps(self) -> list[faust.App]:
         return list({id(runtime.app): runtime.app for runtime in self.runtimes.values()}.values())
 
-    @property
-    def _listening(self) -> bool:
-        """Whether a role is played that must know the predicates."""
-        return "judge" in self.parts or any(part.hears_predicate for part in self.parts.values())
-
     # the roles
 
-    async def _part(self, role: str, runtime: Runtime) -> Part[Any]:
-        part: Part[Any]
+    async def _play(self, role: str, runtime: Runtime) -> tuple[Task, ...]:
+        """Make the agent of a role; return what runs beside its stream."""
         match role:
             case "observe":
-                part = Part(ObserveAgent(runtime, self._observer))
+                self.observe = ObserveAgent(runtime, self._observer)
             case "browse":
-                browse = BrowseAgent(runtime)
-                part = Part(browse, browse.inbox)
+                self.browse = BrowseAgent(runtime)
             case "fetch":
                 again = self.settings.revisit if self.settings.frontier.revisit else None
                 client = Client(self.settings.fetch, time.time, again)
                 await self._resources.enter_async_context(client)
-                part = Part(FetchAgent(runtime, client))
+                self.fetch = FetchAgent(runtime, client)
             case "judge":
-                part = self._judge(runtime)
+                self.judge = self._judge(runtime)
+                return (Rejudge(self.judge, self._room()).run,)
             case "frontier":
-                part = _frontier(FrontierAgent(runtime))
+                self.frontier = agent = FrontierAgent(runtime)
+                return agent.run, agent.publish, agent.publish_counts, agent.publish_freshness, agent.mine
             case "learn":
-                learn = LearnAgent(runtime)
-                part = Part(
-                    learn,
-                    learn.inbox,
-                    (learn.run,),
-                    hears_predicate=lambda definition: learn.heard_predicate(definition.name),
-                    finish=learn.publish,
-                )
+                self.learn = LearnAgent(runtime)
+                return (self.learn.run,)
             case _:
-                harvest = HarvestAgent(runtime)
-                part = Part(harvest, harvest.inbox, (harvest.stream.run,), report=harvest.stream.tell)
-        return part
+                self.harvest = HarvestAgent(runtime)
+                return (self.harvest.stream.run,)
+        return ()
 
-    def _judge(self, runtime: Runtime) -> Part[JudgeAgent]:
+    def _judge(self, runtime: Runtime) -> JudgeAgent:
         examiner = self._examiner or ExaminerProcess(Work.of(self.settings))
         self._resources.push_async_callback(examiner.close)
         # Beside what follows, which takes as long.
@@ -220,19 +196,13 @@ class Worker:
         self._resources.callback(self._starting.cancel)
         kept = KeptPages(self.settings.data, self.settings.keep)
         self._resources.callback(kept.close)
-        agent = JudgeAgent(runtime, examiner, self.predicates, kept)
-        room: Room = self._room
-        if self.settings.on_kafka:
-            batch = self.bus.partitions(SIGHTINGS.name)
-            room = downstream(self.settings, batch, self._waits, REJUDGED)
-        rejudge = Rejudge(agent, room)
-        return Part(agent, agent.inbox, (rejudge.run,))
+        return JudgeAgent(runtime, examiner, self.predicates, kept)
 
-    async def _room(self) -> None:
-        """Wait until the frontier, which is one of the parts here, has room."""
-        inbox = self.parts["frontier"].inbox
-        assert inbox is not None
-        await wait_for_room(lambda: unabsorbed(self.bus, inbox), BACKLOG)
+    def _room(self) -> Callable[[], Awaitable[None]]:
+        """Return what waits until those who read verdicts on kept pages have room."""
+        if self.settings.on_kafka:
+            return Downstream(self.settings, self.bus.partitions(SIGHTINGS.name), self._waits, REJUDGED).room
+        return lambda: room_for(self.bus, self.frontier.inbox, BACKLOG)
 
     def _waits(self, why: str) -> None:
         """Say why kept pages wait, if it is time."""
@@ -246,24 +216,26 @@ class Worker:
         """Read what every worker must know before anything is judged or chosen, then follow it."""
         await self._follow(CONTROL, self._hear_control)
         await self._announce_predicates()
-        if self._hearers:
+        if "frontier" in self.roles:
             await self._follow(INTERESTS, self._hear_interests)
 
-    async def _follow(self, topic: Topic, hear: Hear) -> None:
-        broadcast = self.broadcasts[topic.name] = Broadcast(
-            self.bus, topic.name, hear, self.fail, self._quarantine
-        )
+    async def _follow(self, topic: Topic, hear: Callable[[bytes | None, bytes | None], None]) -> None:
+        # Each worker hears for itself: what can't be heard is passed over, without a letter.
+        quarantine = next(iter(self.runtimes.values())).quarantine
+        broadcast = self.broadcasts[topic.name] = Broadcast(self.bus, topic.name, hear, self.fail, quarantine)
         await broadcast.start()
         self.metrics.watch(broadcast.measure)
         self._resources.push_async_callback(broadcast.stop)
 
     def _hear_control(self, key: bytes | None, value: bytes | None) -> None:
-        definition = self.predicates.hear(value) if defines(key) else None
-        for part in self.parts.values():
-            if definition is not None and part.hears_predicate is not None:
-                part.hears_predicate(definition)
-            elif part.hears_steering is not None and not defines(key):
-                part.hears_steering(value)
+        if not defines(key):
+            if "frontier" in self.roles:
+                self.frontier.hear_steering(value)
+        elif (definition := self.predicates.hear(value)) is not None:
+            if "frontier" in self.roles:
+                self.frontier.heard_predicate(definition)
+            if "learn" in self.roles:
+                self.learn.heard_predicate(definition.name)
 
     def _hear_interests(self, key: bytes | None, value: bytes | None) -> None:
         if value is None:
@@ -272,9 +244,8 @@ class Worker:
             told = self._interests(value)
         except RecordError as error:
             log.warning("skipped interests that can't be read", reason=str(error))
-            return
-        for hear in self._hearers:
-            hear(told)
+        else:
+            self.frontier.heard_interests(told)
 
     async def _announce_predicates(self) -> None:
         """Define the predicates of the settings; share and state that a known one was given stay.
@@ -299,15 +270,11 @@ class Worker:
 
     def _check_judges(self) -> None:
         """Raise where a predicate, of this run or one before, asks for categories that nobody tells."""
-        if "judge" in self.parts:
+        if "judge" in self.roles:
             check_judges(self.predicates.active, self.settings.judge)
         earlier = sorted(self.predicates.active.keys() - self.settings.predicates.keys())
         if earlier:
             log.info("predicates of earlier runs are followed too", predicates=", ".join(earlier))
-
-    def _quarantine(self, place: Place, error: Exception) -> None:
-        """Pass over a message of a broadcast that can't be heard; each worker hears for itself: no letter."""
-        next(iter(self.runtimes.values())).quarantine(place, error)
 
     def fail(self, error: BaseException) -> None:
         """End the worker for an error past which nothing may be written."""
@@ -319,14 +286,16 @@ class Worker:
         try:
             for runtime in self.runtimes.values():
                 await runtime.close()
-            for part in self.parts.values():
-                if part.finish is not None:
-                    await part.finish()
+            if "frontier" in self.roles:
+                self.frontier.core.note_start()
+            if "learn" in self.roles:
+                await self.learn.publish()
             for inbox in self.inboxes:
                 await inbox.flush()
-            for part in self.parts.values():
-                if part.report is not None:
-                    await part.report()
+            if "frontier" in self.roles:
+                await self.frontier.report()
+            if "harvest" in self.roles:
+                await self.harvest.stream.tell()
         except Exception as error:
             self.fail(error)  # what failed before comes first: this may be what came of it
 
@@ -335,17 +304,64 @@ class Worker:
     @property
     def inboxes(self) -> list[Stateful[Any]]:
         """The inboxes of the stateful roles, in the order in which messages flow."""
-        return [part.inbox for part in self.parts.values() if part.inbox is not None]
+        return [getattr(self, role).inbox for role in STATEFUL if role in self.roles]
 
 
-def _frontier(agent: FrontierAgent) -> Part[FrontierAgent]:
-    return Part(
-        agent,
-        agent.inbox,
-        (agent.run, agent.publish, agent.publish_counts, agent.publish_freshness, agent.mine),
-        hears_predicate=agent.heard_predicate,
-        hears_interests=agent.heard_interests,
-        hears_steering=agent.hear_steering,
-        finish=agent.finish,
-        report=agent.report,
-    )
+# the command
+
+
+def played(names: Iterable[str]) -> tuple[str, ...]:
+    """Return the roles that the names stand for; raises `ConfigurationError` for one that there is not.
+
+    >>> played(["judge", "fetch"])
+    ('fetch', 'judge')
+    """
+    given = set(names)
+    unknown = sorted(given - {*ROLES, "all"})
+    if unknown:
+        raise ConfigurationError(f"no role {unknown[0]!r}; expected some of {', '.join(ROLES)}, or all")
+    return ROLES if "all" in given else tuple(role for role in ROLES if role in given)
+
+
+def run(settings: Settings, roles: tuple[str, ...]) -> None:
+    """Play the roles until a signal ends the worker; raises the error that ended it otherwise."""
+    settings = with_every_page(settings)
+    _check(settings, roles)
+    make_directory(settings.data)
+    keep_settings(settings)
+    observer = Observer(settings.observe, settings.observe.key or token_bytes(32))
+    asyncio.run(_run(settings, roles, observer))
+
+
+def _check(settings: Settings, roles: tuple[str, ...]) -> None:
+    predicates = {name: parse(expression) for name, expression in settings.predicates.items()}
+    if "judge" in roles:
+        check_judges(predicates, settings.judge)
+    if "fetch" in roles and stays_home(settings.fetch) and not settings.fetch.allow:
+        raise ConfigurationError(
+            f"fetch.user_agent: {settings.fetch.user_agent!r} names no contact, so nothing may be "
+            "fetched; expected your URL or e-mail address, or hosts in fetch.allow"
+        )
+    # Every worker that observes must call a user by the same name.
+    if "observe" in roles and settings.observe.key is None:
+        raise ConfigurationError(
+            "observe.user_key: missing; expected the key of the users' pseudonyms in "
+            "SCENTLINE_OBSERVE__USER_KEY, the same for every worker"
+        )
+
+
+async def _run(settings: Settings, roles: tuple[str, ...], observer: Observer) -> None:
+    metrics = Metrics()
+    waiting = ["the broker, or topics: the worker's log says what it waits for"]
+    metrics.health.need(lambda: list(waiting))
+    # It is told to end while the worker stops, too.
+    with ExitStack() as heard:
+        async with Worker(settings, roles, observer, metrics) as worker:
+            waiting.clear()
+            heard.enter_context(told_to_end(worker.stopped.set))
+            worker.begin()
+            log.info("working", roles=", ".join(roles))
+            await worker.stopped.wait()
+            log.info("stopping", roles=", ".join(roles))
+    if worker.failure is not None:
+        raise worker.failure

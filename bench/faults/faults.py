@@ -7,7 +7,7 @@ from random import Random
 
 from bench.faults.cluster import SESSION_SECONDS, Cluster
 from bench.faults.workers import WorkerProcess
-from scentline.agents.crawl.connect import connect
+from scentline.agents.worker.connect import connect
 from scentline.streams.settings import Settings
 from scentline.streams.topics import DEAD_LETTERS, INBOXES
 from scentline.streams.transport.kafka.admin import Admin

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from rocksdict import WriteBatch
 
-from scentline.agents.crawl.connect import open_journal
+from scentline.agents.worker.connect import open_journal
 from scentline.models.frontier.candidates import STARTED
 from scentline.models.frontier.groups import DAY
 from scentline.models.frontier.keys import (

@@ -11,9 +11,8 @@ from typing import NamedTuple
 from bench.size.directory import settings
 from bench.stages.stopwatch import Stopwatch
 from bench.stages.table import STAGES
-from scentline.agents.crawl.engine import Engine
-from scentline.agents.frontier.agent import FrontierAgent
 from scentline.agents.observe.observer import Observer
+from scentline.agents.worker.crawl import Engine
 from scentline.agents.worker.worker import Worker
 from scentline.streams.topics import FETCHES
 from scentline.streams.transport.embedded import JournalBus
@@ -55,7 +54,7 @@ async def _start(directory: Path, whole: bool) -> tuple[Mark, Mark]:
     async with Worker(given, ["frontier"], Observer(given.observe, b"key")) as worker:
         assert isinstance(worker.bus, JournalBus)
         journal = worker.bus.journal
-        agent: FrontierAgent = worker.parts["frontier"].agent
+        agent = worker.frontier
         end = journal.end(FETCHES.name, 0)
         worker.begin()
         while journal.end(FETCHES.name, 0) == end:

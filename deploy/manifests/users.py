@@ -11,7 +11,7 @@ from typing import Any
 
 from deploy.manifests.topics import CLUSTER
 from scentline.agents.operate.topics import LEFT_OUT
-from scentline.agents.worker.backpressure import REJUDGED
+from scentline.agents.worker.connect import REJUDGED
 from scentline.streams.topics import APP_ID, INBOXES, TABLES, TOPICS, Topic, changelog_of, group_of
 
 ROLES = tuple(INBOXES)

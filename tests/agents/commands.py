@@ -26,7 +26,7 @@ _FORKS = get_context("forkserver")
 os.environ["PYTHONPATH"] = os.pathsep.join(str(ROOT / path) for path in ("src", "bench/lab", "."))
 _FORKS.set_forkserver_preload([
     __name__, *(f"scentline.agents.cli.{module}" for module in {*COMMANDS.values()}),
-    "scentline.agents.operate.control", "scentline.agents.crawl.command",
+    "scentline.agents.operate.control", "scentline.agents.worker.command",
     "scentline.agents.observe.following", "scentline.agents.operate.audit",
     "scentline.agents.operate.explaining", "scentline.agents.operate.record",
     "scentline.agents.operate.reuse", "scentline.models.ordering", "scentline_lab.evaluate.command",

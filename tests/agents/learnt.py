@@ -8,10 +8,10 @@ from random import Random
 
 import msgspec
 
-from scentline.agents.crawl.connect import open_journal
 from scentline.agents.frontier.agent import FrontierShard
 from scentline.agents.learn.agent import LearnAgent
 from scentline.agents.learn.models import LearnRow, LearnShard, ModelRow, PriorRow
+from scentline.agents.worker.connect import open_journal
 from scentline.models.frontier.counts import CountRows
 from scentline.models.frontier.rows import FrontierRow
 from scentline.models.ledger import Ledger

@@ -11,8 +11,8 @@ from typing import Any, get_args
 
 import msgspec
 
-from scentline.agents.crawl.connect import open_journal
 from scentline.agents.frontier.agent import FrontierAgent, FrontierShard
+from scentline.agents.worker.connect import open_journal
 from scentline.models.facts import Discovered, Early, Fetched, Kind, Label, Linked, Missing, Moved, Page, Same
 from scentline.models.frontier.hosts import host_of
 from scentline.models.frontier.keys import (

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from rocksdict import WriteBatch
 
-from scentline.agents.crawl.connect import open_journal
+from scentline.agents.worker.connect import open_journal
 from scentline.models.facts import AccessPack, EvidencePack, SightingPack
 from scentline.models.records import Decoder, Pack
 from scentline.streams.inbox import Codec, Message, Shard

@@ -19,7 +19,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from scentline.agents.cli.changes import ITEMS, TITLE, feed, guid, told
-from scentline.agents.crawl.connect import open_journal
+from scentline.agents.worker.connect import open_journal
 from scentline.models.published import Change, PredicateDefinition
 from scentline.streams.settings import Settings, StreamSettings
 from scentline.streams.topics import CHANGES, CONTROL

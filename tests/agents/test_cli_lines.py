@@ -25,7 +25,7 @@ from warcio.archiveiterator import ArchiveIterator
 from scentline.agents.cli import load_commands
 from scentline.agents.cli.app import app
 from scentline.agents.cli.output import csv_line, json_line
-from scentline.agents.crawl.directory import keep_settings
+from scentline.agents.worker.directory import keep_settings
 from scentline.models.records import DeadLetter, encode
 from scentline.streams.settings import Settings
 from scentline.streams.topics import DEAD_LETTERS

@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 import zstandard
 
-from scentline.agents.crawl.connect import open_journal
 from scentline.agents.observe import following
 from scentline.agents.observe.feeding import Feeder, read_positions
 from scentline.agents.observe.following import Following
 from scentline.agents.observe.observer import Observer
 from scentline.agents.operate.record import accesses
+from scentline.agents.worker.connect import open_journal
 from scentline.streams.inbox import Message
 from scentline.streams.settings import Settings
 from scentline.streams.topics import ACCESSES, DEAD_LETTERS, STANDING

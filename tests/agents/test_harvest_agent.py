@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import fields
 
-from scentline.agents.crawl.connect import open_journal
 from scentline.agents.harvest.agent import Counted, HarvestAgent, HarvestTableRow, read_counted, read_outcome
 from scentline.agents.harvest.stream import FreshnessParts, HarvestParts
 from scentline.agents.operate.record import entries, harvest_points, read_point
+from scentline.agents.worker.connect import open_journal
 from scentline.models.harvest import Harvest
 from scentline.models.published import FreshnessPart, HarvestPart, HarvestPoint, Outcome
 from scentline.models.records import RecordError, encode

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from scentline.agents.crawl.directory import keep_settings, kept_settings, of_crawl
 from scentline.agents.observe.observer import base_url, site_named
 from scentline.agents.operate.record import accesses
+from scentline.agents.worker.directory import keep_settings, kept_settings, of_crawl
 from scentline.streams.settings import ConfigurationError, Settings
 from scentline.streams.transport.journal import Journal
 from tests.agents.commands import printed, scentline

@@ -13,8 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import scentline.agents.fetch
-from scentline.agents.crawl.engine import Engine
-from scentline.agents.crawl.run import Meter, _ready
 from scentline.agents.fetch.agent import FetchMetrics
 from scentline.agents.fetch.client import Client
 from scentline.agents.fetch.pool import _REASONS
@@ -23,6 +21,8 @@ from scentline.agents.frontier.metrics import CHOSEN, KINDS
 from scentline.agents.harvest.agent import HarvestMetrics
 from scentline.agents.observe.observer import Observer
 from scentline.agents.operate.record import entries, outcomes
+from scentline.agents.worker.crawl import Engine, _ready
+from scentline.agents.worker.status import Meter
 from scentline.models.facts import Early, Missing, Moved
 from scentline.models.frontier.orders import TELLING, Tally
 from scentline.models.harvest import Harvest
@@ -172,12 +172,12 @@ async def crawl(settings: Settings, log: Path) -> SimpleNamespace:
     """Crawl among strange messages; return what the crawl says of itself, and what was scraped."""
     found, observer = SimpleNamespace(settings=settings), Observer(settings.observe, b"key")
     async with asyncio.timeout(PATIENCE), Engine(settings, observer) as engine:
-        metrics = engine.runtime.metrics
+        metrics = engine.runtimes["frontier"].metrics
         async with serving_metrics(HOST, 0, PATIENT, metrics) as url:
             found.early = await get(f"{url}/readyz")
             await _ready(engine)
             meter = Meter(engine)
-            await engine.runtime.bus.send_all(STRANGE)
+            await engine.runtimes["frontier"].bus.send_all(STRANGE)
             await engine.seed(WEB.seeds(2))
             await engine.start_feeding([str(log)])
             while not await engine.finished() and engine.failure is None:

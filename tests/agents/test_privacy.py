@@ -16,8 +16,6 @@ import pytest
 import zstandard
 from rocksdict import Options, Rdict
 
-from scentline.agents.crawl.connect import open_journal
-from scentline.agents.crawl.directory import make_directory
 from scentline.agents.observe.feeding import Positions
 from scentline.agents.observe.pseudonym import KEY_FILE, kept_key, user_key
 from scentline.agents.operate import forget as forgetting
@@ -27,6 +25,8 @@ from scentline.agents.operate.record import accesses
 from scentline.agents.operate.replacement import PLAN_FILE, Bounds, Replacement, begin, choose, key_of, pending
 from scentline.agents.operate.requests import DIRECTORY
 from scentline.agents.stored import write_stored
+from scentline.agents.worker.connect import open_journal
+from scentline.agents.worker.directory import make_directory
 from scentline.models.records import FetchedPage, LogPosition, encode, partition_of
 from scentline.streams import topics
 from scentline.streams.settings import ConfigurationError, ObserveSettings, Settings

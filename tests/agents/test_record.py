@@ -9,10 +9,10 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scentline.agents.crawl.connect import open_journal
 from scentline.agents.harvest.agent import Counted
 from scentline.agents.operate.quarantined import Quarantined, Seen, seen_of
 from scentline.agents.operate.record import current_pages, harvested_of, judged_of, outcomes
+from scentline.agents.worker.connect import open_journal
 from scentline.models.facts import Fetched, Linked
 from scentline.models.page import Link, Verdict
 from scentline.models.published import Outcome

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from scentline.agents.crawl.connect import open_journal
 from scentline.agents.learn.agent import LearnAgent
 from scentline.agents.learn.models import PRIOR_PREFIX, LearnShard, ModelRow, PriorRow, model_key, name_of
 from scentline.agents.operate.reuse import Imported, facts, import_state
+from scentline.agents.worker.connect import open_journal
 from scentline.models.facts import EvidencePack, Label
 from scentline.models.frontier.ledger import FrontierLedger
 from scentline.models.lessons import lessons

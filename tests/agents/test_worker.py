@@ -10,11 +10,9 @@ from typing import Any
 
 import pytest
 
-from scentline.agents.crawl.engine import Engine
-from scentline.agents.crawl.run import _ready
 from scentline.agents.observe.observer import Observer
-from scentline.agents.worker.command import played
-from scentline.agents.worker.worker import ROLES, Worker
+from scentline.agents.worker.crawl import Engine, _ready
+from scentline.agents.worker.worker import ROLES, STATEFUL, Worker, played
 from scentline.streams.settings import ConfigurationError, Settings
 from scentline.streams.topics import INBOXES
 from scentline_lab.synthetic.web import SyntheticWeb, synthetic_server
@@ -42,7 +40,7 @@ def test_roles_are_played_in_the_order_of_the_flow() -> None:
 async def test_a_worker_has_the_agents_of_its_roles_only(tmp_path: Path) -> None:
     async with a_worker(tmp_path, "learn", "browse") as worker:
         worker.begin()
-        assert list(worker.parts) == ["browse", "learn"]
+        assert worker.roles == ("browse", "learn")
         while not all(inbox.shards for inbox in worker.inboxes):
             await asyncio.sleep(0.01)
     assert worker.failure is None
@@ -75,7 +73,7 @@ async def kept(settings: Settings, log: Path) -> list[str]:
             assert engine.failure is None
             await asyncio.sleep(0.05)
         await engine.settle()
-        inboxes = {role: part.inbox for role, part in engine.parts.items() if part.inbox is not None}
+        inboxes = {role: getattr(engine, role).inbox for role in STATEFUL}
         lost = [(role, weakref.ref(shard)) for role, box in inboxes.items() for shard in box.shards.values()]
         assert lost
         for inbox in inboxes.values():

@@ -109,8 +109,8 @@ def counting_loop() -> asyncio.AbstractEventLoop:
 
 def crawl(settings: str, seeds: Sequence[str]) -> int:
     """Crawl to the end, as the settings, a JSON document, have it; return the pages that were judged."""
-    from scentline.agents.crawl.run import run_crawl
     from scentline.agents.observe.observer import Observer
+    from scentline.agents.worker.crawl import run_crawl
     from scentline.streams.metrics.catalogue import GROUP_ROWS
     from scentline.streams.settings import Settings
 

@@ -22,7 +22,7 @@ UNUSED = {
 UNUSED_BESIDE_READER = {"lxml"}
 #: What else the page reader's process has no use for.
 UNUSED_BY_READER = {
-    "scentline.agents.crawl", "aiohttp", "asyncio", "faust", "httpx", "pydantic", "ssl",
+    "scentline.agents.worker", "aiohttp", "asyncio", "faust", "httpx", "pydantic", "ssl",
     "scentline.streams.settings", "typer",
 }  # fmt: skip
 #: What the process that a command starts in leaves to the thread beside the page reader's start.
@@ -65,7 +65,7 @@ def test_faust_is_imported_without_a_kafka_client_which_can_be_imported_later() 
     [
         ("scentline.agents.judge.examiner", UNUSED | UNUSED_BY_READER),
         # What takes long to import waits until the page reader's process starts.
-        ("scentline.agents.crawl.command", UNUSED | BESIDE),
+        ("scentline.agents.worker.command", UNUSED | BESIDE),
     ],
 )
 def test_neither_process_imports_what_only_the_other_uses_or_what_can_wait(

@@ -9,9 +9,9 @@ from typing import Any
 
 import msgspec
 
-from scentline.agents.crawl.run import run_crawl
 from scentline.agents.observe.observer import Observer
 from scentline.agents.operate.record import outcomes
+from scentline.agents.worker.crawl import run_crawl
 from scentline.models.frontier.keys import PAGE_PREFIX
 from scentline.models.frontier.rows import FrontierRow, PageRow
 from scentline.models.published import Outcome

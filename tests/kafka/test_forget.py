@@ -16,7 +16,6 @@ import pytest
 from kafka import KafkaConsumer
 from rocksdict import AccessType, Options, Rdict
 
-from scentline.agents.crawl.connect import connect
 from scentline.agents.observe.observer import Observer
 from scentline.agents.observe.pseudonym import Pseudonyms
 from scentline.agents.operate import forget_kafka as kafka
@@ -24,6 +23,7 @@ from scentline.agents.operate.audit import audit
 from scentline.agents.operate.forget_kafka import Changelogs, Deleted, UnrestError, bounds_on_kafka
 from scentline.agents.operate.replacement import Bounds, Replacement, bounds_of
 from scentline.agents.operate.topics import create, take
+from scentline.agents.worker.connect import connect
 from scentline.agents.worker.worker import Worker
 from scentline.models.facts import Access, AccessPack
 from scentline.models.frontier.keys import page_key

@@ -9,7 +9,7 @@ from aiokafka import AIOKafkaProducer
 from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
 
 from deploy.kafka.broker import Broker
-from scentline.agents.crawl.connect import connect
+from scentline.agents.worker.connect import connect
 from scentline.streams.runtime import STEP_RECORDS, Broadcast, Bus
 from scentline.streams.settings import Settings
 from scentline.streams.topics import CONTROL, INTERESTS, declared

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from scentline.agents.crawl.engine import Engine
+from scentline.agents.worker.crawl import Engine
 from scentline.streams.inbox import Message
 from scentline.streams.topics import TOPICS
 from tests.patience import PATIENCE
@@ -122,14 +122,14 @@ def write_during_crawls(number: int) -> None:
     written: list[asyncio.Task[None]] = []
 
     async def write(engine: Engine) -> None:
-        source = messages(number, engine.runtime.bus.partitions)
+        source = messages(number, engine.runtimes["frontier"].bus.partitions)
         for _ in range(number // _BATCH):
-            await engine.runtime.bus.send_all([next(source) for _ in range(_BATCH)])
+            await engine.runtimes["frontier"].bus.send_all([next(source) for _ in range(_BATCH)])
             await asyncio.sleep(0.01)
 
     async def seed_and_write(engine: Engine, urls: Any) -> None:
         await seed(engine, urls)
-        written.append(engine.runtime.spawn(write(engine)))
+        written.append(engine.runtimes["frontier"].spawn(write(engine)))
 
     async def finished_when_written(engine: Engine) -> bool:
         return written[0].done() and await finished(engine)

@@ -15,9 +15,9 @@ from faust.tables import TableManager
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scentline.agents.crawl.engine import Engine
 from scentline.agents.judge.markup import Markup, read
 from scentline.agents.observe.observer import Observer
+from scentline.agents.worker.crawl import Engine
 from scentline.streams.memory import YOUNG, YOUNG_OF_PAGES, collected_seldom, uncollected
 from scentline.streams.metrics import Assignment
 from scentline.streams.settings import Settings

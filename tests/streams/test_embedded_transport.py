@@ -15,7 +15,7 @@ import faust
 import pytest
 from faust.types import TP
 
-from scentline.agents.crawl.connect import open_journal
+from scentline.agents.worker.connect import open_journal
 from scentline.streams.inbox import MARK
 from scentline.streams.runtime import Runtime
 from scentline.streams.settings import Settings

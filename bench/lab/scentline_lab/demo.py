@@ -14,11 +14,12 @@ from typing import NamedTuple
 import typer
 
 from scentline.agents.cli.output import print_json, print_table
-from scentline.agents.crawl.command import seeds_of_log
-from scentline.agents.crawl.run import reporter, run_crawl
 from scentline.agents.observe.observer import Observer
 from scentline.agents.observe.pseudonym import KEY_FILE, user_key
 from scentline.agents.operate.record import judged_pages
+from scentline.agents.worker.command import seeds_of_log
+from scentline.agents.worker.crawl import run_crawl
+from scentline.agents.worker.status import reporter
 from scentline.models.published import Outcome
 from scentline.streams.logging import configure
 from scentline.streams.settings import LogSettings, Settings, load

@@ -1,37 +1,32 @@
-"""The engine: every role in this process, and what makes a crawl of them: a beginning and an end.
+"""A whole crawl in one process: every role, a beginning and an end.
 
-What it decides: where to start, when the log has been fed, and when the crawl is finished.
+What is decided here: where to start, when the log has been fed, and when the crawl is finished.
 """
 
 import asyncio
+import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
+from dataclasses import replace
 from typing import Any
 
-from scentline.agents.browse.agent import BrowseAgent
-from scentline.agents.fetch.agent import FetchAgent
-from scentline.agents.frontier.agent import FrontierAgent
-from scentline.agents.harvest.agent import HarvestAgent
-from scentline.agents.judge.agent import JudgeAgent
 from scentline.agents.judge.apart.process import ExaminerProcess
-from scentline.agents.learn.agent import LearnAgent
 from scentline.agents.observe.feeding import Feeder, read_positions
 from scentline.agents.observe.following import Following
 from scentline.agents.observe.observer import Observer
 from scentline.agents.operate.control import ControlService
 from scentline.agents.operate.record import entries
 from scentline.agents.operate.requests import seeding
-from scentline.agents.worker.backpressure import unabsorbed, wait_for_room
+from scentline.agents.signals import told_to_end
+from scentline.agents.worker.connect import WAIT_SECONDS, room_for, unabsorbed
+from scentline.agents.worker.status import Meter, Report, Status
 from scentline.agents.worker.worker import ROLES, Worker
 from scentline.models.records import Decoder, FetchOrder, RecordError
-from scentline.streams.runtime import Runtime
 from scentline.streams.settings import Settings
 from scentline.streams.stateful import Stateful
 from scentline.streams.topics import APP_ID, EVIDENCE, FETCHES, INTERESTS, SIGHTINGS
 from scentline.streams.transport.embedded import JournalBus
 
-#: Seconds between two looks at whether something has come about.
-WAIT_SECONDS = 0.02
 #: Packs of accesses that may wait for the browse agent before the feeder waits for it.
 BACKLOG = 20
 
@@ -48,13 +43,6 @@ class Engine(Worker):
     async def _start(self) -> None:
         await super()._start()
         self._resources.push_async_callback(self.stop_feeding)
-        self.browse: BrowseAgent = self.parts["browse"].agent
-        self.frontier: FrontierAgent = self.parts["frontier"].agent
-        self.fetch: FetchAgent = self.parts["fetch"].agent
-        self.judge: JudgeAgent = self.parts["judge"].agent
-        self.learn: LearnAgent = self.parts["learn"].agent
-        self.harvest: HarvestAgent = self.parts["harvest"].agent
-        self.runtime: Runtime = self.runtimes["frontier"]
         if isinstance(self.bus, JournalBus):
             self._control(self.bus)
         self.begin()
@@ -63,9 +51,9 @@ class Engine(Worker):
         """Take up what one process alone can know, and listen to what other processes ask of it."""
         for order in _unanswered_orders(bus):
             self.frontier.expect(order)
-        steered = self.frontier.core.steered
-        service = ControlService(self.runtime, self.predicates, steered, bus.journal.sync, self._stand)
-        self.runtime.spawn(service.run())
+        runtime, steered = self.runtimes["frontier"], self.frontier.core.steered
+        service = ControlService(runtime, self.predicates, steered, bus.journal.sync, self._stand)
+        runtime.spawn(service.run())
 
     def _stand(self) -> dict[str, int]:
         totals, budget = self.frontier.core.totals(), self.frontier.core.budget
@@ -78,9 +66,8 @@ class Engine(Worker):
 
     async def seed(self, urls: Iterable[str]) -> None:
         """Start from canonical URLs; one that is known already changes nothing."""
-        bus = self.runtime.bus
-        if messages := seeding(urls, bus.partitions(SIGHTINGS.name)):
-            await bus.send_all(messages)
+        if messages := seeding(urls, self.bus.partitions(SIGHTINGS.name)):
+            await self.bus.send_all(messages)
 
     async def take_up(self) -> None:
         """Wait until the frontier has heard what the learner knows: an earlier crawl's state, above all."""
@@ -98,7 +85,7 @@ class Engine(Worker):
     async def start_feeding(self, sources: Sequence[str], follow: bool = False) -> None:
         """Feed logs, one after the other, while the crawl runs, or follow them all."""
         positions = await read_positions(self.bus, self._observer.reading)
-        feeder = Feeder(self._observer, self.runtime.bus, positions, self._taken_in, self._read)
+        feeder = Feeder(self._observer, self.bus, positions, self._taken_in, self._read)
 
         async def work() -> None:
             try:
@@ -110,7 +97,7 @@ class Engine(Worker):
                 self.feeding = False
 
         self.feeding = True
-        self._feeder = self.runtime.spawn(work())
+        self._feeder = self.runtimes["frontier"].spawn(work())
 
     async def stop_feeding(self) -> None:
         """Stop feeding, wherever the log is."""
@@ -123,7 +110,7 @@ class Engine(Worker):
 
     async def _taken_in(self) -> None:
         """Wait until browse has room for more accesses."""
-        await wait_for_room(lambda: unabsorbed(self.bus, self.browse.inbox), BACKLOG)
+        await room_for(self.bus, self.browse.inbox, BACKLOG)
 
     # where it stands
 
@@ -163,3 +150,77 @@ def _unanswered_orders(bus: JournalBus) -> Iterator[FetchOrder]:
         for entry in entries(journal, FETCHES.name, partition, done):
             with suppress(RecordError):  # the fetch agent sends it to the dead letters
                 yield decode(entry.value or b"")
+
+
+#: Seconds between two reports of where the crawl stands.
+REPORT_SECONDS = 0.5
+
+
+async def run_crawl(
+    settings: Settings,
+    observer: Observer,
+    seeds: Sequence[str],
+    logs: Sequence[str],
+    report: Report,
+    follow: bool = False,
+    examiner: ExaminerProcess | None = None,
+) -> tuple[Status, bool]:
+    """Crawl; return the last status and whether the crawl was interrupted before its end.
+
+    Ctrl-C (SIGINT) and SIGTERM stop it cleanly: the next run orders again what was in flight.
+    """
+    told = asyncio.Event()
+    # It is told to end while the engine stops, too.
+    with ExitStack() as heard:
+        async with Engine(settings, observer, examiner) as engine:
+
+            def stop() -> None:
+                told.set()
+                engine.stopped.set()
+
+            heard.enter_context(told_to_end(stop))
+            await _ready(engine)
+            meter = Meter(engine)
+            await _crawl(engine, meter, seeds, logs, report, follow)
+            if not told.is_set() and engine.failure is None:
+                await engine.settle()
+            status = replace(meter.status(), ended=_why(engine, told=told.is_set()))
+            report(engine, status)
+    if engine.failure is not None:
+        raise engine.failure
+    return status, told.is_set()
+
+
+def _why(engine: Engine, *, told: bool) -> str:
+    standing = engine.frontier.core.standing.take(time.time(), final=True)
+    if standing.state == "spent":
+        return standing.spent
+    if told:
+        return "it was stopped, and the same command goes on with it"
+    return "nothing is left to fetch" if standing.judged else "no page could be fetched"
+
+
+async def _crawl(
+    engine: Engine, meter: Meter, seeds: Sequence[str], logs: Sequence[str], report: Report, follow: bool
+) -> None:
+    await engine.seed(seeds)
+    if logs:
+        await engine.start_feeding(logs, follow)
+    while not engine.stopped.is_set() and not await engine.finished():
+        report(engine, meter.status(await unabsorbed(engine.bus, engine.frontier.inbox)))
+        with suppress(TimeoutError):
+            async with asyncio.timeout(REPORT_SECONDS):
+                await _finished(engine)
+
+
+async def _ready(engine: Engine) -> None:
+    while any(len(inbox.shards) < engine.settings.streams.partitions for inbox in engine.inboxes):
+        if engine.stopped.is_set():
+            return
+        await asyncio.sleep(0.01)
+    await engine.take_up()
+
+
+async def _finished(engine: Engine) -> None:
+    while not engine.stopped.is_set() and not await engine.finished():
+        await asyncio.sleep(0.02)

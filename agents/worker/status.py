@@ -1,30 +1,22 @@
-"""Running a crawl to its end: until it is finished, is interrupted, or can't go on; and where it stands.
+"""Where a crawl stands: its figures, shown in a live view on a terminal, in plain lines elsewhere."""
 
-That is shown in a live view on a terminal, in plain lines elsewhere.
-"""
-
-import asyncio
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple, TextIO
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple, TextIO, TypeAlias
 
-from scentline.agents.crawl.engine import Engine
-from scentline.agents.judge.apart.process import ExaminerProcess
-from scentline.agents.observe.observer import Observer
-from scentline.agents.signals import told_to_end
-from scentline.agents.worker.backpressure import unabsorbed
 from scentline.models.frontier.freshness import Kept
 from scentline.models.frontier.instant import NewsStanding
 from scentline.models.frontier.slots import Slots
 from scentline.models.harvest import Lift
 from scentline.streams.logging import printable
-from scentline.streams.settings import Settings
 
 if TYPE_CHECKING:
     from rich.console import Group
+
+    from scentline.agents.worker.crawl import Engine
 
 
 @dataclass(frozen=True)
@@ -92,7 +84,7 @@ class Status:
 class Meter:
     """Takes a running engine's status; it counts from when it was made."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: "Engine") -> None:
         self._engine = engine
         self._started = time.monotonic()
         self._before = engine.frontier.core.totals().judged
@@ -153,84 +145,10 @@ class Meter:
         return self._hits[0]
 
 
-#: Seconds between two reports of where the crawl stands.
-REPORT_SECONDS = 0.5
+# what is shown
 
 #: Is shown the engine and where the crawl stands, now and then.
-Report = Callable[[Engine, Status], None]
-
-
-async def run_crawl(
-    settings: Settings,
-    observer: Observer,
-    seeds: Sequence[str],
-    logs: Sequence[str],
-    report: Report,
-    follow: bool = False,
-    examiner: ExaminerProcess | None = None,
-) -> tuple[Status, bool]:
-    """Crawl; return the last status and whether the crawl was interrupted before its end.
-
-    Ctrl-C (SIGINT) and SIGTERM stop it cleanly: the next run orders again what was in flight.
-    """
-    told = asyncio.Event()
-    # It is told to end while the engine stops, too.
-    with ExitStack() as heard:
-        async with Engine(settings, observer, examiner) as engine:
-
-            def stop() -> None:
-                told.set()
-                engine.stopped.set()
-
-            heard.enter_context(told_to_end(stop))
-            await _ready(engine)
-            meter = Meter(engine)
-            await _crawl(engine, meter, seeds, logs, report, follow)
-            if not told.is_set() and engine.failure is None:
-                await engine.settle()
-            status = replace(meter.status(), ended=_why(engine, told=told.is_set()))
-            report(engine, status)
-    if engine.failure is not None:
-        raise engine.failure
-    return status, told.is_set()
-
-
-def _why(engine: Engine, *, told: bool) -> str:
-    standing = engine.frontier.core.standing.take(time.time(), final=True)
-    if standing.state == "spent":
-        return standing.spent
-    if told:
-        return "it was stopped, and the same command goes on with it"
-    return "nothing is left to fetch" if standing.judged else "no page could be fetched"
-
-
-async def _crawl(
-    engine: Engine, meter: Meter, seeds: Sequence[str], logs: Sequence[str], report: Report, follow: bool
-) -> None:
-    await engine.seed(seeds)
-    if logs:
-        await engine.start_feeding(logs, follow)
-    while not engine.stopped.is_set() and not await engine.finished():
-        report(engine, meter.status(await unabsorbed(engine.bus, engine.frontier.inbox)))
-        with suppress(TimeoutError):
-            async with asyncio.timeout(REPORT_SECONDS):
-                await _finished(engine)
-
-
-async def _ready(engine: Engine) -> None:
-    while any(len(inbox.shards) < engine.settings.streams.partitions for inbox in engine.inboxes):
-        if engine.stopped.is_set():
-            return
-        await asyncio.sleep(0.01)
-    await engine.take_up()
-
-
-async def _finished(engine: Engine) -> None:
-    while not engine.stopped.is_set() and not await engine.finished():
-        await asyncio.sleep(0.02)
-
-
-# what is shown
+Report: TypeAlias = "Callable[[Engine, Status], None]"
 
 #: Seconds between two plain lines, and how long these are at most.
 LINE_SECONDS, COLUMNS = 5.0, 100
@@ -262,7 +180,7 @@ class Lines:
         self._last = float("-inf")
         self._unwritten: Status | None = None
 
-    def __call__(self, engine: Engine, status: Status) -> None:
+    def __call__(self, engine: "Engine", status: Status) -> None:
         """Write a line if it is time."""
         self._unwritten = status
         now = time.monotonic()
@@ -352,7 +270,7 @@ def further(status: Status) -> list[str]:
     return found
 
 
-def _view(engine: Engine, status: Status) -> "Group":
+def _view(engine: "Engine", status: Status) -> "Group":
     from rich.console import Group
     from rich.table import Table
     from rich.text import Text
