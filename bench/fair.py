@@ -5,26 +5,20 @@ that each has alone, and so is the web breadth-first. A predicate's part is its 
 alone. Nobody can give all of them .6, so each part stands beside what it would be if the crawls that they make
 alone were cut off and put together in the best way: the greatest product of parts within the budget, a page
 counting for whomever it satisfies.
-
-With ``--among`` ten of many predicates are looked at: what a page costs, and what they find of what is fair to
-expect with so many others. That is what each finds alone in its share of the pages, and in the other pages as
-much as chance has it.
 """
 
 import argparse
-import gzip
-import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import product
-from math import exp, log, prod
+from math import prod
 from pathlib import Path
 from random import Random
 from statistics import mean, stdev
 
-from bench.command import DATA, children_cpu, crawling, kept, summary
+from bench.command import DATA, crawling, kept, summary
 from scentline.agents.judge.judges import load_labels
 from scentline.agents.offline.archive import Archive
 from scentline.agents.offline.process import ServerProcess
@@ -32,8 +26,7 @@ from scentline.agents.operate.record import outcomes
 from scentline.models.predicate import parse
 from scentline.streams.settings import Settings
 from scentline.streams.transport.journal import Journal
-from scentline_lab.experiment import progress
-from scentline_lab.picture import INK, Look, canvas, frame
+from scentline_lab.experiment import Progress
 from scentline_lab.reading import load_web
 
 SEEDS = 10
@@ -52,10 +45,7 @@ class Web:
 
     def expression(self, predicate: str) -> str:
         """Return what pages of a predicate satisfy: a category where there are labels, else a word."""
-        category, _, word = predicate.partition(" + ")
-        if not self.labels:
-            return f'"{predicate}"'
-        return f'category("{category}")' + (f' and "{word}"' if word else "")
+        return f'category("{predicate}")' if self.labels else f'"{predicate}"'
 
 
 WEBS = {
@@ -92,29 +82,8 @@ WEBS = {
 }
 
 
-#: The predicates whose hits are looked at among many, common and rare.
-LOOKED_AT = (
-    "Science", "Geography", "Countries", "History", "People", "Design_and_Technology", "Everyday_life",
-    "Religion", "Music", "Science.Chemistry",
-)  # fmt: skip
-#: Words that make further predicates of categories.
-WORDS = ("century", "world")
-
-
 def main() -> None:
     """Parse the command line, crawl, and print a line for each combination."""
-    given = _arguments().parse_args()
-    web: Web = WEBS[given.web]
-    bench = Bench(web, given.data, given.budget, given.kept)
-    with ServerProcess.archive([given.data / web.archive]) as server:
-        starts = [bench.crawls(server.url, start) for start in range(1, given.starts + 1)]
-        if given.among:
-            among(bench, starts, given.among, given.picture)
-        else:
-            apart(bench, starts)
-
-
-def _arguments() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="bench.fair")
     parser.add_argument("--data", type=Path, default=DATA, help="the directory of the webs")
     parser.add_argument("--web", choices=[*WEBS], default="wikispeedia")
@@ -123,72 +92,44 @@ def _arguments() -> argparse.ArgumentParser:
         "--starts", type=int, default=1, help="sets of seeds, or of chances where seeds are fixed"
     )
     parser.add_argument("--kept", type=Path, help="directory that keeps crawls: a stopped run goes on")
-    parser.add_argument("--among", type=int, action="append", help="so many predicates at once instead")
-    parser.add_argument("--picture", type=Path, help="SVG file of cost and fairness among many")
-    return parser
-
-
-@dataclass(frozen=True)
-class Crawl:
-    """The URLs of the pages of a crawl, in the order of judging, and the CPU seconds that it took."""
-
-    pages: tuple[str, ...]
-    cpu: float
-
-
-@dataclass(frozen=True)
-class Crawls:
-    """Crawls of one web from the same seeds."""
-
-    web: Web
-    data: Path
-    proxy: str
-    seeds: Sequence[str]
-    budget: int
-    start: int
-    kept: Path | None = None
-
-    def crawl(self, predicates: Sequence[str], *arguments: str) -> Crawl:
-        """Crawl for some predicates at once, unless that was kept. Raises CalledProcessError."""
-        what = (self.web.archive, self.budget, self.start, *predicates, *arguments)
-        return kept(self.kept, what, Crawl, lambda: self._crawl(predicates, arguments))
-
-    def _crawl(self, predicates: Sequence[str], arguments: Sequence[str]) -> Crawl:
-        labels = ["--labels", str(self.data / self.web.labels)] if self.web.labels else []
-        sought = {f"p{number}": self.web.expression(name) for number, name in enumerate(predicates)}
-        with tempfile.TemporaryDirectory() as directory:
-            before = children_cpu()
-            summary(*crawling(
-                self.proxy, Path(directory) / "data", self.seeds, sought, *labels, *arguments,
-                "--budget", str(self.budget), "--set", f"random_seed={self.start}",
-            ))  # fmt: skip
-            spent = children_cpu() - before
-            with Journal.open(Path(directory) / "data" / "journal", read_only=True) as journal:
-                return Crawl(tuple(dict.fromkeys(outcome.url for outcome in outcomes(journal))), spent)
+    given = parser.parse_args()
+    with ServerProcess.archive([given.data / WEBS[given.web].archive]) as server:
+        apart(Bench(given, server.url), given.starts)
 
 
 class Bench:
-    """A web's pages, by what they satisfy."""
+    """A web that ``proxy`` serves: its pages, by what they satisfy, and crawls of it."""
 
-    def __init__(self, web: Web, data: Path, budget: int, kept: Path | None) -> None:
-        self.web = web
-        self._kept = kept
-        self.budget = budget
-        self._data = data
+    def __init__(self, given: argparse.Namespace, proxy: str) -> None:
+        self.web: Web = WEBS[given.web]
+        self.budget: int = given.budget
+        self._data: Path = given.data
+        self._kept, self._proxy = given.kept, proxy
         self._hits: Mapping[str, frozenset[str]] = {}
-        self.pages = 0
 
     def read(self, predicates: Sequence[str]) -> None:
         """Read which pages satisfy the predicates."""
         parsed = {name: parse(self.web.expression(name)) for name in predicates}
         labels = load_labels(self._data / self.web.labels) if self.web.labels else None
-        with progress(sys.stderr) as bars:
-            found = load_web([self._data / self.web.archive], parsed, labels, Settings(), 1, bars)
-        self._hits, self.pages = found.hits, len(found.pages)
+        archives = [self._data / self.web.archive]
+        self._hits = load_web(archives, parsed, labels, Settings(), 1, Progress()).hits
 
-    def crawls(self, proxy: str, start: int) -> Crawls:
-        """Return the crawls of a start."""
-        return Crawls(self.web, self._data, proxy, self._seeds(start), self.budget, start, self._kept)
+    def crawl(self, start: int, predicates: Sequence[str], *arguments: str) -> list[str]:
+        """Crawl for some predicates at once, unless that was kept; return the pages in the order of judging."""
+        what = (self.web.archive, self.budget, start, *predicates, *arguments)
+        return [*kept(self._kept, what, list, lambda: self._crawl(start, predicates, arguments))]
+
+    def _crawl(self, start: int, predicates: Sequence[str], arguments: Sequence[str]) -> list[str]:
+        labels = ["--labels", str(self._data / self.web.labels)] if self.web.labels else []
+        sought = {f"p{number}": self.web.expression(name) for number, name in enumerate(predicates)}
+        with tempfile.TemporaryDirectory() as directory:
+            data = Path(directory) / "data"
+            summary(*crawling(
+                self._proxy, data, self._seeds(start), sought, *labels, *arguments,
+                "--budget", str(self.budget), "--set", f"random_seed={start}",
+            ))  # fmt: skip
+            with Journal.open(data / "journal", read_only=True) as journal:
+                return list(dict.fromkeys(outcome.url for outcome in outcomes(journal)))
 
     def _seeds(self, start: int) -> list[str]:
         if self.web.seeds:
@@ -199,15 +140,6 @@ class Bench:
     def hits(self, name: str, pages: Sequence[str]) -> int:
         """Return how many pages satisfy a predicate."""
         return len(self._hits[name].intersection(pages))
-
-    def categories(self) -> set[str]:
-        """Return the categories that pages are labelled with."""
-        with gzip.open(self._data / self.web.labels, "rt") as lines:
-            return {line.rstrip("\n").partition("\t")[2] for line in lines}
-
-    def rate(self, name: str) -> float:
-        """Return the part of all pages that satisfies a predicate."""
-        return len(self._hits[name]) / self.pages
 
     def best(self, names: Sequence[str], alone: Mapping[str, Sequence[str]]) -> dict[str, float]:
         """Return the parts of the crawls alone, cut off so that the product of the parts is greatest."""
@@ -222,22 +154,19 @@ class Bench:
         return max(found, key=lambda parts: prod(parts.values()))
 
 
-# by pairs and triples
-
-
-def apart(bench: Bench, starts: Sequence[Crawls]) -> None:
+def apart(bench: Bench, starts: int) -> None:
     """Crawl all combinations; print each predicate's part beside the best, and how all did."""
     combinations = bench.web.combinations
     predicates = sorted({name for names in combinations for name in names})
     bench.read(predicates)
     parts: dict[str, dict[tuple[int, str], list[float]]] = {"best": {}, "found": {}}
     lead: dict[tuple[int, str], list[float]] = {}
-    for crawls in starts:
-        alone = {name: crawls.crawl([name]).pages for name in predicates}
-        breadth = crawls.crawl(predicates, "--policy", "breadth-first").pages
+    for start in range(1, starts + 1):
+        alone = {name: bench.crawl(start, [name]) for name in predicates}
+        breadth = bench.crawl(start, predicates, "--policy", "breadth-first")
         for place, names in enumerate(combinations):
             _add(parts["best"], place, bench.best(names, alone))
-            pages = crawls.crawl(names).pages
+            pages = bench.crawl(start, names)
             hits = {name: bench.hits(name, pages) for name in names}
             whole = {name: max(1, bench.hits(name, alone[name])) for name in names}
             _add(lead, place, {name: hits[name] - bench.hits(name, breadth) for name in names})
@@ -269,78 +198,6 @@ def _sum_up(
         f"{len(means)} below .6; of the best mean {mean(attained):.2f}, least {min(attained):.2f}",
         flush=True,
     )
-
-
-# among many
-
-
-def among(bench: Bench, starts: Sequence[Crawls], numbers: Sequence[int], picture: Path | None) -> None:
-    """Crawl for many predicates at once; print what a page costs and how fair that was to the ten looked at."""
-    bench.read(LOOKED_AT)
-    alone = {(crawls.start, name): crawls.crawl([name]) for crawls in starts for name in LOOKED_AT}
-    cpu = mean(crawl.cpu for crawl in alone.values())
-    points = [Point(1, 1e3 * cpu / bench.budget, 1.0, 1.0)]
-    print(f"{'predicates':>10}{'ms of CPU a page':>20}{'least':>8}{'mean':>8}\n{points[0]}", flush=True)
-    for number in numbers:
-        costs, parts = [], []
-        for crawls in starts:
-            crawl = crawls.crawl(_many(bench, number))
-            costs.append(crawl.cpu)
-            parts += [
-                bench.hits(name, crawl.pages) / _expected(bench, name, alone[crawls.start, name].pages, number)
-                for name in LOOKED_AT
-            ]
-        whole = exp(mean(log(max(part, 0.01)) for part in parts))
-        points.append(Point(number, 1e3 * mean(costs) / bench.budget, min(parts), whole))
-        print(points[-1], flush=True)
-    if picture is not None:
-        draw(points, picture)
-
-
-@dataclass(frozen=True)
-class Point:
-    """What a page costs among so many predicates, in ms of CPU, and what they find of what is fair."""
-
-    predicates: int
-    cost: float
-    least: float
-    mean: float
-
-    def __str__(self) -> str:
-        return f"{self.predicates:>10}{self.cost:>20.1f}{self.least:>8.2f}{self.mean:>8.2f}"
-
-
-def _many(bench: Bench, number: int) -> list[str]:
-    further = sorted(bench.categories() - set(LOOKED_AT))
-    further += [f"{name} + {word}" for word in WORDS for name in further]
-    return [*LOOKED_AT, *further][:number]
-
-
-def _expected(bench: Bench, name: str, alone: Sequence[str], number: int) -> float:
-    own = bench.budget // number
-    return bench.hits(name, alone[:own]) + bench.rate(name) * (bench.budget - own)
-
-
-def draw(points: Sequence[Point], path: Path) -> None:
-    """Draw what a page costs, and the parts of what is fair, by the number of predicates."""
-    figure = canvas(7.2, 2.8)
-    cost, fair = figure.subplots(1, 2)
-    numbers = [point.predicates for point in points]
-    for panel, title in ((cost, "ms of CPU a page"), (fair, "hits by what is fair to expect")):
-        frame(panel)
-        panel.set_xscale("log")
-        panel.set_xticks(numbers, [str(number) for number in numbers])
-        panel.minorticks_off()
-        panel.set_title(title, fontsize=9, color=INK, loc="left")
-        panel.set_xlabel("predicates", fontsize=8, color=INK)
-    cost.yaxis.set_major_formatter("{x:.0f}")
-    cost.plot(numbers, [point.cost for point in points], marker="o", **Look("#2b6cb0").line)
-    fair.plot(numbers, [point.mean for point in points], marker="o", label="mean", **Look("#2b6cb0").line)
-    fair.plot(numbers, [point.least for point in points], marker="o", label="least", **Look("#c05621").line)
-    fair.axhline(1.0, color=INK, linewidth=0.8, linestyle=":")
-    fair.set_ylim(bottom=0)
-    fair.legend(frameon=False, fontsize=8)
-    figure.savefig(path)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,6 @@ weights that a crawl starts with. ``--of failures`` are the weights that foretel
 """
 
 import argparse
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -24,8 +23,8 @@ from scentline.streams.settings import Settings, load
 from scentline_lab.evaluate.command import read_webs
 from scentline_lab.evaluate.results import Results, paired_bootstrap
 from scentline_lab.evaluate.run import Evaluation, prepare
-from scentline_lab.evaluate.tables import area, area_by_request
-from scentline_lab.experiment import progress
+from scentline_lab.evaluate.tables import AREAS
+from scentline_lab.experiment import Progress
 from scentline_lab.simulation.core import NAME
 from scentline_lab.simulation.policies import LEARNED, Reusable, Truth, policies
 from scentline_lab.simulation.virtual import Task
@@ -102,7 +101,7 @@ def main() -> None:
         print(line)
     if given.compare:
         results = [crawled(evaluation, School(each, failures)) for each in (weights, source.inputs)]
-        for name, figure in (("AUC", area), ("AUC by request", area_by_request)):
+        for name, figure in AREAS.items():
             one, two = ([each.groups(LEARNED, figure)] for each in results)
             found = paired_bootstrap(one, two, 1)
             print(f"{name}: found - start {found.difference:+.3f} ({found.low:+.3f} to {found.high:+.3f})")
@@ -115,8 +114,8 @@ def prepared(source: Source) -> Evaluation:
     settings = load(overrides).settings
     options = spec.model_copy(update={"policies": (LEARNED,), "starts": source.starts, "budget": source.pages})
     predicates = {name: parse(text) for name, text in settings.predicates.items()}
-    with progress(sys.stderr) as bars:
-        return prepare(settings, options, predicates, {}, bars)
+    bars = Progress()
+    return prepare(settings, options, predicates, {}, bars)
 
 
 def crawled(evaluation: Evaluation, school: School) -> Results:

@@ -6,19 +6,18 @@ the start is not in it. An exponent of 0 says that a page costs the same, one of
 """
 
 import argparse
-import io
 import math
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
-
-from warcio.statusandheaders import StatusAndHeaders
-from warcio.warcwriter import WARCWriter
+from typing import BinaryIO
 
 from bench.command import children_cpu, crawling, summary
+from scentline.agents.offline.archive import Answer
 from scentline.agents.offline.process import ServerProcess
+from scentline_lab.synthetic.web import record
 
 #: Words of a page, words that there are, and the exponent of Zipf's law by which they are drawn.
 WORDS, VOCABULARY, EXPONENT = 300, 20_000, 1.1
@@ -70,7 +69,7 @@ def cpu_a_page(size: Size, policy: str) -> float:
     """Return the CPU seconds, user and system, that a page of a crawl takes."""
     with tempfile.TemporaryDirectory(prefix="scentline-growth-") as name:
         directory = Path(name)
-        pages = directory / "pages.warc"
+        pages = directory / "pages.warc.gz"
         with pages.open("wb") as out:
             write_web(out, size)
         with ServerProcess.archive([pages]) as server:
@@ -88,28 +87,26 @@ def _crawl(size: Size, budget: int, policy: str, proxy: str, data: Path) -> floa
     return children_cpu() - before
 
 
-def write_web(out: io.BufferedIOBase, size: Size) -> None:
+def write_web(out: BinaryIO, size: Size) -> None:
     """Write hubs, and pages enough for the crawl, as WARC; the same for the same size."""
     random = Random(1)
-    writer = WARCWriter(out, gzip=False)
     known = HUB_LINKS * size.hubs
     pages = max(size.budget * 3 // 2 + 100, 2 * size.links)
     words = list(_text(random, pages * WORDS))
     for number in range(size.hubs):
         listed = range(HUB_LINKS * number, HUB_LINKS * (number + 1))
-        _write(writer, _hub(number), words[:WORDS], listed, random)
+        _write(out, _hub(number), words[:WORDS], listed, random)
     for number in range(max(pages, known)):
         start = WORDS * (number % pages)
         targets = [random.randrange(max(pages, known)) for _ in range(size.links)]
-        _write(writer, _page(number), [*words[start : start + WORDS], f"page{number}"], targets, random)
+        _write(out, _page(number), [*words[start : start + WORDS], f"page{number}"], targets, random)
 
 
-def _write(writer: WARCWriter, url: str, words: Sequence[str], targets: Sequence[int], random: Random) -> None:
+def _write(out: BinaryIO, url: str, words: Sequence[str], targets: Sequence[int], random: Random) -> None:
     anchors = (f'<a href="{_page(target)}">{" ".join(random.sample(words, 3))}</a>' for target in targets)
     html = f"<title>{' '.join(words[:5])}</title><p>{' '.join(words)}</p><p>{' '.join(anchors)}</p>"
-    head = StatusAndHeaders("200 OK", [("Content-Type", "text/html; charset=utf-8")], protocol="HTTP/1.1")
-    payload = io.BytesIO(html.encode())
-    writer.write_record(writer.create_warc_record(url, "response", payload=payload, http_headers=head))
+    head = (("Content-Type", "text/html; charset=utf-8"),)
+    out.write(record(url, Answer(200, head, html.encode())))
 
 
 def _text(random: Random, length: int) -> Iterator[str]:

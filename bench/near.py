@@ -8,7 +8,6 @@ pages in flight cost is the difference between twins.
 
 import argparse
 import math
-import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -30,7 +29,7 @@ from scentline.streams.transport.journal import Journal
 from scentline_lab.evaluate.command import WebSpec, read_webs
 from scentline_lab.evaluate.results import lift_curve
 from scentline_lab.evaluate.run import read_seeds
-from scentline_lab.experiment import progress
+from scentline_lab.experiment import Progress
 from scentline_lab.reading import Web, load_web
 from scentline_lab.simulation.policies import LEARNED, Truth, changed, policies
 from scentline_lab.simulation.trained import Hindsight
@@ -74,8 +73,8 @@ class Twins:
         self._budget = budget
         self._predicates = {name: parse(text) for name, text in spec.predicates.items()}
         labels = load_labels(spec.labels) if spec.labels else None
-        with progress(sys.stderr) as bars:
-            self._web: Web = load_web(spec.archives, self._predicates, labels, Settings(), 1, bars)
+        bars = Progress()
+        self._web: Web = load_web(spec.archives, self._predicates, labels, Settings(), 1, bars)
 
     def seeds(self, start: int) -> list[str]:
         """Return the seeds of a start."""

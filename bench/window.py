@@ -1,12 +1,10 @@
-"""``python -m bench.window``: what a viewer costs beside a crawl, and how soon the first view is there.
+"""``python -m bench.window``: what a viewer costs beside a crawl.
 
 A crawl of recorded pages runs at a steady pace. Its CPU time and the window's are read over equal times: with
 no window, with one that nobody looks at, and with one viewer of each screen, an event stream as a browser's.
-Then a directory with many candidates is opened, and each screen's first view is waited for.
 """
 
 import argparse
-import shutil
 import tempfile
 import time
 from collections.abc import Iterator
@@ -19,8 +17,6 @@ import psutil
 
 from bench.command import WIKISPEEDIA
 from bench.crawl.web import HOME
-from bench.size.__main__ import apart
-from bench.size.directory import build
 from tests.agents.commands import running, wait_until
 from tests.window.windows import base_of, printed_address
 
@@ -113,41 +109,12 @@ def _print(what: str, shares: tuple[float, float], alone: float) -> None:
     print(f"{what:<28}{crawl:8.2%} by the crawl ({crawl - alone:+.2%}), {window:.2%} by the window", flush=True)
 
 
-def first_views(place: Path, candidates: int) -> None:
-    """Print how soon each screen shows something of a crawl with so many candidates."""
-    apart(build, place / "many", candidates, 0)
-    for screen in SCREENS:
-        shutil.rmtree(place / "many" / "window", ignore_errors=True)
-        with printed_address(place / "many") as address, httpx.Client(base_url=base_of(address)) as client:
-            begun = time.monotonic()
-            client.get(address)
-            for path in ("/", "/static/main.js", "/static/style.css", f"/static/screens/{screen}.js"):
-                client.get(path)
-            with client.stream("GET", f"/events/{screen}") as stream:
-                next(line for line in stream.iter_lines() if line == "event: view")
-            first = time.monotonic() - begun
-            begun = time.monotonic()
-            client.get(f"/api/{screen}")
-            again = time.monotonic() - begun
-        print(
-            f"{candidates:,} candidates, {screen:<10} first view {first:6.3f} s, once more {again:6.3f} s",
-            flush=True,
-        )
-
-
 def main() -> None:
     """Parse the command line, measure and print."""
     parser = argparse.ArgumentParser(prog="bench.window")
-    parser.add_argument(
-        "--seconds", type=float, default=30.0, help="how long each is measured; 0 leaves it out"
-    )
-    parser.add_argument("--candidates", type=int, default=1_000_000, help="of the directory; 0 leaves it out")
-    given = parser.parse_args()
+    parser.add_argument("--seconds", type=float, default=30.0, help="how long each is measured")
     with tempfile.TemporaryDirectory(prefix="scentline-bench-") as temporary:
-        if given.seconds:
-            beside(Path(temporary), given.seconds)
-        if given.candidates:
-            first_views(Path(temporary), given.candidates)
+        beside(Path(temporary), parser.parse_args().seconds)
 
 
 if __name__ == "__main__":

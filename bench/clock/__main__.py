@@ -10,7 +10,6 @@ import os
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -43,7 +42,7 @@ def main() -> None:
     if given.seconds < TIMES[0]:
         raise SystemExit(f"bench: --seconds has to be {TIMES[0]} at least")
     end_as_by_ctrl_c()  # so that what was started is ended
-    for of in _webs(given):
+    for of in (web(name, given.webs) for name in given.web or NAMES):
         found, pages = judged(of)
         hits = ", ".join(f"{len(urls)} {name}" for name, urls in pages.hits.items())
         print(f"\n{of.name}: {len(pages.hosts)} hosts, {len(pages.links)} pages, {hits}", flush=True)
@@ -70,10 +69,6 @@ def _arguments() -> argparse.ArgumentParser:
     parser.add_argument("--python", type=Path, required=True, help="the Python that has Scrapy")
     parser.add_argument("--web", action="append", choices=NAMES, help="a web to crawl; all of them")
     parser.add_argument("--webs", type=Path, default=Path("bench-results/webs"), help="where webs are made")
-    parser.add_argument("--archive", type=Path, help="crawl this WARC file instead; with --seeds, --predicate")
-    parser.add_argument("--seeds", type=Path, help="file of its front pages")
-    parser.add_argument("--labels", type=Path, help="URL and category of its pages")
-    parser.add_argument("--predicate", action="append", help="what is sought in it, NAME=EXPRESSION")
     parser.add_argument("--seconds", type=float, default=75.0, help="of each crawl, from its first request")
     parser.add_argument("--policies", nargs="*", default=("learned", "breadth-first"), help="of Scentline")
     parser.add_argument("--set", action="append", default=[], help="a further setting of Scentline, NAME=VALUE")
@@ -81,15 +76,6 @@ def _arguments() -> argparse.ArgumentParser:
     parser.add_argument("--no-latency", action="store_true", help="every host answers at once")
     parser.add_argument("--seed", type=int, default=1, help="of the latency")
     return parser
-
-
-def _webs(given: argparse.Namespace) -> Iterator[Web]:
-    if given.archive is None:
-        yield from (web(name, given.webs) for name in given.web or NAMES)
-    elif given.seeds is None or given.predicate is None:
-        raise SystemExit("bench: --archive needs --seeds and --predicate")
-    else:
-        yield Web(given.archive.stem, given.archive, given.seeds, given.labels, given.predicate)
 
 
 def _crawlers(given: argparse.Namespace, of: Web) -> list[Crawler]:

@@ -13,7 +13,7 @@ from scentline.models.predicate import Predicate, parse
 from scentline.models.url import host
 from scentline.streams.settings import Settings
 from scentline_lab import reading as lab
-from scentline_lab.experiment import progress
+from scentline_lab.experiment import Progress
 
 _TOPICS = ('cinema=category("Cinema")', 'computing=category("Computing")')
 #: Of those of handbooks in docs/evaluation.toml the two nearest to 4 % of the pages.
@@ -74,7 +74,7 @@ def web(name: str, directory: Path) -> Web:
 def judged(of: Web) -> tuple[lab.Web, Pages]:
     """Return a web with its pages read and judged, which takes a minute, and what is counted of them."""
     labels = None if of.labels is None else load_labels(of.labels)
-    with progress(sys.stderr) as bars:
-        found = lab.load_web([of.archive], of.sought(), labels, Settings(), 1, bars)
+    bars = Progress()
+    found = lab.load_web([of.archive], of.sought(), labels, Settings(), 1, bars)
     links = {url: [link.url for link in page.links] for url, page in found.pages.items()}
     return found, Pages(links, {name: frozenset(urls) for name, urls in found.hits.items()})

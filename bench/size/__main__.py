@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from bench.size.directory import build
-from bench.size.measure import Mark, start, take_up, take_up_by_stages, write_log
+from bench.size.measure import Mark, start, take_up, write_log
 
 Value = TypeVar("Value")
 
@@ -32,34 +32,19 @@ def main() -> None:
     """Parse the command line, measure and print."""
     parser = argparse.ArgumentParser(prog="bench.size")
     parser.add_argument("--candidates", type=int, nargs="*", default=[100_000, 300_000, 1_000_000])
-    parser.add_argument("--judged", type=int, default=0, help="judged pages beside them to visit again")
-    parser.add_argument("--first", action="store_true", help="do not wait until all is taken up")
     parser.add_argument("--lines", type=int, nargs="*", default=[300_000], help="lines of the log")
     parser.add_argument("--users", type=int, default=1_000_000, help="users in the log")
-    parser.add_argument("--stages", action="store_true", help="say what each stage takes of a log's CPU time")
-    parser.add_argument("--keep", type=Path, help="directory in which the data directories are made and stay")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
-        place = given.keep or Path(temporary)
+        place = Path(temporary)
         for candidates in given.candidates:
-            directory = place / f"{candidates}-{given.judged}"
-            if not directory.exists():
-                apart(build, directory, candidates, given.judged)
-            first, whole = apart(start, directory, not given.first)
+            apart(build, place / f"{candidates}", candidates)
+            first, whole = apart(start, place / f"{candidates}")
             _print(f"{candidates:,} candidates: to the first order", first)
-            if not given.first:
-                _print(f"{candidates:,} candidates: all taken up", whole)
+            _print(f"{candidates:,} candidates: all taken up", whole)
         for lines in given.lines:
-            file = place / f"{lines}-{given.users}.log"
-            write_log(file, lines, given.users)
-            with tempfile.TemporaryDirectory() as directory:
-                if given.stages:
-                    mark, spent = apart(take_up_by_stages, file, Path(directory))
-                else:
-                    mark, spent = apart(take_up, file, Path(directory)), {}
-            _print(f"a log of {lines:,} URLs", mark)
-            for stage, seconds in sorted(spent.items(), key=lambda entry: -entry[1]):
-                print(f"    {stage:<45}{seconds:7.2f} s{seconds / mark.cpu:9.1%}")
+            write_log(place / "access.log", lines, given.users)
+            _print(f"a log of {lines:,} URLs", apart(take_up, place / "access.log", place / f"of-{lines}"))
 
 
 def _print(what: str, mark: Mark) -> None:

@@ -1,8 +1,8 @@
 """A data directory of so many candidates, as a crawl leaves it: rows in bulk in the frontier's table."""
 
 import random
-import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -11,22 +11,17 @@ from rocksdict import WriteBatch
 
 from scentline.agents.worker.connect import open_journal
 from scentline.models.frontier.candidates import STARTED
-from scentline.models.frontier.groups import DAY
 from scentline.models.frontier.keys import (
     START_KEY,
     TOTALS_KEY,
     children_key,
-    due_key,
     owner_key,
     page_key,
     parent_key,
-    visit_key,
 )
 from scentline.models.frontier.linking import ChildrenRow, ParentRow
-from scentline.models.frontier.rows import DueRow, FrontierRow, OwnerRow, PageRow, StartRow, TotalsRow, VisitRow
+from scentline.models.frontier.rows import FrontierRow, OwnerRow, PageRow, StartRow, TotalsRow
 from scentline.models.page import Verdict
-from scentline.models.records import Version
-from scentline.models.revisit.content import LINKS_BYTES, TEXT_BYTES
 from scentline.models.url import host, identifier, owner
 from scentline.streams.inbox import Codec
 from scentline.streams.settings import Settings
@@ -43,36 +38,22 @@ TEXTS = 9_973
 HITS = (5, 31)
 #: Rows written at once.
 BATCH = 500
-#: Days ago that judged pages were visited last at most, and since they were before that; they are due when they
-#: have waited, so that the half is.
-VISITED_DAYS, BEFORE_DAYS, WAIT_DAYS = 14, 7, 7
 
 Row = tuple[bytes, FrontierRow]
 
 
 def settings(directory: Path) -> Settings:
-    """Return the settings of a crawl whose orders nobody answers, so that they are given again and again.
-
-    Judged pages are visited again.
-    """
-    return Settings.model_validate(
-        {
-            "data": directory,
-            "predicates": {"first": '"first"', "second": '"second"'},
-            "frontier": {"lease_seconds": 1.0, "attempts": 1_000_000, "revisit": 0.5},
-        }
-    )
+    """Return the settings of a crawl whose orders nobody answers, so that they are given again and again."""
+    predicates = {"first": '"first"', "second": '"second"'}
+    frontier = {"lease_seconds": 1.0, "attempts": 1_000_000}
+    return Settings.model_validate({"data": directory, "predicates": predicates, "frontier": frontier})
 
 
 class Web:
-    """Candidates and the pages that link to them, by number: what each is like is a function of it.
+    """Candidates and the pages that link to them, by number: what each is like is a function of it."""
 
-    So many ``judged`` pages beside them wait for another visit.
-    """
-
-    def __init__(self, candidates: int, judged: int) -> None:
+    def __init__(self, candidates: int) -> None:
         self.candidates = candidates
-        self.judged = judged
         self.linking = -(-candidates * IN_LINKS // LINKS)
         self._hosts = max(1, candidates // HOSTED)
         chance = random.Random(1)
@@ -123,34 +104,8 @@ class Web:
                 best.append(identifier(row.url))
             yield page_key(row.url), row
         yield START_KEY, StartRow(best)
-        yield from self._judged_rows(time.time())
-        judged = self.linking + self.judged
-        yield (
-            TOTALS_KEY,
-            TotalsRow(
-                discovered=judged + self.candidates,
-                judged=judged,
-                verdicts=dict.fromkeys(("first", "second"), judged),
-            ),
-        )
-
-    def _judged_rows(self, now: float) -> Iterator[Row]:
-        """Yield the rows of the pages that wait for another visit, each of which was visited twice."""
-        chance = random.Random(2)
-        for page in range(self.judged):
-            number = self.candidates + page
-            url, verdict = self.url(number), self.verdict(page)
-            visited = now - DAY * VISITED_DAYS * chance.random()
-            visit = VisitRow(
-                url, visited, self.text(PAGE_WORDS, page), title=self.text(ANCHOR, page),
-                version=Version(f'"{number:x}"'), content=bytes(TEXT_BYTES), links=bytes(LINKS_BYTES),
-                partitions=(0,), orders=2,
-            )  # fmt: skip
-            visit.history.seen(DAY * BEFORE_DAYS, page % 3 == 0)
-            visit.due = visited + DAY * WAIT_DAYS
-            yield due_key(visit.due, url), DueRow(url)
-            yield page_key(url), PageRow(url, 3, number, "judged", verdict=verdict, judged_at=visited)
-            yield visit_key(url), visit
+        verdicts = dict.fromkeys(("first", "second"), self.linking)
+        yield TOTALS_KEY, TotalsRow(self.linking + self.candidates, judged=self.linking, verdicts=verdicts)
 
     def _linking_rows(self, page: int) -> Iterator[Row]:
         url, verdict = self.linking_url(page), self.verdict(page)
@@ -188,21 +143,14 @@ class Web:
         return PageRow(url, 3, self.linking + candidate, parents=names, links=links)
 
 
-def build(directory: Path, candidates: int, judged: int) -> None:
+def build(directory: Path, candidates: int) -> None:
     """Make the data directory."""
     encode = Codec[FrontierRow](FrontierRow).encode
     with open_journal(settings(directory)) as journal:
         store = journal.table("frontier")[0]
 
-        def write(rows: Iterable[Row]) -> None:
-            batch = WriteBatch(raw_mode=True)
-            store.stage(batch, {key: encode(row) for key, row in rows})
-            store.write(batch)
-
-        rows: list[Row] = []
-        for row in Web(candidates, judged).rows():
-            rows.append(row)
-            if len(rows) == BATCH:
-                write(rows)
-                rows.clear()
-        write(rows)
+        rows = Web(candidates).rows()
+        while batch := list(islice(rows, BATCH)):
+            written = WriteBatch(raw_mode=True)
+            store.stage(written, {key: encode(row) for key, row in batch})
+            store.write(written)

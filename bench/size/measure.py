@@ -4,25 +4,16 @@ import asyncio
 import random
 import resource
 import time
-from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 from bench.size.directory import settings
-from bench.stages.stopwatch import Stopwatch
-from bench.stages.table import STAGES
 from scentline.agents.observe.observer import Observer
 from scentline.agents.worker.crawl import Engine
 from scentline.agents.worker.worker import Worker
 from scentline.streams.topics import FETCHES
 from scentline.streams.transport.embedded import JournalBus
 
-#: The stages that a line of a log takes, beside those of a page.
-OF_A_LINE: Mapping[str, tuple[str, ...]] = {
-    "observe: read a line": ("scentline.agents.observe.observer:Observer.observe",),
-    "browse: users' windows": ("scentline.agents.browse.agent:BrowseAgent.absorb",),
-    "frontier: leave a full queue": ("scentline.models.frontier.queue:CandidateQueue._evict",),
-}
 #: Seconds between two looks.
 LOOK_SECONDS = 0.01
 #: Hosts that the log names, and its lines a second.
@@ -43,12 +34,12 @@ class Mark(NamedTuple):
         return cls(time.perf_counter() - begun, time.process_time(), most)
 
 
-def start(directory: Path, whole: bool) -> tuple[Mark, Mark]:
-    """Start a frontier; return what it took until its first order and, if it is ``whole``, all is taken up."""
-    return asyncio.run(_start(directory, whole))
+def start(directory: Path) -> tuple[Mark, Mark]:
+    """Start a frontier; return what it took until its first order, and until all is taken up."""
+    return asyncio.run(_start(directory))
 
 
-async def _start(directory: Path, whole: bool) -> tuple[Mark, Mark]:
+async def _start(directory: Path) -> tuple[Mark, Mark]:
     begun = time.perf_counter()
     given = settings(directory)
     async with Worker(given, ["frontier"], Observer(given.observe, b"key")) as worker:
@@ -60,9 +51,7 @@ async def _start(directory: Path, whole: bool) -> tuple[Mark, Mark]:
         while journal.end(FETCHES.name, 0) == end:
             await _look(worker)
         first = Mark.since(begun)
-        schedule = agent.core.schedule
-        assert schedule is not None, "the settings have it"
-        while whole and (agent.core.candidates.opening or schedule.busy):
+        while agent.core.candidates.opening:
             await _look(worker)
         return first, Mark.since(begun)
 
@@ -90,15 +79,6 @@ def write_log(file: Path, lines: int, users: int) -> None:
 def take_up(file: Path, directory: Path) -> Mark:
     """Feed a log to a crawl; return what it took until all of it was taken in."""
     return asyncio.run(_take_up(file, directory))
-
-
-def take_up_by_stages(file: Path, directory: Path) -> tuple[Mark, Mapping[str, float]]:
-    """Return the same, and the CPU seconds of each stage; the stopwatch adds a second for 100,000 lines."""
-    stopwatch = Stopwatch()
-    stopwatch.watch({**STAGES, **OF_A_LINE})
-    mark = take_up(file, directory)
-    rest = mark.cpu - sum(stopwatch.spent.values())
-    return mark, {**stopwatch.spent, "the rest: encode, decode, other threads": rest}
 
 
 async def _take_up(file: Path, directory: Path) -> Mark:

@@ -16,7 +16,7 @@ from tests.patience import PATIENCE
 UNUSED = {
     "aiokafka", "charset_normalizer", "croniter", "httpx._main", "matplotlib", "numpy.ma", "py3langid",
     "pygments", "rich", "river.naive_bayes", "scipy", "yaml", "scentline.agents.cli.explain",
-    "scentline_lab.cli.evaluate", "scentline_lab",
+    "scentline_lab",
 }  # fmt: skip
 #: What only the page reader's process has a use for.
 UNUSED_BESIDE_READER = {"lxml"}

@@ -15,7 +15,7 @@ from scipy.sparse import csr_array
 from scentline.models.page import Link, Page
 from scentline.models.trace import Step, Trace
 from scentline.models.url import identifier
-from scentline_lab.simulation.queries import BestFirst, SharkSearch, Texts, WordQuery
+from scentline_lab.simulation.queries import BestFirst, SharkSearch
 from scentline_lab.simulation.simple import (
     Backlink,
     Board,
@@ -31,7 +31,6 @@ from scentline_lab.simulation.trained import (
     Informed,
     LinkClassifier,
     cross_fitted,
-    fit,
     linear,
     logistic,
     platt,
@@ -199,22 +198,6 @@ def test_each_choice_is_the_candidate_of_the_highest_cosine(seed: int) -> None:
             texts.setdefault(link.url, Counter()).update((*link.anchor, *link.context))
 
 
-@given(st.integers(0, 10_000))
-def test_cosines_of_several_texts_are_those_of_each(seed: int) -> None:
-    random = Random(seed)
-    query, centroid, pages = WordQuery((), Texts()), Counter[str](), list[Page]()
-    for _ in range(6):
-        pages.append(Page("", words=tuple(dict.fromkeys(some(random, 6)))))
-        holds = random.random() < 0.5
-        query.count(pages[-1].words, holds)
-        centroid.update(pages[-1].words if holds else ())
-    # The product of the centroid with itself, by its length, is that length.
-    length = cosine(centroid, centroid, pages)
-    texts = [some(random, 5) for _ in range(4)]
-    expected = [cosine(Counter(text), centroid, pages) / length if length else 0.0 for text in texts]
-    assert query.cosines(texts).tolist() == pytest.approx(expected)
-
-
 URLS = [f"http://a.test/{number}" for number in range(60)]
 HITS = frozenset(URLS[::4])
 HUB = "http://a.test/hub"
@@ -235,17 +218,6 @@ def test_the_link_classifier_learns_which_anchors_lead_to_hits() -> None:
     assert all(found.probability is None for found in fetched[:10])
     assert all(found.probability is not None for found in fetched[10:])
     assert all(((found.probability or 0) > 0.5) == found.hit for found in fetched[10:])
-
-
-def test_the_machine_parts_rows_and_weighs_classes_alike() -> None:
-    rows = np.arange(20, dtype=np.int32)
-    labels = rows == 0
-    machine = fit(rows, np.where(labels, 0, 1).astype(np.int32), labels, 3)
-    assert machine.weights[0] + machine.bias > 0.5
-    assert machine.weights[1] + machine.bias < -0.5
-    assert machine.weights[2] == 0
-    with pytest.raises(ValueError, match="expected hits and others"):
-        fit(np.zeros(2, np.int32), np.zeros(2, np.int32), np.array([True, True]), 1)
 
 
 def test_platt_gives_the_rate_of_each_margin() -> None:

@@ -41,7 +41,7 @@ def test_a_hit_that_comes_earlier_never_lowers_the_area(hits: list[bool], place:
 def test_the_band_is_mean_and_sample_deviation_page_by_page() -> None:
     mean, deviation = band([np.array([1.0, 0.5]), np.array([0.0, 0.5]), np.array([0.5, 0.5])])
     assert (mean.tolist(), deviation.tolist()) == ([0.5, 0.5], [0.5, 0])
-    assert band([np.array([0.3])]).deviation.tolist() == [0]
+    assert band([np.array([0.3])])[1].tolist() == [0]
 
 
 def test_selected_and_explored_pages_are_kept_apart_and_failed_requests_left_out() -> None:

@@ -13,7 +13,7 @@ from scentline.models.accesslog.entry import Entry
 from scentline.models.accesslog.formats import parse_combined
 from scentline.models.papers.news import day_of
 from scentline.models.settings import NewsSettings
-from scentline_lab.news_command import PICTURES, TABLES, short
+from scentline_lab.news import PICTURES, TABLES, short
 from tests.agents.commands import TOLD_TO_END, last_line, printed, running, scentline
 from tests.patience import PATIENCE
 from tests.shared import shared

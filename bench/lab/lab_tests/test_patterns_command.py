@@ -3,12 +3,14 @@
 import gzip
 from itertools import pairwise
 from pathlib import Path
+from random import Random
 
 import pytest
 from lxml import etree
 
 from lab_tests.files import PNG, line, quiet, rows
 from scentline.models.facts import Access
+from scentline.models.page import Link, Page
 from scentline.models.papers.pattern_tree import Growth
 from scentline.models.papers.patterns import THRESHOLD, mine
 from scentline.models.papers.ways import Behaviour
@@ -20,6 +22,8 @@ from scentline_lab.patterns.quality import (
     PERIODS,
     Record,
     Site,
+    counted,
+    crawled,
     layout_similarity,
     read_layouts,
     reliability,
@@ -27,12 +31,60 @@ from scentline_lab.patterns.quality import (
 )
 from tests.agents.commands import TOLD_TO_END, last_line, printed, running, wait_until
 from tests.agents.test_archive import page, write
-from tests.papers.test_liu_ranking import TOPICS, forum
 from tests.patience import PATIENCE
 from tests.shared import shared
 
-HOME = "http://forum.test/"
+# A forum as those of the paper: list pages lead to topics, which people read; profiles and printable copies are
+# linked as often, and hardly ever read. Topics written after the patterns were mined are as popular as others.
+HOME, TOPICS, USERS = "http://forum.test/", 300, 200
 SVG = "{http://www.w3.org/2000/svg}"
+
+
+def forum() -> dict[str, Page]:
+    topics, prints = ([f"{HOME}{kind}/{number}" for number in range(TOPICS)] for kind in ("topic", "print"))
+    users = [f"{HOME}user/{number}" for number in range(USERS)]
+    lists = [f"{HOME}list?page={number}" for number in range(TOPICS // 10)]
+    links = {HOME: [*users[:20], lists[0]]}
+    for number, url in enumerate(lists):
+        links[url] = [*topics[10 * number : 10 * number + 10], *lists[number + 1 : number + 3]]
+    for number, url in enumerate(topics):
+        links[url] = [prints[number], users[number % USERS], users[7 * number % USERS], lists[number // 10]]
+    for number, url in enumerate(users):
+        links[url] = [users[(number + step) % USERS] for step in range(1, 9)]
+    links |= {url: [topic] for url, topic in zip(prints, topics, strict=True)}
+    return {url: Page(url, links=(*map(Link, targets), Link(HOME))) for url, targets in links.items()}
+
+
+def forum_visits(topics: range, seed: int) -> Behaviour:
+    """Return what people did: through lists to topics that were there, often home again, rarely elsewhere."""
+    random, log = Random(seed), list[Record]()
+    for reader in range(1500):
+        topic = random.choice(topics)
+        path = [HOME, f"{HOME}list?page={topic // 10}", f"{HOME}topic/{topic}"]
+        if random.random() < 0.4:
+            path.append(HOME)
+        elif random.random() < 0.05:
+            path.append(f"{HOME}{random.choice(['print', 'user'])}/{random.randrange(USERS)}")
+        log += [
+            Record(f"reader {reader}", url, source) for source, url in zip([None, *path], path, strict=False)
+        ]
+    return counted(log)
+
+
+def test_where_kinds_of_pages_differ_in_traffic_the_papers_orderings_beat_those_by_links() -> None:
+    first = forum_visits(range(TOPICS // 2), seed=1)
+    known = mine(first)
+    assert {f"{HOME}topic/**", f"{HOME}list?page=*"} <= {pattern.name for pattern in known.chosen}
+    results = crawled(known, first, forum(), forum_visits(range(TOPICS), seed=2).visits, 0, quiet())
+    fetch = {each.ordering: each.pages or 2 for each in results if each.aim == "fetch"}
+    discovery = {each.ordering: each.pages or 2 for each in results if each.aim == "discovery"}
+    assert fetch["behaviour-fetch"] < 0.5 * min(fetch["breadth-first"], fetch["pagerank"])
+    assert fetch["behaviour-fetch"] < fetch["overall-visit"]
+    assert discovery["behaviour-discovery"] < 0.2 * min(discovery["breadth-first"], discovery["pagerank"])
+    # Half the topics were not there when the log was taken: a single page's visits say nothing of them, unless
+    # they are shrunk to those of its pattern.
+    assert max(fetch["behaviour-fetch"], fetch["visits"]) < 0.5 * fetch["own-visits"]
+    assert max(fetch, key=fetch.__getitem__) == "volume"
 
 
 def forum_log() -> list[str]:

@@ -39,7 +39,7 @@ def test_freshness_by_hand() -> None:
 
 
 def test_the_adaptive_intervals_are_those_of_the_programs() -> None:
-    nutch, storm = Nutch(1, 100.0), StormCrawler(1, 10_000.0)
+    nutch, storm = Nutch([100.0]), StormCrawler([10_000.0])
     # 140 s, but no less than the 200 s in which nothing changed; and 0.2 of these earlier.
     assert nutch.again(0, 0.0, 200.0, False) == pytest.approx(200 - 40 + 200)
     assert nutch.again(0, 0.0, 400.0, True) == pytest.approx(400 + 200 * 0.8)

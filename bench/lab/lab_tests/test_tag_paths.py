@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from scentline.models.page import Link, Page
 from scentline.models.trace import Step, Trace
-from scentline_lab.simulation.trained import Arms, TagPaths
+from scentline_lab.simulation.simple import Arms, TagPaths
 from scentline_lab.simulation.virtual import Task, Terms, virtual_crawl
 
 

@@ -3,11 +3,11 @@
 import gc
 import shutil
 import signal
+import sys
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
 from itertools import chain, islice
 from multiprocessing import active_children, get_context
 from pathlib import Path
@@ -15,9 +15,6 @@ from types import TracebackType
 from typing import Any, Self, TextIO, TypeVar
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-from rich.progress import Progress as RichProgress
 
 from scentline.agents.cli.app import INTERRUPTED
 from scentline.agents.cli.output import csv_line, print_json
@@ -89,14 +86,13 @@ class Output:
         if directory.exists() and not directory.is_dir():
             raise OccupiedError(f"--out {directory}: expected a directory, found a file")
         if not mark.is_file() and directory.is_dir() and any(directory.iterdir()):
+            expected = "expected a new or empty directory, or an earlier run's"
             raise OccupiedError(
-                f"--out {directory}: holds files that `scentline {command}` did not make; expected a new or "
-                "empty directory, or an earlier run's"
+                f"--out {directory}: holds files that `scentline {command}` did not make; {expected}"
             )
-        made_by = f"Made by `scentline {command}`, which replaces its own files here.\n"
         try:
             directory.mkdir(parents=True, exist_ok=True)
-            mark.write_text(made_by, encoding="utf-8")
+            mark.write_text(f"Made by `scentline {command}`, which replaces its own files here.\n")
             self._clear(directory)
         except OSError as error:
             raise OccupiedError(f"--out {directory}: can't be written to: {error.strerror}") from error
@@ -146,8 +142,7 @@ def check_logs(sources: Iterable[str]) -> None:
 class Cut:
     """Lets Ctrl-C end what is done ``with`` it; what follows covers what was done so far."""
 
-    def __init__(self) -> None:
-        self.interrupted = False
+    interrupted = False
 
     def __enter__(self) -> Self:
         return self
@@ -163,13 +158,22 @@ class Cut:
             raise typer.Exit(INTERRUPTED)
 
 
-def spread(function: Callable[[T], R], tasks: Iterable[T], processes: int) -> Generator[R, None, None]:
-    """Yield what ``function`` returns for each task as it is done, in whatever order.
+def spread(
+    function: Callable[[T], R],
+    tasks: Iterable[T],
+    processes: int,
+    bars: "Progress | None" = None,
+    phase: str = "",
+) -> Generator[R, None, None]:
+    """Yield what ``function`` returns for each task as it is done, in whatever order; a ``phase`` of ``bars``
+    counts them.
 
-    ``function`` and all it holds are inherited by ``processes`` forked workers; tasks and results are pickled.
-    What it raises is raised here. When the iteration ends, however it does, the workers are ended, in the
-    middle of a task too. Raises `WorkerError` when one of them dies.
+    ``function`` and all it holds are inherited by ``processes`` forked workers. What it raises is raised here.
+    When the iteration ends, however it does, the workers are ended, in the middle of a task too. Raises
+    `WorkerError` when one of them dies.
     """
+    if bars is not None:
+        bars.phase(phase, len(tasks := list(tasks)))
     waiting, others = iter(tasks), set(active_children())
     # What the garbage collector does not touch stays shared: a look at an object writes to its page of memory.
     gc.freeze()
@@ -184,10 +188,11 @@ def spread(function: Callable[[T], R], tasks: Iterable[T], processes: int) -> Ge
             busy |= {workers.submit(_do, task) for task in islice(waiting, len(done))}
             for future in done:
                 yield future.result()
+                if bars is not None:
+                    bars.advance()
     except BrokenProcessPool as error:
-        raise WorkerError(
-            f"a worker process ended before its work did: is there too little memory? {error}"
-        ) from error
+        why = "a worker process ended before its work did: is there too little memory?"
+        raise WorkerError(f"{why} {error}") from error
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
         gc.unfreeze()
@@ -212,15 +217,15 @@ def _do(task: Any) -> Any:
     return _function(task)
 
 
-#: Seconds between two plain lines.
+#: Seconds between two lines.
 LINE_SECONDS = 5.0
 
 
 class Progress:
     """Is told of the steps of a phase, one after the other; writes a line at its end, and some before."""
 
-    def __init__(self, out: TextIO) -> None:
-        self._out, self._started = out, time.monotonic()
+    def __init__(self, out: TextIO | None = None) -> None:
+        self._out, self._started = out or sys.stderr, time.monotonic()
         self.phase("", 0)
 
     def phase(self, name: str, steps: int) -> None:
@@ -235,27 +240,3 @@ class Progress:
             self._last = now
             self._out.write(f"{now - self._started:6.1f} s  {self._name}: {self._done} of {self._steps}\n")
             self._out.flush()
-
-
-class _Bars(Progress):
-    """The same with a bar for each phase."""
-
-    def __init__(self, bars: RichProgress) -> None:
-        self._bars = bars
-
-    def phase(self, name: str, steps: int) -> None:
-        self._task = self._bars.add_task(name, total=steps)
-
-    def advance(self, steps: int = 1) -> None:
-        self._bars.advance(self._task, steps)
-
-
-@contextmanager
-def progress(out: TextIO) -> Iterator[Progress]:
-    """Give a progress display on ``out``, a terminal or not."""
-    if not out.isatty():
-        yield Progress(out)
-        return
-    left = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
-    with RichProgress(*left, TextColumn("left"), TimeRemainingColumn(), console=Console(file=out)) as bars:
-        yield _Bars(bars)

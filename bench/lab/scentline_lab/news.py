@@ -1,17 +1,27 @@
-"""What is news in a log, and how well it is found (Wang 2007)."""
+"""The news command: what is news in logs, how well it is found (Wang 2007), as tables, pictures and text."""
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Set
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import partial
-from itertools import groupby
+from itertools import chain, groupby
+from pathlib import Path
 from statistics import fmean
-from typing import NamedTuple
+from typing import Any, NamedTuple, get_args
 
+import typer
+
+from scentline.agents.cli.output import print_table
+from scentline.agents.judge.judges import Labels, LabelsError, load_labels
+from scentline.agents.observe.observer import HINT, observed, site_named
 from scentline.models.papers.hubs import Hub, Outlinks
 from scentline.models.papers.news import (
+    DAY,
     Criterion,
     History,
+    Kind,
     NewsPrefix,
     NewsPrefixes,
     PrefixTree,
@@ -21,15 +31,16 @@ from scentline.models.papers.news import (
 )
 from scentline.models.settings import NewsSettings
 from scentline.models.url import host
+from scentline.streams.settings import ConfigurationError, Settings
+from scentline_lab.experiment import Cut, Output, Progress, cell, check_logs
+from scentline_lab.pictures import draw_concentration, draw_daily
+from scentline_lab.reading import LogReader
 
 
 def standings(histories: Mapping[str, History], last: int, criterion: Criterion) -> dict[str, Standing]:
     """Judge every page born by the end of day ``last``; what came later is not looked at."""
-    return {
-        url: standing(history.until(last), last, criterion)
-        for url, history in histories.items()
-        if history.first <= last
-    }
+    born = {url: history for url, history in histories.items() if history.first <= last}
+    return {url: standing(history.until(last), last, criterion) for url, history in born.items()}
 
 
 class News(NamedTuple):
@@ -40,6 +51,16 @@ class News(NamedTuple):
     pages: frozenset[str]
     hubs: list[Hub]
     prefixes: list[NewsPrefix]
+
+    @property
+    def judged(self) -> Mapping[str, Standing]:
+        return {url: page for url, page in self.standings.items() if page.judged}
+
+    @property
+    def days(self) -> tuple[int, int]:
+        """The first and the last day of the pages' lives."""
+        pages = self.standings.values()
+        return min(page.birth for page in pages), max(page.birth + page.days - 1 for page in pages)
 
 
 class NewsDiscovery:
@@ -54,10 +75,9 @@ class NewsDiscovery:
     def visit(self, url: str, user: str, time: float, referrer: str | None = None) -> None:
         """Count an access; one that is no click of its own still shows that the referrer leads to the page."""
         users = self._visitors[url][day_of(time)]
-        fresh = user not in users
-        users.add(user)
         if referrer is not None:
-            self.outlinks.add(referrer, url, clicks=int(fresh))
+            self.outlinks.add(referrer, url, clicks=int(user not in users))
+        users.add(user)
 
     def histories(self) -> dict[str, History]:
         """Return the daily clicks of each page that has some in the window."""
@@ -75,7 +95,7 @@ class NewsDiscovery:
         histories = self.histories()
         last = max((each.first + len(each.clicks) - 1 for each in histories.values()), default=0)
         judged = standings(histories, last, criterion)
-        pages = frozenset(url for url, found in judged.items() if found.kind == "news")
+        pages = frozenset(url for url, found in judged.items() if found.kind == _NEWS)
         return News(histories, judged, pages, self.outlinks.hubs(pages, hubs), prefixes(judged, share, least))
 
 
@@ -84,7 +104,7 @@ def prefixes(judged: Mapping[str, Standing], share: float = 0.8, least: int = 1)
     tree = PrefixTree()
     for url, found in judged.items():
         if found.judged:
-            tree.add(url, found.kind == "news")
+            tree.add(url, found.kind == _NEWS)
     return tree.news_prefixes(share, least)
 
 
@@ -101,15 +121,12 @@ def best_bar(labelled: Iterable[tuple[float, bool]]) -> Bar | None:
     between.
     """
     pages = sorted(labelled)
-    if not pages:
-        return None
     right = sum(news for _, news in pages)  # all are above 0
-    best = Bar(0.0, right)
+    bars = [Bar(0.0, right)]
     for value, group in groupby(pages, key=lambda page: page[0]):
         right += sum(-1 if news else 1 for _, news in group)
-        if right > best.right:
-            best = Bar(value, right)
-    return best
+        bars.append(Bar(value, right))
+    return max(bars, key=lambda bar: bar.right) if pages else None
 
 
 class Measure(NamedTuple):
@@ -123,14 +140,9 @@ class Measure(NamedTuple):
     right: int
 
     @property
-    def precision(self) -> float | None:
-        """The share of what was found that is news; None where nothing was found."""
-        return self.right / self.found if self.found else None
-
-    @property
-    def recall(self) -> float | None:
-        """The share of the news that was found; None where there is none."""
-        return self.right / self.actual if self.actual else None
+    def rates(self) -> dict[str, float | None]:
+        wholes = {"precision": self.found, "recall": self.actual}
+        return {name: self.right / whole if whole else None for name, whole in wholes.items()}
 
 
 class Separation(NamedTuple):
@@ -154,12 +166,13 @@ class Reach(NamedTuple):
     from_homes: int
 
 
-def measures(
-    news: News, labels: Mapping[str, bool] | None, criterion: Criterion, settings: NewsSettings
-) -> list[Measure]:
+def measures(news: News, labels: Mapping[str, bool] | None, settings: NewsSettings) -> list[Measure]:
     """Return every comparison; ``labels`` tells of canonical URLs whether they are news."""
-    judged = _judged(news.standings)
-    early, later = _halves(news, criterion, settings)
+    judged, middle = news.judged.keys(), sum(news.days) // 2
+    criterion = Criterion(settings.first_days, settings.threshold, settings.least)
+    early = standings(news.histories, middle, criterion)
+    known = NewsPrefixes(found.prefix for found in prefixes(early, settings.share, settings.prefix_least))
+    later = {url for url, found in news.standings.items() if found.birth > middle}
     chosen = NewsPrefixes(found.prefix for found in news.prefixes)
     sites = {host(hub.url) for hub in news.hubs}
     truths: list[tuple[str, str, Set[str], Set[str]]] = [("clicks", "judged", news.pages, judged)]
@@ -179,16 +192,15 @@ def measures(
         measure("sites of hubs", truth, name, {url for url in pages if host(url) in sites}, actual)
     for truth, _, actual, pages in truths:
         unseen = pages & later
-        under = {url for url in unseen if early.match(url)}
+        under = {url for url in unseen if known.match(url)}
         measure("prefixes of the first half", truth, "born later", under, actual & unseen)
     return found
 
 
 def separation(news: News, labels: Mapping[str, bool], threshold: float) -> Separation | None:
     """Compare the labelled pages that could be judged; None without pages of both kinds."""
-    known = sorted(_judged(news.standings) & labels.keys())
-    pages = [(news.standings[url].concentration, labels[url]) for url in known]
-    ours, others = ([value for value, is_news in pages if is_news == wanted] for wanted in (True, False))
+    pages = [(page.concentration, labels[url]) for url, page in news.judged.items() if url in labels]
+    ours, others = (sorted(value for value, is_news in pages if is_news == wanted) for wanted in (True, False))
     best = best_bar(pages)
     if not ours or not others or best is None:
         return None
@@ -205,24 +217,175 @@ def reach(outlinks: Outlinks, news: News) -> Reach:
     return Reach(len(hubs), from_hubs, len(homes), from_homes)
 
 
-def _halves(news: News, criterion: Criterion, settings: NewsSettings) -> tuple[NewsPrefixes, Set[str]]:
-    """Return the prefixes as of the middle of the days, and the pages born after it."""
-    middle = sum(span(news.standings)) // 2
-    early = standings(news.histories, middle, criterion)
-    known = NewsPrefixes(found.prefix for found in prefixes(early, settings.share, settings.prefix_least))
-    return known, {url for url, found in news.standings.items() if found.birth > middle}
-
-
-def span(found: Mapping[str, Standing]) -> tuple[int, int]:
-    """Return the first and the last day of pages' lives, of one page at least."""
-    first = min(page.birth for page in found.values())
-    return first, max(page.birth + page.days - 1 for page in found.values())
-
-
-def _judged(found: Mapping[str, Standing]) -> Set[str]:
-    return {url for url, page in found.items() if page.judged}
-
-
 def day(number: int) -> date:
     """Return the date of a day, which is numbered from 1970-01-01 on."""
     return date(1970, 1, 1) + timedelta(days=number)
+
+
+#: Hubs and prefixes that are printed; the label of a news page.
+_SHOWN, _NEWS = 10, "news"
+TABLES = ("pages", "hubs", "prefixes", "measures")
+PICTURES = ("daily", "concentration")
+_FILES = (*(f"{name}.csv" for name in TABLES), *(f"{name}.png" for name in PICTURES))
+
+
+@dataclass(frozen=True)
+class Result:
+    """What was found in so many ``views``; ``separation`` is None without labels of both kinds."""
+
+    views: int
+    outlinks: Outlinks
+    news: News
+    labels: Mapping[str, bool] | None
+    measures: Sequence[Measure]
+    reach: Reach
+    separation: Separation | None
+
+
+def run(
+    settings: Settings,
+    sources: Sequence[str],
+    labels: Path | None,
+    out: Path | None,
+    site: str | None,
+    *,
+    as_json: bool,
+) -> None:
+    """Read the logs, find news, write and print; Ctrl-C ends the reading alone. A line whose time is more than
+    a day in the future is skipped: it would move the window on and empty it. Raises `ConfigurationError`
+    without a page view.
+    """
+    check_logs(sources)
+    only = None if site is None else site_named(site)
+    table = load_labels(labels) if labels is not None else None
+    output = Output(out, "news", _FILES).prepare()
+    discovery, now = NewsDiscovery(settings.news.window, settings.news.links), time.time()
+    views = untimely = 0
+    bars = Progress()
+    with Cut() as cut:
+        reader = LogReader(observed(settings.observe, only), bars, everywhere=only is not None)
+        for access in chain.from_iterable(map(reader.read, sources)):
+            if only is not None and not only.holds(access.url):
+                continue
+            views += 1
+            if 0 <= access.time < now + DAY:
+                discovery.visit(access.url, access.user, access.time, access.referrer)
+            else:
+                untimely += 1
+    result = _found(discovery, settings.news, views, table)
+    if result is None:
+        wanted = f"expected page views{f' of {site}' if site else ''}, found none in {reader.lines} lines"
+        raise ConfigurationError(f"news: {', '.join(sources)}: {wanted}; {HINT}")
+    if out is not None:
+        _write(output, result, settings.news)
+    _print(result, untimely, settings.news)
+    output.finish("daily.png", as_json, lambda: _object(result))
+    cut.end(f"Interrupted: these results cover the first {reader.lines:,} lines")
+
+
+def _found(discovery: NewsDiscovery, given: NewsSettings, views: int, table: Labels | None) -> Result | None:
+    """Return what there is to tell; None where there is no page."""
+    criterion = Criterion(given.first_days, given.threshold, given.least)
+    news = discovery.find(criterion, hubs=given.hubs, share=given.share, least=given.prefix_least)
+    if not news.standings:
+        return None
+    known = _labelled(table, news.standings) if table is not None else None
+    apart = separation(news, known, given.threshold) if known is not None else None
+    outlinks = discovery.outlinks
+    return Result(views, outlinks, news, known, measures(news, known, given), reach(outlinks, news), apart)
+
+
+def short(days: int, settings: NewsSettings) -> str | None:
+    """Return why a log of so many days is too short for any news, and the remedy; None if it is not."""
+    most = {m: days / m for m in range(settings.first_days, 0, -1)}
+    if most[settings.first_days] > settings.threshold:
+        return None
+    reason = f"in {days} days no page can be more concentrated than {most[settings.first_days]:.2f}"
+    for m, concentration in most.items():
+        if concentration > settings.threshold:
+            return f"{reason}: with --first-days {m} or less it can be {concentration:.2f}"
+    return f"{reason}: the log is too short"
+
+
+def _labelled(labels: Labels, seen: Iterable[str]) -> dict[str, bool]:
+    """Return whether the pages that were seen and labelled are news."""
+    categories = {url: labels.categories(url) for url in seen}
+    known = {url: _NEWS in names for url, names in categories.items() if names}
+    if not known:
+        none = f"none of the {len(labels):,} labelled pages is in the log"
+        raise LabelsError(f"labels: {none}, expected some of its {len(categories):,} pages")
+    return known
+
+
+def _print(result: Result, untimely: int, settings: NewsSettings) -> None:
+    news, reach, told, (first, last) = result.news, result.reach, result.separation, result.news.days
+    kinds = Counter(page.kind for page in news.standings.values())
+    typer.echo(f"{result.views:,} page views of {len(news.standings):,} pages, {day(first)} to {day(last)}")
+    typer.echo(", ".join(f"{kinds[kind]:,} {kind}" for kind in get_args(Kind)))
+    if untimely:
+        typer.echo(f"{untimely:,} page views are in the future or before 1970")
+    if (reason := short(last - first + 1, settings)) is not None:
+        typer.echo(reason, err=True)
+    if news.hubs:
+        print_table(("hub", *Hub._fields[1:]), (tuple(map(str, hub)) for hub in news.hubs[:_SHOWN]))
+        typer.echo(
+            f"{reach.hubs} hubs lead to {reach.from_hubs:,} news pages, "
+            f"the {reach.homes} home pages of their sites to {reach.from_homes:,}"
+        )
+    if news.prefixes:
+        most = sorted(news.prefixes, key=lambda found: -found.news)[:_SHOWN]
+        print_table(("prefix", "news", "pages"), (tuple(map(str, found)) for found in most))
+    if any(found.actual for found in result.measures):
+        measures = ((*map(str, found), *map(cell, found.rates.values())) for found in result.measures)
+        print_table(("method", "truth", "pages", "found", "news", "right", *result.measures[0].rates), measures)
+    if told is not None:
+        typer.echo(
+            f"mean concentration {told.mean_of_news:.2f} of news, {told.mean_of_others:.2f} of others, "
+            f"{told.others_below_3:.1%} of the others below 3; {told.right:,} of {told.news + told.others:,} "
+            f"classified correctly, {told.best.right:,} with the threshold {told.best.threshold:.2f}"
+        )
+
+
+def _object(result: Result) -> dict[str, Any]:
+    told = result.separation
+    return {
+        "days": [str(day(number)) for number in result.news.days],
+        "views": result.views,
+        "pages": dict(Counter(page.kind for page in result.news.standings.values())),
+        "hubs": [hub._asdict() for hub in result.news.hubs],
+        "prefixes": [found._asdict() for found in result.news.prefixes],
+        "measures": [each._asdict() | each.rates for each in result.measures],
+        "reach": result.reach._asdict(),
+        "separation": None if told is None else {**told._asdict(), "best": told.best._asdict()},
+    }
+
+
+def _write(output: Output, result: Result, settings: NewsSettings) -> None:
+    news, labels = result.news, result.labels
+    columns = ("url", "first_day", "days", "clicks", "clicks_a_day", "concentration", "kind", "label")
+    output.write("pages", columns, _pages(news, labels or {}))
+    by_clicks = result.outlinks.hubs(news.pages, settings.hubs, by="clicks")
+    hubs = (
+        (by, rank, *hub)
+        for by, found in (("links", news.hubs), ("clicks", by_clicks))
+        for rank, hub in enumerate(found, start=1)
+    )
+    output.write("hubs", ("by", "rank", *Hub._fields), hubs)
+    rows = ((*found, found.news / found.pages) for found in news.prefixes)
+    output.write("prefixes", ("prefix", "news", "pages", "share"), rows)
+    told = ((*found, *found.rates.values()) for found in result.measures)
+    output.write("measures", (*Measure._fields, "precision", "recall"), told)
+    output.draw("daily.png", draw_daily, news, day(news.days[0]))
+    output.draw("concentration.png", draw_concentration, news, labels, settings.threshold)
+
+
+def _pages(news: News, labels: Mapping[str, bool]) -> Iterator[tuple[object, ...]]:
+    """Yield a row of each page: news first, each kind by concentration."""
+    kinds, names = get_args(Kind), {True: "news", False: "other", None: None}
+
+    def rank(item: tuple[str, Standing]) -> tuple[int, float, str]:
+        return kinds.index(item[1].kind), -item[1].concentration, item[0]
+
+    for url, page in sorted(news.standings.items(), key=rank):
+        figures = day(page.birth), page.days, page.clicks, page.average, page.concentration
+        yield url, *figures, page.kind, names[labels.get(url)]

@@ -1,6 +1,7 @@
 """The pictures of the small experiments: the demo's, depth, news and revisits."""
 
 from collections.abc import Mapping, Sequence
+from heapq import nlargest
 from itertools import accumulate
 from pathlib import Path
 from textwrap import fill
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
     from scentline_lab.demo import Crawled
     from scentline_lab.depth.site import Result
+    from scentline_lab.news import News
 
 
 _COLOURS = ("#0072b2", "#d55e00", "#009e73")  # told apart by the colour-blind too (Okabe and Ito)
@@ -159,23 +161,21 @@ def _first(values: Sequence[float], levels: range, rest: float = 0.0) -> list[fl
 
 _NEWS, _OTHER = "#d81e3f", "#0b4ea2"
 _SHADES = (1.0, 0.65, 0.4)
-#: Characters of a URL that a legend has room for.
-_URL = 60
+#: Characters of a URL that a legend has room for; pages of each kind that are drawn.
+_URL, _DRAWN = 60, 3
 _BINS = 40
 
 
-def draw_daily(
-    path: Path, days: tuple[int, int], since: object, news: Mapping[str, History], others: Mapping[str, History]
-) -> None:
-    """Write a PNG of the daily clicks of a few news pages, and of a few others, between two days."""
-    first, last = days
+def draw_daily(path: Path, news: "News", since: object) -> None:
+    """Write a PNG of the daily clicks of the news most clicked in their first days, and of some others."""
+    (first, last), typical = news.days, _typical(news)
     from matplotlib.ticker import MaxNLocator
 
     figure = canvas(13, 5.4)
     panels = figure.subplots(1, 2, squeeze=False)[0]
     for panel, histories, colour, title in (
-        (panels[0], news, _NEWS, "Taken for news"),
-        (panels[1], others, _OTHER, "Taken for others"),
+        (panels[0], typical[0], _NEWS, "Taken for news"),
+        (panels[1], typical[1], _OTHER, "Taken for others"),
     ):
         for (url, history), shade in zip(histories.items(), _SHADES, strict=False):
             clicks = [*history.clicks, *[0] * (last + 1 - history.first - len(history.clicks))]
@@ -194,22 +194,35 @@ def draw_daily(
     figure.savefig(path, format="png")
 
 
-def draw_concentration(
-    path: Path, kinds: Sequence[tuple[str, Sequence[float]]], threshold: float, title: str
-) -> None:
-    """Write a PNG of how many news pages, and how many others, have which concentration.
+def _typical(news: "News") -> list[dict[str, History]]:
+    """Return the news most clicked in their first days beyond an even share, and the others most clicked."""
+    found: dict[bool, list[tuple[float, str]]] = {True: [], False: []}
+    for url, page in news.judged.items():
+        is_news = url in news.pages
+        found[is_news].append((page.average * (page.concentration - 1 if is_news else 1), url))
+    return [{url: news.histories[url] for _, url in nlargest(_DRAWN, each)} for each in found.values()]
 
-    ``kinds`` are the two names with the values of their pages, news first.
+
+def draw_concentration(path: Path, news: "News", labels: Mapping[str, bool] | None, threshold: float) -> None:
+    """Write a PNG of how many news pages, and how many others, by label if there are any, have which
+    concentration.
     """
     from matplotlib.ticker import LogLocator, NullLocator
 
+    is_news, title = {url: url in news.pages for url in news.judged}, "Pages by what they are taken for"
+    if labels is not None:
+        is_news, title = {url: labels[url] for url in news.judged if url in labels}, "Pages by their label"
+    kinds = {
+        name: [news.standings[url].concentration for url, found in is_news.items() if found == wanted]
+        for name, wanted in (("news", True), ("others", False))
+    }
     figure = canvas(9, 5)
     panel = figure.subplots()
-    values = [value for _, found in kinds for value in found if value > 0]
+    values = [value for found in kinds.values() for value in found if value > 0]
     low, high = min(values, default=0.1), max(values, default=10.0) * 1.001
     ratio = (high / low) ** (1 / _BINS)
     edges = [low * ratio**place for place in range(_BINS + 1)]
-    for (name, found), colour in zip(kinds, (_NEWS, _OTHER), strict=True):
+    for (name, found), colour in zip(kinds.items(), (_NEWS, _OTHER), strict=True):
         panel.hist(found, bins=edges, color=colour, alpha=0.55, label=f"{name} ({len(found):,})")
     panel.axvline(threshold, color=INK, linewidth=1, linestyle=(0, (4, 3)))
     panel.annotate(

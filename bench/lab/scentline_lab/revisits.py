@@ -1,8 +1,7 @@
 """The revisits command: how fresh each policy keeps the copies of simulated webs."""
 
 import math
-import sys
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -17,7 +16,7 @@ import numpy.typing as npt
 from scentline.agents.cli.output import print_table
 from scentline.models.revisit.queue import DueQueue
 from scentline.models.revisit.rate import NOTHING, Group, History, Trust, rate, steps
-from scentline_lab.experiment import Cut, Output, progress, spread
+from scentline_lab.experiment import Cut, Output, Progress, spread
 from scentline_lab.pictures import draw_freshness
 
 #: Moments in seconds, in ascending order.
@@ -98,16 +97,11 @@ def arrivals(rng: np.random.Generator, rate: float, seconds: float) -> Times:
 
 
 class Policy(Protocol):
-    """Chooses which page to visit; pages are known by their number."""
+    """Chooses which page to visit; pages are known by their number. A signal says that one may have changed."""
 
-    def choose(self, now: float) -> int:
-        """Return the page to visit now."""
-
-    def visited(self, page: int, now: float, changed: bool) -> None:
-        """Learn what a visit found."""
-
-    def signal(self, page: int, now: float) -> None:
-        """Learn that a page may have changed."""
+    def choose(self, now: float) -> int: ...
+    def visited(self, page: int, now: float, changed: bool) -> None: ...
+    def signal(self, page: int, now: float) -> None: ...
 
 
 def crawl(web: Sequence[Page], policy: Policy, rate: float, visits: int, parts: int) -> Times:
@@ -115,39 +109,33 @@ def crawl(web: Sequence[Page], policy: Policy, rate: float, visits: int, parts: 
     is the share of requests whose copy is right: the mean, over time and weighed by importance, of whether the
     page is as it was at its last visit. Copies are fresh at the beginning.
     """
-    length = visits / rate / parts
-    fresh = np.zeros(parts)
-    last = [0.0] * len(web)
-    ends = [_first(page.changes, 0.0) for page in web]
-    signals = sorted((time, number) for number, page in enumerate(web) for time in page.signals.tolist())
-    told = 0
+    length, fresh = visits / rate / parts, np.zeros(parts)
+
+    def change(page: Page, now: float) -> float:
+        """Return when a page changes next."""
+        place = int(np.searchsorted(page.changes, now, side="right"))
+        return float(page.changes[place]) if place < len(page.changes) else np.inf
+
+    def credit(page: Page, since: float, until: float) -> None:
+        """Add the time from ``since`` to ``until`` to the parts of the crawl that it lies in."""
+        for part in range(int(since / length), min(int(until / length) + 1, parts)):
+            low, high = max(since, part * length), min(until, (part + 1) * length)
+            fresh[part] += max(0.0, high - low) * page.importance
+
+    last, ends = [0.0] * len(web), [change(page, 0.0) for page in web]
+    signals = deque(sorted((time, number) for number, page in enumerate(web) for time in page.signals.tolist()))
     for visit in range(visits):
         now = (visit + 1) / rate
-        while told < len(signals) and signals[told][0] <= now:
-            policy.signal(signals[told][1], signals[told][0])
-            told += 1
+        while signals and signals[0][0] <= now:
+            time, number = signals.popleft()
+            policy.signal(number, time)
         number = policy.choose(now)
-        page = web[number]
-        _credit(fresh, length, last[number], min(ends[number], now), page.importance)
+        credit(web[number], last[number], min(ends[number], now))
         policy.visited(number, now, ends[number] <= now)
-        last[number], ends[number] = now, _first(page.changes, now)
+        last[number], ends[number] = now, change(web[number], now)
     for page, since, end in zip(web, last, ends, strict=True):
-        _credit(fresh, length, since, min(end, visits / rate), page.importance)
+        credit(page, since, min(end, visits / rate))
     return fresh / length
-
-
-def _first(times: Times, now: float) -> float:
-    """Return the first moment after now."""
-    place = int(np.searchsorted(times, now, side="right"))
-    return float(times[place]) if place < len(times) else np.inf
-
-
-def _credit(fresh: Times, length: float, since: float, until: float, importance: float) -> None:
-    """Add the time from ``since`` to ``until`` to the parts of the crawl that it lies in."""
-    first, end = int(since / length), int(until / length)
-    for part in range(first, min(end + 1, len(fresh))):
-        low, high = max(since, part * length), min(until, (part + 1) * length)
-        fresh[part] += max(0.0, high - low) * importance
 
 
 class Name(StrEnum):
@@ -204,9 +192,9 @@ class Nutch(Evenly):
     INC, DEC, SYNC = 0.4, 0.2, 0.2
     LEAST, MOST = 60.0, 365 * DAY
 
-    def __init__(self, pages: int, interval: float) -> None:
-        self._modified = [0.0] * pages
-        super().__init__([interval] * pages)
+    def __init__(self, intervals: Sequence[float]) -> None:
+        self._modified = [0.0] * len(intervals)
+        super().__init__(intervals)
 
     def again(self, page: int, due: float, now: float, changed: bool) -> float:
         if changed:
@@ -225,9 +213,6 @@ class StormCrawler(Evenly):
 
     RATE, LEAST, MOST = 0.5, DAY / 24, 14 * DAY
 
-    def __init__(self, pages: int, interval: float) -> None:
-        super().__init__([interval] * pages)
-
     def again(self, page: int, due: float, now: float, changed: bool) -> float:
         interval = self._intervals[page]
         shorter, longer = (1 - self.RATE) * interval + self.RATE * self.LEAST, interval * (1 + self.RATE)
@@ -236,7 +221,9 @@ class StormCrawler(Evenly):
 
 
 class Gaining:
-    """Visits the page of the greatest gain; `look` says what is known of a page."""
+    """Visits the page of the greatest gain; `look` returns the rate of one, the part of its changes
+    that is announced, and the step of a signal.
+    """
 
     def __init__(self, web: Web, *, heeds: bool) -> None:
         self._web, self._heeds = web, heeds
@@ -257,14 +244,12 @@ class Gaining:
         self.put(page)
 
     def put(self, page: int) -> None:
-        """Put a page in the queue by what is known of it."""
         known = self._web[page]
         change, recall, step = self.look(page)
         aged = self._signals[page] * step
         self._queue.put(str(page), known.host, known.importance, change, self._visited[page], aged, recall)
 
     def look(self, page: int) -> tuple[float, float, float]:
-        """Return a page's rate, the part of its changes that is announced, and the step of a signal."""
         raise NotImplementedError
 
     def signal(self, page: int, now: float) -> None:
@@ -295,8 +280,7 @@ class Learning(Gaining):
     def __init__(self, web: Web, *, heeds: bool) -> None:
         super().__init__(web, heeds=heeds)
         self._histories = [History() for _ in web]
-        self._groups: defaultdict[str, Group] = defaultdict(Group)
-        self._trusts: defaultdict[str, Trust] = defaultdict(Trust)
+        self._groups, self._trusts = defaultdict[str, Group](Group), defaultdict[str, Trust](Trust)
         self._believed: dict[str, tuple[float, float]] = {}
         self._looks = 0
         self.begin()
@@ -329,14 +313,14 @@ class Learning(Gaining):
 
 def policies(web: Web, visits: float, recall: float) -> Mapping[str, Callable[[], Policy]]:
     """Return what makes each policy, for so many visits a second."""
-    interval = len(web) / visits
+    even = [len(web) / visits] * len(web)
     changes = sum(page.rate for page in web)
     shares = [changes / visits / page.rate if page.rate else math.inf for page in web]
     return {
-        Name.UNIFORM: lambda: Evenly([interval] * len(web)),
+        Name.UNIFORM: lambda: Evenly(even),
         Name.PROPORTIONAL: lambda: Evenly(shares),
-        Name.NUTCH: lambda: Nutch(len(web), interval),
-        Name.STORMCRAWLER: lambda: StormCrawler(len(web), interval),
+        Name.NUTCH: lambda: Nutch(even),
+        Name.STORMCRAWLER: lambda: StormCrawler(even),
         Name.OPTIMUM: lambda: Knowing(web, 0.0),
         Name.LEARNED: lambda: Learning(web, heeds=False),
         Name.OPTIMUM_SIGNALS: lambda: Knowing(web, recall),
@@ -385,11 +369,8 @@ def run(pages: int, seeds: int, processes: int) -> list[Figures]:
 
     jobs = [(policy, seed) for seed in range(1, seeds + 1) for policy in Name]
     curves: dict[tuple[Name, int], Sequence[float]] = {}
-    with progress(sys.stderr) as bars, Cut() as cut:
-        bars.phase("crawl", len(jobs))
-        for job, curve in spread(crawled, jobs, processes):
-            curves[job] = curve
-            bars.advance()
+    with Cut() as cut:
+        curves.update(spread(crawled, jobs, processes, Progress(), "crawl"))
     cut.end("Interrupted: nothing was written.")
     found = []
     for policy in Name:

@@ -1,11 +1,10 @@
 """The depth command: read, fetch without a network, compute each site's figures, write and print."""
 
 import re
-import sys
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import typer
 
@@ -14,7 +13,7 @@ from scentline.agents.observe.observer import HINT, observed, site_named
 from scentline.models.papers.surfers import Move, Surfer
 from scentline.streams.settings import ConfigurationError, Settings
 from scentline_lab.depth.site import Result, Sites
-from scentline_lab.experiment import Cut, Output, cell, check_files, check_logs, progress, rounded
+from scentline_lab.experiment import Cut, Output, Progress, cell, check_files, check_logs, rounded
 from scentline_lab.pictures import draw_site
 from scentline_lab.reading import LogReader
 
@@ -26,26 +25,28 @@ PICTURES = PRINTED = 20
 _FILES = ("sites.csv", "levels.csv", "moves.csv", "directories.csv")
 
 
+class Sources(NamedTuple):
+    """What is read: logs, archives and graphs."""
+
+    logs: Sequence[str]
+    archives: Sequence[Path]
+    graphs: Sequence[Path]
+
+
 def run(
-    settings: Settings,
-    logs: Sequence[str],
-    archives: Sequence[Path],
-    graphs: Sequence[Path],
-    out: Path | None,
-    *,
-    site: str | None,
-    share: float,
-    as_json: bool,
+    settings: Settings, sources: Sources, out: Path | None, site: str | None, share: float, *, as_json: bool
 ) -> None:
     """Compute the depth of each site, write tables and pictures, and print; Ctrl-C ends the reading alone."""
-    if not (logs or archives or graphs):
+    logs, archives, graphs = sources
+    if not any(sources):
         raise ConfigurationError("depth needs something to read: a LOG, --archive WARC or --graph FILE")
     check_files("", (*archives, *graphs))
     check_logs(logs)
     only = None if site is None else site_named(site)
     output = Output(out, "depth", _FILES, ("sites",)).prepare()
     sites = Sites(None if only is None else only.host)
-    with progress(sys.stderr) as bars, Cut() as cut:
+    bars = Progress()
+    with Cut() as cut:
         reader = LogReader(observed(settings.observe, only), bars, everywhere=only is not None)
         if archives:
             sites.fetch_archives(archives, settings, bars)
@@ -55,7 +56,7 @@ def run(
             sites.read_log(log, reader)
     for known in sites.known.values():
         known.finish()
-    results = [Result.of(name, known, share) for name, known in sites.known.items()]
+    results = [Result(name, known, share) for name, known in sites.known.items()]
     results.sort(key=lambda found: (-found.site.visits.total, -sum(found.site.growth.pages), found.name))
     if out is not None:
         _write(output, results)

@@ -1,8 +1,7 @@
 """The sites of a log, an archive or a graph: sessions of users, and pages fetched breadth-first."""
 
-from collections import Counter, defaultdict
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple, TypeVar
 
@@ -12,7 +11,7 @@ from scentline.models.duplicates import sketch
 from scentline.models.ordering import pagerank
 from scentline.models.page import Page
 from scentline.models.papers.depth import ENOUGH, Advice, Growth, by_links, by_views
-from scentline.models.papers.surfers import Fit, Session, Surfer, Visits, best, fit
+from scentline.models.papers.surfers import Session, Surfer, Visits, best, fit
 from scentline.models.papers.trail import ELSEWHERE, PAUSE, Trail, unbrowsed
 from scentline.models.url import host
 from scentline.streams.settings import Settings
@@ -21,6 +20,8 @@ from scentline_lab.order.reading import Graph
 from scentline_lab.reading import LogReader, each_page, read_graph
 from scentline_lab.simulation.virtual import Copies
 
+_Page = TypeVar("_Page", bound=Hashable)
+_Links = Callable[[_Page], Collection[_Page] | None]
 #: Sessions that may be open at a time; beyond them the one longest without an access is ended.
 OPEN: Final = 10_000
 
@@ -68,8 +69,7 @@ class Sessions:
         `models.papers.trail.ELSEWHERE`, or None where none was sent.
         """
         self._referrers = self._referrers or referrer is not None
-        ended = []
-        known = self._open.pop(visitor, None)
+        known, ended = self._open.pop(visitor, None), []
         from_page = referrer.encode() if referrer else referrer
         if known is not None and known.trail.goes_on(time, page.encode(), from_page, self._referrers):
             known.view(time, page, referrer)
@@ -114,6 +114,13 @@ class Site:
             self.visits.add(session, session.start == self._home)
             self._entered[session.start] = True
 
+    def fetch(
+        self, start: _Page, links: _Links[_Page], copy: Callable[[_Page], bool] = lambda _: False
+    ) -> None:
+        """Fetch the site breadth-first (`breadth_first`)."""
+        self.growth, levels = breadth_first(start, links, copy)
+        self.ranks = ranks_by_level(levels, links)
+
     def directories(self) -> list[tuple[int, int]]:
         """Return the distinct pages, and the entry pages among them, by the number of their directories.
 
@@ -146,33 +153,18 @@ class Site:
         return Advice(found.surfer.depth(found.high, share), "model", why)
 
 
-@dataclass(frozen=True)
 class Result:
-    """A site's figures; None where there are neither sessions nor links."""
+    """A site's figures; None where there are neither sessions nor links: the fits of the three surfers and the
+    best of them, the depth that keeps the share of the views, and that of a surfer who follows links at random.
+    """
 
-    name: str
-    site: Site
-    share: float
-    #: The fits of the three surfers where the site has sessions, and the best of them.
-    fits: tuple[Fit, ...]
-    best: Fit | None
-    #: The depth that keeps the share of the observed views, and that of a surfer who follows links at random.
-    depth_views: int | None
-    depth_links: int | None
-    advice: Advice
-
-    @classmethod
-    def of(cls, name: str, site: Site, share: float) -> "Result":
+    def __init__(self, name: str, site: Site, share: float) -> None:
+        self.name, self.site, self.share, self.advice = name, site, share, site.advice(share)
         visits, growth = site.visits, site.growth
-        seen = visits.sessions > 0
-        fits = tuple(fit(visits, surfer) for surfer in Surfer) if seen else ()
-        by_links = growth.depth(share) if growth.pages else None
-        fitted, by_views = (best(visits), visits.depth(share)) if seen else (None, None)
-        return cls(name, site, share, fits, fitted, by_views, by_links, site.advice(share))
-
-
-_Page = TypeVar("_Page", bound=Hashable)
-_Links = Callable[[_Page], Collection[_Page] | None]
+        self.fits = tuple(fit(visits, surfer) for surfer in Surfer) if visits.sessions else ()
+        self.best = best(visits) if visits.sessions else None
+        self.depth_views = visits.depth(share) if visits.sessions else None
+        self.depth_links = growth.depth(share) if growth.pages else None
 
 
 class Place(NamedTuple):
@@ -226,18 +218,19 @@ class Sites:
 
     def read_log(self, source: str, reader: LogReader) -> None:
         """Read a log to its end; raises what `LogReader.read` raises."""
-        originals = self._originals
+
+        def original(page: str) -> str:
+            return self._originals.get(page, page)
+
         for access in reader.read(source):
             place = self.place(access.url)
             reason = unbrowsed(access.url) if place is not None else "another site"
             if reason or place is None:
                 self.passed[reason] += 1
                 continue
-            referrer = self._referrer(access.referrer, place.site)
-            if referrer is not None:
-                referrer = originals.get(referrer, referrer)
-            visitor, page = f"{access.user} {reader.agent}", originals.get(place.page, place.page)
-            self.site(place.site).view(visitor, access.time, page, referrer)
+            referrer, visitor = self._referrer(access.referrer, place.site), f"{access.user} {reader.agent}"
+            seen = None if referrer is None else original(referrer)
+            self.site(place.site).view(visitor, access.time, original(place.page), seen)
 
     def fetch_archives(self, archives: Iterable[Path], settings: Settings, progress: Progress) -> None:
         """Fetch each site of the archives, and note copies. Raises `ArchiveError`, and OSError."""
@@ -262,7 +255,7 @@ class Sites:
                 self._originals |= {} if original is None else {page: original}
                 return original is not None
 
-            _fetch(self.site(name), home(name, pages), pages.get, copied)
+            self.site(name).fetch(home(name, pages), pages.get, copied)
 
     def fetch_graph(self, path: Path) -> None:
         """Fetch each site of a graph; without URLs it is one, by its file's name. Raises `GraphError`."""
@@ -271,15 +264,14 @@ class Sites:
             targets[source].append(target)
         if not graph.urls:
             most = max(sorted(targets), key=lambda page: len(targets[page]))
-            _fetch(self.site(path.name.partition(".")[0]), most, lambda page: targets.get(page, []))
+            self.site(path.name.partition(".")[0]).fetch(most, lambda page: targets.get(page, []))
         links: defaultdict[str, dict[str, list[str]]] = defaultdict(dict)
         for number, url in graph.urls.items():
-            place = self.place(url)
-            if place is not None:
+            if (place := self.place(url)) is not None:
                 urls = (graph.urls[target] for target in targets[number])
                 links[place.site][place.page] = self._inside(place.site, urls)
         for name, pages in links.items():
-            _fetch(self.site(name), home(name, pages), pages.get)
+            self.site(name).fetch(home(name, pages), pages.get)
 
 
 def breadth_first(
@@ -289,22 +281,19 @@ def breadth_first(
     ``links`` has the distinct targets of a page within the site, None where there is no page; ``copy`` tells of
     each page in turn whether it is like one before. The link to what is no page, or a copy, led back.
     """
-    growth, levels = Growth(), dict[_Page, int]()
-    seen = {start}
-    level, reached = 0, [start]
-    while reached:
-        further: list[_Page] = []
-        for page in reached:
-            targets = links(page)
-            if targets is None or copy(page):
-                growth.led_back(level)
-                continue
-            new = [target for target in targets if target not in seen]
-            seen.update(new)
-            further += new
-            growth.fetched(level, len(new), len(targets) - len(new))
-            levels[page] = level
-        level, reached = level + 1, further
+    growth, levels, seen = Growth(), dict[_Page, int](), {start: 0}
+    waiting = deque([start])
+    while waiting:
+        page = waiting.popleft()
+        level, targets = seen[page], links(page)
+        if targets is None or copy(page):
+            growth.led_back(level)
+            continue
+        new = [target for target in targets if target not in seen]
+        seen |= dict.fromkeys(new, level + 1)
+        waiting += new
+        growth.fetched(level, len(new), len(targets) - len(new))
+        levels[page] = level
     return growth, levels
 
 
@@ -316,18 +305,10 @@ def ranks_by_level(levels: Mapping[_Page, int], links: _Links[_Page]) -> list[fl
     if not levels:
         return []
     ranks = pagerank(Graph.of_links({page: links(page) or () for page in levels}).matrix)
-    shares: list[float] = (np.bincount(list(levels.values()), ranks) / ranks.sum()).tolist()
-    return shares
+    return [*map(float, np.bincount(list(levels.values()), ranks) / ranks.sum())]
 
 
 def home(site: str, pages: Mapping[str, Collection[str]]) -> str:
     """Return the page that a crawl of a site starts from: its root, else the page with the most links."""
     root = f"{site}/"
     return root if root in pages else max(pages, key=lambda page: (len(pages[page]), page))
-
-
-def _fetch(
-    site: Site, start: _Page, links: _Links[_Page], copy: Callable[[_Page], bool] = lambda _: False
-) -> None:
-    site.growth, levels = breadth_first(start, links, copy)
-    site.ranks = ranks_by_level(levels, links)

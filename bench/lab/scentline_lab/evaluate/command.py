@@ -1,26 +1,25 @@
 """The evaluate command: checks, the crawls, then tables, pictures and the report; of one web or of several."""
 
 import difflib
-import sys
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
 import typer
-from pydantic import Field, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
 from scentline.agents.cli.output import print_table
 from scentline.agents.judge.predicates import check_judges
 from scentline.agents.semantic.tables import table_of
 from scentline.models.predicate import Predicate, parse
-from scentline.models.settings import Section
 from scentline.streams.settings import ConfigurationError, PredicateName, Settings
 from scentline_lab.evaluate import tables
 from scentline_lab.evaluate.report import write_report
 from scentline_lab.evaluate.results import Figures, Results, parts
 from scentline_lab.evaluate.run import Crawl, Evaluation, Job, Options, order_name, prepare
-from scentline_lab.experiment import Cut, Output, Progress, cell, check_files, check_logs, progress, spread
+from scentline_lab.experiment import Cut, Output, Progress, cell, check_files, check_logs, spread
 from scentline_lab.simulation.policies import ASIDE, REUSABLE, Maker, policies
 
 #: Settings that a virtual crawl ignores, by dotted key: they are refused, for no figure is to stand beside one.
@@ -45,8 +44,7 @@ def show(settings: Settings, options: Options, out: Path, *, as_json: bool) -> N
 def run(settings: Settings, options: Options, output: Output) -> Results:
     """Evaluate and write everything; raises what is wrong with the options before it begins."""
     for key in _REFUSED:
-        section, name = key.split(".")
-        given, usual = (getattr(getattr(each, section), name) for each in (settings, Settings()))
+        given, usual = (attrgetter(key)(each) for each in (settings, Settings()))
         if given != usual:
             raise ConfigurationError(
                 f"{key} is {given!r}: an evaluation goes by its own options and policies; leave it out"
@@ -58,7 +56,8 @@ def run(settings: Settings, options: Options, output: Output) -> Results:
     predicates = _predicates(settings)
     _check(options)
     orders = output.prepare().path("orders")
-    with progress(sys.stderr) as bars, Cut() as cut:
+    bars = Progress()
+    with Cut() as cut:
         evaluation = prepare(settings, options, predicates, makers, bars)
         results = crawl(evaluation, output, options, bars)
         compared = tables.compared(results, evaluation.random_seed)
@@ -70,18 +69,16 @@ def run(settings: Settings, options: Options, output: Output) -> Results:
     return results
 
 
-def crawl(evaluation: Evaluation, output: Output, options: Options, progress: Progress) -> Results:
+def crawl(evaluation: Evaluation, output: Output, options: Options, bars: Progress) -> Results:
     """Run all crawls and return their results, in the order of the jobs whatever was done first."""
     jobs = evaluation.jobs()
-    progress.phase("crawl", len(jobs))
     seeds = ((start, url) for start in range(1, evaluation.starts + 1) for url in evaluation.seeds_of(start))
     output.write("seeds", ("start", "url"), seeds)
     done: dict[Job, list[Crawl]] = {}
-    for job, crawls in spread(evaluation.run, jobs, options.processes):
+    for job, crawls in spread(evaluation.run, jobs, options.processes, bars, "crawl"):
         for found in crawls:
             tables.write_order(output, order_name(*found[:3]), found.order)
         done[job] = crawls
-        progress.advance()
     return Results.of((found for job in jobs for found in done[job]), options.budget, options.clock)
 
 
@@ -97,9 +94,8 @@ def _policies(given: Sequence[str], makers: Mapping[str, Maker]) -> tuple[str, .
 
 def _predicates(settings: Settings) -> dict[str, Predicate]:
     if not settings.predicates:
-        raise ConfigurationError(
-            "an evaluation needs at least one predicate, such as --predicate 'news=title(\"news\")'"
-        )
+        such = "--predicate 'news=title(\"news\")'"
+        raise ConfigurationError(f"an evaluation needs at least one predicate, such as {such}")
     predicates = {name: parse(expression) for name, expression in settings.predicates.items()}
     check_judges(predicates, settings.judge)
     return predicates
@@ -111,9 +107,8 @@ def _check(options: Options) -> None:
     if options.reuse and len(options.logs) not in (1, 2):
         raise ConfigurationError(f"--reuse: got {len(options.logs)} logs, expected two, or one to split")
     if options.reuse and set(REUSABLE).isdisjoint(options.policies):
-        raise ConfigurationError(
-            f"--reuse: none of the policies can reuse a crawl's state; expected one of {', '.join(REUSABLE)}"
-        )
+        expected = f"expected one of {', '.join(REUSABLE)}"
+        raise ConfigurationError(f"--reuse: none of the policies can reuse a crawl's state; {expected}")
 
 
 def _figures(results: Results) -> dict[str, Figures]:
@@ -154,10 +149,8 @@ class WebSpec(Options):
         return {**self.settings, "judge.labels": labels, **predicates}
 
 
-class _File(Section):
-    """The content of a file of webs; their names serve as those of directories."""
-
-    webs: dict[PredicateName, WebSpec]
+#: The content of a file of webs; their names serve as those of directories.
+_FILE = TypeAdapter(dict[PredicateName, WebSpec])
 
 
 def read_webs(path: Path, chosen: Sequence[str] = ()) -> dict[str, WebSpec]:
@@ -179,12 +172,12 @@ def read_webs(path: Path, chosen: Sequence[str] = ()) -> dict[str, WebSpec]:
             raise ConfigurationError(f"--web {name}: {path} has {', '.join(given)}")
     whole = {name: found | (table if isinstance(table, dict) else {"": table}) for name, table in given.items()}
     try:
-        file = _File.model_validate({"webs": whole})
+        webs = _FILE.validate_python(whole)
     except ValidationError as error:
         first = error.errors()[0]
-        key = ".".join(map(str, first["loc"]))
+        key = ".".join(map(str, ("webs", *first["loc"])))
         raise ConfigurationError(f"--webs {path}: {key}: {first['msg']}") from error
-    return {name: spec for name, spec in file.webs.items() if not chosen or name in chosen}
+    return {name: spec for name, spec in webs.items() if not chosen or name in chosen}
 
 
 def show_webs(
@@ -208,8 +201,7 @@ def show_webs(
     }
     seed, all_results = next(settings.random_seed for settings, _ in webs.values()), list(found.values())
     tables.write_webs(output, found, seed)
-    by = {"auc": tables.area, "auc_by_request": tables.area_by_request}
-    compared = (each for name in by for each in tables.compared_by_area(all_results, seed, name, by[name]))
+    compared = (each for name in tables.AREAS for each in tables.compared_by_area(all_results, seed, name))
     tables.write_comparisons(output, compared)
     for name, results in found.items():
         typer.echo(f"\n{name}")

@@ -4,7 +4,7 @@ significance, and each policy on the mean.
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import fmean
@@ -25,13 +25,6 @@ Outcome: TypeAlias = tuple[float, bool]
 BINS = 10
 
 
-class Band(NamedTuple):
-    """Curves of several starts: at each page their ``mean`` and ``deviation`` (of the sample; 0 of one)."""
-
-    mean: Curve
-    deviation: Curve
-
-
 def lift_curve(hits: Sequence[bool], budget: int) -> Curve:
     """Return the harvest rate after 1, 2, .. ``budget`` pages, or requests; an early end counts on."""
     found = np.zeros(budget)
@@ -49,24 +42,19 @@ def relative(area: float, best: float) -> float | None:
     return area / best if best > 0 else None
 
 
-def band(curves: Sequence[Curve]) -> Band:
-    """Return mean and standard deviation, page by page, of curves of one length."""
+def band(curves: Sequence[Curve]) -> tuple[Curve, Curve]:
+    """Return mean and deviation (of the sample; 0 of one), page by page, of curves of one length."""
     stack = np.stack(curves)
-    mean = np.asarray(stack.mean(axis=0), np.float64)
-    deviation = stack.std(axis=0, ddof=1) if len(curves) > 1 else np.zeros_like(mean)
-    return Band(mean, np.asarray(deviation, np.float64))
+    mean: Curve = stack.mean(axis=0)
+    return mean, stack.std(axis=0, ddof=1) if len(curves) > 1 else np.zeros_like(mean)
 
 
 def outcomes(requests: Iterable[Request], *, explored: bool) -> list[Outcome]:
     """Return the outcomes of the pages that chance alone chose, or of all others, that had a probability. A
-    choice of the best is biased towards probabilities that are too high, so that the two are kept apart. The
-    probability is that of a page's being a hit: of a request that failed it says nothing.
+    choice of the best is biased towards probabilities that are too high, so that the two are kept apart.
     """
-    return [
-        (request.probability, request.hit)
-        for request in requests
-        if request.page and request.probability is not None and request.explored == explored
-    ]
+    told = ((each.probability, each.hit) for each in requests if each.page and each.explored == explored)
+    return [(probability, hit) for probability, hit in told if probability is not None]
 
 
 class Bin(NamedTuple):
@@ -80,9 +68,8 @@ class Bin(NamedTuple):
 class Reliability(NamedTuple):
     """How far probabilities can be taken at their word; ``base_brier`` is what the rate of hits alone has.
 
-    ``error`` is the mean over the outcomes of |mean probability - rate of hits| of their bin. It is never 0
-    for a small sample, not even a calibrated one: of n outcomes of rate r in b bins it is about
-    .8 sqrt(r (1 - r) b / n).
+    ``error`` is the mean over the outcomes of |mean probability - rate of hits| of their bin; of a calibrated
+    sample of n outcomes of rate r in b bins it is about .8 sqrt(r (1 - r) b / n).
     """
 
     brier: float
@@ -106,9 +93,8 @@ def reliability(sample: Sequence[Outcome]) -> Reliability | None:
         raise ValueError(f"calibration: probabilities from {said.min()} to {said.max()}, expected 0 to 1")
     places = np.minimum((said * BINS).astype(np.int64), BINS - 1)
     sizes = np.bincount(places)
-    sums = (np.bincount(places, column) for column in (said, came))
-    columns = (sizes, *(column / np.maximum(sizes, 1) for column in sums))
-    bins = [Bin(*row) for row in zip(*(column.tolist() for column in columns), strict=True) if row[0]]
+    means = (np.bincount(places, column) / np.maximum(sizes, 1) for column in (said, came))
+    bins = [Bin(*row) for row in zip(sizes.tolist(), *map(np.ndarray.tolist, means), strict=True) if row[0]]
     error = fmean((abs(each.probability - each.rate) for each in bins), [each.size for each in bins])
     rate = float(came.mean())
     return Reliability(float(((said - came) ** 2).mean()), rate * (1 - rate), error, bins)
@@ -149,9 +135,9 @@ def macro(webs: Groups) -> float:
 def interval(webs: Groups, seed: int, samples: int = SAMPLES) -> tuple[float, float]:
     """Return the 95 % interval of `macro` over predicates like these, on the same webs.
 
-    Crawls of one predicate are alike, from whatever seeds they start, so that they count as one: the predicates
-    of each web are resampled (the cluster bootstrap, Cameron, Gelbach and Miller 2008, section III.A). The
-    interval is that of the percentiles (Efron 1979). One predicate tells nothing of others: it has no width.
+    Crawls of one predicate are alike, so that they count as one: the predicates of each web are resampled (the
+    cluster bootstrap, Cameron, Gelbach and Miller 2008, section III.A). The interval is that of the percentiles
+    (Efron 1979). One predicate tells nothing of others: it has no width.
     """
     from scipy.stats import bootstrap
 
@@ -173,9 +159,7 @@ def paired_bootstrap(first: Groups, second: Groups, seed: int, samples: int = SA
     """Compare two policies by a figure (AUC, harvest rate) of the same runs, in the same order."""
     shapes = [[[len(runs) for runs in web] for web in webs] for webs in (first, second)]
     if shapes[0] != shapes[1] or not shapes[0] or not all(web and all(web) for web in shapes[0]):
-        raise ValueError(
-            f"paired bootstrap: runs {shapes[0]} and {shapes[1]}, expected as many of both, at least one"
-        )
+        raise ValueError(f"paired bootstrap: runs {shapes}, expected as many of both, at least one")
     differences = [
         [[one - two for one, two in zip(*runs, strict=True)] for runs in zip(*predicates, strict=True)]
         for predicates in zip(first, second, strict=True)
@@ -208,11 +192,17 @@ def parts(figures: Figures, name: str) -> dict[str, float | None]:
     return {point: value for (named, _, point), value in found if named == name and point[0].isdigit()}
 
 
+def mean(values: Iterable[float | None]) -> float | None:
+    """Return the mean of the values that there are; None without any."""
+    found = [value for value in values if value is not None]
+    return fmean(found) if found else None
+
+
 def mean_figures(found: Sequence[Figures]) -> Figures:
     """Return the mean of several webs' figures, None where one has none; rates at the points that all have."""
     common = [column for column in found[0] if all(column in each for each in found)]
-    columns = {column: [value for each in found if (value := each[column]) is not None] for column in common}
-    return {name: fmean(values) if len(values) == len(found) else None for name, values in columns.items()}
+    columns = {column: [each[column] for each in found] for column in common}
+    return {name: None if None in values else mean(values) for name, values in columns.items()}
 
 
 class Result(NamedTuple):
@@ -265,7 +255,7 @@ class Results:
 
     @cached_property
     def policies(self) -> list[str]:
-        return list(self._by_policy)
+        return list(dict.fromkeys(result.policy for result in self.all))
 
     @cached_property
     def points(self) -> tuple[int, ...]:
@@ -276,17 +266,10 @@ class Results:
     def early(self) -> int:
         return min(EARLY, self.budget)
 
-    @cached_property
-    def _by_policy(self) -> Mapping[str, list[Result]]:
-        found: dict[str, list[Result]] = defaultdict(list)
-        for result in self.all:
-            found[result.policy].append(result)
-        return found
-
     def of_policy(self, policy: str, predicate: str | None = None) -> list[Result]:
         """Return a policy's results for a predicate, or for all; none for a policy that did not run."""
-        found = self._by_policy.get(policy, [])
-        return [result for result in found if predicate is None or result.predicate == predicate]
+        own = (result for result in self.all if result.policy == policy)
+        return [result for result in own if predicate in (None, result.predicate)]
 
     def groups(self, policy: str, figure: Callable[[Result], float]) -> list[list[float]]:
         return [[figure(found) for found in self.of_policy(policy, name)] for name in self.predicates]
@@ -301,28 +284,28 @@ class Results:
         selected = reliability([pair for result in found for pair in result.selected])
         explored = reliability([pair for result in found for pair in result.explored])
         area = fmean(result.auc for result in found)
-        pages = sum(result.pages for result in found)
         best = [self._oracle[result.run] for result in found if result.run in self._oracle]
-        slots = [result.slots for result in found if result.slots is not None]
         # Without the pages of an earlier crawl the oracle, which had them, is no measure.
         comparable = best and not found[0].policy.endswith(NEW_ONLY)
 
-        def at(column: str, figure: Callable[[Result, int], float]) -> Figures:
-            return {f"{column}_{n}": fmean(figure(result, n) for result in found) for n in self.points}
+        def at(column: str, figure: Callable[[Result], Sequence[float] | Curve]) -> Figures:
+            return {f"{column}_{n}": fmean(float(figure(each)[n - 1]) for each in found) for n in self.points}
 
         times = [time for time in TIMES if time <= self.seconds]
         hits = {f"hits_{time}s": fmean(bisect_right(each.came, time) for each in found) for time in times}
         return {
-            **at("harvest", lambda result, point: float(result.curve[point - 1])),
-            **at("harvest_by_request", lambda result, point: float(result.by_request[point - 1])),
-            **at("sites", lambda result, point: result.sites[point - 1]),
-            **(hits | {"slots": fmean(slots) if slots else None} if hits else {}),
+            **at("harvest", lambda result: result.curve),
+            **at("harvest_by_request", lambda result: result.by_request),
+            **at("sites", lambda result: result.sites),
+            **(hits | {"slots": mean(each.slots for each in found)} if hits else {}),
             "auc": area,
             "auc_of_oracle": relative(area, fmean(best)) if comparable else None,
             "auc_by_request": fmean(result.auc_by_request for result in found),
-            "requests_a_page": sum(result.requests for result in found) / pages if pages else None,
-            "brier": fmean(each.brier for each in calibrated) if calibrated else None,
-            "base_brier": fmean(each.base_brier for each in calibrated) if calibrated else None,
+            "requests_a_page": relative(
+                sum(each.requests for each in found), sum(each.pages for each in found)
+            ),
+            "brier": mean(each.brier for each in calibrated),
+            "base_brier": mean(each.base_brier for each in calibrated),
             "ece_selected": None if selected is None else selected.error,
             "ece_explored": None if explored is None else explored.error,
         }
@@ -331,33 +314,27 @@ class Results:
     def _oracle(self) -> dict[tuple[str, int], float]:
         return {result.run: result.auc for result in self.of_policy(ORACLE)}
 
-    def band(self, policy: str, predicate: str | None = None) -> Band:
+    def band(self, policy: str, predicate: str | None = None) -> tuple[Curve, Curve]:
         """Return mean and deviation over the starts of a policy's curve, for a predicate or their mean."""
         by_start: dict[int, list[Curve]] = defaultdict(list)
         for result in self.of_policy(policy, predicate):
             by_start[result.start].append(result.curve)
-        return band([band(curves).mean for curves in by_start.values()])
-
-
-def relevant_sites(pages: Sequence[Request], budget: int) -> list[int]:
-    """Return of how many hosts there was a hit after 1, 2, .. ``budget`` pages."""
-    found: set[str] = set()
-    counts = []
-    for page in pages[:budget]:
-        found |= {host(page.url)} if page.hit else set()
-        counts.append(len(found))
-    return counts + [len(found)] * (budget - len(counts))
+        return band([band(curves)[0] for curves in by_start.values()])
 
 
 def _result(crawl: Crawl, budget: int) -> Result:
     # What the oracle knows is no probability.
     told = [] if crawl.policy == ORACLE else crawl.order
     pages = [request for request in crawl.order if request.page]
+    hosts, sites = set[str](), [0] * budget
+    for number, page in enumerate(pages[:budget]):
+        hosts |= {host(page.url)} if page.hit else set()
+        sites[number:] = [len(hosts)] * (budget - number)
     return Result(
         *crawl[:3],
         lift_curve([page.hit for page in pages], budget),
         lift_curve([request.hit for request in crawl.order], budget),
-        relevant_sites(pages, budget),
+        sites,
         len(pages),
         len(crawl.order),
         outcomes(told, explored=False),

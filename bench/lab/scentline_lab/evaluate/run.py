@@ -9,7 +9,7 @@ from functools import cached_property
 from itertools import chain, product, starmap
 from pathlib import Path
 from random import Random
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from scentline.agents.judge.judges import load_labels
 from scentline.models.frontier.queue import UNLIMITED
@@ -70,26 +70,26 @@ class Crawl(NamedTuple):
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What all crawls of an evaluation have in common."""
+    """What all crawls of an evaluation have in common.
+
+    ``trace`` is the log, ``first`` that of an earlier crawl, whose state a later one starts with (Aggarwal
+    2004, section 4.1), ``whole`` the log without bounds, for policies that have none, ``less`` has traces with
+    less, with which the learned policy runs too, each by the end of the policy's name then. ``seeds`` pages a
+    start are drawn from ``sources``; every policy and predicate has the same.
+    """
 
     web: Web
-    #: The log.
     trace: Trace
-    #: The log of an earlier crawl, whose state a later one starts with (Aggarwal 2004, section 4.1).
     first: Trace | None
-    #: The log without bounds, for policies that have none.
     whole: Trace | None
-    #: Traces with less, with which the learned policy runs too, each by the end of the policy's name then.
     less: Mapping[str, Trace]
     predicates: Mapping[str, Predicate]
     policies: Sequence[str]
     terms: Terms
     starts: int
-    #: The seed pages of a start, drawn from ``sources``; every policy and predicate has the same.
     seeds: int
     sources: Sequence[str]
     random_seed: int
-    #: They make the crawlers of each policy.
     makers: Mapping[str, Maker]
 
     def jobs(self) -> list[Job]:
@@ -101,13 +101,21 @@ class Evaluation:
 
     def run(self, job: Job) -> tuple[Job, list[Crawl]]:
         """Return a job and its crawls, which depend on the evaluation and the job alone."""
-        maker, truth = self.makers[job.policy], self._truth(job)
         trace = self.whole if self.whole is not None and job.policy.endswith(PRINTED) else self.trace
-        orders = {job.policy: self._crawl(job, maker(self._task(job, trace), truth))}
+        orders = {job.policy: self._crawl(job, self._crawler(job, trace))}
         for name, less in self.less.items() if job.policy == LEARNED else ():
-            orders[job.policy + name] = self._crawl(job, maker(self._task(job, less), truth))
+            orders[job.policy + name] = self._crawl(job, self._crawler(job, less))
         if self.first is not None and job.policy in REUSABLE:
-            orders |= self._reused(job, self.first)
+            earlier = self._crawler(job, self.first, kind=FIRST)
+            assert isinstance(earlier, Reusable)
+            known = {request.url for request in self._crawl(job, earlier, kind=FIRST) if request.page}
+            state = earlier.export_state()
+            for end, given, barred in (
+                (REUSE, state, ()),
+                (NEW_ONLY, None, known),
+                (REUSE + NEW_ONLY, state, known),
+            ):
+                orders[job.policy + end] = self._crawl(job, self._crawler(job, self.trace, given), barred)
         return job, [
             Crawl(job.predicate, policy, job.start, order, self._slots(job, order))
             for policy, order in orders.items()
@@ -118,24 +126,8 @@ class Evaluation:
         if clock is None:
             return None
         links = {each.url: [link.url for link in self.web.pages[each.url].links] for each in order if each.page}
-        return slots_used(order, links, self.seeds_of(job.start), self._hosts, clock.delay, clock.seconds)
-
-    @cached_property
-    def _hosts(self) -> frozenset[str]:
-        return frozenset(map(host, self.web.pages))
-
-    def _reused(self, job: Job, first: Trace) -> dict[str, list[Request]]:
-        """Return the orders of crawls after an earlier one, with its state and without."""
-        name, maker, truth = job.policy, self.makers[job.policy], self._truth(job)
-        earlier = maker(self._task(job, first, FIRST), truth)
-        assert isinstance(earlier, Reusable)
-        known = {request.url for request in self._crawl(job, earlier, kind=FIRST) if request.page}
-        state = earlier.export_state()
-        return {
-            name + REUSE: self._crawl(job, maker(self._task(job, self.trace), truth, state)),
-            name + NEW_ONLY: self._crawl(job, maker(self._task(job, self.trace), truth), known),
-            name + REUSE + NEW_ONLY: self._crawl(job, maker(self._task(job, self.trace), truth, state), known),
-        }
+        hosts = frozenset(map(host, self.web.pages))
+        return slots_used(order, links, self.seeds_of(job.start), hosts, clock.delay, clock.seconds)
 
     def _crawl(
         self, job: Job, crawler: Crawler, barred: Collection[str] = (), *, kind: str = ""
@@ -150,13 +142,11 @@ class Evaluation:
     def _hindsight(self) -> Hindsight:
         return Hindsight(self.web.pages)
 
-    def _truth(self, job: Job) -> Truth:
-        return Truth(self.web.hits[job.predicate], self._hindsight)
-
-    def _task(self, job: Job, trace: Trace, kind: str = "") -> Task:
+    def _crawler(self, job: Job, trace: Trace, state: Any = None, *, kind: str = "") -> Crawler:
         chance = Random(f"{self.random_seed}:{job.start}{kind}:{job.predicate}")  # the same for all policies
         predicate = self.predicates[job.predicate]
-        return Task(predicate.keywords, trace, chance, predicate.sought)
+        task = Task(predicate.keywords, trace, chance, predicate.sought)
+        return self.makers[job.policy](task, Truth(self.web.hits[job.predicate], self._hindsight), state)
 
 
 #: The users' pseudonyms decide which are kept of a page that has many, so they are the same at each evaluation.
@@ -199,20 +189,15 @@ def prepare(
     web = load_web(options.archives, predicates, labels, settings, options.processes, progress)
     sources = tuple(web.pages) if options.seed_file is None else read_seeds(options.seed_file)
     if len(sources) < options.seeds:
-        where = "the archive" if options.seed_file is None else str(options.seed_file)
-        raise ConfigurationError(
-            f"--seeds {options.seeds}: {where} has {len(sources)} pages, expected at least as many"
-        )
-    for name, urls in web.hits.items():
-        if not urls:
-            raise ConfigurationError(
-                f"predicate {name}: no page of the archive satisfies {predicates[name]}; expected at least one"
-            )
-    first, trace, whole, less = _traces(settings, options, progress)
+        few = f"{options.seed_file or 'the archive'} has {len(sources)} pages"
+        raise ConfigurationError(f"--seeds {options.seeds}: {few}, expected at least as many")
+    for name in (name for name, urls in web.hits.items() if not urls):
+        none = f"no page of the archive satisfies {predicates[name]}"
+        raise ConfigurationError(f"predicate {name}: {none}; expected at least one")
     return Evaluation(
-        web=web, trace=trace, first=first, whole=whole, less=less, predicates=predicates,
-        policies=options.policies, terms=_terms(settings, options, web), starts=options.starts,
-        seeds=options.seeds, sources=sources, random_seed=settings.random_seed, makers=makers,
+        web=web, **_traces(settings, options, progress), predicates=predicates, policies=options.policies,
+        terms=_terms(settings, options, web), starts=options.starts, seeds=options.seeds, sources=sources,
+        random_seed=settings.random_seed, makers=makers,
     )  # fmt: skip
 
 
@@ -233,23 +218,17 @@ def read_seeds(path: Path) -> tuple[str, ...]:
         lines = path.read_text(encoding="utf-8").split()
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigurationError(f"--seed-file {path}: can't be read: {error}") from error
-    found: dict[str, None] = {}
-    for number, line in enumerate(lines, start=1):
-        url = canonical(line)
-        if url is None:
-            raise ConfigurationError(f"--seed-file {path}, URL {number}: expected an http or https URL")
-        found[url] = None
-    return tuple(found)
+    urls = list(map(canonical, lines))
+    if None in urls:
+        wrong = urls.index(None) + 1
+        raise ConfigurationError(f"--seed-file {path}, URL {wrong}: expected an http or https URL")
+    return tuple(dict.fromkeys(filter(None, urls)))
 
 
-def _traces(
-    settings: Settings, options: Options, progress: Progress
-) -> tuple[Trace | None, Trace, Trace | None, Mapping[str, Trace]]:
-    """Return four traces: the earlier crawl's, the one that counts, it without bounds, and those with less."""
-    earlier, steps = (
-        None,
-        read_steps(options.logs[-1:] if options.reuse else options.logs, settings.observe, progress),
-    )
+def _traces(settings: Settings, options: Options, progress: Progress) -> dict[str, Any]:
+    """Return the traces of an `Evaluation`."""
+    earlier, logs = None, options.logs[-1:] if options.reuse else options.logs
+    steps = read_steps(logs, settings.observe, progress)
     if options.reuse and len(options.logs) == 1:
         earlier, steps = halves(steps)
     elif options.reuse:
@@ -259,12 +238,14 @@ def _traces(
         return Trace(found, reach=settings.browse.reach, users=users, others=others, window=window)
 
     bounds = settings.frontier.visitors, settings.frontier.together
-    first = None if earlier is None else traced(earlier, *bounds)
     printed = any(name.endswith(PRINTED) for name in options.policies)
-    whole = traced(steps, UNBOUNDED, UNBOUNDED, UNBOUNDED) if printed else None
     learned = bool(steps) and LEARNED in options.policies
-    less = {NO_LOG: Trace(()), NO_USERS: traced(steps, 1, 1)} if learned else {}
-    return first, traced(steps, *bounds), whole, less
+    return {
+        "first": None if earlier is None else traced(earlier, *bounds),
+        "trace": traced(steps, *bounds),
+        "whole": traced(steps, UNBOUNDED, UNBOUNDED, UNBOUNDED) if printed else None,
+        "less": {NO_LOG: Trace(()), NO_USERS: traced(steps, 1, 1)} if learned else {},
+    }
 
 
 def read_steps(sources: Sequence[str], settings: ObserveSettings, progress: Progress) -> list[Step]:

@@ -3,6 +3,7 @@ is one ahead beyond chance, and what was reuse worth.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from operator import attrgetter
 from typing import Any, NamedTuple, TypeAlias
 
 from scentline_lab.evaluate.results import (
@@ -46,14 +47,8 @@ class Compared(NamedTuple):
     found: Sequence[Versus]
 
 
-def area(result: Result) -> float:
-    """Return the area under the curve by pages."""
-    return result.auc
-
-
-def area_by_request(result: Result) -> float:
-    """Return the area under the curve by requests."""
-    return result.auc_by_request
+#: The areas under the curve by pages, and by requests.
+AREAS: Mapping[str, Figure] = {name: attrgetter(name) for name in ("auc", "auc_by_request")}
 
 
 def compared(results: Results, random_seed: int) -> list[Compared]:
@@ -62,42 +57,39 @@ def compared(results: Results, random_seed: int) -> list[Compared]:
     reused = f"With an earlier crawl's state, against without, by the harvest at {results.early:,}"
     best = "One collaborative run against the best of all by links, by AUC"
     return [
-        *compared_by_area([results], random_seed, "auc", area),
+        *compared_by_area([results], random_seed, "auc"),
         Compared(early, reused, reuse(results, random_seed)),
         Compared("auc, the other's best start", best, headline(results, random_seed)),
     ]
 
 
-def compared_by_area(webs: Sequence[Results], random_seed: int, name: str, figure: Figure) -> list[Compared]:
+def compared_by_area(webs: Sequence[Results], random_seed: int, name: str) -> list[Compared]:
     """Return each policy against the one of the largest mean, the limits being out of contest; the learned one
     against each other; and it with the log against it without, and with the log's pages alone.
     """
-    policies = plain(webs)
+    policies, figure = plain(webs), AREAS[name]
     contest = [policy for policy in policies if policy not in LIMITS]
     best = max(contest, key=lambda policy: macro([each.groups(policy, figure) for each in webs]), default="")
     less = (LEARNED + end for end in (NO_LOG, NO_USERS))
 
-    def pairs(of: Iterable[tuple[str, str]]) -> list[Versus]:
-        return [versus(webs, *pair, random_seed, figure) for pair in of]
-
     learned = [(LEARNED, policy) for policy in policies if LEARNED in policies and policy != LEARNED]
     log = [(LEARNED, other) for other in less if all(other in results.policies for results in webs)]
+    pairs = {
+        "Each policy against the best, by AUC": [(policy, best) for policy in contest if policy != best],
+        "The learned policy against each other one, by AUC": learned,
+        "The learned policy against itself without log or users, by AUC": log,
+    }
     return [
-        Compared(name, "Each policy against the best, by AUC", pairs((p, best) for p in contest if p != best)),
-        Compared(name, "The learned policy against each other one, by AUC", pairs(learned)),
-        Compared(name, "The learned policy against itself without log or users, by AUC", pairs(log)),
+        Compared(name, title, [versus(webs, *pair, random_seed, figure) for pair in found])
+        for title, found in pairs.items()
     ]
 
 
 def reuse(results: Results, random_seed: int) -> list[Versus]:
     """Return each policy with an earlier crawl's state against itself without, by the early harvest rate."""
     pairs = [(name + REUSE + end, name + end) for name in plain([results]) for end in ("", NEW_ONLY)]
-    early = results.early - 1
-    return [
-        versus([results], policy, other, random_seed, lambda result: float(result.curve[early]))
-        for policy, other in pairs
-        if policy in results.policies
-    ]
+    early: Figure = lambda result: float(result.curve[results.early - 1])  # noqa: E731
+    return [versus([results], *pair, random_seed, early) for pair in pairs if pair[0] in results.policies]
 
 
 def headline(results: Results, random_seed: int) -> list[Versus]:
@@ -107,14 +99,14 @@ def headline(results: Results, random_seed: int) -> list[Versus]:
     """
     found = []
     for policy, other in (("collaborative" + end, "linkage" + end) for end in ("", PRINTED)):
-        one, two = (results.groups(name, area) for name in (policy, other))
+        one, two = (results.groups(name, AREAS["auc"]) for name in (policy, other))
         if all(len(runs) > 1 for runs in (*one, *two)):
             best = [[max(runs)] * len(runs) for runs in two]
             found.append(_versus([one], [best], policy, other, random_seed))
     return found
 
 
-def versus(webs: Sequence[Results], policy: str, other: str, random_seed: int, figure: Figure = area) -> Versus:
+def versus(webs: Sequence[Results], policy: str, other: str, random_seed: int, figure: Figure) -> Versus:
     """Return ``policy`` against ``other`` over the runs of all webs, predicates and starts."""
     one, two = ([results.groups(name, figure) for results in webs] for name in (policy, other))
     return _versus(one, two, policy, other, random_seed)
@@ -178,19 +170,19 @@ def write_tables(output: Output, results: Results, random_seed: int) -> None:
 
 
 def _bounds(webs: Sequence[Results], policy: str, random_seed: int) -> list[float | None]:
-    groups = ([results.groups(policy, figure) for results in webs] for figure in (area, area_by_request))
+    groups = ([results.groups(policy, figure) for results in webs] for figure in AREAS.values())
     return [end for each in groups for end in interval(each, random_seed)]
 
 
 def write_webs(output: Output, webs: Mapping[str, Results], random_seed: int) -> None:
     """Write the figures of each policy on the mean of all webs, each counting alike, and on each."""
-    rows = [
-        (name, policy, figures, _bounds(found, policy, random_seed))
-        for name, found in ((MEAN, [*webs.values()]), *((name, [results]) for name, results in webs.items()))
-        for policy, figures in figures_of_webs(found).items()
-    ]
+    groups = {MEAN: [*webs.values()], **{name: [results] for name, results in webs.items()}}
+    rows = [(name, *each) for name, found in groups.items() for each in figures_of_webs(found).items()]
     columns = list(rows[0][2])
-    table = ((name, policy, *map(figures.get, columns), *bounds) for name, policy, figures, bounds in rows)
+    table = (
+        (name, policy, *map(figures.get, columns), *_bounds(groups[name], policy, random_seed))
+        for name, policy, figures in rows
+    )
     output.write("webs", ("web", "policy", *columns, *_BOUNDS), table)
 
 
@@ -218,21 +210,19 @@ def _curves(results: Results) -> Iterator[Sequence[object]]:
 
 def as_object(results: Results) -> dict[str, Any]:
     """Return every crawl's figures and each policy's on the mean."""
-    crawls = []
-    for found in results.all:
-        run = {"predicate": found.predicate, "policy": found.policy, "start": found.start}
-        figures = _object(results.figures_of([found]))
-        crawls.append(run | {name: value for name, value in figures.items() if name not in _OF_A_MEAN})
+    crawls = [
+        dict(zip(Result._fields[:3], found, strict=False)) | _object(results.figures_of([found]))
+        for found in results.all
+    ]
     return {
-        "results": crawls,
+        "results": [{name: each[name] for name in each if name not in _OF_A_MEAN} for each in crawls],
         "mean": {policy: _object(results.figures(policy)) for policy in results.policies},
     }
 
 
 def webs_as_object(webs: Mapping[str, Results]) -> dict[str, Any]:
     """Return what `as_object` has of each web, and the figures of each policy on their mean."""
-    means = figures_of_webs(list(webs.values())).items()
-    mean = {policy: _object(found) for policy, found in means}
+    mean = {policy: _object(found) for policy, found in figures_of_webs(list(webs.values())).items()}
     return {"webs": {name: as_object(results) for name, results in webs.items()}, "mean": mean}
 
 

@@ -1,11 +1,10 @@
 """The order command: crawl a known web in every order, and measure how soon each found what is important."""
 
-import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -15,19 +14,8 @@ from scipy.sparse.csgraph import breadth_first_order
 from scentline.agents.cli.output import print_table
 from scentline.models.words import words
 from scentline.streams.settings import ConfigurationError, Settings
-from scentline_lab.experiment import Cut, Output, Progress, check_files, progress
-from scentline_lab.order.crawl import (
-    BASIC,
-    BY_LINKS,
-    MODIFIED,
-    By,
-    Job,
-    Kept,
-    buffers,
-    is_hot,
-    run,
-    topic_jobs,
-)
+from scentline_lab.experiment import Cut, Output, Progress, cell, check_files
+from scentline_lab.order.crawl import BASIC, BY_LINKS, MODIFIED, By, Job, Kept, buffers, is_hot, run
 from scentline_lab.order.pictures import draw_results, draw_topic
 from scentline_lab.order.reading import Curve, Graph, Ints, Web, read_web
 
@@ -81,14 +69,11 @@ def ideal_limited_buffer(importance: Curve, size: int, threshold: float | None =
 
 
 def _bar(importance: Curve, size: int, threshold: float | None) -> float:
-    """Return G: the threshold, or I of the page that is number ``size`` by importance."""
     return float(np.sort(importance)[-size]) if threshold is None else threshold
 
 
 def mean_depths(graph: Graph, order: Ints, counts: Sequence[int]) -> list[float]:
-    """Return the mean depth, in links from the start, of the first n pages of ``order``, the start among them,
-    for each n of ``counts``.
-    """
+    """Return the mean depth, in links from the start, of the first of ``order``, for each of ``counts``."""
     crawled, parents = breadth_first_order(graph.matrix, int(order[0]))
     depths = np.zeros(len(graph), np.int64)
     for page in crawled[1:].tolist():  # each after the page that it is found on
@@ -96,6 +81,9 @@ def mean_depths(graph: Graph, order: Ints, counts: Sequence[int]) -> list[float]
     return [float(depths[order[:n]].mean()) for n in counts]
 
 
+#: A file, a page to start from, and a prefix, for `read_web`; the least values of hot pages by importance.
+Where: TypeAlias = tuple[Path, str | None, str | None]
+Thresholds: TypeAlias = Mapping[str, Sequence[float]]
 #: Points of a curve.
 _POINTS = 200
 #: Shares of the web at which figures are given.
@@ -146,7 +134,7 @@ class Results:
 
     web: Web
     crawled: Mapping[Job, Ints]
-    thresholds: Mapping[str, Sequence[float]]
+    thresholds: Thresholds
     kept: Sequence[Kept] = ()
 
     @cached_property
@@ -234,6 +222,7 @@ class Results:
                 yield ordering, pages, pages / len(self.web), value
 
 
+_CURVE = ("ordering", "pages", "share")
 _FILES = (
     "order.*.csv", "figures.csv", "threshold.csv", "stop.csv", "buffer.csv", "depth.csv",
     "topics.csv", "thresholds.png", "threshold-*.png", "stop.png", "buffer.png", "topic-*.png",
@@ -241,30 +230,20 @@ _FILES = (
 
 
 def show(
-    settings: Settings,
-    path: Path,
-    out: Path | None,
-    *,
-    start: str | None,
-    within: str | None,
-    topics: Sequence[str],
-    thresholds: Mapping[str, Sequence[float]],
-    processes: int,
+    settings: Settings, where: Where, out: Path | None, topics: Sequence[str], hot: Thresholds, processes: int
 ) -> None:
-    """Compare orderings of a web (`read_web`), write everything into ``out`` where there is one, and print;
-    ``thresholds`` are the least values of hot pages by importance.
-    """
+    """Compare orderings of a web (`read_web`), write everything into ``out`` where there is one, and print."""
     found = tuple(dict.fromkeys(map(_word, topics)))
-    check_files("", [path])
+    check_files("", where[:1])
     output = Output(out, "order", _FILES).prepare()
-    with progress(sys.stderr) as bars, Cut() as cut:
-        web = read_web(path, start, within, settings, processes, bars)
+    bars = Progress()
+    with Cut() as cut:
+        web = read_web(*where, settings, processes, bars)
         if found and not web.texts:
-            raise ConfigurationError(f"--topic: {path} has only links, expected an archive of pages")
-        results = _compare(web, found, thresholds, processes, output, bars)
-        bars.phase("write tables and pictures", 2)
+            raise ConfigurationError(f"--topic: {where[0]} has only links, expected an archive of pages")
+        results = _compare(web, found, hot, processes, output, bars)
+        bars.phase("write tables and pictures", 1)
         _write(output, results)
-        bars.advance()
         draw_results(output, results)
         if found:
             _write_topics(output, results, {topic: list(results.topic(topic)) for topic in found})
@@ -272,12 +251,9 @@ def show(
     cut.end(f"Interrupted: {out} has the orders of the crawls that finished." if out else "Interrupted.")
     typer.echo(f"{len(web):,} pages, {len(web.graph.targets):,} links, from {web.name(web.start)[:200]!a}\n")
     rows = (
-        (
-            f"{each.hot.importance} >= {each.hot.threshold:g}", f"{each.hot.pages:,}", each.ordering,
-            *(f"{share:.2f}" for share in each.at), f"{each.area:.3f}",
-        )
-        for each in results.figures()
-    )  # fmt: skip
+        (f"{hot.importance} >= {hot.threshold:g}", f"{hot.pages:,}", by, *map("{:.2f}".format, at), cell(area))
+        for hot, by, at, area in results.figures()
+    )
     print_table(["importance", "hot", "ordering", *(f"@{share:.0%}" for share in TOLD), "area"], rows)
     output.finish()
 
@@ -290,14 +266,10 @@ def _word(topic: str) -> str:
 
 
 def _compare(
-    web: Web,
-    topics: Sequence[str],
-    thresholds: Mapping[str, Sequence[float]],
-    processes: int,
-    output: Output,
-    bars: Progress,
+    web: Web, topics: Sequence[str], hot: Thresholds, processes: int, output: Output, bars: Progress
 ) -> Results:
-    jobs = [*map(Job, BY_LINKS), *(job for topic in topics for job in topic_jobs(topic))]
+    by_topic = [Job(by, crawler, topic) for topic in topics for crawler in (BASIC, MODIFIED) for by in BY_LINKS]
+    jobs = [*map(Job, BY_LINKS), *by_topic]
     crawled = dict.fromkeys(jobs, np.zeros(0, np.int64))
     for job, order in run(web, jobs, processes, bars):
         crawled[job] = order
@@ -305,17 +277,13 @@ def _compare(
         names = (job.topic, job.crawler if job.topic else "", job.ordering)
         output.write(f"order.{'.'.join(filter(None, names))}", ("n", "page"), rows)
     plain = {job.ordering: order for job, order in crawled.items() if not job.topic}
-    return Results(web, crawled, thresholds, buffers(web, plain, processes, bars))
+    return Results(web, crawled, hot, buffers(web, plain, processes, bars))
 
 
 def _write(output: Output, results: Results) -> None:
     """Write the tables of the crawls without a topic."""
-    hot, curve = ("importance", "threshold", "hot"), ("ordering", "pages", "share")
-
-    def write(name: str, columns: Sequence[str], rows: Iterable[Iterable[object]]) -> None:
-        output.write(name, columns, rows, form=".6g")
-
-    figures = ((*each.hot, each.ordering, *each.at, each.area) for each in results.figures())
+    hot, curve, write = ("importance", "threshold", "hot"), _CURVE, partial(output.write, form=".6g")
+    figures = ((*found, by, *at, area) for found, by, at, area in results.figures())
     write("figures", (*hot, "ordering", *(f"p_st_{share}" for share in TOLD), "area"), figures)
     found = ((*each, *row) for each in results.hot for row in results.rows(results.with_threshold(each)))
     write("threshold", (*hot, *curve, "p_st"), found)
@@ -326,14 +294,8 @@ def _write(output: Output, results: Results) -> None:
 
 
 def _write_topics(output: Output, results: Results, panels: Mapping[str, Sequence[Panel]]) -> None:
-    rows = (
-        (topic, panel.name, panel.hot, *row)
-        for topic, found in panels.items()
-        for panel in found
-        for row in results.rows(panel.curves)
-    )
-    output.write(
-        "topics", ("topic", "graph", "hot", "ordering", "pages", "share", "performance"), rows, form=".6g"
-    )
+    each = ((topic, panel) for topic, found in panels.items() for panel in found)
+    rows = ((topic, panel.name, panel.hot, *row) for topic, panel in each for row in results.rows(panel.curves))
+    output.write("topics", ("topic", "graph", "hot", *_CURVE, "performance"), rows, form=".6g")
     for topic, found in panels.items():
         draw_topic(output, topic, results.shares, found)

@@ -1,13 +1,15 @@
 """The paper's virtual crawler: a web that is known, crawled in the order of an estimate (Cho 1998)."""
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from heapq import heapify, heappop, heappush, heapreplace
+from itertools import chain
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from scentline.models.ordering import BoundedCounts, Crawled, Rank
+from scentline.models.ordering import Crawled, Rank
 from scentline_lab.experiment import Progress, spread
 from scentline_lab.order.reading import IB, IR, Ints, Web
 
@@ -18,16 +20,14 @@ _SLACK = 256
 
 
 class Estimate(Protocol[K]):
-    """I'(P), an importance as far as the crawled pages tell it (Cho 1998, section 2); each is crawled once."""
+    """I'(P), an importance as far as the crawled pages tell it (Cho 1998, section 2); each is crawled once.
 
-    def crawled(self, found: Crawled[K]) -> Iterable[K]:
-        """Take in a crawled page; return the pages whose value that changed."""
+    ``crawled`` returns the pages whose value changed, ``sweep`` whether any may have.
+    """
 
-    def sweep(self) -> bool:
-        """Do what is only worth doing now and then; return whether any value may have changed."""
-
-    def value(self, page: K) -> float:
-        """Return the estimate for a page, crawled or not."""
+    def crawled(self, found: Crawled[K]) -> Iterable[K]: ...
+    def sweep(self) -> bool: ...
+    def value(self, page: K) -> float: ...
 
 
 class Frontier(Generic[K]):
@@ -133,54 +133,33 @@ def crawl(
                 frontier.add(target, looks_hot)
 
 
-class _Buffer(Generic[K]):
-    """At most ``size`` pages; of one too many, that of the lowest value is evicted (Cho 1998, section 3). Of
-    equal pages the one added last goes. Values may rise without notice.
-    """
-
-    def __init__(self, size: int, estimate: Estimate[K]) -> None:
-        self._size, self._estimate = size, estimate
-        self._heap: list[tuple[float, int, K]] = []
-        self._added = 0
-
-    def add(self, page: K) -> None:
-        self._added += 1
-        heappush(self._heap, (self._estimate.value(page), -self._added, page))
-        while len(self._heap) > self._size:
-            value, place, least = self._heap[0]
-            now = self._estimate.value(least)
-            if now > value:
-                heapreplace(self._heap, (now, place, least))
-            else:
-                heappop(self._heap)
-
-    def reorder(self) -> None:
-        """Read the values of all pages again, of which some may have fallen."""
-        self._heap = [(self._estimate.value(page), place, page) for _, place, page in self._heap]
-        heapify(self._heap)
-
-    def pages(self) -> list[K]:
-        return [page for _, _, page in self._heap]
-
-
 def limited_buffers(pages: Iterable[Crawled[K]], sizes: Sequence[int], estimate: Estimate[K]) -> list[list[K]]:
-    """Return what buffers of some sizes hold after ``pages``; evicted pages are not visited again."""
-    buffers = [_Buffer(size, estimate) for size in sizes]
-    for found in pages:
+    """Return what buffers of some sizes hold after ``pages``: of one page too many, that of the lowest value is
+    evicted, of equal ones the last (Cho 1998, section 3). Evicted pages are not visited again.
+    """
+    heaps: list[list[tuple[float, int, K]]] = [[] for _ in sizes]
+    for number, found in enumerate(pages):
         estimate.crawled(found)
         swept = estimate.sweep()
-        for buffer in buffers:
-            if swept:
-                buffer.reorder()
-            buffer.add(found.page)
-    return [buffer.pages() for buffer in buffers]
+        for heap, size in zip(heaps, sizes, strict=True):
+            if swept:  # some values may have fallen; between sweeps they only rise
+                heap[:] = [(estimate.value(page), place, page) for _, place, page in heap]
+                heapify(heap)
+            heappush(heap, (estimate.value(found.page), -number, found.page))
+            while len(heap) > size:
+                value, place, least = heap[0]
+                if (now := estimate.value(least)) > value:
+                    heapreplace(heap, (now, place, least))
+                else:
+                    heappop(heap)
+    return [[page for _, _, page in heap] for heap in heaps]
 
 
 class Backlinks(Generic[K]):
     """IB'(P), the number of crawled pages that link to P (Cho 1998, section 2, 2), always exact."""
 
     def __init__(self) -> None:
-        self._counts = BoundedCounts[K]()
+        self._counts = Counter[K]()
 
     def sweep(self) -> bool:
         return False
@@ -189,8 +168,7 @@ class Backlinks(Generic[K]):
         return self._counts[page]
 
     def crawled(self, found: Crawled[K]) -> Iterable[K]:
-        for target in found.targets:
-            self._counts.add(target)
+        self._counts.update(found.targets)
         return found.targets
 
 
@@ -228,24 +206,15 @@ class Kept(NamedTuple):
     pages: Ints
 
 
-def topic_jobs(topic: str) -> list[Job]:
-    """Return the crawls for a topic; the plain ones go by links alone, whatever the topic is."""
-    return [Job(ordering, crawler, topic) for crawler in (BASIC, MODIFIED) for ordering in BY_LINKS]
-
-
 def run(web: Web, jobs: Sequence[Job], processes: int, progress: Progress) -> Iterator[tuple[Job, Ints]]:
     """Yield the order of each crawl as it is done."""
 
     def crawled(job: Job) -> tuple[Job, Ints]:
         heat = None if job.crawler == PLAIN else Heat(job.topic, web.name, near=job.crawler == MODIFIED)
-        return job, np.fromiter(
-            crawl(web.start, web.fetch, Frontier(_ESTIMATES.get(job.ordering, lambda: None)()), heat), np.int64
-        )
+        frontier = Frontier(_ESTIMATES.get(job.ordering, lambda: None)())
+        return job, np.fromiter(crawl(web.start, web.fetch, frontier, heat), np.int64)
 
-    progress.phase("crawl", len(jobs))
-    for found in spread(crawled, jobs, processes):
-        progress.advance()
-        yield found
+    yield from spread(crawled, jobs, processes, progress, "crawl")
 
 
 def buffers(web: Web, orders: Mapping[str, Ints], processes: int, progress: Progress) -> list[Kept]:
@@ -259,11 +228,7 @@ def buffers(web: Web, orders: Mapping[str, Ints], processes: int, progress: Prog
         return [Kept(*job, size, np.array(each, np.int64)) for size, each in zip(sizes, held, strict=True)]
 
     jobs = [(importance, ordering) for importance in EVICTED_BY for ordering in orders]
-    progress.phase("fill limited buffers", len(jobs))
-    found: list[Kept] = []
-    for each in spread(kept, jobs, processes):
-        found += each
-        progress.advance()
+    found = chain.from_iterable(spread(kept, jobs, processes, progress, "fill limited buffers"))
     return sorted(found, key=lambda each: each[:3])  # whatever was done first
 
 

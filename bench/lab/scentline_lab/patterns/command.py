@@ -1,12 +1,12 @@
 """The patterns command: read, mine, compare with later accesses and a mirror, write, and print."""
 
-import sys
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 
 import typer
 
@@ -18,7 +18,7 @@ from scentline.models.papers.patterns import Patterns, mine
 from scentline.models.papers.ways import DISCOVERY, FETCH, Pattern, score
 from scentline.streams.logging import printable
 from scentline.streams.settings import ConfigurationError, Settings
-from scentline_lab.experiment import Cut, Output, Progress, cell, check_files, check_logs, progress
+from scentline_lab.experiment import Cut, Output, Progress, cell, check_files, check_logs
 from scentline_lab.patterns import quality
 from scentline_lab.patterns.pictures import draw_coverage, draw_curves, draw_tree
 from scentline_lab.patterns.quality import Layout, Result, crawled, static
@@ -48,8 +48,7 @@ class Found:
     mirror: int = 0
 
 
-@dataclass(frozen=True)
-class Options:
+class Options(NamedTuple):
     """The options of the command beside its settings."""
 
     log: str
@@ -66,7 +65,8 @@ def show(settings: Settings, options: Options, out: Path | None, *, as_json: boo
     check_logs([options.log])
     check_files("--archive ", options.archives)
     output = Output(out, "patterns", _FILES).prepare()
-    with progress(sys.stderr) as bars, Cut() as cut:
+    bars = Progress()
+    with Cut() as cut:
         find(found, settings, options, site, output, bars)
     _print(found)
     output.finish("tree.svg", as_json and not cut.interrupted, lambda: _json(found))
@@ -85,14 +85,13 @@ def find(
     _write_patterns(output, found.patterns)
     name = printable(options.site or Path(options.log).name)
     output.draw("tree.svg", draw_tree, found.patterns, f"URL patterns of {name}")
-    pages = _mirror(settings, options, site, bars)
+    pages, layouts = _mirror(settings, options, site, bars)
     found.mirror = len(pages)
-    layouts = _layouts(settings, options, pages)
-    found.trees = quality.tree_figures(quality.ALL, found.patterns, whole, pages, layouts)
+    found.trees = quality.tree_figures(quality.ALL, (found.patterns, whole), pages, layouts)
     periods, first = quality.split(records)
     early = mine(first, threshold=options.threshold)
     found.reliability = quality.reliability(early, periods)
-    found.trees += quality.tree_figures(quality.FIRST, early, first, pages, layouts)
+    found.trees += quality.tree_figures(quality.FIRST, (early, first), pages, layouts)
     _write_reliability(output, found.trees, found.reliability)
     output.draw("coverage.png", draw_coverage, found.reliability)
     visits = found.reliability.later_visits
@@ -103,27 +102,20 @@ def find(
     _write_orderings(output, found.orderings)
 
 
-def _mirror(settings: Settings, options: Options, site: quality.Site, bars: Progress) -> dict[str, Page]:
-    """Return the pages of the site that the archives have."""
+def _mirror(
+    settings: Settings, options: Options, site: quality.Site, bars: Progress
+) -> tuple[dict[str, Page], dict[str, Layout]]:
+    """Return the pages of the site that the archives have, and the layouts of some, drawn by chance."""
     if not options.archives:
-        return {}
+        return {}, {}
     web = load_web(options.archives, {}, None, settings, 1, bars)
     pages = {url: page for url, page in web.pages.items() if site.holds(url)}
     if not pages:
-        raise ConfigurationError(
-            f"--archive: none of its {len(web.pages):,} pages is of {options.site or 'the log'}; "
-            "expected a mirror of the site"
-        )
-    return pages
-
-
-def _layouts(settings: Settings, options: Options, pages: Collection[str]) -> dict[str, Layout]:
-    """Return the layouts of some pages of the mirror, drawn by chance."""
-    if not pages:
-        return {}
+        none = f"none of its {len(web.pages):,} pages is of {options.site or 'the log'}"
+        raise ConfigurationError(f"--archive: {none}; expected a mirror of the site")
     drawn = Random(settings.random_seed).sample(sorted(pages), min(LAYOUTS, len(pages)))
     with Archive(options.archives) as archive:
-        return quality.read_layouts((url, archive.answer(url, {}).body) for url in drawn)
+        return pages, quality.read_layouts((url, archive.answer(url, {}).body) for url in drawn)
 
 
 def by_fetch(patterns: Patterns) -> list[Pattern]:
@@ -134,7 +126,13 @@ def by_fetch(patterns: Patterns) -> list[Pattern]:
 
 def _print(found: Found) -> None:
     if found.patterns is not None:
-        _print_patterns(found.patterns)
+        ranked = by_fetch(found.patterns)
+        rows = (
+            (*map(str, (each[0], *each[2:5])), f"{each.authority:.4f}", f"{each.hub:.4f}") for each in ranked
+        )
+        print_table(("pattern", "URLs", "visits", "referrals", "authority", "hub"), islice(rows, _SHOWN))
+        if len(ranked) > _SHOWN:
+            typer.echo(f"... and {len(ranked) - _SHOWN} more")
     if found.trees:
         typer.echo("\nTrees (divergence in bits, between visits and their patterns)")
         columns = ("mined from", "tree", "patterns", "height", "divergence", "mirror covered")
@@ -151,35 +149,21 @@ def _print(found: Found) -> None:
     if found.orderings:
         typer.echo("\nShare of the pages to fetch before 80 % of the later visits are fetched, or discovered")
         if not found.mirror:
-            typer.echo(
-                "(no --archive: any of the log's URLs may be next; orderings that need links are left out)"
-            )
+            left = "any of the log's URLs may be next; orderings that need links are left out"
+            typer.echo(f"(no --archive: {left})")
         orderings = ((each.aim, each.ordering, _share(each.pages)) for each in found.orderings)
         print_table(("aim", "ordering", "pages"), orderings)
-
-
-def _print_patterns(patterns: Patterns) -> None:
-    ranked = by_fetch(patterns)
-    rows = (
-        (each.name, *map(str, each[2:5]), f"{each.authority:.4f}", f"{each.hub:.4f}")
-        for each in ranked[:_SHOWN]
-    )
-    print_table(("pattern", "URLs", "visits", "referrals", "authority", "hub"), rows)
-    if len(ranked) > _SHOWN:
-        typer.echo(f"... and {len(ranked) - _SHOWN} more")
 
 
 def _json(found: Found) -> dict[str, Any]:
     assert found.patterns is not None
     assert found.reliability is not None
-    coverages = found.reliability.coverages
+    coverages, keys = found.reliability.coverages, ("aim", "ordering", "pages")
     return {
         "patterns": [pattern._asdict() for pattern in found.patterns.chosen],
         "trees": [each._asdict() for each in found.trees],
         "coverage": [{name: each._asdict() for name, each in coverage.items()} for coverage in coverages],
-        "orderings": [
-            {"aim": each.aim, "ordering": each.ordering, "pages": each.pages} for each in found.orderings
-        ],
+        "orderings": [{key: getattr(each, key) for key in keys} for each in found.orderings],
     }
 
 
@@ -220,12 +204,11 @@ def _write_orderings(output: Output, results: Sequence[Result]) -> None:
         return float(each.curve[round(part * (len(each.curve) - 1))])
 
     columns = ("aim", "ordering", "pages_for_80_percent", *(f"visits_at_{part:g}" for part in THROUGHPUTS))
-    rows = (
-        (each.aim, each.ordering, each.pages, *(at(each, part) for part in THROUGHPUTS)) for each in results
-    )
+    rows = ((each.aim, each.ordering, each.pages, *map(partial(at, each), THROUGHPUTS)) for each in results)
     output.write("orderings", columns, rows, form=".6g")
-    for aim, title in (("fetch", "Comprehensive fetch"), ("discovery", "Timely discovery")):
-        found = [result for result in results if result.aim == aim]
-        if found:
-            done = "fetched" if aim == "fetch" else "discovered"
+    for aim, title, done in (
+        ("fetch", "Comprehensive fetch", "fetched"),
+        ("discovery", "Timely discovery", "discovered"),
+    ):
+        if found := [result for result in results if result.aim == aim]:
             output.draw(f"{aim}.png", draw_curves, found, title, f"share of the visits {done}")

@@ -1,5 +1,6 @@
 """How good patterns are: what they cover, and how long, how they blur the traffic, how soon they lead on."""
 
+import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,8 +30,8 @@ from scentline_lab.reading import LogReader
 from scentline_lab.simulation.simple import Ranked
 from scentline_lab.simulation.virtual import Terms, virtual_crawl
 
-#: The distinct tag paths of a page, from its root to an element, by number.
-Layout = frozenset[int]
+#: The distinct tag paths of a page, from its root to an element.
+Layout = frozenset[str]
 
 
 class Coverage(NamedTuple):
@@ -60,13 +61,10 @@ def traffic_approximation(
     visits: Mapping[str, int], tree: PatternTree, cut: TreeCut, figures: Figures
 ) -> float:
     """Return the divergence of the visits to URLs from those that their patterns give them (Liu 2011, 5.2): a
-    pattern gives each of its URLs an equal share of its visits (equation 4). ``visits`` are those that the tree
-    was built of and its ``figures`` counted from.
+    pattern gives each of its URLs an equal share of its visits (equation 4).
     """
     urls = np.array([cut.of[tree.find(url)] for url in visits])
-    own = np.array(list(visits.values()), np.float64)
-    smoothed = figures.visits[urls] / figures.urls[urls]
-    return jensen_shannon(own, smoothed)
+    return jensen_shannon(np.array([*visits.values()], float), figures.visits[urls] / figures.urls[urls])
 
 
 def layout_similarity(
@@ -78,13 +76,13 @@ def layout_similarity(
     have (as in Buttler, *A Short Survey of Document Structure Similarity Algorithms*, 2004). How often a page
     has a path says how long its lists are, and doesn't count. A group below 0 is none.
     """
-    together: list[float] = []
-    apart: list[float] = []
+    found: dict[bool, list[float]] = {True: [], False: []}
     for one, other in combinations((url for url in layouts if groups[url] >= 0), 2):
         either = layouts[one] | layouts[other]
         alike = len(layouts[one] & layouts[other]) / len(either) if either else 1.0
-        (together if groups[one] == groups[other] else apart).append(alike)
-    return fmean(together) if together else None, fmean(apart) if apart else None
+        found[groups[one] == groups[other]].append(alike)
+    together, apart = (fmean(alike) if alike else None for alike in found.values())
+    return together, apart
 
 
 def fetched_visits(order: Sequence[str], visits: Mapping[str, int], size: int) -> Curve:
@@ -164,13 +162,12 @@ def crawled(
     whole mirror, as in the paper.
     """
     sought = {url: count for url, count in visits.items() if url in pages}
-    linked = _link_scores(pages)
+    graph = Graph.of_links({url: [link.url for link in page.links] for url, page in pages.items()})
+    ranks = dict(zip(pages, pagerank(graph.matrix).tolist(), strict=True))
+    linked: dict[str, Score] = {BREADTH_FIRST: lambda url: 0.0, PAGERANK: ranks.__getitem__}
     fetch = {**linked, **_fetch_scores(patterns, first)}
-
-    def referrals(url: str) -> float:
-        return first.referrals.get(url, 0)
-
-    discovery = {**linked, **_scores(patterns, DISCOVERY), OWN_REFERRALS: referrals}
+    own: dict[str, Score] = {OWN_REFERRALS: lambda url: first.referrals.get(url, 0)}
+    discovery = {**linked, **_scores(patterns, DISCOVERY), **own}
     progress.phase("crawl the mirror", STARTS * (len(fetch) + len(discovery) - len(linked)))
     orders: dict[str, list[list[str]]] = {}
     for name, value in {**fetch, **discovery}.items():
@@ -179,13 +176,14 @@ def crawled(
         for start in range(1, STARTS + 1):
             orders[name].append(_crawl(pages, values, random_seed, start))
             progress.advance()
-    fetched = {name: [fetched_visits(order, sought, len(pages)) for order in orders[name]] for name in fetch}
-    seen = {name: [discovered_visits(order, pages, sought) for order in orders[name]] for name in discovery}
-    return [
-        _result(aim, name, curves)
-        for aim, found in (("fetch", fetched), ("discovery", seen))
-        for name, curves in found.items()
-    ]
+    found = []
+    for name in fetch:
+        curves = [fetched_visits(order, sought, len(pages)) for order in orders[name]]
+        found.append(_result("fetch", name, curves))
+    for name in discovery:
+        curves = [discovered_visits(order, pages, sought) for order in orders[name]]
+        found.append(_result("discovery", name, curves))
+    return found
 
 
 def _crawl(pages: Mapping[str, Page], values: Mapping[str, float], random_seed: int, start: int) -> list[str]:
@@ -202,18 +200,12 @@ def _result(aim: str, name: str, curves: Sequence[Curve]) -> Result:
     return Result(aim, name, np.mean(curves, axis=0), mean)
 
 
-def _link_scores(pages: Mapping[str, Page]) -> dict[str, Score]:
-    graph = Graph.of_links({url: [link.url for link in page.links] for url, page in pages.items()})
-    ranks = dict(zip(pages, pagerank(graph.matrix).tolist(), strict=True))
-    return {BREADTH_FIRST: lambda url: 0.0, PAGERANK: ranks.__getitem__}
-
-
 def _fetch_scores(patterns: Patterns, first: Behaviour) -> dict[str, Score]:
-    def expected(url: str) -> float:
-        return patterns.expected_visits(url, first.visits.get(url, 0))
-
-    own = {OWN_VISITS: lambda url: first.visits.get(url, 0), VISITS: expected}
-    return {**_scores(patterns, FETCH), **own}
+    return {
+        **_scores(patterns, FETCH),
+        OWN_VISITS: lambda url: first.visits.get(url, 0),
+        VISITS: lambda url: patterns.expected_visits(url, first.visits.get(url, 0)),
+    }
 
 
 def _scores(patterns: Patterns, rankings: Mapping[str, Callable[..., float]]) -> dict[str, Score]:
@@ -357,42 +349,35 @@ class TreeFigures(NamedTuple):
 
 
 def tree_figures(
-    mined: str,
-    patterns: Patterns,
-    behaviour: Behaviour,
-    mirror: Collection[str],
-    layouts: Mapping[str, Layout],
+    mined: str, found: tuple[Patterns, Behaviour], mirror: Collection[str], layouts: Mapping[str, Layout]
 ) -> list[TreeFigures]:
     """Return the figures of the syntax tree and of both cuts; ``layouts`` are of some of the mirror's pages."""
-    found = []
+    patterns, behaviour = found
+    rows, tree = [], patterns.tree
     for name, cut in patterns.cuts.items():
-        covered = len(matching(patterns.tree, cut, mirror)) / len(mirror) if mirror else None
-        approximation = traffic_approximation(behaviour.visits, patterns.tree, cut, patterns.figures)
-        groups = {url: int(cut.of[patterns.tree.find(url)]) for url in layouts}
-        similar = layout_similarity(layouts, groups)
-        found.append(TreeFigures(mined, name, len(cut.patterns), cut.height, approximation, covered, *similar))
-    return found
+        covered = len(matching(tree, cut, mirror)) / len(mirror) if mirror else None
+        divergence = traffic_approximation(behaviour.visits, tree, cut, patterns.figures)
+        similar = layout_similarity(layouts, {url: int(cut.of[tree.find(url)]) for url in layouts})
+        rows.append(TreeFigures(mined, name, len(cut.patterns), cut.height, divergence, covered, *similar))
+    return rows
 
 
 def read_layouts(pages: Iterable[tuple[str, bytes]]) -> dict[str, Layout]:
     """Return the layout of each of some pages, given as URL and HTML."""
-    numbers: dict[tuple[int, str], int] = {}
-    return {url: _layout(html, numbers) for url, html in pages}
+    return {url: _layout(html) for url, html in pages}
 
 
-def _layout(html: bytes, numbers: dict[tuple[int, str], int]) -> Layout:
-    """Return the numbers of a page's tag paths; ``numbers`` has that of a path by its parent's and its tag."""
+def _layout(html: bytes) -> Layout:
     parser = etree.HTMLParser(recover=True, no_network=True, huge_tree=False, remove_comments=True)
     try:
         root = etree.fromstring(html, parser)
     except etree.LxmlError:
-        root = None
-    paths: set[int] = set()
-    below = [] if root is None else [(root, -1)]
+        return frozenset()
+    paths: set[str] = set()
+    below = [] if root is None else [(root, "")]
     while below:
-        element, parent = below.pop()
+        element, above = below.pop()
         if isinstance(element.tag, str):
-            number = numbers.setdefault((parent, element.tag), len(numbers))
-            paths.add(number)
-            below += ((child, number) for child in element)
+            paths.add(path := sys.intern(f"{above} {element.tag}"))
+            below += ((child, path) for child in element)
     return frozenset(paths)

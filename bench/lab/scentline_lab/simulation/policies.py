@@ -32,8 +32,8 @@ from scentline.models.url import host
 from scentline.streams.settings import Settings
 from scentline_lab.simulation.core import CoreCrawler
 from scentline_lab.simulation.queries import BestFirst, SharkSearch
-from scentline_lab.simulation.simple import Backlink, BreadthFirst, Chance, Opic, Oracle, PageRank
-from scentline_lab.simulation.trained import Hindsight, Informed, LinkClassifier, TagPaths
+from scentline_lab.simulation.simple import Backlink, BreadthFirst, Chance, Opic, Oracle, PageRank, TagPaths
+from scentline_lab.simulation.trained import Hindsight, Informed, LinkClassifier
 from scentline_lab.simulation.virtual import Crawler, Task
 
 

@@ -1,8 +1,9 @@
 """Crawlers that go by likeness to a query: the predicate's keywords, or what the hits so far have in common."""
 
 from array import array
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -10,17 +11,6 @@ import numpy.typing as npt
 from scentline.models.page import Page
 from scentline_lab.simulation.simple import ByBoard, grown
 from scentline_lab.simulation.virtual import Task
-
-
-class Occurrences(NamedTuple):
-    """Words in texts: occurrence i is that of word ``columns[i]`` in text ``rows[i]``. ``repeats[i]`` says how
-    often the text had that word already. So ``repeats == 0`` marks the distinct ones, and as t^2 is the sum of
-    2 r + 1 over r < t, sums over occurrences give the squares of word counts too.
-    """
-
-    rows: npt.NDArray[np.int32]
-    columns: npt.NDArray[np.int32]
-    repeats: npt.NDArray[np.int32]
 
 
 class Texts:
@@ -34,36 +24,35 @@ class Texts:
     """
 
     def __init__(self) -> None:
-        #: The number of columns.
-        self.words = 0
-        self._columns: dict[str, dict[str, int]] = {}
-        self._counts: list[dict[int, int]] = []
+        self._columns: dict[tuple[str, str], int] = {}
+        self._counts = defaultdict[int, Counter[int]](Counter)
         self._found = (array("i"), array("i"), array("i"))
+
+    @property
+    def words(self) -> int:
+        """The number of columns."""
+        return len(self._columns)
 
     def column(self, word: str, field: str = "") -> int:
         """Return the column of a word of a field, a new one for a new word."""
-        column = self._columns.setdefault(field, {}).setdefault(word, self.words)
-        self.words += column == self.words
-        return column
+        return self._columns.setdefault((field, word), len(self._columns))
 
     def add(self, row: int, words: Iterable[str], field: str = "") -> None:
-        while len(self._counts) <= row:
-            self._counts.append({})
         counts, (rows, columns, repeats) = self._counts[row], self._found
-        known = self._columns.setdefault(field, {})
         for word in words:
-            column = known.setdefault(word, self.words)
-            self.words += column == self.words
-            repeat = counts.get(column, 0)
-            counts[column] = repeat + 1
+            column = self.column(word, field)
             rows.append(row)
             columns.append(column)
-            repeats.append(repeat)
+            repeats.append(counts[column])
+            counts[column] += 1
 
-    def occurrences(self) -> Occurrences:
-        """Return the occurrences in the order in which they were added."""
+    def occurrences(self) -> list[npt.NDArray[np.int32]]:
+        """Return the rows, columns and repeats of the occurrences, as they were added: the text ``rows[i]`` had
+        the word ``repeats[i]`` times already. So 0 marks the distinct ones, and as t^2 is the sum of 2 r + 1
+        over r < t, sums over occurrences give the squares of word counts too.
+        """
         # Copies: an array that is looked at through a view can't grow.
-        return Occurrences(*(np.array(part, np.int32) for part in self._found))
+        return [np.array(part, np.int32) for part in self._found]
 
 
 _Floats = npt.NDArray[np.float64]
@@ -175,11 +164,8 @@ class SharkSearch(ByBoard):
     A child inherits `DECAY` times the similarity of a page that is relevant, and else `DECAY` times what this
     page inherited itself. Its neighborhood score is `ANCHOR` times the anchor's similarity, and the rest times
     that of the context, which is 1 where the anchor has some. The potential score is `INHERITED` times the
-    first and the rest times the second; of several links to a page the best counts.
-
-    Similarity is the cosine with the query (`WordQuery`). The paper takes a page's relevance from it too; here
-    that is the verdict, so a relevant page has similarity 1. The depth to which the paper follows links from
-    pages that are not relevant is not bounded: a crawl has its budget.
+    first and the rest times the second; of several links to a page the best counts. Similarity is the cosine
+    with the query (`WordQuery`); of a relevant page, which the verdict tells, 1. Depth is not bounded.
     """
 
     def __init__(self, task: Task) -> None:

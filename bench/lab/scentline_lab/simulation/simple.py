@@ -1,7 +1,12 @@
 """Crawlers that go by links alone, or by the truth: chance, Cho's orderings, OPIC, tag paths, the oracle."""
 
+import math
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import chain, pairwise
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 import numpy.typing as npt
@@ -28,9 +33,6 @@ class Board:
     def __init__(self, logged: Iterable[str] = ()) -> None:
         self._rows: dict[str, int] = {}
         self._urls: list[str] = []
-        #: The number of each host, and of the host of each row.
-        self._hosts: dict[str, int] = {}
-        self._host_of = np.zeros(_ROOM, np.int32)
         self._scores, self._open = np.zeros(_ROOM), np.zeros(_ROOM, np.bool_)
         self._closed: set[str] = set()
         self._late: dict[str, None] = dict.fromkeys(logged)
@@ -44,10 +46,8 @@ class Board:
         if row == len(self._urls):
             self._urls.append(url)
             if row == len(self._open):
-                room = (grown(each, 2 * row) for each in (self._scores, self._open, self._host_of))
-                self._scores, self._open, self._host_of = room
+                self._scores, self._open = grown(self._scores, 2 * row), grown(self._open, 2 * row)
             self._open[row] = url not in self._closed
-            self._host_of[row] = self._hosts.setdefault(host(url), len(self._hosts))
         return row
 
     def put(self, url: str, score: float) -> None:
@@ -78,12 +78,10 @@ class Board:
 
     def take(self, ready: Ready = anywhere) -> str | None:
         """Close the best URL that is open and on a ready host and return it; None when there is none."""
-        may = self._open
-        if ready is not anywhere and self._urls:
-            may = may & np.array([ready(name) for name in self._hosts])[self._host_of]
-        row = int(np.where(may, self._scores, -np.inf).argmax())
-        late = (url for url in self._late if ready(host(url)))
-        url = self._urls[row] if may[row] else next(late, None)
+        scores = np.where(self._open, self._scores, -np.inf)
+        rows = [scores.argmax()] if ready is anywhere else np.argsort(-scores, kind="stable")
+        ranked = chain((self._urls[row] for row in rows if self._open[row]), self._late)
+        url = next((url for url in ranked if ready(host(url))), None)
         if url is not None:
             self.close(url)
         return url
@@ -127,8 +125,7 @@ class Ranked(ByBoard):
 
 class Oracle(Ranked):
     """Takes a page that satisfies the predicate where links have made one known, else goes breadth-first. It is
-    greedy, so no upper bound: it does not go through a page that fails to reach many that satisfy. ``hits`` are
-    the URLs of the pages that satisfy the predicate. It knows no log, which would tell it every URL at once.
+    greedy, so no upper bound. It knows no log, which would tell it every URL at once.
     """
 
     def __init__(self, hits: Collection[str]) -> None:
@@ -142,21 +139,41 @@ class BreadthFirst(Ranked):
         super().__init__(lambda url: 0.0, task.trace.accesses)
 
 
+class Drawn:
+    """URLs that chance draws from; the last takes the place of one that is taken, so it costs O(1)."""
+
+    def __init__(self) -> None:
+        self._urls: list[str] = []
+        self._places: dict[str, int] = {}
+
+    def add(self, url: str) -> None:
+        self._places[url] = len(self._urls)
+        self._urls.append(url)
+
+    def discard(self, url: str) -> None:
+        place = self._places.pop(url, None)
+        last = None if place is None else self._urls.pop()
+        if place is not None and last is not None and last != url:
+            self._urls[place], self._places[last] = last, place
+
+    def on(self, ready: Ready) -> Sequence[str]:
+        """Return those on ready hosts."""
+        return self._urls if ready is anywhere else [url for url in self._urls if ready(host(url))]
+
+
 class Chance:
     """Draws uniformly among the log's URLs and the link targets: the base rate of what can be reached."""
 
     def __init__(self, task: Task) -> None:
         self._random = task.random
-        self._open: list[str] = []
-        self._places: dict[str, int] = {}
-        self._closed: set[str] = set()
+        self._open, self._known = Drawn(), set[str]()
         for url in task.trace.accesses:
             self.add_seed(url)
 
     def add_seed(self, url: str) -> None:
-        if url not in self._places and url not in self._closed:
-            self._places[url] = len(self._open)
-            self._open.append(url)
+        if url not in self._known:
+            self._known.add(url)
+            self._open.add(url)
 
     def judged(self, page: Page, holds: bool) -> None:
         self.failed(page.url)
@@ -164,25 +181,14 @@ class Chance:
             self.add_seed(link.url)
 
     def failed(self, url: str) -> None:
-        """Take a URL out for good: the last of the list takes its place, so it costs O(1)."""
-        self._closed.add(url)
-        place = self._places.pop(url, None)
-        if place is None:
-            return
-        last = self._open.pop()
-        if last != url:
-            self._open[place] = last
-            self._places[last] = place
+        self._known.add(url)
+        self._open.discard(url)
 
     def next(self, ready: Ready = anywhere) -> Choice | None:
-        if not self._open:
+        urls = self._open.on(ready)
+        if not urls:
             return None
-        url = self._random.choice(self._open)
-        if not ready(host(url)):
-            may = [url for url in self._open if ready(host(url))]
-            if not may:
-                return None
-            url = self._random.choice(may)
+        url = self._random.choice(urls)
         self.failed(url)
         return Choice(url, explored=True)
 
@@ -202,10 +208,9 @@ class Estimated(ByBoard):
     def judged(self, page: Page, holds: bool) -> None:
         self._board.close(page.url)
         distinct = dict.fromkeys(link.url for link in page.links if link.url != page.url)
-        for url in self._estimate.crawled(Crawled(page.url, tuple(distinct))):
+        changed = self._estimate.crawled(Crawled(page.url, tuple(distinct)))
+        for url in (*changed, *(self._found if self._estimate.sweep() else ())):
             self.add_seed(url)
-        for url in self._found if self._estimate.sweep() else ():
-            self._board.put(url, self._estimate.value(url))
 
 
 class Backlink(Estimated):
@@ -228,8 +233,7 @@ class Opic(ByBoard):
     All seeds start with the same cash. A page that is fetched hands its own on, in equal shares to the distinct
     pages that it links to and the virtual page, which every page links to; a URL that brought no page links to
     nothing else. The virtual page hands on what it has, to all URLs alike, when it is the richest. As pages are
-    fetched once, the cash that comes to a page afterwards stays there, and the paper's history, the cash a page
-    ever had, is not needed.
+    fetched once, the paper's history, the cash a page ever had, is not needed.
     """
 
     def __init__(self, task: Task) -> None:
@@ -269,3 +273,112 @@ class Opic(ByBoard):
         self._cash[row] = 0.0
         self._cash[targets] += share
         self._virtual += share
+
+
+#: Similarity from which on a path belongs to an arm, as in the paper; the weight of the exploration.
+LIKE = 0.75
+EXPLORATION = 0.1
+#: What pairs of elements are projected onto, as in the paper.
+_NUMBERS = 4096
+
+
+@dataclass
+class _Arm:
+    """URLs that may be chosen, and how often that was done and rewarded; one in flight has no reward yet."""
+
+    open: Drawn = field(default_factory=Drawn)
+    choices: int = 0
+    rewards: int = 0
+
+    def bound(self, choices: int, exploration: float) -> float:
+        """Return the upper bound of the arm's mean reward after ``choices`` of all arms."""
+        n = self.choices
+        return self.rewards / n + exploration * math.sqrt(math.log(choices) / n) if n else math.inf
+
+
+class TagPaths:
+    """Draws from the arm of the highest bound, after SB-CLASSIFIER (Gauquier and others, arXiv 2602.11874).
+
+    A new URL belongs to the arm that the tag path of its first link is most like (`Arms`). The next is drawn by
+    chance from the arm of the highest r + ``exploration`` sqrt(ln t / n), r being the mean reward of n of t
+    choices: AUER, for bandits whose arms may sleep (Kleinberg, Niculescu-Mizil, Sharma 2010).
+
+    A page's reward is its own verdict, not the number of files that it links to, as in the paper: so much less
+    that the paper's weight, 2 sqrt(2), would have it explore alone. URLs that only the log knows come last.
+    """
+
+    def __init__(self, task: Task, exploration: float = EXPLORATION) -> None:
+        self._random = task.random
+        self._exploration = exploration
+        self._paths = Arms(LIKE)
+        self._seeds, self._arms = _Arm(), list[_Arm]()
+        self._logged = dict.fromkeys(task.trace.accesses)
+        # What was given to an arm or asked for; the arm of what is in flight.
+        self._known: set[str] = set()
+        self._flying: dict[str, _Arm] = {}
+        self._choices = 0
+
+    def add_seed(self, url: str) -> None:
+        self._known.add(url)
+        self._seeds.open.add(url)
+
+    def judged(self, page: Page, holds: bool) -> None:
+        self._reward(page.url, holds)
+        for link, path in zip(page.links, page.paths, strict=True):
+            if link.url not in self._known:
+                self._known.add(link.url)
+                number = self._paths.of(path)
+                self._arms += [_Arm()] * (number == len(self._arms))
+                self._arms[number].open.add(link.url)
+
+    def failed(self, url: str) -> None:
+        self._reward(url, False)
+
+    def next(self, ready: Ready = anywhere) -> Choice | None:
+        arms = [self._seeds] if self._seeds.open.on(ready) else self._arms
+        awake = [(arm, urls) for arm in arms if (urls := arm.open.on(ready))]
+        if awake:
+            best, urls = max(awake, key=lambda found: found[0].bound(self._choices, self._exploration))
+            url = self._random.choice(urls)
+            best.open.discard(url)
+            best.choices += 1
+            self._choices += 1
+            self._flying[url] = best
+            return Choice(url)
+        late = next((url for url in self._logged if url not in self._known and ready(host(url))), None)
+        self._known.update(() if late is None else (late,))
+        return None if late is None else Choice(late)
+
+    def _reward(self, url: str, holds: bool) -> None:
+        self._known.add(url)
+        self._seeds.open.discard(url)
+        if (arm := self._flying.pop(url, None)) is not None:
+            arm.rewards += holds
+
+
+class Arms:
+    """Tag paths by likeness: each belongs to the arm of the nearest mean, or below ``like`` to a new one.
+
+    A path is the bag of its pairs of elements that follow each other, its ends included, projected as in the
+    paper onto 4,096 numbers, of which pairs may share one; the nearest mean is that of the highest cosine.
+    """
+
+    def __init__(self, like: float) -> None:
+        self._like = like
+        # For each arm the sum of its paths, which points where their mean does, and the square of its length.
+        self._sums = np.zeros((0, _NUMBERS))
+        self._squares = np.zeros(0)
+
+    def of(self, path: str) -> int:
+        """Return the number of a path's arm, which moves towards it."""
+        pairs = Counter(crc32(" ".join(pair).encode()) % _NUMBERS for pair in pairwise(("", *path.split(), "")))
+        columns, values = list(pairs), np.array(list(pairs.values())) / pairs.total()
+        square = float((values**2).sum())
+        cosines = self._sums[:, columns] @ values / np.sqrt(self._squares * square)
+        arm = int(cosines.argmax()) if len(cosines) else 0
+        if not len(cosines) or cosines[arm] < self._like:
+            arm = len(cosines)
+            self._sums, self._squares = np.pad(self._sums, ((0, 1), (0, 0))), np.pad(self._squares, (0, 1))
+        self._squares[arm] += square + 2 * float(self._sums[arm, columns] @ values)
+        self._sums[arm, columns] += values
+        return arm

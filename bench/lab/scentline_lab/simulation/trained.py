@@ -5,14 +5,9 @@ What lies between a policy and `informed` might be learned sooner, or better; wh
 oracle no words of links tell.
 """
 
-import math
-from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Mapping
 from functools import cached_property
-from itertools import pairwise
 from typing import Any, NamedTuple
-from zlib import crc32
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +16,7 @@ from scipy.sparse import csr_array
 from scipy.special import expit
 
 from scentline.models.page import Page
-from scentline.models.url import host, identifier
+from scentline.models.url import identifier
 from scentline.models.words import words
 from scentline_lab.simulation.queries import Texts
 from scentline_lab.simulation.simple import ByBoard, Ranked, grown
@@ -65,53 +60,38 @@ class Hindsight:
     def expected(self, hits: Collection[str]) -> Mapping[str, float]:
         """Return the hits expected of a request for each URL with a link to it; ``hits`` are the labels."""
         if hits is not self._hits:
-            linked, labels = self._linked, np.array([url in hits for url in self._linked.urls], np.bool_)
-            chances = self._comes * cross_fitted(linked.texts, labels, self._paged, linked.folds)
-            self._hits, self._expected = hits, dict(zip(linked.urls, chances.tolist(), strict=True))
+            urls, texts, folds, paged, comes = self._linked
+            labels = np.array([url in hits for url in urls], np.bool_)
+            chances = comes * cross_fitted(texts, labels, paged, folds)
+            self._hits, self._expected = hits, dict(zip(urls, chances.tolist(), strict=True))
         return self._expected
 
     @cached_property
-    def _linked(self) -> "_Linked":
-        return _read(self._pages)
-
-    @cached_property
-    def _paged(self) -> Labels:
-        return np.array([url in self._pages for url in self._linked.urls], np.bool_)
-
-    @cached_property
-    def _comes(self) -> Floats:
-        """The probability that a page comes, for each URL."""
-        return cross_fitted(self._linked.texts, self._paged, np.ones_like(self._paged), self._linked.folds)
-
-
-class _Linked(NamedTuple):
-    """The URLs that links lead to: their texts as rows of length 1, and their folds."""
-
-    urls: list[str]
-    texts: Any
-    folds: npt.NDArray[np.int64]
-
-
-def _read(pages: Mapping[str, Page]) -> _Linked:
-    texts, rows = Texts(), dict[str, int]()
-    for page in pages.values():
-        for link in page.links:
-            row = rows.get(link.url)
-            if row is None:
-                row = rows[link.url] = len(rows)
-                texts.add(row, words(link.url.partition("://")[2]), "url")
-            for part in ("anchor", "context", "heading"):
-                texts.add(row, getattr(link, part), part)
-            texts.add(row, (page.url,), "page")
-    found, columns, _ = texts.occurrences()
-    counts = csr_array((np.ones(len(found)), (found, columns)), (len(rows), texts.words))
-    counts.sum_duplicates()
-    held = np.bincount(counts.indices, minlength=texts.words)
-    counts.data = np.log1p(counts.data) * np.log((1 + len(rows)) / (1 + held))[counts.indices]
-    numbers = np.repeat(np.arange(len(rows)), np.diff(counts.indptr))
-    squares = np.bincount(numbers, counts.data**2, minlength=len(rows))
-    counts.data /= np.sqrt(np.maximum(squares, np.finfo(np.float64).tiny))[numbers]
-    return _Linked(list(rows), counts, np.array([identifier(url)[0] % FOLDS for url in rows], np.int64))
+    def _linked(self) -> tuple[list[str], Any, npt.NDArray[np.int64], Labels, Floats]:
+        """The URLs that links lead to: their texts as rows of length 1, their folds, whether a page came, and
+        the probability that one comes.
+        """
+        texts, rows = Texts(), dict[str, int]()
+        for page in self._pages.values():
+            for link in page.links:
+                row = rows.get(link.url)
+                if row is None:
+                    row = rows[link.url] = len(rows)
+                    texts.add(row, words(link.url.partition("://")[2]), "url")
+                for part in ("anchor", "context", "heading"):
+                    texts.add(row, getattr(link, part), part)
+                texts.add(row, (page.url,), "page")
+        found, columns, _ = texts.occurrences()
+        counts = csr_array((np.ones(len(found)), (found, columns)), (len(rows), texts.words))
+        counts.sum_duplicates()
+        held = np.bincount(counts.indices, minlength=texts.words)
+        counts.data = np.log1p(counts.data) * np.log((1 + len(rows)) / (1 + held))[counts.indices]
+        numbers = np.repeat(np.arange(len(rows)), np.diff(counts.indptr))
+        squares = np.bincount(numbers, counts.data**2, minlength=len(rows))
+        counts.data /= np.sqrt(np.maximum(squares, np.finfo(np.float64).tiny))[numbers]
+        folds = np.array([identifier(url)[0] % FOLDS for url in rows], np.int64)
+        paged = np.array([url in self._pages for url in rows], np.bool_)
+        return [*rows], counts, folds, paged, cross_fitted(counts, paged, np.ones_like(paged), folds)
 
 
 def cross_fitted(texts: Any, labels: Labels, taught: Labels, folds: npt.NDArray[np.int64]) -> Floats:
@@ -169,13 +149,10 @@ class LinearSvm(NamedTuple):
 def fit(rows: npt.NDArray[Any], columns: npt.NDArray[Any], labels: Labels, words: int) -> LinearSvm:
     """Return a machine trained on rows of words, columns below ``words``, each pair once.
 
-    Each row is a vector of length 1. The loss is the squared hinge, summed with both classes of equal weight
-    (hits are few), plus a penalty on the weights. The sigmoid is Platt's (1999), fitted to the same rows.
-    Raises ValueError unless there are both classes.
+    Each row is a vector of length 1. The loss is the squared hinge, summed with both classes of equal weight,
+    plus a penalty on the weights. The sigmoid is Platt's (1999), fitted to the same rows. There must be both.
     """
     hits = int(labels.sum())
-    if not 0 < hits < len(labels):
-        raise ValueError(f"link classifier: {hits} hits of {len(labels)} rows, expected hits and others")
     share = len(labels) / 2 / np.where(labels, hits, len(labels) - hits)
     lengths = np.sqrt(np.maximum(np.bincount(rows, minlength=len(labels)), 1))
     texts = csr_array((1 / lengths[rows], (rows, columns)), (len(labels), words))
@@ -210,10 +187,9 @@ class LinkClassifier(ByBoard):
     """Orders candidates by a linear SVM on the words of URL, anchors and contexts, as the crawler ACHE does.
 
     A candidate's features are the distinct words of its URL and of all known links to it, by field. The machine
-    learns from the fetched pages that links lead to, hits against others: after 10 pages, at each doubling,
-    then every ``every`` pages, and after each page while there is none for want of a hit. All candidates are
-    scored anew after each page. Until there is a machine it goes breadth-first. URLs that only the log knows
-    have no link to classify and come last.
+    learns from the fetched pages that links lead to: after 10 pages, at each doubling, then every ``every``
+    pages, and after each page while there is none for want of a hit. All candidates are scored anew after each
+    page. Until there is a machine it goes breadth-first. URLs that only the log knows come last.
     """
 
     def __init__(self, task: Task, every: int = EVERY) -> None:
@@ -232,9 +208,8 @@ class LinkClassifier(ByBoard):
         self._board.close(page.url)
         self._verdicts[page.url] = holds
         for link in page.links:
-            row = self._row(link.url)
-            self._texts.add(row, link.anchor, "anchor")
-            self._texts.add(row, link.context, "context")
+            for part in ("anchor", "context"):
+                self._texts.add(self._row(link.url), getattr(link, part), part)
             self._linked.add(link.url)
         rows, columns, repeats = self._texts.occurrences()
         rows, columns = rows[repeats == 0], columns[repeats == 0]
@@ -272,129 +247,3 @@ class LinkClassifier(ByBoard):
         self._machine = fit(numbers[rows[known]], columns[known], labels, self._texts.words)
         fetched = len(self._verdicts)
         self._due = min(2 * fetched, (fetched // self._every + 1) * self._every)
-
-
-#: Similarity from which on a path belongs to an arm, as in the paper; the weight of the exploration.
-LIKE = 0.75
-EXPLORATION = 0.1
-#: What pairs of elements are projected onto, as in the paper.
-_NUMBERS = 4096
-
-
-class TagPaths:
-    """Draws from the arm of the highest bound, after SB-CLASSIFIER (Gauquier and others, arXiv 2602.11874).
-
-    A new URL belongs to the arm that the tag path of its first link is most like (`Arms`). The next is drawn by
-    chance from the arm of the highest r + ``exploration`` sqrt(ln t / n), r being the mean reward of n of t
-    choices: AUER, for bandits whose arms may sleep (Kleinberg, Niculescu-Mizil, Sharma 2010), as these do
-    without a link.
-
-    The paper crawls one site for files; a classifier of URLs tells these, and a page's reward is how many it
-    links to. Here no URL tells what satisfies a predicate, and the reward is the page's own verdict: so much
-    less than a number of files that the paper's weight, 2 sqrt(2), would have it explore alone. URLs that only
-    the log knows have no path and come last.
-    """
-
-    def __init__(self, task: Task, exploration: float = EXPLORATION) -> None:
-        self._random = task.random
-        self._exploration = exploration
-        self._paths = Arms(LIKE)
-        self._seeds = _Arm()
-        self._arms: list[_Arm] = []
-        self._logged = dict.fromkeys(task.trace.accesses)
-        # What was given to an arm or asked for; the arm of what is in flight.
-        self._known: set[str] = set()
-        self._flying: dict[str, _Arm] = {}
-        self._choices = 0
-
-    def add_seed(self, url: str) -> None:
-        self._known.add(url)
-        self._seeds.open.append(url)
-
-    def judged(self, page: Page, holds: bool) -> None:
-        self._reward(page.url, holds)
-        for link, path in zip(page.links, page.paths, strict=True):
-            if link.url not in self._known:
-                self._known.add(link.url)
-                number = self._paths.of(path)
-                self._arms += [_Arm()] * (number == len(self._arms))
-                self._arms[number].open.append(link.url)
-
-    def failed(self, url: str) -> None:
-        self._reward(url, False)
-
-    def next(self, ready: Ready = anywhere) -> Choice | None:
-        of_seeds = self._seeds.places(ready)
-        arms = [self._seeds] if of_seeds else self._arms
-        awake = [(arm, places) for arm in arms if (places := arm.places(ready))]
-        if not awake:
-            late = (url for url in self._logged if url not in self._known and ready(host(url)))
-            url = next(late, None)
-            self._known.update(() if url is None else (url,))
-            return None if url is None else Choice(url)
-        best, places = max(awake, key=lambda found: found[0].bound(self._choices, self._exploration))
-        self._choices += 1
-        url = best.draw(self._random.choice(places))
-        self._flying[url] = best
-        return Choice(url)
-
-    def _reward(self, url: str, holds: bool) -> None:
-        self._known.add(url)
-        if url in self._seeds.open:
-            self._seeds.open.remove(url)
-        if (arm := self._flying.pop(url, None)) is not None:
-            arm.rewards += holds
-
-
-@dataclass
-class _Arm:
-    """URLs that may be chosen, and how often that was done and rewarded; one in flight has no reward yet."""
-
-    open: list[str] = field(default_factory=list)
-    choices: int = 0
-    rewards: int = 0
-
-    def bound(self, choices: int, exploration: float) -> float:
-        """Return the upper bound of the arm's mean reward after ``choices`` of all arms."""
-        n = self.choices
-        return self.rewards / n + exploration * math.sqrt(math.log(choices) / n) if n else math.inf
-
-    def places(self, ready: Ready) -> Sequence[int]:
-        if ready is anywhere:
-            return range(len(self.open))
-        return [place for place, url in enumerate(self.open) if ready(host(url))]
-
-    def draw(self, place: int) -> str:
-        """Take the URL in a place; the last one takes that."""
-        self.choices += 1
-        url, self.open[place] = self.open[place], self.open[-1]
-        self.open.pop()
-        return url
-
-
-class Arms:
-    """Tag paths by likeness: each belongs to the arm of the nearest mean, or below ``like`` to a new one.
-
-    A path is the bag of its pairs of elements that follow each other, its ends included, projected as in the
-    paper onto 4,096 numbers, of which pairs may share one; the nearest mean is that of the highest cosine.
-    """
-
-    def __init__(self, like: float) -> None:
-        self._like = like
-        # For each arm the sum of its paths, which points where their mean does, and the square of its length.
-        self._sums = np.zeros((0, _NUMBERS))
-        self._squares = np.zeros(0)
-
-    def of(self, path: str) -> int:
-        """Return the number of a path's arm, which moves towards it."""
-        pairs = Counter(crc32(" ".join(pair).encode()) % _NUMBERS for pair in pairwise(("", *path.split(), "")))
-        columns, values = list(pairs), np.array(list(pairs.values())) / pairs.total()
-        square = float((values**2).sum())
-        cosines = self._sums[:, columns] @ values / np.sqrt(self._squares * square)
-        arm = int(cosines.argmax()) if len(cosines) else 0
-        if not len(cosines) or cosines[arm] < self._like:
-            arm = len(cosines)
-            self._sums, self._squares = np.pad(self._sums, ((0, 1), (0, 0))), np.pad(self._squares, (0, 1))
-        self._squares[arm] += square + 2 * float(self._sums[arm, columns] @ values)
-        self._sums[arm, columns] += values
-        return arm

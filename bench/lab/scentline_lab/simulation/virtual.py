@@ -2,14 +2,15 @@
 
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from hashlib import blake2b
 from heapq import heappop, heappush
 from itertools import chain, count
-from math import exp, log
+from math import exp, inf, log
 from random import Random
 from statistics import NormalDist
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 from scentline.models.duplicates import BAND_PAGES, Sketch, bands, likeness
 from scentline.models.frontier.politeness import HostClocks, HostState
@@ -231,169 +232,155 @@ def virtual_crawl(
     tell. URLs that are ``barred``, or of a host whose budget is spent, cost nothing. What is in flight was
     chosen without the answers. Raises ValueError when the policy chooses a URL twice: it would never end.
     """
-    kind = _VirtualCrawl if terms.clock is None else _TimedCrawl
-    return kind(pages, hits, crawler, terms, barred, texts).run(seeds)
+    kind = _Crawl if terms.clock is None else _TimedCrawl
+    return kind(pages, hits, crawler, terms, barred, texts.sketches, Copies(texts.likeness)).run(seeds)
 
 
-class _VirtualCrawl:
-    """The requests that were answered, and those in flight."""
+@dataclass
+class _Crawl:
+    """The requests that were answered, those in flight, and what is to happen, the earliest first."""
 
-    def __init__(
-        self,
-        pages: Mapping[str, Page],
-        hits: Collection[str],
-        crawler: Crawler,
-        terms: Terms,
-        barred: Collection[str],
-        texts: Texts,
-    ) -> None:
-        self._pages, self._hits, self._crawler = pages, hits, crawler
-        self._terms, self._barred = terms, barred
-        self._sketches, self._copies = texts.sketches, Copies(texts.likeness)
-        self._seeds: deque[str] = deque()
-        self._chosen: set[str] = set()
-        self._asked: set[str] = set()
-        #: What is in flight, in the order of the requests.
-        self._flying: dict[str, Choice] = {}
-        self._ready: Ready = anywhere
-        self._answered: list[Request] = []
-        self._judged = 0
-        self._of_host: Counter[str] = Counter()
+    pages: Mapping[str, Page]
+    hits: Collection[str]
+    crawler: Crawler
+    terms: Terms
+    barred: Collection[str]
+    sketches: Mapping[str, Sketch]
+    copies: Copies
+    end: float = inf
+    ready: Ready = anywhere
+    now: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.seeds: deque[str] = deque()
+        self.chosen: set[str] = set()
+        self.asked: set[str] = set()
+        self.flying: dict[str, Choice] = {}
+        self.answered: list[Request] = []
+        self.judged = 0
+        self.of_host: Counter[str] = Counter()
+        self.due: list[tuple[float, int, Callable[[], None]]] = []
+        self.events = count()
 
     def run(self, seeds: Sequence[str]) -> list[Request]:
-        self._begin(seeds, first=self._terms.seeds_first)
-        while True:
-            while (choice := self._next()) is not None:
-                self._flying[choice.url] = choice
-            if not self._flying:
-                return self._answered
-            self._answer(next(iter(self._flying)))
-
-    def _begin(self, seeds: Sequence[str], *, first: bool) -> None:
         distinct = dict.fromkeys(seeds)
         for url in distinct:
-            self._crawler.add_seed(url)
-        self._seeds.extend(distinct if first else ())
+            self.crawler.add_seed(url)
+        self.seeds.extend(distinct if self.terms.seeds_first and self.terms.clock is None else ())
+        while True:
+            while (choice := self.next()) is not None:
+                self.flying[choice.url] = choice
+                self.ask(choice.url)
+            if not self.due or self.due[0][0] > self.end:
+                return self.answered
+            self.now, _, happen = heappop(self.due)
+            happen()
 
-    def _window(self) -> int:
-        return window(self._judged, self._terms.window_share, self._terms.window_max)
+    def window(self) -> int:
+        return window(self.judged, self.terms.window_share, self.terms.window_max)
 
-    def _next(self) -> Choice | None:
+    def next(self) -> Choice | None:
         """Return what to ask for now: a seed first, then what the policy chooses; None without room."""
-        if len(self._flying) >= min(self._window(), self._terms.budget - self._judged):
+        if len(self.flying) >= min(self.window(), self.terms.budget - self.judged):
             return None
-        while self._seeds:
-            if self._may_ask(seed := self._seeds.popleft()):
+        while self.seeds:
+            if self.may_ask(seed := self.seeds.popleft()):
                 return Choice(seed)
-        while (choice := self._crawler.next(self._ready)) is not None:
-            if choice.url in self._chosen:
+        while (choice := self.crawler.next(self.ready)) is not None:
+            if choice.url in self.chosen:
                 raise ValueError(f"virtual crawl: the policy chose {choice.url} again, expected another URL")
-            self._chosen.add(choice.url)
-            if self._may_ask(choice.url):
+            self.chosen.add(choice.url)
+            if self.may_ask(choice.url):
                 return choice
         return None
 
-    def _may_ask(self, url: str) -> bool:
+    def may_ask(self, url: str) -> bool:
         """Return whether a URL may be asked for; one that may counts as asked for."""
-        name, limit = host(url), self._terms.host_budget
-        if url in self._asked or url in self._barred:
+        name, limit = host(url), self.terms.host_budget
+        if url in self.asked or url in self.barred:
             return False
-        if limit and self._of_host[name] + sum(host(each) == name for each in self._flying) >= limit:
+        if limit and self.of_host[name] + sum(host(each) == name for each in self.flying) >= limit:
             return False
-        self._asked.add(url)
+        self.asked.add(url)
         return True
 
-    def _answer(self, url: str, came: float = 0.0, answered: float = 0.0) -> None:
-        """Give the answer to the policy."""
-        choice = self._flying.pop(url)
-        page = self._pages.get(url)
-        if page is not None and self._repeats(url):
+    def after(self, seconds: float, happen: Callable[[], None]) -> None:
+        heappush(self.due, (self.now + seconds, next(self.events), happen))
+
+    def ask(self, url: str) -> None:
+        self.after(0, partial(self.answer, url))
+
+    def answer(self, url: str, came: float = 0.0, answered: float = 0.0) -> None:
+        """Give the answer to the policy: the page, if it is no near-duplicate of one of the same owner."""
+        page, own = self.pages.get(url), owner(host(url))
+        if page is not None and self.copies.original(
+            url, self.sketches.get(url), lambda other: owner(host(other)) == own
+        ):
             page = None
-        hit = page is not None and url in self._hits
-        told = choice.probability, choice.explored
-        self._answered.append(Request(url, page is not None, hit, *told, came, answered))
+        hit = page is not None and url in self.hits
+        self.landed(url, page is not None, hit, came, answered)
         if page is None:
-            self._crawler.failed(url)
+            self.crawler.failed(url)
             return
-        self._judged += 1
-        self._of_host[host(url)] += 1
-        self._crawler.judged(page, hit)
+        self.judged += 1
+        self.of_host[host(url)] += 1
+        self.crawler.judged(page, hit)
 
-    def _repeats(self, url: str) -> bool:
-        """Return whether a page is a near-duplicate of one of the same owner that came before."""
-        own = owner(host(url))
-        of_owner = self._copies.original(url, self._sketches.get(url), lambda other: owner(host(other)) == own)
-        return of_owner is not None
+    def landed(self, url: str, page: bool, hit: bool, came: float, answered: float) -> None:
+        choice = self.flying.pop(url)
+        self.answered.append(Request(url, page, hit, choice.probability, choice.explored, came, answered))
 
 
-class _TimedCrawl(_VirtualCrawl):
+class _TimedCrawl(_Crawl):
     """A crawl in which time passes; who may be asked, and how many at once, the frontier's parts say."""
 
-    def __init__(self, *given: Any) -> None:
-        super().__init__(*given)
-        assert self._terms.clock is not None
-        self._clock = clock = self._terms.clock
-        self._now = 0.0
-        #: What is to happen, the earliest first.
-        self._due: list[tuple[float, int, Callable[[], None]]] = []
-        self._events = count()
-        self._clocks = HostClocks(clock.delay, UNLIMITED, dict[str, HostState]().get, clock.factor)
-        self._ready = lambda name: self._clocks.ready(name, self._now)
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        assert self.terms.clock is not None
+        self.clock = clock = self.terms.clock
+        self.end = clock.seconds
+        self.clocks = HostClocks(clock.delay, UNLIMITED, dict[str, HostState]().get, clock.factor)
+        self.ready = lambda name: self.clocks.ready(name, self.now)
         #: The hosts whose robots.txt was asked for: a page comes a delay after it.
-        self._known: set[str] = set()
+        self.known: set[str] = set()
         #: When this machine is done with what came.
-        self._reads_until = 0.0
-        self._pace = Pace(clock.connections)
+        self.reads_until = 0.0
+        self.pace = Pace(clock.connections)
 
-    def run(self, seeds: Sequence[str]) -> list[Request]:
-        self._begin(seeds, first=False)
-        while True:
-            while (choice := self._next()) is not None:
-                self._ask(choice)
-            if not self._due or self._due[0][0] > self._clock.seconds:
-                return self._answered
-            self._now, _, happen = heappop(self._due)
-            happen()
+    def window(self) -> int:
+        return self.pace.window if self.clock.paced else self.clock.connections
 
-    def _window(self) -> int:
-        return self._pace.window if self._clock.paced else self._clock.connections
+    def ask(self, url: str) -> None:
+        name, clock, began = host(url), self.clock, self.now
+        if name not in self.known:
+            began += max(clock.delay, min(clock.latency(f"{origin(url)}/robots.txt"), clock.patience))
+        self.known.add(name)
+        self.clocks.started(name, began)
+        waits = clock.latency(url)
+        came = partial(self.came, url, began, waits <= clock.patience)
+        self.after(began - self.now + min(waits, clock.patience), came)
 
-    def _after(self, seconds: float, happen: Callable[[], None]) -> None:
-        heappush(self._due, (self._now + seconds, next(self._events), happen))
-
-    def _ask(self, choice: Choice) -> None:
-        self._flying[choice.url] = choice
-        name, clock, began = host(choice.url), self._clock, self._now
-        if name not in self._known:
-            began += max(clock.delay, min(clock.latency(f"{origin(choice.url)}/robots.txt"), clock.patience))
-        self._known.add(name)
-        self._clocks.started(name, began)
-        waits = clock.latency(choice.url)
-        came = partial(self._came, choice.url, began, waits <= clock.patience)
-        self._after(began - self._now + min(waits, clock.patience), came)
-
-    def _came(self, url: str, began: float, answered: bool) -> None:
+    def came(self, url: str, began: float, answered: bool) -> None:
         """Handle an answer, or its absence; a page is judged when all before it are."""
-        name, now = host(url), self._now
+        name, now = host(url), self.now
 
         def note(state: HostState) -> None:
             state.answered(began, now - began)
             (state.succeeded if answered else state.failed)(now)
 
-        self._clocks.finished(name, now)
-        self._clocks.told(name, note)
-        self._clocks.answered(name)
+        self.clocks.finished(name, now)
+        self.clocks.told(name, note)
+        self.clocks.answered(name)
         # A host may be asked again then, which the next choice sees.
-        self._after(self._clocks.wait(name, now).until - now, lambda: None)
-        if answered and url in self._pages:
-            self._reads_until = max(self._reads_until, now) + self._clock.reading
-            self._after(self._reads_until - now, partial(self._judge, url, began, now))
+        self.after(self.clocks.wait(name, now).until - now, lambda: None)
+        if answered and url in self.pages:
+            self.reads_until = max(self.reads_until, now) + self.clock.reading
+            self.after(self.reads_until - now, partial(self.judge, url, began, now))
         elif answered:
-            self._answer(url, began, now)
+            self.answer(url, began, now)
         else:  # for now: that says nothing of the page
-            choice = self._flying.pop(url)
-            self._answered.append(Request(url, False, False, choice.probability, choice.explored, began, now))
+            self.landed(url, False, False, began, now)
 
-    def _judge(self, url: str, began: float, answered: float) -> None:
-        self._answer(url, began, answered)
-        self._pace.judged(self._now, self._now - answered)
+    def judge(self, url: str, began: float, answered: float) -> None:
+        self.answer(url, began, answered)
+        self.pace.judged(self.now, self.now - answered)
