@@ -41,8 +41,15 @@ AccessPack: TypeAlias = Pack[Access]
 # sightings
 
 
-class Discovered(msgspec.Struct, array_like=True, frozen=True, tag="discovered"):
-    """A URL that no link led to: a seed, an entry of a sitemap or feed of its host, the target of a redirect.
+class Hub(msgspec.Struct, array_like=True, frozen=True):
+    """That a page leads to news, and is revisited for its links until the time ``until``."""
+
+    rate: Finite  #: New links a second that it is expected to bring.
+    until: End
+
+
+class Found(msgspec.Struct, array_like=True, frozen=True, tag="found"):
+    """A URL that no link led to: a seed, an entry of a sitemap or feed, the target of a redirect, or a hub.
 
     The target of a redirect has what the URL had that redirects there.
     """
@@ -54,22 +61,32 @@ class Discovered(msgspec.Struct, array_like=True, frozen=True, tag="discovered")
     inputs: dict[str, tuple[Finite, ...]] = {}  #: For each predicate, the inputs of that choice.
     hops: Natural = 0  #: Redirects in a row that led here.
     level: Natural = 0  #: The level in its site, 0 where one comes from elsewhere.
+    hub: Hub | None = None  #: Given alone, where the page is one.
 
 
 class Linked(msgspec.Struct, array_like=True, frozen=True, tag="linked"):
-    """A judged page and those of its links that belong to one partition."""
+    """A page as it was at a time, and those of its links that belong to one partition."""
 
     page: bytes
     url: Url
     depth: Natural
-    verdict: Verdict  #: Empty for a page that left.
-    words: tuple[str, ...]
-    links: tuple[Link, ...]
+    verdict: Verdict  #: Empty for a page that left, and for the links of a hub.
+    words: tuple[str, ...] = ()
+    links: tuple[Link, ...] = ()
     #: Every partition that has links of this page: a verdict on one of their targets concerns them all.
-    partitions: tuple[Natural, ...]
+    partitions: tuple[Natural, ...] = ()
     time: Time = 0.0
-    #: Whether pages are visited again: the newest fact of a page holds, and its links are added to those known.
-    again: bool = False
+    #: - "first": the first fact of a page holds;
+    #: - "again": pages are visited again, so the newest holds, and its links are added to those known;
+    #: - "links": a hub's links are listed. They are no links of a judged page;
+    #: - "kept": later predicates judged the page of that time. Their verdict is added to it.
+    visit: Visit = "first"
+    since: Time = 0.0  #: When a hub was visited before, 0 where it was not.
+
+    @property
+    def judged(self) -> bool:
+        """Whether it tells of a judged page and its links."""
+        return self.visit in ("first", "again")
 
 
 class Viewed(msgspec.Struct, array_like=True, frozen=True):
@@ -92,15 +109,6 @@ class Visited(msgspec.Struct, array_like=True, frozen=True, gc=False, tag="visit
     view: Viewed | None = None  #: Where sites are stopped at a depth of their own.
 
 
-class Near(msgspec.Struct, array_like=True, frozen=True, tag="near"):
-    """The newest verdict on ``child``, the target of the link at ``position`` of the page ``parent``."""
-
-    parent: bytes
-    child: bytes
-    verdict: Verdict
-    position: Natural = 0
-
-
 class Beside(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """The change between a page and ``other``, one of a partition of `sightings` (`models.trace`)."""
 
@@ -117,12 +125,20 @@ class Together(msgspec.Struct, array_like=True, frozen=True, tag="together"):
     pages: tuple[Beside, ...]
 
 
-class Met(msgspec.Struct, array_like=True, frozen=True, tag="met"):
-    """The newest verdict on a page co-visited with pages of another partition, and its first words."""
+class Neighbour(msgspec.Struct, array_like=True, frozen=True, tag="neighbour"):
+    """What a partition has learned of a page that concerns pages of another one.
+
+    That is the newest verdict on a page co-visited with these, with its first words; the newest verdict on the
+    target of the link at ``position`` of the page ``parent``, which links to these, too; or how many links of a
+    visited hub were ``new``.
+    """
 
     page: bytes
-    verdict: Verdict
-    words: tuple[str, ...]
+    verdict: Verdict = {}
+    words: tuple[str, ...] = ()
+    parent: bytes = b""
+    position: Natural = 0
+    new: Natural = 0
 
 
 # how a fetch ends
@@ -188,7 +204,9 @@ class Early(msgspec.Struct, array_like=True, frozen=True, tag="early"):
 
 
 class Fetched(msgspec.Struct, array_like=True, frozen=True, tag="fetched"):
-    """How a fetch ended: what whoever carries out a `FetchOrder` owes the frontier, once for each order.
+    """How a fetch ended, or the verdict of later predicates on a kept page, of the time of its fetch.
+
+    The end of a fetch is what whoever carries out a `FetchOrder` owes the frontier, once for each order.
 
     A fetcher sends it where no page came, and the judge where one did, to `sightings`, in the partition of the
     URL's host. An order without an answer is given again after its ``lease``. The frontier drops the answer to
@@ -198,7 +216,7 @@ class Fetched(msgspec.Struct, array_like=True, frozen=True, tag="fetched"):
 
     url: Url  #: That of the order, as ordered: not where a redirect led.
     order: Natural  #: `FetchOrder.order`: the number of the attempt at a first visit, else that of the visit.
-    visit: Visit  #: `FetchOrder.visit`.
+    visit: Visit  #: `FetchOrder.visit`, or "kept".
     time: Time  #: The end of the fetch, in seconds since the epoch, by the clock of who fetched.
     host: HostAnswer  #: What it told of the host, whatever it brought.
     result: Page | Moved | Missing | Same | Early
@@ -211,45 +229,7 @@ class Fetched(msgspec.Struct, array_like=True, frozen=True, tag="fetched"):
         return answered or (isinstance(self.result, Missing) and self.host.elapsed > 0)
 
 
-class Rejudged(msgspec.Struct, array_like=True, frozen=True, tag="rejudged"):
-    """The verdict of later predicates on the page that was judged at ``time``.
-
-    It goes to the page's own partition, and without words and subject to those with links of the page.
-    """
-
-    url: Url
-    verdict: Verdict
-    time: Time
-    words: tuple[str, ...] = ()  #: Those of `Page`, as is ``subject``.
-    subject: str = ""
-
-
-class Hub(msgspec.Struct, array_like=True, frozen=True, tag="hub"):
-    """A page that leads to news: it is revisited until the time ``until``."""
-
-    url: Url
-    rate: Finite  #: New links a second that it is expected to bring.
-    until: End
-
-
-class Relisted(msgspec.Struct, array_like=True, frozen=True, tag="relisted"):
-    """Those links of a revisited page that belong to one partition."""
-
-    url: Url
-    depth: Natural
-    links: tuple[Url, ...]
-    time: Time  #: The times of the revisit, and of the visit before it, 0 where there was none.
-    since: Time
-
-
-class Brought(msgspec.Struct, array_like=True, frozen=True, tag="brought"):
-    """How many of a revisited page's links were new to another partition."""
-
-    url: Url
-    links: Natural
-
-
-class Hinted(msgspec.Struct, array_like=True, frozen=True, tag="hinted"):
+class Signal(msgspec.Struct, array_like=True, frozen=True, tag="signal"):
     """A sign that a page changed at ``time``; pages change without one, and not after each."""
 
     url: Url
@@ -257,10 +237,7 @@ class Hinted(msgspec.Struct, array_like=True, frozen=True, tag="hinted"):
     time: Time
 
 
-Sighting: TypeAlias = (
-    Discovered | Linked | Fetched | Rejudged | Visited | Together | Near | Met | Hub | Relisted | Brought
-    | RobotsTxt | Hinted
-)  # fmt: skip
+Sighting: TypeAlias = Found | Linked | Fetched | Visited | Together | Neighbour | RobotsTxt | Signal
 SightingPack: TypeAlias = Pack[Sighting]
 
 # evidence

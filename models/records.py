@@ -133,8 +133,9 @@ class HostAnswer(msgspec.Struct, array_like=True, frozen=True):
     robots: bool = False
 
 
-#: What a fetch is for: a page to judge for the first time, a judged page to look at again, or a hub's links.
-Visit: TypeAlias = Literal["first", "again", "links"]
+#: What a fetch is for: a page to judge for the first time, a judged page to look at again, or a hub's links;
+#: "kept" is a page that was fetched before, and is judged by later predicates.
+Visit: TypeAlias = Literal["first", "again", "links", "kept"]
 
 
 class Revisit(msgspec.Struct, array_like=True, frozen=True):

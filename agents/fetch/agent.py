@@ -20,7 +20,7 @@ from scentline.agents.fetch.client import Client
 from scentline.agents.fetch.result import OUTCOMES, Body, Ended, NoPage, Result, outcome_of, validators
 from scentline.agents.fetch.sitemaps import Dated, Kind
 from scentline.models.errors import EventLog
-from scentline.models.facts import Discovered, Early, Fetched, Hinted, Missing, Same
+from scentline.models.facts import Early, Fetched, Found, Missing, Same, Signal
 from scentline.models.page import keeps
 from scentline.models.records import (
     NOT_MODIFIED,
@@ -47,7 +47,7 @@ QUARANTINED = "quarantined: its fetch failed here"  #: Why an order that could n
 _UNANSWERED: Final = frozenset({"dns", "connection", "timeout", "robots_unreachable"})
 IN_A_ROW = 20  #: Unanswered fetches in a row that are worth a warning, once hosts have answered.
 
-Fact = Fetched | Discovered | Hinted | RobotsTxt
+Fact = Fetched | Found | Signal | RobotsTxt
 _compress = zstandard.ZstdCompressor(level=1).compress
 log = EventLog("fetch")
 
@@ -230,8 +230,8 @@ class FetchAgent:
 
     async def _publish_listed(self, kind: Kind, urls: Sequence[Dated]) -> None:
         """Publish URLs of one host; a repetition after a crash does no harm."""
-        facts: list[Fact] = [Discovered(one.url, 1, level=1) for one in urls]
-        facts += [Hinted(one.url, kind, one.time) for one in urls if one.time is not None]
+        facts: list[Fact] = [Found(one.url, 1, level=1) for one in urls]
+        facts += [Signal(one.url, kind, one.time) for one in urls if one.time is not None]
         await self._runtime.bus.send_all([self._pack(host(urls[0].url), facts)])
 
     async def _publish_robots(self, read: RobotsTxt) -> None:

@@ -24,7 +24,7 @@ from scentline.agents.judge.keep.store import KeptPages
 from scentline.agents.judge.predicates import Predicates
 from scentline.agents.judge.question import Examined, Examines, PageError, Question
 from scentline.models.errors import EventLog
-from scentline.models.facts import Fetched, Kind, Linked, Missing, Relisted
+from scentline.models.facts import Fetched, Kind, Linked, Missing
 from scentline.models.facts import Page as Came
 from scentline.models.page import Link, Page
 from scentline.models.published import Outcome, PredicateDefinition
@@ -169,7 +169,7 @@ class JudgeAgent(Handler[DuplicateRow]):
                 linked = Linked(
                     identifier(order.url), order.url, order.depth, examined.verdict, page.words,
                     tuple(links.get(partition, ())), partitions, fetched.time,
-                    self._revisits or revisit is not None,
+                    "again" if self._revisits or revisit is not None else "first",
                 )  # fmt: skip
                 outbox.emit(SIGHTINGS.name, partition, linked)
         self._tell(outbox, fetched, examined, partitions, repeated)
@@ -205,9 +205,11 @@ class JudgeAgent(Handler[DuplicateRow]):
         order = fetched.order
         assert order.revisit is not None
         for partition, links in sorted(self.links(page).items()):
-            urls = tuple(link.url for link in links)
-            relisted = Relisted(order.url, order.depth, urls, fetched.time, order.revisit.since)
-            outbox.emit(SIGHTINGS.name, partition, relisted)
+            listed = Linked(
+                identifier(order.url), order.url, order.depth, {}, (), tuple(Link(link.url) for link in links),
+                (), fetched.time, "links", order.revisit.since,
+            )  # fmt: skip
+            outbox.emit(SIGHTINGS.name, partition, listed)
         self._emit(outbox, fetched, Came({}, version=version_of(fetched.headers), changed=True))
 
     def tell_outcome(

@@ -18,15 +18,14 @@ predicate, so that
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
-import msgspec
-
 from scentline.agents.judge.agent import JudgeAgent
 from scentline.agents.judge.duplicates import LaterRow, later_key, later_row
 from scentline.agents.judge.question import Examined, PageError, Question
 from scentline.models.errors import EventLog
-from scentline.models.facts import Rejudged
+from scentline.models.facts import Fetched, Linked, Page
 from scentline.models.published import PredicateDefinition
-from scentline.models.records import NOT_MODIFIED, Decoder, FetchedPage, RecordError
+from scentline.models.records import NOT_MODIFIED, Decoder, FetchedPage, HostAnswer, RecordError
+from scentline.models.url import identifier
 from scentline.streams.attempts import Place
 from scentline.streams.inbox import Message, Outbox
 from scentline.streams.metrics import Reading
@@ -146,9 +145,10 @@ class Rejudge:
     def _tell(self, outbox: Outbox, fetched: FetchedPage, examined: Examined, origin: str) -> None:
         agent, order, page, verdict = self._agent, fetched.order, examined.page, examined.verdict
         agent.tell_outcome(outbox, fetched, examined, origin, later=True)
-        own, rejudged = agent.sightings(order.url), Rejudged(order.url, verdict, fetched.time)
-        whole = msgspec.structs.replace(rejudged, words=page.words, subject=agent.subject(page))
-        outbox.emit(SIGHTINGS.name, own, whole)
+        linked = Linked(identifier(order.url), order.url, order.depth, verdict, time=fetched.time, visit="kept")
         known = order.revisit.partitions if order.revisit is not None else ()
-        for place in sorted({*known, *agent.links(page)} - {own}):
-            outbox.emit(SIGHTINGS.name, place, rejudged)
+        for place in sorted({*known, *agent.links(page)}):
+            outbox.emit(SIGHTINGS.name, place, linked)
+        judged = Page(verdict, page.words, agent.subject(page))
+        later = Fetched(order.url, 0, "kept", fetched.time, HostAnswer(), judged)
+        outbox.emit(SIGHTINGS.name, agent.sightings(order.url), later)

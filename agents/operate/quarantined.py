@@ -141,9 +141,9 @@ def seen_of(journal: Journal, quarantined: Quarantined) -> Seen:
     uncounted = 0
     pages = judged_pages(journal)
     for partition, fact in quarantined.facts(SIGHTINGS.name):
-        if isinstance(fact, Fetched) and isinstance(fact.result, Page):
+        if isinstance(fact, Fetched) and isinstance(fact.result, Page) and fact.visit != "kept":
             unjudged[fact.url].add(fact.time)
-        elif isinstance(fact, Linked) and fact.url in pages:
+        elif isinstance(fact, Linked) and fact.judged and fact.url in pages:
             unlinked[fact.url].add((partition, fact.time))
         else:
             uncounted += 1

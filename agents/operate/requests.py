@@ -21,7 +21,7 @@ import msgspec
 from scentline.agents.judge.predicates import check_judges
 from scentline.agents.stored import open_plain, write_stored
 from scentline.models.errors import ScentlineError
-from scentline.models.facts import Discovered
+from scentline.models.facts import Found
 from scentline.models.frontier.exclusions import Exclusions
 from scentline.models.frontier.steered import Steered
 from scentline.models.predicate import PredicateError, parse
@@ -255,8 +255,8 @@ def seeding(urls: Iterable[str], partitions: int) -> list[Message]:
     ]
 
 
-def _pack(urls: Sequence[str]) -> Pack[Discovered]:
-    return Pack(facts=[(0, index, Discovered(url, seed=True)) for index, url in enumerate(urls)])
+def _pack(urls: Sequence[str]) -> Pack[Found]:
+    return Pack(facts=[(0, index, Found(url, seed=True)) for index, url in enumerate(urls)])
 
 
 DIRECTORY = "requests"

@@ -11,21 +11,16 @@ from typing import Any
 from scentline.models.facts import (
     EVIDENCE,
     SIGHTINGS,
-    Brought,
-    Discovered,
     Early,
     Fetched,
-    Hinted,
-    Hub,
+    Found,
     Linked,
-    Met,
     Missing,
     Moved,
-    Near,
+    Neighbour,
     Page,
-    Rejudged,
-    Relisted,
     Same,
+    Signal,
     Together,
     Visited,
 )
@@ -103,19 +98,14 @@ class Book:
 
     def _by_kind(self) -> dict[type, Callable[[Rows, Any], None]]:
         return {
-            Discovered: self._discovered,
-            Linked: self._links.linked,
-            Near: self._links.near,
+            Found: self._found,
+            Linked: self._linked,
+            Fetched: self._fetched,
             Visited: self._visited,
             Together: self._crowd.together,
-            Met: self._crowd.met,
-            Fetched: self._fetched,
-            Rejudged: self._rejudged,
+            Neighbour: self._neighbour,
             RobotsTxt: note_robots,
-            Hub: self.hubs.named,
-            Relisted: self.hubs.relisted,
-            Brought: self.hubs.brought,
-            Hinted: self._hinted,
+            Signal: self._signal,
         }
 
     def absorb(self, shard: Rows, sighting: Any) -> None:
@@ -130,6 +120,9 @@ class Book:
 
     def _fetched(self, shard: Rows, end: Fetched) -> None:
         """Absorb how a fetch ended, if it is waited for; a page is a page, whoever was to bring it."""
+        if end.visit == "kept":
+            self._rejudged(shard, end)
+            return
         if end.visit == "links":
             if self.hubs.came(shard, end):
                 self._end(shard, end)
@@ -221,31 +214,28 @@ class Book:
         self.promises.redirected(shard, row, target)
         self._pages.close(shard, key, row, "moved")
         level = 0 if self._depths is None else handed_on(row, target)
-        heir = Discovered(
-            target, row.depth, row.priorities, row.seed, row.inputs, hops=row.hops + 1, level=level
-        )
+        heir = Found(target, row.depth, row.priorities, row.seed, row.inputs, hops=row.hops + 1, level=level)
         self._inherit(shard, heir)
         if self._instant:
             self.hubs.moved(shard, row.url, target)
 
-    def _inherit(self, shard: Rows, heir: Discovered) -> None:
+    def _inherit(self, shard: Rows, heir: Found) -> None:
         shard.emit(SIGHTINGS, partition_of(host(heir.url), self._sighting_partitions), heir)
 
-    def _rejudged(self, shard: Rows, sighting: Rejudged) -> None:
+    def _rejudged(self, shard: Rows, end: Fetched) -> None:
         """Apply what predicates that came later say of a page as it was judged: it teaches as if before.
 
         Every count is linear in the verdicts at both its ends: those of the new predicates are added.
         """
-        self._links.rejudged(shard, sighting)
-        key = page_key(sighting.url)
+        key, page = page_key(end.url), end.result
         row = shard.get(key)
-        if not isinstance(row, PageRow) or row.verdict is None or row.judged_at != sighting.time:
+        if not isinstance(row, PageRow) or row.verdict is None or not isinstance(page, Page):
             return
-        verdict = unknown(sighting.verdict, row.verdict)
+        verdict = unknown(page.verdict, row.verdict) if row.judged_at == end.time else {}
         if verdict:
             row.verdict = row.verdict | verdict
             shard.put(key, row)
-            self._teaching.teach(shard, row, verdict, said_of(sighting))
+            self._teaching.teach(shard, row, verdict, said_of(page))
             if self.visits is not None:
                 self.visits.rejudged(shard, row, verdict)
 
@@ -256,12 +246,31 @@ class Book:
         if sighting.first:
             clicked(shard, sighting, self._news.window)
 
-    def _hinted(self, shard: Rows, sighting: Hinted) -> None:
+    def _signal(self, shard: Rows, sighting: Signal) -> None:
         if self.visits is not None:
-            self.visits.hinted(shard, sighting)
+            self.visits.signal(shard, sighting)
 
-    def _discovered(self, shard: Rows, sighting: Discovered) -> None:
+    def _linked(self, shard: Rows, sighting: Linked) -> None:
+        if sighting.visit == "links":
+            self.hubs.listed(shard, sighting)
+        elif sighting.visit == "kept":
+            self._links.rejudged(shard, sighting)
+        else:
+            self._links.linked(shard, sighting)
+
+    def _neighbour(self, shard: Rows, sighting: Neighbour) -> None:
+        if sighting.parent:
+            self._links.near(shard, sighting)
+        elif sighting.new:
+            self.hubs.brought(shard, sighting)
+        else:
+            self._crowd.met(shard, sighting)
+
+    def _found(self, shard: Rows, sighting: Found) -> None:
         """Take over what a URL that redirects here had: its inputs with the priority that they gave it."""
+        if sighting.hub is not None:
+            self.hubs.named(shard, sighting.url, sighting.hub)
+            return
         known = shard.get(page_key(sighting.url)) is not None
         key, row = self._pages.find(shard, sighting.url, sighting.depth)
         row.hops = min(row.hops, sighting.hops) if known else sighting.hops
@@ -284,7 +293,7 @@ def book_of(settings: CrawlSettings, partitions: Callable[[str], int]) -> Book:
     return Book(settings.frontier, evidence, sightings, settings.fetch.redirects, settings.news, revisit)
 
 
-def said_of(page: Page | Rejudged) -> Said:
+def said_of(page: Page) -> Said:
     """Return what a page says."""
     return Said(page.words, page.subject)
 

@@ -8,7 +8,7 @@ from bisect import bisect
 from collections import defaultdict
 from collections.abc import Iterator
 
-from scentline.models.facts import SIGHTINGS, Beside, Met, Together, Visited
+from scentline.models.facts import SIGHTINGS, Beside, Neighbour, Together, Visited
 from scentline.models.frontier.keys import PAGE_PREFIX, Rows, beside_key, beside_of
 from scentline.models.frontier.ledger import EvidenceEmitter
 from scentline.models.frontier.pages import Pages
@@ -129,7 +129,7 @@ class Crowd:
         """Tell a page's verdict, as it stands, to wherever pages lie together with it."""
         if not self._lessons.counts_crowd or row.verdict is None:
             return
-        met = Met(identifier(row.url), row.verdict, words[:WORDS] if self._lessons.users else ())
+        met = Neighbour(identifier(row.url), row.verdict, words[:WORDS] if self._lessons.users else ())
         for partition in row.told:
             if partition != shard.partition:
                 shard.emit(SIGHTINGS, partition, met)
@@ -141,9 +141,9 @@ class Crowd:
             return
         row.told.append(partition)
         if row.verdict is not None and partition != shard.partition:
-            shard.emit(SIGHTINGS, partition, Met(page, row.verdict, beside_of(shard, page).words))
+            shard.emit(SIGHTINGS, partition, Neighbour(page, row.verdict, beside_of(shard, page).words))
 
-    def met(self, shard: Rows, sighting: Met) -> None:
+    def met(self, shard: Rows, sighting: Neighbour) -> None:
         """Absorb the verdict on a page as it stands: it concerns all that lie together with it."""
         found = beside_of(shard, sighting.page)
         if found.verdict == sighting.verdict and found.words == sighting.words:

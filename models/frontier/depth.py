@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from scentline.models.facts import Discovered, Fetched, Linked, Moved, Page, Visited
+from scentline.models.facts import Fetched, Found, Linked, Moved, Page, Visited
 from scentline.models.frontier.keys import PAGE_PREFIX, Rows, depth_key, depth_of, page_key, parent_of
 from scentline.models.frontier.linking import ParentRow, identifiers_in
 from scentline.models.frontier.pages import Pages
@@ -34,7 +34,7 @@ class Depths:
         self._levels = Levels(pages)
         self.stops = Stops(settings.depth_share, settings.depth_by)
         self._absorbers: dict[type, Callable[[Rows, Any], None]] = {
-            Discovered: self._discovered,
+            Found: self._found,
             Visited: self._visited,
             Fetched: self._fetched,
         }
@@ -47,9 +47,9 @@ class Depths:
 
     # ways from outside
 
-    def _discovered(self, shard: Rows, sighting: Discovered) -> None:
+    def _found(self, shard: Rows, sighting: Found) -> None:
         row = shard.get(page_key(sighting.url))
-        if isinstance(row, PageRow):
+        if isinstance(row, PageRow) and sighting.hub is None:
             self._enter(shard, row, sighting.level)
 
     def _enter(self, shard: Rows, row: PageRow, level: int) -> None:
@@ -119,7 +119,7 @@ class Depths:
 
     def _fetched(self, shard: Rows, end: Fetched) -> None:
         row = shard.get(page_key(end.url))
-        if end.visit == "links" or not isinstance(row, PageRow):
+        if end.visit in ("links", "kept") or not isinstance(row, PageRow):
             return
         if isinstance(end.result, Page):
             self._judged(shard, row)

@@ -7,8 +7,8 @@ import math
 from collections.abc import Callable
 from typing import NamedTuple
 
-from scentline.models.facts import Discovered, Linked
-from scentline.models.frontier.keys import Rows, parent_of, start_of
+from scentline.models.facts import Found
+from scentline.models.frontier.keys import Rows, is_first, parent_of, start_of
 from scentline.models.frontier.politeness import HostClocks
 from scentline.models.frontier.queue import CandidateQueue
 from scentline.models.frontier.rows import PageRow
@@ -47,9 +47,9 @@ class Fairness:
 
     def absorb(self, shard: Rows, sighting: object) -> None:
         """Absorb a seed, or the links of a judged page, once and before its row does."""
-        if isinstance(sighting, Discovered) and sighting.seed:
+        if isinstance(sighting, Found) and sighting.seed:
             self._trust.seeded(host(sighting.url), _owner(sighting.url))
-        elif isinstance(sighting, Linked) and not parent_of(shard, sighting.page).linked:
+        elif is_first(sighting, shard):
             self._trust.linked(_owner(sighting.url), {_owner(link.url) for link in sighting.links})
 
     def open(self, shard: Rows) -> None:

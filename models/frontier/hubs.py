@@ -7,13 +7,24 @@ teaches nothing: its links are no links of a judged page, and count for no verdi
 from collections.abc import Callable
 from email.utils import parsedate_to_datetime
 
-from scentline.models.facts import SIGHTINGS, Brought, Early, Fetched, Hub, Moved, Page, Relisted, Same
-from scentline.models.frontier.keys import NEWS_KEY, Rows, hub_key, hub_of, news_of, page_key
+from scentline.models.facts import (
+    SIGHTINGS,
+    Early,
+    Fetched,
+    Found,
+    Hub,
+    Linked,
+    Moved,
+    Neighbour,
+    Page,
+    Same,
+)
+from scentline.models.frontier.keys import HUB_PREFIX, NEWS_KEY, Rows, hub_key, hub_of, news_of, page_key
 from scentline.models.frontier.pages import Pages
-from scentline.models.frontier.rows import DAY, Found, HubRow, PageRow, failed
+from scentline.models.frontier.rows import DAY, Brought, HubRow, PageRow, failed
 from scentline.models.papers.hubs import DELAYS, ArrivalRate
 from scentline.models.records import Pack, Version, encode, partition_of
-from scentline.models.url import host
+from scentline.models.url import host, identifier
 
 #: Seconds in which what was seen of a hub loses half its weight.
 HALF_LIFE = 3 * DAY
@@ -39,22 +50,22 @@ class Hubs:
         self.changed: set[str] = set()
         self.delays: list[tuple[str, float]] = []
 
-    def named(self, shard: Rows, sighting: Hub) -> None:
+    def named(self, shard: Rows, url: str, hub: Hub) -> None:
         """Note that a page is a hub, or for how long it is one; it is a seed too."""
-        row = hub_of(shard, sighting.url)
+        row = hub_of(shard, url)
         if row is None:
-            rate = ArrivalRate.expecting(sighting.rate, min(_WEIGHT, sighting.rate * DAY))
-            row = HubRow(sighting.url, rate, sighting.until)
-            key, page = self._pages.find(shard, sighting.url, 0)
+            rate = ArrivalRate.expecting(hub.rate, min(_WEIGHT, hub.rate * DAY))
+            row = HubRow(url, rate, hub.until)
+            key, page = self._pages.find(shard, url, 0)
             self._pages.free(shard, page)
             self._pages.keep(shard, key, page)
             if page.verdict is not None:
                 _visited(row, page.judged_at)
-        elif sighting.until <= row.until:
+        elif hub.until <= row.until:
             return
-        row.until = sighting.until
+        row.until = hub.until
         if row.moved:
-            name_hub(shard, Hub(row.moved, sighting.rate, row.until), self._partitions)
+            name_hub(shard, row.moved, hub, self._partitions)
         self._keep(shard, row)
 
     def _keep(self, shard: Rows, row: HubRow) -> None:
@@ -63,29 +74,31 @@ class Hubs:
 
     # what hubs bring
 
-    def relisted(self, shard: Rows, sighting: Relisted) -> None:
+    def listed(self, shard: Rows, sighting: Linked) -> None:
         """Absorb the links of a revisited hub to this partition, and tell the hub's how many were new."""
-        found = Found(sighting.url, sighting.time, sighting.since) if sighting.since else None
+        by = Brought(sighting.url, sighting.time, sighting.since) if sighting.since else None
         new = 0
-        for url in sighting.links:
-            if shard.get(page_key(url)) is None:
-                key, row = self._pages.find(shard, url, sighting.depth + 1)
-                row.found = found
+        for link in sighting.links:
+            if shard.get(page_key(link.url)) is None:
+                key, row = self._pages.find(shard, link.url, sighting.depth + 1)
+                row.found = by
                 self._pages.keep(shard, key, row)
                 new += row.state != "trapped"
-        brought = Brought(sighting.url, new)
+        if not new:
+            return
+        brought = Neighbour(identifier(sighting.url), new=new)
         partition = partition_of(host(sighting.url), self._partitions)
         if partition == shard.partition:
             self.brought(shard, brought)
         else:
             shard.emit(SIGHTINGS, partition, brought)
 
-    def brought(self, shard: Rows, sighting: Brought) -> None:
+    def brought(self, shard: Rows, sighting: Neighbour) -> None:
         """Count new links of a hub; those to other partitions may count for the visit that follows."""
-        row = hub_of(shard, sighting.url)
-        if row is not None and sighting.links:
-            row.brought += sighting.links
-            row.links += sighting.links
+        row = shard.get(HUB_PREFIX + sighting.page)
+        if isinstance(row, HubRow):
+            row.brought += sighting.new
+            row.links += sighting.new
             shard.put(hub_key(row.url), row)
 
     # what comes of visits
@@ -121,7 +134,7 @@ class Hubs:
     def _move(self, shard: Rows, row: HubRow, target: str) -> None:
         row.moved = target
         # Without an origin: whether there is such a row depends on the clock; to be told twice does no harm.
-        name_hub(shard, Hub(target, row.rate.mean, row.until), self._partitions)
+        name_hub(shard, target, Hub(row.rate.mean, row.until), self._partitions)
 
     def judged(self, shard: Rows, page: PageRow, time: float, version: Version | None) -> None:
         """Absorb the first verdict on a page: for a hub it is a visit, for a new link the end of a wait."""
@@ -144,13 +157,13 @@ class Hubs:
         shard.put(NEWS_KEY, news)
 
 
-def name_hub(shard: Rows, hub: Hub, partitions: int) -> None:
+def name_hub(shard: Rows, url: str, hub: Hub, partitions: int) -> None:
     """Tell the partition of a page that it is a hub; that it is told again does no harm."""
-    pack: Pack[Hub] = Pack(facts=[(0, 0, hub)])
-    shard.send(SIGHTINGS, partition_of(host(hub.url), partitions), None, encode(pack))
+    pack: Pack[Found] = Pack(facts=[(0, 0, Found(url, hub=hub))])
+    shard.send(SIGHTINGS, partition_of(host(url), partitions), None, encode(pack))
 
 
-def published(found: Found, version: Version | None) -> float:
+def published(found: Brought, version: Version | None) -> float:
     """Return when a page was published: its Last-Modified, or else when the visit was that had no link to it.
 
     A Last-Modified that is later than the link does not tell: it is that of an answer made for each request, or

@@ -119,7 +119,7 @@ class Instant(Visiting[HubRow]):
         for url in self._news.hubs_given:
             shard = self._candidates.shards.of(url)
             if shard is not None:
-                self._hubs.named(shard, Hub(url, GIVEN_RATE, now + GIVEN_SECONDS))
+                self._hubs.named(shard, url, Hub(GIVEN_RATE, now + GIVEN_SECONDS))
                 self._orders.soon(shard)
 
     def settle(self, now: float) -> None:

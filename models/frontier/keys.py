@@ -1,8 +1,9 @@
 """The rows of a partition as the frontier sees them, their keys, and looking them up."""
 
 from collections.abc import Iterator
-from typing import Protocol
+from typing import Protocol, TypeGuard
 
+from scentline.models.facts import Linked
 from scentline.models.frontier.linking import ChildrenRow, ParentRow
 from scentline.models.frontier.rows import (
     BesideRow,
@@ -194,6 +195,11 @@ def parent_of(shard: Rows, page: bytes) -> ParentRow:
     """Return a linking page's row, an empty one where there is none."""
     row = shard.get(parent_key(page))
     return row if isinstance(row, ParentRow) else ParentRow()
+
+
+def is_first(fact: object, shard: Rows) -> TypeGuard[Linked]:
+    """Return whether a fact is the first of a judged page's links to this partition, before its row has it."""
+    return isinstance(fact, Linked) and fact.judged and not parent_of(shard, fact.page).linked
 
 
 def children_of(shard: Rows, page: bytes) -> ChildrenRow:

@@ -7,7 +7,7 @@ target's evidence is corrected.
 from collections import defaultdict
 from collections.abc import Iterable
 
-from scentline.models.facts import SIGHTINGS, Linked, Near, Rejudged
+from scentline.models.facts import SIGHTINGS, Linked, Neighbour
 from scentline.models.frontier.depth import Depths
 from scentline.models.frontier.keys import PAGE_PREFIX, Rows, children_key, children_of, parent_key, parent_of
 from scentline.models.frontier.ledger import EvidenceEmitter
@@ -54,7 +54,7 @@ class Links:
         """Absorb a judged page and its links to this partition, once; of one judged again what is new."""
         parent = parent_of(shard, sighting.page)
         if parent.linked:
-            if sighting.again:
+            if sighting.visit == "again":
                 self._linked_again(shard, sighting, parent)
             return
         parent.linked = True
@@ -128,7 +128,8 @@ class Links:
         for page, row in self._targets(shard, parent):
             answer = self._lessons.answer(row.verdict, failed=row.failed)
             if answer is not None and self._lessons.counts_links:
-                near = Near(sighting.page, page, answer, parent.positions[parent.place(page)])
+                position = parent.positions[parent.place(page)]
+                near = Neighbour(page, answer, parent=sighting.page, position=position)
                 for partition in added:
                     if partition != shard.partition:
                         shard.emit(SIGHTINGS, partition, near)
@@ -173,9 +174,9 @@ class Links:
     def _said(self, found: Link) -> str:
         return "\t".join(map(" ".join, LinkWords.of(found))) if self._wordy else ""
 
-    def rejudged(self, shard: Rows, sighting: Rejudged) -> None:
+    def rejudged(self, shard: Rows, sighting: Linked) -> None:
         """Apply what predicates that came later say of a linking page as it was judged."""
-        name = identifier(sighting.url)
+        name = sighting.page
         parent = parent_of(shard, name)
         verdict = unknown(sighting.verdict, parent.verdict)
         if not parent.linked or parent.time != sighting.time or not verdict:
@@ -243,13 +244,14 @@ class Links:
             return
         for partition in parent.partitions:
             if partition != shard.partition:
-                shard.emit(SIGHTINGS, partition, Near(name, child, verdict, position))
+                near = Neighbour(child, verdict, parent=name, position=position)
+                shard.emit(SIGHTINGS, partition, near)
 
-    def near(self, shard: Rows, sighting: Near) -> None:
+    def near(self, shard: Rows, sighting: Neighbour) -> None:
         """Absorb the verdict on a link target in another partition."""
-        self._note(shard, sighting.parent, sighting.child, sighting.verdict, sighting.position)
+        self._note(shard, sighting.parent, sighting.page, sighting.verdict, sighting.position)
         parent = parent_of(shard, sighting.parent)
-        self._pages.touch(shard, _near(parent, sighting.child, sighting.position, NEAR_AT_MOST))
+        self._pages.touch(shard, _near(parent, sighting.page, sighting.position, NEAR_AT_MOST))
 
     def _note(self, shard: Rows, name: bytes, child: bytes, verdict: Verdict, position: int) -> bool:
         children = children_of(shard, name)

@@ -127,11 +127,11 @@ class _Look:
         settings = self._settings
         return [found.prefix for found in self._tree.news_prefixes(settings.share, settings.prefix_least)]
 
-    def hubs(self, until: float, count: int) -> Iterator[Hub]:
+    def hubs(self, until: float, count: int) -> Iterator[tuple[str, Hub]]:
         """Return the pages that lead to the most news, each with the news a second that it may bring."""
         seconds = (self._last - self._first + 1) * DAY
         for hub in self._outlinks.hubs(self._news, count):
-            yield Hub(hub.url, hub.news / seconds, until)
+            yield hub.url, Hub(hub.news / seconds, until)
 
 
 class NewsLooks:
@@ -186,8 +186,8 @@ class NewsLooks:
         shard.put(NEWS_KEY, news)
         self._prefixes.tell(shard.partition, news.prefixes)
         until = now + _LOOKS * max(DAY, settings.refresh_seconds)
-        for hub in look.hubs(until, math.ceil(settings.hubs / partitions)):
-            name_hub(shard, hub, partitions)
+        for url, hub in look.hubs(until, math.ceil(settings.hubs / partitions)):
+            name_hub(shard, url, hub, partitions)
         self._committing(shard)
 
 

@@ -62,7 +62,7 @@ class Choice(msgspec.Struct, array_like=True, frozen=True):
         return None if self.expected is None else self.expected * (1.0 if self.comes is None else self.comes)
 
 
-class Found(msgspec.Struct, array_like=True, frozen=True):
+class Brought(msgspec.Struct, array_like=True, frozen=True):
     """The revisit that brought a link: of which hub, at what time, and when the visit was that had it not."""
 
     hub: str
@@ -111,7 +111,7 @@ class PageRow(msgspec.Struct, array_like=True, gc=False, tag="page"):
     judged_at: float = 0.0
     hops: int = 0
     postponed: int = 0
-    found: Found | None = None
+    found: Brought | None = None
     place: Place | None = None
     silent: bool = False
     requests: int = 0

@@ -14,16 +14,15 @@ import msgspec
 
 from scentline.models.facts import (
     SIGHTINGS,
-    Discovered,
     Early,
     Fetched,
-    Hinted,
+    Found,
     Linked,
     Missing,
     Moved,
     Page,
-    Rejudged,
     Same,
+    Signal,
     Visited,
 )
 from scentline.models.frontier.groups import Groups
@@ -136,7 +135,8 @@ class Visits:
         page = Page(verdict, title=visit.title)
         self._changes.judged(shard, row, page, row.judged_at, {}, None, changed=False)
         for partition in visit.partitions:
-            shard.emit(SIGHTINGS, partition, Rejudged(row.url, verdict, row.judged_at))
+            later = Linked(identifier(row.url), row.url, row.depth, verdict, time=row.judged_at, visit="kept")
+            shard.emit(SIGHTINGS, partition, later)
 
     def keep(self, shard: Rows, visit: VisitRow) -> None:
         """Keep a page's row, and in order of time when it is due."""
@@ -159,7 +159,7 @@ class Visits:
 
     # what comes of visits
 
-    def came(self, shard: Rows, end: Fetched) -> Discovered | None:
+    def came(self, shard: Rows, end: Fetched) -> Found | None:
         """Absorb what came of a visit; return who takes the place of a page that moved for good.
 
         A page's may come when another order was answered since, or be the same by another fetcher: the first
@@ -223,7 +223,7 @@ class Visits:
         if informed != partitions:
             self._tell_targets(shard, row, visit, visit.partitions)
 
-    def _unjudged(self, shard: Rows, row: PageRow, visit: VisitRow, end: Fetched) -> Discovered | None:
+    def _unjudged(self, shard: Rows, row: PageRow, visit: VisitRow, end: Fetched) -> Found | None:
         """Absorb a visit that brought no page to judge."""
         match end.result:
             case Same():
@@ -246,7 +246,7 @@ class Visits:
 
     def _leave(
         self, shard: Rows, row: PageRow, visit: VisitRow, time: float, why: Moved | Missing
-    ) -> Discovered | None:
+    ) -> Found | None:
         """Take a page out: nothing holds of it any more; its links stay, of a page without a verdict."""
         target = why.target if isinstance(why, Moved) else ""
         state: State = "moved" if isinstance(why, Moved) else "refused" if why.kind == "refused" else "gone"
@@ -259,17 +259,17 @@ class Visits:
         self._teaching.teach_again(shard, row, {}, said, said_of(visit))
         self._pages.close(shard, page_key(row.url), row, state)
         self._tell_targets(shard, row, visit, visit.partitions)
-        return Discovered(target, row.depth, {}, row.seed) if target else None
+        return Found(target, row.depth, {}, row.seed) if target else None
 
     def _tell_targets(self, shard: Rows, row: PageRow, visit: VisitRow, partitions: Iterable[int]) -> None:
         linked = Linked(
             identifier(row.url), row.url, row.depth, row.verdict or {}, visit.words, (), visit.partitions,
-            row.judged_at, again=True,
+            row.judged_at, visit="again",
         )  # fmt: skip
         for partition in partitions:
             shard.emit(SIGHTINGS, partition, linked)
 
-    def hinted(self, shard: Rows, sighting: Hinted) -> None:
+    def signal(self, shard: Rows, sighting: Signal) -> None:
         """Count a sign that a page changed since it was visited, unless it, or a later one, was told before."""
         visit, kind = visit_of(shard, sighting.url), sighting.kind
         if visit is not None and sighting.time > max(visit.visited, visit.hinted.get(kind, 0.0)):

@@ -8,8 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
-from scentline.models.facts import Linked
-from scentline.models.frontier.keys import PARENT_PREFIX, Rows, parent_of
+from scentline.models.frontier.keys import PARENT_PREFIX, Rows, is_first, parent_of
 from scentline.models.frontier.linking import ParentRow, identifiers_in
 from scentline.models.frontier.rows import PageRow
 from scentline.models.ordering import Crawled, Idf, Location, Rank, Similarity
@@ -116,7 +115,7 @@ class Ranks:
 
     def absorb(self, shard: Rows, sighting: object) -> None:
         """Absorb the links of a judged page, once."""
-        if isinstance(sighting, Linked) and not parent_of(shard, sighting.page).linked:
+        if is_first(sighting, shard):
             targets = dict.fromkeys(identifier(link.url) for link in sighting.links)
             targets.pop(sighting.page, None)
             self._ranks[shard.partition].crawled(Crawled(sighting.page, tuple(targets)))
@@ -158,7 +157,7 @@ class SimilarityOrder:
 
     def absorb(self, shard: Rows, sighting: object) -> None:
         """Count the words of a judged page, once."""
-        if isinstance(sighting, Linked) and not parent_of(shard, sighting.page).linked:
+        if is_first(sighting, shard):
             self._count(shard, sighting.words)
 
     def _count(self, shard: Rows, found: Iterable[str]) -> None:

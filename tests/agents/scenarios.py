@@ -13,7 +13,7 @@ import msgspec
 
 from scentline.agents.frontier.agent import FrontierAgent, FrontierShard
 from scentline.agents.worker.connect import open_journal
-from scentline.models.facts import Discovered, Early, Fetched, Kind, Label, Linked, Missing, Moved, Page, Same
+from scentline.models.facts import Early, Fetched, Found, Kind, Label, Linked, Missing, Moved, Page, Same
 from scentline.models.frontier.hosts import host_of
 from scentline.models.frontier.keys import (
     children_of,
@@ -319,14 +319,14 @@ class Scenario:
         return totals_of(self.shards[at])
 
 
-def seeded(url: str) -> Discovered:
+def seeded(url: str) -> Found:
     """Return a URL to start from."""
-    return Discovered(url, seed=True)
+    return Found(url, seed=True)
 
 
-def listed(url: str) -> Discovered:
+def listed(url: str) -> Found:
     """Return a URL that a sitemap of its host names."""
-    return Discovered(url, 1, level=1)
+    return Found(url, 1, level=1)
 
 
 def ended(

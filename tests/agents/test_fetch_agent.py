@@ -13,7 +13,16 @@ from msgspec.structs import replace
 from scentline.agents.fetch.agent import QUARANTINED, FetchAgent, noted
 from scentline.agents.fetch.client import Client
 from scentline.models import records
-from scentline.models.facts import Discovered, Early, Fetched, Hinted, Missing, Moved, Same, SightingPack
+from scentline.models.facts import (
+    Early,
+    Fetched,
+    Found,
+    Missing,
+    Moved,
+    Same,
+    SightingPack,
+    Signal,
+)
 from scentline.models.page import Verdict
 from scentline.models.records import DeadLetter, FetchedPage, HostAnswer, Revisit, RobotsTxt, Visit, encode
 from scentline.models.settings import RevisitSettings
@@ -219,11 +228,9 @@ def test_what_a_sitemap_says_that_changed_is_a_hint_where_pages_are_visited_agai
 
     done = answered(answer, keeps_up=keeps_up, robots=True, sitemaps=True)
     origin = done.url.removesuffix("page")
-    assert {fact.url for fact in done.facts if isinstance(fact, Discovered)} == {
-        origin + name for name in dates
-    }
-    hints = [Hinted(f"{origin}a", "sitemap", 900.0)] if keeps_up else []
-    assert [fact for fact in done.facts if isinstance(fact, Hinted)] == hints
+    assert {fact.url for fact in done.facts if isinstance(fact, Found)} == {origin + name for name in dates}
+    hints = [Signal(f"{origin}a", "sitemap", 900.0)] if keeps_up else []
+    assert [fact for fact in done.facts if isinstance(fact, Signal)] == hints
 
 
 @each_case(
@@ -243,7 +250,7 @@ def test_a_feed_that_a_page_names_or_is_gives_hints(media_type: str, keeps_up: b
 
     done = answered(answer, keeps_up=keeps_up)
     entered = done.url.replace("/page", "/a")
-    told = [listed(entered), Hinted(entered, "feed", 900.0)] if keeps_up else []
+    told = [listed(entered), Signal(entered, "feed", 900.0)] if keeps_up else []
     assert (done.asked, [fact for fact in done.facts if not isinstance(fact, Fetched)]) == (asked, told)
 
 

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from scentline.agents.harvest.agent import read_outcome
 from scentline.agents.operate.record import judged_of, read_change
-from scentline.models.facts import Fetched, Linked, Missing, Moved, Page, Rejudged, Same
+from scentline.models.facts import Fetched, Linked, Missing, Moved, Page, Same
 from scentline.models.frontier.keys import beside_of, parent_of, visit_key, visit_of
 from scentline.models.frontier.rows import OPEN
 from scentline.models.lessons import JudgedPage, recount
@@ -29,6 +29,7 @@ from scentline.models.url import identifier
 from scentline.streams.inbox import Message
 from scentline.streams.topics import CHANGES, OUTCOMES
 from tests.agents.cells import an_outcome
+from tests.agents.forms import rejudged, relinked
 from tests.agents.pipeline import Pipeline, Place, Told, links_of, told
 from tests.agents.scenarios import Result, ended
 from tests.agents.scenarios import judged_of as children_of
@@ -175,8 +176,9 @@ class World(Pipeline):
             self.outcomes.append(outcome_of(found, verdict, again=again))
             for partition in partitions:
                 here = tuple(link for link in links_of(page) if self.partition(link.url) == partition)
-                said = verdict, page.words, here, tuple(partitions), time, True
-                self.sight("pages/0", Linked(identifier(page.url), page.url, 0, *said), partition)
+                said = verdict, page.words, here, tuple(partitions), time
+                fact = Linked(identifier(page.url), page.url, 0, *said, visit="again")
+                self.sight("pages/0", fact, partition)
         judged = Page(
             verdict, page.words, page.subject, changed=news and again, content=content, links=links,
             partitions=tuple(partitions), title=page.subject,
@@ -196,10 +198,9 @@ class World(Pipeline):
             return
         self.outcomes.append(replace(outcome_of(found, verdict, later=True, words=()), links=()))
         known = order.revisit.partitions if order.revisit is not None else ()
-        own, places = self.partition(page.url), {self.partition(link.url) for link in page.links}
-        self.sight("pages/0", Rejudged(page.url, verdict, time, page.words, page.subject), own)
-        for partition in {*known, *places} - {own}:
-            self.sight("pages/0", Rejudged(page.url, verdict, time), partition)
+        self.sight("pages/0", rejudged(page.url, verdict, time, page.words, page.subject))
+        for partition in {*known, *(self.partition(link.url) for link in page.links)}:
+            self.sight("pages/0", relinked(page.url, verdict, time), partition)
 
     def standing(self) -> dict[str, JudgedPage]:
         """Return the pages as they stand by what was written of them."""

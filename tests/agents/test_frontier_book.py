@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scentline.models.facts import Discovered, Early, Fetched, Kind, Missing, Moved, Near, Visited
+from scentline.models.facts import Early, Fetched, Found, Kind, Missing, Moved, Neighbour, Visited
 from scentline.models.frontier.keys import page_key
 from scentline.models.frontier.linking import ChildrenRow, ParentRow, identifiers_in, place_in
 from scentline.models.page import FAILED, Verdict
@@ -104,7 +104,7 @@ def test_other_partitions_hear_of_a_judged_sibling_once_before_or_after_the_link
     front = frontier(streams={"partitions": 3})
     judged = ended(url(3), NO, 1.0)
     messages = front.hear(linked(url(1), [url(3)], partitions=(0, 2)), judged, judged, at=0)
-    near = Near(identifier(url(1)), identifier(url(3)), NO | CAME, 0)
+    near = Neighbour(identifier(url(3)), NO | CAME, parent=identifier(url(1)))
     assert emitted(messages, SIGHTINGS) == [(2, near)]
     front.hear(near, linked(url(1), [url(4)]), at=2)
     assert front.children(url(1), at=2) == {identifier(url(3)): (NO | CAME, 0)}
@@ -115,7 +115,7 @@ def test_candidates_linked_near_a_judged_page_of_any_partition_are_scored_again(
     front = frontier()
     targets = [url(n) for n in range(10, 30)]
     front.hear(linked(url(1), targets))
-    front.hear(Near(identifier(url(1)), identifier(url(99)), YES, 10))
+    front.hear(Neighbour(identifier(url(99)), YES, parent=identifier(url(1)), position=10))
     assert front.touched == {page_key(target) for target in targets[6:15]}
     front.hear(ended(targets[10], YES, 1.0))
     assert front.touched == {page_key(target) for target in (*targets[6:10], *targets[11:15])}
@@ -185,13 +185,13 @@ def test_a_redirect_is_a_failed_request_and_hands_on_what_was_known(frontier: Fr
     assert front.counts().get("x:h2.org", FAILED) == (1, 1)
     assert [front.state(url(n)) for n in (1, 2)] == ["moved", "moved"]
     front.deliver(messages)
-    front.hear(Discovered(url(12), 5, {"p": 3.0, "q": 1.0}))
+    front.hear(Found(url(12), 5, {"p": 3.0, "q": 1.0}))
     heirs = [front.page(url(number)) for number in (11, 12)]
     assert [(heir.seed, heir.depth) for heir in heirs] == [(True, 0), (False, 3)]
     assert [heir.inherited for heir in heirs] == [{"p": 4.0}, {"p": 8.0, "q": 1.0}]
     assert [heir.inputs for heir in heirs] == [{"p": (1.0,)}, {"p": (2.0,)}]
     front.lease(url(12))
-    front.hear(Discovered(url(12), 0, {"p": 9.0}, False, {"p": (9.0,)}))
+    front.hear(Found(url(12), 0, {"p": 9.0}, False, {"p": (9.0,)}))
     assert front.page(url(12)).inherited["p"] == 9.0
     assert front.page(url(12)).inputs == {"p": (2.0,)}, "in flight it keeps the inputs it was chosen by"
 
@@ -204,8 +204,8 @@ def test_redirects_in_a_row_are_followed_up_to_the_setting_by_the_shortest_way(f
         front.deliver(front.hear(ended(url(hop), Moved(url(hop + 1)), 1.0)))
     assert [front.state(url(hop)) for hop in range(6)] == ["moved"] * 5 + ["gone"]
     assert not front.known(url(6))
-    heirs = [Discovered(url(7), 1, {}, hops=hops) for hops in (5, 1, 4)]
-    front.hear(*heirs, Discovered(url(8), 1, {}, hops=5))
+    heirs = [Found(url(7), 1, {}, hops=hops) for hops in (5, 1, 4)]
+    front.hear(*heirs, Found(url(8), 1, {}, hops=5))
     assert (front.page(url(7)).hops, front.page(url(8)).hops) == (1, 5)
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.agents.operate.audit import AuditReport, RecountedDepths
-from scentline.models.facts import Discovered, Fetched, Missing, Moved, Viewed, Visited
+from scentline.models.facts import Fetched, Found, Missing, Moved, Viewed, Visited
 from scentline.models.frontier.depth import why_beyond
 from scentline.models.frontier.keys import DEPTH_PREFIX, PAGE_PREFIX, depth_key, depth_of
 from scentline.models.frontier.pages import why_spent
@@ -216,9 +216,7 @@ DEEP = f"{SITE}/a/b/a/b/a/b"
 def test_a_url_that_looks_like_a_trap_is_no_candidate_however_it_is_found(frontier: Frontiers) -> None:
     front = frontier()
     others = f"{SITE}/c/c/c", f"{SITE}/d/d/d"
-    front.hear(
-        *visited(DEEP, f"{SITE}/a"), linked(f"{SITE}/", others[:1]), Discovered(others[1], 1, {"p": 1.0})
-    )
+    front.hear(*visited(DEEP, f"{SITE}/a"), linked(f"{SITE}/", others[:1]), Found(others[1], 1, {"p": 1.0}))
     assert [front.state(url) for url in (DEEP, *others)] == ["trapped"] * 3
     assert front.page(DEEP).reason == "3 times in a row the path segments a/b"
     assert (front.totals().discovered, front.totals().trapped) == (4, 3)
@@ -227,7 +225,7 @@ def test_a_url_that_looks_like_a_trap_is_no_candidate_however_it_is_found(fronti
     assert front.choices() == []
 
 
-@each_case("facts", [[seeded(DEEP)], [Discovered(DEEP, seed=True, hops=1)]])
+@each_case("facts", [[seeded(DEEP)], [Found(DEEP, seed=True, hops=1)]])
 def test_a_seed_and_where_it_leads_is_no_trap_whenever_seen(frontier: Frontiers, facts: list[Any]) -> None:
     for order in ([*facts, *visited(DEEP)], [*visited(DEEP), *facts]):
         front = frontier()

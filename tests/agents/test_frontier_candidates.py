@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scentline.models.facts import Beside, Discovered, Missing, Together, Visited
+from scentline.models.facts import Beside, Found, Missing, Together, Visited
 from scentline.models.frontier.keys import host_key, page_key
 from scentline.models.frontier.queue import SWEPT
 from scentline.models.frontier.retries import Retries
@@ -49,7 +49,7 @@ def test_breadth_first_takes_the_least_depth_and_then_the_first_discovered(front
     front = frontier(policy="breadth-first")
     front.like(good=90)
     front.hear(*visited("http://a.org/good"), seeded("http://a.org/2"), seeded("http://a.org/1"))
-    front.hear(Discovered("http://a.org/moved", 2, {"p": -2.0}))  # before what the log alone knows
+    front.hear(Found("http://a.org/moved", 2, {"p": -2.0}))  # before what the log alone knows
     assert front.choices() == [f"http://a.org/{path}" for path in ("2", "1", "moved", "good")]
 
 
@@ -249,9 +249,7 @@ def test_a_page_chosen_for_what_redirects_to_it_keeps_the_inputs_handed_on(front
     front = frontier(policy="learned")
     better, worse = urls(2, hosts=2)
     handed = {"p": (0.25,) * len(INPUTS)}
-    front.hear(
-        Discovered(better, 1, {"p": 9.0}, False, handed), Discovered(worse, 1, {"p": -99.0}, False, handed)
-    )
+    front.hear(Found(better, 1, {"p": 9.0}, False, handed), Found(worse, 1, {"p": -99.0}, False, handed))
     front.exhaust()
     assert [front.page(url).inputs["p"] == handed["p"] for url in (better, worse)] == [True, False]
 
@@ -282,10 +280,10 @@ def test_by_the_papers_letter_a_page_opens_its_links_while_it_satisfies(frontier
     page, target = "http://a.org/", "http://a.org/target"
     front = frontier(policy="combined", candidates="paper")
     for time, holds in ((1.0, False), (2.0, True), (3.0, False), (4.0, True)):
-        front.hear(linked(page, [target], {"p": holds}, time=time, again=time > 1))
+        front.hear(linked(page, [target], {"p": holds}, time=time, visit="again"))
         assert front.agent.core.candidates.queued == holds
         assert (front.agent.core.candidates.choosable(target) is not None) == holds
-    front.hear(Discovered("http://b.org/", 1, {"p": 0.5}))
+    front.hear(Found("http://b.org/", 1, {"p": 0.5}))
     assert front.choices() == ["http://b.org/", target], "what a candidate redirects to takes its place"
 
 

@@ -7,11 +7,12 @@ import copy
 import math
 from typing import Any, NamedTuple
 
-from scentline.models.facts import Hub, Missing, Page, Same
+from scentline.models.facts import Missing, Page, Same
 from scentline.models.frontier.hosts import LOST
 from scentline.models.frontier.keys import LEASED_KEY, START_KEY
 from scentline.models.frontier.rows import FrontierRow
 from scentline.models.records import Revisit, Visit
+from tests.agents.forms import hub
 from tests.agents.judging import an_order
 from tests.agents.scenarios import CAME_OF, DAY, NOW, YES, Frontiers, Scenario, ended, seeded
 from tests.cases import each_case
@@ -74,7 +75,7 @@ def ordered(frontier: Frontiers, visit: Visit) -> Scenario:
     if visit == "first":
         assert front.ordered() == [URL]
     else:
-        front.hear(ended(URL, YES, BEFORE, content=b"1"), *([Hub(URL, 0.01, 1e12)] if visit == "links" else []))
+        front.hear(ended(URL, YES, BEFORE, content=b"1"), *([hub(URL, 0.01, 1e12)] if visit == "links" else []))
         front.lease_visit(URL)
     for _ in range(2):
         front.host_fails(NAME, BEFORE)

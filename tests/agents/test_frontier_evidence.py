@@ -16,13 +16,12 @@ from msgspec.structs import replace
 
 from scentline.models.facts import (
     Beside,
-    Discovered,
     Fetched,
+    Found,
     Label,
-    Met,
     Missing,
     Moved,
-    Rejudged,
+    Neighbour,
     Together,
     Visited,
 )
@@ -35,6 +34,7 @@ from scentline.models.policy.priorities import LinkPromises
 from scentline.models.url import identifier
 from scentline.streams.inbox import Message
 from scentline.streams.topics import SIGHTINGS
+from tests.agents.forms import rejudged, relinked
 from tests.agents.pipeline import TIME, Crawl, Part, Pipeline, Place, Told, told
 from tests.agents.scenarios import NO, YES, Frontiers, Scenario, ended, labels, linked, seeded
 from tests.agents.shards import DECODERS, emitted, write
@@ -59,10 +59,9 @@ def run(place: Place, policy: str, given: Told, failures: list[FailedRequests]) 
 
     pipeline.run(by("p"), steps[:pause], before)
     for page in by("q") * random.randint(1, 2):
-        own = pipeline.partition(page.url)
-        for partition in {pipeline.partition(link.url) for link in page.links} - {own}:
-            pipeline.sight("pages/0", Rejudged(page.url, page.verdict, TIME), partition)
-        pipeline.sight("pages/0", Rejudged(page.url, page.verdict, TIME, page.words, page.subject), own)
+        for partition in {pipeline.partition(link.url) for link in page.links}:
+            pipeline.sight("pages/0", relinked(page.url, page.verdict, TIME), partition)
+        pipeline.sight("pages/0", rejudged(page.url, page.verdict, TIME, page.words, page.subject))
     pipeline.run(rest, steps[pause:], [failed for failed in failures if failed not in before])
     return pipeline
 
@@ -90,8 +89,8 @@ PAGE, Q = JudgedPage("http://a.org/1", {"p": True}, ("snow",), (Link("http://a.o
 def test_what_is_said_of_a_page_never_judged_so_is_passed_over(place: Place, url: str, time: float) -> None:
     pipeline = Pipeline(place, Crawl("linkage"), Random(1))
     pipeline.run([PAGE], [])
-    pipeline.sight("pages/0", Rejudged(url, Q, time, ("snow",)))
-    pipeline.sight("pages/0", Rejudged(url, Q, time))
+    pipeline.sight("pages/0", rejudged(url, Q, time, ("snow",)))
+    pipeline.sight("pages/0", relinked(url, Q, time))
     pipeline.run((), ())
     rows = [pipeline.page(PAGE.url), pipeline.page("http://a.org/2")]
     assert [row and row.verdict for row in rows] == [PAGE.verdict, None]
@@ -190,10 +189,10 @@ def test_facts_have_the_same_origins_whether_or_not_there_is_a_label(frontier: F
     at = front.partition_of(Visited(url(1), "u", 1.0))
     front.hear(Visited(url(1), "u", 1.0), Together(url(1), (Beside(identifier(url(2)), 1 - at, 1, 6),)), at=at)
     without = origins(front.absorb(ended(url(1), YES, 1.0)))
-    assert without.keys() == {"Met"}
+    assert without.keys() == {"Neighbour"}
     again = front.restart()  # as after a crash
     choose(again, url(1))
-    assert origins(again.absorb(ended(url(1), YES, 1.0))) == without | {"Label": (without["Met"][0], 0)}
+    assert origins(again.absorb(ended(url(1), YES, 1.0))) == without | {"Label": (without["Neighbour"][0], 0)}
 
 
 # the crowd
@@ -225,7 +224,7 @@ def test_a_verdict_is_told_once_to_each_partition_with_pages_beside_where_the_po
     facts = Together(url(1), beside[:5]), judged, judged, Together(url(1), beside)
     told = emitted(front.hear(*facts, at=0), SIGHTINGS)
     assert sorted(partition for partition, _ in told) == partitions
-    assert all(fact == Met(identifier(url(1)), YES, words[:64]) for _, fact in told)
+    assert all(fact == Neighbour(identifier(url(1)), YES, words[:64]) for _, fact in told)
 
 
 def test_candidates_beside_a_judged_page_are_scored_again_nearest_first(frontier: Frontiers) -> None:
@@ -305,8 +304,8 @@ def test_who_links_to_a_page_answers_for_it_and_not_who_is_linked_to(front: Scen
 
 def test_a_chain_of_redirects_that_leads_nowhere_breaks_what_was_promised(front: Scenario) -> None:
     for url in pages("farm.net", 30):
-        front.hear(Discovered(url, 1, {"p": 1.0}, hops=5))
+        front.hear(Found(url, 1, {"p": 1.0}, hops=5))
         choose(front, url)
         front.hear(ENDS["circle"](url))
-    front.hear(Discovered("http://farm.net/new", 1, {"p": 1.0}))
+    front.hear(Found("http://farm.net/new", 1, {"p": 1.0}))
     assert belief(front, "http://farm.net/new") < -1

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scentline.models.facts import Discovered, Linked, Missing
+from scentline.models.facts import Found, Linked, Missing
 from scentline.models.frontier.candidates import Candidates
 from scentline.models.frontier.fairness import NEAR_SECONDS
 from scentline.models.frontier.selection import Budget
@@ -60,7 +60,7 @@ def crawl(front: Scenario, fetches: int, tick: float = 0.05) -> Counter[str]:
     return asked
 
 
-def pages(*names: str, kind: str = "good", count: int = 100) -> Iterator[Discovered]:
+def pages(*names: str, kind: str = "good", count: int = 100) -> Iterator[Found]:
     return (seeded(f"http://{name}/{kind}/{number}") for name in names for number in range(count))
 
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scentline.models.facts import Discovered, Early, Fetched, Kind, Missing, Moved, Page, Same
+from scentline.models.facts import Early, Fetched, Found, Kind, Missing, Moved, Page, Same
 from scentline.models.frontier.causes import MOST_CAUSES, REST, cause_of
 from scentline.models.frontier.orders import SLOW_SECONDS
 from scentline.models.published import Limit
@@ -126,7 +126,7 @@ def a_front(frontier: Frontiers, **fetch: Any) -> Scenario:
     return frontier(frontier=section, fetch={"delay_seconds": 1.0} | fetch)
 
 
-def many(name: str, count: int = 20) -> list[Discovered]:
+def many(name: str, count: int = 20) -> list[Found]:
     return [seeded(f"http://{name}/{number}") for number in range(count)]
 
 

@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 
-from scentline.models.facts import Brought, Hub, Moved, Relisted
+from scentline.models.facts import Moved, Neighbour
 from scentline.models.frontier.hubs import published
 from scentline.models.frontier.keys import hub_of, news_of
-from scentline.models.frontier.rows import INSTANT, Found
+from scentline.models.frontier.rows import INSTANT, Brought
 from scentline.models.records import Version, partition_of
-from scentline.models.url import host
+from scentline.models.url import host, identifier
 from scentline.streams.topics import EVIDENCE, SIGHTINGS
+from tests.agents.forms import hub, links
 from tests.agents.scenarios import CAME_OF, DAY, NO, NOW, YES, Frontiers, Scenario, ended, linked, seeded, sent
 from tests.agents.shards import emitted
 from tests.cases import each_case
@@ -34,7 +35,7 @@ def a_front(frontier: Frontiers, **changed: Any) -> Scenario:
 def front(frontier: Frontiers) -> Scenario:
     """Return a frontier with a hub that was judged at 100."""
     found = a_front(frontier)
-    found.hear(Hub(HUB, RATE, inf), ended(HUB, YES, 100.0, version=VERSION))
+    found.hear(hub(HUB, RATE, inf), ended(HUB, YES, 100.0, version=VERSION))
     return found
 
 
@@ -50,24 +51,24 @@ def test_a_hub_is_a_seed_and_its_verdict_a_visit_in_any_order(front: Scenario, f
     assert (front.page(HUB).depth, front.state(HUB)) == (0, "judged")
     assert (row.visited, row.visits, row.version, row.rate.seen_seconds) == (100.0, 1, VERSION, 0.0)
     other = a_front(frontier)
-    other.hear(ended(HUB, YES, 100.0), Hub(HUB, RATE, inf))
+    other.hear(ended(HUB, YES, 100.0), hub(HUB, RATE, inf))
     assert (other.hub(HUB).visited, other.hub(HUB).visits) == (100.0, 1)
     without = frontier()
-    without.hear(Hub(HUB, RATE, inf), ended(HUB, YES, 100.0))
+    without.hear(hub(HUB, RATE, inf), ended(HUB, YES, 100.0))
     assert without.hub(HUB).visited == 0.0, "without the mode a verdict looks for no hub"
 
 
 def test_links_of_a_revisit_are_new_once_and_teach_nothing(front: Scenario) -> None:
     front.hear(linked("http://h0.org/about", [NEWS[0]]))
-    links = dict(front.page(NEWS[0]).links)
-    messages = front.hear(Relisted(HUB, 0, tuple(NEWS[:3]), 200.0, 100.0))
-    messages += front.hear(Relisted(HUB, 0, tuple(NEWS[:3]), 300.0, 200.0))
+    before = dict(front.page(NEWS[0]).links)
+    messages = front.hear(links(HUB, NEWS[:3], 200.0, 100.0))
+    messages += front.hear(links(HUB, NEWS[:3], 300.0, 200.0))
     assert front.hub(HUB).brought == front.hub(HUB).links == 2
     assert emitted(messages, EVIDENCE) == []
-    assert (front.page(NEWS[0]).links, front.page(NEWS[0]).found) == (links, None)
+    assert (front.page(NEWS[0]).links, front.page(NEWS[0]).found) == (before, None)
     new = front.page(NEWS[1])
-    assert (new.links, new.parents, new.depth, new.found) == ({}, [], 1, Found(HUB, 200.0, 100.0))
-    front.hear(Relisted(HUB, 0, (NEWS[3],), 200.0, 0.0))
+    assert (new.links, new.parents, new.depth, new.found) == ({}, [], 1, Brought(HUB, 200.0, 100.0))
+    front.hear(links(HUB, [NEWS[3]], 200.0, 0.0))
     assert front.page(NEWS[3]).found is None, "at the first visit of all no link is new since another"
 
 
@@ -75,15 +76,15 @@ def test_hubs_hear_of_new_links_in_another_partition(frontier: Frontiers) -> Non
     front = a_front(frontier, streams={"partitions": 7})
     home, away = (partition_of(host(url), 7) for url in (HUB, OTHER))
     assert home != away
-    messages = front.hear(Relisted(HUB, 0, (OTHER,), 200.0, 100.0), at=away)
-    assert emitted(messages, SIGHTINGS) == [(home, Brought(HUB, 1))]
-    front.hear(Hub(HUB, RATE, inf))
+    messages = front.hear(links(HUB, [OTHER], 200.0, 100.0), at=away)
+    assert emitted(messages, SIGHTINGS) == [(home, Neighbour(identifier(HUB), new=1))]
+    front.hear(hub(HUB, RATE, inf))
     front.deliver(messages)
     assert front.hub(HUB).brought == 1
 
 
 def test_the_rate_is_learned_from_visits_and_kept_by_one_that_is_a_hub_once_more(front: Scenario) -> None:
-    front.hear(Relisted(HUB, 0, tuple(NEWS[:3]), 200.0, 100.0))
+    front.hear(links(HUB, NEWS[:3], 200.0, 100.0))
     visit(front, 200.0, version=Version('"2"'))
     row = front.hub(HUB)
     assert (row.visited, row.brought, row.lease, row.version) == (200.0, 0, 0.0, Version('"2"'))
@@ -93,23 +94,23 @@ def test_the_rate_is_learned_from_visits_and_kept_by_one_that_is_a_hub_once_more
     learned = front.hub(HUB)
     assert learned.rate.mean < before
     assert learned.version == Version('"2"')
-    front.hear(Hub(HUB, 5.0, inf))
+    front.hear(hub(HUB, 5.0, inf))
     assert front.hub(HUB).rate == learned.rate
 
 
 def test_where_a_hub_moved_for_good_is_a_hub(front: Scenario, frontier: Frontiers) -> None:
     (found,) = visit(front, 200.0, "moved", target=OTHER)
-    assert (found.url, found.until, front.hub(HUB).moved) == (OTHER, inf, OTHER)
+    assert (found.url, found.hub.until, front.hub(HUB).moved) == (OTHER, inf, OTHER)
     first = a_front(frontier)  # one that redirects when it is first fetched
-    first.hear(Hub(HUB, RATE, 500.0))
+    first.hear(hub(HUB, RATE, 500.0))
     first.lease(HUB)
-    assert Hub(OTHER, RATE, 500.0) in sent(first.hear(ended(HUB, Moved(OTHER), 200.0)))
-    assert sent(first.hear(Hub(HUB, RATE, 900.0))) == [Hub(OTHER, RATE, 900.0)]
-    assert first.hear(Hub(HUB, RATE, 900.0)) == []
+    assert hub(OTHER, RATE, 500.0) in sent(first.hear(ended(HUB, Moved(OTHER), 200.0)))
+    assert sent(first.hear(hub(HUB, RATE, 900.0))) == [hub(OTHER, RATE, 900.0)]
+    assert first.hear(hub(HUB, RATE, 900.0)) == []
 
 
 def test_the_delay_of_new_news_is_counted_once(front: Scenario) -> None:
-    front.hear(Relisted(HUB, 0, (NEWS[0], f"{HUB}about"), 200.0, 100.0))
+    front.hear(links(HUB, (NEWS[0], f"{HUB}about"), 200.0, 100.0))
     judged = [ended(url, YES, 210.0) for url in (NEWS[0], f"{HUB}about")]
     front.absorb(*judged, *judged)
     assert front.agent.core.book.hubs.delays == [(NEWS[0], 110.0)]
@@ -131,7 +132,7 @@ def test_the_delay_of_new_news_is_counted_once(front: Scenario) -> None:
     ],
 )
 def test_a_page_was_published_when_it_says_or_the_hub_had_it_not(modified: str | None, time: float) -> None:
-    assert published(Found(HUB, 200.0, 100.0), Version('"1"', modified)) == time
+    assert published(Brought(HUB, 200.0, 100.0), Version('"1"', modified)) == time
 
 
 # which fetches come first, and how many
@@ -155,8 +156,8 @@ def fetched(frontier: Frontiers) -> Scenario:
     return found
 
 
-def list_news(front: Scenario, *links: str, since: float = 10.0) -> None:
-    front.hear(Relisted(HUB, 0, links, front.now, front.now - since))
+def list_news(front: Scenario, *found: str, since: float = 10.0) -> None:
+    front.hear(links(HUB, found, front.now, front.now - since))
 
 
 def test_a_hub_given_by_hand_is_fetched_first_and_then_revisited_at_its_hosts_pace(fetched: Scenario) -> None:
@@ -199,9 +200,9 @@ def test_a_hub_that_brings_nothing_is_visited_less_and_less_often(frontier: Fron
         for order in front.order(after=120.0):
             times[order.url].append(front.now)
             if order.url == busy and order.revisit is not None:
-                links = tuple(f"{busy}{int(front.now)}/{number}" for number in range(4))
-                front.hear(Relisted(busy, 0, links, front.now, order.revisit.since))
-                front.hear(*(ended(url, NO, front.now) for url in links))
+                new = [f"{busy}{int(front.now)}/{number}" for number in range(4)]
+                front.hear(links(busy, new, front.now, order.revisit.since))
+                front.hear(*(ended(url, NO, front.now) for url in new))
             front.answer(order, "changed" if order.url == busy else "unchanged")
     gaps = [later - earlier for earlier, later in pairwise(times[HUB])]
     assert gaps[-1] > 4 * gaps[1]

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.agents.frontier.agent import FrontierShard
-from scentline.models.facts import Hub, Visited
+from scentline.models.facts import Found, Visited
 from scentline.models.frontier.keys import Rows, clicks_key, news_of
 from scentline.models.frontier.news import NewsLooks, Prefixes, clicked
 from scentline.models.frontier.rows import ClicksRow
@@ -13,6 +13,7 @@ from scentline.models.papers.hubs import REFERRERS
 from scentline.models.papers.news import DAY
 from scentline.models.settings import NewsSettings
 from scentline.streams.topics import SIGHTINGS
+from tests.agents.forms import hub
 from tests.agents.scenarios import Frontiers, linked
 from tests.agents.shards import emitted, write
 
@@ -79,7 +80,7 @@ class Looks:
     def _committing(self, shard: Rows) -> None:
         self.committed += 1
 
-    def look(self, now: float) -> list[Hub]:
+    def look(self, now: float) -> list[Found]:
         """Look once, to the end; return the hubs that are named."""
         before = self.committed
         for _ in range(20):
@@ -111,8 +112,7 @@ def test_a_look_finds_the_folder_of_news_and_the_page_that_leads_there_and_it_is
     paper: FrontierShard, frontier: Frontiers
 ) -> None:
     looks = Looks(paper)
-    (hub,) = looks.look(now=30 * DAY)
-    assert (hub.url, hub.rate, hub.until) == (ROOT, 4 / (12 * DAY), 33 * DAY)
+    assert looks.look(now=30 * DAY) == [hub(ROOT, 4 / (12 * DAY), 33 * DAY)]
     again = frontier.again({}).shards[0]
     assert news_of(again).prefixes == ["a.org/news/"]
     for prefixes in (looks.prefixes, Looks(again).prefixes):
@@ -128,7 +128,7 @@ def test_links_that_were_read_lead_to_news_too(frontier: Frontiers) -> None:
         clicks(shard, f"{ROOT}news/{number}", number, BREAKING, None)
     clicks(shard, f"{ROOT}guide/1", 0, LASTING)
     front.hear(linked(source, [f"{ROOT}news/{number}" for number in range(3)]))
-    assert [hub.url for hub in Looks(shard).look(now=30 * DAY)] == [source]
+    assert [found.url for found in Looks(shard).look(now=30 * DAY)] == [source]
 
 
 def test_there_is_no_second_look_until_there_is_something_to_see(paper: FrontierShard) -> None:

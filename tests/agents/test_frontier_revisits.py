@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
-from scentline.models.facts import Discovered, Early, Fetched, Hinted, Missing, Visited
+from scentline.models.facts import Early, Fetched, Found, Missing, Signal, Visited
 from scentline.models.frontier.freshness import Freshness, Match
 from scentline.models.frontier.groups import LEAST_STALE
 from scentline.models.frontier.keys import DUE_PREFIX, due_key
@@ -85,7 +85,7 @@ def test_signs_bring_a_visit_forward_and_matches_come_before_misses(frontier: Fr
     front = a_front(frontier)
     judge(front, *old(10), hits=False)
     judge(front, URL, OTHER)
-    front.hear(Hinted(OTHER, "feed", NOW + 1))
+    front.hear(Signal(OTHER, "feed", NOW + 1))
     assert front.ordered(after=61.0) == [OTHER]
     assert front.ordered(after=2 * DAY) == [URL]
 
@@ -314,7 +314,7 @@ def test_one_that_may_not_be_shown_any_more_leaves_at_once(front: Scenario) -> N
 def test_where_a_page_moved_to_takes_its_place(front: Scenario) -> None:
     messages = front.hear(revisited("moved", 200.0, target=OTHER))
     assert [(change.kind, change.target) for change in changes(messages)] == [("moved", OTHER)]
-    assert [fact.url for fact in sent(messages) if isinstance(fact, Discovered)] == [OTHER]
+    assert [fact.url for fact in sent(messages) if isinstance(fact, Found)] == [OTHER]
     assert (front.state(URL), front.page(URL).reason) == ("moved", f"redirects to {OTHER}")
 
 
@@ -322,12 +322,12 @@ def test_where_a_page_moved_to_takes_its_place(front: Scenario) -> None:
 
 
 def test_signs_are_counted_once_and_until_the_next_visit(front: Scenario) -> None:
-    signs = [Hinted(URL, kind, time) for kind, time in (("feed", 160.0), ("feed", 150.0), ("sitemap", 150.0))]
-    front.hear(*signs, *signs, Hinted(URL, "log", 90.0), Hinted(OTHER, "feed", 150.0))
+    signs = [Signal(URL, kind, time) for kind, time in (("feed", 160.0), ("feed", 150.0), ("sitemap", 150.0))]
+    front.hear(*signs, *signs, Signal(URL, "log", 90.0), Signal(OTHER, "feed", 150.0))
     assert front.visit(URL).signs == {"feed": 1, "sitemap": 1}
     front.hear(again(YES, 155.0), *signs)
     assert (front.visit(URL).signs, front.visit(URL).history.told) == ({}, 1)
-    front.hear(Hinted(URL, "feed", 170.0), Hinted(URL, "feed", 180.0))
+    front.hear(Signal(URL, "feed", 170.0), Signal(URL, "feed", 180.0))
     assert front.visit(URL).signs == {"feed": 2}
 
 
@@ -371,7 +371,7 @@ def test_due_rows_are_in_order_of_time(frontier: Frontiers, told: list[tuple[str
     for number, (url, kind, time) in enumerate(told):
         when = 100.0 * time + number
         if kind == "feed":
-            front.hear(Hinted(url, kind, when))
+            front.hear(Signal(url, kind, when))
         elif kind == "judged":
             front.hear(structs.replace(again(YES, when), url=url))
         else:

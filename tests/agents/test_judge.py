@@ -17,7 +17,7 @@ from scentline.agents.judge.judges import CategoryJudge
 from scentline.agents.judge.keep.records import date_of
 from scentline.agents.judge.keep.store import files
 from scentline.agents.judge.question import Examined, Examines, PageError, Question, Work
-from scentline.models.facts import Fetched, Linked, Missing, Relisted, SightingPack
+from scentline.models.facts import Fetched, Linked, Missing, SightingPack
 from scentline.models.facts import Page as Came
 from scentline.models.page import Page
 from scentline.models.published import RENEWED
@@ -270,8 +270,8 @@ def test_a_page_visited_for_its_links_tells_these_and_teaches_nothing(tmp_path: 
     (messages,) = told(page, data=tmp_path, keep="all", frontier={"mode": "instant"})
     assert {message[0] for message in messages} == {SIGHTINGS.name}
     *relisted, last = sent(messages)
-    assert all(isinstance(fact, Relisted) for fact in relisted)
-    assert {url for fact in relisted for url in fact.links} == {"http://a.org/news/1", "http://b.org/"}
+    assert all(fact.visit == "links" and not fact.judged for fact in relisted)
+    assert {link.url for fact in relisted for link in fact.links} == {"http://a.org/news/1", "http://b.org/"}
     assert {(fact.url, fact.depth, fact.time, fact.since) for fact in relisted} == {(URL, 3, NOW, 900.0)}
     assert last == end(Came({}, version=Version('"8"'), changed=True), visit="links")
     assert not (tmp_path / "kept").exists()
@@ -331,7 +331,12 @@ def test_a_page_with_another_text_other_links_or_another_verdict_is_told_of_to_a
     assert len(expected) > len(known.partitions)
     assert tuple(linked) == own.partitions == expected
     for partition, fact in linked.items():
-        assert (fact.again, fact.verdict, fact.partitions, fact.time) == (True, {"alps": True}, expected, NOW)
+        assert (fact.visit, fact.verdict, fact.partitions, fact.time) == (
+            "again",
+            {"alps": True},
+            expected,
+            NOW,
+        )
         assert {partition_of(host(link.url), 3) for link in fact.links} <= {partition}
     assert {link for fact in linked.values() for link in fact.links} == set(outcome.links)
     assert (own.changed, own.words) == (True, outcome.words)

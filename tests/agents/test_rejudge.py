@@ -16,7 +16,7 @@ from zstandard import ZstdCompressor
 from scentline.agents.judge.duplicates import DuplicateRow, later_row
 from scentline.agents.judge.rejudge import Rejudge
 from scentline.agents.operate.record import entries, judged_pages, outcomes
-from scentline.models.facts import Fetched, Page, Rejudged, SightingPack
+from scentline.models.facts import Fetched, Page, SightingPack
 from scentline.models.published import PredicateDefinition
 from scentline.models.records import NOT_MODIFIED, Decoder, FetchedPage, Revisit, Version, encode, partition_of
 from scentline.models.revisit.content import content_of, links_digest
@@ -28,6 +28,7 @@ from scentline.streams.settings import Settings
 from scentline.streams.topics import PAGES, SIGHTINGS
 from scentline.streams.transport.embedded import JournalBus
 from scentline.streams.transport.journal import Journal
+from tests.agents.forms import rejudged, relinked
 from tests.agents.judging import examine, hearing, judge_of
 from tests.agents.loopback import awaited
 from tests.agents.shards import Disk, a_runtime, disk, emitted
@@ -171,11 +172,13 @@ def counted(facts: list[Any]) -> dict[str, dict[str, bool]]:
     times: dict[str, float] = {}
     for fact in facts:
         page = fact.result if isinstance(fact, Fetched) else None
+        if isinstance(page, Page) and fact.visit == "kept":
+            if times.get(fact.url) == fact.time:
+                verdicts[fact.url] = page.verdict | verdicts[fact.url]
+            continue
         newer = page is not None and (fact.url not in verdicts or fact.time > times[fact.url])
         if isinstance(page, Page) and newer and (page.changed or fact.url not in verdicts):
             verdicts[fact.url], times[fact.url] = dict(page.verdict), fact.time
-        if isinstance(fact, Rejudged) and times.get(fact.url) == fact.time:
-            verdicts[fact.url] = fact.verdict | verdicts[fact.url]
     return verdicts
 
 
@@ -222,9 +225,10 @@ def test_what_a_later_predicate_says_names_the_first_verdict_and_those_that_the_
         row = later_row(partition.shard, "tea")
         assert row is not None
         assert (row.at, row.end) == (6, 6)
-        assert [fact for fact in told(partition.journal) if isinstance(fact, Rejudged)] == [
-            Rejudged(tea.order.url, {"tea": True}, 0.0, ("tea", "cup"), "0 tea"),
-            Rejudged(snow.order.url, {"tea": False}, 1.0, ("snow",), "1"),
+        assert [fact for fact in told(partition.journal) if getattr(fact, "visit", "") == "kept"] == [
+            relinked(tea.order.url, {"tea": True}, 0.0, tea.order.depth),
+            rejudged(tea.order.url, {"tea": True}, 0.0, ("tea", "cup"), "0 tea"),
+            rejudged(snow.order.url, {"tea": False}, 1.0, ("snow",), "1"),
         ]
         later = [found for found in outcomes(partition.journal) if found.later]
         assert [(found.url, found.verdict, found.origin) for found in later] == [
@@ -242,11 +246,12 @@ def test_all_who_know_a_page_that_was_judged_again_hear_what_a_later_predicate_s
         partition.hear()
         outbox, own = Outbox(""), partition_of(host(page.order.url), 4)
         asyncio.run(partition.rejudge.judge(outbox, "tea", 0, 0, encode(page)))
-        told = {place: fact for place, fact in emitted(outbox.take(), SIGHTINGS) if isinstance(fact, Rejudged)}
-    assert told.keys() == {*known.partitions, own}
-    assert {(place, bool(fact.words), fact.time) for place, fact in told.items()} == {
-        (place, place == own, page.time) for place in told
-    }
+        *linking, last = emitted(outbox.take(), SIGHTINGS)
+    assert linking == [
+        (place, relinked(page.order.url, {"tea": True}, page.time, page.order.depth))
+        for place in sorted(known.partitions)
+    ]
+    assert last == (own, rejudged(page.order.url, {"tea": True}, page.time, ("tea",), "0"))
 
 
 @awaited

@@ -15,7 +15,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from rocksdict import Options, Rdict
 
-from scentline.models.facts import Access, AccessPack, Met, SightingPack
+from scentline.models.facts import Access, AccessPack, Neighbour, SightingPack
 from scentline.models.records import Decoder, Pack, encode
 from scentline.streams.inbox import (
     KEPT,
@@ -286,14 +286,14 @@ def test_no_pack_of_several_facts_is_larger_than_allowed_and_each_fact_is_sent_o
     emitted: list[tuple[int, int, int]],
 ) -> None:
     outbox = Outbox("pages/3")
-    expected: dict[int, list[tuple[int, int, Met]]] = {0: [], 1: []}
+    expected: dict[int, list[tuple[int, int, Neighbour]]] = {0: [], 1: []}
     for offset, (partition, size, times) in enumerate(emitted):
         outbox.begin(offset)
         for index in range(times):
-            fact = Met(b"u" * size, {}, ())
+            fact = Neighbour(b"u" * size)
             outbox.emit("sightings", partition, fact)
             expected[partition].append((offset, index, fact))
-    sent: dict[int, list[tuple[int, int, Met]]] = {0: [], 1: []}
+    sent: dict[int, list[tuple[int, int, Neighbour]]] = {0: [], 1: []}
     for _, partition, _, value in outbox.take():
         pack = sightings(value or b"")
         assert pack.source == "pages/3"
@@ -307,7 +307,7 @@ def test_a_pack_that_fits_is_not_cut_by_its_bytes() -> None:
     outbox = Outbox("pages/3")
     outbox.begin(0)
     for _ in range(PACK_FACTS + 1):
-        outbox.emit("sightings", 0, Met(b"u" * (PACK_BYTES // PACK_FACTS - 20), {}, ()))
+        outbox.emit("sightings", 0, Neighbour(b"u" * (PACK_BYTES // PACK_FACTS - 40)))
     assert [len(sightings(value or b"").facts) for _, _, _, value in outbox.take()] == [PACK_FACTS, 1]
 
 

@@ -19,7 +19,7 @@ from scentline.agents.judge.predicates import read_definition
 from scentline.agents.learn.models import LearnRow
 from scentline.agents.operate.record import read_change, read_point, read_standing
 from scentline.models import facts, published, records
-from scentline.models.facts import AccessPack, Discovered, EvidencePack, SightingPack, Visited
+from scentline.models.facts import AccessPack, EvidencePack, Found, SightingPack, Visited
 from scentline.models.frontier.rows import FrontierRow
 from scentline.models.frontier.steered import read_steering
 from scentline.models.published import FreshnessPart, HarvestPart
@@ -255,7 +255,7 @@ class Praised(msgspec.Struct, array_like=True, frozen=True, tag="praised"):
 
 urls = st.text(max_size=20).map("http://a.test/{}".format)
 times = st.floats(-6e10, 2e11)
-known_facts = st.builds(Discovered, urls) | st.builds(Visited, urls, st.text(), times)
+known_facts = st.builds(Found, urls) | st.builds(Visited, urls, st.text(), times)
 mixed = st.lists(known_facts | st.builds(Praised, st.text(), st.integers(0, 5)), min_size=1, max_size=12)
 no_urls = st.sampled_from(
     ["", "x", "http:///", "ftp://a.test/", "http://a@b.test/", "http://a.test", "h" * 5000]
@@ -280,7 +280,7 @@ def test_the_known_facts_of_a_pack_are_read_whatever_else_is_in_it(found: list[A
     assert read == Pack(source=source, facts=known)
 
 
-@given(known_facts, st.builds(Discovered, no_urls) | st.builds(Visited, urls, st.text(), no_times))
+@given(known_facts, st.builds(Found, no_urls) | st.builds(Visited, urls, st.text(), no_times))
 def test_a_fact_that_no_reader_could_use_is_left_out_alone(good: Any, bad: Any) -> None:
     facts = [(7, 0, bad), (7, 1, good)]
     with pytest.raises(UnknownFactsError, match="facts that can't be read, skipped: 1 of 2") as caught:
@@ -298,5 +298,5 @@ def test_unknown_evidence_is_told_apart_too_and_a_damaged_fact_of_a_known_kind_m
         Decoder[Any](EvidencePack)(encode(Pack(facts=[*known, praise])))
     assert caught.value.known.facts == known
     with pytest.raises(RecordError, match="Expected `str`, got `int`") as damaged:
-        Decoder[Any](SightingPack)(encode(Pack(facts=[(0, 0, ["discovered", 5]), praise])))
+        Decoder[Any](SightingPack)(encode(Pack(facts=[(0, 0, ["found", 5]), praise])))
     assert not isinstance(damaged.value, UnknownFactsError)

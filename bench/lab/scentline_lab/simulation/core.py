@@ -11,7 +11,7 @@ from typing import Any, Generic
 
 from scentline.agents.learn.models import LearnRow, ModelRow, ModelStore, model_key
 from scentline.agents.operate.reuse import facts
-from scentline.models.facts import Discovered, Fetched, Label, Linked, Missing, Prior
+from scentline.models.facts import Fetched, Found, Label, Linked, Missing, Prior
 from scentline.models.facts import Page as Came
 from scentline.models.frontier.book import Book
 from scentline.models.frontier.candidates import CLOCKS, Candidates
@@ -190,7 +190,7 @@ class CoreCrawler:
 
     def add_seed(self, url: str) -> None:
         """Make a URL a candidate to start from."""
-        self._book.absorb(self._shard, Discovered(url, seed=True))
+        self._book.absorb(self._shard, Found(url, seed=True))
         self._seeds.append(page_key(url))
         self._book.touched.clear()
 
