@@ -16,7 +16,6 @@ def wait_for(what: str, condition: Callable[[], bool], pause: float = 0.25) -> N
 
 
 def come(what: str, look: Callable[[], T | None], pause: float = 0.01) -> T:
-    """Return what comes, as soon as it is there."""
     end = time.monotonic() + PATIENCE
     while (found := look()) is None:
         assert time.monotonic() < end, f"in vain: {what}"

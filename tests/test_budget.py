@@ -46,7 +46,6 @@ def room_of(path: Path) -> str:
 
 
 def python_files() -> Iterator[Path]:
-    """Yield every file of code."""
     for room in (*PRODUCT, "bench", "deploy", "tests"):
         yield from sorted((ROOT / room).rglob("*.py"))
 

@@ -69,7 +69,6 @@ def blocks(name: str | Path, language: str) -> list[str]:
 
 
 def prose(path: Path) -> str:
-    """Return a page without its blocks of code."""
     return _FENCE.sub("", path.read_text(encoding="utf-8"))
 
 
@@ -261,7 +260,6 @@ CRAWL = ("crawl", "--archive", "pages.warc.gz", "--seed", "http://example.org/",
 
 @pytest.fixture
 def cwd(tmp_path: Path) -> Path:
-    """Return a directory with an archive of two pages."""
     kind = [("Content-Type", "text/html")]
     write(tmp_path / "pages.warc.gz", *((url, "200 OK", kind, body) for url, body in ARCHIVED.items()))
     return tmp_path

@@ -24,7 +24,6 @@ def a_cells(counts: Mapping[str, Mapping[str, tuple[int, int]]]) -> Cells:
 
 
 def cells_of(counts: Counts) -> dict[str, dict[str, tuple[int, int]]]:
-    """Return counts by feature and predicate."""
     cells: dict[str, dict[str, tuple[int, int]]] = {}
     for feature, predicate, pages, hits in counts.items():
         cells.setdefault(feature, {})[predicate] = (pages, hits)
@@ -32,18 +31,15 @@ def cells_of(counts: Counts) -> dict[str, dict[str, tuple[int, int]]]:
 
 
 def a_change(features: Iterable[str], verdict: Verdict, times: int = 1) -> Change:
-    """Return a verdict counted so often under features."""
     names = sorted(features)
     return Change(names, verdict, np.full(len(names), times, INT32))
 
 
 def taken_back(change: Change) -> Change:
-    """Return what takes a change back."""
     return change._replace(times=-change.times)
 
 
 def add(counts: Counts, change: Change) -> None:
-    """Count a change."""
     for feature, times in zip(change.features, change.times.tolist(), strict=True):
         counts.add([feature], change.verdict, times)
 
@@ -92,7 +88,6 @@ def teach(scorer: Scorer, cells: Cells) -> None:
 
 
 def an_outcome(url: str, verdict: Verdict, links: Iterable[Link], **said: Any) -> Outcome:
-    """Return what the judge publishes of a page."""
     given: dict[str, Any] = {
         "time": 1.0, "title": "", "predicate": "p", "policy": "", "explored": False, "probability": 1.0,
         "priority": 0.0, "expected": None, "depth": 0, "words": (), "origin": "pages/0@0",

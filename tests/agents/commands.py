@@ -88,7 +88,6 @@ def forked(cwd: Path, *arguments: str, **variables: str) -> Iterator[Forked]:
 
 
 def scentline(cwd: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Run a command to its end, forked."""
     with forked(cwd, *arguments, **variables) as run:
         run.process.join(PATIENCE)
         code = run.process.exitcode
@@ -137,7 +136,6 @@ def printed(cwd: Path, *arguments: str, **variables: str) -> str:
 
 
 def last_line(text: str) -> Any:
-    """Return the JSON value of the last line."""
     return json.loads(text.splitlines()[-1])
 
 

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module")
 def frontier(tmp_path_factory: pytest.TempPathFactory) -> Iterator["Frontiers"]:
-    """Give what starts a frontier on empty tables."""
     from tests.agents.scenarios import frontiers
 
     with frontiers(tmp_path_factory.mktemp("frontier")) as start:
@@ -22,7 +21,6 @@ def frontier(tmp_path_factory: pytest.TempPathFactory) -> Iterator["Frontiers"]:
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator["Place"]:
-    """Give disks that pipelines run on."""
     from tests.agents.pipeline import a_place
 
     with a_place(tmp_path_factory.mktemp("place")) as opened:
@@ -31,7 +29,6 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator["Place"]:
 
 @pytest.fixture(scope="module")
 def one_disk(tmp_path_factory: pytest.TempPathFactory) -> Iterator["Disk"]:
-    """Give a disk, for properties, which clear it themselves."""
     from tests.agents.shards import disk
 
     with disk(tmp_path_factory.mktemp("disk")) as opened:
@@ -40,6 +37,5 @@ def one_disk(tmp_path_factory: pytest.TempPathFactory) -> Iterator["Disk"]:
 
 @pytest.fixture
 def rows(one_disk: "Disk") -> "Disk":
-    """Give a disk without rows."""
     one_disk.clear()
     return one_disk

@@ -21,7 +21,6 @@ VOCABULARY = ["[PAD]", "[CLS]", "[SEP]", "[UNK]", "##ing", *(f"word{n}" for n in
 
 
 def tensors() -> dict[str, npt.NDArray[np.float32]]:
-    """Return the weights, the same each time."""
     size, inner = SHAPE.hidden, SHAPE.intermediate
     shapes: dict[str, tuple[int, ...]] = {
         "embeddings.word_embeddings.weight": (SHAPE.vocabulary, size),
@@ -44,7 +43,6 @@ def tensors() -> dict[str, npt.NDArray[np.float32]]:
 
 
 def write_encoder(directory: Path) -> Path:
-    """Write the small encoder and return its directory."""
     directory.mkdir()
     config = {
         "model_type": "bert", "hidden_size": SHAPE.hidden, "num_hidden_layers": SHAPE.layers,

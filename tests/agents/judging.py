@@ -28,7 +28,6 @@ def an_order(url: str, **changed: Any) -> FetchOrder:
 
 
 def hearing(*definitions: PredicateDefinition, **expressions: str) -> Predicates:
-    """Return the predicates that somebody has heard of."""
     predicates = Predicates()
     named = (PredicateDefinition(name=name, expression=text) for name, text in expressions.items())
     for each in (*definitions, *named):
@@ -46,7 +45,6 @@ class Here(Examiner):
 def judge_of(
     runtime: Runtime, predicates: Predicates, judges: Sequence[CategoryJudge] = (), keep: str = "none"
 ) -> JudgeAgent:
-    """Return a judge agent that examines pages here."""
     kept = KeptPages(runtime.settings.data, KeepSettings())
     settings = runtime.settings.model_copy(update={"keep": KeepSettings.model_validate({"pages": keep})})
     return JudgeAgent(runtime, Here(Work.of(settings), judges), predicates, kept)

@@ -62,7 +62,6 @@ class Learnt:
             self.count([BASE, "l:ski:1", "r:tea", *dict.fromkeys(words)], verdict, number % PARTITIONS)
 
     def count(self, features: Sequence[str], verdict: Verdict, partition: int = 0) -> None:
-        """Count a verdict under distinct features."""
         change = a_change(features, verdict)
         add(self.counts, change)
         shard = self.shards[partition]
@@ -90,7 +89,6 @@ def a_crawl(data: Path, **frontier: str) -> Iterator[tuple[Settings, Journal, Le
 
 @contextmanager
 def an_agent(data: Path, *predicates: str, semantic: str | None = None) -> Iterator[LearnAgent]:
-    """Give a learn agent that knows of predicates."""
     with a_runtime(Settings.model_validate({"data": data, "learn": {"semantic": semantic}})) as runtime:
         agent = LearnAgent(runtime)
         for name in predicates:

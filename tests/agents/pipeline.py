@@ -50,7 +50,6 @@ class Bounds(NamedTuple):
     reach: int = 5
 
     def trace(self, steps: Iterable[Step]) -> Trace:
-        """Return a log that is bounded so."""
         return Trace(steps, reach=self.reach, users=self.visitors, others=self.together, window=self.window)
 
 
@@ -107,7 +106,6 @@ class Place:
         self._agents: dict[Crawl, tuple[Settings, BrowseAgent]] = {}
 
     def agent(self, crawl: Crawl) -> tuple[Settings, BrowseAgent]:
-        """Return a crawl's settings and browse agent."""
         if crawl not in self._agents:
             settings = crawl.settings(self._directory / f"crawl-{len(self._agents)}")
             runtime = self._resources.enter_context(a_runtime(settings))
@@ -117,7 +115,6 @@ class Place:
 
 @contextmanager
 def a_place(directory: Path) -> Iterator[Place]:
-    """Give a place for pipelines in a directory."""
     with ExitStack() as resources:
         yield Place(directory, resources)
 
@@ -148,7 +145,6 @@ class Pipeline:
     # who tells of pages and accesses
 
     def tell(self, source: str, topic: Topic, partition: int, fact: Any) -> None:
-        """Write a message of what one says."""
         outbox = Outbox(source)
         outbox.begin(self._messages[source])
         self._messages[source] += 1
@@ -242,7 +238,6 @@ class Pipeline:
         return [part for part in self.parts if self.shard(part).mark.offset + 1 < len(self.logs[part])]
 
     def read(self, part: Part) -> None:
-        """Absorb a message of a log."""
         shard = self.shard(part)
         offset = shard.mark.offset + 1
         handler: Any = self.browse if part[0] == ACCESSES.name else self.book
@@ -268,7 +263,6 @@ class Pipeline:
 
     @property
     def counts(self) -> Counts:
-        """All that the shards have counted."""
         return plain(self._counted.ledger)
 
     def send(self, messages: Iterable[Message]) -> None:
@@ -290,17 +284,14 @@ class Pipeline:
         return self.users[part[1]] if part[0] == ACCESSES.name else self.shards[part[1]]
 
     def partition(self, url: str) -> int:
-        """Return the partition of a URL's host."""
         return partition_of(host(url), len(self.shards))
 
     def page(self, url: str) -> PageRow | None:
-        """Return the row of a URL."""
         row: Any = self.shards[self.partition(url)].get(page_key(url))
         assert row is None or isinstance(row, PageRow)
         return row
 
     def candidates(self) -> Iterator[tuple[FrontierShard, PageRow]]:
-        """Yield the pages that are known and not judged."""
         for shard in self.shards:
             for _, row in shard.scan(PAGE_PREFIX):
                 if isinstance(row, PageRow) and row.verdict is None:
@@ -308,7 +299,6 @@ class Pipeline:
 
 
 def a_shard(rows: Disk, partition: int = 0) -> FrontierShard:
-    """Open a shard of the frontier."""
     return rows.shard(FrontierRow, SIGHTINGS, partition)
 
 

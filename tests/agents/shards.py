@@ -50,7 +50,6 @@ class Disk:
             put(store, {key: None for key, _ in store.scan(b"")})
 
     def close(self) -> None:
-        """Close the database."""
         self._journal.close()
 
 
@@ -70,7 +69,6 @@ def put(store: Any, rows: Mapping[bytes, bytes | None]) -> None:
 
 @contextmanager
 def table(data: Path, name: str, read_only: bool = True) -> Iterator[list[TablePartition]]:
-    """Give the partitions of a crawl's table."""
     with Journal.open(data / "journal", read_only=read_only) as journal:
         yield list(journal.table(name).values())
 
@@ -115,11 +113,9 @@ def a_runtime(settings: Settings, now: float = 1000.0) -> Iterator[Runtime]:
 
 
 def raised(error: BaseException) -> None:
-    """Fail by an error."""
     raise error
 
 
 def journal_of(runtime: Runtime) -> Journal:
-    """Return the journal that a runtime publishes to."""
     assert isinstance(runtime.bus, JournalBus)
     return runtime.bus.journal

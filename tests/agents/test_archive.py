@@ -35,7 +35,6 @@ Record = tuple[str, str, list[tuple[str, str]], bytes]
 
 
 def write(path: Path, *records: Record, gz: bool = True) -> Path:
-    """Write response records: URL, status line, headers, payload."""
     written = (warc(*record) for record in records)
     path.write_bytes(b"".join(map(gzip.compress, written) if gz else written))
     return path

@@ -45,7 +45,6 @@ def agent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrowseAgent]:
 
 @pytest.fixture(scope="module")
 def following(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrowseAgent]:
-    """Give an agent that follows sessions."""
     yield from an_agent(tmp_path_factory, frontier={"depth": "auto"})
 
 
@@ -82,7 +81,6 @@ def told(shard: Users, agent: BrowseAgent, *accesses: Access) -> list[tuple[int,
 
 
 def views(shard: Users, agent: BrowseAgent, *accesses: Access) -> list[Viewed]:
-    """Return what an agent tells of views."""
     return [fact.view for _, fact in told(shard, agent, *accesses) if fact.view is not None]
 
 

@@ -42,7 +42,6 @@ def a_change(number: int, *, predicate: str = "tea", kind: str = "appeared", **f
 
 
 def tell(data: Path, *changes: Change | bytes, partition: int = 0) -> None:
-    """Append to the journal of a crawl."""
     values = [change if isinstance(change, bytes) else msgspec.json.encode(change) for change in changes]
     with Journal.open(data / "journal") as journal:
         journal.append_all([(CHANGES.name, partition, None, value) for value in values], 0.0)
@@ -63,7 +62,6 @@ def a_crawl(cwd: Path) -> Settings:
 
 
 def lines(cwd: Path, *arguments: str) -> list[Any]:
-    """Return what the command prints as JSON."""
     return [json.loads(line) for line in printed(cwd, "changes", "--format", "jsonl", *arguments).splitlines()]
 
 
@@ -129,9 +127,6 @@ def test_a_crawl_that_visits_no_page_again_is_said_to_be_one(cwd: Path) -> None:
     tell(cwd / "scentline-data", a_change(1))
     assert "can't be written" in complaint(cwd, "changes", "--format", "rss", "--out", ".")
     assert not list(cwd.glob("*.partial"))
-
-
-# feeds
 
 
 class _Text(HTMLParser):

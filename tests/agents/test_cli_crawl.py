@@ -112,7 +112,6 @@ def fresh(files: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def copy(crawl: Crawl, tmp_path: Path) -> Crawl:
-    """Return the crawl in a directory of its own."""
     return crawl._replace(cwd=Path(shutil.copytree(crawl.cwd, tmp_path / "copy")))
 
 

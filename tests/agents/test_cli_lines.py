@@ -107,7 +107,6 @@ SECTIONS = list(sections(TRANSCRIPT.read_text(encoding="utf-8")))
 
 
 def shown(cwd: Path, line: str) -> str:
-    """Return all that a line prints."""
     run = typed(cwd, line, SCENTLINE_LOG__LEVEL="error")
     refused = "scentline: error: " in run.stderr or "Usage: " in run.stderr
     assert run.returncode == (2 if refused else 0), run.stderr
@@ -256,7 +255,6 @@ def test_every_command_that_has_formats_has_them_alike() -> None:
 
 
 def commands(group: Any, name: str = "") -> dict[str, set[str]]:
-    """Return the options of each command by its name."""
     if not hasattr(group, "commands"):
         return {name: {option for each in group.params for option in each.opts}}
     below = (commands(each, f"{name} {word}".strip()) for word, each in group.commands.items())

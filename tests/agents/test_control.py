@@ -44,9 +44,6 @@ TEA = Redefinition("tea", '"tea"', 2.0)
 SHOP = "http://a.org/shop/"
 
 
-# what may be asked
-
-
 GONE = PredicateDefinition(name="gone", expression='"gone"', state="removed")
 KNOWN = Known({"tea": PredicateDefinition(name="tea", expression='"tea"'), "gone": GONE}, Steered(), delay=2.0)
 BOUND = "^Expected `"
@@ -76,7 +73,6 @@ def told(asked: Steering, steered: Steered, now: float) -> Record:
 
 
 def asked_for(*wanted: Steering) -> Steered:
-    """Return what is in force after some requests."""
     steered = Steered()
     for number, asked in enumerate(wanted):
         steered.hear(msgspec.json.encode(told(asked, steered, float(number))))
@@ -148,9 +144,6 @@ def test_what_can_t_be_read_neither_steers_nor_defines_anything(value: bytes | N
         read_steering(value or b"")
 
 
-# without a crawl
-
-
 @pytest.fixture
 def crawled(tmp_path: Path) -> Settings:
     """Return the settings of a directory in which a crawl was, that follows nothing."""
@@ -189,9 +182,6 @@ def test_a_request_is_seen_whole_or_not_at_all(tmp_path: Path) -> None:
     (tmp_path / "other" / DIRECTORY).write_text("a file")
     with pytest.raises(RefusedError, match=r"can't be put into .*requests: "):
         Spool(tmp_path / "other").put(TEA)
-
-
-# in a running crawl
 
 
 @pytest.fixture

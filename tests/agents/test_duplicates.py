@@ -35,7 +35,6 @@ def a_page(name: str, changed: int = 0, length: int = 400, start: int = 0) -> Pa
 def look(
     shard: Shard[DuplicateRow], *pages: Page, vouched: float | None = None, **changed: object
 ) -> list[str | None]:
-    """Return whose duplicate each page is."""
     settings = JudgeSettings.model_validate(changed)
     duplicates, least = Duplicates(settings), settings.least_words
     return [duplicates.original(shard, page.url, fingerprint(page, least), vouched) for page in pages]

@@ -122,9 +122,6 @@ def crawl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Crawl:
     return Crawl(tmp_path)
 
 
-# while they are followed
-
-
 def test_lines_come_as_they_are_written_and_a_line_counts_when_it_ends(crawl: Crawl) -> None:
     half, rest = line(8)[:40], line(8)[40:]
     crawl.follow((crawl.log, lines(5, 8) + half), 8, (crawl.log, rest), 9, (crawl.log, lines(9, 200)), 200)
@@ -171,9 +168,6 @@ def test_several_logs_are_followed_at_once_and_finished_ones_are_fed(crawl: Craw
         steps += [(crawl.log, line(4 + n)), (other, line(10 + n)), 26 + 2 * n]
     crawl.follow(*steps, sources=(crawl.log, packed, squeezed, other))
     assert crawl.sent() == pages(16) + pages(20, 40)
-
-
-# from run to run
 
 
 def test_what_was_rotated_while_nobody_followed_is_read_first(crawl: Crawl) -> None:

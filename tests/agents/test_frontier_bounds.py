@@ -51,7 +51,6 @@ def a_front(frontier: Frontiers, share: float = 0.9, by: str = "views") -> Scena
 
 @pytest.fixture
 def front(frontier: Frontiers) -> Scenario:
-    """Return a frontier with a seed."""
     found = a_front(frontier)
     found.hear(seeded(at(0)))
     return found

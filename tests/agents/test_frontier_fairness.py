@@ -295,7 +295,6 @@ class Crawl:
         self.told = random.randint(max(self.told, self.spent - untold), self.spent)
 
     def end(self) -> None:
-        """Have everything told, ordered and judged that there is."""
         while self.in_flight or any(map(self.order, range(len(self.shards)))):
             for worker in range(len(self.shards)):
                 self.land(worker)

@@ -156,17 +156,6 @@ def test_a_page_that_was_put_off_keeps_its_place_in_the_budget(frontier: Frontie
     assert front.agent.core.budget.spent
 
 
-def test_an_order_that_was_postponed_says_which_server_it_is_and_the_crawl_delay(frontier: Frontiers) -> None:
-    front = in_flight(a_front(frontier))
-    clocks = front.agent.core.candidates.clocks
-    clocks.serves(SERVER, "b.org")
-    front.hear(ended(URL, Early(1.0), NOW, crawl_delay=30.0, server=SERVER))
-    clocks.started("b.org", NOW + 2)
-    assert not ready(front, 1000)
-    clocks.finished("b.org", NOW + 3)
-    assert (ready(front, 31), ready(front, 32)) == (False, True)
-
-
 def test_hosts_that_do_not_answer_keep_no_other_from_being_asked(frontier: Frontiers) -> None:
     front = a_front(frontier)
     front.hear(*(seeded(f"http://dead{number}.org/") for number in range(40)))

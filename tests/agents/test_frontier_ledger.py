@@ -45,7 +45,6 @@ class Worker:
         self.heard = 0
 
     def own(self, partition: int, rows: Memory) -> None:
-        """Open a partition as its rows are."""
         shard = self.shards[partition] = a_shard(rows, partition)
         self.open[partition] = []
         self.ledger.open(shard)
@@ -56,7 +55,6 @@ class Worker:
         return changes
 
     def lose(self, partition: int) -> None:
-        """Have a partition no more."""
         del self.shards[partition], self.open[partition]
         self.ledger.close(partition)
 
@@ -79,7 +77,6 @@ class Crawl:
         return self.workers[self.owners[partition]]
 
     def absorb(self, partition: int, most: int) -> None:
-        """Absorb messages of a partition's log."""
         worker = self.owner(partition)
         shard, log = worker.shards[partition], self.logs[partition]
         for offset in range(shard.mark.offset + 1, len(log))[:most]:
@@ -87,7 +84,6 @@ class Crawl:
             worker.open[partition] += log[offset]
 
     def commit(self, partition: int) -> None:
-        """End a partition's group."""
         worker = self.owner(partition)
         shard = worker.shards[partition]
         self.rows[partition].put(shard.close_group().rows)
@@ -95,7 +91,6 @@ class Crawl:
         worker.ledger.committed(partition)
 
     def undo(self, partition: int) -> None:
-        """Take the open group back: its messages come again."""
         worker = self.owner(partition)
         worker.shards[partition].roll_back()
         worker.open[partition] = []
@@ -136,7 +131,6 @@ class Crawl:
             worker.ledger.hear(told(message))
 
     def compact(self) -> None:
-        """Keep the newest message of each key."""
         last = {message[2]: place for place, message in enumerate(self.topic) if message is not None}
         self.topic = [
             message if message is not None and last[message[2]] == place else None
@@ -144,7 +138,6 @@ class Crawl:
         ]
 
     def settle(self) -> None:
-        """Have all judged, written, told and heard."""
         self.come_late()
         for partition in [*range(len(self.logs))] * 2:  # what the last one had others forget, too
             self.absorb(partition, EVERYTHING)
@@ -167,7 +160,6 @@ class Crawl:
         return sum(totals_of(a_shard(rows)).forgotten for rows in self.rows)
 
     def expected(self) -> Counts:
-        """Return all that was judged."""
         counts = Counts()
         for log in self.logs:
             for message in log:
@@ -220,7 +212,6 @@ def acts(partitions: int, workers: int) -> SearchStrategy[list[Act]]:
 
 
 def happen(crawl: Crawl, act: Act) -> None:
-    """Have something happen."""
     log = crawl.logs[act.partition]
     match act.what:
         case "judge":
@@ -293,9 +284,6 @@ def check(crawl: Crawl, written: Counts) -> None:
         assert 0 <= pages <= most_pages and 0 <= hits <= min(pages, most_hits)
     few = [[each for each in counts.items() if always_kept(each[0])] for counts in (written, expected)]
     assert sorted(few[0]) == sorted(few[1])
-
-
-# rows
 
 
 @pytest.mark.parametrize("seed", range(2))

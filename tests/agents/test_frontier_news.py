@@ -38,9 +38,6 @@ def click(url: str, day: int, referrer: str | None = None) -> Visited:
     return Visited(url, "u", day * DAY, referrer, first=True)
 
 
-# clicks
-
-
 @given(st.lists(st.integers(0, 12), min_size=1, max_size=40), st.integers(1, 6))
 def test_clicks_of_the_last_days_count_in_any_order(frontier: Frontiers, days: list[int], window: int) -> None:
     front = frontier(news={"window": window})
@@ -63,9 +60,6 @@ def test_referrers_are_bounded_and_answers_of_a_search_keep_no_hub_out(shard: Fr
     found = clicks_of(shard, page).referrers
     assert (found[hub], found[front], found[elsewhere], len(found)) == (2, 2, 1, REFERRERS)
     assert set(found) - {hub, front, elsewhere} == set(searches[: REFERRERS - 3])
-
-
-# looks
 
 
 class Looks:

@@ -180,7 +180,6 @@ def told() -> Behaviour:
 
 
 def mined(patterns: SitePatterns) -> SitePatterns:
-    """Mine the sites that are due."""
     for site in patterns.due:
         for behaviour in filter(None, patterns.read(site)):
             patterns.mined(site, mine(behaviour))

@@ -165,7 +165,6 @@ def test_a_crawl_that_keeps_up_ends_with_a_budget_alone(frontier: Frontiers, bud
 
 
 def told(front: Scenario) -> list[FreshnessPart]:
-    """Return what the harvest is sent of the matches."""
     assert front.agent.core.schedule is not None
     return front.agent.core.schedule.freshness.parts(front.shards, front.now)
 

@@ -42,7 +42,6 @@ def agent(tmp_path: Path) -> Iterator[HarvestAgent]:
 
 
 def opened(rows: Disk, agent: HarvestAgent) -> Shard[HarvestTableRow]:
-    """Open the agent's only partition, as Faust's recovery does."""
     shard: Shard[HarvestTableRow] = rows.shard(HarvestTableRow, OUTCOMES)
     agent.inbox.shards[0] = shard
     agent.inbox._generation = agent.inbox.runtime.app.consumer_generation_id
@@ -87,7 +86,6 @@ def test_what_is_counted_of_an_outcome_is_what_it_says() -> None:
 
 
 def a_point(version: int, pages: int, **more: Any) -> bytes:
-    """Return a point as topics hold it."""
     known = {"version": version, "predicate": "news", "time": 1.0, "pages": pages, "hits": 1, "lift": None}
     rates = dict.fromkeys(("harvest_rate", "rate_by_pages", "rate_by_time"), 0.5)
     return json.dumps(known | rates | {"policies": {}} | more).encode()
@@ -110,9 +108,6 @@ OUTCOME = msgspec.json.encode(an_outcome(1))
 def test_what_is_no_outcome_and_no_point_is_refused_with_the_reason(value: bytes, read: Any, why: str) -> None:
     with pytest.raises(RecordError, match=why):
         read(value)
-
-
-# the stream, read
 
 
 def points_of(journal: Journal) -> list[HarvestPoint]:

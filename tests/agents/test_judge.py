@@ -100,7 +100,6 @@ def buried(messages: list[Message]) -> DeadLetter:
 
 @pytest.fixture(scope="module")
 def messages() -> list[Message]:
-    """Return what is told of a page."""
     return told(a_page())[0]
 
 

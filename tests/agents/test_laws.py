@@ -57,12 +57,10 @@ class Fact(NamedTuple):
 
     @property
     def change(self) -> Change:
-        """What a ledger is told of it."""
         return Change(self.features, self.verdict, np.full(len(self.features), self.times, INT32))
 
     @property
     def back(self) -> "Fact":
-        """What takes it back."""
         return self._replace(times=-self.times)
 
 
@@ -83,7 +81,6 @@ def state_of(ledger: Ledger) -> State:
 
 
 def plain(facts: Iterable[Fact]) -> Counts:
-    """Count in dictionaries: the twin of all."""
     counts = Counts()
     for fact in facts:
         counts.add(*fact)

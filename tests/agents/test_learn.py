@@ -46,7 +46,6 @@ def labels(count: int, seed: int = 0, predicates: str = "p", inputs: Sequence[In
 
 
 def learned(facts: Iterable[Label], inputs: Sequence[Input] = INPUTS) -> dict[str, Learner]:
-    """Return what learns the same without an agent."""
     learners: dict[str, Learner] = {}
     for fact in facts:
         learner = learners.setdefault(fact.predicate, Learner(inputs=inputs))

@@ -83,7 +83,6 @@ def counted(runtime: Runtime, metric: Metric, *labels: str) -> float:
 
 
 def measured(teller: Any) -> dict[tuple[str, tuple[str, ...]], float]:
-    """Return what somebody tells when it is asked."""
     teller.measure(reading := Reading())
     samples = (sample for family in reading.families() for sample in family.samples)
     return {(sample.name, tuple(sample.labels.values())): sample.value for sample in samples}
@@ -147,9 +146,6 @@ def test_all_figures_of_a_predicate_are_there_from_its_definition_on(frontier: F
     for metric in (catalogue.MATCHES, catalogue.MATCHES_CURRENT, catalogue.MATCHES_AGE):
         assert found[metric.name, ("tea",)] == 0
     assert {found[catalogue.ORDERS.name, ("tea", by)] for by in CHOSEN} == {0}
-
-
-# of a crawl
 
 
 WEB = SyntheticWeb(3, 4, 60, 4)

@@ -106,7 +106,6 @@ def settings_of(cwd: Path) -> Settings:
 
 @pytest.fixture
 def settings(crawled: tuple[str, Path], tmp_path: Path) -> Settings:
-    """Return the settings of a copy of the crawl."""
     shutil.copytree(crawled[1], tmp_path, dirs_exist_ok=True)
     return settings_of(tmp_path)
 
@@ -139,7 +138,6 @@ def holding(settings: Settings, text: str) -> list[str]:
 
 
 def records(journal: Journal) -> Iterator[tuple[str, bytes]]:
-    """Yield every record of every topic, pages decompressed."""
     for topic, meta in journal.topics().items():
         for partition in range(meta.partitions):
             for entry in journal.read(topic, partition, 0, 1_000_000, 2**40):

@@ -112,9 +112,6 @@ def test_pages_that_left_are_not_among_those_that_hold_until_they_are_judged_aga
         assert tell(told_at(3, {"p": False}, again=True))[URL].verdict == {"p": False}
 
 
-# without what was quarantined
-
-
 PARTITIONS = 3
 PAGE, NEAR, FAR = "http://a.org/1", "http://a.org/2", "http://e.org/3"
 Fact = Fetched | Linked

@@ -93,7 +93,6 @@ class Partition:
         self.journal.append(PAGES.name, 0, None, value, 1.0)
 
     def absorb(self) -> bool:
-        """Judge the next page, if there is one."""
         offset = self.shard.mark.offset + 1
         found = self.journal.read(PAGES.name, 0, offset, 1)
         for entry in found:
@@ -118,7 +117,6 @@ class Partition:
             await done
 
     def send(self) -> None:
-        """Send what there is, and crash."""
         self._send(self.shard.take())
         self.open()
 
@@ -135,7 +133,6 @@ class Partition:
         self.journal.append_all(messages, 1.0)
 
     async def finish(self) -> None:
-        """Judge all there is, by both predicates."""
         self.hear()
         while self.absorb() or self.left():
             await self.rejudge.look()

@@ -51,7 +51,6 @@ def written(path: Path, state: State) -> Path:
 
 
 def packs(settings: Settings) -> list[Any]:
-    """Return the packs of evidence in a log."""
     with open_journal(settings) as journal:
         found = journal.read(EVIDENCE.name, 0, 0, 1000)
     decode = Decoder[EvidencePack](EvidencePack)

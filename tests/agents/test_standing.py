@@ -58,13 +58,11 @@ def asked(front: Scenario, path: str = "/standing", **query: str | list[str]) ->
 
 
 def stands(front: Scenario, **query: Any) -> Standing:
-    """Return what the frontier answers of how it stands."""
     front.agent.answers = Answers(front.agent.core, lambda: front.now)  # it is asked anew
     return msgspec.msgpack.decode(asked(front, **query), type=Standing)
 
 
 def told(front: Scenario) -> list[Standing]:
-    """Return what the topic has, by key."""
     found = entries(journal_of(front.runtime), STANDING.name, 0)
     return [read_standing(entry.value or b"") for entry in found]
 
@@ -242,9 +240,6 @@ def test_a_crawl_answers_whoever_may_read_its_directory(front: Scenario) -> None
     assert explained is not None and explained.row.seed
     assert (running.standings(), path.exists()) == ([], False)
     running.close()
-
-
-# hosts
 
 
 @given(

@@ -76,7 +76,6 @@ def count_coding() -> None:
 
 
 def count_scores() -> None:
-    """Count the scores of candidates under the learned policy."""
     from scentline.models.policy.learned import LearnedScorer
 
     priorities = LearnedScorer.priorities

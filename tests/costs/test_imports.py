@@ -90,5 +90,4 @@ def printed(code: str) -> list[str]:
 
 
 def within(names: Collection[str], packages: Collection[str]) -> list[str]:
-    """Return the names that lie within the packages."""
     return sorted(name for name in names if any(f"{name}.".startswith(f"{package}.") for package in packages))

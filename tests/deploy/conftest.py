@@ -36,7 +36,6 @@ def control_plane() -> Path:
 
 
 def kubectl() -> Path:
-    """Return kubectl; skips, naming it, where there is none."""
     found = shutil.which("kubectl")
     packed = ROOT.parent / "shared" / "kube" / "bin.tar.xz"
     if packed.exists() or found is None:
@@ -45,7 +44,6 @@ def kubectl() -> Path:
 
 
 def promtool() -> str:
-    """Return promtool; skips, naming it, where there is none."""
     found = shutil.which("promtool")
     if found is None:
         pytest.skip("needs promtool (on Debian: apt-get install prometheus)")
@@ -67,7 +65,6 @@ class Rendered:
         return found
 
     def workers(self) -> dict[str, dict[str, Any]]:
-        """Return the workers' objects by their role."""
         found = [each for each in self.kind("StatefulSet", "Deployment") if "labels" in each["metadata"]]
         return {each["metadata"]["labels"]["app.kubernetes.io/component"]: each for each in found}
 
@@ -91,7 +88,6 @@ def render(overlay: str) -> Rendered:
 
 
 def rendered(directory: Path) -> Rendered:
-    """Return what kustomize makes of a directory."""
     run = subprocess.run([kubectl(), "kustomize", directory], capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
     return Rendered(run.stdout)

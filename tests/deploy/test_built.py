@@ -37,7 +37,6 @@ BUILD, LAST = (
 
 
 def locked(text: str) -> dict[str, set[str]]:
-    """Return the versions of each package in a lock."""
     found: dict[str, set[str]] = {}
     for name, number in re.findall(r"^([A-Za-z0-9._-]+)(?:\[\S*\])?==(\S+)", text, re.MULTILINE):
         found.setdefault(canonicalize_name(name), set()).add(number)

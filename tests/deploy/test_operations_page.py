@@ -30,13 +30,11 @@ MEGABYTE = 1_000_000
 
 
 def commands(text: str = TEXT) -> Iterator[str]:
-    """Yield each line of the blocks of shell commands."""
     for block in re.findall(r"^```sh\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
         yield from (line for line in block.splitlines() if line)
 
 
 def section(title: str) -> str:
-    """Return the text of a section of the page."""
     (found,) = re.findall(rf"^## {title}\n(.*?)(?=^## |\Z)", TEXT, re.MULTILINE | re.DOTALL)
     return str(found)
 
@@ -110,9 +108,6 @@ def test_a_worker_of_frontier_that_holds_everything_fits_its_limit(prod: Rendere
     assert f"{GIVEN['streams.partitions']}, as in `prod`" in " ".join(TEXT.split())
     assert container(prod.workers()["frontier"])["resources"]["limits"]["memory"] == "4Gi"
     assert needed < 0.6 * 4 * 1024**3
-
-
-# alerts and dashboards
 
 
 ALERTS = DEPLOY / "prometheus" / "rules.yaml"

@@ -34,8 +34,6 @@ ANY = 'any=not "unheard-of"'
 
 @contextmanager
 def synthetic(web: SyntheticWeb) -> Iterator[Served]:
-    """Serve a synthetic web, by a proxy."""
-
     async def answer(exchange: Exchange) -> None:
         found = web.answer(exchange.target, exchange.headers)
         exchange.send(found.status, found.body, **dict(found.headers))
@@ -45,17 +43,14 @@ def synthetic(web: SyntheticWeb) -> Iterator[Served]:
 
 
 def options(given: Mapping[str, object]) -> list[str]:
-    """Return settings as options of the command."""
     return each("--set", (f"{name}={value}" for name, value in given.items()))
 
 
 def each(option: str, values: Iterable[str]) -> list[str]:
-    """Return an option with each of its values."""
     return [word for value in values for word in (option, value)]
 
 
 def write_log(path: Path, web: SyntheticWeb, users: int, accesses: int) -> Path:
-    """Write a log of visits to a web's pages."""
     path.write_text("".join(f"{line}\n" for line in web.access_log(users=users, accesses=accesses)))
     return path
 
@@ -67,7 +62,6 @@ def view(time: float, client: str, url: str, referrer: str = "-") -> str:
 
 
 def write_labels(path: Path, web: SyntheticWeb) -> Path:
-    """Write the categories of a web's pages."""
     path.write_text("".join(f"{url}\t{category}\n" for url, category in web.labels()))
     return path
 
@@ -100,13 +94,11 @@ def crawl(settings: Settings, seeds: Sequence[str], logs: Sequence[str] = ()) ->
 
 
 def outcomes_of(data: Path) -> list[Outcome]:
-    """Return the outcomes of a data directory."""
     with Journal.open(data / "journal", read_only=True) as journal:
         return list(outcomes(journal))
 
 
 def pages_of(data: Path) -> list[PageRow]:
-    """Return the frontier's rows of pages."""
     decode = msgspec.msgpack.Decoder(FrontierRow).decode
     rows = (decode(raw) for _, raw in rows_of(data, "frontier", PAGE_PREFIX))
     return [row for row in rows if isinstance(row, PageRow)]

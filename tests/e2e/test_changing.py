@@ -20,7 +20,6 @@ POLICY = ("--set", "frontier.policy=combined")
 
 
 def lines(cwd: Path, *arguments: str) -> list[dict[str, str]]:
-    """Return what a command prints as lines of JSON."""
     return list(map(json.loads, printed(cwd, *arguments, "--format", "jsonl").splitlines()))
 
 
@@ -66,7 +65,6 @@ class Keeping:
         self.expected.update(self.web.changes("sea", None, self.at))
 
     def go_on(self, at: float) -> None:
-        """Have the web change, up to a time."""
         for word in self._words:
             self.expected.update(self.web.changes(word, self.at if at else None, at))
         self.at = at
@@ -89,7 +87,6 @@ class Keeping:
         return visited and not self.expected - self.told()
 
     def kill(self, requests: int) -> None:
-        """Crawl, and kill the crawl after so many requests."""
         enough = len(self.web.asked) + requests
         with running(self.directory, *self.words("--keep-up"), program=COMMAND) as process:
             wait_until(lambda: len(self.web.asked) >= enough, process)

@@ -129,9 +129,6 @@ def test_copies_are_judged_once(crawled: Crawled) -> None:
     assert len(copies) <= 1
 
 
-# hostile sites
-
-
 BUDGET = 200
 #: So many honest pages bear links to each hostile kind that these are found.
 COMMENTED = 0.05

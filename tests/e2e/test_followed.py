@@ -61,9 +61,6 @@ def test_pages_squid_saw_are_candidates(tmp_path: Path, web: SyntheticWeb, proxy
     exact(tmp_path)
 
 
-# killed
-
-
 FOLLOW = ("feed", "access.log", "--follow", "--data", "data", "--json")
 
 

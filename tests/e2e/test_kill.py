@@ -54,11 +54,9 @@ class Crawl:
         return found
 
     def check(self, judged: int) -> None:
-        """Audit the crawl."""
         exact(self.directory, *self._settings, judged=judged)
 
     def written(self, topic: Topic) -> int:
-        """Return how many records a topic has had."""
         try:
             with Journal.open(self.data / "journal", read_only=True) as journal:
                 return sum(journal.end(topic.name, part) for part in range(journal.partitions(topic.name)))
@@ -66,7 +64,6 @@ class Crawl:
             return 0
 
     def wait(self, run: Forked, condition: Callable[[], bool]) -> None:
-        """Wait for what a running crawl brings about."""
         deadline = time.monotonic() + PATIENCE
         while not condition():
             assert run.process.is_alive(), f"it ended before it was killed: {run.err.read_text()}"
@@ -139,9 +136,6 @@ def test_orders_that_crashes_left_rowless_count_once(tmp_path: Path, web: Synthe
     crawl.leave_orders(15)  # for which the budget has room
     crawl.words[crawl.words.index("60")] = "100"
     assert crawl.finish()["fetched"] == 100
-
-
-# steered
 
 
 def hosts_ordered(data: Path, after: int) -> list[str]:

@@ -64,7 +64,6 @@ def audited(settings: Settings) -> AuditReport:
 
 
 def crawled(settings: Settings, web: SyntheticWeb, log: Path) -> AuditReport:
-    """Crawl; return what the audit finds."""
     crawl(settings, web.seeds(3), [str(log)])
     report = audited(settings)
     assert report.judged > BUDGET / 2

@@ -25,9 +25,6 @@ def test_a_share_that_is_not_positive_and_finite_is_refused(share: float) -> Non
             turns.set_share(name, share)
 
 
-# by share
-
-
 def run(fair: FairShare, eligible: Collection[str], charges: int) -> Counter[str]:
     got: Counter[str] = Counter()
     for _ in range(charges):
@@ -78,9 +75,6 @@ def test_a_charge_out_of_turn_is_paid_back_and_one_of_an_unknown_name_refused() 
     assert run(fair, "ab", 10) == {"b": 10}
     with pytest.raises(KeyError, match="charge of x, expected one of a, b"):
         fair.charge("x")
-
-
-# by worth
 
 
 @dataclass
@@ -203,9 +197,6 @@ def test_without_candidates_nobody_has_the_turn_and_one_alone_has_every_one() ->
     assert turns.next({"music", "gone"}, Heads({})) == "music"
     turns.remove("music")
     assert turns.next({"music"}, Heads({})) is None
-
-
-# pages in flight
 
 
 @given(st.integers(0, 10**9), st.integers(0, 10**6), st.floats(0, 1), st.integers(1, 1000))

@@ -55,9 +55,6 @@ def test_rates_and_policies_are_those_of_a_list(pages: Pages, window: int, secon
     assert harvest.lift == (pytest.approx(rate(hits) / ((found + 0.5) / (seen + 1))) if seen else None)
 
 
-# shards together
-
-
 def dealt(pages: Pages, shards: list[int]) -> list[Pages]:
     """Return the pages as they come to each of three shards."""
     return [[page for page, at in zip(pages, shards, strict=False) if at == shard] for shard in range(3)]

@@ -264,7 +264,6 @@ def test_the_window_is_the_latest_distinct_visits_in_order(visits: list[Visit], 
 
 
 def brute_force(window: list[Visit], reach: int) -> Counter[tuple[frozenset[str], str]]:
-    """Count every pair of the window by its distance."""
     found: Counter[tuple[frozenset[str], str]] = Counter()
     for one in range(len(window)):
         for two in range(one + 1, min(len(window), one + reach + 1)):

@@ -68,7 +68,6 @@ def added(
     table: LinkTable, vocabulary: Vocabulary, words: Sequence[str], links: Sequence[Sequence[Sequence[str]]],
     verdict: Sequence[bool] = (False,), positions: Sequence[int] | None = None,
 ) -> LinkingPage:  # fmt: skip
-    """Add a linking page, and what its links say."""
     places = range(len(links)) if positions is None else positions
     page = table.add(places, vocabulary.words(words), np.array(verdict, float))
     said = vocabulary.words(word for link in links for part in link for word in part)

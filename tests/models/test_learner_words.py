@@ -256,7 +256,6 @@ LABELS = st.lists(st.tuples(INPUTS, st.booleans()), max_size=30)
 def plain_update(
     mean: list[float], covariance: list[list[float]], x: list[float], y: bool
 ) -> tuple[list[float], list[list[float]]]:
-    """Return the weights after one label, number by number."""
     places = range(len(x))
     gain = [sum(covariance[i][j] * x[j] for j in places) for i in places]
     spread = sum(x[i] * gain[i] for i in places)

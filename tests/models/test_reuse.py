@@ -150,7 +150,6 @@ def test_a_state_comes_back_as_it_was_written() -> None:
 
 
 def changed(**fields: object) -> bytes:
-    """Return a file whose document has other fields."""
     document = msgspec.msgpack.decode(zstandard.decompress(DATA))
     return zstandard.compress(msgspec.msgpack.encode(document | fields))
 

@@ -26,7 +26,6 @@ RECALLS = st.just(0.0) | st.floats(0.001, 0.95)
 
 
 def exact(rate: float, age: float, recall: float = 0.0) -> float:
-    """Return what a visit gains, in sixty digits."""
     with localcontext() as context:
         context.prec = 60
         d, r, x = Decimal(rate), Decimal(recall), (1 - Decimal(recall)) * Decimal(rate) * Decimal(age)

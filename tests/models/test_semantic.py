@@ -38,16 +38,10 @@ def table() -> SemanticTable:
     return SemanticTable(list(vectors), rows, np.full(len(rows), 0.5, np.float32))
 
 
-# pieces
-
-
 @each_case(("text", "found"))
 def test_text_is_cut_into_the_longest_pieces(text: str, found: list[str]) -> None:
     names = list(PIECES)
     assert [names[number] for number in module.piece_numbers(text, PIECES)] == found
-
-
-# tables
 
 
 @given(st.text(max_size=40) | st.lists(st.sampled_from(["ski", "wars", "snow"])).map(" ".join))
@@ -84,9 +78,6 @@ def test_a_table_that_contradicts_itself_is_refused(changed: dict[str, object], 
     body = msgspec.msgpack.encode(msgspec.msgpack.decode(pack(table())[begin:]) | changed)
     with pytest.raises(SemanticTableError, match=complaint):
         unpack(NAME + VERSION + sha256(body).digest() + body)
-
-
-# inputs
 
 
 @each_case(("url", "said", "found"))

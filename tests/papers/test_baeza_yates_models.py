@@ -78,9 +78,6 @@ def test_a_surfer_who_never_comes_back_has_no_distribution(surfer: Surfer, q: fl
         surfer.share(q, 0)
 
 
-# fitted to sessions
-
-
 def surfed(surfer: Surfer, q: float, sessions: int, random: np.random.Generator) -> Visits:
     """Return the sessions of simulated surfers, all at once, step by step.
 

@@ -24,7 +24,6 @@ class View(NamedTuple):
 
 
 def sessions_of(*views: View) -> list[Session]:
-    """Return one visitor's sessions."""
     sessions, now, ended = Sessions(), 0.0, list[Session]()
     for view in views:
         now += view.pause
@@ -177,7 +176,6 @@ def of_log(found: list[View]) -> tuple[Counter[int], int]:
 
 
 def told(browsing: Browsing, found: list[View], site: str = "a.org") -> list[Told]:
-    """Return what is told of views on a site."""
     now, referrers, all_told = 0.0, False, []
     for view in found:
         now += view.pause

@@ -224,9 +224,6 @@ def test_as_equation_3_is_printed_one_pattern_would_be_the_best(visits: dict[str
     assert printed((0,)) <= printed(tree.leaves) + 1e-9
 
 
-# by transits
-
-
 class Small:
     """A tree, its leaves as patterns, and figures, of transitions between URLs."""
 

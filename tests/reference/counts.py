@@ -53,7 +53,6 @@ class Counts:
 
 
 def plain(ledger: Ledger) -> Counts:
-    """Return what a ledger holds."""
     counts = Counts()
     for feature, predicate, pages, hits in ledger.items():
         counts.add([feature], {predicate: True}, hits)

@@ -43,7 +43,6 @@ class Reference:
         self._weights: dict[str, Weights] = {}
 
     def judged(self, url: str, verdict: Verdict, words: Iterable[str], links: Iterable[Link]) -> None:
-        """Add a judged page."""
         self._pages[url] = JudgedPage(url, verdict, tuple(words), tuple(links))
         self._weights.clear()
 

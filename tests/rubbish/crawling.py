@@ -21,7 +21,6 @@ SEEDS = 2
 
 
 def matches(directory: Path, predicate: str = "any") -> set[str]:
-    """Return the pages that satisfy a predicate."""
     lines = printed(directory, "matches", predicate, "--format", "jsonl").splitlines()
     return {json.loads(line)["url"] for line in lines}
 
@@ -54,7 +53,6 @@ def crawl_at_random(seed: int, directory: Path) -> None:
 
 
 def main() -> None:
-    """Crawl; the seeds begin where the tests' end."""
     seed, wrong, end = SEEDS, 0, time.monotonic() + float(sys.argv[1])
     while time.monotonic() < end:
         with TemporaryDirectory() as directory:

@@ -48,13 +48,11 @@ def messages(seed: int, partitions: Callable[[str], int]) -> Iterator[Message]:
 
 
 def _tree(topic: str, random: Random) -> bytes:
-    """Return what is MessagePack or JSON, and no record."""
     tree = [random.choice(_VALUES) for _ in range(random.randrange(6))]
     return msgspec.msgpack.encode(tree) if random.random() < 0.7 else msgspec.json.encode(tree)
 
 
 def _cut(topic: str, random: Random) -> bytes:
-    """Return a record that is cut short."""
     whole = _whole(topic, random)
     return whole[: random.randrange(len(whole))] if whole else b""
 

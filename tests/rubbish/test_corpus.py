@@ -52,7 +52,6 @@ GOOD = [data for name, data in small("record", 10_000) if name.startswith("good-
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run Python to a good end."""
     return subprocess.run(
         [sys.executable, *arguments], cwd=ROOT, capture_output=True, text=True, check=True, timeout=2 * PATIENCE
     )
@@ -100,9 +99,6 @@ def test_a_task_that_works_long_is_named_and_time_that_others_took_is_not_counte
     for workers in (0, 1):
         seconds, what = longest_turn(run("-c", TELLS_STALLS + STALLING.format(workers=workers)).stderr)
         assert (seconds > LONGEST) == ("works" in what) == bool(workers)
-
-
-# whole crawls among rubbish
 
 
 @pytest.mark.parametrize("seed", range(SEEDS))

@@ -33,7 +33,6 @@ time.time = lambda: real() + ({seconds} if next(asked) > {calls} else 0)
 
 
 def limited(which: str) -> tuple[str, ...]:
-    """Return what runs a command under a limit."""
     return ("sh", "-c", f'ulimit {which}; exec "$@"', "sh")
 
 

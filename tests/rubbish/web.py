@@ -121,7 +121,6 @@ class Web:
         ))  # fmt: skip
 
     def _bad(self, random: Random) -> bytes:
-        """Answer with anything."""
         body = self._mutated("page", random)
         whole = _response(b"200 OK", body)
         leads = random.choice([*self.good, *_ODD, self._rubbish(random)]).replace("\0", "")

@@ -39,7 +39,6 @@ class Look(NamedTuple):
 
     @property
     def stands(self) -> bool:
-        """Whether there is a page that may be judged."""
         return self.status == 200 and not self.to and not self.noindex
 
 
@@ -68,16 +67,13 @@ class Changing:
         self._missed: Counter[tuple[str, float]] = Counter()
 
     def url(self, name: str) -> str:
-        """Return the URL of a page."""
         number, _, path = name.partition("/")
         return f"http://{HOSTS[int(number)]}:{self.port}/{path}"
 
     def of(self, name: str) -> list[Asked]:
-        """Return the requests for a page."""
         return [asked for asked in self.asked if asked.name == name]
 
     def name(self, url: str) -> str:
-        """Return a page's name by its URL."""
         host, _, path = url.removeprefix("http://").partition("/")
         return f"{HOSTS.index(host.partition(':')[0])}/{path}"
 
@@ -88,7 +84,6 @@ class Changing:
         return max(known, default=(-1.0, Look(status=404)))
 
     def look(self, name: str, at: float) -> Look:
-        """Return what a page is at a time."""
         return self._since(name, at)[1]
 
     def matches(self, word: str, at: float) -> dict[str, str]:
@@ -112,7 +107,6 @@ class Changing:
 
     @contextmanager
     def served(self) -> Iterator[None]:
-        """Serve the web."""
         with serving(self._answer) as served:
             self.port = served.port
             yield

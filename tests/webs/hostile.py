@@ -65,7 +65,6 @@ class HostileWeb:
         self.asked: Counter[str] = Counter()
 
     async def answer(self, exchange: Exchange) -> None:
-        """Answer, and count."""
         self.asked[exchange.host] += 1
         kind, _, number = exchange.path.strip("/").partition("-")
         if exchange.host not in HOSTS or kind in ("gone", "robots.txt"):

@@ -44,7 +44,6 @@ class Article(NamedTuple):
     links: Sequence[Link] = ()
 
     def html(self) -> bytes:
-        """Return the page."""
         listed = "".join(f'<p>See <a href="{url}">{text}</a>.</p>\n' for url, text in self.links)
         return (
             f"<!DOCTYPE html><html><head><title>{self.title}</title></head><body><h1>{self.title}</h1>\n"
@@ -61,7 +60,6 @@ def text(name: str, about: Subtopic) -> str:
 
 
 def title(rng: Random, about: Subtopic, number: int) -> str:
-    """Return a title that speaks of the topic."""
     return f"{' '.join(rng.sample(about.words, 2))} {rng.choice(COMMON)} {number}".capitalize()
 
 
@@ -169,7 +167,6 @@ class Rivals(NamedTuple):
 
 @contextmanager
 def served_rivals(rivals: Rivals) -> Iterator[Served]:
-    """Serve honest and hostile sites."""
     names = {address: name for name, address in rivals.addresses.items()}
     sites: list[dict[str, Article]] = []
     hosts: dict[str, Answering] = {}

@@ -62,7 +62,6 @@ class Watched:
         return self.told or time.monotonic() < self.heard + LOGGED
 
     def requests(self) -> int:
-        """Return how many there were."""
         return sum(map(len, self.asked.values()))
 
     def left_alone(self) -> float:
@@ -88,7 +87,6 @@ def crawled(directory: Path, options: Iterable[str], random: Random) -> Watched:
 
 
 def check(watched: Watched) -> None:
-    """Assert that no server was asked before its time."""
     for address, delay in (("127.0.0.1", DELAY), (BUSY, DELAY), (SLOW, CRAWL_DELAY)):
         gaps = [later - earlier for earlier, later in pairwise(watched.asked[address])]
         assert min(gaps) > delay - LEEWAY, (address, gaps)
