@@ -74,7 +74,6 @@ class Learnt:
         return f"word{int(400 * self.random.random() ** 3)}"
 
     def put(self, key: bytes, row: PriorRow | ModelRow, partition: int = 0) -> None:
-        """Write a row of a partition of the learner's table."""
         put(self._learned[partition], {key: msgspec.msgpack.encode(row)})
 
 
@@ -97,12 +96,10 @@ def an_agent(data: Path, *predicates: str, semantic: str | None = None) -> Itera
 
 
 def a_shard(rows: Disk) -> LearnShard:
-    """Return the partition of a learn agent as a disk has it."""
     return rows.shard(LearnRow, EVIDENCE)
 
 
 def told(agent: LearnAgent) -> list[Interests]:
-    """Have the agent tell what there is to tell; return that."""
     journal = journal_of(agent.runtime)
     start = journal.end(INTERESTS.name, 0)
     asyncio.run(agent.publish())

@@ -95,7 +95,6 @@ def take_in(shard: Shard[Any], handler: Any, *facts: Any) -> list[Message]:
 
 
 def emitted(messages: Iterable[Message], topic: Topic) -> list[tuple[int, Any]]:
-    """Return the facts of a topic's messages, each with its partition."""
     decode = DECODERS[topic.name]
     return [
         (partition, fact)

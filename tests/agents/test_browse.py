@@ -56,7 +56,6 @@ def revisiting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrowseAgent
 
 @pytest.fixture(scope="module")
 def instant(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrowseAgent]:
-    """Give an agent of the mode "instant", which tells of clicks."""
     yield from an_agent(tmp_path_factory, frontier={"mode": "instant"}, browse={"window": 200})
 
 
@@ -75,7 +74,6 @@ def access(time: float, user: str = "u") -> Access:
 
 
 def told(shard: Users, agent: BrowseAgent, *accesses: Access) -> list[tuple[int, Visited]]:
-    """Return the visits that an agent tells of, each with its partition."""
     found = emitted(take_in(shard, agent, *accesses), SIGHTINGS)
     return [(partition, fact) for partition, fact in found if isinstance(fact, Visited)]
 

@@ -66,7 +66,6 @@ def lines(cwd: Path, *arguments: str) -> list[Any]:
 
 
 def items(text: bytes | str) -> list[dict[str, str]]:
-    """Return what a feed has of each change, newest first."""
     channel = ElementTree.fromstring(text).find("channel")
     assert channel is not None
     return [{part.tag: part.text or "" for part in item} for item in channel.iter("item")]

@@ -106,7 +106,6 @@ def crawl(files: Path, tmp_path_factory: pytest.TempPathFactory) -> Crawl:
 
 @pytest.fixture
 def fresh(files: Path, tmp_path: Path) -> Path:
-    """Return a directory of its own with settings, a log and labels."""
     return Path(shutil.copytree(files, tmp_path / "fresh"))
 
 

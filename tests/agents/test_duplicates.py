@@ -106,7 +106,6 @@ def test_what_is_kept_of_a_band_is_bounded(shard: Shard[DuplicateRow]) -> None:
 
 
 def repeated(shard: Shard[DuplicateRow], path: str, text: str) -> bool:
-    """Return whether a text is repeated in the space of its URL."""
     page = Page(f"http://a.org/{path}", title="Events", text=text)
     return Duplicates(JudgeSettings()).repeated(shard, page.url, fingerprint(page, 50))
 

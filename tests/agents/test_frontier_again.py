@@ -203,7 +203,6 @@ class World(Pipeline):
             self.sight("pages/0", relinked(page.url, verdict, time), partition)
 
     def standing(self) -> dict[str, JudgedPage]:
-        """Return the pages as they stand by what was written of them."""
         return {
             page.url: JudgedPage(
                 page.url, page.verdict, page.words, page.links, page.title, page.silent is True

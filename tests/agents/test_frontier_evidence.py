@@ -129,7 +129,6 @@ class Choosing(Pipeline):
             self.choose(self.random.choice(self._pages), choice)
 
     def choose(self, page: JudgedPage, choice: Choice) -> None:
-        """Order the fetch of a page, if it is a candidate, as the agent does."""
         row, shard = self.page(page.url), self.shards[self.partition(page.url)]
         if (page.url in self._answered and not self._late) or row is None or row.state != "candidate":
             return
@@ -163,7 +162,6 @@ def url(number: int) -> str:
 
 
 def choose(front: Scenario, url: str) -> None:
-    """Order a fetch for the predicate p, as under the learned policy."""
     choice = Choice("p", "learned", False, 1.0, 1.0, 1.0, expected=0.9)
     front.lease(url, choice=choice, inputs={"p": (1.0,), "q": (2.0,), "r": (3.0,)})
 

@@ -36,7 +36,6 @@ def a_front(frontier: Frontiers, delay: float = DELAY, **changed: Any) -> Scenar
 
 
 def in_time(frontier: Frontiers) -> Scenario:
-    """Return a frontier for which time is scarce, and pages are not."""
     return a_front(frontier, budget=0, window_max=64)
 
 
@@ -75,7 +74,6 @@ def farm(kind: str, hosts: Sequence[str] = FARM) -> Linked:
 
 
 def with_farm(front: Scenario, hosts: Sequence[str] = FARM) -> Scenario:
-    """Have six honest sites, and a farm that promises more."""
     front.like(good=40, great=70)
     front.hear(*pages(*HONEST), farm("great", hosts))
     return front
@@ -325,18 +323,3 @@ def test_several_pass_it_by_the_windows_of_the_others_and_what_was_not_told_at_m
         crawl.step(random, untold)
     crawl.end()
     assert BUDGET <= crawl.spent <= BUDGET + (len(held) - 1) * WINDOW + untold
-
-
-@each_case("held", HELD)
-def test_several_whose_pages_come_alike_pass_it_by_less_than_a_page_each(held: list[int]) -> None:
-    crawl = Crawl(held)
-    while crawl.spent < BUDGET:
-        for worker in range(len(held)):
-            while crawl.order(worker):
-                pass
-        for worker, partitions in enumerate(held):
-            for _ in range(partitions):
-                crawl.land(worker)
-        crawl.told = crawl.spent
-    crawl.end()
-    assert BUDGET <= crawl.spent < BUDGET + len(held)

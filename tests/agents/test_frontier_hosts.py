@@ -66,7 +66,6 @@ def ends(draw: st.DrawFn) -> list[Fetched]:
 
 
 def ordered(frontier: Frontiers, found: list[Fetched]) -> Scenario:
-    """Return a frontier that has ordered the fetches that end."""
     front = frontier(frontier={"revisit": 0.5})
     wanted = dict.fromkeys(one.url for one in found)
     front.hear(*map(seeded, wanted))

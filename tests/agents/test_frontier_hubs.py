@@ -33,7 +33,6 @@ def a_front(frontier: Frontiers, **changed: Any) -> Scenario:
 
 @pytest.fixture
 def front(frontier: Frontiers) -> Scenario:
-    """Return a frontier with a hub that was judged at 100."""
     found = a_front(frontier)
     found.hear(hub(HUB, RATE, inf), ended(HUB, YES, 100.0, version=VERSION))
     return found
@@ -139,7 +138,6 @@ def test_a_page_was_published_when_it_says_or_the_hub_had_it_not(modified: str |
 
 
 def given(frontier: Frontiers, news: dict[str, Any] | None = None, **changed: Any) -> Scenario:
-    """Return a frontier with a hub that is given by hand."""
     usual = {"hubs_given": [HUB], "visits_a_minute": 60, "shortest_seconds": 1}
     section = {"mode": "instant", "window_max": 1, "policy": "breadth-first"} | changed
     all_news = {"prefixes_given": [f"{HUB}news/"], **usual, **(news or {})}

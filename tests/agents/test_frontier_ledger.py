@@ -148,7 +148,6 @@ class Crawl:
                 self.hear(number, EVERYTHING)
 
     def written(self) -> tuple[list[Part], Counts]:
-        """Return what the rows hold, and the sum of it."""
         ledger = Ledger()
         parts = [Part(ledger) for _ in self.rows]
         for part, rows in zip(parts, self.rows, strict=True):

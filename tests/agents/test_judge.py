@@ -291,7 +291,6 @@ def again(data: Path, body: bytes, known: Revisit) -> tuple[list[Message], dict[
 
 @pytest.fixture
 def known(tmp_path: Path) -> Revisit:
-    """Return what is known of a page once it was judged."""
     _, _, own = visited(tmp_path / "first", a_page(NEWS))
     assert (own.changed, own.version, own.title) == (False, Version('"8"'), "News of the alps")
     assert own.partitions == tuple(sorted({A, B}))

@@ -222,7 +222,6 @@ def test_a_page_is_found_by_its_url_the_newest_version_first(a_store: Stores, tm
 
 
 def exported_versions(data: Path, url: str) -> int:
-    """Return how many versions of a page the files hold."""
     found = b"".join(path.read_bytes() for path in files(data / DIRECTORY))
     return sum(kind == "response" and target == url for kind, target, _ in records(found))
 

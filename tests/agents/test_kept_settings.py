@@ -115,7 +115,6 @@ def line(request: str, referrer: str = "-", second: int = 0) -> str:
 
 @pytest.fixture
 def cwd(tmp_path: Path) -> Path:
-    """Return a directory with pages, and a log of paths only."""
     (tmp_path / "access.log").write_text(line("/") + line("/a", second=1))
     home = page("http://example.org/", b'<title>home</title><a href="/a">a</a>')
     write(tmp_path / "pages.warc.gz", home, page("http://example.org/a", b"<title>a</title>words"))

@@ -262,7 +262,6 @@ def weighed_by_learned(scorer: LearnedScorer) -> Weighed:
 
 
 def logs_of(counts: Counts) -> Weighed:
-    """Return what the paper's policies make of counts, one by one."""
     found = {
         (name, predicate): significant_log(pages, hits, Base(*counts.get(BASE, predicate)), 0.5)
         for name, predicate, pages, hits in counts.items()
@@ -272,7 +271,6 @@ def logs_of(counts: Counts) -> Weighed:
 
 
 def lifts_of(counts: Counts) -> Weighed:
-    """Return what the learned policy makes of counts, one by one."""
     found = {
         (name, predicate): log_lift(pages, hits, base_rate(*counts.get(BASE, predicate)))
         for name, predicate, pages, hits in counts.items()

@@ -79,7 +79,6 @@ def proxy() -> Iterator[str]:
 
 
 def crawl(cwd: Path, proxy: str, budget: int = BUDGET) -> str:
-    """Crawl with the log of a directory; return all that was printed."""
     given = {**GIVEN, "fetch.proxy": proxy, "fetch.delay_seconds": 0}
     run = scentline(
         cwd, "crawl", "--log", "access.log", "--labels", "labels.tsv", "--budget", f"{budget}", "--json",
@@ -115,7 +114,6 @@ def pseudonym(identity: str) -> str:
 
 
 def users(settings: Settings) -> list[str]:
-    """Return the users of the accesses, those with most first."""
     with Journal.open(settings.data / "journal", read_only=True) as journal:
         found = [access.user for access in accesses(journal)]
     return sorted(set(found), key=lambda user: (-found.count(user), user))

@@ -71,7 +71,6 @@ def prior_of(found: list[Interests]) -> dict[str, dict[str, tuple[float, float]]
 
 
 def of(shard: LearnShard) -> tuple[dict[str, dict[str, tuple[float, float]]], dict[str, ModelRow]]:
-    """Return what was inherited, and the combiners, of a shard's rows."""
     features = {name_of(key): row.counts for key, row in shard.scan(PRIOR_PREFIX) if isinstance(row, PriorRow)}
     models = {name: row for name in ("ski", "tea") if isinstance(row := shard.get(model_key(name)), ModelRow)}
     return features, models

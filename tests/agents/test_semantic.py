@@ -79,7 +79,6 @@ def test_packages_that_are_missing_are_named(tmp_path: Path, monkeypatch: pytest
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a directory with a small web and a table."""
     directory = tmp_path_factory.mktemp("web")
     web = SyntheticWeb(3, 4, 12, 4)
     answers = {url: web.answer(url, {}) for url, _ in web.labels()}

@@ -81,7 +81,6 @@ def imported(code: str) -> list[str]:
 
 
 def printed(code: str) -> list[str]:
-    """Return the lines that a process prints which runs the code."""
     run = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, env=environment(), capture_output=True, text=True, check=True,
         timeout=PATIENCE,

@@ -72,7 +72,6 @@ class Rendered:
         return self.configured("scentline-environment")
 
     def configured(self, name: str) -> Mapping[str, str]:
-        """Return the data of the ConfigMap that is generated under a name."""
         (found,) = [each for each in self.kind("ConfigMap") if each["metadata"]["name"].startswith(f"{name}-")]
         data: Mapping[str, str] = found["data"]
         return data

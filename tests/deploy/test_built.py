@@ -182,7 +182,6 @@ PAGES = 40
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a directory with the wheel and the source archive."""
     out = tmp_path_factory.mktemp("built")
     kinds = ("--target", "sdist", "--target", "wheel")
     run([sys.executable, "-m", "hatchling", "build", *kinds, "--directory", str(out)], ROOT)

@@ -133,7 +133,6 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 
 def settle(cluster: Cluster, overlay: str) -> None:
-    """Wait until all workers are there, and the controllers have seen it."""
     namespace = f"--namespace={NAMESPACES[overlay]}"
     for each in render(overlay).kind("StatefulSet", "Deployment"):
         cluster.ask("rollout", "status", f"{each['kind']}/{each['metadata']['name']}", namespace, TIMEOUT)

@@ -124,7 +124,6 @@ class Guarded:
     address: str
 
     def variables(self, user: str) -> dict[str, str]:
-        """Return the environment by which a command is a user."""
         return {
             "SCENTLINE_BROKER": self.address, "SCENTLINE_KAFKA__SECURITY": "sasl_plaintext",
             "SCENTLINE_KAFKA__SASL_MECHANISM": "PLAIN", "SCENTLINE_KAFKA__USERNAME": f"scentline-{user}",
@@ -132,7 +131,6 @@ class Guarded:
         }  # fmt: skip
 
     def client(self, user: str) -> dict[str, str]:
-        """Return the options by which a client of kafka-python is a user."""
         return {
             "bootstrap_servers": servers(self.address), "security_protocol": "SASL_PLAINTEXT",
             "sasl_mechanism": "PLAIN", "sasl_plain_username": f"scentline-{user}",

@@ -67,7 +67,6 @@ def write_labels(path: Path, web: SyntheticWeb) -> Path:
 
 
 def topics(web: SyntheticWeb) -> list[str]:
-    """Return what a web is about, as categories of its pages begin."""
     return sorted({category.partition(".")[0] for _, category in web.labels() if "." in category})
 
 
@@ -81,8 +80,6 @@ def exact(cwd: Path, *arguments: str, **expected: int) -> dict[str, Any]:
 
 
 def crawl(settings: Settings, seeds: Sequence[str], logs: Sequence[str] = ()) -> int:
-    """Crawl to the end, in this process; return the pages judged."""
-
     async def run() -> int:
         observer = Observer(settings.observe, b"key")
         async with asyncio.timeout(PATIENCE):

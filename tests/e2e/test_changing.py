@@ -55,7 +55,6 @@ class Keeping:
         return ["crawl", *ends, *where, "--json", *options(given), *POLICY]
 
     def told(self) -> Counter[tuple[str, str, str]]:
-        """Return the changes that were told, as the truth names them."""
         return Counter(map(self.web.told, lines(self.directory, "changes", "--set", "frontier.revisit=0.5")))
 
     def add_sea(self) -> None:

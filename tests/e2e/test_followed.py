@@ -73,7 +73,6 @@ def lines(*numbers: int) -> bytes:
 
 
 def sent(data: Path) -> Counter[int]:
-    """Return how often the access of each line was sent."""
     try:
         with Journal.open(data / "journal", read_only=True) as journal:
             found = Counter(int(access.url.rpartition("/")[2]) for access in accesses(journal))

@@ -139,7 +139,6 @@ def test_orders_that_crashes_left_rowless_count_once(tmp_path: Path, web: Synthe
 
 
 def hosts_ordered(data: Path, after: int) -> list[str]:
-    """Return the hosts of the orders that followed the first ones."""
     decode = Decoder[FetchOrder](FetchOrder)
     with Journal.open(data / "journal", read_only=True) as journal:
         entries = journal.read(FETCHES.name, 0, after, 1_000)

@@ -75,7 +75,6 @@ def test_predicates_that_come_pause_and_go_between_crawls_judge_what_they_should
     )  # fmt: skip
 
     def crawled(budget: int) -> dict[str, dict[str, Any]]:
-        """Crawl up to a budget; return the figures of each predicate."""
         found = last_line(printed(tmp_path, *command, "--budget", str(budget)))
         exact(tmp_path, "--set", f"frontier.policy={policy}", judged=budget)
         predicates: dict[str, dict[str, Any]] = found["predicates"]

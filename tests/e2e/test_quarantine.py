@@ -57,7 +57,6 @@ def fail_after(monkeypatch: pytest.MonkeyPatch, agent: type[Any], *kinds: type) 
 
 
 def audited(settings: Settings) -> AuditReport:
-    """Return what the audit finds, which has to be clean."""
     report = audit(settings)
     assert report.clean, report.examples
     return report

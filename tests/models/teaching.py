@@ -38,7 +38,6 @@ def word_lift(cell: tuple[float, float], rate: float) -> float:
 
 
 def put(ledger: Ledger, counts: Mapping[str, Cell], predicate: str = "p") -> Numbers:
-    """Set the pages and hits of features; return their slots."""
     slots = ledger.slots_of(counts)
     before = [ledger.get(name, predicate) for name in counts]
     steps = np.array(list(counts.values()), INT32).reshape(-1, 2) - np.array(before, INT32).reshape(-1, 2)

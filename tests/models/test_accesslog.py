@@ -47,7 +47,6 @@ def a_w3c(fields: str = f"{FIELDS} cs(User-Agent)") -> W3C:
 
 
 def alice(url: str, **fields: Any) -> Entry:
-    """Return the entry of most lines here, with some other fields."""
     usual = {"client": "192.0.2.7", "user": "alice", "time": TIME, "method": "GET", "status": 200, "size": 5}
     return Entry(**{**usual, "url": url, **fields})
 

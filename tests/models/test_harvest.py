@@ -56,7 +56,6 @@ def test_rates_and_policies_are_those_of_a_list(pages: Pages, window: int, secon
 
 
 def dealt(pages: Pages, shards: list[int]) -> list[Pages]:
-    """Return the pages as they come to each of three shards."""
     return [[page for page, at in zip(pages, shards, strict=False) if at == shard] for shard in range(3)]
 
 

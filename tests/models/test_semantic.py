@@ -32,7 +32,6 @@ PIECES = {piece: number for number, piece in enumerate(["a", "b", "ab", "##a", "
 
 
 def table() -> SemanticTable:
-    """Return a table in which winter sports are alike, and wars."""
     vectors = {"ski": (9, 1), "snow": (8, 2), "sled": (9, 0), "war": (0, 9), "army": (1, 8), "##s": (0, 0)}
     rows = np.array(list(vectors.values()), np.int8)
     return SemanticTable(list(vectors), rows, np.full(len(rows), 0.5, np.float32))

@@ -1,9 +1,6 @@
 """Small random webs and logs, for properties of counts."""
 
-from collections.abc import Iterable
-
 from hypothesis import strategies as st
-from msgspec.structs import replace
 
 from scentline.models.lessons import FailedRequests, JudgedPage
 from scentline.models.page import Link
@@ -30,17 +27,6 @@ PAGES = st.lists(_page(URLS, 6, st.just(False)), unique_by=lambda page: page.url
 SOME_SILENT = st.lists(_page(URLS, 6, st.booleans()), unique_by=lambda page: page.url)
 #: What visits to pages found, in their order: of a URL a few at most, the first of which is its first verdict.
 VISITS = st.lists(_page(URLS[:6], 4, st.just(False)), max_size=14)
-
-
-def standing(visits: Iterable[JudgedPage]) -> list[JudgedPage]:
-    """Return pages as they stand after visits: the newest of each, with all links that it ever had."""
-    pages: dict[str, JudgedPage] = {}
-    for visit in visits:
-        links = {link.url: link for link in reversed(visit.links)}
-        if visit.url in pages:
-            links |= {link.url: link for link in pages[visit.url].links}
-        pages[visit.url] = replace(visit, links=tuple(links.values()))
-    return list(pages.values())
 
 
 #: Requests for some URLs that brought no page: tried again, or not any more.

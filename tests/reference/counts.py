@@ -27,11 +27,6 @@ class Counts:
             for predicate, holds in verdict.items():
                 self._step(feature, predicate, times, times if holds else 0)
 
-    def merge(self, other: "Counts", times: int = 1) -> None:
-        """Add the counts of ``other``, ``times`` over."""
-        for feature, predicate, pages, hits in other.items():
-            self._step(feature, predicate, pages * times, hits * times)
-
     def get(self, feature: str, predicate: str) -> tuple[int, int]:
         """Return n(E) and n(C and E), both 0 for what was never counted."""
         return self._cells.get((feature, predicate), (0, 0))

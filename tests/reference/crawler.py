@@ -47,7 +47,6 @@ class Reference:
         self._weights.clear()
 
     def visit(self, *steps: Step) -> None:
-        """Add accesses, those of a user in the order of the log."""
         self._steps += steps
         self._trace = Trace(self._steps, **self._bounds)
         self._weights.clear()
@@ -58,7 +57,6 @@ class Reference:
         return links + (self._by_users(url, predicate) if self._policy != "linkage" else 0.0)
 
     def crowd_evidence(self, url: str, predicate: str) -> CrowdEvidence:
-        """Return what users say of a page that is not judged."""
         visitors, signers, regions = crowd_of(url, self._pages, self._trace)
         within = predicate in regions if url in self._trace.accesses else None
         return CrowdEvidence(tuple(visitors), signature(signers), within)

@@ -58,7 +58,6 @@ def _cut(topic: str, random: Random) -> bytes:
 
 
 def _later(topic: str, random: Random) -> bytes:
-    """Return a record of a version of a later day."""
     tree, version = _record(topic, random), random.randrange(2, 2**31)
     return _encoded(tree | {"version": version} if isinstance(tree, dict) else [version, *tree[1:]])
 

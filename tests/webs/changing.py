@@ -87,7 +87,6 @@ class Changing:
         return self._since(name, at)[1]
 
     def matches(self, word: str, at: float) -> dict[str, str]:
-        """Return what the pages say that satisfy a predicate at a time."""
         looks = {name: self.look(name, at) for name in self.script}
         return {name: look.says for name, look in looks.items() if look.stands and word in words(look.says)}
 
@@ -100,7 +99,6 @@ class Changing:
         return found | {(word, "moved" if self.look(name, at).to else "left", name) for name in gone}
 
     def told(self, change: Mapping[str, str]) -> tuple[str, str, str]:
-        """Return a change that was told as the truth names it."""
         return change["predicate"], change["kind"], self.name(change["url"])
 
     # what is served

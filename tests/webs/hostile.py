@@ -30,7 +30,6 @@ PAGES = 3_000
 
 
 def address(host: int, page: int) -> str:
-    """Return a page's URL, with a payload in its query."""
     return f"http://{HOSTS[host % len(HOSTS)]}/page-{page}?q={quote(PAYLOADS[page % len(PAYLOADS)])}"
 
 
