@@ -1,7 +1,7 @@
 """The pages say what the code does: files, links, commands, settings, metrics, numbers and examples."""
 
 import doctest
-import importlib
+import importlib.util
 import pkgutil
 import re
 import shlex
@@ -46,9 +46,9 @@ from tests.cases import each_case
 
 README, DOCS = ROOT / "README.md", ROOT / "docs"
 PAGES = [README, ROOT / "CONTRIBUTING.md", *sorted(DOCS.rglob("*.md"))]
-#: Pages whose commands are whole, within sentences too.
-SHOWING = "architecture judges kafka logs metrics output pages predicates privacy reuse semantic upgrades"
-COMMANDS = [README, *(DOCS / f"{name}.md" for name in SHOWING.split()), *sorted((DOCS / "papers").glob("*.md"))]
+#: Pages whose sentences, too, name commands only with their arguments.
+WHOLE = "architecture judges kafka logs metrics output pages predicates privacy reuse semantic upgrades"
+SENTENCES = [README, *(DOCS / f"{name}.md" for name in WHOLE.split()), *sorted((DOCS / "papers").glob("*.md"))]
 METRICS = (DOCS / "metrics.md").read_text(encoding="utf-8")
 PACKAGE = DOCS / "examples" / "judge-by-length"
 
@@ -56,6 +56,7 @@ CODE = re.compile(r"`([^`]+)`")
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _PATH = re.compile(r"(?:models|streams|agents|tests|docs|bench|deploy|\.ci)/[\w./-]*[\w/]")
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+_HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
 _ROW = re.compile(r"^`.+ \| .+$", re.MULTILINE)
 
 
@@ -85,20 +86,31 @@ def test_every_file_that_a_page_names_is_there() -> None:
     assert {each for each in found if not (ROOT / each[1]).exists()} == set()
 
 
+def anchors(path: Path) -> set[str]:
+    """Return the anchors of a page's headings, as GitHub makes them."""
+    plain = [re.sub(r"[^\w -]", "", heading.lower()) for heading in _HEADING.findall(prose(path))]
+    return {heading.replace(" ", "-") for heading in plain}
+
+
 def test_every_link_of_a_page_leads_somewhere() -> None:
     pages = [*PAGES, ROOT / "SECURITY.md", ROOT / "CHANGELOG.md"]
-    targets = {(path, target) for path in pages for target in _LINK.findall(prose(path)) if "://" not in target}
-    lead = {(path, target): path.parent / target.partition("#")[0] for path, target in targets}
-    assert [each for each, place in lead.items() if not place.exists()] == []
+    links = [(path, target) for path in pages for target in _LINK.findall(prose(path)) if "://" not in target]
+    lost = []
+    for path, target in links:
+        file, _, anchor = target.partition("#")
+        place = path.parent / file if file else path
+        if not place.exists() or (anchor and anchor not in anchors(place)):
+            lost.append((path.name, target))
+    assert lost == []
 
 
 def commands() -> Iterator[str]:
     """Yield every command line of the pages: those in their blocks, and those within a sentence."""
-    for path in COMMANDS:
+    for path in PAGES:
         for block in blocks(path, "sh"):
             lines = block.replace("\\\n", " ").splitlines()
             yield from (shlex.join(shlex.split(line, comments=True)) for line in lines)
-        yield from names(path)
+        yield from names(path) if path in SENTENCES else ()
 
 
 def parsed(line: str) -> dict[str, Any]:
@@ -121,6 +133,16 @@ def test_every_command_that_a_page_shows_is_one(line: str) -> None:
     load(dict(assignment(text) for text in options.get("assignments") or ()), environ={}, cwd=ROOT)
     for text in options.get("predicates") or ():
         assert parse(text.partition("=")[2])
+
+
+def test_every_module_and_target_that_a_page_runs_is_there() -> None:
+    runs = [*commands(), *(name for path in PAGES for name in names(path))]
+    modules = {found for line in runs for found in re.findall(r"^python -m ([\w.]+)", line)}
+    targets = {found for line in runs for found in re.findall(r"^make ([a-z-]+)", line)}
+    assert (len(modules) > 5, len(targets) > 10) == (True, True)
+    assert {name for name in modules if importlib.util.find_spec(name) is None} == set()
+    made = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    assert targets - made == set()
 
 
 # settings, examples in docstrings
