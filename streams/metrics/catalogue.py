@@ -93,7 +93,7 @@ QUEUE_LIMIT = _gauge("frontier_queue_limit", "most candidates of a queue (fronti
 RETRYING = _gauge("frontier_retrying", "candidates that wait for another attempt")
 IN_FLIGHT = _gauge("frontier_in_flight", "fetches ordered and not answered yet", "predicate")
 HOSTS = _gauge("frontier_hosts", "hosts with candidates in a queue", "predicate")
-HOSTS_WAITING = _gauge("frontier_hosts_waiting", "hosts whose delay is not over")
+HOSTS_WAITING = _gauge("frontier_hosts_waiting", "hosts that have to wait now")
 SLOTS_USED = _gauge(
     "frontier_slots_used", "used share of the seconds in which hosts were ready; 1 without a delay"
 )
