@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from scentline.models.errors import ScentlineError
+from scentline.models.ledger import distinct, longer
 from scentline.models.policy.combiner import BayesianLogisticRegression
 from scentline.models.policy.inputs import INPUTS, MOST, Input
 from scentline.models.words import stream_safe, words
@@ -89,6 +90,7 @@ def _spaced(sign: str) -> str:
 Vector = npt.NDArray[np.float64]
 Bytes = npt.NDArray[np.int8]
 Scales = npt.NDArray[np.float32]
+Places = npt.NDArray[np.intp]
 
 #: Texts whose vectors are kept in memory: about 15 MB of them.
 CACHED = 20_000
@@ -220,10 +222,10 @@ SEMANTIC_INPUTS = (
     Input("meaning of the predicate's words", 0.15, 0.25),
 )
 
-#: Words of a fetched page's subject at most.
-MOST_WORDS = 20
-#: Judged pages that the kernel average looks at: the first of a crawl.
-MOST_JUDGED = 4_096
+#: Candidates whose vectors are kept in memory, and pages and candidates that there is room for at first.
+CACHED_SENSES, ROOM = 50_000, 64
+#: Words of a fetched page's subject at most; judged pages that the average looks at, the first of a crawl.
+MOST_WORDS, MOST_JUDGED = 20, 4_096
 #: Mean of the regression's bias before the first page, and deviation of all its weights.
 BIAS, DEVIATION = -2.0, 4.0
 #: Of the kernel exp((cos - MIDDLE) / WIDTH), and its largest exponent.
@@ -234,16 +236,20 @@ UNLIKE, SPREAD = 0.15, 0.15
 _ENDING = re.compile(r"\.[A-Za-z]{1,5}$")
 
 
-def subject(url: str, anchors: Iterable[str]) -> str:
-    """Return the text that says what a page is about before it is fetched: its URL's last segment and anchors.
+def last_words(url: str) -> str:
+    """Return the words of the last segment of a canonical URL's path, without an ending."""
+    segments = [segment for segment in url.split("/", 3)[3].partition("?")[0].split("/") if segment]
+    return " ".join(words(unquote(_ENDING.sub("", segments[-1])))) if segments else ""
+
+
+def subject(last: str, anchors: Iterable[str]) -> str:
+    """Return the text that says what a page is about before it is fetched: its URL's `last_words` and anchors.
 
     Each of them counts once.
 
-    >>> subject("http://example.org/wp/British_Rail.html?class=66", ["trains", "british rail", "trains"])
+    >>> subject(last_words("http://example.org/wp/British_Rail.html"), ["trains", "british rail", "trains"])
     'british rail trains'
     """
-    segments = [segment for segment in url.split("/", 3)[3].partition("?")[0].split("/") if segment]
-    last = " ".join(words(unquote(_ENDING.sub("", segments[-1])))) if segments else ""
     return " ".join(dict.fromkeys(text for text in (last, *anchors) if text))
 
 
@@ -255,7 +261,7 @@ def page_subject(url: str, title: str) -> str:
     >>> page_subject("http://example.org/wp/British_Rail.html", "British Rail")
     'british rail'
     """
-    return " ".join(subject(url, (" ".join(words(title)),)).split()[:MOST_WORDS])
+    return " ".join(subject(last_words(url), (" ".join(words(title)),)).split()[:MOST_WORDS])
 
 
 def inputs_with(meaning: bool) -> tuple[Input, ...]:
@@ -263,23 +269,36 @@ def inputs_with(meaning: bool) -> tuple[Input, ...]:
     return (*INPUTS, *SEMANTIC_INPUTS) if meaning else INPUTS
 
 
-class Sense:
-    """A candidate's vector, a unit vector or zeros, and what the kernel average has seen of the judged pages.
+class _Learnt:
+    """What one predicate's verdicts say: a regression, and by judged page whether it counts, and is a hit.
 
-    The average is kept up: of the first ``pages`` judged pages, ``weight`` and ``hits`` are the sums.
+    ``sums`` are those of the kernel over these, a column a candidate.
     """
 
-    __slots__ = ("blank", "hits", "pages", "vector", "weight")
+    def __init__(self, wanted: Vector, rooms: tuple[int, int]) -> None:
+        self.wanted = wanted
+        prior = np.zeros(len(wanted) + 1)
+        prior[-1] = BIAS
+        self.model = BayesianLogisticRegression(prior, np.eye(len(prior)) * DEVIATION**2, drift=0.0)
+        self.told: dict[str, tuple[int, int]] = {}
+        self.verdicts, self.sums = (np.zeros((2, room)) for room in rooms)
 
-    def __init__(self, vector: Vector) -> None:
-        self.vector = vector
-        self.blank = not vector.any()
-        self.pages = 0
-        self.weight = self.hits = 0.0
+    def more(self, subject: str, pages: int, hits: int) -> list[bool]:
+        """Return the verdicts on pages of a subject that are more than it had before.
+
+        Fewer mean that it was forgotten: what was learned from it stays.
+        """
+        known_pages, known_hits = self.told.get(subject, (0, 0))
+        more_hits = max(0, hits - known_hits)
+        if pages:
+            self.told[subject] = pages, hits
+        else:
+            self.told.pop(subject, None)
+        return [number < more_hits for number in range(max(more_hits, pages - known_pages))]
 
 
-class Meaning:
-    """What one predicate's verdicts say about meaning, from a table of vectors.
+class Meanings:
+    """What predicates' verdicts say about meaning, from a ``table`` of vectors.
 
     Three inputs of a candidate with the vector e, each within +-4, and 0 where e is zeros: the logit of a
     Bayesian logistic regression on [e, 1] less that of the base rate p; ln((sum k y + p) / (sum k + 1) / p)
@@ -287,66 +306,92 @@ class Meaning:
     0 for a predicate without words.
     """
 
-    def __init__(self, table: SemanticTable, topic: Iterable[str] = ()) -> None:
+    def __init__(self, table: SemanticTable) -> None:
         self.table = table
-        self._wanted = table.vector(" ".join(topic))
-        self._asked = bool(self._wanted.any())
-        prior = np.zeros(table.size + 1)
-        prior[-1] = BIAS
-        self._model = BayesianLogisticRegression(prior, np.eye(len(prior)) * DEVIATION**2, drift=0.0)
-        self._vectors: Vector = np.zeros((64, table.size))
-        self._verdicts: Vector = np.zeros(64)
-        self._judged = 0
+        self._learnt: dict[str, _Learnt] = {}
+        self._pages, self._judged = np.zeros((table.size, ROOM)), 0
+        # By URL the column of a candidate, and the text of its vector; the judged pages that it has seen.
+        self._columns: dict[str, tuple[int, str]] = {}
+        self._vectors, self._seen = np.zeros((table.size, ROOM)), np.zeros(ROOM, np.intp)
 
-    def learn(self, vector: Vector, holds: bool) -> None:
-        """Absorb the verdict on a page of this vector."""
+    def add(self, predicate: str, topic: Iterable[str] = ()) -> None:
+        """Begin to learn from the verdicts of a predicate with these words."""
+        rooms = self._pages.shape[1], self._vectors.shape[1]
+        self._learnt[predicate] = _Learnt(self.table.vector(" ".join(topic)), rooms)
+
+    def remove(self, predicate: str) -> None:
+        """Forget a predicate."""
+        self._learnt.pop(predicate, None)
+
+    def hear(self, subject: str, counts: Mapping[str, tuple[int, int]]) -> None:
+        """Learn from the pages of a subject, by predicate the pages and hits; those not added are left."""
+        vector = self.table.vector(subject)
+        known = [(self._learnt[name], cell) for name, cell in counts.items() if name in self._learnt]
+        told = [(learnt, learnt.more(subject, *cell)) for learnt, cell in known]
         if not vector.any():
             return
-        self._model.learn(np.append(vector, 1.0), holds)
-        if self._judged == MOST_JUDGED:
-            return
-        if self._judged == len(self._verdicts):
-            self._vectors = np.concatenate((self._vectors, np.zeros_like(self._vectors)))
-            self._verdicts = np.concatenate((self._verdicts, np.zeros_like(self._verdicts)))
-        self._vectors[self._judged] = vector
-        self._verdicts[self._judged] = holds
-        self._judged += 1
+        start = self._judged
+        self._judged = min(start + max((len(verdicts) for _, verdicts in told), default=0), MOST_JUDGED)
+        self._pages = longer(self._pages, self._judged)
+        self._pages[:, start : self._judged] = vector[:, np.newaxis]
+        for learnt in self._learnt.values():
+            learnt.verdicts = longer(learnt.verdicts, self._judged)
+        for learnt, verdicts in told:
+            for holds in verdicts:
+                learnt.model.learn(np.append(vector, 1.0), holds)
+            kept = verdicts[: self._judged - start]
+            learnt.verdicts[0, start : start + len(kept)] = 1.0
+            learnt.verdicts[1, start : start + len(kept)] = kept
 
-    def inputs(self, senses: Sequence[Sense], rate: float) -> Vector:
-        """Return the inputs of distinct candidates at the base rate ``rate``, shape (candidates, 3)."""
-        self._look(senses)
-        vectors = np.array([sense.vector for sense in senses])
-        weight = np.array([sense.weight for sense in senses])
-        hits = np.array([sense.hits for sense in senses])
-        mean = self._model.mean
-        found = np.zeros((len(senses), len(SEMANTIC_INPUTS)))
-        found[:, 0] = vectors.dot(mean[:-1]) + (mean[-1] - math.log(rate / (1 - rate)))
-        found[:, 1] = np.log((hits + rate) / (weight + 1) / rate)
-        if self._asked:
-            found[:, 2] = (vectors.dot(self._wanted) - UNLIKE) / SPREAD
-        found[~vectors.any(axis=1)] = 0.0
-        clipped: Vector = np.minimum(MOST, np.maximum(-MOST, found))
-        return clipped
+    def inputs(self, texts: Sequence[tuple[str, str]], rates: Mapping[str, float]) -> Vector:
+        """Return the inputs of distinct URLs with these subjects, shape (predicates, URLs, 3).
 
-    def _look(self, senses: Iterable[Sense]) -> None:
+        ``rates`` are the base rates of predicates; what was not added has zeros.
+        """
+        columns = self._taken_up(texts)
+        self._look(columns)
+        vectors = self._vectors[:, columns]
+        found = np.zeros((len(rates), len(texts), len(SEMANTIC_INPUTS)))
+        for row, (name, rate) in zip(found, rates.items(), strict=True):
+            if name in self._learnt:
+                learnt = self._learnt[name]
+                mean, (weight, hits) = learnt.model.mean, learnt.sums[:, columns]
+                row[:, 0] = mean[:-1].dot(vectors) + (mean[-1] - math.log(rate / (1 - rate)))
+                row[:, 1] = np.log((hits + rate) / (weight + 1) / rate)
+                if learnt.wanted.any():
+                    row[:, 2] = (learnt.wanted.dot(vectors) - UNLIKE) / SPREAD
+        found[:, ~vectors.any(axis=0)] = 0.0
+        return np.minimum(MOST, np.maximum(-MOST, found, out=found), out=found)
+
+    def _taken_up(self, texts: Sequence[tuple[str, str]]) -> Places:
+        """Return the columns of candidates; one with another text has seen no page."""
+        if len(self._columns) + len(texts) > CACHED_SENSES:
+            self._columns.clear()
+        columns = []
+        for url, text in texts:
+            column, known = self._columns.get(url) or (len(self._columns), None)
+            if text != known:
+                self._columns[url] = column, text
+                self._make_room(column + 1)
+                self._vectors[:, column], self._seen[column] = self.table.vector(text), 0
+                for learnt in self._learnt.values():
+                    learnt.sums[:, column] = 0.0
+            columns.append(column)
+        return np.array(columns, np.intp)
+
+    def _make_room(self, columns: int) -> None:
+        if columns > self._vectors.shape[1]:
+            self._vectors, self._seen = longer(self._vectors, columns), longer(self._seen, columns)
+            for learnt in self._learnt.values():
+                learnt.sums = longer(learnt.sums, columns)
+
+    def _look(self, columns: Places) -> None:
         """Absorb the pages that were judged since; candidates that have seen as many go together."""
-        behind: dict[int, list[Sense]] = {}
-        for sense in senses:
-            if sense.pages < self._judged:
-                behind.setdefault(sense.pages, []).append(sense)
-        for pages, group in behind.items():
-            cosines = np.array([sense.vector for sense in group]).dot(self._vectors[pages : self._judged].T)
-            kernel = _kernel(cosines)
-            sums = kernel.sum(axis=1).tolist(), kernel.dot(self._verdicts[pages : self._judged]).tolist()
-            for sense, weight, hits in zip(group, *sums, strict=True):
-                self._add(sense, weight, hits)
-
-    def _add(self, sense: Sense, weight: float, hits: float) -> None:
-        sense.weight += weight
-        sense.hits += hits
-        sense.pages = self._judged
-
-
-def _kernel(cosines: Vector) -> Vector:
-    found: Vector = np.exp(np.minimum((cosines - MIDDLE) / WIDTH, STEEPEST))
-    return found
+        seen = self._seen[columns]
+        for pages in distinct(seen[seen < self._judged]).tolist():
+            group, fresh = columns[seen == pages], slice(pages, self._judged)
+            cosines = self._pages[:, fresh].T.dot(self._vectors[:, group])
+            kernel = np.exp(np.minimum((cosines - MIDDLE) / WIDTH, STEEPEST))
+            for learnt in self._learnt.values():
+                learnt.sums[:, group] += learnt.verdicts[:, fresh].dot(kernel)
+        self._seen[columns] = self._judged

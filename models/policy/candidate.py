@@ -57,7 +57,8 @@ class Candidate(NamedTuple):
     the in-links kept, as places in a `models.policy.batch.LinkTable`. ``parents`` are for each predicate
     the judged in-linking pages there are in all, and those of them that satisfy it; empty where there are none.
     ``crowd`` is None where the log does not know the candidate. ``depth`` is in links from a seed; a
-    ``foreign`` one is linked to from other hosts than its own alone.
+    ``foreign`` one is linked to from other hosts than its own alone. ``subject`` is what its URL and its kept
+    links say, where word meanings count.
     """
 
     url_words: Sequence[int]
@@ -67,6 +68,7 @@ class Candidate(NamedTuple):
     crowd: Crowd | None = None
     depth: int = 0
     foreign: bool = False
+    subject: str = ""
 
 
 #: Levels of the tree of prefixes that are looked at.

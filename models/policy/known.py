@@ -1,16 +1,13 @@
-"""What the learned policy keeps in memory of one predicate, and what words mean to it.
-
-Meanings are candidates' vectors, and what verdicts say of their like.
-"""
+"""What the learned policy keeps in memory: of one predicate, and of the links to candidates."""
 
 from collections.abc import Iterable, Sequence
 from itertools import chain
+from typing import NamedTuple
 
 import numpy as np
 
 from scentline.models.frontier.keys import Rows, children_of, parent_of
 from scentline.models.frontier.linking import ChildrenRow, ParentRow, identifiers_in, place_of
-from scentline.models.frontier.rows import PageRow
 from scentline.models.page import Verdict
 from scentline.models.policy.batch import LinkingPage, LinkTable
 from scentline.models.policy.candidate import IN_LINKS
@@ -20,97 +17,23 @@ from scentline.models.policy.knowledge import Knowledge
 from scentline.models.policy.vocabulary import Vocabulary
 from scentline.models.predicate import Sought
 from scentline.models.records import Weighting
-from scentline.models.semantic import Meaning, SemanticTable, Sense, subject
-from scentline.models.url import identifier
-
-#: Candidates whose vectors are kept in memory, about 0.6 kB each; as many are kept of each predicate.
-CACHED_SENSES = 50_000
-
-
-class Texts:
-    """Vectors of candidates, each made again when an in-link came that is kept."""
-
-    def __init__(self, table: SemanticTable) -> None:
-        self.table = table
-        self._known: dict[str, tuple[list[bytes], Vector]] = {}
-
-    def vector(self, shard: Rows, row: PageRow) -> Vector:
-        """Return the vector of what a page's URL and the kept links to it say."""
-        parents = row.parents[:IN_LINKS]
-        known = self._known.get(row.url)
-        if known is None or known[0] != parents:
-            if len(self._known) >= CACHED_SENSES:
-                self._known.clear()
-            known = parents, self.table.vector(subject(row.url, _anchors(shard, row, parents)))
-            self._known[row.url] = known
-        return known[1]
-
-
-class HeardMeaning:
-    """One predicate's verdicts on meanings, as its counts of subjects are learned."""
-
-    def __init__(self, table: SemanticTable, topic: Iterable[str]) -> None:
-        self._meaning = Meaning(table, topic)
-        self._told: dict[str, tuple[int, int]] = {}
-        self._senses: dict[str, Sense] = {}
-
-    def hear(self, subject: str, pages: int, hits: int) -> None:
-        """Learn from the pages of a subject that are more than it had before.
-
-        Fewer mean that it was forgotten: what was learned from it stays.
-        """
-        known_pages, known_hits = self._told.get(subject, (0, 0))
-        more_hits = max(0, hits - known_hits)
-        more = max(more_hits, pages - known_pages)
-        vector = self._meaning.table.vector(subject)
-        for number in range(more):
-            self._meaning.learn(vector, number < more_hits)
-        if pages:
-            self._told[subject] = pages, hits
-        else:
-            self._told.pop(subject, None)
-
-    def inputs(self, texts: Iterable[tuple[str, Vector]], rate: float) -> Vector:
-        """Return the inputs of distinct URLs with these vectors at the base rate ``rate``, a row for each."""
-        return self._meaning.inputs([self._sense(url, vector) for url, vector in texts], rate)
-
-    def _sense(self, url: str, vector: Vector) -> Sense:
-        sense = self._senses.get(url)
-        if sense is None or sense.vector is not vector:
-            if len(self._senses) >= CACHED_SENSES:
-                self._senses.clear()
-            sense = self._senses[url] = Sense(vector)
-        return sense
-
-
-def _anchors(shard: Rows, row: PageRow, parents: Iterable[bytes]) -> list[str]:
-    page = identifier(row.url)
-    linking = (parent_of(shard, name) for name in parents)
-    return [" ".join(row.words_at(row.place(page)).inside) for row in linking]
 
 
 class Known:
-    """What is kept in memory of one predicate: its counts, its combiner, what pages mean to it."""
+    """What is kept in memory of one predicate: its counts, and its combiner."""
 
     def __init__(
         self,
         predicate: str,
         vocabulary: Vocabulary,
         sought: Sought,
-        table: SemanticTable | None,
         inputs: Sequence[Input],
     ) -> None:
         self.predicate = predicate
         self.knowledge = Knowledge(predicate, vocabulary, sought.topic, sought.phrases)
-        self.meaning = None if table is None else HeardMeaning(table, sought.topic)
         self.mean: Vector = prior_mean(inputs)
         self.covariance: Vector = prior_covariance(inputs)
         self.shifts = Calibration().shifts
-
-    def hear_subject(self, subject: str, pages: int, hits: int) -> None:
-        """Absorb the counts of pages with a subject."""
-        if self.meaning is not None:
-            self.meaning.hear(subject, pages, hits)
 
     def take(self, weighting: Weighting) -> None:
         """Absorb the combiner as the learner tells it; `ValueError` where it is one of other inputs."""
@@ -161,6 +84,17 @@ class _Linking:
         self.told = self.revised = 0
 
 
+class _Links(NamedTuple):
+    """The in-links of a candidate that count: their pages, their places in the table, and the words in each."""
+
+    parents: Sequence[bytes]
+    places: tuple[int, ...]
+    anchors: tuple[str, ...]
+
+
+NO_LINKS = _Links([], (), ())
+
+
 class InLinks:
     """The links that scores of candidates are made of, for some ``predicates``, in a ``table``.
 
@@ -177,11 +111,11 @@ class InLinks:
         """Forget all links: the rows may be others now."""
         self.table = LinkTable(len(self._predicates))
         self._pages: dict[tuple[int, bytes], _Linking] = {}
-        # By candidate its linking pages that count, and the places of their links to it.
-        self._places: dict[bytes, tuple[Sequence[bytes], list[int]]] = {}
+        # By candidate its linking pages that count, with the places of their links to it and the words in them.
+        self._places: dict[bytes, _Links] = {}
 
-    def of(self, shard: Rows, targets: Iterable[tuple[bytes, Sequence[bytes]]]) -> list[list[int]]:
-        """Return the places of the in-links that count, of each target by its identifier and linking pages."""
+    def of(self, shard: Rows, targets: Iterable[tuple[bytes, Sequence[bytes]]]) -> "list[_Links]":
+        """Return the in-links that count, of each target by its identifier and linking pages."""
         if self.table.bytes + PAGE_BYTES * len(self._pages) > self._most:
             self._let_go()
         if len(self._places) > CACHED_TARGETS:
@@ -190,11 +124,11 @@ class InLinks:
         unknown = {
             target: parents
             for target, parents in asked
-            if parents and ((known := self._places.get(target)) is None or known[0] != parents)
+            if self._places.get(target, NO_LINKS).parents != parents
         }
         if unknown:
             self._take_up(shard, unknown)
-        return [self._places[target][1] if parents else [] for target, parents in asked]
+        return [self._places[target] if parents else NO_LINKS for target, parents in asked]
 
     def _take_up(self, shard: Rows, unknown: dict[bytes, Sequence[bytes]]) -> None:
         """Take up the links to some targets: their pages, where these are new, and what the links say."""
@@ -203,23 +137,27 @@ class InLinks:
         for name in new:
             self._pages[shard.partition, name] = self._numbered(parent_of(shard, name))
         self.bring_up(shard, new)
-        found: dict[bytes, tuple[Sequence[bytes], list[int]]] = {}
+        found: dict[bytes, _Links] = {}
         links: list[int] = []
         said: list[Sequence[str]] = []
         for target, parents in unknown.items():
-            known = dict(zip(*self._places.get(target, ((), ())), strict=True))
+            before = self._places.get(target, NO_LINKS)
+            known = dict(zip(before.parents, zip(before.places, before.anchors, strict=True), strict=True))
             for name in parents:
                 if name in known:  # mostly one page more has come to link there
                     continue
                 linking = self._pages[shard.partition, name]
                 number = place_of(linking.targets, target)
-                place = known[name] = linking.page.first + number
+                words = parent_of(shard, name).words_at(number)
+                place = linking.page.first + number
+                known[name] = place, " ".join(words.inside)
                 if self.table.silent(place):
                     links.append(place)
-                    said += parent_of(shard, name).words_at(number)
-            found[target] = parents, [known[name] for name in parents]
-        words = self._vocabulary.words(chain.from_iterable(said))
-        self.table.say(links, words, list(map(len, said)))
+                    said += words
+            places, anchors = zip(*(known[name] for name in parents), strict=True)
+            found[target] = _Links(parents, places, anchors)
+        words_said = self._vocabulary.words(chain.from_iterable(said))
+        self.table.say(links, words_said, list(map(len, said)))
         self._places |= found
 
     def _numbered(self, row: ParentRow) -> _Linking:

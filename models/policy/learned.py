@@ -28,12 +28,12 @@ from scentline.models.policy.combiner import (
 )
 from scentline.models.policy.features import BASE, SUBJECT
 from scentline.models.policy.inputs import NAMED, Input
-from scentline.models.policy.known import InLinks, Known, Texts
+from scentline.models.policy.known import NO_LINKS, InLinks, Known
 from scentline.models.policy.vocabulary import Numbers, Vocabulary
 from scentline.models.predicate import ANYTHING, Sought
 from scentline.models.records import Weighting
 from scentline.models.reuse import Cell
-from scentline.models.semantic import SEMANTIC_INPUTS, SemanticTable, inputs_with
+from scentline.models.semantic import Meanings, SemanticTable, inputs_with, last_words, subject
 from scentline.models.trace import SIXTHS
 from scentline.models.url import identifier
 
@@ -55,11 +55,15 @@ _NO_LINKS = [0, 0]
 
 
 class _Address(NamedTuple):
-    """A URL's words as places in the tables of words, its prefixes, and, where it has links, its identifier."""
+    """A URL's words as places in the tables of words, its prefixes, its identifier where it has links.
+
+    ``last`` are the words of its last segment, where word meanings count.
+    """
 
     words: list[int]
     prefixes: tuple[str, ...]
     page: bytes = b""
+    last: str = ""
 
 
 class LearnedScorer:
@@ -78,9 +82,9 @@ class LearnedScorer:
         self._table = table
         self._inputs = self.all_inputs()
         self.names = tuple(entry.name for entry in self._inputs)
-        self._texts = None if table is None else Texts(table)
+        self._meanings = None if table is None else Meanings(table)
         #: What is known of requests, and of each predicate behind it.
-        self._known = {FAILED: Known(FAILED, self._vocabulary, ANYTHING, None, failing(self._inputs))}
+        self._known = {FAILED: Known(FAILED, self._vocabulary, ANYTHING, failing(self._inputs))}
         #: Whether it is foretold which requests fail.
         self.foretells = True
         self._addresses: dict[str, _Address] = {}
@@ -98,8 +102,9 @@ class LearnedScorer:
         Unless it names its subject, what words mean is nothing to it.
         """
         if name not in self._known:
-            table = self._table if sought.names_subject else None
-            self._known[name] = Known(name, self._vocabulary, sought, table, self._inputs)
+            self._known[name] = Known(name, self._vocabulary, sought, self._inputs)
+            if self._meanings is not None and sought.names_subject:
+                self._meanings.add(name, sought.topic)
             self._set_predicates()
 
     def _set_predicates(self) -> None:
@@ -120,8 +125,8 @@ class LearnedScorer:
         """Note that the counts in some slots changed; predicates never added are left."""
         self._learn_words(self._vocabulary.places_in(slots), self._scored_by.values())
         self._learn_failures()
-        if self._table is not None:
-            self._learn_subjects(slots)
+        if self._meanings is not None:
+            self._learn_subjects(self._meanings, slots)
 
     def _learn_failures(self) -> None:
         """Begin to foretell which requests fail, or give it up, by how many do."""
@@ -130,11 +135,11 @@ class LearnedScorer:
             self._set_predicates()
             self._known[FAILED].knowledge.learn(self._vocabulary.counted())
 
-    def _learn_subjects(self, slots: Slots) -> None:
-        for feature in self.ledger.names(slots):
+    def _learn_subjects(self, meanings: Meanings, slots: Slots) -> None:
+        for feature in self.ledger.names(self._vocabulary.no_words(slots)):
             if feature is not None and feature.startswith(SUBJECT):
-                for predicate, known in self._known.items():
-                    known.hear_subject(feature[len(SUBJECT) :], *self.ledger.get(feature, predicate))
+                counts = {name: self.ledger.get(feature, name) for name in self._known}
+                meanings.hear(feature[len(SUBJECT) :], counts)
 
     def forget(self, slots: Slots, names: Sequence[str]) -> None:
         """Note that some features, in these slots, were forgotten: words of no count weigh nothing."""
@@ -161,6 +166,8 @@ class LearnedScorer:
     def remove_predicate(self, name: str) -> None:
         """Forget a predicate."""
         if self._known.pop(name, None) is not None:
+            if self._meanings is not None:
+                self._meanings.remove(name)
             self._set_predicates()
 
     def bring_up(self, shard: Rows, linking: Iterable[bytes], beside: Iterable[bytes] = ()) -> None:
@@ -299,46 +306,40 @@ class LearnedScorer:
         targets = [
             (address.page, row.parents) for address, row in zip(addresses, rows, strict=True) if row.parents
         ]
-        links = iter(self._in_links.of(shard, targets)) if targets else iter(())
+        found = iter(self._in_links.of(shard, targets)) if targets else iter(())
+        links = [next(found) if row.parents else NO_LINKS for row in rows]
         names = tuple(self._scored_by)
         return [
             Candidate(
                 address.words,
                 address.prefixes,
-                next(links) if row.parents else (),
+                kept.places,
                 _links_of(row, names) if row.links else (),
                 self._crowd(shard, row, names) if row.visits else None,
                 row.depth,
                 bool(row.links) and not row.native,
+                "" if self._meanings is None else subject(address.last, kept.anchors),
             )
-            for address, row in zip(addresses, rows, strict=True)
+            for address, row, kept in zip(addresses, rows, links, strict=True)
         ]
 
     def _inputs_of(self, shard: Rows, rows: Sequence[PageRow], candidates: Sequence[Candidate]) -> Vector:
         known = list(self._scored_by.values())
-        found = inputs_of([each.knowledge for each in known], self._in_links.table, candidates)
-        further = self.further(shard, rows, known)
-        return np.concatenate((found, *further), axis=2) if further else found
+        found = [inputs_of([each.knowledge for each in known], self._in_links.table, candidates)]
+        if self._meanings is not None:
+            texts = [(row.url, candidate.subject) for row, candidate in zip(rows, candidates, strict=True)]
+            rates = {name: each.knowledge.rate for name, each in self._scored_by.items()}
+            found.append(self._meanings.inputs(texts, rates))
+        found += self.further(shard, rows, known)
+        return np.concatenate(found, axis=2) if len(found) > 1 else found[0]
 
     def _named_of(self, candidates: Sequence[Candidate]) -> Vector:
         known = [each.knowledge for each in self._scored_by.values()]
         return named_of(known, self._in_links.table, candidates)
 
     def further(self, shard: Rows, rows: Sequence[PageRow], known: Sequence[Known]) -> list[Vector]:
-        """Return the inputs that a crawl may have beside those of `models.policy.inputs.INPUTS`."""
-        found = []
-        if self._texts is not None:
-            found.append(self._meanings(self._texts, shard, rows, known))
-        return found
-
-    def _meanings(self, vectors: Texts, shard: Rows, rows: Sequence[PageRow], known: Sequence[Known]) -> Vector:
-        found = np.zeros((len(known), len(rows), len(SEMANTIC_INPUTS)))
-        meant = [(place, each.meaning, each) for place, each in enumerate(known) if each.meaning is not None]
-        if meant:
-            texts = [(row.url, vectors.vector(shard, row)) for row in rows]
-            for place, meaning, each in meant:
-                found[place] = meaning.inputs(texts, each.knowledge.rate)
-        return found
+        """Return the inputs that an experiment has beside those of a crawl: none."""
+        return []
 
     def _crowd(self, shard: Rows, row: PageRow, predicates: Sequence[str]) -> Crowd:
         if not row.together:
@@ -358,14 +359,15 @@ class LearnedScorer:
 
     def _address(self, row: PageRow) -> _Address:
         url = row.url
-        if not row.parents:  # as of most URLs of a log, which are scored once
-            return _Address(self._vocabulary.numbers(url_words(url)), prefixes(url))
         found = self._addresses.get(url)
         if found is None:
-            if len(self._addresses) >= CACHED_ADDRESSES:
-                self._addresses.clear()
             words = self._vocabulary.numbers(url_words(url))
-            found = self._addresses[url] = _Address(words, prefixes(url), identifier(url))
+            last = "" if self._meanings is None else last_words(url)
+            found = _Address(words, prefixes(url), identifier(url) if row.parents else b"", last)
+            if row.parents:  # most URLs of a log, which have none, are scored once
+                if len(self._addresses) >= CACHED_ADDRESSES:
+                    self._addresses.clear()
+                self._addresses[url] = found
         return found
 
 

@@ -154,6 +154,11 @@ class Vocabulary:
         places = self._places[slots]
         return places[places >= 0]
 
+    def no_words(self, slots: Numbers) -> Numbers:
+        """Return those of some slots, which were looked at, that count what is no word."""
+        found: Numbers = slots[self._places[slots] == _NONE]
+        return found
+
     def counted(self) -> Numbers:
         """Return the places of all words that are counted."""
         places = self._places[: self.ledger.size]

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pytest
 from safetensors.numpy import save_file
 
-from scentline.models.semantic import SemanticTable, subject
+from scentline.models.semantic import SemanticTable, last_words
 from scentline_lab.encoder import EncoderError, Shape, packaged, write_table
 
 #: An encoder that is small enough for tests: forty word pieces, and weights by chance.
@@ -57,7 +57,7 @@ def write_encoder(directory: Path) -> Path:
 
 def write_words(path: Path, urls: Iterable[str]) -> Path:
     """Write a table that knows the words of URLs' last segments, each with a vector by chance."""
-    pieces = sorted({word for url in urls for word in subject(url, ()).split()})
+    pieces = sorted({word for url in urls for word in last_words(url).split()})
     vectors = np.random.default_rng(2).integers(-127, 128, size=(len(pieces), 8)).astype(np.int8)
     write_table(path, SemanticTable(pieces, vectors, np.ones(len(pieces), np.float32)))
     return path

@@ -1,7 +1,7 @@
 """The frontier scores candidates as the models do that are shown the same pages and accesses at once."""
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from random import Random
 from typing import Literal, NamedTuple
@@ -30,13 +30,13 @@ from scentline.models.policy.factors import kept
 from scentline.models.policy.features import BASE
 from scentline.models.policy.inputs import NAMES
 from scentline.models.policy.knowledge import Knowledge
-from scentline.models.policy.known import HeardMeaning, InLinks
+from scentline.models.policy.known import InLinks
 from scentline.models.policy.learned import LearnedScorer
 from scentline.models.policy.scoring import PaperScorer, crowd_of
 from scentline.models.policy.vocabulary import WORDS, Vocabulary
 from scentline.models.predicate import Sought
 from scentline.models.records import Weighting
-from scentline.models.semantic import Meaning, SemanticTable, Sense, inputs_with, subject
+from scentline.models.semantic import Meanings, SemanticTable, inputs_with, last_words, subject
 from scentline.models.settings import LearnSettings
 from scentline.models.trace import SIXTHS, Step, Trace
 from scentline.models.url import host, identifier
@@ -133,7 +133,7 @@ class Facts:
     def subject(self, url: str) -> str:
         """Return the text that says what a page that is not judged is about."""
         links = [next(link for link in page.links if link.url == url) for page in self._kept(url)]
-        return subject(url, (" ".join(dict.fromkeys(link.anchor)) for link in links))
+        return subject(last_words(url), (" ".join(dict.fromkeys(link.anchor)) for link in links))
 
     def _kept(self, url: str) -> list[JudgedPage]:
         sources = self._sources[url]
@@ -207,9 +207,10 @@ def test_learned_inputs_are_those_of_a_candidate_made_of_the_same_facts(place: P
     scorer, forgetful, meant = every = LearnedScorer(), LearnedScorer(words=1), LearnedScorer(table)
     assert meant.names == tuple(entry.name for entry in inputs_with(meaning=True))
     by_hand = {name: Knowledge(name, vocabulary, TOPIC, PHRASES) for name in PREDICATES}
-    meanings = {name: Meaning(table, TOPIC) for name in PREDICATES}
+    meanings, judged = Meanings(table), Counter[tuple[str, str, bool]]()
     so_far: tuple[list[JudgedPage], list[Step]] = ([], [])
     for name in PREDICATES:
+        meanings.add(name, TOPIC)
         for each in every:
             each.add_predicate(name, Sought(TOPIC, PHRASES))
     for half in halves(place, "learned", given):
@@ -219,11 +220,14 @@ def test_learned_inputs_are_those_of_a_candidate_made_of_the_same_facts(place: P
         half.bring_up(*every)
         for name, knowledge in by_hand.items():
             teach_one(knowledge, {feature: cells[name] for feature, cells in half.counts.items()}, name)
-            for page in sorted(half.pages, key=lambda page: (page.subject, not page.verdict[name])):
-                meanings[name].learn(table.vector(page.subject), page.verdict[name])
+        for page in half.pages:
+            judged.update((page.subject, name, holds) for name, holds in page.verdict.items())
+        for of in sorted({page.subject for page in half.pages}):
+            hits = {name: judged[of, name, True] for name in PREDICATES}
+            meanings.hear(of, {name: (judged[of, name, False] + hits[name], hits[name]) for name in PREDICATES})
         facts = Facts(so_far[0], given.bounds.trace(so_far[1]), vocabulary)
         for shard, row in half.pipeline.candidates():
-            vector = table.vector(facts.subject(row.url))
+            text = facts.subject(row.url)
             for name, knowledge in by_hand.items():
                 inputs, named = facts.inputs(knowledge, row.url, name)
                 assert scorer.inputs(shard, row, name) == pytest.approx(inputs)
@@ -232,12 +236,13 @@ def test_learned_inputs_are_those_of_a_candidate_made_of_the_same_facts(place: P
                 assert forgetful.inputs(shard, row, name) == pytest.approx(inputs)
                 assert forgetful.named(shard, row, name) == pytest.approx(named)
                 # What words mean is that of the same subjects, whatever came in between.
-                inputs += meanings[name].inputs([Sense(vector)], scorer.known(name).knowledge.rate)[0].tolist()
+                rate = scorer.known(name).knowledge.rate
+                inputs += meanings.inputs([("", text)], {name: rate})[0, 0].tolist()
                 assert meant.inputs(shard, row, name) == pytest.approx(inputs)
-                hits = 1 / (1 + math.exp(-sum(meant.known(name).logit(inputs)) - named))
-                hits *= meant.comes(meant.inputs(shard, row, FAILED) if meant.foretells else None)
+                hit = 1 / (1 + math.exp(-sum(meant.known(name).logit(inputs)) - named))
+                hit *= meant.comes(meant.inputs(shard, row, FAILED) if meant.foretells else None)
                 (priority,) = meant.priorities(shard, [row], (name,))
-                assert priority[name] == pytest.approx(math.log(hits / (1 - hits)))
+                assert priority[name] == pytest.approx(math.log(hit / (1 - hit)))
 
 
 @given(TOLD)
@@ -250,8 +255,8 @@ def test_links_that_were_dropped_and_taken_up_again_are_worth_the_same(place: Pl
         for shard, row in half.pipeline.candidates():
             found = []
             for links in (every, few, InLinks(vocabulary, PREDICATES)):
-                (places,) = links.of(shard, [(identifier(row.url), row.parents)])
-                candidate = Candidate((), (), places, [(0, 0)] * 2)
+                (kept,) = links.of(shard, [(identifier(row.url), row.parents)])
+                candidate = Candidate((), (), kept.places, [(0, 0)] * 2)
                 found.append(inputs_of(knowledge, links.table, [candidate]).ravel().tolist())
             assert found[0] == pytest.approx(found[1])
             assert found[0] == pytest.approx(found[2])
@@ -279,23 +284,6 @@ def test_failures_that_are_foretold_again_are_as_if_they_had_always_been(
         for name in ("p", FAILED):
             expected = anew.inputs(shard, row, name)
             assert now_and_then.inputs(shard, row, name) == pytest.approx(expected, rel=0.1, abs=0.1)
-
-
-def test_a_subject_that_is_withdrawn_stays_learned_and_one_that_grows_teaches_what_is_new() -> None:
-    table = a_table()
-    heard, by_hand, vector = HeardMeaning(table, ()), Meaning(table), table.vector("a c")
-    for counts, verdicts in (
-        ((3, 1), [True, False, False]),
-        ((3, 1), []),
-        ((5, 3), [True, True]),
-        ((0, 0), []),
-        ((1, 0), [False]),
-    ):
-        heard.hear("a b", *counts)
-        for holds in verdicts:
-            by_hand.learn(table.vector("a b"), holds)
-        found: list[float] = heard.inputs([("http://a.example/", vector)], 0.3)[0].tolist()
-        assert found == pytest.approx(by_hand.inputs([Sense(vector)], 0.3)[0].tolist())
 
 
 def test_a_combiner_of_other_inputs_is_refused() -> None:
