@@ -74,7 +74,7 @@ def exclude(
 def _preview(settings: "Settings", exclusion: Exclusion) -> None:
     """Print how many candidates an exclusion would leave out, with how far that is; nothing is asked for."""
     from scentline.agents.operate.requests import Known, checked, resolve
-    from scentline.agents.window.trials import CandidateTrial
+    from scentline.agents.window.steer import left_out
     from scentline.models.frontier.steered import Steered
     from scentline.streams.transport.journal import Journal
 
@@ -86,14 +86,10 @@ def _preview(settings: "Settings", exclusion: Exclusion) -> None:
     resolve(checked(exclusion), Known({}, Steered()))  # says what can't be excluded
     said = time.monotonic()
     with Journal.open(settings.data / "journal", read_only=True) as journal:
-        trial = CandidateTrial(journal, exclusion.prefix, exclusion.expression)
-        while not trial.done:
-            trial.step()
-            told = trial.told()
-            if time.monotonic() >= said + LINE_SECONDS:
+        for told, more in left_out(journal, exclusion.prefix, exclusion.expression):
+            if more and time.monotonic() >= said + LINE_SECONDS:
                 said = time.monotonic()
                 typer.echo(f"{told.read:,} of {told.of:,} candidates read", err=True)
-        told = trial.told()
     typer.echo(f"it would leave out {told.found} of {told.read} candidates")
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from rocksdict import WriteBatch
@@ -80,25 +81,14 @@ def tables(db: Database) -> Iterable[TablePartition]:
 
 
 def _replace(part: TablePartition, replacement: Replacement) -> int:
-    replaced = 0
-    for batched in _batches(entry for entry in part.scan(b"") if replacement.concerns(*entry)):
+    replaced, found = 0, (entry for entry in part.scan(b"") if replacement.concerns(*entry))
+    while batched := list(islice(found, _BATCH)):
         batch = WriteBatch(raw_mode=True)
         for entry in batched:
             part.stage(batch, dict(replacement.of(*entry)))
         part.write(batch)
         replaced += len(batched)
     return replaced
-
-
-def _batches(entries: Iterator[tuple[bytes, bytes]]) -> Iterator[list[tuple[bytes, bytes]]]:
-    found: list[tuple[bytes, bytes]] = []
-    for entry in entries:
-        found.append(entry)
-        if len(found) == _BATCH:
-            yield found
-            found = []
-    if found:
-        yield found
 
 
 @dataclass(frozen=True)

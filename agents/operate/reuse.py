@@ -66,7 +66,8 @@ def export(settings: Settings, path: Path, users: bool, most: int = MOST_FEATURE
     Raises `JournalMissingError` or `TableMissingError` where there is no crawl, and `LearnedStateError` where
     it has judged nothing yet or the file can't be written.
     """
-    state = read_state(settings, users, most)
+    with Journal.open(settings.data / "journal", read_only=True) as journal:
+        state = _state(journal, settings, users, most)
     data = pack(state, f"scentline {version('scentline')}")
     try:
         write_stored(path, data)
@@ -77,16 +78,8 @@ def export(settings: Settings, path: Path, users: bool, most: int = MOST_FEATURE
     return Exported(features, requests, len(pseudonyms), len(data))
 
 
-def read_state(settings: Settings, users: bool, most: int) -> State:
-    """Return what the crawl has learned of each predicate: the ``most`` features of largest effect.
-
-    Pseudonyms of users are among them where ``users`` says so.
-    """
-    with Journal.open(settings.data / "journal", read_only=True) as journal:
-        return _state(journal, settings, users, most)
-
-
 def _state(journal: Journal, settings: Settings, users: bool, most: int) -> State:
+    """Return what the crawl has learned of each predicate: the ``most`` features of largest effect."""
     expressions = {name: each.expression for name, each in definitions(journal).items()}
     parts = journal.table("interests")
     counts = _all_cells(parts.values(), journal.table("frontier").values())
@@ -98,26 +91,19 @@ def _state(journal: Journal, settings: Settings, users: bool, most: int) -> Stat
         bases = {name: cell for name, cell in bases.items() if name != FAILED}
     found: dict[str, list[Entry]] = {name: [] for name in bases}
     for name, entry in _entries(counts.items(), bases, users):
-        if len(found[name]) < most:
-            heappush(found[name], entry)
-        else:
-            heappushpop(found[name], entry)
+        (heappush if len(found[name]) < most else heappushpop)(found[name], entry)
     inputs = inputs_of(crawl)
     learned = [
         Learned(
             name,
             expressions.get(name, ""),
             *bases[name],
-            _features(kept),
+            {feature: cell for _, feature, cell in sorted(kept, key=lambda entry: entry[1])},
             _combining(parts, name, failing(inputs) if name == FAILED else inputs),
         )
         for name, kept in sorted(found.items())
     ]
     return State(crawl.frontier.rule, learned)
-
-
-def _features(kept: list[Entry]) -> dict[str, Cell]:
-    return {feature: cell for _, feature, cell in sorted(kept, key=lambda entry: entry[1])}
 
 
 def _all_cells(
@@ -149,13 +135,10 @@ def _entries(
         for name, cell in cells.items():
             if name not in bases or owner not in (None, name):
                 continue
-            matters = _matters(feature, cell, bases[name])
+            kept = always_kept(feature)
+            matters = float("inf") if kept else effect(*cell, base_rate(*bases[name]))
             if matters >= LEAST_EFFECT:
                 yield name, (matters, feature, cell)
-
-
-def _matters(feature: str, cell: Cell, base: Cell) -> float:
-    return float("inf") if always_kept(feature) else effect(*cell, base_rate(*base))
 
 
 def _combining(
@@ -222,14 +205,8 @@ def facts(state: State, weight: float) -> Iterator[tuple[str, Prior | Start]]:
     for feature, counts in cells.items():
         yield feature, Prior(feature, counts)
     for learned in state.learned:
-        combining = learned.combining
-        if combining is not None:
-            yield (
-                learned.name,
-                Start(
-                    learned.name, combining.names, combining.mean, combining.covariance, combining.calibration
-                ),
-            )
+        if learned.combining is not None:
+            yield learned.name, Start(learned.name, *msgspec.structs.astuple(learned.combining))
 
 
 def _has(journal: Journal, source: str) -> bool:

@@ -1,39 +1,100 @@
-"""Kept copies, read by a process of their own, which a copy may end; and the search in the newest of them."""
+"""Kept copies as text, read by a process of their own, which a copy may end; and the search in the newest.
+
+Such a process reads the WARC records of copies as the judge reads a page, one request after the other on
+standard input, until that ends. Paragraphs are the text between HTML elements that are not inline; of plain
+text, the text between empty lines.
+"""
 
 import os
+import re
 import subprocess
+import zlib
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
 from io import BytesIO
-from itertools import islice
+from itertools import groupby, islice
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 import msgspec
 
+from scentline.agents.judge.apart import alone, bound_cpu, bound_memory
 from scentline.agents.judge.keep.store import newest_first
 from scentline.agents.judge.question import framed, received
 from scentline.agents.signals import command, environment
-from scentline.agents.window.kept import CopyRequest, CopyText, Unreadable
-from scentline.agents.window.search import Search
+from scentline.agents.window.search import Phrase, Search
 from scentline.models.records import UNREADABLE
+from scentline.streams.logging import printable
 from scentline.streams.settings import PREFIX
 
 #: Seconds that a process may take.
 SECONDS = 30.0
-#: Answers that are kept, those still to come included.
-ANSWERS = 4
-#: Seconds for which a view waits for an answer.
-AT_ONCE = 0.02
+#: Answers that are kept, those still to come included, and seconds for which a view waits for one.
+ANSWERS, AT_ONCE = 4, 0.02
 #: The newest copies that a search looks at, and at a time; the pages that it finds at most.
 LOOKED_AT, AT_A_TIME, MOST_FOUND = 300, 30, 50
 #: Characters of an excerpt, and those of it before what is found.
 EXCERPT, BEFORE = 240, 60
+#: Characters of all paragraphs of a copy, and of one of them, at most; paragraphs.
+MOST, LONGEST, PARAGRAPHS = 200_000, 20_000, 5_000
+#: Characters of a title or a header.
+LINE = 300
+#: Seconds of CPU, and bytes of memory, that a copy may take.
+CPU_SECONDS, MEMORY = 5, 500_000_000
+#: The headers that are shown.
+HEADERS = (
+    "content-type", "content-language", "last-modified", "etag", "cache-control", "server", "x-robots-tag",
+)  # fmt: skip
+
+_RECORDS = 1 << 27
+_EMPTY_LINES = re.compile(r"\n\s*\n")
+_SPACE = re.compile(r"\s+")
+_JOINERS = "\u200c\u200d"
+
+
+class CopyRequest(msgspec.Struct, array_like=True, frozen=True):
+    """A copy to be read."""
+
+    #: The page that the copy must be of; empty for any.
+    url: str
+    #: Where its records lie.
+    path: bytes
+    offset: int
+    length: int
+    #: What is marked in its text.
+    phrases: tuple[Phrase, ...] = ()
+
+
+class CopyText(msgspec.Struct, frozen=True, tag="text"):
+    """A copy as text."""
+
+    url: str
+    status: int
+    headers: dict[str, str]
+    title: str = ""
+    #: Each paragraph in parts, of which every second one is marked.
+    paragraphs: tuple[tuple[str, ...], ...] = ()
+    #: Whether the copy has more text.
+    cut: bool = False
+    #: What the copy is where it is neither HTML nor text.
+    unread: str = ""
+
+
+class Unreadable(msgspec.Struct, frozen=True, tag="unreadable"):
+    """Why there is no text of a copy."""
+
+    reason: str
+
 
 Answer: TypeAlias = CopyText | Unreadable
 
-_decode = msgspec.msgpack.Decoder(Answer).decode
+_decode_request = msgspec.msgpack.Decoder(CopyRequest).decode
+_decode_answer = msgspec.msgpack.Decoder(Answer).decode
+
+
+# having copies read
 
 
 def read(requests: Sequence[CopyRequest]) -> list[Answer]:
@@ -49,7 +110,7 @@ def _read(requests: Sequence[CopyRequest]) -> list[Answer]:
     inherited = {name: value for name, value in environment().items() if not name.startswith(PREFIX)}
     try:
         done = subprocess.run(  # noqa: S603 - this program
-            command("scentline.agents.window.kept"), input=b"".join(map(framed, requests)), env=inherited,
+            command("scentline.agents.window.copies"), input=b"".join(map(framed, requests)), env=inherited,
             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=SECONDS, check=False,
         )  # fmt: skip
         found, why = [*_answers(done.stdout)], "it ended the process that read it"
@@ -63,7 +124,7 @@ def _answers(out: bytes) -> Iterator[Answer]:
     source = BytesIO(out)
     while (data := received(source)) is not None:
         try:
-            yield _decode(data)
+            yield _decode_answer(data)
         except UNREADABLE:
             return
 
@@ -108,46 +169,41 @@ class FoundText(NamedTuple):
     parts: tuple[str, ...]
 
 
+@dataclass
 class TextSearch:
-    """A search in the texts of the newest kept copies, which are read one after the other while it is viewed.
+    """What a search in the texts of the newest kept copies has found."""
 
-    It is as of its begin: copies that are kept later are not in it.
+    of: int  #: How many copies are looked at, and whether there are older ones.
+    older: bool
+    read: int = 0
+    found: list[FoundText] = field(default_factory=list)
+
+
+def found_texts(data: Path, search: Search, reader: CopyReader) -> Iterator[tuple[TextSearch, bool]]:
+    """Yield how far a search has come, and whether there is more to do now: not while copies are being read.
+
+    It is as of its begin: copies that are kept later are not in it. Of a page the newest copy counts.
     """
-
-    def __init__(self, data: Path, search: Search, reader: CopyReader) -> None:
-        self.found: list[FoundText] = []
-        #: How many copies were looked at.
-        self.read = 0
-        self._search = search
-        self._reader = reader
-        self._known: set[str] = set()
-        found = list(islice(newest_first(data, 2 * LOOKED_AT), LOOKED_AT + 1)) if search else []
-        #: How many copies will be looked at, and whether there are older ones.
-        self.of, self.older = min(len(found), LOOKED_AT), len(found) > LOOKED_AT
-        phrases = tuple(search.phrases)
-        self._left = [
-            CopyRequest("", os.fsencode(copy.path), copy.offset, copy.length, phrases)
-            for copy in found[:LOOKED_AT]
-        ]
-        self._reading: Future[list[Answer]] | None = None
-
-    def step(self) -> None:
-        """Take up what was read, and have the next copies read, until enough were found."""
-        if self._reading is None and self._left and len(self.found) < MOST_FOUND:
-            self._reading = self._reader.read(self._left[:AT_A_TIME])
-        if self._reading is not None and self._reading.done():
-            answers, self._reading = self._reading.result(), None
-            self._left = self._left[len(answers) :]
-            for answer in answers:
-                self._take(answer)
-
-    def _take(self, answer: Answer) -> None:
-        self.read += 1
-        if isinstance(answer, CopyText) and answer.url not in self._known:
-            self._known.add(answer.url)
-            marked = [parts for parts in answer.paragraphs if len(parts) > 1]
-            if self._search.found_in(part for parts in marked for part in parts[1::2]):
-                self.found.append(FoundText(answer.url, excerpt_of(self._search, marked[0])))
+    copies = list(islice(newest_first(data, 2 * LOOKED_AT), LOOKED_AT + 1)) if search else []
+    state, known = TextSearch(min(len(copies), LOOKED_AT), len(copies) > LOOKED_AT), set[str]()
+    left = [
+        CopyRequest("", os.fsencode(copy.path), copy.offset, copy.length, tuple(search.phrases))
+        for copy in copies[:LOOKED_AT]
+    ]
+    yield state, bool(left)
+    while left and len(state.found) < MOST_FOUND:
+        reading = reader.read(left[:AT_A_TIME])
+        while not reading.done():
+            yield state, False
+        for answer in reading.result():
+            del left[0]
+            state.read += 1
+            if isinstance(answer, CopyText) and answer.url not in known:
+                known.add(answer.url)
+                marked = [parts for parts in answer.paragraphs if len(parts) > 1]
+                if search.found_in(part for parts in marked for part in parts[1::2]):
+                    state.found.append(FoundText(answer.url, excerpt_of(search, marked[0])))
+        yield state, True
 
 
 def excerpt_of(search: Search, marked: tuple[str, ...]) -> tuple[str, ...]:
@@ -158,3 +214,103 @@ def excerpt_of(search: Search, marked: tuple[str, ...]) -> tuple[str, ...]:
         start = text.find(" ", start, at) + 1 or start
     end = "…" if start + EXCERPT < len(text) else ""
     return search.parts(f"{'…' if start else ''}{text[start : start + EXCERPT]}{end}")
+
+
+# the process that reads them
+
+
+def main() -> None:
+    """Read copies, one after the other."""
+    source, out = alone()
+    bound_memory(MEMORY)
+    while (data := received(source)) is not None:
+        bound_cpu(CPU_SECONDS)
+        failure = None
+        try:
+            answer = text_of(_decode_request(data))
+        except Exception as error:  # whatever it is, it is this copy's
+            answer = failure = Unreadable(f"it can't be read: {type(error).__name__}")
+        out.write(framed(answer))
+        out.flush()
+        if failure is not None:
+            return  # the next copy meets a process that has seen nothing
+
+
+def text_of(request: CopyRequest) -> CopyText | Unreadable:
+    """Return a kept copy as text, or why it can't be read."""
+    # Imported where they are used: the window itself reads no page.
+    from scentline.agents.judge.decode import decode
+    from scentline.agents.judge.parse import is_plain, unread_of
+    from scentline.agents.offline.archive import ArchiveError
+    from scentline.agents.offline.archive import read as read_records
+
+    path = Path(os.fsdecode(request.path))
+    try:
+        with path.open("rb") as file:
+            file.seek(request.offset)
+            found = file.read(min(request.length, _RECORDS))
+        url, answer = read_records(path, BytesIO(_behind_request(found)), 0)
+    except FileNotFoundError:
+        return Unreadable("its file was dropped")
+    except (OSError, ArchiveError, zlib.error):
+        return Unreadable("its file is damaged")
+    if request.url not in ("", url):
+        return Unreadable("its file has another page there")
+    headers = {name.lower(): value for name, value in answer.headers}
+    shown_headers = {name: printable(headers[name], LINE) for name in HEADERS if name in headers}
+    kind = headers.get("content-type")
+    if unread := unread_of(answer.body, kind):
+        return CopyText(url, answer.status, shown_headers, unread=printable(unread, LINE))
+    title, pieces = _title_and_pieces(decode(answer.body, kind), is_plain(kind))
+    paragraphs, cut = _bounded(pieces)
+    marked = tuple(map(Search(phrases=request.phrases).parts, paragraphs))
+    return CopyText(url, answer.status, shown_headers, shown(title)[:LINE], marked, cut)
+
+
+def _behind_request(records: bytes) -> bytes:
+    """Return a copy's records without that of the request, which comes first."""
+    member = zlib.decompressobj(wbits=31)
+    member.decompress(records, _RECORDS)
+    return member.unused_data
+
+
+def _title_and_pieces(text: str, plain: bool) -> tuple[str, Iterable[str]]:
+    from scentline.agents.judge.markup import read as read_markup
+
+    if plain:
+        return "", _EMPTY_LINES.split(text)
+    markup = read_markup(text, 0, "")
+    paragraphs = groupby(markup.parts, "\n".__eq__)
+    return markup.title, ("".join(parts) for is_break, parts in paragraphs if not is_break)
+
+
+def _bounded(pieces: Iterable[str]) -> tuple[list[str], bool]:
+    """Return the paragraphs that are not empty, within the bounds, and whether there are more."""
+    found: list[str] = []
+    rest = MOST
+    for piece in pieces:
+        text = shown(piece[: 2 * LONGEST])
+        if not text:
+            continue
+        most = min(rest, LONGEST)
+        found.append(text[:most])
+        rest -= len(found[-1])
+        if len(text) > most or rest <= 0 or len(found) >= PARAGRAPHS:
+            return found, True
+    return found, False
+
+
+def shown(text: str) -> str:
+    r"""Return a text on one line, without control characters and those that change its direction.
+
+    >>> shown("It is \u202egpj.exe \n so")
+    'It is gpj.exe so'
+    """
+    line = _SPACE.sub(" ", text).strip()
+    if line.isprintable():
+        return line
+    return "".join(sign for sign in line if sign.isprintable() or sign in _JOINERS)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,85 +1,51 @@
-"""Hosts as the frontier's rows have them: one by its name, and the first of them in several orders."""
+"""Hosts: which may be asked, which wait and why, what came of the requests to each; and errors by their causes.
 
-import time
-from collections.abc import Callable, Iterator, Mapping
-from itertools import islice, starmap
-from typing import Any, NamedTuple, TypeVar
+One host is read by its name; of lists the first `MOST_HOSTS` of a frontier's table are looked through.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import islice
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
 import msgspec
+import zstandard
 
+from scentline.agents.window.reading import Reading
+from scentline.agents.window.recent import MOST_LETTERS
 from scentline.models.frontier.causes import Cause
+from scentline.models.frontier.depth import advised
 from scentline.models.frontier.keys import HOST_PREFIX, PAGE_PREFIX, depth_key, host_key, robots_key
+from scentline.models.frontier.politeness import HostClocks, HostState
 from scentline.models.frontier.rows import DepthRow, FrontierRow, HostRow, PageRow, RobotsRow
-from scentline.models.records import RobotsTxt, partition_of
+from scentline.models.frontier.waits import BOUNDS
+from scentline.models.published import HostStanding
+from scentline.models.records import Natural, RobotsTxt, partition_of
 from scentline.streams.logging import printable
-from scentline.streams.topics import SIGHTINGS
 from scentline.streams.transport.database import TableMissingError
 from scentline.streams.transport.journal import Journal
 
-#: Characters that are shown of what strangers wrote.
-SHOWN = 300
-#: Hosts that are looked at in all, the first of each partition, and at a time.
+#: Rows of a list at most, and characters that are shown of a robots.txt.
+ROWS, ROBOTS = 50, 20_000
+#: Part of the answers that came within the time that is shown.
+MOST_ANSWERS = 0.95
+#: Hosts that are looked through in all, the first of each partition, and in a piece.
 MOST_HOSTS, HOSTS = 20_000, 100
-#: Seconds for which rounds go on after a view, and between the begins of two.
-LOOKED_SECONDS, ROUND_SECONDS = 30.0, 5.0
-#: By which figures hosts are sorted.
-ORDERS = ("name", "pages", "failures", "seconds")
-#: The seconds of a host that never answered.
-_NEVER = -1.0
+#: Seconds between the begins of two rounds.
+ROUND_SECONDS = 5.0
 #: Lists that are kept until the next hosts are read.
 _REMEMBERED = 8
 
 T = TypeVar("T")
+Name = Annotated[str, msgspec.Meta(max_length=300)]
+Part = Annotated[str, msgspec.Meta(max_length=100)]
 _decode = msgspec.msgpack.Decoder(FrontierRow).decode
 _decode_host = msgspec.msgpack.Decoder(HostRow).decode
 
 
-class HostRows:
-    """What the frontier knows of hosts, read for each view."""
-
-    def __init__(self, journal: Journal) -> None:
-        self._parts = journal.table("frontier")
-        self._partitions = journal.partitions(SIGHTINGS.name)
-
-    def _get(self, host: str, key: bytes, kind: type[T]) -> T | None:
-        raw = self._parts[partition_of(host, self._partitions)].get(key)
-        row = None if raw is None else _decode(raw)
-        return row if isinstance(row, kind) else None
-
-    def host(self, name: str) -> HostRow | None:
-        """Return a host's row, None where no fetch of it has ended."""
-        return self._get(name, host_key(name), HostRow)
-
-    def depth(self, name: str) -> DepthRow | None:
-        """Return how deep users and links go on a host."""
-        return self._get(name, depth_key(name), DepthRow)
-
-    def robots(self, name: str) -> Iterator[RobotsTxt]:
-        """Yield the robots.txt of a host, of each scheme."""
-        for scheme in ("https", "http"):
-            row = self._get(name, robots_key(f"{scheme}://{name}"), RobotsRow)
-            if row is not None:
-                yield row.told
-
-    def causes(self, name: str, causes: Mapping[str, Cause]) -> list[dict[str, object]]:
-        """Return why fetches of a host brought no page, what came most often first, each with an example."""
-        found = sorted(causes.items(), key=lambda each: (-each[1].count, each[0]))
-        return [self._cause(name, *each) for each in found]
-
-    def cause(self, name: str, cause: str) -> dict[str, object] | None:
-        """Return the same of one cause, None where the host does not have it."""
-        row = self.host(name)
-        known = None if row is None else row.causes.get(cause)
-        return None if known is None else self._cause(name, cause, known)
-
-    def _cause(self, host: str, cause: str, known: Cause) -> dict[str, object]:
-        page = self._get(host, PAGE_PREFIX + known.page, PageRow)
-        url, reason = ("", "") if page is None else (printable(page.url, SHOWN), printable(page.reason, SHOWN))
-        cause = printable(cause, SHOWN)
-        return {"cause": cause, "fetches": known.count, "time": known.time, "url": url, "reason": reason}
+# lists
 
 
-class _Host(NamedTuple):
+class Listed(NamedTuple):
     """The figures by which a host is sorted, and why fetches of it brought no page."""
 
     name: str
@@ -99,81 +65,34 @@ class CauseTotal(NamedTuple):
     host: str
 
 
-class HostScan:
-    """The first `MOST_HOSTS` hosts of a frontier's table, read a piece at a time while they are viewed.
+class Hosts:
+    """Hosts that were looked through, as of a time; with ``more`` there are others."""
 
-    Round follows on round; lists are as of the last whole one, or as far as the first has come. ``as_of`` is
-    when that began, and ``more`` whether there are hosts that were not looked at.
-    """
-
-    def __init__(self, journal: Journal, clock: Callable[[], float] = time.time) -> None:
-        self.as_of: float | None = None
-        self.more = False
-        self._journal = journal
-        self._clock = clock
-        self._until = self._begun = float("-inf")
-        self._round: Iterator[None] | None = None
-        self._written: int | None = None
-        self._hosts: dict[str, _Host] = {}
-        self._worked_out: dict[tuple[str, ...], list[Any]] = {}
+    def __init__(self, found: dict[str, Listed], as_of: float | None = None, *, more: bool = False) -> None:
+        self.as_of = as_of
+        self.more = more
+        self._found = found
+        self._lists: dict[tuple[object, ...], list[Any]] = {}
 
     def __len__(self) -> int:
-        return len(self._hosts)
-
-    def look(self) -> None:
-        """Go on with rounds for a while."""
-        self._until = self._clock() + LOOKED_SECONDS
-
-    def step(self) -> bool:
-        """Read some hosts; return whether there is more to do: not without a viewer or a change."""
-        now = self._clock()
-        if now >= self._until:
-            return False
-        if self._round is None:
-            if self._journal.written == self._written or now < self._begun + ROUND_SECONDS:
-                return False
-            self._written, self._begun = self._journal.written, now
-            self._round = self._read()
-        if next(self._round, self) is self:
-            self._round = None
-        return True
-
-    def _read(self) -> Iterator[None]:
-        try:
-            parts = self._journal.table("frontier").values()
-        except TableMissingError:
-            return
-        found, more = {} if self._hosts else self._hosts, False
-        for part in parts:
-            rest, after = MOST_HOSTS // len(parts), None
-            while rows := list(islice(part.scan(HOST_PREFIX, after), min(rest, HOSTS))):
-                rest, after = rest - len(rows), rows[-1][0]
-                found.update((each.name, each) for each in starmap(_host, rows))
-                self._worked_out.clear()
-                yield
-            more |= rest == 0 and any(True for _ in part.scan(HOST_PREFIX, after))
-        self._hosts, self.more, self.as_of = found, more, self._begun
-        self._worked_out.clear()
-
-    # looking up
+        return len(self._found)
 
     def names(self, part: str = "", by: str = "name", *, descending: bool = False) -> list[str]:
-        """Return the hosts whose names have a part, in one of `ORDERS`, those of equal figures by name."""
-        assert by in ORDERS
+        """Return the hosts whose names have a part, sorted by a field, those of equal figures by name."""
 
         def find() -> list[str]:
-            found = (each for each in self._hosts.values() if part.lower() in each.name)
-            return [each.name for each in sorted(found, key=lambda each: (getattr(each, by), each.name))]
+            found = (each for each in self._found.values() if part.lower() in each.name)
+            listed = sorted(found, key=lambda each: (getattr(each, by), each.name), reverse=descending)
+            return [each.name for each in listed]
 
-        names = self._once(("names", part, by), find)
-        return names[::-1] if descending else names
+        return self._once((part, by, descending), find)
 
     def causes(self) -> list[CauseTotal]:
         """Return every cause, the one that came most often first."""
 
         def find() -> list[CauseTotal]:
             found: dict[str, CauseTotal] = {}
-            for each in self._hosts.values():
+            for each in self._found.values():
                 for name, cause in each.causes.items():
                     _, fetches, hosts, last, host = found.get(name, (name, 0, 0, -1.0, ""))
                     newest = max((last, host), (cause.time, each.name))
@@ -182,28 +101,250 @@ class HostScan:
 
         return self._once(("causes",), find)
 
-    def hosts_of(self, cause: str) -> list[str]:
+    def of_cause(self, cause: str) -> list[str]:
         """Return the hosts of a cause, those where it came most often first."""
 
         def find() -> list[str]:
-            found = [each for each in self._hosts.values() if cause in each.causes]
+            found = [each for each in self._found.values() if cause in each.causes]
             found.sort(key=lambda each: (-each.causes[cause].count, each.name))
             return [each.name for each in found]
 
         return self._once(("hosts", cause), find)
 
-    def _once(self, key: tuple[str, ...], find: Callable[[], list[T]]) -> list[T]:
-        """Return what was found for a key, worked out once for as long as the hosts stay as they are."""
-        if key not in self._worked_out:
-            if len(self._worked_out) >= _REMEMBERED:
-                self._worked_out.clear()
-            self._worked_out[key] = find()
-        found: list[T] = self._worked_out[key]
+    def _once(self, key: tuple[object, ...], find: Callable[[], list[T]]) -> list[T]:
+        key = (len(self._found), *key)  # as far as the first round has come
+        if key not in self._lists:
+            if len(self._lists) >= _REMEMBERED:
+                self._lists.clear()
+            self._lists[key] = find()
+        found: list[T] = self._lists[key]
         return found
 
 
-def _host(key: bytes, raw: bytes) -> _Host:
+def looked_through(journal: Journal, clock: Callable[[], float]) -> Iterator[tuple[Hosts, bool]]:
+    """Yield hosts, a piece at a time, and whether there is more to do: round after round, where rows changed.
+
+    They are as of the last whole round, or as far as the first has come.
+    """
+    known = Hosts({})
+    while True:
+        written, begun, found, more = journal.written, clock(), dict[str, Listed](), False
+        if known.as_of is None:
+            known = Hosts(found)
+        parts = _parts(journal)
+        for part in parts:
+            rest, after = MOST_HOSTS // len(parts), None
+            while rows := list(islice(part.scan(HOST_PREFIX, after), min(rest, HOSTS))):
+                rest, after = rest - len(rows), rows[-1][0]
+                found.update((each.name, each) for each in (_listed(*row) for row in rows))
+                yield known, True
+            more |= rest == 0 and any(True for _ in part.scan(HOST_PREFIX, after))
+        known = Hosts(found, begun, more=more)
+        yield known, False
+        while journal.written == written or clock() < begun + ROUND_SECONDS:
+            yield known, False
+
+
+def _parts(journal: Journal) -> list[Any]:
+    try:
+        return [*journal.table("frontier").values()]
+    except TableMissingError:
+        return []
+
+
+def _listed(key: bytes, raw: bytes) -> Listed:
     row = _decode_host(raw)
-    seconds = _NEVER if row.waits.mean is None else row.waits.mean
+    seconds = -1.0 if row.waits.mean is None else row.waits.mean  # it never answered
     failures = sum(cause.count for cause in row.causes.values())
-    return _Host(key[len(HOST_PREFIX) :].decode(), row.judged, failures, seconds, row.causes)
+    return Listed(key[len(HOST_PREFIX) :].decode(), row.judged, failures, seconds, row.causes)
+
+
+def _hosts(reading: Reading) -> Hosts:
+    return reading.ahead("hosts", lambda: looked_through(reading.journal, lambda: reading.now))
+
+
+# the rows of hosts
+
+
+class _Rows:
+    """What the frontier's rows have of some hosts, and what a frontier that runs says of them, for one view."""
+
+    def __init__(self, reading: Reading, names: Iterable[str] = ()) -> None:
+        self._reading = reading
+        self._parts = reading.journal.table("frontier")
+        known = [name for name in names if self.host(name) is not None]
+        running = reading.standings("", known) if known and reading.running() else []
+        self._live = {each.host: each for standing in running for each in standing.looked_at}
+
+    def _get(self, host: str, key: bytes, kind: type[T]) -> T | None:
+        raw = self._parts[partition_of(host, len(self._parts))].get(key)
+        row = None if raw is None else _decode(raw)
+        return row if isinstance(row, kind) else None
+
+    def host(self, name: str) -> HostRow | None:
+        """Return a host's row, None where no fetch of it has ended."""
+        return self._get(name, host_key(name), HostRow)
+
+    def row(self, name: str) -> dict[str, Any]:
+        """Return what a list tells of a host."""
+        row = self.host(name) or HostRow()
+        return {
+            "host": name,
+            **self._standing(name, row.state),
+            "pages": row.judged,
+            "requests": row.requests + row.again,
+            "failures": sum(cause.count for cause in row.causes.values()),
+            "seconds": row.waits.mean,
+            "most": row.waits.within(MOST_ANSWERS),
+            "delay": row.state.delay,
+            "robots": next((_robots(told) for told in self._told(name)), None),
+        }
+
+    def _standing(self, name: str, state: HostState) -> dict[str, object]:
+        """Return how a host stands: as its frontier tells, or else by its row."""
+        live, fetch = self._live.get(name), self._reading.settings.fetch
+        if live is None:
+            clocks = HostClocks(fetch.delay_seconds, 1, {name: state}.get, fetch.delay_factor)
+            why, until = clocks.wait(name, self._reading.now)
+            kind = "unknown" if state == HostState() else "waits" if why else "rests"
+            live = HostStanding(name, kind, why, until if why else 0.0)
+        candidates = live.candidates if name in self._live else None
+        return {"state": live.state, "why": live.why, "until": live.until, "candidates": candidates}
+
+    def whole(self, name: str) -> dict[str, object]:
+        """Return all that is known of a host."""
+        known = self.host(name)
+        row = known or HostRow()
+        counted = zip((*BOUNDS, None), row.waits.counts, strict=False)
+        causes = sorted(row.causes.items(), key=lambda each: (-each[1].count, each[0]))
+        return {
+            **self.row(name),
+            "known": known is not None,
+            "again": row.again,
+            "moved": row.moved,
+            "server": row.state.server,
+            "causes": [self._cause(name, *each) for each in causes],
+            "times": [{"within": bound, "answers": count} for bound, count in counted if count],
+            "robots_txt": [_robots(told) | _text(told) for told in self._told(name)],
+            "depth": self._depth(name),
+        }
+
+    def _told(self, name: str) -> Iterator[RobotsTxt]:
+        """Yield the robots.txt of a host, of each scheme."""
+        for scheme in ("https", "http"):
+            row = self._get(name, robots_key(f"{scheme}://{name}"), RobotsRow)
+            if row is not None:
+                yield row.told
+
+    def _depth(self, name: str) -> str:
+        settings = self._reading.settings.frontier
+        counts = self._get(name, depth_key(name), DepthRow) if settings.depth == "auto" else None
+        if counts is None:
+            return ""
+        found = advised(counts, settings)
+        if found.depth is None:
+            return f"It is crawled to any depth: {found.why}."
+        return f"It is crawled to level {found.depth}: that keeps {found.why}."
+
+    def cause(self, name: str, cause: str) -> dict[str, object] | None:
+        """Return a cause of a host with an example, None where the host does not have it."""
+        row = self.host(name)
+        known = None if row is None else row.causes.get(cause)
+        return None if known is None else self._cause(name, cause, known)
+
+    def _cause(self, host: str, cause: str, known: Cause) -> dict[str, object]:
+        page = self._get(host, PAGE_PREFIX + known.page, PageRow)
+        url, reason = ("", "") if page is None else (page.url, page.reason)
+        return {"cause": cause, "fetches": known.count, "time": known.time, "url": url, "reason": reason}
+
+
+def _robots(found: RobotsTxt) -> dict[str, object]:
+    return {name: getattr(found, name) for name in ("url", "time", "until", "error")}
+
+
+def _text(told: RobotsTxt) -> dict[str, object]:
+    """Return the text of a robots.txt, a line after the other, as far as it is shown."""
+    try:
+        with zstandard.ZstdDecompressor().stream_reader(told.text) as reader:
+            text = reader.read(ROBOTS + 1).decode(errors="replace") if told.text else ""
+    except zstandard.ZstdError:
+        text = ""
+    lines = (printable(line, ROBOTS) for line in text[:ROBOTS].splitlines())
+    return {"text": "\n".join(lines), "cut": len(text) > ROBOTS}
+
+
+# the screens
+
+
+class HostsQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Which hosts are listed: with ``find`` in their names, sorted by a figure, from ``offset`` on.
+
+    With a ``host`` all is shown that is known of that one.
+    """
+
+    find: Name = ""
+    by: Literal["name", "pages", "failures", "seconds"] = "pages"
+    descending: bool = True
+    offset: Natural = 0
+    host: Name = ""
+
+
+def hosts(reading: Reading, query: HostsQuery) -> dict[str, Any]:
+    """Return a list of hosts, or all that is known of one.
+
+    What is said of the hosts is newer than what they were chosen by, and they are sorted by it once more.
+    """
+    known = _hosts(reading)
+    if query.host:
+        return {"host": _Rows(reading, [query.host]).whole(query.host)}
+    names = known.names(query.find, query.by, descending=query.descending)
+    if not names and _Rows(reading).host(query.find) is not None:
+        names = [query.find]  # beyond those that were looked at
+    shown = names[query.offset :][:ROWS]
+    found = _Rows(reading, shown)
+    rows = [found.row(name) for name in shown]
+    if query.by != "name":
+        rows.sort(key=lambda row: row[query.by] or 0, reverse=query.descending)
+    counts = {"total": len(names), "hosts": len(known), "more": known.more, "as_of": known.as_of}
+    return {"rows": rows, "offset": query.offset, **counts}
+
+
+class ErrorsQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Which causes and hosts are listed, and where each list begins."""
+
+    #: Only causes that have this text are listed.
+    reason: Part = ""
+    #: The hosts of this cause are listed, those from ``offset`` on.
+    cause: Part = ""
+    offset: Natural = 0
+    #: So many causes, and kinds of dead letters, are passed over.
+    causes: Natural = 0
+    letters: Natural = 0
+
+
+def errors(reading: Reading, query: ErrorsQuery) -> dict[str, Any]:
+    """Return why fetches brought no page, the hosts of one cause, and dead letters that are alike."""
+    known, rows, letters = _hosts(reading), _Rows(reading), reading.lists.letters
+    causes = [each for each in known.causes() if query.reason.casefold() in each.cause.casefold()]
+    alike = letters.alike()[query.letters :]
+    names = known.of_cause(query.cause) if query.cause else []
+    listed = ((name, rows.cause(name, query.cause)) for name in names[query.offset :][:ROWS])
+    return {
+        "causes": [_total(rows, total) for total in causes[query.causes :][:ROWS]],
+        "of": len(causes),
+        "fetches": sum(total.fetches for total in causes),
+        "hosts": [{"host": name} | found for name, found in listed if found is not None],
+        "hosts_of": len(names),
+        "letters": [each._asdict() for each in alike[:ROWS]],
+        "more_letters": len(alike) > ROWS,
+        "kept": letters.total(),
+        "grouped": MOST_LETTERS,
+        "known": len(known),
+        "more": known.more,
+        "as_of": known.as_of,
+    }
+
+
+def _total(rows: _Rows, total: CauseTotal) -> dict[str, object]:
+    example = rows.cause(total.host, total.cause) or {"url": "", "reason": ""}
+    return {**total._asdict(), "url": example["url"], "reason": example["reason"]}

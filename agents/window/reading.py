@@ -4,8 +4,7 @@ import fcntl
 import os
 import struct
 import time
-from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from pathlib import Path
@@ -14,11 +13,9 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from scentline.agents.operate.explaining import Resting
 from scentline.agents.operate.record import definitions, entries
 from scentline.agents.owners import Owner, Running
-from scentline.agents.window.copies import CopyReader, TextSearch
-from scentline.agents.window.hosts import HostScan
+from scentline.agents.window.copies import CopyReader, TextSearch, found_texts
 from scentline.agents.window.recent import Points, RecentChanges, RecentLetters, RecentPages
 from scentline.agents.window.search import Search
-from scentline.agents.window.trials import CandidateTrial, Tried
 from scentline.agents.worker.directory import of_crawl
 from scentline.models.errors import ScentlineError, StorageError
 from scentline.models.frontier.steered import Steered
@@ -38,8 +35,8 @@ OPENING_SECONDS = 0.02
 ASKED_SECONDS, MOST_ASKED = 0.9, 32
 #: Seconds for which the figures of a worker on Kafka that does not answer are those that it published last.
 SILENT_SECONDS = 150.0
-#: Seconds after which what no view uses is forgotten, and how many of a kind are remembered.
-LOOKED_SECONDS, REMEMBERED = 10.0, 8
+#: Seconds for which work goes on after a view of it, and how many pieces of work there are at most.
+LOOKED_SECONDS, REMEMBERED = 20.0, 8
 #: Predicates that screens know; of more the first by name.
 MOST_PREDICATES = 300
 # The lock of RocksDB, and the fields of a lock for fcntl(2).
@@ -47,23 +44,21 @@ _LOCK = "LOCK"
 _FLOCK = "hhqqi"
 
 
-Key = TypeVar("Key")
 T = TypeVar("T")
 
 
-class Looked(OrderedDict[Key, tuple[T, float]], Generic[Key, T]):
-    """What views go on with from one to the next, by key, with the time of the last view."""
+class _Ahead(Generic[T]):
+    """Work that goes on a piece at a time, from one view to the next; ``value`` is how far it is."""
 
-    def find(self, key: Key, now: float, make: Callable[[], T]) -> T:
-        """Return what a view goes on with, made where there is none."""
-        for each in [each for each, (_, at) in self.items() if not at <= now < at + LOOKED_SECONDS]:
-            del self[each]
-        found = self[key][0] if key in self else make()
-        self[key] = found, now
-        self.move_to_end(key)
-        if len(self) > REMEMBERED:
-            self.popitem(last=False)
-        return found
+    def __init__(self, pieces: Iterator[tuple[T, bool]], now: float) -> None:
+        self._pieces = pieces
+        self.value, self._more = next(pieces)
+        self.looked = now
+
+    def step(self) -> bool:
+        """Do a piece; return whether there is more to do now."""
+        self.value, self._more = next(self._pieces, (self.value, False))
+        return self._more
 
 
 class _Place(NamedTuple):
@@ -76,12 +71,11 @@ class _Place(NamedTuple):
 
 
 class Lists(NamedTuple):
-    """What is listed of a crawl: the newest pages, changes and dead letters, and the first hosts."""
+    """What is listed of a crawl: the newest pages, changes and dead letters."""
 
     pages: RecentPages
     changes: RecentChanges
     letters: RecentLetters
-    hosts: HostScan
 
 
 class Reading:
@@ -105,8 +99,7 @@ class Reading:
         self._running = Running(settings)
         self._asked: dict[tuple[object, ...], tuple[float, Any]] = {}
         self._copies: CopyReader | None = None
-        self._trials = Looked[tuple[str, str], CandidateTrial]()
-        self._searches = Looked[str, TextSearch]()
+        self._ahead: dict[str, _Ahead[Any]] = {}
         self._points = Points()
         self._read_as_of: dict[str, tuple[int, Any]] = {}
         self._beside = ThreadPoolExecutor(1, thread_name_prefix="opening")
@@ -152,8 +145,7 @@ class Reading:
         self._asked.clear()
         self._running.close()
         self._running = Running(self._given)
-        self._trials.clear()
-        self._searches.clear()
+        self._ahead.clear()
         copies, self._copies = self._copies, None
         if copies is not None:
             copies.close()
@@ -178,8 +170,8 @@ class Reading:
     def lists(self) -> Lists:
         """What is listed of the crawl."""
         if self._lists is None:
-            journal, hosts = self.journal, HostScan(self.journal, self._clock)
-            self._lists = Lists(RecentPages(journal), RecentChanges(journal), RecentLetters(journal), hosts)
+            journal = self.journal
+            self._lists = Lists(RecentPages(journal), RecentChanges(journal), RecentLetters(journal))
         return self._lists
 
     @property
@@ -191,22 +183,28 @@ class Reading:
 
     def texts(self, typed: str) -> TextSearch:
         """Return a search in the newest kept copies, and go on with it."""
-        found = self._searches.find(typed, self.now, lambda: TextSearch(self.data, Search(typed), self.copies))
-        found.step()
-        return found
+        return self.ahead(f"texts {typed}", lambda: found_texts(self.data, Search(typed), self.copies))
 
-    def excluded(self, prefix: str, expression: str) -> Tried:
-        """Return how many candidates an exclusion would leave out, as far as they were counted, and go on."""
-        make = lambda: CandidateTrial(self.journal, prefix, expression)  # noqa: E731
-        trial = self._trials.find((prefix, expression), self.now, make)
-        trial.step()
-        return trial.told()
+    # work that goes on while it is viewed
+
+    def ahead(self, name: str, make: Callable[[], Iterator[tuple[T, bool]]]) -> T:
+        """Return how far work has come that views go on with; what no view uses any more is forgotten.
+
+        It is made of an iterator over its pieces: how far each leads, and whether there is more to do then.
+        """
+        used = {key: each for key, each in self._ahead.items() if self.now < each.looked + LOOKED_SECONDS}
+        found = used.pop(name, None) or _Ahead(make(), self.now)
+        self._ahead = dict([*[*used.items()][1 - REMEMBERED :], (name, found)])
+        found.looked = self.now
+        value: T = found.value
+        return value
 
     def work(self) -> float | None:
         """Do a piece of the work ahead of views; return its seconds, None where nothing is left to do."""
         begun = time.perf_counter()
         self.refresh()
-        more = self.begun and self.lists.hosts.step()
+        used = (each for each in self._ahead.values() if self.now < each.looked + LOOKED_SECONDS)
+        more = sum(each.step() for each in used) > 0
         if self._opening is not None and not self._opening.done():
             more = bool(wait([self._opening], OPENING_SECONDS))
         return time.perf_counter() - begun if more else None

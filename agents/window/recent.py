@@ -73,11 +73,10 @@ class Recent(Generic[T]):
 
     def arrived(self) -> Iterator[tuple[int, Entry]]:
         """Yield what came since, with its number; of more than ``most``, and at first, the newest."""
-        journal, topic = self._journal, self._topic
-        partitions = range(journal.partitions(topic) if topic in journal.topics() else 0)
-        for partition in partitions:
+        journal, places = self._journal, self._places()
+        for topic, partition in places:
             end = journal.end(topic, partition)
-            first = max(journal.start(topic, partition), end - max(1, self._most // len(partitions)))
+            first = max(journal.start(topic, partition), end - max(1, self._most // len(places)))
             at = max(first, self._offsets.get(partition, 0))
             found = journal.read(topic, partition, at, end - at, _BYTES) if at < end else []
             self._offsets[partition] = found[-1].offset + 1 if found else end
@@ -90,9 +89,12 @@ class Recent(Generic[T]):
 
     def total(self) -> int:
         """Return how many records the topic keeps."""
+        ends = ((self._journal.start(*place), self._journal.end(*place)) for place in self._places())
+        return sum(end - start for start, end in ends)
+
+    def _places(self) -> list[tuple[str, int]]:
         journal, topic = self._journal, self._topic
-        parts = range(journal.partitions(topic) if topic in journal.topics() else 0)
-        return sum(journal.end(topic, part) - journal.start(topic, part) for part in parts)
+        return [(topic, part) for part in range(journal.partitions(topic) if topic in journal.topics() else 0)]
 
 
 # judged pages
@@ -204,10 +206,7 @@ class RecentChanges(Recent[Change]):
         for number, entry in self.arrived():
             with suppress(RecordError):
                 found = read_change(entry.value or b"")
-                names = ("kind", "title", "excerpt", "reason")
-                texts = {name: printable(getattr(found, name), TITLE) for name in names}
-                key = found.origin, found.predicate, found.kind
-                self.put(key, Place(found.time, number), msgspec.structs.replace(found, **texts))
+                self.put((found.origin, found.predicate, found.kind), Place(found.time, number), found)
 
 
 # dead letters

@@ -5,12 +5,11 @@ events, each whenever it has changed. ``POST /steer`` takes a request (`agents.o
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from http import HTTPStatus
 from pathlib import Path
-from types import ModuleType
 from typing import Any, TypeVar
 
 import msgspec
@@ -22,21 +21,13 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from scentline.agents.operate.control import submit
-from scentline.agents.operate.requests import RefusedError
 from scentline.agents.operate.requests import Request as Steering
 from scentline.agents.window.guard import ASKING, ENTER, HEALTH, MOST_BODY, Access, Guard
 from scentline.agents.window.reading import Reading
-from scentline.agents.window.screens import crawl, errors, hosts, learning, now, page, pages, steer, trial
-from scentline.agents.window.screens import next as upcoming
+from scentline.agents.window.screens import screen
 from scentline.models.errors import EventLog, ScentlineError, StorageError
 from scentline.models.records import reason_of
 from scentline.streams.logging import printable
-
-#: Every screen by its name in addresses.
-SCREENS: Mapping[str, ModuleType] = {
-    module.__name__.rpartition(".")[2]: module
-    for module in (crawl, errors, hosts, learning, upcoming, now, page, pages, steer, trial)
-}
 
 #: Viewers at a time; each holds one connection.
 MOST_VIEWERS = 32
@@ -56,10 +47,12 @@ LAST_SECONDS = 1.5
 BEAT_SECONDS = 10.0
 
 _STATIC = Path(__file__).with_name("static")
-_JSON = "application/json"
 
 log = EventLog("window")
 T = TypeVar("T")
+View = Callable[[Reading], dict[str, Any]]
+
+_crawl, _now = screen("crawl", {}), screen("now", {})
 
 _encode = msgspec.json.Encoder().encode
 _steering: msgspec.json.Decoder[Steering] = msgspec.json.Decoder(Steering)
@@ -171,29 +164,28 @@ class Window:
 
     async def _once(self, request: Request) -> Response:
         try:
-            screen, query = _requested(request)
-            return Response(await self._in_turn(self._view, screen, query), media_type=_JSON)
+            view = screen(request.path_params["screen"], request.query_params)
+            return Response(_encode(await self._in_turn(view, self._reading)), media_type="application/json")
         except ScentlineError as error:
             return _refused(error)
 
     async def _events(self, request: Request) -> Response:
         try:
-            screen, query = _requested(request)
+            view = screen(request.path_params["screen"], request.query_params)
         except ScentlineError as error:
             return _refused(error)
         if self.viewers >= MOST_VIEWERS:
-            return PlainTextResponse(
-                f"{MOST_VIEWERS} viewers look already; close one.\n", HTTPStatus.SERVICE_UNAVAILABLE
-            )
-        return StreamingResponse(self._stream(screen, query), media_type="text/event-stream")
+            reason = f"{MOST_VIEWERS} viewers look already; close one.\n"
+            return PlainTextResponse(reason, HTTPStatus.SERVICE_UNAVAILABLE)
+        return StreamingResponse(self._stream(view), media_type="text/event-stream")
 
-    async def _stream(self, screen: ModuleType, query: Any) -> AsyncIterator[bytes]:
+    async def _stream(self, view: View) -> AsyncIterator[bytes]:
         self.viewers += 1
         sent: dict[str, bytes] = {}
         silent = 0.0
         try:
             while not self._closing.is_set():
-                events = await self._both(screen, query)
+                events = await self._both(view)
                 for event, data in events.items():
                     if sent.get(event) != data:
                         silent = 0.0
@@ -206,26 +198,22 @@ class Window:
                     async with asyncio.timeout(VIEW_SECONDS):
                         await self._closing.wait()
                 silent += VIEW_SECONDS
-            for event, data in (await self._both(screen, query)).items():
+            for event, data in (await self._both(view)).items():
                 yield _event(event, data)
             with suppress(ScentlineError):
-                yield _event("ended", await self._in_turn(self._view, now, now.Query()))
+                yield _event("ended", _encode(await self._in_turn(_now, self._reading)))
         finally:
             self.viewers -= 1
 
-    async def _both(self, screen: ModuleType, query: Any) -> dict[str, bytes]:
+    async def _both(self, view: View) -> dict[str, bytes]:
         """Return the header and the view of a screen, or the error in place of the view."""
         found: dict[str, bytes] = {}
         try:
-            found["crawl"] = await self._in_turn(self._view, crawl, crawl.Query())
-            found["view"] = await self._in_turn(self._view, screen, query)
+            for event, make in (("crawl", _crawl), ("view", view)):
+                found[event] = _encode(await self._in_turn(make, self._reading))
         except ScentlineError as error:
             found["trouble"] = _encode(str(error))
         return found
-
-    def _view(self, screen: ModuleType, query: Any) -> bytes:
-        self._reading.refresh()
-        return _encode(screen.view(self._reading, query))
 
     async def _steer(self, request: Request) -> Response:
         try:
@@ -240,17 +228,11 @@ class Window:
         except ScentlineError as error:
             return _refused(error)
         log.info("a request was made", request=type(steering).__name__, done=said is not None)
-        return Response(_encode({"said": said}), media_type=_JSON)
+        return Response(_encode({"said": said}), media_type="application/json")
 
 
 def _event(name: str, data: bytes) -> bytes:
     return b"event: %s\ndata: %s\n\n" % (name.encode(), data)
-
-
-class _UnknownError(ScentlineError):
-    """There is no such screen."""
-
-    status = HTTPStatus.NOT_FOUND
 
 
 class _UnreadError(ScentlineError):
@@ -259,20 +241,5 @@ class _UnreadError(ScentlineError):
     status = HTTPStatus.SERVICE_UNAVAILABLE
 
 
-class _QueryError(ScentlineError):
-    """A query that the screen can't answer."""
-
-
 def _refused(error: ScentlineError) -> Response:
     return PlainTextResponse(f"{error}\n", getattr(error, "status", HTTPStatus.BAD_REQUEST))
-
-
-def _requested(request: Request) -> tuple[ModuleType, Any]:
-    name = request.path_params["screen"]
-    screen = SCREENS.get(name)
-    if screen is None:
-        raise _UnknownError(f"There is no screen {name[:40]!r}; expected one of {', '.join(SCREENS)}.")
-    try:
-        return screen, msgspec.convert(dict(request.query_params), screen.Query, strict=False)
-    except (msgspec.ValidationError, RefusedError) as error:
-        raise _QueryError(f"{name}: {reason_of(error)}") from error

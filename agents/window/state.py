@@ -12,17 +12,25 @@ WAITS_SECONDS = 10.0
 
 #: "good" (pages come), "waits" (they will), "rest" (none are expected), "bad".
 Mood = Literal["good", "waits", "rest", "bad"]
-
-
 #: What a mood is called before its sentence.
 MOODS: dict[Mood, str] = {"good": "Fetching", "waits": "Waiting", "rest": "At rest", "bad": "Trouble"}
 
-
-class Said(NamedTuple):
-    """A state in words."""
-
-    mood: Mood
-    text: str
+#: Why hosts wait, in words.
+REASONS = {
+    "delay": "for the delay between two requests",
+    "back-off": "to back off after failures",
+    "retry-after": "for the end of a Retry-After",
+    "robots": "for the delay that robots.txt asks for",
+    "shared": "for another host of their server",
+    "busy": "for an answer",
+}
+#: What keeps hosts from being asked, in words.
+HELD = {
+    "politeness": "wait for their delays",
+    "network": "have not answered yet, or wait for a connection",
+    "CPU": "wait for this machine to judge pages",
+    "window": "wait for better pages, or for verdicts",
+}
 
 
 class Facts(NamedTuple):
@@ -40,81 +48,63 @@ class Facts(NamedTuple):
     paused: int = 0
 
 
-def said(facts: Facts) -> Said:
-    """Return the state of a crawl.
+Said = tuple[Mood, str]
 
-    >>> said(Facts(now=0.0, begun=False, running=False)).text
-    'No crawl has begun in this directory yet.'
+
+def said(facts: Facts) -> Said:
+    """Return the state of a crawl: its mood, and a sentence.
+
+    >>> said(Facts(now=0.0, begun=False, running=False))
+    ('rest', 'No crawl has begun in this directory yet.')
     """
     if not facts.begun:
-        return Said("rest", "No crawl has begun in this directory yet.")
+        return "rest", "No crawl has begun in this directory yet."
     if not facts.running:
         return _at_rest(facts)
     return _unanswered(facts) or _running(facts)
 
 
-# a crawl at rest
-
-
 def _at_rest(facts: Facts) -> Said:
     standing = facts.standing
-    since = _at_rest_for(facts)
+    last = max(facts.newest, standing.time if standing is not None else 0.0)
+    since = f"The crawl ended {lasting(max(0.0, facts.now - last))} ago" if last else "The crawl ended"
     if standing is None or not standing.final or facts.newest > standing.time + MISSED_SECONDS:
-        return Said("bad", f"{since}, abruptly, as by a kill. The same command goes on with it.")
+        return "bad", f"{since}, abruptly, as by a kill. The same command goes on with it."
     if standing.state == "spent":
-        return Said("rest", f"{since}: {standing.spent}. A larger budget goes on with it.")
+        return "rest", f"{since}: {standing.spent}. A larger budget goes on with it."
     if standing.state == "done":
-        return Said("rest", f"{since}: nothing was left to fetch.")
+        return "rest", f"{since}: nothing was left to fetch."
     was = "paused, and stopped" if standing.state == "paused" else "stopped"
-    return Said("rest", f"{since}: it was {was}. The same command goes on with it.")
-
-
-def _at_rest_for(facts: Facts) -> str:
-    if not _last(facts):
-        return "The crawl ended"
-    return f"The crawl ended {lasting(max(0.0, facts.now - _last(facts)))} ago"
-
-
-def _last(facts: Facts) -> float:
-    """Return when the crawl was last heard of, 0 where that is not known."""
-    return max(facts.newest, facts.standing.time if facts.standing is not None else 0.0)
-
-
-# a crawl that runs
+    return "rest", f"{since}: it was {was}. The same command goes on with it."
 
 
 def _unanswered(facts: Facts) -> Said | None:
     """Return the state of a crawl that does not answer, wholly or in part."""
     standing = facts.standing
     if standing is None:
-        return Said("waits", "The crawl runs, and has not answered yet: it is starting, or busy.")
+        return "waits", "The crawl runs, and has not answered yet: it is starting, or busy."
     silent = facts.now - standing.time
     if silent > MISSED_SECONDS:
-        return Said("bad", f"The crawl runs, and no worker has answered for {lasting(silent)}.")
+        return "bad", f"The crawl runs, and no worker has answered for {lasting(silent)}."
     if standing.partitions < standing.of:
         missing = standing.of - standing.partitions
-        return Said("bad", f"No answer from a worker: {missing} of {standing.of} partitions are missing.")
+        return "bad", f"No answer from a worker: {missing} of {standing.of} partitions are missing."
     return None
 
 
 def _running(facts: Facts) -> Said:
     standing = facts.standing
     assert standing is not None, "it answered"
+    still = f", {_are(standing.in_flight, 'page')} still in flight" if standing.in_flight else ""
     if standing.state == "paused":
-        return Said("rest", f"Paused{_still(standing)}: nothing is ordered until the crawl is resumed.")
+        return "rest", f"Paused{still}: nothing is ordered until the crawl is resumed."
     if standing.state == "starting":
-        return Said("waits", f"Starting: candidates are read, {100 * standing.taken_up:.0f} % so far.")
+        return "waits", f"Starting: candidates are read, {100 * standing.taken_up:.0f} % so far."
     if standing.state == "spent":
-        return Said("rest", f"{standing.spent.capitalize()}{_still(standing)}.")
+        return "rest", f"{standing.spent.capitalize()}{still}."
     if facts.paused and not facts.predicates:
-        return Said("rest", f"Every predicate is paused{_still(standing)}.")
-    if standing.in_flight:
-        return _fetching(standing)
-    return _idle(standing)
-
-
-def _still(standing: Standing) -> str:
-    return f", {_are(standing.in_flight, 'page')} still in flight" if standing.in_flight else ""
+        return "rest", f"Every predicate is paused{still}."
+    return _fetching(standing) if standing.in_flight else _idle(standing)
 
 
 def _fetching(standing: Standing) -> Said:
@@ -124,17 +114,8 @@ def _fetching(standing: Standing) -> Said:
     if standing.room <= 0:
         text += ", as many as may be"
     elif queued(standing) and not standing.ready:
-        return Said("good", f"{text}; {_all_wait(standing)}")
-    return Said("good", f"{text}{_slots(standing)}.")
-
-
-#: What keeps hosts from being asked, in words.
-HELD = {
-    "politeness": "wait for their delays",
-    "network": "have not answered yet, or wait for a connection",
-    "CPU": "wait for this machine to judge pages",
-    "window": "wait for better pages, or for verdicts",
-}
+        return "good", f"{text}; {_all_wait(standing)}"
+    return "good", f"{text}{_slots(standing)}."
 
 
 def _slots(standing: Standing) -> str:
@@ -148,27 +129,26 @@ def _idle(standing: Standing) -> Said:
     """Return why nothing is in flight; while answers come, that is for a moment only."""
     mood: Mood = "good" if standing.requests_a_second else "waits"
     if standing.filling:
-        return Said("waits", "Nothing is in flight: all that is known is looked through for candidates.")
+        return "waits", "Nothing is in flight: all that is known is looked through for candidates."
     if not queued(standing):
         return _without_candidates(standing)
     if not standing.ready:
         text = _all_wait(standing)
-        if (standing.next_ready or 0) >= WAITS_SECONDS:
-            mood = "waits"
-        return Said(mood, text[0].upper() + text[1:])
+        late = (standing.next_ready or 0) >= WAITS_SECONDS
+        return "waits" if late else mood, text[0].upper() + text[1:]
     if mood == "waits" and standing.held_by in HELD:
-        return Said(mood, f"Nothing is in flight{_slots(standing)}.")
-    return Said(mood, f"{_hosts(standing.ready)} may be asked: the next page is about to be ordered.")
+        return mood, f"Nothing is in flight{_slots(standing)}."
+    return mood, f"{_hosts(standing.ready)} may be asked: the next page is about to be ordered."
 
 
 def _without_candidates(standing: Standing) -> Said:
     if standing.opening:
-        return Said("waits", f"No candidate yet: they are read, {100 * standing.taken_up:.0f} % so far.")
+        return "waits", f"No candidate yet: they are read, {100 * standing.taken_up:.0f} % so far."
     if standing.retries:
-        soon = f": the next in {soonest(standing.next_retry)}" if standing.next_retry is not None else ""
+        soon = f": the next in {_soonest(standing.next_retry)}" if standing.next_retry is not None else ""
         pages = f"{standing.retries:,} page{'s wait' if standing.retries != 1 else ' waits'}"
-        return Said("waits", f"No candidate is left but {pages} for another attempt{soon}.")
-    return Said("rest", "No candidate is left: what comes from a log, a seed or a revisit is waited for.")
+        return "waits", f"No candidate is left but {pages} for another attempt{soon}."
+    return "rest", "No candidate is left: what comes from a log, a seed or a revisit is waited for."
 
 
 def _all_wait(standing: Standing) -> str:
@@ -176,26 +156,11 @@ def _all_wait(standing: Standing) -> str:
     total = sum(standing.waiting.values())
     about = "about " if standing.seen < 1 else ""
     have = "has pages, and waits" if total == 1 else "have pages, all wait"
-    soon = f": the next in {soonest(standing.next_ready)}" if standing.next_ready is not None else ""
-    return f"{about}{_hosts(total)} {have}{soon} ({_reasons(standing)})."
-
-
-#: Why hosts wait, in words.
-REASONS = {
-    "delay": "for the delay between two requests",
-    "back-off": "to back off after failures",
-    "retry-after": "for the end of a Retry-After",
-    "robots": "for the delay that robots.txt asks for",
-    "shared": "for another host of their server",
-    "busy": "for an answer",
-}
-
-
-def _reasons(standing: Standing) -> str:
+    soon = f": the next in {_soonest(standing.next_ready)}" if standing.next_ready is not None else ""
     found = sorted(standing.waiting.items(), key=lambda entry: (-entry[1], entry[0]))
-    if len(found) == 1:
-        return REASONS.get(found[0][0], found[0][0])
-    return ", ".join(f"{number:,} {REASONS.get(why, why)}" for why, number in found)
+    counts = (f"{number:,} " if len(found) > 1 else "" for _, number in found)
+    reasons = ", ".join(count + REASONS.get(why, why) for count, (why, _) in zip(counts, found, strict=True))
+    return f"{about}{_hosts(total)} {have}{soon} ({reasons})."
 
 
 def queued(standing: Standing) -> int:
@@ -203,12 +168,7 @@ def queued(standing: Standing) -> int:
     return max(standing.queued.values(), default=0)
 
 
-def soonest(seconds: float) -> str:
-    """Return a short time, and a longer one in words.
-
-    >>> soonest(0.4), soonest(3.2), soonest(200)
-    ('0.4 s', '3 s', '3 minutes')
-    """
+def _soonest(seconds: float) -> str:
     return f"{seconds:.1f} s" if seconds < 1 else f"{seconds:.0f} s" if seconds < 60 else lasting(seconds)
 
 

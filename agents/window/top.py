@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, TextIO
 
-import msgspec
 from rich import box
 from rich.columns import Columns
 from rich.console import Console, Group, RenderableType
@@ -18,7 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from scentline.agents.window.reading import Reading
-from scentline.agents.window.screens import now
+from scentline.agents.window.screens import screen
 from scentline.streams.logging import printable
 from scentline.streams.settings import ConfigurationError, Settings
 
@@ -56,9 +55,7 @@ def run(settings: Settings, out: TextIO, *, once: bool) -> None:
 
 
 def _view(reading: Reading) -> dict[str, Any]:
-    reading.refresh()
-    found: dict[str, Any] = msgspec.to_builtins(now.view(reading, now.Query()))
-    return found | {"data": str(reading.data)}
+    return screen("now", {})(reading) | {"data": str(reading.data)}
 
 
 @contextmanager

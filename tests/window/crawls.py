@@ -5,12 +5,12 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import msgspec
 
 from scentline.agents.window.reading import Reading
+from scentline.agents.window.screens import screen
 from scentline.models.frontier.keys import host_key
 from scentline.models.frontier.rows import FrontierRow, HostRow
 from scentline.models.published import Change, Outcome
@@ -106,12 +106,12 @@ def settle(reading: Reading) -> None:
         pass
 
 
-def seen(reading: Reading, screen: ModuleType, **query: object) -> dict[str, Any]:
+def seen(reading: Reading, name: str, **query: object) -> dict[str, Any]:
     """Return a view as a browser has it, once all is worked out; it is of bounded size."""
-    given = msgspec.convert({name: str(value) for name, value in query.items()}, screen.Query, strict=False)
-    screen.view(reading, given)
+    view = screen(name, {key: str(value) for key, value in query.items()})
+    view(reading)
     settle(reading)
-    encoded = msgspec.json.encode(screen.view(reading, given))
+    encoded = msgspec.json.encode(view(reading))
     assert len(encoded) < 1_000_000
     found: dict[str, Any] = msgspec.json.decode(encoded)
     return found

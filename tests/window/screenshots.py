@@ -1,4 +1,4 @@
-"""``python -m tests.window.screenshots``: pictures of each screen, on a running crawl of the demo's web."""
+"""``python -m tests.window.screenshots``: the pictures of docs/window.md, on a crawl of the demo's web."""
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -10,11 +10,13 @@ from scentline_lab.demo import ACCESSES, PAGES_PER_SITE, PREDICATES, SITES, TOPI
 from scentline_lab.synthetic.web import SyntheticWeb
 from tests.agents.commands import ROOT
 from tests.e2e.crawls import synthetic, write_labels, write_log
-from tests.window.browser import SCHEMES, Browser
+from tests.window.browser import Browser
 from tests.window.crawls import of_predicates, running_crawl
 from tests.window.windows import SHOWN, base_of, printed_address
 
 _OUT = ROOT / "docs" / "images" / "window"
+#: The scheme of colours of each screen's picture.
+_SCHEMES = {screen: "dark" if screen in ("hosts", "errors", "learning") else "light" for screen in SHOWN}
 _WIDTH, _HEIGHT = 1300, 1000
 #: Colours of a picture: letters stay smooth, and a picture has less than 100 kB.
 _COLOURS = 64
@@ -52,14 +54,13 @@ def _take(browser: Browser, base: str, screen: str) -> None:
     browser.open(f"{base}/#/{screen}")
     browser.wait(f"document.querySelector('main .{screen}')?.innerText.trim().length > 0")
     sleep(_SECONDS)
-    for scheme in SCHEMES:
-        path = _OUT / f"{screen}-{scheme}.png"
-        browser.look(_WIDTH, scheme, _HEIGHT)
-        sleep(0.5)
-        browser.picture(path)
-        with Image.open(path) as picture:
-            few = picture.convert("RGB").quantize(_COLOURS, dither=Image.Dither.NONE)
-        few.save(path, optimize=True)
+    path = _OUT / f"{screen}-{_SCHEMES[screen]}.png"
+    browser.look(_WIDTH, _SCHEMES[screen], _HEIGHT)
+    sleep(0.5)
+    browser.picture(path)
+    with Image.open(path) as picture:
+        few = picture.convert("RGB").quantize(_COLOURS, dither=Image.Dither.NONE)
+    few.save(path, optimize=True)
 
 
 if __name__ == "__main__":

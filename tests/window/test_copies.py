@@ -16,10 +16,19 @@ from hypothesis import strategies as st
 from scentline.agents.judge.keep.records import Packing
 from scentline.agents.judge.keep.store import KeptPages, copies
 from scentline.agents.window import copies as module
-from scentline.agents.window.copies import EXCERPT, CopyReader, excerpt_of
-from scentline.agents.window.kept import LONGEST, MOST, CopyRequest, CopyText, Unreadable, shown, text_of
+from scentline.agents.window.copies import (
+    EXCERPT,
+    LONGEST,
+    MOST,
+    CopyReader,
+    CopyRequest,
+    CopyText,
+    Unreadable,
+    excerpt_of,
+    shown,
+    text_of,
+)
 from scentline.agents.window.reading import LOOKED_SECONDS, Reading
-from scentline.agents.window.screens import page, pages
 from scentline.agents.window.search import Phrase, Search
 from scentline.models.page import Page
 from scentline.models.published import PredicateDefinition
@@ -159,7 +168,7 @@ def test_of_many_requests_at_once_the_last_are_read(tmp_path: Path) -> None:
 
 def shown_page(reading: Reading, **query: str) -> dict[str, Any]:
     def look() -> dict[str, Any] | None:
-        found = seen(reading, page, **{"url": URL, **query})
+        found = seen(reading, "page", **{"url": URL, **query})
         return None if found["state"] == "reading" else found
 
     return come("the copy", look)
@@ -190,7 +199,7 @@ def found_texts(reading: Reading, search: str, **query: str) -> dict[str, Any]:
     """Return the list of a search in texts when all copies were looked at."""
 
     def look() -> dict[str, Any] | None:
-        found = seen(reading, pages, show="texts", search=search, **query)
+        found = seen(reading, "pages", show="texts", search=search, **query)
         return found if found["read"] == found["of"] else None
 
     return come("the search", look)

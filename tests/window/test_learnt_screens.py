@@ -9,10 +9,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from scentline.agents.window import trials
+from scentline.agents.operate.explaining import Resting
+from scentline.agents.window import learnt as screens
+from scentline.agents.window import steer
 from scentline.agents.window.reading import Reading
-from scentline.agents.window.screens import learning, steer, trial
-from scentline.agents.window.screens import next as upcoming
+from scentline.agents.window.screens import screen
 from scentline.models.frontier.keys import page_key, parent_key
 from scentline.models.frontier.linking import ParentRow
 from scentline.models.frontier.rows import FrontierRow, PageRow
@@ -21,6 +22,7 @@ from scentline.models.policy.features import BASE
 from scentline.models.policy.inputs import NAMED
 from scentline.models.policy.speaking import KINDS
 from scentline.models.published import Exclusion, Limit, Standing, Upcoming
+from scentline.models.semantic import SemanticTableError
 from scentline.models.url import host, identifier
 from scentline.streams.settings import Settings
 from scentline.streams.topics import CONTROL, STANDING
@@ -75,29 +77,29 @@ def test_the_screen_shows_what_its_policy_has_learned_whatever_pages_say(tmp_pat
         learnt.judge(30)
         for number in range(20):
             learnt.count([BASE, "r:ski", *HOSTILE], dict.fromkeys((*EXPRESSIONS, FAILED), number < 15))
-        view = seen(opened, learning, predicate="tea")
+        view = seen(opened, "learning", predicate="tea")
         assert (view["policy"], view["predicate"]) == (policy, "tea")
         assert (view["learned"] is not None) == (policy == "learned")
         assert (FAILED in view["predicates"]) == (policy == "learned")
         assert bool(view["kinds"]) == (policy != "breadth-first")
-        check_ratios(seen(opened, learning, predicate="ski")["ratios"], policy, learnt)
+        check_ratios(seen(opened, "learning", predicate="ski")["ratios"], policy, learnt)
         for kind in view["kinds"]:
             for side in ("against", "for"):
-                view = seen(opened, learning, predicate="ski", kind=kind, side=side)
+                view = seen(opened, "learning", predicate="ski", kind=kind, side=side)
                 assert len(msgspec.json.encode(view)) < 30_000
                 rows = view["speaking"]["rows"]
-                assert len(rows) == view["speaking"]["shown"] <= learning.SHOWN
+                assert len(rows) == view["speaking"]["shown"] <= screens.SHOWN
                 assert all((row["weight"] < 0) == (side == "against") for row in rows)
                 assert all(len(row["name"]) <= 600 and row["name"].isprintable() for row in rows)
                 significant = [row["significance"] for row in rows if policy != "learned"]
                 assert all(each >= opened.settings.learn.t for each in significant)
             assert any("alert(1)" in row["name"] for row in rows), kind
         if view["kinds"]:
-            unknown = seen(opened, learning, predicate="nobody", kind="nothing", offset=1_000)
+            unknown = seen(opened, "learning", predicate="nobody", kind="nothing", offset=1_000)
             assert (unknown["predicate"], unknown["kind"]) == ("ski", view["kinds"][0])
             assert unknown["speaking"]["offset"] == 0
         if policy == "learned":
-            assert seen(opened, learning, predicate=FAILED)["learned"]["judged"] > 0
+            assert seen(opened, "learning", predicate=FAILED)["learned"]["judged"] > 0
 
 
 # next
@@ -110,7 +112,7 @@ def explained(opened: Reading, journal: Journal, url: str = PAGE, predicate: str
     links = {"ski": [1, 1], "tea": [1, 0]}
     row = PageRow(PAGE, 2, 7, parents=[identifier(FROM)], links=links, visits=2, visitors=[USER])
     write_rows(journal, host(PAGE), {page_key(PAGE): row, parent_key(identifier(FROM)): linking})
-    view = seen(opened, upcoming, url=url, predicate=predicate)
+    view = seen(opened, "next", url=url, predicate=predicate)
     assert len(msgspec.json.encode(view)) < 200_000
     assert USER not in str(view)
     found: dict[str, Any] = view["explained"]
@@ -130,28 +132,28 @@ def test_the_best_candidates_are_those_of_all_workers_in_their_order(tmp_path: P
                 best_of="tea",
             )  # fmt: skip
             journal.append(STANDING.name, 0, f"{worker} tea".encode(), msgspec.json.encode(standing), 99.0)
-        view = seen(opened, upcoming, predicate="tea")
+        view = seen(opened, "next", predicate="tea")
         assert [row["priority"] for row in view["best"]] == [50 - n / 2 for n in range(50)]
         assert (view["predicate"], view["queued"], view["time"]) == ("tea", 140, 99.0)
         said = [each["plain"] for each in view["best"][0]["speaks"]]
         assert said[:2] == ["neighbours", NAMED]
         assert len(said[2]) < 100
-        assert seen(opened, upcoming, predicate="ski")["best"] == []
+        assert seen(opened, "next", predicate="ski")["best"] == []
 
 
 def test_a_url_is_explained_however_it_is_typed(tmp_path: Path) -> None:
     with reading(tmp_path) as (opened, journal, _):
         for typed in (" www.example.org/tea/pot.html", "HTTP://WWW.Example.org:80/tea/pot.html", PAGE):
             found = explained(opened, journal, typed)
-            assert found["address"] == PAGE
+            assert found["url"] == PAGE
         assert found["told"][0] == "state: candidate"
         assert 0 < found["expected"] < 1
         assert found["named"] == 2, "its URL names the keyword"
         assert found["words"][0]["word"] == "tea"
         assert found["inputs"][0]["means"].endswith(".")
         [linking] = found["linking"]
-        assert (linking["address"], linking["position"], linking["inside"]) == (FROM, 4, f"tea {MARKUP}")
-        assert len(linking["around"]) < 200
+        assert (linking["url"], linking["position"], linking["inside"]) == (FROM, 4, f"tea {MARKUP}")
+        assert len(linking["around"]) < 400
         assert linking["above"] == "\\x1b[2J"
         texts = [each["word"] for each in found["words"]]
         assert all(text.isprintable() and len(text) <= 100 for text in texts)
@@ -159,6 +161,16 @@ def test_a_url_is_explained_however_it_is_typed(tmp_path: Path) -> None:
             assert "has not met this URL" in explained(opened, journal, unknown)["trouble"]
         for wrong in ("ftp://www.example.org/", "http://", "javascript:alert(1)", f"http://{MARKUP}/"):
             assert "no address of a page" in explained(opened, journal, wrong)["trouble"]
+
+
+def test_no_word_table_is_needed_to_say_that_a_url_is_unknown(tmp_path: Path) -> None:
+    with a_crawl(tmp_path) as (settings, journal, _):
+        write_rows(journal, host(PAGE), {page_key(PAGE): PageRow(PAGE, 2, 7)})
+        learn = settings.learn.model_copy(update={"semantic": str(tmp_path / "lost.table")})
+        resting = Resting(journal, settings.model_copy(update={"learn": learn}))
+        assert resting.explain("http://nowhere.example/") is None
+        with pytest.raises(SemanticTableError):
+            resting.explain(PAGE)
 
 
 @pytest.mark.parametrize("policy", ["learned", "collaborative", "linkage", "combined", "breadth-first"])
@@ -170,7 +182,7 @@ def test_a_url_is_explained_by_the_policy_of_the_crawl_and_by_its_users_ratios(
         told = {each["plain"]: each for each in found["features"] if each["plain"] != NAMED}
         by_users = policy in ("learned", "collaborative", "combined")
         assert ("a visitor" in told, bool(found["inputs"])) == (by_users, policy == "learned")
-        assert len(found["features"]) <= upcoming.PARTS
+        assert len(found["features"]) <= screens.PARTS
         if policy in ("linkage", "combined", "breadth-first"):
             assert (found["expected"], isinstance(found["priority"], float)) == (None, True)
             assert ("links from hits" in told) == (policy != "breadth-first")
@@ -225,7 +237,7 @@ def test_the_budget_in_force_is_what_frontiers_reported_or_what_was_set_since(
             journal.append(CONTROL.name, 0, b"budget:pages", msgspec.json.encode(limit), 0.0)
         with closing(Reading(settings, lambda: 100.0)) as opened:
             opened.refresh()
-            assert tuple(seen(opened, steer)["budget"].values()) == in_force
+            assert tuple(seen(opened, "steer")["budget"].values()) == in_force
 
 
 def candidates(journal: Journal) -> None:
@@ -239,25 +251,23 @@ def candidates(journal: Journal) -> None:
 
 
 def checked(opened: Reading, **query: str) -> dict[str, Any]:
-    found: dict[str, Any] = msgspec.to_builtins(trial.view(opened, trial.Query(**query)))
-    return found
+    return screen("trial", query)(opened)
 
 
 @pytest.mark.parametrize("query", [{"prefix": "http://b.org/"}, {"pattern": "^http://b[.]org/"}])
-def test_what_an_exclusion_leaves_out_is_counted_a_piece_at_a_view_and_exact_in_the_end(
+def test_what_an_exclusion_leaves_out_is_counted_a_piece_at_a_time_and_exact_in_the_end(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, query: dict[str, str]
 ) -> None:
-    monkeypatch.setattr(trials, "STEP_SECONDS", 0.0)
-    monkeypatch.setattr(trials, "ROWS_AT_ONCE", 10)
+    monkeypatch.setattr(steer, "PIECE_SECONDS", 0.0)
     with a_crawl(tmp_path) as (settings, journal, _), closing(Reading(settings, lambda: 100.0)) as opened:
         candidates(journal)
-        opened.refresh()
-        views = [trials.Tried(*checked(opened, **query)["tried"])]
-        assert not views[0].done
-        while not views[-1].done:
-            views.append(trials.Tried(*checked(opened, **query)["tried"]))
-        assert views[-1] == (59, 177, 177, True)
-        assert [each.read for each in views] == sorted(each.read for each in views)
+        views = [checked(opened, **query)["tried"]]
+        while opened.work() is not None:
+            views.append(checked(opened, **query)["tried"])
+        views.append(checked(opened, **query)["tried"])
+        assert (views[0][3], views[-1]) == (False, [59, 177, 177, True])
+        read = [read for _, read, _, _ in views]
+        assert (read, len(set(read))) == (sorted(read), 177)
 
 
 def test_the_command_counts_what_an_exclusion_would_leave_out_and_requests_nothing(tmp_path: Path) -> None:
@@ -282,8 +292,8 @@ def test_the_column_of_a_syntax_error_is_pointed_at(expression: str, column: int
 
 def test_what_can_be_read_and_what_can_t_be_excluded_is_said(tmp_path: Path) -> None:
     opened = Reading(Settings(data=tmp_path))
-    assert checked(opened) == {}
-    assert checked(opened, expression='"tea"') == {"read": True}
-    assert checked(opened, prefix="http://a.org/") == {"tried": None}
+    assert checked(opened) == {"begun": False}
+    assert checked(opened, expression='"tea"') == {"begun": False, "read": True}
+    assert checked(opened, prefix="http://a.org/")["tried"] is None
     for query in ({"prefix": "http://a.org"}, {"pattern": "("}, {"prefix": "x", "pattern": "y"}):
         assert checked(opened, **query)["problem"]

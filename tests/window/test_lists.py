@@ -1,7 +1,7 @@
 """The newest pages, changes and dead letters, and the first hosts, are what a plain recount says."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import msgspec
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from scentline.agents.operate.record import current_pages, judged_pages
 from scentline.agents.operate.record import outcomes as recorded
-from scentline.agents.window.hosts import LOOKED_SECONDS, ORDERS, ROUND_SECONDS, HostScan
+from scentline.agents.window.hosts import ROUND_SECONDS, Hosts, looked_through
 from scentline.agents.window.recent import Place, RecentChanges, RecentLetters, RecentPages
 from scentline.agents.window.search import Search, runs
 from scentline.models.frontier.causes import Cause
@@ -22,7 +22,6 @@ from scentline.models.records import DeadLetter
 from scentline.streams.topics import DEAD_LETTERS
 from tests.agents.test_changes import a_change as changed
 from tests.agents.test_record import told_at
-from tests.cases import each_case
 from tests.window.crawls import NOW, a_letter, a_small_journal, tell, write_hosts
 
 PREDICATES = ("p", "q", "r s")
@@ -210,71 +209,61 @@ HOSTS = st.dictionaries(NAMES, ROWS, max_size=25)
 PARTS = st.sampled_from(["", "a", "a.", ".te", "TEST", "b.x", "x-x", ".org", '"', "a\0b", "b.test"]) | st.text()
 
 
-def read(hosts: HostScan) -> None:
-    """Read all that there is to read now."""
-    hosts.look()
-    while hosts.step():
-        pass
-
-
-@given(HOSTS, HOSTS, PARTS, st.sampled_from(ORDERS))
+@given(HOSTS, HOSTS, PARTS, st.sampled_from(["name", "pages", "failures", "seconds"]))
 def test_hosts_are_found_and_sorted_as_in_a_plain_list(
     first: dict[str, HostRow], later: dict[str, HostRow], part: str, by: str
 ) -> None:
     now = NOW
     with a_small_journal() as journal:
-        scan = HostScan(journal, lambda: now)
+        pieces = looked_through(journal, lambda: now)
         for hosts in (first, first | later):
             write_hosts(journal, hosts)
             now += ROUND_SECONDS
-            read(scan)
-            _check(scan, hosts, part, by)
+            _check(whole(pieces), hosts, part, by)
 
 
-def _check(scan: HostScan, hosts: dict[str, HostRow], part: str, by: str) -> None:
+def whole(pieces: Iterator[tuple[Hosts, bool]]) -> Hosts:
+    """Return the hosts of the next whole round, or of the last where nothing has changed."""
+    return next(found for found, more in pieces if not more)
+
+
+def _check(found: Hosts, hosts: dict[str, HostRow], part: str, by: str) -> None:
     figures: dict[str, Callable[[str, HostRow], Any]] = {
         "name": lambda name, _: name,
         "pages": lambda _, row: row.judged,
         "failures": lambda _, row: sum(cause.count for cause in row.causes.values()),
         "seconds": lambda _, row: -1.0 if row.waits.mean is None else row.waits.mean,
     }
-    found = sorted((figures[by](name, row), name) for name, row in hosts.items() if part.lower() in name)
-    assert scan.names(part, by) == [name for _, name in found]
-    assert scan.names(part, by, descending=True) == [name for _, name in reversed(found)]
-    totals = {total.cause: total for total in scan.causes()}
+    expected = sorted((figures[by](name, row), name) for name, row in hosts.items() if part.lower() in name)
+    assert found.names(part, by) == [name for _, name in expected]
+    assert found.names(part, by, descending=True) == [name for _, name in reversed(expected)]
+    totals = {total.cause: total for total in found.causes()}
     assert totals.keys() == {name for row in hosts.values() for name in row.causes}
     for name, total in totals.items():
         causes = {host: row.causes[name] for host, row in hosts.items() if name in row.causes}
         assert (total.fetches, total.hosts) == (sum(each.count for each in causes.values()), len(causes))
         assert total.time == max(each.time for each in causes.values()) == causes[total.host].time
-        listed = scan.hosts_of(name)
-        assert listed == sorted(causes, key=lambda host: (-causes[host].count, host))
+        assert found.of_cause(name) == sorted(causes, key=lambda host: (-causes[host].count, host))
 
 
-def test_hosts_are_read_while_they_are_viewed_and_change(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hosts_are_looked_through_a_piece_at_a_time_and_again_when_they_change(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     now = NOW
     with a_small_journal(hosts={f"h{number}.test": HostRow(number) for number in range(250)}) as journal:
-        scan = HostScan(journal, lambda: now)
-        assert not scan.step()
-        scan.look()
-        assert scan.step()
-        assert (scan.as_of, 0 < len(scan) < 250) == (None, True)
-        read(scan)
-        assert (scan.as_of, len(scan), scan.more) == (NOW, 250, False)
+        pieces = looked_through(journal, lambda: now)
+        found, more = next(pieces)
+        assert (found.as_of, 0 < len(found) < 250, more) == (None, True, True)
+        found = whole(pieces)
+        assert (found.as_of, len(found), found.more) == (NOW, 250, False)
         write_hosts(journal, {"h7.test": HostRow(700)})
-        now += LOOKED_SECONDS
-        assert not scan.step()
-        read(scan)
-        assert (scan.as_of, scan.names(by="pages")[-1]) == (now, "h7.test")
+        assert next(pieces) == (found, False), "it is too soon"
+        now += ROUND_SECONDS
+        newer = whole(pieces)
+        assert (newer.as_of, newer.names(by="pages")[-1]) == (now, "h7.test")
+        now += ROUND_SECONDS
+        assert next(pieces) == (newer, False), "nothing has changed"
         monkeypatch.setattr("scentline.agents.window.hosts.MOST_HOSTS", 30)
-        scan = HostScan(journal, lambda: now)
-        read(scan)
-        assert (len(scan), scan.more) == (30, True)
-
-
-@each_case("part", ["'; DROP TABLE hosts; --", "\0", "b.test"])
-def test_a_name_that_no_host_has_finds_none(part: str) -> None:
-    with a_small_journal(hosts={"a.test": HostRow(1)}) as journal:
-        scan = HostScan(journal, lambda: NOW)
-        read(scan)
-        assert (scan.names(part), scan.hosts_of(part)) == ([], [])
+        first = whole(looked_through(journal, lambda: now))
+        assert (len(first), first.more) == (30, True)
+        assert [first.names(part) for part in ("'; DROP TABLE hosts; --", "\0")] == [[], []]

@@ -12,14 +12,12 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 from rich.console import Console
 
 from scentline.agents.operate.record import totals
 from scentline.agents.window.reading import Reading
-from scentline.agents.window.screens import now
-from scentline.agents.window.screens.now import Query
+from scentline.agents.window.screens import screen
 from scentline.agents.window.top import shown, sparkline
 from scentline.models.frontier.rows import TotalsRow
 from scentline.streams.settings import Settings
@@ -49,8 +47,7 @@ def seen(reading: Reading, until: Callable[[dict[str, Any]], bool] = bool, **ask
     """Return the view of a directory, as the window makes it, as soon as a condition holds."""
 
     def view() -> dict[str, Any] | None:
-        reading.refresh()
-        found: dict[str, Any] = msgspec.to_builtins(now.view(reading, Query(**asked)))
+        found = screen("now", asked)(reading)
         return found if until(found) else None
 
     return come("a view", view, 0.25)

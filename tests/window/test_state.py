@@ -8,8 +8,8 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scentline.agents.window.now import together
 from scentline.agents.window.recent import Points
-from scentline.agents.window.screens.now import together
 from scentline.agents.window.state import REASONS, Facts, said
 from scentline.models.published import HarvestPoint, Standing
 from tests.cases import each_case
@@ -85,8 +85,8 @@ WAITING = {"delay": 40, "retry-after": 2}
 )  # fmt: skip
 def test_every_state_has_its_sentence(facts: Facts, mood: str, words: list[str]) -> None:
     found = said(facts)
-    assert found.mood == mood
-    assert [word for word in words if word not in found.text] == [], found.text
+    assert found[0] == mood
+    assert [word for word in words if word not in found[1]] == [], found[1]
 
 
 counts = st.integers(0, 10**9)

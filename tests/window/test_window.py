@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from starlette.types import Receive, Scope, Send
 
 from scentline.agents.window.command import MOST_CONNECTIONS, Connection
-from scentline.agents.window.server import MOST_VIEWERS, SCREENS
+from scentline.agents.window.screens import SCREENS
+from scentline.agents.window.server import MOST_VIEWERS
 from tests.agents.commands import ROOT, TOLD_TO_END, complaint, printed, running
 from tests.cases import each_case
 from tests.patience import PATIENCE, wait_for
@@ -257,9 +258,7 @@ def idle(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
 
 
 def test_a_window_waits_for_a_crawl_that_has_not_begun(idle: httpx.Client) -> None:
-    screens = [screen for screen in SCREENS if screen not in ("page", "trial")]
-    assert [idle.get(f"/api/{screen}").json()["begun"] for screen in screens] == [False] * 8
-    assert idle.get("/api/trial").json() == {}
+    assert [idle.get(f"/api/{name}").json()["begun"] for name in SCREENS if name != "page"] == [False] * 9
 
 
 def test_so_many_viewers_may_look_and_one_who_leaves_makes_room(idle: httpx.Client) -> None:

@@ -36,7 +36,7 @@ function form(context) {
 function best(context) {
   const lead = h("p", { class: "lead", role: "status" });
   const columns = [
-    { title: "Page", head: true, wide: true, cell: (row) => webLink(row.address, row.url) },
+    { title: "Page", head: true, wide: true, cell: (row) => webLink(row.url) },
     { title: "Why", number: true, cell: (row) => why(row, context.address) },
     { title: "A hit", number: true, cell: (row) => percent(row.probability), meaning: "Probability that a request brings a page that satisfies the predicate" },
     { title: "A page", number: true, cell: (row) => percent(row.comes, 0), meaning: "Probability that a request brings a page" },
@@ -45,7 +45,7 @@ function best(context) {
     { title: "Speaks against it", wide: true, cell: (row) => spoken(row.speaks.filter((each) => each.adds < 0)) },
     { title: "Its host", number: true, meaning: "When the next request to it may be made", cell: (row) => (row.waits > 0 ? `in ${lasting(row.waits)}` : "free") },
   ];
-  const list = table(columns, { caption: "Best candidates", key: (row) => row.address, empty: "No candidate is known of." });
+  const list = table(columns, { caption: "Best candidates", key: (row) => row.url, empty: "No candidate is known of." });
   const note = h("p", { class: "note" });
   return {
     element: h("section", {}, lead, note, list.element),
@@ -67,8 +67,8 @@ function summary(view) {
 }
 
 /** Return what leads to what is known of a candidate. */
-function why({ predicate, address, url }, to) {
-  return h("a", { href: to("next", { predicate, url: address }), "aria-label": `Explain ${url}` }, "Explain");
+function why({ predicate, url }, to) {
+  return h("a", { href: to("next", { predicate, url }), "aria-label": `Explain ${url}` }, "Explain");
 }
 
 /** Return what speaks, each with what it adds. */
@@ -98,7 +98,7 @@ function explained(context) {
       const found = view.explained;
       element.hidden = !found;
       if (!found) return;
-      fill(title, found.address ? webLink(found.address, found.url) : found.url ?? "Unknown");
+      fill(title, found.known ? webLink(found.url) : found.url ?? "Unknown");
       fill(told, (found.told ?? []).map((line) => h("li", {}, line)));
       trouble.hidden = !found.trouble;
       say(trouble, found.trouble ?? "");
@@ -167,11 +167,11 @@ function words() {
 
 function links() {
   const columns = [
-    { title: "Linked from", head: true, wide: true, cell: (row) => webLink(row.address, row.url) },
+    { title: "Linked from", head: true, wide: true, cell: (row) => webLink(row.url) },
     { title: "Its verdict", key: "verdict" },
     { title: "Words in the link", wide: true, key: "inside" },
     { title: "Around it", wide: true, key: "around" },
     { title: "Heading above", wide: true, key: "above" },
   ];
-  return part("Pages that link to it", columns, (row) => row.address, (found) => found.linking);
+  return part("Pages that link to it", columns, (row) => row.url, (found) => found.linking);
 }
