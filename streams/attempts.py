@@ -15,7 +15,6 @@ import mmap
 import os
 import struct
 from contextlib import AbstractContextManager, nullcontext
-from functools import cache
 from pathlib import Path
 from typing import Literal, NamedTuple
 from zlib import crc32
@@ -98,7 +97,7 @@ class Attempts:
     def strike(self, slot: int, noted: _Noted) -> None:
         """Strike a note out."""
         self._suspects.pop(noted, None)
-        _SLOT.pack_into(self._notes, slot * _SLOT.size, _EMPTY, 0, 0, 0, 0)
+        self.write(slot, _EMPTY, 0, (0, 0, 0))
         self._free.append(slot)
 
     def close(self) -> None:
@@ -106,32 +105,24 @@ class Attempts:
         self._notes.close()
 
 
-class _Taking:
+class _Taking(NamedTuple):
     """A block in which a message is taken in."""
 
-    __slots__ = ("_attempts", "_deaths", "_noted", "_slot")
-
-    def __init__(self, attempts: Attempts, slot: int, deaths: int, noted: _Noted) -> None:
-        self._attempts = attempts
-        self._slot = slot
-        self._deaths = deaths
-        self._noted = noted
+    attempts: Attempts
+    slot: int
+    deaths: int
+    noted: _Noted
 
     def __enter__(self) -> None:
-        self._attempts.write(self._slot, _TAKEN, self._deaths, self._noted)
+        self.attempts.write(self.slot, _TAKEN, self.deaths, self.noted)
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is None or not issubclass(kind, MemoryError):
-            self._attempts.strike(self._slot, self._noted)
+            self.attempts.strike(self.slot, self.noted)
 
 
 def _noted(place: Place) -> _Noted:
-    return _number(place.topic), place.partition, place.offset
-
-
-@cache
-def _number(topic: str) -> int:
-    return crc32(topic.encode())
+    return crc32(place.topic.encode()), place.partition, place.offset
 
 
 def _mapped(path: Path, size: int) -> mmap.mmap:
@@ -166,15 +157,9 @@ def bury(
 ) -> None:
     """Gather a dead letter. A repeated one is recognised by its place, so repetition does no harm."""
     letter = DeadLetter(
-        topic=place.topic,
-        partition=place.partition,
-        offset=place.offset,
-        reason=reason,
-        value=value[:LETTER_BYTES],
-        time=time,
-        why=why,
-        origin=origin,
-    )
+        topic=place.topic, partition=place.partition, offset=place.offset, reason=reason,
+        value=value[:LETTER_BYTES], time=time, why=why, origin=origin,
+    )  # fmt: skip
     outbox.send(DEAD_LETTERS.name, 0, None, encode(letter))
 
 

@@ -25,9 +25,7 @@ from scentline.streams.transport.database import Entry, Record
 STEP_RECORDS = 500  #: Records of a broadcast applied before other tasks get their turn.
 WHY_ANY: tuple[Why, ...] = ("unreadable", "version", "quarantine")  #: Why a message of any topic may be buried.
 ENDS_SECONDS = 2.0  #: Seconds that the log may take to tell where a topic ends.
-Positions = Callable[[], Mapping[int, int]]  #: Returns the next offset that is wanted of each partition held.
-#: Returns the offset that comes next in each partition of a topic.
-Ends = Callable[[str], Awaitable[Mapping[int, int]]]
+Ends = Callable[[str], Awaitable[Mapping[int, int]]]  #: Returns what `Bus.ends` does.
 Work = Callable[[Any], Coroutine[Any, Any, None]]  #: An agent's body: it reads its stream without end.
 
 log = EventLog("runtime")
@@ -100,21 +98,14 @@ class Runtime:
 
     def read(self, topic: Topic, name: str, work: Work) -> None:
         """Have ``work`` read a topic as the Faust agent ``name``; `faust.App.agent` would scan all modules."""
-        agent: Any = self.app.conf.Agent
-        self.app.agents[name] = agent(self.guarded(work), name=name, app=self.app, channel=self._channel(topic))
-
-    def _channel(self, topic: Topic) -> Any:
-        """Return the topic as a Faust channel of raw bytes."""
         for why in WHY_ANY:  # there at 0, so that the first one shows
             self.metrics.counter(DEAD_LETTERS).labels(topic.name, why)
-        return self.app.topic(
-            self.settings.named(topic.name),
-            key_type=bytes,
-            value_type=bytes,
-            key_serializer="raw",
-            value_serializer="raw",
-            partitions=self.bus.partitions(topic.name),
-        )
+        channel = self.app.topic(
+            self.settings.named(topic.name), key_type=bytes, value_type=bytes, key_serializer="raw",
+            value_serializer="raw", partitions=self.bus.partitions(topic.name),
+        )  # fmt: skip
+        agent: Any = self.app.conf.Agent
+        self.app.agents[name] = agent(self.guarded(work), name=name, app=self.app, channel=channel)
 
     def bury(self, outbox: Outbox, place: Place, value: bytes, reason: str, why: Why) -> None:
         """Gather a dead letter for the message at ``place``, and count it."""
@@ -148,10 +139,10 @@ class Runtime:
 
         self.metrics.watch(source)
 
-    def watch_lag(self, topic: Topic, positions: Positions | None = None) -> None:
-        """Have it told at each scrape how many messages of an inbox wait, beyond its ``positions``.
+    def watch_lag(self, topic: Topic, positions: Callable[[], Mapping[int, int]] | None = None) -> None:
+        """Have it told at each scrape how many messages of an inbox wait from ``positions`` on.
 
-        By default these are the first offsets that are not acknowledged.
+        These are the offsets wanted next of the partitions held: by default the first not acknowledged.
         """
 
         async def source(reading: Reading) -> None:
@@ -221,27 +212,19 @@ async def read_lag(reading: Reading, topic: str, positions: Mapping[int, int], e
         reading.add(LAG, sum(max(0, number) for number in waiting), topic)
 
 
-Tick = Callable[[], Awaitable[None]]  #: A timer's body.
-
-
-async def every(seconds: float, tick: Tick) -> None:
+async def every(seconds: float, tick: Callable[[], Awaitable[None]]) -> None:
     """Call ``tick`` again and again, ``seconds`` apart."""
     while True:
         await asyncio.sleep(seconds)
         await tick()
 
 
-def raised(place: Place, error: Exception) -> None:
-    """Quarantine nothing."""
-    raise error
-
-
 class Broadcast:
     """Applies every record of a topic from its start, then each new one; those of one key in their order.
 
     ``apply`` gets key and value, None for a deleted key. Its error goes to ``quarantine`` with the record's
-    place, and the next record follows unless that raises. An error while following goes to ``fail``, and ends
-    it.
+    place, if there is any, and the next record follows unless that raises. An error while following goes to
+    ``fail``, and ends it.
     """
 
     def __init__(
@@ -250,7 +233,7 @@ class Broadcast:
         topic: str,
         apply: Callable[[bytes | None, bytes | None], None],
         fail: Callable[[BaseException], None],
-        quarantine: Callable[[Place, Exception], object] = raised,
+        quarantine: Callable[[Place, Exception], object] | None = None,
     ) -> None:
         self._bus = bus
         self._topic = topic
@@ -308,6 +291,8 @@ class Broadcast:
                 try:
                     self._apply(entry.key, entry.value)
                 except Exception as error:
+                    if self._quarantine is None:
+                        raise
                     self._quarantine(Place(self._topic, partition, entry.offset), error)
             self._positions[partition] = entries[-1].offset + 1 if entries else end
             await asyncio.sleep(0)

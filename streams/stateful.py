@@ -10,7 +10,7 @@ from typing import Any, Generic
 from scentline.models.records import Pack, RecordError, UnknownFactsError, encode
 from scentline.streams.attempts import Place, bury, why
 from scentline.streams.inbox import Codec, Group, LostShardError, Row, Shard, Store, commit
-from scentline.streams.metrics import Metrics, Reading, catalogue
+from scentline.streams.metrics import Reading, catalogue
 from scentline.streams.runtime import FencedError, Runtime
 from scentline.streams.topics import Topic
 
@@ -45,113 +45,6 @@ class Handler(Generic[Row]):
         """A message, or a fact of it, was quarantined: whoever waits for an answer must be given one."""
 
 
-class Absorber(Generic[Row]):
-    """Absorbs the facts of messages of ``topic``, as ``decode`` reads them.
-
-    What is quarantined of the open group is noted in the shard, and buried again when the group is absorbed
-    again.
-    """
-
-    def __init__(
-        self, runtime: Runtime, topic: Topic, decode: Callable[[bytes], Pack[Any]], handler: Handler[Row]
-    ) -> None:
-        self._runtime = runtime
-        self._topic = topic
-        self._decode = decode
-        self._handler = handler
-
-    def place(self, shard: Shard[Row], offset: int) -> Place:
-        """Return where a message of the shard stands."""
-        return Place(self._topic.name, shard.partition, offset)
-
-    def absorb(self, shard: Shard[Row], event: Any) -> bool:
-        """Absorb a message; False says that a fact of it is quarantined, and the group must be taken back."""
-        offset, value = event.message.offset, event.value or b""
-        if shard.fresh(offset):
-            pack = self._read(shard, offset, value)
-            for number, fact in enumerate(shard.accept(offset, pack)):
-                if shard.quarantined and (offset, number) in shard.quarantined:
-                    alone: Pack[Any] = Pack(source=pack.source, facts=[(*shard.origin, fact)])
-                    self._bury(shard, number, encode(alone), value)
-                elif not self._absorb(shard, offset, number, fact):
-                    return False
-        shard.absorbed(event, len(value))
-        return True
-
-    def bury_whole(self, shard: Shard[Row], event: Any, reason: str) -> None:
-        """Absorb a message that is quarantined whole."""
-        shard.quarantined[event.message.offset, WHOLE] = reason
-        self.absorb(shard, event)
-
-    def _absorb(self, shard: Shard[Row], offset: int, number: int, fact: Any) -> bool:
-        try:
-            self._handler.absorb(shard, fact)
-        except Exception as error:
-            self._quarantine(shard, offset, number, error)
-            return False
-        return True
-
-    def _read(self, shard: Shard[Row], offset: int, value: bytes) -> Pack[Any]:
-        """Return the facts of a message that are known; what can't be read of it goes to the dead letters."""
-        nothing: Pack[Any] = Pack(facts=[])
-        if (offset, WHOLE) not in shard.quarantined:
-            try:
-                pack = self._decode(value)
-                shard.check_source(pack)
-                return pack
-            except UnknownFactsError as error:
-                self._bury_unread(shard, offset, error.unknown, error)
-                return error.known
-            except RecordError as error:
-                self._bury_unread(shard, offset, value, error)
-                return nothing
-            except Exception as error:
-                self._quarantine(shard, offset, WHOLE, error)
-        shard.begin(offset)
-        self._bury(shard, WHOLE, value, value)
-        return nothing
-
-    def _quarantine(self, shard: Shard[Row], offset: int, number: int, error: Exception) -> None:
-        shard.quarantined[offset, number] = self._runtime.quarantine(self.place(shard, offset), error)
-
-    def _bury(self, shard: Shard[Row], number: int, letter: bytes, value: bytes) -> None:
-        """Bury what is quarantined of the message that is being absorbed."""
-        offset = shard.mark.offset
-        shard.mark.quarantined += 1
-        bury(
-            shard, self.place(shard, offset), letter, shard.quarantined[offset, number], "quarantine",
-            self._runtime.clock(), None if number == WHOLE else shard.origin,
-        )  # fmt: skip
-        shard.skip(LEFT_FREE)
-        self._handler.refused(shard, value)
-
-    def _bury_unread(self, shard: Shard[Row], offset: int, value: bytes, error: RecordError) -> None:
-        shard.begin(offset)
-        self._runtime.bury(shard, self.place(shard, offset), value, str(error), why(error))
-
-
-class GroupMeter:
-    """Measures the groups of one table, whose inbox is ``topic``."""
-
-    def __init__(self, metrics: Metrics, table: str, topic: str) -> None:
-        self._messages = metrics.histogram(catalogue.GROUP_MESSAGES).labels(table)
-        self._rows = metrics.histogram(catalogue.GROUP_ROWS).labels(table)
-        self._seconds = metrics.histogram(catalogue.GROUP_SECONDS).labels(table)
-        self._lost = metrics.counter(catalogue.GROUPS_LOST).labels(table)
-        self._taken = metrics.counter(catalogue.TAKEN).labels(topic)
-
-    def landed(self, group: Group) -> None:
-        """Count a group that is safe now."""
-        self._seconds.observe(time.perf_counter() - group.closed)
-        self._messages.observe(len(group.messages))
-        self._rows.observe(len(group.rows))
-        self._taken.inc(len(group.messages))
-
-    def lost(self) -> None:
-        """Count a group that was given up."""
-        self._lost.inc()
-
-
 class Stateful(Generic[Row]):
     """Runs a handler over an inbox topic, one shard a partition.
 
@@ -177,8 +70,8 @@ class Stateful(Generic[Row]):
         self.shards: dict[int, Shard[Row]] = {}
         self._codec: Codec[Row] = Codec(row_type)
         self._prepare = prepare
+        self._decode = decode
         self._handler = handler
-        self.absorber: Absorber[Row] = Absorber(runtime, topic, decode, handler)
         self._name = table
         self._limits = runtime.settings.streams
         self._group_seconds = group_seconds or self._limits.group_seconds
@@ -186,7 +79,12 @@ class Stateful(Generic[Row]):
         self._timers: dict[int, asyncio.TimerHandle] = {}
         app = runtime.app
         self._committer = runtime.bus.committer(app, table, topic.name)
-        self._meter = GroupMeter(runtime.metrics, table, topic.name)
+        histogram, counter = runtime.metrics.histogram, runtime.metrics.counter
+        self._messages = histogram(catalogue.GROUP_MESSAGES).labels(table)
+        self._rows = histogram(catalogue.GROUP_ROWS).labels(table)
+        self._seconds = histogram(catalogue.GROUP_SECONDS).labels(table)
+        self._lost = counter(catalogue.GROUPS_LOST).labels(table)
+        self._taken = counter(catalogue.TAKEN).labels(topic.name)
         self._generation = -1
         self._resting = False
         runtime.watch(self._measure)
@@ -295,13 +193,14 @@ class Stateful(Generic[Row]):
 
     async def _take_in(self, shard: Shard[Row], event: Any) -> None:
         """Absorb a message, or bury it where too many processes ended with it."""
-        place = self.absorber.place(shard, event.message.offset)
+        place = self._place(shard, event.message.offset)
         reason = self.runtime.deadly(place)
         if reason:
-            self.absorber.bury_whole(shard, event, reason)
+            shard.quarantined[event.message.offset, WHOLE] = reason
+            self._absorb(shard, event)
             return
         with self.runtime.attempts.taking(place):
-            if not self.absorber.absorb(shard, event):
+            if not self._absorb(shard, event):
                 await self._absorb_again(shard, event)
 
     async def _absorb_again(self, shard: Shard[Row], event: Any) -> None:
@@ -318,13 +217,69 @@ class Stateful(Generic[Row]):
                     await self._prepare(waiting[0].value or b"")
                     if self.shards.get(shard.partition) is not shard:
                         return
-                if not self.absorber.absorb(shard, waiting[0]):
+                if not self._absorb(shard, waiting[0]):
                     break
                 del waiting[0]
                 if len(waiting) <= 1:
                     await self.commit(shard)
                     if self.shards.get(shard.partition) is not shard:
                         return  # what is left comes again, to its new owner
+
+    # absorbing: what is quarantined of the open group is noted in the shard, and buried again with the group
+
+    def _place(self, shard: Shard[Row], offset: int) -> Place:
+        return Place(self.topic.name, shard.partition, offset)
+
+    def _absorb(self, shard: Shard[Row], event: Any) -> bool:
+        """Absorb a message; False says that a fact of it is quarantined, and the group must be taken back."""
+        offset, value = event.message.offset, event.value or b""
+        if shard.fresh(offset):
+            pack = self._read(shard, offset, value)
+            for number, fact in enumerate(shard.accept(offset, pack)):
+                if shard.quarantined and (offset, number) in shard.quarantined:
+                    alone: Pack[Any] = Pack(source=pack.source, facts=[(*shard.origin, fact)])
+                    self._bury(shard, number, encode(alone), value)
+                    continue
+                try:
+                    self._handler.absorb(shard, fact)
+                except Exception as error:
+                    self._quarantine(shard, offset, number, error)
+                    return False
+        shard.absorbed(event, len(value))
+        return True
+
+    def _read(self, shard: Shard[Row], offset: int, value: bytes) -> Pack[Any]:
+        """Return the facts of a message that are known; what can't be read of it goes to the dead letters."""
+        if (offset, WHOLE) not in shard.quarantined:
+            try:
+                pack = self._decode(value)
+                shard.check_source(pack)
+                return pack
+            except RecordError as error:
+                partly = error if isinstance(error, UnknownFactsError) else None
+                shard.begin(offset)
+                letter = partly.unknown if partly else value
+                self.runtime.bury(shard, self._place(shard, offset), letter, str(error), why(error))
+                return partly.known if partly else Pack(facts=[])
+            except Exception as error:
+                self._quarantine(shard, offset, WHOLE, error)
+        shard.begin(offset)
+        self._bury(shard, WHOLE, value, value)
+        return Pack(facts=[])
+
+    def _quarantine(self, shard: Shard[Row], offset: int, number: int, error: Exception) -> None:
+        shard.quarantined[offset, number] = self.runtime.quarantine(self._place(shard, offset), error)
+
+    def _bury(self, shard: Shard[Row], number: int, letter: bytes, value: bytes) -> None:
+        """Bury what is quarantined of the message that is being absorbed."""
+        offset = shard.mark.offset
+        shard.mark.quarantined += 1
+        bury(
+            shard, self._place(shard, offset), letter, shard.quarantined[offset, number], "quarantine",
+            self.runtime.clock(), None if number == WHOLE else shard.origin,
+        )  # fmt: skip
+        shard.skip(LEFT_FREE)
+        self._handler.refused(shard, value)
 
     # groups
 
@@ -343,9 +298,9 @@ class Stateful(Generic[Row]):
             timer.cancel()
         try:
             owned = partial(self.owns, shard)
-            await commit(shard, self._committer, owned, self._meter.landed)
+            await commit(shard, self._committer, owned, self._landed)
         except LostShardError:
-            self._meter.lost()
+            self._lost.inc()
             if self.shards.get(shard.partition) is shard:
                 self._drop(shard)
                 self.runtime.app.consumer.rejoin()
@@ -369,6 +324,12 @@ class Stateful(Generic[Row]):
             await self.commit(shard)
 
     # metrics
+
+    def _landed(self, group: Group) -> None:
+        self._seconds.observe(time.perf_counter() - group.closed)
+        self._messages.observe(len(group.messages))
+        self._rows.observe(len(group.rows))
+        self._taken.inc(len(group.messages))
 
     def _positions(self) -> Mapping[int, int]:
         return {partition: shard.mark.offset + 1 for partition, shard in self.shards.items()}

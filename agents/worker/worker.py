@@ -41,7 +41,7 @@ from scentline.models.records import Decoder, Interests, RecordError
 from scentline.streams.attempts import ATTEMPTS_FILE, Attempts
 from scentline.streams.memory import collected_seldom, give_back_large_blocks
 from scentline.streams.metrics import Metrics
-from scentline.streams.metrics.endpoint import Route, endpoint
+from scentline.streams.metrics.endpoint import Route, serving_metrics
 from scentline.streams.runtime import Broadcast, Bus, Runtime
 from scentline.streams.settings import ConfigurationError, Settings
 from scentline.streams.stateful import Stateful
@@ -119,7 +119,9 @@ class Worker:
 
     async def _start(self) -> None:
         routes: dict[str, Route] = {}
-        await self._resources.enter_async_context(endpoint(self.settings.metrics, self.metrics, routes))
+        if (given := self.settings.metrics).port:
+            served = serving_metrics(given.host, given.port, given.stuck_seconds, self.metrics, routes)
+            await self._resources.enter_async_context(served)
         self.bus = await self._resources.enter_async_context(connect(self.settings))
         self.metrics.need_log(self.bus.lost_seconds)
         attempts = Attempts(self.settings.data / ATTEMPTS_FILE)

@@ -44,7 +44,7 @@ STAGES: Mapping[str, tuple[str, ...]] = {
     "harvest": ("scentline.agents.harvest.agent:HarvestAgent.absorb",),
     "groups: take messages": (
         "scentline.streams.stateful:Stateful._take",
-        "scentline.streams.stateful:Absorber.absorb",
+        "scentline.streams.stateful:Stateful._absorb",
     ),
     "groups: encode rows": ("scentline.streams.inbox:Shard.close_group",),
     "groups: encode messages": ("scentline.streams.inbox:Outbox.take",),

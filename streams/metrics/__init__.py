@@ -18,7 +18,7 @@ from prometheus_client import (
     Histogram,
     ProcessCollector,
     disable_created_metrics,
-)
+)  # fmt: skip
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.metrics_core import Metric as Family
 from prometheus_client.registry import Collector
@@ -51,8 +51,6 @@ class Reading:
 
 
 BEAT_SECONDS = 1.0  #: Seconds between two beats of the loop.
-
-Check = Callable[[], list[str]]  #: Returns what is missing, as text; called from any thread.
 ALL = "all"  #: The role of an app that has all of them.
 
 
@@ -62,18 +60,17 @@ class Health:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._beat = clock()
-        self._checks: list[Check] = []
+        self._checks: list[Callable[[], list[str]]] = []
 
-    def need(self, check: Check) -> None:
-        """Have the process ready only while ``check`` finds nothing missing."""
+    def need(self, check: Callable[[], list[str]]) -> None:
+        """Have the process ready only while ``check``, called from any thread, returns nothing as missing."""
         self._checks.append(check)
 
     def missing(self) -> list[str]:
         """Return all that is missing; nothing when the process is ready."""
-        checks = tuple(self._checks)
-        if not checks:
+        if not self._checks:
             return ["no role has started yet"]
-        return [line for check in checks for line in check()]
+        return [line for check in tuple(self._checks) for line in check()]
 
     def age(self) -> float:
         """Return the seconds since the loop last turned, or since the process began."""
@@ -107,12 +104,12 @@ class Assignment:
         """Return what is missing before the role can work, as text; may be called from any thread."""
         if self.settled:
             return []
-        app = self._app
-        if app.should_stop:
-            return [f"{self._role}: is stopping"]
-        if app.rebalancing:
-            return [f"{self._role}: partitions are being assigned and their tables recovered"]
-        return [f"{self._role}: no partitions are assigned yet"]
+        why = "partitions are being assigned and their tables recovered"
+        if self._app.should_stop:
+            why = "is stopping"
+        elif not self._app.rebalancing:
+            why = "no partitions are assigned yet"
+        return [f"{self._role}: {why}"]
 
     async def read(self, reading: Reading) -> None:
         """Tell where the role stands."""
@@ -160,10 +157,11 @@ class Metrics(Collector):
 
     def counter(self, metric: Metric) -> Counter:
         """Return the counter of a metric; whoever counts often binds its labels once."""
-        if metric.name not in self._counters:
-            made = Counter(metric.name, metric.meaning, metric.labels, registry=self.registry)
-            self._counters[metric.name] = made
-        return self._counters[metric.name]
+        found = self._counters.get(metric.name)
+        if found is None:
+            found = Counter(metric.name, metric.meaning, metric.labels, registry=self.registry)
+            self._counters[metric.name] = found
+        return found
 
     def histogram(self, metric: Metric) -> Histogram:
         """Return the histogram of a metric."""
@@ -208,10 +206,6 @@ class Metrics(Collector):
         """Set the event loop in which the sources run; without one there are no gauges."""
         self._loop = loop
 
-    def describe(self) -> Iterable[Family]:
-        """Name nothing: what is read differs from scrape to scrape."""
-        return ()
-
     def collect(self) -> Iterable[Family]:
         """Return what the sources add in the event loop; call it from any other thread."""
         if self._loop is None:
@@ -254,6 +248,6 @@ class ByPredicate:
         """Count ``number``, which may be 0: the predicate is in the figures then."""
         bound = self._bound.get(predicate)
         if bound is None:
-            bound = self._counter.labels(self._metrics.predicate(predicate), *self._rest)
-            self._bound[predicate] = bound
+            label = self._metrics.predicate(predicate)
+            bound = self._bound[predicate] = self._counter.labels(label, *self._rest)
         bound.inc(number)

@@ -18,7 +18,7 @@ from prometheus_client.exposition import choose_encoder
 from scentline.models.errors import EventLog
 from scentline.streams.metrics import Metrics
 from scentline.streams.metrics.catalogue import LATE
-from scentline.streams.settings import ConfigurationError, MetricsSettings
+from scentline.streams.settings import ConfigurationError
 
 log = EventLog("metrics")
 
@@ -43,27 +43,15 @@ Route: TypeAlias = Callable[[str, Message], Answer]
 
 
 @asynccontextmanager
-async def endpoint(
-    settings: MetricsSettings, metrics: Metrics, routes: dict[str, Route]
-) -> AsyncIterator[str | None]:
-    """Serve metrics during the block, and ``routes``, which may grow; give the address, None without a port.
-
-    Raises `ConfigurationError`.
-    """
-    if not settings.port:
-        yield None
-        return
-    async with serving_metrics(settings.host, settings.port, settings.stuck_seconds, metrics, routes) as url:
-        yield url
-
-
-@asynccontextmanager
 async def serving_metrics(
     host: str, port: int, stuck_seconds: float, metrics: Metrics, routes: dict[str, Route] | None = None
 ) -> AsyncIterator[str]:
-    """Serve metrics and health beside ``routes``; give the address."""
+    """Serve metrics and health beside ``routes``, which may grow; give the address.
+
+    Raises `ConfigurationError`.
+    """
     found = {} if routes is None else routes
-    found.update(_Routes(metrics, stuck_seconds).routes)
+    found.update(_routes(metrics, stuck_seconds))
     metrics.attach(asyncio.get_running_loop())
     beats = asyncio.create_task(metrics.health.beat(metrics.histogram(LATE).observe), name="heartbeat")
     try:
@@ -196,34 +184,24 @@ def said(status: HTTPStatus, *lines: str) -> Answer:
     return Answer(status, "text/plain; charset=utf-8", "".join(f"{line}\n" for line in lines).encode())
 
 
-class _Routes:
-    """Metrics, and whether the process is well."""
+def _routes(metrics: Metrics, stuck_seconds: float) -> dict[str, Route]:
+    """Return the routes of metrics, and of whether the process is well."""
+    scrapes = BoundedSemaphore(MOST_SCRAPES)
 
-    def __init__(self, metrics: Metrics, stuck_seconds: float) -> None:
-        self._metrics = metrics
-        self._stuck_seconds = stuck_seconds
-        self._scrapes = BoundedSemaphore(MOST_SCRAPES)
-        self.routes: dict[str, Route] = {
-            "/metrics": self._scrape,
-            "/healthz": lambda *_: _judged(self._stuck()),
-            "/readyz": lambda *_: _judged(self._stuck() + self._metrics.health.missing()),
-        }
-
-    def _scrape(self, _: str, headers: Message) -> Answer:
-        if not self._scrapes.acquire(blocking=False):
+    def scrape(_: str, headers: Message) -> Answer:
+        if not scrapes.acquire(blocking=False):
             return said(HTTPStatus.SERVICE_UNAVAILABLE, f"{MOST_SCRAPES} scrapes are being answered")
         try:
             encode, kind = choose_encoder(headers.get("Accept", ""))
-            return Answer(HTTPStatus.OK, kind, encode(self._metrics.registry))
+            return Answer(HTTPStatus.OK, kind, encode(metrics.registry))
         finally:
-            self._scrapes.release()
+            scrapes.release()
 
-    def _stuck(self) -> list[str]:
-        age = self._metrics.health.age()
-        if age <= self._stuck_seconds:
-            return []
-        return [f"event loop: has not turned for {age:.0f} s; expected within {self._stuck_seconds:g} s"]
+    def well(missing: Callable[[], list[str]] = list) -> Answer:
+        age, found = metrics.health.age(), missing()
+        if age > stuck_seconds:
+            found = [f"event loop: has not turned for {age:.0f} s; expected within {stuck_seconds:g} s", *found]
+        return said(HTTPStatus.SERVICE_UNAVAILABLE, *found) if found else said(HTTPStatus.OK, "ok")
 
-
-def _judged(missing: list[str]) -> Answer:
-    return said(HTTPStatus.SERVICE_UNAVAILABLE, *missing) if missing else said(HTTPStatus.OK, "ok")
+    ready = metrics.health.missing
+    return {"/metrics": scrape, "/healthz": lambda *_: well(), "/readyz": lambda *_: well(ready)}

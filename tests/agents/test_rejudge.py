@@ -98,7 +98,7 @@ class Partition:
         for entry in found:
             value = entry.value or b""
             examine(self._judge, value)
-            for arrival in self.shard.accept(offset, self.inbox.absorber._read(self.shard, offset, value)):
+            for arrival in self.shard.accept(offset, self.inbox._read(self.shard, offset, value)):
                 self._judge.absorb(self.shard, arrival)
         return bool(found)
 

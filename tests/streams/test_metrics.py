@@ -22,9 +22,9 @@ from scentline.streams.metrics import (
     Reading,
     catalogue,
 )
-from scentline.streams.metrics.endpoint import MOST_REQUESTS, endpoint, serving_metrics
+from scentline.streams.metrics.endpoint import MOST_REQUESTS, serving_metrics
 from scentline.streams.runtime import Ends, read_lag
-from scentline.streams.settings import ConfigurationError, MetricsSettings
+from scentline.streams.settings import ConfigurationError
 from tests.agents.loopback import awaited
 from tests.cases import each_case
 from tests.patience import PATIENCE, wait_for
@@ -215,16 +215,15 @@ async def test_beats_and_how_late_they_come_are_known_from_the_process_s_begin_o
 
 
 @awaited
-async def test_without_a_port_nothing_is_served_and_a_wrong_address_is_named() -> None:
-    async with served(Metrics()) as url, endpoint(MetricsSettings(), Metrics(), {}) as none:
-        assert none is None
+async def test_a_wrong_address_is_named() -> None:
+    async with served(Metrics()) as url:
         port = int(url.rpartition(":")[2])
-        for settings, named in (
-            (MetricsSettings(port=port), rf"metrics.port {port}: .*expected a free port"),
-            (MetricsSettings(host="no-such-host.invalid", port=1), r"metrics.host no-such-host\.invalid"),
+        for host, taken, named in (
+            (HOST, port, rf"metrics.port {port}: .*expected a free port"),
+            ("no-such-host.invalid", 1, r"metrics.host no-such-host\.invalid"),
         ):
             with pytest.raises(ConfigurationError, match=named):
-                async with endpoint(settings, Metrics(), {}):
+                async with serving_metrics(host, taken, 1.0, Metrics()):
                     pass
 
 
