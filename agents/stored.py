@@ -6,7 +6,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from errno import EINVAL
 from pathlib import Path
-from typing import BinaryIO, TypeVar
+from typing import TYPE_CHECKING, BinaryIO, TypeVar
+
+if TYPE_CHECKING:
+    from scentline.models.semantic import SemanticTable
 
 T = TypeVar("T")
 
@@ -74,3 +77,24 @@ def _sync(directory: Path) -> None:
         os.fsync(number)
     finally:
         os.close(number)
+
+
+# a table of word-piece vectors
+
+#: The table that comes with the program; words.NOTICE says what it is made from, and how.
+SHIPPED = Path(__file__).parent / "semantic" / "words.table"
+
+
+def table_of(setting: str | None) -> "SemanticTable | None":
+    """Return the table that `learn.semantic` names, None where it names none; raises what `read_table` does."""
+    if setting is None:
+        return None
+    return read_table(SHIPPED if setting == "auto" else Path(setting))
+
+
+def read_table(path: Path) -> "SemanticTable":
+    """Return the table of a file; raises `models.semantic.SemanticTableError`, which names it."""
+    # Imported where there is a table: it brings numpy.
+    from scentline.models.semantic import MOST_BYTES, SemanticTableError, unpack
+
+    return read_stored(path, MOST_BYTES, unpack, SemanticTableError, str(path))

@@ -21,7 +21,7 @@ from statistics import mean, stdev
 from bench.command import DATA, crawling, kept, summary
 from scentline.agents.judge.judges import load_labels
 from scentline.agents.offline.archive import Archive
-from scentline.agents.offline.process import ServerProcess
+from scentline.agents.offline.serve import ServerProcess
 from scentline.agents.operate.record import outcomes
 from scentline.models.predicate import parse
 from scentline.streams.settings import Settings

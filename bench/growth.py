@@ -16,7 +16,7 @@ from typing import BinaryIO
 
 from bench.command import children_cpu, crawling, summary
 from scentline.agents.offline.archive import Answer
-from scentline.agents.offline.process import ServerProcess
+from scentline.agents.offline.serve import ServerProcess
 from scentline_lab.synthetic.web import record
 
 #: Words of a page, words that there are, and the exponent of Zipf's law by which they are drawn.

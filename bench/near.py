@@ -18,9 +18,9 @@ from statistics import mean, median, stdev
 
 from bench.command import crawling, kept, summary
 from scentline.agents.judge.judges import load_labels
-from scentline.agents.offline.process import ServerProcess
+from scentline.agents.offline.serve import ServerProcess
 from scentline.agents.operate.record import judged_pages
-from scentline.agents.semantic.tables import table_of
+from scentline.agents.stored import table_of
 from scentline.models.frontier.window import FEW
 from scentline.models.predicate import parse
 from scentline.models.trace import Trace

@@ -1,12 +1,28 @@
 """What a crawl publishes for people and programs, and what people ask of it; in JSON, but for the parts."""
 
-from typing import Annotated, ClassVar, Final, Literal, TypeAlias
+from collections.abc import Collection
+from typing import Annotated, ClassVar, Final, Literal, TypeAlias, TypeVar
 
 import msgspec
 
 from scentline.models.harvest import Harvest
 from scentline.models.page import Link, Verdict
-from scentline.models.records import VERSION, Finite, Natural, Record, Seconds, Time, UrlIfAny, Whole, encode
+from scentline.models.records import (
+    UNREADABLE,
+    VERSION,
+    Finite,
+    Natural,
+    Pack,
+    Record,
+    RecordError,
+    Seconds,
+    Time,
+    UnknownVersionError,
+    UrlIfAny,
+    Whole,
+    encode,
+    reason_of,
+)
 from scentline.models.url import Url
 
 #: Seconds after which the outcome of a page that is visited again and stays as it is is told once more: with
@@ -47,6 +63,54 @@ class Outcome(msgspec.Struct, kw_only=True, omit_defaults=False):
     requests: Natural = 0
     again: bool | msgspec.UnsetType = msgspec.UNSET  #: Where pages are visited again: whether this one was.
     left: str | msgspec.UnsetType = msgspec.UNSET  #: Why the page left.
+
+
+class Counted(msgspec.Struct, kw_only=True):
+    """What is counted of an `Outcome`: to read its words and links too would take four times as long."""
+
+    version: int = VERSION
+    url: Url
+    time: Time
+    title: str
+    verdict: Verdict
+    policy: str
+    explored: bool
+    origin: str
+    later: bool = False
+    requests: Natural = 0
+    again: bool | msgspec.UnsetType = msgspec.UNSET
+
+
+Told = TypeVar("Told", bound=Counted | Outcome)
+
+_outcome = msgspec.json.Decoder(Outcome)
+_counted = msgspec.json.Decoder(Counted)
+_MOST_DIGITS = 19  #: Of an offset, fewer.
+
+
+def read_outcome(value: bytes) -> Pack[Outcome]:
+    """Return an outcome as a pack of one fact, with its page's place as origin; raises `RecordError`."""
+    return read_as(_outcome, value)
+
+
+def read_counted(value: bytes) -> Pack[Counted]:
+    """Return what is counted of an outcome, as `read_outcome` does."""
+    return read_as(_counted, value)
+
+
+def read_as(decoder: msgspec.json.Decoder[Told], value: bytes) -> Pack[Told]:
+    """Return of an outcome what a decoder reads of it, as `read_outcome` does."""
+    try:
+        outcome = decoder.decode(value)
+        if outcome.version != VERSION:
+            raise UnknownVersionError(f"not an Outcome: unknown version {outcome.version}, expected {VERSION}")
+        source, _, offset = outcome.origin.rpartition("@")
+        # What came later has the place of a page that was counted before; it is known by its predicates.
+        if not (offset.isascii() and offset.isdigit() and len(offset) < _MOST_DIGITS):
+            raise RecordError("not an Outcome: its origin is no place, expected topic/partition@offset")
+        return Pack(source="" if outcome.later else source, facts=[(int(offset), 0, outcome)])
+    except UNREADABLE as error:
+        raise RecordError(f"not an Outcome: {reason_of(error)}") from error
 
 
 class Change(msgspec.Struct, kw_only=True):
@@ -126,6 +190,22 @@ class HarvestPoint(msgspec.Struct, kw_only=True):
     age: float | None = None  #: Mean seconds since that visit.
     revisits: Natural = 0  #: Revisits of matches, and their share of all requests.
     revisit_share: float = 0.0
+
+    def with_freshness(self, parts: Collection[FreshnessPart]) -> "HarvestPoint":
+        """Return a point that also tells how current the predicate's matches are, where that is known."""
+        if not parts:
+            return self
+        matches, revisits = sum(part.matches for part in parts), sum(part.revisits for part in parts)
+        requests = sum(part.requests for part in parts)
+        return msgspec.structs.replace(
+            self,
+            time=max(self.time, *(part.time for part in parts)),
+            matches=matches,
+            freshness=sum(part.current for part in parts) / matches if matches else None,
+            age=sum(part.age for part in parts) / matches if matches else None,
+            revisits=revisits,
+            revisit_share=revisits / requests if requests else 0.0,
+        )
 
 
 #: States of a predicate: it judges and has turns; it judges only; it does neither, and its name stays taken.

@@ -25,7 +25,7 @@ from scentline.agents.fetch import guard
 from scentline.agents.fetch.agent import EXPIRED
 from scentline.agents.fetch.result import OUTCOMES
 from scentline.agents.frontier.metrics import CHOSEN, HUB_OUTCOMES, KINDS
-from scentline.agents.judge.keep.store import files
+from scentline.agents.judge.kept import files
 from scentline.models.accesslog.entry import DEFAULTS
 from scentline.models.accesslog.formats import RECOGNISED
 from scentline.models.frontier.orders import OUTCOMES as REVISIT_OUTCOMES

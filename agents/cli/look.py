@@ -181,9 +181,9 @@ def matches(
 
 
 def _matches(settings: "Settings", name: str) -> "list[Outcome]":
-    from scentline.agents.harvest.agent import read_outcome
     from scentline.agents.operate.control import known_predicates
     from scentline.agents.operate.record import current_pages, kept_entries, outcomes_of
+    from scentline.models.published import read_outcome
     from scentline.streams.topics import OUTCOMES
 
     pages = current_pages(outcomes_of(kept_entries(settings, OUTCOMES.name), read_outcome)).values()
@@ -196,7 +196,7 @@ def _matches(settings: "Settings", name: str) -> "list[Outcome]":
 def _warc(data: Path, rows: "list[Outcome]", file: "BinaryIO") -> None:
     from importlib.metadata import version
 
-    from scentline.agents.judge.keep.export import export
+    from scentline.agents.judge.kept import export
 
     written = export(data, {row.url: row.time for row in rows}, file, f"scentline {version('scentline')}")
     if written < len(rows):

@@ -13,7 +13,7 @@ import msgspec
 
 from scentline.agents.frontier.answers import Answers
 from scentline.agents.frontier.metrics import FrontierMetrics
-from scentline.agents.semantic.tables import table_of
+from scentline.agents.stored import table_of
 from scentline.models.facts import Sighting, SightingPack
 from scentline.models.frontier.core import Frontier
 from scentline.models.frontier.keys import BLOCK_PREFIX, SEGMENT_PREFIX, Rows, totals_of

@@ -12,13 +12,10 @@ import zstandard
 
 from scentline.agents.judge.apart import alone, bound_cpu, bound_memory
 from scentline.agents.judge.judges import CategoryJudge, Verdicts, load_judges
-from scentline.agents.judge.keep.records import Packing
 from scentline.agents.judge.parse import parse as parse_page
 from scentline.agents.judge.question import (
     Answer,
-    Asked,
     Examined,
-    Found,
     Judging,
     Question,
     Ready,
@@ -28,6 +25,7 @@ from scentline.agents.judge.question import (
     framed,
     received,
 )
+from scentline.agents.judge.warc import Packing
 from scentline.models.duplicates import NONE, fingerprint
 from scentline.models.page import Page, Verdict
 from scentline.models.predicate import parse
@@ -142,22 +140,17 @@ def serve() -> None:
     bound_memory(work.memory_bytes)
     _write(out, Ready())
     with collected_seldom(YOUNG_OF_PAGES):
-        _answer_all(examiner, source, out)
-
-
-def _answer_all(examiner: Examiner, source: BinaryIO, out: BinaryIO) -> None:
-    while (asked := _read(source)) is not None:
-        assert isinstance(asked, Asked)
-        bound_cpu(asked.cpu_seconds)
-        answer = _answer(examiner, asked.question)
-        _write(out, answer)
-        if isinstance(answer, Refused) and answer.kind == "broken":
-            return
+        while isinstance(question := _read(source), Question):
+            bound_cpu(work.cpu_seconds)
+            answer = _answer(examiner, question)
+            _write(out, answer)
+            if isinstance(answer, Refused) and answer.kind == "broken":
+                return
 
 
 def _answer(examiner: Examiner, question: Question) -> Answer:
     try:
-        return Found(examiner.examined(question))
+        return examiner.examined(question)
     except RecordError as error:
         return Refused("no-page", str(error))
     except Exception as error:  # the next page gets a fresh process

@@ -60,7 +60,7 @@ class Work(msgspec.Struct, array_like=True, frozen=True, tag="begin"):
 Judging: TypeAlias = "JudgeSettings | Work"
 
 
-class Question(msgspec.Struct, array_like=True, frozen=True):
+class Question(msgspec.Struct, array_like=True, frozen=True, tag="question"):
     """A message of `pages`, and the expressions of predicates by name."""
 
     value: bytes
@@ -69,8 +69,8 @@ class Question(msgspec.Struct, array_like=True, frozen=True):
     alone: bool = False
 
 
-class Examined(msgspec.Struct, array_like=True, frozen=True):
-    """An examined page; ``content``, ``links`` and ``excerpts`` are those of `models.facts.Page`."""
+class Examined(msgspec.Struct, array_like=True, frozen=True, tag="examined"):
+    """An answer, a page: ``content``, ``links`` and ``excerpts`` are those of `models.facts.Page`."""
 
     #: Without its text.
     page: Page
@@ -109,21 +109,8 @@ HEAD = 4
 MOST_BYTES = 1 << 28
 
 
-class Asked(msgspec.Struct, array_like=True, frozen=True, tag="asked"):
-    """A question, and the seconds of CPU that the answer may take."""
-
-    question: Question
-    cpu_seconds: int
-
-
 class Ready(msgspec.Struct, array_like=True, frozen=True, tag="ready"):
     """The judges are loaded."""
-
-
-class Found(msgspec.Struct, array_like=True, frozen=True, tag="found"):
-    """The answer to a question."""
-
-    examined: Examined
 
 
 class Refused(msgspec.Struct, array_like=True, frozen=True, tag="refused"):
@@ -133,8 +120,8 @@ class Refused(msgspec.Struct, array_like=True, frozen=True, tag="refused"):
     reason: str
 
 
-Request: TypeAlias = Work | Asked
-Answer: TypeAlias = Ready | Found | Refused
+Request: TypeAlias = Work | Question
+Answer: TypeAlias = Ready | Examined | Refused
 
 
 def received(source: BinaryIO) -> bytes | None:

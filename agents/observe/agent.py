@@ -1,21 +1,40 @@
-"""The observe agent: turns raw proxy-log lines into accesses.
+"""The observe agent: turns raw lines of proxy logs into accesses, and so does who feeds logs into a crawl.
 
-Reads `proxy-log`; keeps nothing; writes `accesses`, and malformed lines to `dead-letters`, only their place and
-the reason. Messages are acknowledged once what they came to was sent, every few milliseconds; after a crash
-they come again, and receivers drop the facts by their origins.
+The agent reads `proxy-log`; it keeps nothing; it writes `accesses`, and malformed lines to `dead-letters`, only
+their place and the reason. Messages are acknowledged once what they came to was sent, every few milliseconds;
+after a crash they come again, and receivers drop the facts by their origins.
+
+A log that is fed goes out as messages, no faster than they are taken in: packs of accesses by partition, and
+dead letters. How far it was fed goes to `standing` in one batch with them.
 """
 
 import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
+import msgspec
+
+from scentline.agents.observe.logfile import LogFile, LogFileError, NumberedLine, arriving, fingerprint
 from scentline.agents.observe.observer import Malformed, Observer
-from scentline.models.facts import Access
+from scentline.agents.worker.connect import Room
+from scentline.models.accesslog.entry import MAX_LINE
+from scentline.models.errors import EventLog
+from scentline.models.facts import Access, AccessPack
+from scentline.models.records import DeadLetter, Decoder, LogPosition, Pack, RecordError, encode, partition_of
 from scentline.streams.attempts import Place, bury
-from scentline.streams.inbox import Outbox
+from scentline.streams.inbox import Message, Outbox
 from scentline.streams.metrics import Reading
 from scentline.streams.metrics.catalogue import LINES, TAKEN
-from scentline.streams.runtime import Runtime
-from scentline.streams.topics import ACCESSES, PROXY_LOG
+from scentline.streams.runtime import Broadcast, Bus, Runtime
+from scentline.streams.topics import ACCESSES, DEAD_LETTERS, PROXY_LOG, STANDING
+
+#: Lines after which a batch ends though it holds little.
+BATCH_LINES = 20_000
+KIND = b"log"  #: How keys of positions begin.
+
+log = EventLog("observe")
 
 
 class ObserveAgent:
@@ -96,3 +115,186 @@ class ObserveAgent:
         reading.add(LINES, counts.accepted, "accepted")
         reading.add(LINES, sum(counts.filtered.values()), "filtered")
         reading.add(LINES, counts.malformed, "malformed")
+
+
+# feeding logs, each line once
+
+
+class Batch(msgspec.Struct):
+    """What some consecutive lines of a log came to, up to and including ``line`` (counted from 1).
+
+    ``packs`` has one pack for each partition that got accesses; ``letters`` are the malformed lines. ``whole``
+    is the last line that ended: one without an end may still be written to.
+    """
+
+    line: int = 0
+    whole: int = 0
+    packs: dict[int, AccessPack] = {}
+    letters: list[DeadLetter] = []
+
+    def messages(self) -> list[Message]:
+        """Return what is sent of it."""
+        packs = [(ACCESSES.name, partition, None, encode(pack)) for partition, pack in self.packs.items()]
+        return [*packs, *((DEAD_LETTERS.name, 0, None, encode(letter)) for letter in self.letters)]
+
+
+def packs(
+    observer: Observer,
+    lines: Iterable[NumberedLine],
+    partitions: int,
+    source: str,
+    size: int = 500,
+    name: str = "log",
+    now: Callable[[], float] = time.time,
+    after: int = 0,
+) -> Iterator[Batch]:
+    """Observe numbered ``lines`` and yield batches of ``size`` accesses and letters, of at most 20,000 lines.
+
+    Lines up to the number ``after`` were sent before: they are only observed, since later lines depend on them.
+    The partition is the user's. Origins are (line number, 0) in the stream ``source``, the log's fingerprint.
+    ``name`` is the log's in dead letters. `LogFileError` of ``lines`` is raised after the batch of what was
+    read before.
+    """
+    batch, gathered, line = Batch(), 0, b""
+    broken: LogFileError | None = None
+    try:
+        for number, line in lines:
+            batch.line = number
+            observed = observer.observe(line)
+            if number > after and isinstance(observed, Access):
+                partition = partition_of(observed.user, partitions)
+                pack = batch.packs.get(partition)
+                if pack is None:
+                    pack = batch.packs[partition] = Pack(source=source, facts=[])
+                pack.facts.append((number, 0, observed))
+                gathered += 1
+            elif number > after and isinstance(observed, Malformed) and observed.told:
+                batch.letters.append(_letter(name, number, line, observed, now()))
+                gathered += 1
+            if gathered == size or number % BATCH_LINES == 0:
+                full, batch, gathered = _ended(batch, line), Batch(), 0
+                yield full
+    except LogFileError as error:
+        broken = error
+    if batch.line:
+        yield _ended(batch, line)
+    if broken is not None:
+        raise broken
+
+
+def _ended(batch: Batch, last: bytes) -> Batch:
+    batch.whole = batch.line if last.endswith(b"\n") or len(last) > MAX_LINE else batch.line - 1
+    return batch
+
+
+def _letter(name: str, number: int, line: bytes, malformed: Malformed, time: float) -> DeadLetter:
+    """Return the dead letter of a line, without the line: it tells who its user was."""
+    size = f" (line of {len(line)} bytes)" if len(line) <= MAX_LINE else ""
+    reason = f"{malformed.reason}{size}"
+    return DeadLetter(topic=name, partition=0, offset=number, reason=reason, value=b"", time=time)
+
+
+class Positions:
+    """The positions of all logs; one counts for those settings only by which the log was read (``reading``)."""
+
+    def __init__(self, reading: str) -> None:
+        self._reading = reading
+        self._lines: dict[str, int] = {}
+        self._decode = Decoder[LogPosition](LogPosition)
+
+    def hear(self, key: bytes | None, value: bytes | None) -> None:
+        """Take in a message of `standing`, where it is of a log."""
+        kind, _, name = (key or b"").partition(b" ")
+        if kind == KIND and value is not None:
+            try:
+                position = self._decode(value)
+            except RecordError as error:
+                log.warning("skipped a log's position that can't be read", reason=str(error))
+                return
+            line = position.line if position.reading == self._reading else 0
+            self._lines[name.decode(errors="replace")] = line
+
+    def line(self, name: str) -> int:
+        """Return the number of the last line that was fed of the log with this fingerprint, 0 for none."""
+        return self._lines.get(name, 0)
+
+    def passed(self, name: str, line: int) -> list[Message]:
+        """Note that a log was fed up to a line; return the message that says so, if that is news."""
+        if line <= self.line(name):
+            return []
+        self._lines[name] = line
+        position = LogPosition(line=line, reading=self._reading)
+        return [(STANDING.name, 0, b"%s %s" % (KIND, name.encode()), encode(position))]
+
+
+async def read_positions(bus: Bus, reading: str) -> Positions:
+    """Return the positions of all logs as they are now."""
+
+    def fail(error: BaseException) -> None:
+        raise error
+
+    positions = Positions(reading)
+    broadcast = Broadcast(bus, STANDING.name, positions.hear, fail)
+    await broadcast.start()
+    await broadcast.stop()
+    return positions
+
+
+class Feeder:
+    """Sends the accesses of logs to the browse agent and their malformed lines to the dead letters.
+
+    ``room`` waits until those who take the accesses in have room; ``progress`` is called with the part of the
+    log that was read, None where unknown. A log that was fed before is read from its start all the same: lines
+    depend on earlier ones.
+    """
+
+    def __init__(
+        self,
+        observer: Observer,
+        bus: Bus,
+        positions: Positions,
+        room: Room,
+        progress: Callable[[float | None], None],
+    ) -> None:
+        self.observer = observer
+        self.positions = positions
+        self._bus = bus
+        self._room = room
+        self._progress = progress
+
+    async def feed(self, source: str) -> None:
+        """Feed a log to its end; "-" is standard input.
+
+        Raises `LogFileError` where the log can't be read (to its end), `LogFormatError` for an unknown format.
+        """
+        live = source == "-"
+        # Its first lines may take as long as all others.
+        with await anext(arriving(map(LogFile, [source]))) if live else LogFile(source) as lines:
+            if lines.first is None:
+                log.warning("the log is empty", log=Path(source).name)
+                return
+            observer = self.observer.another()
+            observer.recognise(lines.sample)
+            name = fingerprint(lines.first)
+            async for chunk in arriving(lines.blocks()) if live else _at_once(lines):
+                async for _ in self.send(observer, chunk, name, lines.name):
+                    self._progress(lines.consumed / lines.size if lines.size else None)
+
+    async def send(
+        self, observer: Observer, lines: Iterable[NumberedLine], name: str, called: str
+    ) -> AsyncIterator[Batch]:
+        """Observe lines of the log with the fingerprint ``name``, send what they came to, yield each batch."""
+        partitions = self._bus.partitions(ACCESSES.name)
+        sent = self.positions.line(name)
+        for batch in packs(observer, lines, partitions, name, name=called, after=sent):
+            await self._room()
+            messages = batch.messages() + self.positions.passed(name, batch.whole)
+            if messages:
+                await self._bus.send_all(messages)
+            yield batch
+            await asyncio.sleep(0)
+
+
+async def _at_once(lines: LogFile) -> AsyncIterator[Iterable[NumberedLine]]:
+    """Yield the lines of a file, which never keep a reader waiting, as one chunk."""
+    yield lines

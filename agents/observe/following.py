@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from scentline.agents.observe.feeding import Feeder, read_positions
+from scentline.agents.observe.agent import Feeder, read_positions
 from scentline.agents.observe.logfile import LogFile, LogFileError, NumberedLine, Tail, fingerprint
 from scentline.agents.observe.observer import Counts, Observer
 from scentline.agents.observe.pseudonym import KEY_FILE, user_key

@@ -1,23 +1,30 @@
 """The HTTP server of the offline webs, which takes the requests of a forward proxy's clients.
 
-As a program it serves archives to the process that started it (`agents.offline.process`): it writes ``indexed
-NUMBER PATH`` lines while it reads them.
+As a program it serves archives to the process that started it (`ServerProcess`): it writes ``indexed NUMBER
+PATH`` lines while it reads them.
 """
 
 import argparse
 import asyncio
 import logging
+import os
 import re
+import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import ExitStack, asynccontextmanager
+from io import BufferedReader
 from pathlib import Path
-from typing import TextIO, TypeAlias
-
-from aiohttp import web
+from typing import TYPE_CHECKING, BinaryIO, TextIO, TypeAlias
 
 from scentline.agents.offline.archive import Answer, Archive, ArchiveError, Progress, plain
+from scentline.agents.signals import command, environment
+from scentline.models.errors import ScentlineError
+
+if TYPE_CHECKING:
+    from aiohttp import web
 
 MAX_LINE = 8190
 _MAX_HEADERS = 100
@@ -49,13 +56,16 @@ async def serving(
     sent. ``latency`` returns the seconds that the answer of a URL waits. Raises OSError where it can't listen
     or write the log.
     """
+    # Imported where something is served, which is not in the process that starts a server.
+    from aiohttp import web
+
     with ExitStack() as resources:
         lines: TextIO | None = None
         if log is not None:
             # By lines: each is in the file when it is written.
             lines = resources.enter_context(await asyncio.to_thread(open, log, "a", 1, "ascii"))
 
-        async def handle(request: web.BaseRequest) -> web.StreamResponse:
+        async def handle(request: "web.BaseRequest") -> "web.StreamResponse":
             started = time.time()
             if latency is not None:
                 await asyncio.sleep(latency(_requested(request)))
@@ -80,7 +90,7 @@ async def serving(
             await runner.cleanup()
 
 
-def _answered(request: web.BaseRequest, answer: Answerer) -> Answer:
+def _answered(request: "web.BaseRequest", answer: Answerer) -> Answer:
     if request.method == "CONNECT":
         return plain(501, "no tunnels here: ask for http:// URLs in absolute form")
     if request.method not in ("GET", "HEAD"):
@@ -89,13 +99,13 @@ def _answered(request: web.BaseRequest, answer: Answerer) -> Answer:
     return answer(_requested(request), request.headers)
 
 
-def _requested(request: web.BaseRequest) -> str:
+def _requested(request: "web.BaseRequest") -> str:
     """Return the requested absolute URL, as the client wrote it."""
     target = request.raw_path
     return f"http://{request.host}{target}" if target.startswith("/") else target
 
 
-def _log_line(request: web.BaseRequest, answer: Answer, started: float) -> str:
+def _log_line(request: "web.BaseRequest", answer: Answer, started: float) -> str:
     now = time.time()
     host = request.url.host if request.method != "CONNECT" else None
     head = sum(len(name) + len(value) + 4 for name, value in answer.headers)
@@ -203,6 +213,106 @@ async def _standard_input_closed() -> None:
 def _indexed(path: Path, records: int) -> None:
     # It raises once the parent is gone, and so ends the indexing.
     print("indexed", records, path, flush=True)
+
+
+# in a process of its own, so that serving pages takes no time from crawling them
+
+_CLOSE_SECONDS = 10.0
+_MAX_MESSAGES = 20_000
+
+
+class ServerProcessError(ScentlineError):
+    """A server process that ended too early; the text holds what it wrote."""
+
+
+class ServerProcess:
+    """A running child process that serves an offline web at `url`.
+
+    Start one with `archive`, or with a ``module`` of another web that behaves as this one;
+    both return once it serves, and raise `ServerProcessError` when it ends before that. The child ends with
+    `close`, and when this process ends in any way, which ends the pipe that it reads. Ctrl-C does not reach it.
+    """
+
+    def __init__(
+        self,
+        module: str,
+        arguments: Iterable[str],
+        *,
+        log: Path | None = None,
+        progress: Callable[[Path, int], None] | None = None,
+    ) -> None:
+        self._messages = tempfile.TemporaryFile()  # noqa: SIM115 - open as long as the child runs
+        options = [] if log is None else [f"--log={log}"]
+        self._child = subprocess.Popen(  # noqa: S603 - this interpreter, and arguments that no shell reads
+            command(module, *options, *arguments),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._messages,
+            # Ctrl-C reaches a terminal's foreground group; this one serves until the pages in flight are in.
+            start_new_session=True,
+            env=environment(module),
+        )
+        try:
+            self.url = self._started(progress)
+        except BaseException:
+            self.close()
+            raise
+
+    @classmethod
+    def archive(
+        cls, paths: Iterable[Path], *, progress: Callable[[Path, int], None] | None = None
+    ) -> "ServerProcess":
+        """Serve WARC files; ``progress`` is called as in `Archive`."""
+        return cls("scentline.agents.offline.serve", ["--", *map(str, paths)], progress=progress)
+
+    @property
+    def output(self) -> BinaryIO:
+        """The standard output of the child, which ends with it."""
+        assert isinstance(self._child.stdout, BufferedReader)
+        return self._child.stdout
+
+    def check(self) -> None:
+        """Raise `ServerProcessError` where the child has ended by itself."""
+        status = self._child.poll()
+        if status is not None:
+            raise ServerProcessError(f"the offline server ended with status {status}: {self._said()}")
+
+    def close(self) -> None:
+        """End the child process and wait for its end."""
+        for pipe in (self._child.stdin, self._child.stdout):
+            if pipe is not None:
+                pipe.close()
+        try:
+            self._child.wait(_CLOSE_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._child.kill()
+            self._child.wait()
+        self._messages.close()
+
+    def __enter__(self) -> "ServerProcess":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _started(self, progress: Callable[[Path, int], None] | None) -> str:
+        for line in self.output:
+            word, _, rest = line.decode(errors="replace").rstrip("\n").partition(" ")
+            if word == "ready":
+                for warning in self._said().splitlines():
+                    _log.warning("%s", warning)
+                return rest
+            if progress is not None and word == "indexed":
+                records, _, path = rest.partition(" ")
+                progress(Path(path), int(records))
+        status = self._child.wait()
+        raise ServerProcessError(
+            f"the offline server ended with status {status} before it served: {self._said()}"
+        )
+
+    def _said(self) -> str:
+        # Not seek and read: the child writes at the same file offset.
+        return os.pread(self._messages.fileno(), _MAX_MESSAGES, 0).decode(errors="replace").strip()
 
 
 def main() -> None:

@@ -24,8 +24,8 @@ from zlib import crc32
 
 import msgspec
 
-from scentline.agents.browse.agent import USER_PREFIX, Sessions, UserRow
-from scentline.agents.harvest.agent import PREDICATE_PREFIX, Counted, HarvestRow, HarvestTableRow
+from scentline.agents.browse import USER_PREFIX, Sessions, UserRow
+from scentline.agents.harvest import PREDICATE_PREFIX, HarvestRow, HarvestTableRow
 from scentline.agents.operate.quarantined import Quarantined, Seen, seen_of
 from scentline.agents.operate.record import read_ledger, users, ways
 from scentline.agents.worker.directory import of_crawl
@@ -39,7 +39,7 @@ from scentline.models.papers.depth import FAR, Place
 from scentline.models.papers.ways import Ways
 from scentline.models.policy.estimates import WAYS
 from scentline.models.policy.features import BASE, always_kept
-from scentline.models.published import Outcome
+from scentline.models.published import Counted, Outcome
 from scentline.models.records import partition_of
 from scentline.models.semantic import page_subject
 from scentline.models.trace import Step, Trace

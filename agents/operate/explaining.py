@@ -16,7 +16,7 @@ from scentline.agents.operate.record import (
     read_standing,
     read_weightings,
 )
-from scentline.agents.semantic.tables import table_of
+from scentline.agents.stored import table_of
 from scentline.models.frontier.keys import page_key
 from scentline.models.frontier.rows import INSTANT, FrontierRow, HubRow, PageRow
 from scentline.models.frontier.shares import WINDOW, Shares

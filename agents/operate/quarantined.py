@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from scentline.agents.harvest.agent import Counted, read_counted
 from scentline.agents.operate.record import (
     accesses_of,
     entries,
@@ -18,7 +17,7 @@ from scentline.agents.operate.record import (
     outcomes_of,
 )
 from scentline.models.facts import Access, AccessPack, Fetched, Linked, Page, SightingPack
-from scentline.models.published import Outcome
+from scentline.models.published import Counted, Outcome, read_counted
 from scentline.models.records import (
     DeadLetter,
     Decoder,

@@ -8,10 +8,9 @@ from typing import Any
 
 import msgspec
 
-from scentline.agents.browse.agent import UserRow
-from scentline.agents.harvest.agent import Counted, Told, read_outcome
+from scentline.agents.browse import UserRow
 from scentline.agents.judge.predicates import read_definition
-from scentline.agents.learn.models import MODEL_PREFIX, PRIOR_PREFIX, LearnRow, ModelRow, PriorRow, name_of
+from scentline.agents.learn import MODEL_PREFIX, PRIOR_PREFIX, LearnRow, ModelRow, PriorRow, name_of
 from scentline.models.facts import Access, AccessPack
 from scentline.models.frontier.counts import take_in
 from scentline.models.frontier.keys import BLOCK_PREFIX, SEGMENT_PREFIX, TOTALS_KEY
@@ -25,10 +24,13 @@ from scentline.models.published import (
     POINT_VERSION,
     REMOVED,
     Change,
+    Counted,
     HarvestPoint,
     Outcome,
     PredicateDefinition,
     Standing,
+    Told,
+    read_outcome,
 )
 from scentline.models.records import Decoder, JsonDecoder, Pack, RecordError, Weighting
 from scentline.models.trace import Visit, insert

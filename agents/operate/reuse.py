@@ -14,7 +14,7 @@ from typing import TypeAlias
 import msgspec
 import numpy as np
 
-from scentline.agents.learn.models import LearnRow, ModelRow, inputs_of, model_key
+from scentline.agents.learn import LearnRow, ModelRow, inputs_of, model_key
 from scentline.agents.operate.record import definitions, entries, read_ledger, read_priors
 from scentline.agents.stored import read_stored, write_stored
 from scentline.agents.worker.connect import open_journal

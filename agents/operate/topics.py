@@ -13,11 +13,11 @@ from typing import NamedTuple
 
 from rocksdict import WriteBatch
 
-from scentline.agents.harvest.agent import read_counted
 from scentline.agents.operate.record import entries, outcomes_of
 from scentline.agents.worker.directory import keep_settings
 from scentline.models.errors import ScentlineError
 from scentline.models.frontier.rows import INSTANT
+from scentline.models.published import read_counted
 from scentline.streams.settings import ConfigurationError, Settings
 from scentline.streams.topics import (
     FETCHES,

@@ -21,7 +21,7 @@ from typing import NamedTuple, TypeAlias
 import msgspec
 
 from scentline.agents.judge.apart import alone, bound_cpu, bound_memory
-from scentline.agents.judge.keep.store import newest_first
+from scentline.agents.judge.kept import newest_first
 from scentline.agents.judge.question import framed, received
 from scentline.agents.signals import command, environment
 from scentline.agents.window.search import Phrase, Search

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from scentline.agents.judge.keep.store import copies
+from scentline.agents.judge.kept import copies
 from scentline.agents.window.copies import CopyRequest, CopyText
 from scentline.agents.window.reading import Reading
 from scentline.agents.window.recent import Place, RecentPage, ShownOutcome

@@ -15,7 +15,7 @@ from typing import Any
 
 from pydantic import SecretStr
 
-from scentline.agents.offline.process import ServerProcess
+from scentline.agents.offline.serve import ServerProcess
 from scentline.agents.stored import write_stored
 from scentline.agents.worker.directory import WINDOW
 from scentline.models.errors import ScentlineError
@@ -25,7 +25,7 @@ from scentline.streams.settings import Settings
 def beside(settings: Settings) -> ServerProcess:
     """Start the window of a crawl.
 
-    Raises `agents.offline.process.ServerProcessError` where it can't be served.
+    Raises `agents.offline.serve.ServerProcessError` where it can't be served.
     """
     return _started("window", settings, settings.data / WINDOW)
 
@@ -33,7 +33,7 @@ def beside(settings: Settings) -> ServerProcess:
 def mirror(settings: Settings) -> ServerProcess:
     """Start to mirror a crawl on Kafka into the directory of ``settings``; return when there is a whole copy.
 
-    Raises `agents.offline.process.ServerProcessError` where it can't be read.
+    Raises `agents.offline.serve.ServerProcessError` where it can't be read.
     """
     return _started("mirror", settings, settings.data.parent)
 

@@ -8,11 +8,10 @@ from typing import Generic, NamedTuple, TypeVar
 
 import msgspec
 
-from scentline.agents.harvest.agent import Counted, read_as
 from scentline.agents.operate.record import read_change, read_point
 from scentline.agents.window.search import Search, runs
 from scentline.models.page import Verdict
-from scentline.models.published import Change, HarvestPoint
+from scentline.models.published import Change, Counted, HarvestPoint, read_as
 from scentline.models.records import DeadLetter, Decoder, Finite, Natural, RecordError
 from scentline.streams.logging import printable
 from scentline.streams.topics import CHANGES, DEAD_LETTERS, HARVEST, OUTCOMES

@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING
 
 from scentline.agents.cli.app import INTERRUPTED
 from scentline.agents.fetch.guard import check_contact
-from scentline.agents.judge.apart.process import ExaminerProcess
 from scentline.agents.judge.predicates import check_judges, check_query, with_every_page
+from scentline.agents.judge.process import ExaminerProcess
 from scentline.agents.judge.question import Work
 from scentline.agents.observe.logfile import LogFile
 from scentline.agents.observe.observer import Observer
 from scentline.agents.observe.pseudonym import KEY_FILE, user_key
-from scentline.agents.offline.process import ServerProcess
-from scentline.agents.semantic.tables import table_of
+from scentline.agents.offline.serve import ServerProcess
+from scentline.agents.stored import table_of
 from scentline.agents.worker.directory import keep_settings, kept_settings, make_directory, with_table
 from scentline.models.facts import Access
 from scentline.models.predicate import parse

@@ -10,8 +10,8 @@ from contextlib import ExitStack, suppress
 from dataclasses import replace
 from typing import Any
 
-from scentline.agents.judge.apart.process import ExaminerProcess
-from scentline.agents.observe.feeding import Feeder, read_positions
+from scentline.agents.judge.process import ExaminerProcess
+from scentline.agents.observe.agent import Feeder, read_positions
 from scentline.agents.observe.following import Following
 from scentline.agents.observe.observer import Observer
 from scentline.agents.operate.control import ControlService

@@ -15,19 +15,18 @@ from typing import Any, Self, TypeAlias
 import faust
 import msgspec
 
-from scentline.agents.browse.agent import BrowseAgent
+from scentline.agents.browse import BrowseAgent
 from scentline.agents.fetch.agent import FetchAgent
 from scentline.agents.fetch.client import Client
 from scentline.agents.fetch.guard import stays_home
 from scentline.agents.frontier.agent import FrontierAgent
-from scentline.agents.harvest.agent import HarvestAgent
-from scentline.agents.judge.agent import JudgeAgent
-from scentline.agents.judge.apart.process import ExaminerProcess
-from scentline.agents.judge.keep.store import KeptPages
+from scentline.agents.harvest import HarvestAgent
+from scentline.agents.judge.agent import JudgeAgent, Rejudge
+from scentline.agents.judge.kept import KeptPages
 from scentline.agents.judge.predicates import Predicates, check_judges, with_every_page
+from scentline.agents.judge.process import ExaminerProcess
 from scentline.agents.judge.question import Work
-from scentline.agents.judge.rejudge import Rejudge
-from scentline.agents.learn.agent import LearnAgent
+from scentline.agents.learn import LearnAgent
 from scentline.agents.observe.agent import ObserveAgent
 from scentline.agents.observe.observer import Observer
 from scentline.agents.owners import answering

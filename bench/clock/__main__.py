@@ -18,7 +18,7 @@ from bench.clock.table import TIMES, Crawl, ratios, read, table
 from bench.clock.webs import NAMES, Pages, Web, judged, web
 from bench.crawl.crawlers import Crawler, Scentline, Scrapy
 from bench.crawl.measure import started
-from scentline.agents.offline.process import ServerProcess
+from scentline.agents.offline.serve import ServerProcess
 from scentline.agents.signals import end_as_by_ctrl_c
 from scentline_lab.simulation.virtual import Clock, Latency
 

@@ -1,6 +1,6 @@
 """``python -m bench.clock.serve``: an archive as a forward proxy whose hosts answer as late as the web's.
 
-`agents.offline.process.ServerProcess` starts it.
+`agents.offline.serve.ServerProcess` starts it.
 """
 
 import argparse

@@ -6,7 +6,7 @@ from random import Random
 
 from bench.clock.table import Crawl
 from bench.clock.webs import Pages
-from scentline.agents.semantic.tables import table_of
+from scentline.agents.stored import table_of
 from scentline.models.frontier.queue import UNLIMITED
 from scentline.models.page import Page
 from scentline.models.predicate import Predicate

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from bench.faults.cluster import Cluster
-from scentline.agents.browse.agent import USER_PREFIX, UserRow
+from scentline.agents.browse import USER_PREFIX, UserRow
 from scentline.agents.observe.logfile import LogFile
 from scentline.agents.observe.observer import Observer
 from scentline.agents.operate.audit import audit

@@ -13,7 +13,7 @@ from bench.faults.crawl import Crawl
 from bench.faults.workers import WorkerError, WorkerProcess
 from deploy.kafka.broker import Broker
 from deploy.ports import free_port
-from scentline.agents.offline.process import ServerProcess
+from scentline.agents.offline.serve import ServerProcess
 from scentline.agents.operate.control import known_predicates, submit
 from scentline.agents.operate.requests import Redefinition, Seeds, State
 from scentline.agents.operate.topics import lags

@@ -12,7 +12,7 @@ from scentline.agents.fetch.agent import page_of
 from scentline.agents.fetch.client import Client
 from scentline.agents.fetch.result import OUTCOMES, Body, Ended, Result, outcome_of
 from scentline.agents.judge.examiner import PageReader
-from scentline.agents.judge.keep.records import packed
+from scentline.agents.judge.warc import packed
 from scentline.models.facts import Missing, Moved
 from scentline.models.records import FetchOrder, encode
 from scentline.models.settings import FetchSettings, JudgeSettings

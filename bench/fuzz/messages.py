@@ -3,11 +3,11 @@
 from collections.abc import Callable
 from typing import Any
 
-from scentline.agents.harvest.agent import read_outcome
 from scentline.agents.judge.examiner import PageReader
 from scentline.agents.judge.predicates import Predicates
-from scentline.agents.observe.feeding import Positions
+from scentline.agents.observe.agent import Positions
 from scentline.models.facts import AccessPack, EvidencePack, SightingPack
+from scentline.models.published import read_outcome
 from scentline.models.records import DeadLetter, Decoder, FetchOrder, Interests, LogPosition, RecordError
 from scentline.models.settings import JudgeSettings
 

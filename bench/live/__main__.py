@@ -19,7 +19,7 @@ from bench.live.browsing import Visitor
 from bench.live.squid import Squid, SquidError
 from bench.live.watch import WatchError, delays
 from deploy.kafka.jars import BrokerError
-from scentline.agents.offline.process import ServerProcess
+from scentline.agents.offline.serve import ServerProcess
 from scentline.agents.signals import end_as_by_ctrl_c
 
 #: Seconds after which a page that is no candidate has failed.

@@ -19,7 +19,7 @@ from bench.crawl.web import HOME
 from bench.stages.stopwatch import Stopwatch
 from bench.stages.table import PAGE, STAGES, spent
 from scentline.agents.cli import main as scentline
-from scentline.agents.offline.process import ServerProcess
+from scentline.agents.offline.serve import ServerProcess
 
 ROOT = Path(__file__).parents[2]
 

@@ -22,7 +22,7 @@ STAGES: Mapping[str, tuple[str, ...]] = {
         "scentline.agents.judge.duplicates:Duplicates.original",
         "scentline.agents.judge.duplicates:Duplicates.repeated",
     ),
-    "judge: kept pages": ("scentline.agents.judge.keep.store:KeptPages.keep",),
+    "judge: kept pages": ("scentline.agents.judge.kept:KeptPages.keep",),
     "frontier: facts, rows, evidence": ("scentline.models.frontier.core:Frontier.absorb",),
     "frontier: queues": ("scentline.models.frontier.core:Frontier.committed",),
     "frontier: choose": (
@@ -38,10 +38,10 @@ STAGES: Mapping[str, tuple[str, ...]] = {
         "scentline.streams.runtime:Broadcast._step",
     ),
     "frontier: count verdicts": ("scentline.models.frontier.ledger:FrontierLedger.count",),
-    "learn: absorb": ("scentline.agents.learn.agent:LearnAgent.absorb",),
-    "learn: combiner": ("scentline.agents.learn.models:ModelStore.learn",),
-    "learn: tell what changed": ("scentline.agents.learn.agent:LearnAgent._combiners",),
-    "harvest": ("scentline.agents.harvest.agent:HarvestAgent.absorb",),
+    "learn: absorb": ("scentline.agents.learn:LearnAgent.absorb",),
+    "learn: combiner": ("scentline.agents.learn:ModelStore.learn",),
+    "learn: tell what changed": ("scentline.agents.learn:LearnAgent._combiners",),
+    "harvest": ("scentline.agents.harvest:HarvestAgent.absorb",),
     "groups: take messages": (
         "scentline.streams.stateful:Stateful._take",
         "scentline.streams.stateful:Stateful._absorb",

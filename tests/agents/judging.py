@@ -8,7 +8,7 @@ import msgspec
 from scentline.agents.judge.agent import JudgeAgent
 from scentline.agents.judge.examiner import Examiner
 from scentline.agents.judge.judges import CategoryJudge
-from scentline.agents.judge.keep.store import KeptPages
+from scentline.agents.judge.kept import KeptPages
 from scentline.agents.judge.predicates import Predicates
 from scentline.agents.judge.question import Examined, Question, Work
 from scentline.models.published import PredicateDefinition

@@ -9,8 +9,7 @@ from random import Random
 import msgspec
 
 from scentline.agents.frontier.agent import FrontierShard
-from scentline.agents.learn.agent import LearnAgent
-from scentline.agents.learn.models import LearnRow, LearnShard, ModelRow, PriorRow
+from scentline.agents.learn import LearnAgent, LearnRow, LearnShard, ModelRow, PriorRow
 from scentline.agents.worker.connect import open_journal
 from scentline.models.frontier.counts import CountRows
 from scentline.models.frontier.rows import FrontierRow

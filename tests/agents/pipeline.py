@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 import msgspec
 from hypothesis import strategies as st
 
-from scentline.agents.browse.agent import BrowseAgent, UserRow
+from scentline.agents.browse import BrowseAgent, UserRow
 from scentline.agents.frontier.agent import FrontierShard
 from scentline.models.facts import Access, Label, Linked, Missing, Page
 from scentline.models.frontier.book import book_of

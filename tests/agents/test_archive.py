@@ -22,8 +22,7 @@ from hypothesis import strategies as st
 from warcio.archiveiterator import ArchiveIterator
 
 from scentline.agents.offline.archive import Answer, Archive, ArchiveError
-from scentline.agents.offline.process import ServerProcess
-from scentline.agents.offline.serve import serving, squid_line
+from scentline.agents.offline.serve import ServerProcess, serving, squid_line
 from scentline.models.url import canonical
 from tests.agents.loopback import awaited
 from tests.cases import each_case

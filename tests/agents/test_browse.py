@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from scentline.agents.browse.agent import USER_PREFIX, BrowseAgent, UserRow
+from scentline.agents.browse import USER_PREFIX, BrowseAgent, UserRow
 from scentline.agents.observe.observer import Observer
 from scentline.agents.operate.audit import RecountedDepths
 from scentline.agents.operate.record import users

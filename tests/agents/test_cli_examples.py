@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from scentline.agents.cli import load_commands
 from scentline.agents.cli.app import app
-from scentline.agents.offline.process import ServerProcess
+from scentline.agents.offline.serve import ServerProcess
 from scentline.agents.operate.control import submit
 from scentline.models.published import Exclusion
 from scentline.streams.settings import Settings

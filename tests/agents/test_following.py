@@ -14,7 +14,7 @@ import pytest
 import zstandard
 
 from scentline.agents.observe import following
-from scentline.agents.observe.feeding import Feeder, read_positions
+from scentline.agents.observe.agent import Feeder, read_positions
 from scentline.agents.observe.following import Following
 from scentline.agents.observe.observer import Observer
 from scentline.agents.operate.record import accesses

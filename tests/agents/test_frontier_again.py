@@ -15,14 +15,13 @@ import pytest
 from hypothesis import given
 from msgspec.structs import replace
 
-from scentline.agents.harvest.agent import read_outcome
 from scentline.agents.operate.record import judged_of, read_change
 from scentline.models.facts import Fetched, Linked, Missing, Moved, Page, Same
 from scentline.models.frontier.keys import beside_of, parent_of, visit_key, visit_of
 from scentline.models.frontier.rows import OPEN
 from scentline.models.lessons import JudgedPage, recount
 from scentline.models.page import FAILED, Verdict
-from scentline.models.published import Change, Outcome
+from scentline.models.published import Change, Outcome, read_outcome
 from scentline.models.records import Revisit, Visit
 from scentline.models.trace import Step
 from scentline.models.url import identifier

@@ -13,12 +13,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import fields
 
-from scentline.agents.harvest.agent import Counted, HarvestAgent, HarvestTableRow, read_counted, read_outcome
-from scentline.agents.harvest.stream import FreshnessParts, HarvestParts
+from scentline.agents.harvest import HarvestAgent, HarvestTableRow, Parts
 from scentline.agents.operate.record import entries, harvest_points, read_point
 from scentline.agents.worker.connect import open_journal
 from scentline.models.harvest import Harvest
-from scentline.models.published import FreshnessPart, HarvestPart, HarvestPoint, Outcome
+from scentline.models.published import (
+    Counted,
+    FreshnessPart,
+    HarvestPart,
+    HarvestPoint,
+    Outcome,
+    read_counted,
+    read_outcome,
+)
 from scentline.models.records import RecordError, encode
 from scentline.streams.inbox import Shard
 from scentline.streams.settings import Settings, StreamSettings
@@ -141,11 +148,11 @@ def a_part(partition: int, pages: int = 1, hits: int = 1) -> bytes:
 @each_case("value", [None, b"\xc1", a_part(0)[:-3], a_part(0, 1, 2), a_part(0, -1, -1), a_part(2)])
 def test_a_part_that_no_worker_tells_is_passed_over(agent: HarvestAgent, value: bytes | None) -> None:
     stream = agent.stream
-    stream.parts = HarvestParts(2)
+    stream.parts = Parts(2, lambda part: part.offset)
     stream._hear(b"harvest 0 news", value)
     stream._hear(b"freshness 0 news", a_part(0))
     stream._hear(b"frontier 0 news", b"{}")
-    assert (list(stream.parts), stream._fresh.newest("news")) == ([], 0.0)
+    assert (list(stream.parts), list(stream._fresh)) == ([], [])
     stream._hear(b"harvest 0 news", a_part(0))
     assert list(stream.parts) == ["news"]
 
@@ -162,11 +169,10 @@ FRESH = [fresh(0, 5.0, 9, 9.0), fresh(0, 7.0, 4, 3.0), fresh(1, 6.0, 1, 0.5), fr
 
 @given(st.permutations(FRESH))
 def test_a_point_tells_how_current_matches_are_as_told_last(parts: list[FreshnessPart]) -> None:
-    known, plain = FreshnessParts(), read_point(a_point(2, 10))
-    assert known.told_in(plain) == plain
+    known, plain = Parts[FreshnessPart](2, lambda part: part.time), read_point(a_point(2, 10))
+    assert plain.with_freshness([]) == plain
     for part in parts:
         known.take(part)
-    point = known.told_in(plain)
+    point = plain.with_freshness(known.of("news").values())
     assert (point.time, point.matches, point.freshness, point.age) == (7.0, 5, 0.7, 60.0)
     assert (point.revisits, point.revisit_share) == (15, 0.15)
-    assert known.newest("news") == 7.0

@@ -14,10 +14,9 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from bench.listening import Memory
-from scentline.agents.harvest.agent import Counted, HarvestAgent, HarvestTableRow, committed_parts
-from scentline.agents.harvest.stream import HarvestStream
+from scentline.agents.harvest import HarvestAgent, HarvestStream, HarvestTableRow
 from scentline.models.harvest import Harvest, merged
-from scentline.models.published import HarvestPoint
+from scentline.models.published import Counted, HarvestPoint
 from scentline.models.records import Pack, partition_of
 from scentline.streams.inbox import Codec, Message, Shard
 from scentline.streams.runtime import FencedError, Runtime
@@ -145,7 +144,7 @@ class Worker:
         inbox: Any = self
         known = agent.inbox.runtime
         runtime = Runtime(known.app, known.settings, way, broker.failures.append, lambda: NOW)
-        self.stream = HarvestStream[HarvestTableRow](runtime, inbox, committed_parts)
+        self.stream = HarvestStream(runtime, inbox)
         self._tasks = [asyncio.create_task(self.stream.run())]
 
     def owns(self, shard: Table) -> bool:

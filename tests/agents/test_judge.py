@@ -14,9 +14,9 @@ from warcio.archiveiterator import ArchiveIterator
 from scentline.agents.judge.duplicates import DuplicateRow
 from scentline.agents.judge.examiner import Examiner
 from scentline.agents.judge.judges import CategoryJudge
-from scentline.agents.judge.keep.records import date_of
-from scentline.agents.judge.keep.store import files
+from scentline.agents.judge.kept import files
 from scentline.agents.judge.question import Examined, Examines, PageError, Question, Work
+from scentline.agents.judge.warc import date_of
 from scentline.models.facts import Fetched, Linked, Missing, SightingPack
 from scentline.models.facts import Page as Came
 from scentline.models.page import Page

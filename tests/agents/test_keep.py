@@ -17,10 +17,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from warcio.archiveiterator import ArchiveIterator
 
-from scentline.agents.judge.keep import store as module
-from scentline.agents.judge.keep.export import export
-from scentline.agents.judge.keep.records import Packing, packed
-from scentline.agents.judge.keep.store import DIRECTORY, PARTS, KeptPages, copies, files, newest_first
+from scentline.agents.judge import kept as module
+from scentline.agents.judge.kept import DIRECTORY, PARTS, KeptPages, copies, export, files, newest_first
+from scentline.agents.judge.warc import Packing, packed
 from scentline.agents.offline.archive import Archive
 from scentline.models.page import Page, Verdict
 from scentline.models.records import FetchedPage, HostAnswer, Revisit

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from scentline.agents.learn.models import LearnShard, ModelRow, PriorRow, model_key, prior_key
+from scentline.agents.learn import LearnShard, ModelRow, PriorRow, model_key, prior_key
 from scentline.agents.operate.explaining import Resting
 from scentline.models.facts import Label
 from scentline.models.lessons import lessons

@@ -18,7 +18,7 @@ from scentline.agents.fetch.client import Client
 from scentline.agents.fetch.pool import _REASONS
 from scentline.agents.fetch.result import OUTCOMES, Body, outcome_of
 from scentline.agents.frontier.metrics import CHOSEN, KINDS
-from scentline.agents.harvest.agent import HarvestMetrics
+from scentline.agents.harvest import HarvestMetrics
 from scentline.agents.observe.observer import Observer
 from scentline.agents.operate.record import entries, outcomes
 from scentline.agents.worker.crawl import Engine, _ready

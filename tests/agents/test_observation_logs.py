@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from scentline.agents.observe.feeding import Batch, packs
+from scentline.agents.observe.agent import Batch, packs
 from scentline.agents.observe.logfile import WAITING, LogFile, LogFileError, Tail, arriving, fingerprint
 from scentline.agents.observe.observer import Observer
 from scentline.models.facts import Access

@@ -16,7 +16,7 @@ import pytest
 import zstandard
 from rocksdict import Options, Rdict
 
-from scentline.agents.observe.feeding import Positions
+from scentline.agents.observe.agent import Positions
 from scentline.agents.observe.pseudonym import KEY_FILE, kept_key, user_key
 from scentline.agents.operate import forget as forgetting
 from scentline.agents.operate.audit import audit

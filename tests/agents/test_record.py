@@ -9,13 +9,12 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scentline.agents.harvest.agent import Counted
 from scentline.agents.operate.quarantined import Quarantined, Seen, seen_of
 from scentline.agents.operate.record import current_pages, harvested_of, judged_of, outcomes
 from scentline.agents.worker.connect import open_journal
 from scentline.models.facts import Fetched, Linked
 from scentline.models.page import Link, Verdict
-from scentline.models.published import Outcome
+from scentline.models.published import Counted, Outcome
 from scentline.models.records import DeadLetter, Pack, encode, partition_of
 from scentline.models.url import host, identifier
 from scentline.streams.settings import Settings

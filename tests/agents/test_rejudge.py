@@ -13,8 +13,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from zstandard import ZstdCompressor
 
+from scentline.agents.judge.agent import Rejudge
 from scentline.agents.judge.duplicates import DuplicateRow, later_row
-from scentline.agents.judge.rejudge import Rejudge
 from scentline.agents.operate.record import entries, judged_pages, outcomes
 from scentline.models.facts import Fetched, Page, SightingPack
 from scentline.models.published import PredicateDefinition

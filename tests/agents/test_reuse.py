@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from scentline.agents.learn.agent import LearnAgent
-from scentline.agents.learn.models import PRIOR_PREFIX, LearnShard, ModelRow, PriorRow, model_key, name_of
+from scentline.agents.learn import PRIOR_PREFIX, LearnAgent, LearnShard, ModelRow, PriorRow, model_key, name_of
 from scentline.agents.operate.reuse import Imported, facts, import_state
 from scentline.agents.worker.connect import open_journal
 from scentline.models.facts import EvidencePack, Label

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from scentline.agents.operate.record import outcomes
-from scentline.agents.semantic.tables import SHIPPED, read_table
+from scentline.agents.stored import SHIPPED, read_table
 from scentline.models.semantic import SEMANTIC_INPUTS, inputs_with
 from scentline.streams.transport.journal import Journal
 from scentline_lab import encoder

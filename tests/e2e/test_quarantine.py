@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from scentline.agents.browse.agent import BrowseAgent
+from scentline.agents.browse import BrowseAgent
 from scentline.agents.fetch.agent import FetchAgent
 from scentline.agents.frontier.agent import FrontierAgent
-from scentline.agents.harvest.agent import HarvestAgent
+from scentline.agents.harvest import HarvestAgent
 from scentline.agents.judge.agent import JudgeAgent
-from scentline.agents.learn.agent import LearnAgent
+from scentline.agents.learn import LearnAgent
 from scentline.agents.observe.observer import Observer
 from scentline.agents.operate.audit import AuditReport, audit
 from scentline.models.facts import Access, Label, Linked, Page
@@ -138,7 +138,7 @@ def test_faults_of_fetch_and_of_the_scorer_cost_a_page_and_a_place(
 #: A crawl whose browse role dies of one page, as by a fault in C code.
 DEADLY = """
 import os, signal, sys
-from scentline.agents.browse.agent import BrowseAgent
+from scentline.agents.browse import BrowseAgent
 from scentline.agents.cli import main
 absorb = BrowseAgent.absorb
 def dies(self, shard, fact):

@@ -36,7 +36,7 @@ LOOKS = 20
 #: Python that has a worker take a third of a second for each page that it reads.
 SLOWLY = """\
 import asyncio
-from scentline.agents.judge.apart.process import ExaminerProcess
+from scentline.agents.judge.process import ExaminerProcess
 examine = ExaminerProcess.examine
 async def slowly(self, question):
     await asyncio.sleep(0.3)

@@ -13,7 +13,7 @@ from zstandard import ZstdCompressor
 
 from bench.fuzz.corpus import CORPUS, content
 from deploy.ports import free_port
-from scentline.agents.judge.apart.process import ExaminerProcess
+from scentline.agents.judge.process import ExaminerProcess
 from scentline.agents.judge.question import Examined, PageError, Question, Work
 from scentline.models.records import RecordError, encode
 from scentline.streams.settings import ConfigurationError, Settings

@@ -12,17 +12,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scentline.agents.browse.agent import UserRow
-from scentline.agents.harvest.agent import HarvestTableRow, read_outcome
+from scentline.agents.browse import UserRow
+from scentline.agents.harvest import HarvestTableRow
 from scentline.agents.judge.duplicates import DuplicateRow
 from scentline.agents.judge.predicates import read_definition
-from scentline.agents.learn.models import LearnRow
+from scentline.agents.learn import LearnRow
 from scentline.agents.operate.record import read_change, read_point, read_standing
 from scentline.models import facts, published, records
 from scentline.models.facts import AccessPack, EvidencePack, Found, SightingPack, Visited
 from scentline.models.frontier.rows import FrontierRow
 from scentline.models.frontier.steered import read_steering
-from scentline.models.published import FreshnessPart, HarvestPart
+from scentline.models.published import FreshnessPart, HarvestPart, read_outcome
 from scentline.models.records import Decoder, Pack, RecordError, UnknownFactsError, encode
 from scentline.streams.attempts import why
 from scentline.streams.inbox import Codec, Mark

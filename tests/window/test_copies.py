@@ -13,8 +13,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from scentline.agents.judge.keep.records import Packing
-from scentline.agents.judge.keep.store import KeptPages, copies
+from scentline.agents.judge.kept import KeptPages, copies
+from scentline.agents.judge.warc import Packing
 from scentline.agents.window import copies as module
 from scentline.agents.window.copies import (
     EXCERPT,

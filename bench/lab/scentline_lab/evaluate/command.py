@@ -12,7 +12,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from scentline.agents.cli.output import print_table
 from scentline.agents.judge.predicates import check_judges
-from scentline.agents.semantic.tables import table_of
+from scentline.agents.stored import table_of
 from scentline.models.predicate import Predicate, parse
 from scentline.streams.settings import ConfigurationError, PredicateName, Settings
 from scentline_lab.evaluate import tables

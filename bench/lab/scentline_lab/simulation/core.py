@@ -9,7 +9,7 @@ from functools import lru_cache
 from itertools import chain
 from typing import Any, Generic
 
-from scentline.agents.learn.models import LearnRow, ModelRow, ModelStore, model_key
+from scentline.agents.learn import LearnRow, ModelRow, ModelStore, model_key
 from scentline.agents.operate.reuse import facts
 from scentline.models.facts import Fetched, Found, Label, Linked, Missing, Prior
 from scentline.models.facts import Page as Came

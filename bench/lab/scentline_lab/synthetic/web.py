@@ -17,8 +17,7 @@ from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
 from scentline.agents.offline.archive import Answer, plain
-from scentline.agents.offline.process import ServerProcess
-from scentline.agents.offline.serve import serve
+from scentline.agents.offline.serve import ServerProcess, serve
 from scentline.models.url import canonical
 from scentline_lab.synthetic.links import CALENDAR, PICTURE, Hyperlink, Linker
 from scentline_lab.synthetic.log import User, make_users, write_log

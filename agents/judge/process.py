@@ -14,9 +14,7 @@ from scentline.agents.judge.question import (
     HEAD,
     MOST_BYTES,
     Answer,
-    Asked,
     Examined,
-    Found,
     PageError,
     Question,
     Ready,
@@ -89,7 +87,7 @@ class ExaminerProcess:
         child = await self._started()
         try:
             async with asyncio.timeout(work.seconds):
-                answer = await self._answer(child, Asked(question, work.cpu_seconds))
+                answer = await self._answer(child, question)
         except TimeoutError:
             await self.close()
             raise PageError(f"over {work.seconds:g} seconds (judge.seconds)") from None
@@ -97,8 +95,8 @@ class ExaminerProcess:
             # Also on cancellation: an unread answer would be taken for the next page's.
             self._kill()
             raise
-        if isinstance(answer, Found):
-            return answer.examined
+        if isinstance(answer, Examined):
+            return answer
         if isinstance(answer, Refused) and answer.kind == "no-page":
             raise RecordError(answer.reason)
         await self.close()

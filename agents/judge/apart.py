@@ -1,6 +1,6 @@
 """Reading what anybody may have written in a process of its own, which that may end, and nothing else with it.
 
-Here is what the system holds such a process to.
+Here is what the system holds such a process to; run as a program, it is that of an `agents.judge.examiner`.
 """
 
 import os
@@ -10,6 +10,8 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
+
+from scentline.streams.memory import collect_seldom
 
 _STATUS = Path("/proc/self/status")
 _OUT_OF_MEMORY = Path("/proc/self/oom_score_adj")
@@ -67,3 +69,10 @@ def alone() -> tuple[BinaryIO, BinaryIO]:
         os.dup2(nowhere, number)
     os.close(nowhere)
     return os.fdopen(source, "rb"), os.fdopen(out, "wb")
+
+
+if __name__ == "__main__":
+    collect_seldom()  # before most is imported: no garbage is among it
+    from scentline.agents.judge.examiner import serve
+
+    serve()

@@ -1,1 +1,0 @@
-"""Browsing: what users visited together, from the accesses of their pages."""

@@ -1,1 +1,0 @@
-"""Harvest: what a crawl has found of each predicate, as points of one stream."""

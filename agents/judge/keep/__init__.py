@@ -1,1 +1,0 @@
-"""Kept pages: as WARC files in the data directory, within a bound."""

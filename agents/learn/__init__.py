@@ -1,1 +1,0 @@
-"""The learner: counts of every feature, and what of them is worth telling."""

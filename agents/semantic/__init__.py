@@ -1,1 +1,0 @@
-"""Tables of word-piece vectors and sentence encoders as files."""
