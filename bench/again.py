@@ -45,9 +45,8 @@ class Web:
 
     def crawl(self, name: str, policy: str, directory: Path, pages: int | None, *settings: str) -> Run:
         """Crawl; return what it took."""
-        crawler = Scentline(
-            self._seeds, WIKISPEEDIA / "topics.tsv.gz", pages, name, policy, BOTH, settings=settings
-        )
+        labels = WIKISPEEDIA / "topics.tsv.gz"
+        crawler = Scentline(self._seeds, pages, name, labels, policy, BOTH, settings=settings)
         with Nginx(self._nginx, self.root, self._place / "nginx", versions=name != SAME) as server:
             return whole(crawler, server, directory, {})
 

@@ -7,6 +7,7 @@ import asyncio
 import time
 from contextlib import suppress
 from functools import partial
+from random import Random
 from typing import TypeAlias
 
 import msgspec
@@ -19,6 +20,7 @@ from scentline.models.frontier.core import Frontier
 from scentline.models.frontier.keys import BLOCK_PREFIX, SEGMENT_PREFIX, Rows, totals_of
 from scentline.models.frontier.rows import FrontierRow
 from scentline.models.papers.patterns import mine
+from scentline.models.policy.estimates import Estimates
 from scentline.models.published import PredicateDefinition, control_key, told_part
 from scentline.models.records import Block, Decoder, FetchOrder, Interests, encode
 from scentline.streams.inbox import Message, Shard
@@ -48,7 +50,8 @@ class FrontierAgent(Handler[FrontierRow]):
         self.inbox: Stateful[FrontierRow] = Stateful(runtime, SIGHTINGS, "frontier", FrontierRow, decode, self)
         settings, now = runtime.settings, runtime.clock()
         partitions, table = runtime.bus.partitions, table_of(settings.semantic)
-        self.core = Frontier(settings, partitions, table, self._soon, time.perf_counter, now)
+        estimates, random = Estimates(settings, table), Random(settings.random_seed)
+        self.core = Frontier(settings, partitions, estimates, random, self._soon, time.perf_counter, now)
         self.answers = Answers(self.core, runtime.clock)
         self._metrics = FrontierMetrics(runtime, self.core)
         self._wake = asyncio.Event()

@@ -27,13 +27,12 @@ DELAY = 1.0
 #: Seconds that a crawler has to make its first request, and to end when it is told to.
 _PATIENCE, _END_SECONDS = 60.0, 10.0
 _LOOK_SECONDS = 0.05
-#: First in, first out, which is breadth-first, as Scrapy's FAQ has it.
-_IN_TURN = {
-    "DEPTH_PRIORITY": "1",
-    "SCHEDULER_DISK_QUEUE": "scrapy.squeues.PickleFifoDiskQueue",
+#: First in, first out, which is breadth-first, as Scrapy's FAQ has it, and politely.
+_POLITE = {
+    "DEPTH_PRIORITY": "1", "SCHEDULER_DISK_QUEUE": "scrapy.squeues.PickleFifoDiskQueue",
     "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
-}
-_POLITE = {"DOWNLOAD_DELAY": f"{DELAY:g}", "RANDOMIZE_DOWNLOAD_DELAY": "False"}
+    "DOWNLOAD_DELAY": f"{DELAY:g}", "RANDOMIZE_DOWNLOAD_DELAY": "False",
+}  # fmt: skip
 
 
 def main() -> None:
@@ -79,19 +78,16 @@ def _arguments() -> argparse.ArgumentParser:
 
 
 def _crawlers(given: argparse.Namespace, of: Web) -> list[Crawler]:
-    seeds = of.seeds.absolute()
+    seeds, python = of.seeds.absolute(), given.python.absolute()
     labels = None if of.labels is None else of.labels.absolute()
     ours: list[Crawler] = [
-        Scentline(seeds, labels, None, policy, policy, of.predicates, DELAY, settings=given.set)
+        Scentline(seeds, None, policy, labels, policy, of.predicates, DELAY, settings=given.set)
         for policy in given.policies
     ]
     return ours + [
-        Scrapy(
-            given.python.absolute(), seeds, None, f"Scrapy {most}",
-            {**_IN_TURN, **_POLITE, "CONCURRENT_REQUESTS": str(most)}, within="",
-        )
+        Scrapy(seeds, None, f"Scrapy {most}", python, {**_POLITE, "CONCURRENT_REQUESTS": str(most)}, within="")
         for most in given.scrapy
-    ]  # fmt: skip
+    ]
 
 
 def _crawled(crawler: Crawler, of: Web, pages: Pages, place: Path, given: argparse.Namespace) -> Crawl:

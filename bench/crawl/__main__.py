@@ -8,8 +8,8 @@ import tempfile
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
-from bench.command import WIKISPEEDIA
-from bench.crawl import report, results
+from bench.command import WIKISPEEDIA, needs
+from bench.crawl import report
 from bench.crawl.crawlers import BOTH, COMMON, RARE, SQLITE, Crawlee, Crawler, Scentline, Scrapy
 from bench.crawl.measure import CrawlerError, Resumed, Run, killed, whole
 from bench.crawl.server import Nginx, ServerError, find
@@ -26,8 +26,7 @@ def main() -> None:
     given = _arguments().parse_args()
     end_as_by_ctrl_c()  # so that what was started is ended
     for file in (given.pages, given.labels):
-        if not file.is_file():
-            raise SystemExit(f"bench: needs the shared data file {file}; name another with --pages, --labels")
+        needs(file, "bench")
     try:
         if given.keep is None:
             with tempfile.TemporaryDirectory(prefix="scentline-bench-") as directory:
@@ -68,10 +67,10 @@ def _run(given: argparse.Namespace, directory: Path) -> None:
         runs = _rounds(crawlers, nginx, directory, _categories(given.labels, pages), rounds)
         resumed = {} if given.quick else _kills(crawlers, nginx, directory, pages)
     found = report.aims(runs)
-    parts = [report.table(runs), report.aimed(found, results.before(given.results, kind))]
+    parts = [report.table(runs), report.aimed(found, report.before(given.results, kind))]
     if resumed:
         parts.insert(1, report.kills(resumed))
-    parts.append(f"kept as {results.keep(given.results, kind, runs, resumed, found)}")
+    parts.append(f"kept as {report.keep(given.results, kind, runs, resumed, found)}")
     print("", *parts, sep="\n\n")
 
 
@@ -80,13 +79,13 @@ def _crawlers(given: argparse.Namespace, seeds: Path) -> list[Crawler]:
     most, focused = (QUICK_PAGES, QUICK_PAGES) if given.quick else (None, given.focused)
     python, labels = given.python.absolute(), given.labels.absolute()
     return [
-        Scrapy(python, seeds, most, report.SCRAPY, {}, DOMAIN),
-        Scrapy(python, seeds, most, report.SQLITE, SQLITE, DOMAIN),
-        Crawlee(python, seeds, most, report.CRAWLEE),
-        Scentline(seeds, labels, most, report.BREADTH, "breadth-first", BOTH),
-        Scentline(seeds, labels, most, report.LEARNED, "learned", BOTH),
-        Scentline(seeds, labels, focused, report.ONE_COMMON, "learned", BOTH[:1]),
-        Scentline(seeds, labels, focused, report.ONE_RARE, "learned", BOTH[1:]),
+        Scrapy(seeds, most, report.SCRAPY, python, {}, DOMAIN),
+        Scrapy(seeds, most, report.SQLITE, python, SQLITE, DOMAIN),
+        Crawlee(seeds, most, report.CRAWLEE, python),
+        Scentline(seeds, most, report.BREADTH, labels, "breadth-first", BOTH),
+        Scentline(seeds, most, report.LEARNED, labels, "learned", BOTH),
+        Scentline(seeds, focused, report.ONE_COMMON, labels, "learned", BOTH[:1]),
+        Scentline(seeds, focused, report.ONE_RARE, labels, "learned", BOTH[1:]),
     ]
 
 

@@ -3,10 +3,10 @@
 import json
 import os
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import ClassVar
 
 from bench.command import AGENT, COMMAND, crawling, each
 
@@ -22,45 +22,42 @@ SQLITE = {
 _HERE = Path(__file__).parent
 
 
-class Crawler(Protocol):
-    """A crawler that can be started again and again on one directory, and goes on where it was."""
-
-    @property
-    def name(self) -> str:
-        """What the report calls it."""
-
-    @property
-    def data(self) -> str | None:
-        """Where Scentline's data directory lies below that of the crawl, None for others."""
-
-    @property
-    def pages(self) -> int | None:
-        """After how many pages it ends, None where it takes all."""
-
-    def command(self, directory: Path, proxy: str) -> list[str]:
-        """Return the command that crawls, through ``proxy``, into ``directory``."""
-
-    def environment(self, proxy: str) -> dict[str, str]:
-        """Return the environment of the command."""
-
-    def kept(self, directory: Path) -> int:
-        """Return how many distinct pages its output holds."""
-
-
 @dataclass(frozen=True)
-class Scrapy:
-    """Scrapy with JOBDIR: its queue and the requests it has seen are on disk."""
+class Crawler:
+    """A crawler that can be started again and again on one directory, and goes on where it was.
 
-    python: Path
+    ``name`` is what the report calls it; it ends after so many ``pages``, or takes all. ``data`` is where
+    Scentline's data directory lies below that of the crawl, None for others.
+    """
+
     seeds: Path
     pages: int | None
     name: str
-    settings: dict[str, str]
-    within: str
-    data: None = None
+    data: ClassVar[str | None] = None
 
     def command(self, directory: Path, proxy: str) -> list[str]:
-        """Return the command; the proxy is told by the environment."""
+        """Return the command that crawls, through ``proxy``, into ``directory``."""
+        raise NotImplementedError
+
+    def environment(self, proxy: str) -> dict[str, str]:
+        """Return the environment of the command, without settings of one's own."""
+        return {name: value for name, value in os.environ.items() if not name.startswith("SCENTLINE_")}
+
+    def kept(self, directory: Path) -> int:
+        """Return how many distinct pages its output holds."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Scrapy(Crawler):
+    """Scrapy with JOBDIR: its queue, and the requests it has seen, are on disk."""
+
+    python: Path
+    settings: Mapping[str, str]
+    within: str
+
+    def command(self, directory: Path, proxy: str) -> list[str]:
+        """Return the command."""
         settings = {**self.settings, "JOBDIR": str(directory / "job"), "USER_AGENT": AGENT}
         if self.pages is not None:
             settings["CLOSESPIDER_PAGECOUNT"] = str(self.pages)
@@ -82,23 +79,15 @@ class Scrapy:
 
 
 @dataclass(frozen=True)
-class Crawlee:
-    """Crawlee with its default storage: requests and items are files on disk, one each."""
+class Crawlee(Crawler):
+    """Crawlee with its default storage: requests and items are files on disk, below the current directory."""
 
     python: Path
-    seeds: Path
-    pages: int | None
-    name: str = "Crawlee"
-    data: None = None
 
     def command(self, directory: Path, proxy: str) -> list[str]:
-        """Return the command; it writes below the current directory."""
+        """Return the command."""
         most = [] if self.pages is None else [str(self.pages)]
         return [str(self.python), str(_HERE / "crawlee_spider.py"), str(self.seeds), proxy, AGENT, *most]
-
-    def environment(self, proxy: str) -> dict[str, str]:
-        """Return this process's environment."""
-        return dict(os.environ)
 
     def kept(self, directory: Path) -> int:
         """Count the items that can be read."""
@@ -107,18 +96,15 @@ class Crawlee:
 
 
 @dataclass(frozen=True)
-class Scentline:
+class Scentline(Crawler):
     """Scentline with a policy, predicates as NAME=EXPRESSION, and further ``settings``."""
 
-    seeds: Path
     labels: Path | None
-    pages: int | None
-    name: str
     policy: str
     predicates: Sequence[str]
     delay: float = 0.0
-    data: str = "data"
     settings: Sequence[str] = ()
+    data: ClassVar[str | None] = "data"
 
     def command(self, directory: Path, proxy: str) -> list[str]:
         """Return the command."""
@@ -127,20 +113,15 @@ class Scentline:
         settings = each("--set", (f"fetch.delay_seconds={self.delay:g}", *self.settings))
         more = (*labels, *most, "--policy", self.policy, *settings)
         seeds = self.seeds.read_text().split()
-        return [*COMMAND, "crawl", *crawling(proxy, directory / self.data, seeds, self.predicates, *more)]
-
-    def environment(self, proxy: str) -> dict[str, str]:
-        """Return an environment without settings of one's own."""
-        return {name: value for name, value in os.environ.items() if not name.startswith("SCENTLINE_")}
+        return [*COMMAND, "crawl", *crawling(proxy, directory / "data", seeds, self.predicates, *more)]
 
     def kept(self, directory: Path) -> int:
         """Have the crawl audited, which recounts everything from the judged pages; each counts once."""
         audit = subprocess.run(  # noqa: S603 - this project's own command
-            [*COMMAND, "audit", "--json", "--data", str(directory / self.data)],
+            [*COMMAND, "audit", "--json", "--data", str(directory / "data")],
             check=True, capture_output=True, text=True, cwd=directory, env=self.environment(""),
         )  # fmt: skip
         found = json.loads(audit.stdout.splitlines()[-1])
         if found["differences"] or found["judged_twice"]:
             raise AssertionError(f"the audit found differences: {found}")
-        judged: int = found["judged"]
-        return judged
+        return int(found["judged"])

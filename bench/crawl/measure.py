@@ -7,17 +7,52 @@ import time
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+
+import psutil
 
 from bench.crawl.crawlers import Crawler
 from bench.crawl.server import Nginx
-from bench.crawl.usage import Usage
 from bench.written import appended, puts
 
 _POLL_SECONDS = 0.05
 #: One look of so many is at the memory too: summing it up stops the process for some milliseconds.
 _LOOKS_A_MEMORY = 10
+
+
+@dataclass
+class Usage:
+    """CPU seconds, user and system, and peak memory in bytes, of a process with all its children.
+
+    Memory is the proportional set size (PSS): a page of memory that several processes share counts once.
+    """
+
+    pid: int
+    cpu: float = 0.0
+    memory: int = 0
+    _ended: dict[int, float] = field(default_factory=dict)
+
+    def look(self, *, memory: bool) -> None:
+        """Look once; ``memory`` says whether at the memory too, which takes longer."""
+        total = 0
+        for process in self._processes():
+            try:
+                times = process.cpu_times()
+                self._ended[process.pid] = times.user + times.system
+                if memory:
+                    total += process.memory_full_info().pss
+            except psutil.Error:
+                continue  # it has just ended: what it used until then was noted
+        self.cpu = sum(self._ended.values())
+        self.memory = max(self.memory, total)
+
+    def _processes(self) -> list[psutil.Process]:
+        try:
+            parent = psutil.Process(self.pid)
+            return [parent, *parent.children(recursive=True)]
+        except psutil.Error:
+            return []
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from random import Random
 
-from bench.command import WIKISPEEDIA
+from bench.command import WIKISPEEDIA, needs
 from bench.faults.cluster import Cluster
 from bench.faults.crawl import wikispeedia
 from bench.faults.faults import FAULTS
@@ -51,8 +51,7 @@ def main() -> None:
     """Parse the command line, run, and print the table; ends with status 1 where anything is lost or wrong."""
     given = _arguments().parse_args()
     end_as_by_ctrl_c()  # so that what was started is ended
-    if not (given.data / "pages.warc.gz").is_file():
-        raise SystemExit(f"faults: needs the shared data in {given.data}; name another place with --data")
+    needs(given.data / "pages.warc.gz", "faults")
     unknown = sorted(set(given.fault) - FAULTS.keys())
     if unknown:
         raise SystemExit(f"faults: there is no fault {unknown[0]!r}; expected some of: {', '.join(FAULTS)}")

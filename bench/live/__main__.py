@@ -11,7 +11,7 @@ from pathlib import Path
 from random import Random
 from statistics import median
 
-from bench.command import COMMAND, WIKISPEEDIA
+from bench.command import COMMAND, WIKISPEEDIA, needs
 from bench.faults.cluster import Cluster
 from bench.faults.crawl import wikispeedia
 from bench.faults.workers import USER_KEY, WorkerError
@@ -33,8 +33,7 @@ def main() -> None:
     parser.add_argument("--pages", type=int, default=40, help="pages that the visitor asks for")
     given = parser.parse_args()
     end_as_by_ctrl_c()  # so that what was started is ended
-    if not (given.data / "pages.warc.gz").is_file():
-        raise SystemExit(f"live: needs the shared data in {given.data}; name another place with --data")
+    needs(given.data / "pages.warc.gz", "live")
     try:
         with tempfile.TemporaryDirectory(prefix="scentline-live-") as directory:
             found = sorted(_measure(given.data, given.pages, Path(directory)))

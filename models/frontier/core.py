@@ -28,7 +28,6 @@ from scentline.models.policy.explain import Explainer
 from scentline.models.predicate import parse
 from scentline.models.published import PAUSED, REMOVED, Exclusion, Limit, Pausing, PredicateDefinition, Steering
 from scentline.models.records import FETCHES, FetchOrder, Interests, Visit
-from scentline.models.semantic import SemanticTable
 from scentline.models.settings import CrawlSettings
 
 #: Seconds between two looks at leases and retries when nothing else happens.
@@ -48,15 +47,17 @@ LOOKS_A_SWEEP = 20
 class Frontier:
     """Absorbs facts, keeps the candidates scored, and orders fetches while the windows have room.
 
-    ``partitions`` says how many a topic has. ``soon`` is asked to commit rows that changed by no message,
-    ``stopwatch`` gives seconds of what work takes, and ``now`` is when the run begins.
+    ``partitions`` says how many a topic has, ``estimates`` how candidates are scored. ``soon`` is asked to
+    commit rows that changed by no message, ``stopwatch`` gives seconds of what work takes, and ``now`` is when
+    the run begins.
     """
 
     def __init__(
         self,
         settings: CrawlSettings,
         partitions: Callable[[str], int],
-        table: SemanticTable | None,
+        estimates: Estimates,
+        random: Random,
         soon: Callable[[Rows], None],
         stopwatch: Callable[[], float],
         now: float,
@@ -64,11 +65,11 @@ class Frontier:
         self.settings = settings.frontier
         self._stopwatch = stopwatch
         self.tally = tally = Tally()
-        self._estimates = Estimates(settings, table)
-        self.patterns = self._estimates.patterns
+        self._estimates = estimates
+        self.patterns = estimates.patterns
         self.steered = Steered()
         self.book = book = book_of(settings, partitions)
-        self.candidates = candidates = self._estimates.candidates(book, Random(settings.random_seed))
+        self.candidates = candidates = estimates.candidates(book, random)
         candidates.shards.partitions = partitions(SIGHTINGS)
         self.totals = candidates.shards.totals
         self.turns = ProportionalTurns()
@@ -207,7 +208,8 @@ class Frontier:
         self.candidates.learned()
         touched = self.book.touched.pop(shard.partition, set())
         noted, beside = (told.pop(shard.partition, set()) for told in (self.book.noted, self.book.beside))
-        self.candidates.scorer.bring_up(shard, noted, beside)
+        # Words are numbered as they are met, and sums rounded by that: a set's order would be another each run.
+        self.candidates.scorer.bring_up(shard, sorted(noted), beside)
         ended, self.book.ended = self.book.ended, []
         for end in ended:
             self._landing.land(end, now)
@@ -215,7 +217,7 @@ class Frontier:
             self.candidates.fairness.settle()
         if self._estimates.sweep(shard):
             self.candidates.sweep.renew()
-        self.candidates.refresh(shard, touched, now)
+        self.candidates.refresh(shard, sorted(touched), now)
         for each in self._again:
             each.settle(now)
         # A page that was looked at again, and is as it was, leaves nothing to be found among all rows.

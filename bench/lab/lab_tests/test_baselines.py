@@ -23,7 +23,6 @@ from scentline_lab.simulation.simple import (
     Chance,
     Opic,
     Oracle,
-    PageRank,
 )
 from scentline_lab.simulation.trained import (
     FOLDS,
@@ -37,7 +36,6 @@ from scentline_lab.simulation.trained import (
 )
 from scentline_lab.simulation.virtual import Crawler, Task, Terms, virtual_crawl
 from tests.cases import each_case
-from tests.papers.test_cho_importance import dense
 
 
 def task(*keywords: str, log: Iterable[str] = (), seed: int = 1) -> Task:
@@ -137,33 +135,6 @@ def test_chance_draws_every_candidate_alike() -> None:
     assert order(Chance(task(seed=4)), WEB, "a") == order(Chance(task(seed=4)), WEB, "a")
 
 
-@given(st.dictionaries(st.sampled_from("abcdefgh"), st.text("abcdefghk", max_size=5), min_size=2))
-def test_each_choice_is_the_candidate_of_the_highest_pagerank(links: dict[str, str]) -> None:
-    crawler, edges, done = PageRank(task(), every=1), set[tuple[int, int]](), ""
-    todo = list(links)[:2]
-    numbers = {url: number for number, url in enumerate(todo)}
-    for url in todo:
-        crawler.add_seed(url)
-    for url in todo:  # which grows by what is chosen
-        done += url
-        if url in links:
-            crawler.judged(page(url, links[url]), False)
-        else:
-            crawler.failed(url)
-        for target in dict.fromkeys(links.get(url, "")):
-            number = numbers.setdefault(target, len(numbers))
-            edges |= {(numbers[url], number)} if target != url else set()
-        if url == todo[-1]:
-            ranks = dense([one for one, _ in edges], [two for _, two in edges], len(numbers), 0.9)
-            left = [ranks[number] for target, number in numbers.items() if target not in done]
-            chosen = crawler.next()
-            assert (chosen is None) == (not left)
-            if chosen is not None:
-                todo.append(chosen.url)
-                assert ranks[numbers[chosen.url]] == pytest.approx(max(left), abs=1e-7)
-    assert set(done) == set(numbers)
-
-
 def cosine(text: Counter[str], query: Counter[str], pages: list[Page]) -> float:
     def weight(word: str) -> float:
         return math.log((1 + len(pages)) / (1 + sum(word in found.words for found in pages)))
@@ -247,13 +218,6 @@ def test_the_board_gives_what_a_sort_would(puts: list[tuple[str, int]]) -> None:
         late = [name for name in "xy" if name not in closed and name not in scores]
         assert deepcopy(board).take() == next(iter(ranked + late), None)
         assert len(board) == len(scores)
-
-
-def test_a_board_grows_beyond_its_first_room() -> None:
-    board = Board(())
-    for number in range(3000):
-        board.put(str(number), number)
-    assert (board.take(), board.take(), board.scored("1500")) == ("2999", "2998", 1500)
 
 
 def test_it_takes_the_hits_that_words_of_links_tell_from_the_first_choice_on() -> None:

@@ -1,7 +1,6 @@
 """The algorithms of Cho 1998, Figures 1 to 5, and the measures of section 3: by hand, and read literally."""
 
 from collections.abc import Mapping, Sequence
-from itertools import combinations, permutations
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +23,6 @@ from scentline_lab.order.crawl import (
 )
 from scentline_lab.order.reading import Graph
 from tests.cases import each_case
-from tests.papers.test_cho_importance import dense
 
 WORD = "computer"
 Links = Mapping[str, Sequence[str]]
@@ -80,19 +78,6 @@ def test_backlink_ordering_is_figure_2_read_literally(links: Links) -> None:
         fresh = [target for target in links[page] if target not in found]
         found, queue = found + fresh, queue + fresh
     assert order(links, Backlinks()) == crawled
-
-
-@given(LINKS)
-def test_pagerank_ordering_takes_a_page_of_the_highest_rank_at_every_step(links: Links) -> None:
-    pairs, left, done = list[tuple[str, str]](), {"a"}, list[str]()
-    for page in order(links, Rank(every=1)):
-        number = {name: place for place, name in enumerate(sorted({*done, *left}))}
-        ranks = dense([number[one] for one, _ in pairs], [number[two] for _, two in pairs], len(number), 0.9)
-        assert ranks[number[page]] == pytest.approx(max(ranks[number[name]] for name in left), abs=1e-6)
-        done.append(page)
-        pairs += [(page, target) for target in links[page]]
-        left = (left | set(links[page])) - set(done)
-    assert not left
 
 
 # Figures 4 and 5.
@@ -173,19 +158,6 @@ def test_the_similarity_crawlers_are_figures_4_and_5_read_literally(web: Mapping
     assert found == [literal(web, modified=False), literal(web, modified=True)]
 
 
-@given(WEBS)
-def test_a_hot_queue_is_in_the_order_of_the_estimate_too(web: Mapping[str, Crawled[str]]) -> None:
-    seen, waiting, found = "", {"a": False}, ["a"]
-    for page in crawl("a", web.__getitem__, Frontier(Backlinks()), Heat[str](WORD, str)):
-        assert page == max(waiting, key=lambda name: (waiting[name], seen.count(name), -found.index(name)))
-        del waiting[page]
-        for target, anchor in web[page].links():
-            seen += target
-            if target not in found:
-                found.append(target)
-                waiting[target] = WORD in anchor
-
-
 Values = npt.NDArray[np.float64]
 VALUES = st.lists(st.integers(0, 4), min_size=1, max_size=5).map(lambda values: np.array(values, np.float64))
 
@@ -221,21 +193,6 @@ def test_an_ideal_crawler_has_what_is_said_of_it(values: Values) -> None:
         for size in points.tolist():
             kept = results.limited_buffer(best[:size], values, threshold)
             assert kept == pytest.approx(results.ideal_limited_buffer(values, size, threshold))
-
-
-@given(VALUES)
-def test_a_random_crawler_has_on_the_mean_of_all_orders_what_is_said_of_it(values: Values) -> None:
-    points, top = np.arange(1, len(values) + 1), float(values.max())
-    orders = [np.array(order) for order in permutations(values.tolist())]
-    stop = np.mean([results.crawl_and_stop(order, points) for order in orders], axis=0)
-    assert stop.tolist() == pytest.approx(results.random_crawl_and_stop(values, points).tolist())
-    found = [results.crawl_and_stop_with_threshold(order, top, points) for order in orders]
-    assert np.mean(found, axis=0).tolist() == pytest.approx((points / len(values)).tolist())
-    for size in points.tolist():
-        buffers = [np.array(kept) for kept in combinations(values.tolist(), size)]
-        for bar in (None, top):
-            mean = np.mean([results.limited_buffer(kept, values, bar) for kept in buffers])
-            assert mean == pytest.approx(results.random_limited_buffer(values, size, bar))
 
 
 @given(LINKS, st.permutations(PAGES), st.sampled_from([Backlinks[str], lambda: Rank[str](every=2)]))

@@ -1,6 +1,5 @@
 """Virtual crawls by the crawl's own frontier: where they start, what they leave, and inputs that were tried."""
 
-import math
 from collections.abc import Iterator
 from random import Random
 
@@ -21,9 +20,6 @@ from scentline.streams.settings import Settings
 from scentline_lab.simulation.core import _CODEC, NAME, CoreCrawler, MemoryShard, rows_of
 from scentline_lab.simulation.policies import (
     LEARNED,
-    ExpectedVisits,
-    Further,
-    FurtherScorer,
     Reusable,
     Significance,
     Truth,
@@ -112,29 +108,17 @@ def halved(of: Learned) -> Learned:
     return Learned(of.name, "", of.pages / 2, of.hits / 2, features, of.combining)
 
 
-class Tried:
-    """A crawl by the learned policy that some inputs are tried in."""
-
-    def __init__(self, trace: Trace, further: Further) -> None:
-        self._further, self._scorer = further, FurtherScorer(None, further)
-        self.crawler = CoreCrawler(Task((), trace, Random(1)), Settings(), self._scorer)
-
-    def values(self, url: str) -> list[float]:
-        row = self.crawler._shard.get(page_key(url)) or PageRow(url, 0, 0)
-        assert isinstance(row, PageRow)
-        return self._further.values(self.crawler._shard, row, self._scorer.ledger, NAME)
-
-
 @given(STEPS, st.dictionaries(st.sampled_from(PAGES), st.booleans(), max_size=8))
 def test_significant_users_and_the_region_are_those_of_the_paper(
     steps: list[Step], verdicts: dict[str, bool]
 ) -> None:
     trace = Trace(steps)
-    tried = Tried(trace, Significance(trace))
+    scorer = Significance(None, trace)
+    crawler = CoreCrawler(Task((), trace, Random(1)), Settings(), scorer)
     users: dict[str, tuple[int, int]] = {}
     for url, holds in verdicts.items():
-        tried.crawler.add_seed(url)
-        tried.crawler.judged(Page(url), holds)
+        crawler.add_seed(url)
+        crawler.judged(Page(url), holds)
         for name in trace.visitors.get(url, ()):
             pages, hits_seen = users.get(name, (0, 0))
             users[name] = pages + 1, hits_seen + holds
@@ -146,21 +130,6 @@ def test_significant_users_and_the_region_are_those_of_the_paper(
     for url in PAGES:
         within = url in region if url in trace.accesses else None
         expected = [weights.sum(USER, trace.visitors.get(url, ())), region_log(within, counts, base)]
-        assert tried.values(url) == pytest.approx(expected)
-
-
-def test_expected_visits_are_a_pages_own_drawn_towards_its_patterns() -> None:
-    often = [
-        Step(f"u{number}", f"http://a.org/{kind}/{number % 60}", 10.0 * number + late)
-        for number in range(1200)
-        for late, kind in enumerate(("list", "topic"))
-    ]
-    seldom = [Step(f"v{number}", f"http://a.org/profile/{number}", 1.0) for number in range(60)]
-    trace = Trace((*often, *seldom))
-    tried = Tried(trace, ExpectedVisits(trace))
-
-    def expected(name: str) -> float:
-        return tried.values(f"http://{name}")[0]
-
-    assert expected("a.org/topic/99") > expected("a.org/profile/99") > expected("b.org/") == 0
-    assert expected("a.org/topic/1") == pytest.approx(math.log1p(20) / 3, rel=0.01)
+        row = crawler._shard.get(page_key(url)) or PageRow(url, 0, 0)
+        assert isinstance(row, PageRow)
+        assert scorer.values(crawler._shard, row, NAME) == pytest.approx(expected)

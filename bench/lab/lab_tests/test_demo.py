@@ -1,29 +1,17 @@
 """The demo: two short crawls, their picture, their figures, and whose files it replaces."""
 
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from lab_tests.files import PNG
-from scentline.streams.transport.database import JournalInUseError
 from scentline_lab.demo import LEARNED, POLICIES, PREDICATES, Crawled, DemoOutput, judged
-from tests.agents.commands import TOLD_TO_END, environment, last_line, printed, running, wait_until
+from tests.agents.commands import TOLD_TO_END, last_line, printed, running, wait_until
 from tests.patience import PATIENCE
 
 BUDGET = 40
-HOLD = """
-import sys
-from pathlib import Path
-from scentline.streams.transport.journal import Journal
-
-with Journal.open(Path(sys.argv[1])):
-    print("open", flush=True)
-    sys.stdin.read()
-"""
 
 
 @pytest.fixture(scope="module")
@@ -101,18 +89,3 @@ def test_another_demo_is_replaced_and_other_files_stay(tmp_path: Path) -> None:
     assert (tmp_path / "mine" / "thesis").exists(), "a link is not followed"
     kept = sorted(path.name for path in (tmp_path / "new" / "demo").iterdir())
     assert kept == [".scentline-demo", "notes.txt"]
-
-
-def test_a_demo_whose_data_a_crawl_uses_is_not_replaced(tmp_path: Path) -> None:
-    output = DemoOutput(tmp_path).prepare()
-    output.log.touch()
-    # A process opens its own journal as often as it likes: another one has to hold it.
-    with subprocess.Popen(
-        [sys.executable, "-c", HOLD, str(output.path(LEARNED) / "journal")], env=environment(),
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-    ) as holder:  # fmt: skip
-        assert holder.stdout is not None
-        assert holder.stdout.readline() == b"open\n"
-        with pytest.raises(JournalInUseError):
-            output.prepare()
-    assert output.log.exists()

@@ -7,13 +7,10 @@ from typing import Any
 import pytest
 
 from lab_tests.files import BROWSER, PNG, line, rows
-from scentline_lab.depth.command import picture
-from scentline_lab.depth.site import home
 from scentline_lab.reading import GraphError, read_graph
 from tests.agents.commands import last_line, printed
 from tests.agents.test_archive import page, write
 from tests.cases import each_case
-from tests.shared import shared
 
 SITE = "http://example.org"
 
@@ -95,18 +92,6 @@ def test_another_agent_is_another_visitor_and_an_application_that_refers_is_else
     assert (site["sessions"], site["views"], site["views_put_back"]) == expected
 
 
-def test_the_sites_of_a_log_are_told_apart(tmp_path: Path) -> None:
-    clicks = [
-        ("http://example.org/", "-"), ("https://www.example.org/a", "http://example.org/"),
-        ("http://example.com/", "http://example.org/a"),
-    ]  # fmt: skip
-    proxied = [line(user, 10 * n, *click) for user in range(3) for n, click in enumerate(clicks)]
-    (tmp_path / "access.log").write_text("\n".join(proxied))
-    sites = sites_of(tmp_path, "access.log")
-    expected = [("example.org", 3, 6), ("example.com", 3, 3)]
-    assert [(site["site"], site["sessions"], site["views"]) for site in sites] == expected
-
-
 def test_an_archive_gives_a_depth_without_a_log_and_names_copies(tmp_path: Path) -> None:
     long = " ".join(f"word{number}" for number in range(200))
     web = {
@@ -155,22 +140,3 @@ def test_what_is_no_graph_is_refused(tmp_path: Path, text: str) -> None:
     for name in ("graph.tsv", "short.tsv.gz"):
         with pytest.raises(GraphError, match=rf"{name}: expected lines of two numbers, source and target"):
             read_graph(tmp_path / name)
-
-
-def test_a_crawl_begins_at_the_root_or_the_page_with_most_links() -> None:
-    assert home("a.org", {"a.org/a": [], "a.org/b": ["a.org/a"]}) == "a.org/b"
-    assert home("a.org", {"a.org/b": ["a.org/"], "a.org/": []}) == "a.org/"
-
-
-def test_a_real_log_stays_within_the_papers_depths() -> None:
-    # "No more than 3 to 5 clicks" for nine tenths of what people visit: here it is one.
-    path = shared("logs/sundog.log.gz")
-    (found,) = sites_of(path.parent, path.name, "--site", "sundog-soft.com")
-    assert (found["source"], found["depth"]) == ("views", 1)
-    assert found["error_B"] < 0.1
-
-
-def test_pictures_have_names_for_file_systems() -> None:
-    assert picture("example.org:8080") == "sites/example.org-8080.png"
-    assert picture("../[::1]").count("/") == 1
-    assert len(picture("a" * 253)) < 255

@@ -5,10 +5,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
-from contextlib import closing
-from io import StringIO
-from multiprocessing import active_children
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +19,7 @@ from scentline_lab.evaluate.command import read_webs
 from scentline_lab.evaluate.results import Result, Results
 from scentline_lab.evaluate.run import FIRST, NEW_ONLY, REUSE, Evaluation, read_seeds
 from scentline_lab.evaluate.tables import headline
-from scentline_lab.experiment import OccupiedError, Output, Progress, WorkerError, spread
+from scentline_lab.experiment import OccupiedError, Output, WorkerError, spread
 from scentline_lab.reading import Web, load_web
 from scentline_lab.simulation.policies import Truth
 from scentline_lab.simulation.simple import BreadthFirst
@@ -31,7 +27,6 @@ from scentline_lab.simulation.virtual import Task, Terms
 from tests.agents.commands import environment
 from tests.agents.test_archive import page, write
 from tests.cases import each_case
-from tests.patience import PATIENCE
 
 WEB = "[webs.two]\narchives = ['pages.warc.gz']\npredicates = { hockey = '\"hockey\"' }\n"
 
@@ -147,16 +142,6 @@ def test_seeds_are_drawn_from_a_file_of_urls(tmp_path: Path) -> None:
         read_seeds(tmp_path / "seeds.txt")
 
 
-def test_progress_is_the_sum_of_its_steps_and_told_at_the_end_of_a_phase() -> None:
-    out = StringIO()
-    told = Progress(out)
-    for steps in (2, 3):
-        told.phase("read", steps)
-        for _ in range(steps):
-            told.advance()
-    assert [line.split(" s  ")[1] for line in out.getvalue().splitlines()] == ["read: 2 of 2", "read: 3 of 3"]
-
-
 def test_a_directory_of_others_is_not_written_to(tmp_path: Path) -> None:
     (tmp_path / "thesis").touch()
     for directory in (tmp_path, tmp_path / "thesis"):
@@ -172,14 +157,6 @@ def test_spread_work_gives_every_result_once_and_raises_what_a_worker_raises() -
         list(spread(lambda task: 1 // task, [1, 0, 1], 2))
     with pytest.raises(WorkerError):
         list(spread(lambda task: os.kill(os.getpid(), signal.SIGKILL), [1], 1))
-
-
-def test_an_abandoned_iteration_ends_its_workers_in_the_middle_of_a_task() -> None:
-    began = time.monotonic()
-    with closing(spread(time.sleep, [0, 3 * PATIENCE], 2)) as results:
-        assert next(results) is None
-    assert time.monotonic() - began < PATIENCE
-    assert active_children() == []
 
 
 _WATCHED = """

@@ -48,14 +48,3 @@ def test_what_they_learned_is_their_mean_and_how_far_they_differ() -> None:
     assert named["anchor words as anchors"].weight > 0
     assert named["users"].weight == 0
     assert apart(Input("siblings", 0.2, 0.25), Input("siblings", -0.3, 0.1)) == pytest.approx(-2)
-
-
-def test_weights_of_failures_come_from_dead_links_and_those_of_hits_do_not() -> None:
-    dead = {url: page for url, page in PAGES.items() if url not in {link.url for link in LINKS[::3]}}
-    bias = {
-        (failures, len(pages)): taught(School(FLAT, failures), set(), set(), pages=pages)[-1].weight
-        for failures in (False, True)
-        for pages in (PAGES, dead)
-    }
-    assert bias[True, len(dead)] > bias[True, len(PAGES)] + 0.1
-    assert bias[False, len(dead)] == pytest.approx(bias[False, len(PAGES)], abs=0.1)

@@ -16,7 +16,6 @@ from scentline.models.settings import NewsSettings
 from scentline_lab.news import PICTURES, TABLES, short
 from tests.agents.commands import TOLD_TO_END, last_line, printed, running, scentline
 from tests.patience import PATIENCE
-from tests.shared import shared
 
 SITES, DAYS = 3, 40
 
@@ -120,16 +119,6 @@ def test_logs_may_come_in_any_order_and_a_line_of_the_future_is_left_out(files: 
     assert told == found | {"views": found["views"] + 1}, "the window is not moved on, and no click is lost"
 
 
-def test_options_and_settings_change_what_is_found(files: Path, found: Any) -> None:
-    strict = last_line(printed(files, "news", "all.log", "--threshold", "6", "--window", "20", "--json"))
-    assert strict["days"] == ["2024-01-28", "2024-02-16"]
-    assert strict["pages"]["news"] < found["pages"]["news"]
-    everything = last_line(printed(files, "news", "all.log", "--set", "news.least=0", "--hubs", "1", "--json"))
-    assert "rare" in found["pages"]
-    assert "rare" not in everything["pages"]
-    assert len(everything["hubs"]) == 1
-
-
 @TOLD_TO_END
 def test_a_signal_ends_the_reading_and_what_was_read_is_told(
     files: Path, tmp_path: Path, program: tuple[str, ...], number: int
@@ -163,12 +152,3 @@ def test_a_log_too_short_for_news_says_which_option_would_do(files: Path, tmp_pa
         "in 2 days no page can be more concentrated than 0.67: the log is too short"
     )
     assert short(7, NewsSettings(threshold=2.0)) is None
-
-
-def test_a_real_log_of_a_few_days_is_read_whole(tmp_path: Path) -> None:
-    path = shared("logs/sundog.log.gz")
-    arguments = ("--site", "sundog-soft.com", "--first-days", "1", "--json")
-    found = last_line(printed(tmp_path, "news", str(path), *arguments))
-    first, last = (int(day[-2:]) for day in found["days"])
-    assert (last - first) % 30 + 1 == 6
-    assert 0 < found["pages"]["news"] < found["pages"]["other"]

@@ -17,7 +17,7 @@ from scentline.models.papers.ways import Behaviour
 from scentline.streams.settings import Settings
 from scentline_lab.experiment import Output
 from scentline_lab.patterns.command import Found, Options, find
-from scentline_lab.patterns.pictures import ROWS, draw_tree
+from scentline_lab.patterns.pictures import draw_tree
 from scentline_lab.patterns.quality import (
     PERIODS,
     Record,
@@ -29,9 +29,8 @@ from scentline_lab.patterns.quality import (
     reliability,
     split,
 )
-from tests.agents.commands import TOLD_TO_END, last_line, printed, running, wait_until
+from tests.agents.commands import last_line, printed
 from tests.agents.test_archive import page, write
-from tests.patience import PATIENCE
 from tests.shared import shared
 
 # A forum as those of the paper: list pages lead to topics, which people read; profiles and printable copies are
@@ -161,20 +160,6 @@ def test_a_log_of_one_access_is_enough_and_replaces_an_earlier_runs_files(tmp_pa
         (out / "discovery.png").write_text("of a run with a mirror")
 
 
-@TOLD_TO_END
-def test_an_interrupted_run_leaves_what_it_found(
-    files: Path, tmp_path: Path, program: tuple[str, ...], number: int
-) -> None:
-    out = tmp_path / "out"
-    given = "--site", "forum.test", "--archive", "pages.warc.gz", "--out", str(out)
-    with running(files, "patterns", "forum.log.gz", *given, program=program) as process:
-        wait_until((out / "coverage.png").exists, process)
-        process.send_signal(number)
-        assert process.wait(PATIENCE) == 130
-    assert rows(out / "patterns.csv")
-    assert rows(out / "coverage.csv")
-
-
 def test_a_site_is_a_host_and_those_beneath_it_and_a_referrer_elsewhere_is_none() -> None:
     site = Site("Forum.test", None)
     assert site.holds("http://forum.test/a")
@@ -230,17 +215,6 @@ def test_the_tree_is_drawn_a_line_a_node_and_escaped(tmp_path: Path) -> None:
     tops = [float(line.get("y", "0")) for line in lines]
     assert len(tops) == len([each for each in patterns.all if each])
     assert all(lower - upper >= 20 for upper, lower in pairwise(tops))
-
-
-def test_of_a_large_tree_the_most_visited_part_is_drawn(tmp_path: Path) -> None:
-    visits = {f"http://t/{folder}/{folder}x{n}": folder + 1 for folder in range(500) for n in range(2)}
-    patterns = mine(Behaviour({url: 100 * n for url, n in visits.items()}, {}, {}), Growth(2), threshold=1.0)
-    assert len(patterns.chosen) > ROWS
-    draw_tree(tmp_path / "tree.svg", patterns, "large")
-    text = (tmp_path / "tree.svg").read_text()
-    assert text.count("<g>") == ROWS
-    assert "more patterns, with" in text
-    assert "http://t/499/" in text
 
 
 def test_real_logs_have_patterns_that_hold() -> None:

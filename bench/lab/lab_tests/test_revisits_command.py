@@ -19,7 +19,6 @@ from scentline_lab.revisits import (
     Page,
     StormCrawler,
     crawl,
-    make_web,
     run,
 )
 from tests.agents.commands import printed
@@ -48,22 +47,6 @@ def test_the_adaptive_intervals_are_those_of_the_programs() -> None:
     for _ in range(50):
         storm.again(0, 0.0, 0.0, False)
     assert storm.again(0, 0.0, 0.0, False) == 14 * DAY
-
-
-def test_a_web_is_what_it_is_said_to_be() -> None:
-    seconds = 2000 * DAY
-    web = make_web(400, seconds, 0.5, 1)
-    assert sum(each.importance for each in web) == pytest.approx(1)
-    for kind in ("poisson", "periodic", "bursts"):
-        some = [each for each in web if each.kind == kind]
-        seen, expected = sum(len(each.changes) for each in some), sum(each.rate for each in some) * seconds
-        assert seen == pytest.approx(expected, rel=0.05), kind
-    assert all(len(each.changes) == 0 for each in web if each.kind == "never")
-    changes, signals = sum(len(each.changes) for each in web), sum(len(each.signals) for each in web)
-    # Half of the changes, a false one for ten changes, and one for five hundred days and page.
-    assert signals == pytest.approx(0.6 * changes + 400 * 2000 / 500, rel=0.02)
-    again = make_web(400, seconds, 0.5, 1)
-    assert all(np.array_equal(one.changes, two.changes) for one, two in zip(web, again, strict=True))
 
 
 def test_the_optimum_is_the_one_that_is_worked_out() -> None:

@@ -119,29 +119,6 @@ def test_urls_are_canonical_and_links_lead_where_they_should() -> None:
     assert all(urlsplit(url).path == "/" for url in seeds)
 
 
-def test_what_a_crawler_has_to_bear_is_there() -> None:
-    made, plan = web(), web().plan
-    for url, (status, page) in plan.moved.items():
-        answer = made.answer(url, {})
-        assert answer.status == status
-        assert dict(answer.headers)["Location"] == page.url
-    for url, original in plan.copies.items():
-        assert made.answer(url, {}).body == made.answer(original.url, {}).body
-    assert {made.answer(url, {}).status for url in missing(plan)} == {404}
-    kinds = {
-        dict(made.answer(f"{page.url}{name}", {}).headers)["Content-Type"]
-        for page in plan.homes
-        for name in ("style.css", "logo.png", "files/report.pdf")
-    }
-    assert kinds == {"text/css", "image/png", "application/pdf"}
-    robots = {page.site: made.answer(f"{page.url}robots.txt", {}) for page in plan.homes}
-    for page in plan.pages:
-        if page.kind == "private":
-            assert b"Disallow: /private/" in robots[page.site].body
-            assert categories()[page.url] != "Portal"
-    assert [answer.status for answer in robots.values()].count(404) == 3
-
-
 def test_in_an_opaque_web_users_alone_tell_what_a_link_leads_to() -> None:
     opaque = SyntheticWeb(3, 9, 30, 5, opaque=True)
     labels = dict(opaque.labels())
@@ -194,19 +171,6 @@ def test_the_log_is_squids_in_time_order_with_what_a_real_one_holds() -> None:
     seen = [(topic(categories()[entry.url]), tastes[entry.client]) for entry in views]
     liked = statistics.mean(name in taste for name, taste in seen if name != "Portal")
     assert 0.6 <= liked <= 0.9, "users visit pages of their taste for the most part"
-
-
-def test_a_calendar_is_linked_and_leads_to_its_last_day() -> None:
-    (first,) = [link.target for link in worse().links(worse().seeds(1)[0]) if link.anchor == "calendar"]
-    days, todo = set(), [first]
-    while todo:
-        url = todo.pop()
-        if url not in days:
-            days.add(url)
-            todo += links_in(worse(), url, ".//li/a")
-    assert len(days) == 40
-    for name in ("40", "007", "-1", ".", "x"):
-        assert worse().answer(urljoin(first, name), {}).status == 404
 
 
 def test_an_exported_web_answers_as_it_does(tmp_path: Path) -> None:

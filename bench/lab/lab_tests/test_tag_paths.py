@@ -1,13 +1,7 @@
 """The bandit of tag paths: which links are an arm, and which arm is next."""
 
 import math
-from collections import Counter
-from itertools import pairwise
 from random import Random
-
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from scentline.models.page import Link, Page
 from scentline.models.trace import Step, Trace
@@ -40,28 +34,6 @@ def test_a_path_joins_the_arm_whose_mean_is_like_enough() -> None:
     wide = " ".join(f"tag{number}" for number in range(300))
     others = (f"x{number}" for number in range(200))
     assert [many.of(path) for path in (wide, *others, wide)] == [*range(201), 0]
-
-
-@given(st.lists(st.lists(st.sampled_from(["div", "ul", "li", "p", "a"]), max_size=5), max_size=40))
-def test_the_arm_is_that_of_the_nearest_mean(paths: list[list[str]]) -> None:
-    arms, sums = Arms(like=0.6), list[Counter[tuple[str, str]]]()
-    for path in paths:
-        pairs = Counter(pairwise(("", *path, "")))
-        share = Counter({pair: times / pairs.total() for pair, times in pairs.items()})
-
-        def like(other: Counter[tuple[str, str]], share: Counter[tuple[str, str]] = share) -> float:
-            product = sum(other[pair] * value for pair, value in share.items())
-            return product / math.sqrt(sum(v * v for v in other.values()) * sum(v * v for v in share.values()))
-
-        likeness = [like(other) for other in sums]
-        number = arms.of(" ".join(path))
-        if number == len(sums):
-            assert max(likeness, default=0) < 0.6 + 1e-9
-            sums.append(Counter())
-        else:
-            assert likeness[number] == pytest.approx(max(likeness))
-            assert likeness[number] > 0.6 - 1e-9
-        sums[number].update(share)
 
 
 def test_each_arm_is_tried_then_the_one_with_the_rewards() -> None:

@@ -9,7 +9,7 @@ import time
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import typer
 
@@ -54,6 +54,15 @@ class Crawled(NamedTuple):
         """The harvest rate of the whole crawl; 0 before its first page."""
         return self.hits(predicate) / len(self.pages) if self.pages else 0.0
 
+    def told(self, predicate: str) -> str:
+        return f"{self.rate(predicate):.1%} ({self.hits(predicate)} of {len(self.pages)})"
+
+    def figures(self) -> dict[str, Any]:
+        found = {
+            name: {"hits": self.hits(name), "harvest_rate": round(self.rate(name), 4)} for name in PREDICATES
+        }
+        return {"fetched": len(self.pages), "seconds": round(self.seconds, 1), "predicates": found}
+
     def rates(self, predicate: str) -> list[float]:
         """The harvest rate after each page."""
         hits = accumulate(page.verdict[predicate] for page in self.pages)
@@ -95,13 +104,15 @@ def run(out: Path, random_seed: int, budget: int, *, as_json: bool) -> None:
         crawls = _crawls(output, random_seed, budget)
     cut.end("Interrupted. The next demo with the same --out starts over.")
     typer.echo("\nHarvest rate: the share of fetched pages that satisfy a predicate.")
-    ratios = {name: _ratio(crawls, name) for name in PREDICATES}
+    baseline, learned = crawls.values()
+    ratios = {
+        name: learned.rate(name) / baseline.rate(name) if baseline.hits(name) else None for name in PREDICATES
+    }
     rows = (
-        (name, text, *(_rate(crawls[policy], name) for policy in POLICIES), cell(ratios[name], ".1f"))
+        (name, text, *(each.told(name) for each in crawls.values()), cell(ratios[name], ".1f"))
         for name, text in PREDICATES.items()
     )
     print_table(("predicate", "looks for", *POLICIES, "ratio"), rows)
-    typer.echo("\nFiles:")
     files = {
         output.lift: "harvest rate against pages fetched",
         output.log: "the log that both crawls read",
@@ -111,34 +122,17 @@ def run(out: Path, random_seed: int, budget: int, *, as_json: bool) -> None:
         output.path(LEARNED): "data directory of the second crawl",
     }
     width = max(len(str(path)) for path in files)
+    typer.echo("\nFiles:")
     for path, what in files.items():
         typer.echo(f"  {path!s:{width}}  {what}")
-    _print_next(crawls[LEARNED], shlex.quote(str(output.path(LEARNED))))
+    _print_next(learned, shlex.quote(str(output.path(LEARNED))))
     if as_json:
-        told = {
-            policy: {
-                "fetched": len(crawled.pages),
-                "seconds": round(crawled.seconds, 1),
-                "predicates": {
-                    name: {"hits": crawled.hits(name), "harvest_rate": round(crawled.rate(name), 4)}
-                    for name in PREDICATES
-                },
-            }
-            for policy, crawled in crawls.items()
-        }
-        rounded = {name: None if ratio is None else round(ratio, 2) for name, ratio in ratios.items()}
-        seconds = round(time.monotonic() - started, 1)
-        print_json({"seconds": seconds, "crawls": told, "ratios": rounded, "files": list(map(str, files))})
-
-
-def _rate(crawled: Crawled, name: str) -> str:
-    return f"{crawled.rate(name):.1%} ({crawled.hits(name)} of {len(crawled.pages)})"
-
-
-def _ratio(crawls: Mapping[str, Crawled], name: str) -> float | None:
-    """Return how often the learned rate is the baseline's; None where the baseline found nothing."""
-    baseline = crawls[BASELINE].rate(name)
-    return crawls[LEARNED].rate(name) / baseline if baseline else None
+        print_json({
+            "seconds": round(time.monotonic() - started, 1),
+            "crawls": {policy: crawled.figures() for policy, crawled in crawls.items()},
+            "ratios": {name: None if ratio is None else round(ratio, 2) for name, ratio in ratios.items()},
+            "files": list(map(str, files)),
+        })  # fmt: skip
 
 
 def _crawls(output: DemoOutput, random_seed: int, budget: int) -> Mapping[str, Crawled]:
@@ -148,10 +142,8 @@ def _crawls(output: DemoOutput, random_seed: int, budget: int) -> Mapping[str, C
     web = SyntheticWeb(random_seed, SITES, PAGES_PER_SITE, TOPICS)
     _write_files(output, web, random_seed)
     pages = sum(page.kind != "private" and page.topic is not None for page in web.plan.pages)
-    typer.echo(
-        f"A synthetic web of {pages} pages on {SITES} sites, and the log of {USERS} "
-        f"people who visited some of them."
-    )
+    people = f"{USERS} people who visited some of them"
+    typer.echo(f"A synthetic web of {pages} pages on {SITES} sites, and the log of {people}.")
     crawls = {}
     with synthetic_server(random_seed, SITES, PAGES_PER_SITE, TOPICS) as server:
         for number, policy in enumerate(POLICIES, start=1):

@@ -5,7 +5,6 @@ import secrets
 import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
 from typing import NamedTuple, TextIO, TypeVar
@@ -37,15 +36,13 @@ CHUNK = 50
 _Body = tuple[str, bytes, str | None]
 
 
-@dataclass(frozen=True)
-class Web:
-    """The pages of archives, and which of them satisfy each predicate."""
+class Web(NamedTuple):
+    """The pages of archives by canonical URL, without their text, those that satisfy each predicate, and which
+    are near-duplicates.
+    """
 
-    #: By canonical URL, without their text.
     pages: Mapping[str, Page]
-    #: Each predicate's URLs of ``pages``.
     hits: Mapping[str, frozenset[str]]
-    #: Which pages are near-duplicates.
     texts: Texts = NO_TEXTS
 
 
@@ -124,13 +121,14 @@ def _shared(page: Page) -> Page:
     def shared(words: Iterable[str]) -> tuple[str, ...]:
         return tuple(map(sys.intern, words))
 
-    def link(found: Link) -> Link:
-        anchor, context, heading = shared(found.anchor), shared(found.context), shared(found.heading)
-        return Link(sys.intern(found.url), anchor, context, found.position, heading)
-
-    words, paths = shared(page.words), shared(page.paths)
-    links = tuple(map(link, page.links))
-    return msgspec.structs.replace(page, url=sys.intern(page.url), words=words, links=links, paths=paths)
+    links = tuple(
+        Link(
+            sys.intern(each.url), shared(each.anchor), shared(each.context), each.position, shared(each.heading)
+        )
+        for each in page.links
+    )
+    parts = {"words": shared(page.words), "paths": shared(page.paths), "links": links}
+    return msgspec.structs.replace(page, url=sys.intern(page.url), **parts)
 
 
 #: Pages of a graph at most: their numbers index an array.
@@ -158,10 +156,8 @@ def read_graph(path: Path) -> LinkGraph:
         with opened(path, "rt", encoding="ascii", errors="replace") as file:
             return _graph(file)
     except (OSError, EOFError, zlib.error, ValueError) as error:
-        raise GraphError(
-            f"graph {path}: expected lines of two numbers, source and target, after numbered URLs if there are "
-            f"any: {error}"
-        ) from error
+        expected = "expected lines of two numbers, source and target, after numbered URLs if there are any"
+        raise GraphError(f"graph {path}: {expected}: {error}") from error
 
 
 def _graph(lines: TextIO) -> LinkGraph:
@@ -211,18 +207,16 @@ class LogReader:
         self._one = self._all.another()
         with LogFile(source) as log:
             self._one.recognise(log.sample)
-            self._progress.phase(f"{phase or f'read {log.name}'}, per cent", 100)
+            self._progress.phase(f"{phase or f'read {log.name}'}, bytes", log.size or 0)
             done = 0
             for number, self._line in log:
                 access = self._one.observe(self._line)
                 if isinstance(access, Access):
                     yield access
                 if log.size and number % _STEP == 0:
-                    part = 100 * log.consumed // log.size
-                    self._progress.advance(part - done)
-                    done = part
-            if done < 100:
-                self._progress.advance(100 - done)
+                    self._progress.advance(log.consumed - done)
+                    done = log.consumed
+            self._progress.advance(log.consumed - done)
 
     @property
     def agent(self) -> str | None:

@@ -46,9 +46,8 @@ def run(settings: Settings, options: Options, output: Output) -> Results:
     for key in _REFUSED:
         given, usual = (attrgetter(key)(each) for each in (settings, Settings()))
         if given != usual:
-            raise ConfigurationError(
-                f"{key} is {given!r}: an evaluation goes by its own options and policies; leave it out"
-            )
+            why = "an evaluation goes by its own options and policies; leave it out"
+            raise ConfigurationError(f"{key} is {given!r}: {why}")
     table = table_of(settings.learn.table)
     makers = policies(settings, table)
     chosen = _policies(options.policies or [name for name in makers if name not in ASIDE], makers)

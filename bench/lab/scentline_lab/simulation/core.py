@@ -1,28 +1,28 @@
 """The crawl's own frontier in a virtual crawl: its rows, candidates, scores and combiners, in memory.
 
-What a crawl does beside that is left out: prices, shares of owners and broken promises, redirects, time.
+What else a crawl does is left out: prices, shares of owners and broken promises, redirects, time.
 """
 
+import math
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from itertools import chain
 from typing import Any, Generic
 
 from scentline.agents.learn import LearnRow, ModelRow, ModelStore, model_key
 from scentline.agents.operate.reuse import facts
-from scentline.models.facts import Fetched, Found, Label, Linked, Missing, Prior
+from scentline.models.facts import Fetched, Found, Label, Linked, Missing, Prior, Sighting
 from scentline.models.facts import Page as Came
-from scentline.models.frontier.book import Book
-from scentline.models.frontier.candidates import CLOCKS, Candidates
-from scentline.models.frontier.keys import TOTALS_KEY, beside_key, page_key, totals_of
-from scentline.models.frontier.ledger import FrontierLedger
+from scentline.models.frontier.candidates import CLOCKS
+from scentline.models.frontier.core import Frontier
+from scentline.models.frontier.keys import TOTALS_KEY, beside_key, page_key
 from scentline.models.frontier.politeness import HostClocks
-from scentline.models.frontier.queue import ANSWERS_A_SWEEP
 from scentline.models.frontier.rows import BesideRow, FrontierRow, PageRow, TotalsRow
 from scentline.models.frontier.rows import Choice as Chosen
 from scentline.models.page import FAILED, Page
 from scentline.models.policy.combiner import Combining
+from scentline.models.policy.estimates import Estimates
 from scentline.models.policy.features import SUBJECT
 from scentline.models.policy.learned import LearnedScorer
 from scentline.models.policy.scorer import Scorer
@@ -118,7 +118,7 @@ class _Asked(HostClocks):
 
 
 class CoreCrawler:
-    """A policy of the crawl at work for one predicate; a `simulation.crawler.Crawler`.
+    """A policy of the crawl at work for one predicate, by the crawl's own `Frontier`; a `virtual.Crawler`.
 
     ``settings`` are the crawl's, ``scorer`` knows what the policy learns. A label changes the combiner an
     answer later, as in a crawl, where the frontier counts a verdict itself and chooses before the learner has
@@ -128,25 +128,25 @@ class CoreCrawler:
     def __init__(
         self, task: Task, settings: Settings, scorer: Scorer, state: State | None = None, weight: float = WEIGHT
     ) -> None:
-        self._rule = settings.frontier.rule
-        self._scorer = scorer
-        self._shard = MemoryShard(_CODEC, rows_of(task.trace))
-        self._book = Book(settings.frontier, 1, 1, redirects=0)
-        self._candidates = candidates = Candidates(settings, scorer, task.random)
+        self._rule, self._scorer = settings.frontier.rule, scorer
+        estimates = Estimates(settings, None)
+        estimates.scorer = scorer
+        self._frontier = frontier = Frontier(
+            settings, lambda _: 1, estimates, task.random, lambda _: None, lambda: 0.0, 0.0
+        )
+        self._candidates = candidates = frontier.candidates
         candidates.clocks = self._clocks = _Asked(0.0, CLOCKS, lambda host: None)
-        candidates.scope.spent = self._book.spaces.spent
-        candidates.shards[0] = self._shard
+        candidates.priorities.promises = None
+        self._shard = MemoryShard(_CODEC, rows_of(task.trace))
         candidates.add_predicate(NAME, task.sought)
-        self._ledger = FrontierLedger(scorer, settings.learn.features, settings.frontier.features)
-        self._ledger.begin(0)
-        #: What is known from the start, until it is scored.
+        frontier.open(self._shard, 0.0)
+        #: What is known from the start, until a page is chosen: it is scored by what the seeds came to.
         self._unscored = [*map(page_key, task.trace.accesses)]
-        self._seeds: list[bytes] = []
         #: What learns from labels, where the policy does, with its rows.
         self._models = ModelStore(scorer.all_inputs()) if isinstance(scorer, LearnedScorer) else None
         self._combiners = MemoryShard(_LEARNED, {})
         self._earlier: dict[str, list[tuple[str, float, float]]] = {}
-        self._answers = self._next_sweep = 0
+        self._answers = 0
         if state is not None:
             self._start(state, weight)
 
@@ -160,7 +160,7 @@ class CoreCrawler:
                 prior[fact.feature] = fact.counts
             elif self._models is not None and self._models.start(self._combiners, fact):
                 self._publish(self._models, fact.predicate)
-        self._ledger.hear(Interests(prior=prior))
+        self._frontier.heard_interests(Interests(prior=prior))
 
     def export_state(self) -> State:
         """Return what was learned, with what the crawl started with included (section 4.1)."""
@@ -190,9 +190,8 @@ class CoreCrawler:
 
     def add_seed(self, url: str) -> None:
         """Make a URL a candidate to start from."""
-        self._book.absorb(self._shard, Found(url, seed=True))
-        self._seeds.append(page_key(url))
-        self._book.touched.clear()
+        self._settle(Found(url, seed=True))
+        self._unscored.append(page_key(url))
 
     def judged(self, page: Page, holds: bool) -> None:
         """Absorb the facts that the judge sends of a page."""
@@ -200,13 +199,14 @@ class CoreCrawler:
         depth = self._row(url).depth
         linked = Linked(identifier(url), url, depth, verdict, page.words, page.links, (0,), now)
         came = Came(verdict, page.words, page_subject(url, page.title))
-        self._settle(linked, _end(url, 0, now, came))
+        self._settle(linked, Fetched(url, 0, "first", now, HostAnswer(elapsed=1.0), came))
 
     def failed(self, url: str) -> None:
         """Absorb the fact that a request brought no page."""
         now, row = self._answer(), self._row(url)
         row.state = "leased"  # as it is not of a seed that was asked without a choice
-        self._settle(_end(url, row.attempts, now, Missing("gone", "")))
+        missing = Missing("gone", "")
+        self._settle(Fetched(url, row.attempts, "first", now, HostAnswer(elapsed=1.0), missing))
 
     def _row(self, url: str) -> PageRow:
         row = self._shard.get(page_key(url))
@@ -219,22 +219,11 @@ class CoreCrawler:
         self._answers += 1
         return float(self._answers)
 
-    def _settle(self, *ends: Linked | Fetched) -> None:
-        """Absorb how a request ended, and do what the frontier does when that is safe."""
-        shard, candidates = self._shard, self._candidates
-        for fact in ends:
-            self._book.absorb(shard, fact)
-        self._ledger.count(0, self._book.evidence.take(shard))
-        candidates.learned()
-        self._scorer.bring_up(shard, sorted(self._book.noted.pop(0, ())), self._book.beside.pop(0, ()))
-        candidates.flights.land(ends[-1].url, self._answers)
-        candidates.withdraw(ends[-1].url)
-        self._book.ended.clear()
-        # Words are numbered as they are met, and sums rounded by that: a set's order would be another each run.
-        self._offer(sorted(self._book.touched.pop(0, ())))
-
-    def _offer(self, keys: Iterable[bytes]) -> None:
-        self._candidates.refresh(self._shard, keys, self._answers)
+    def _settle(self, *facts: Sighting) -> None:
+        for fact in facts:
+            self._frontier.absorb(self._shard, fact)
+        self._frontier.close_group(self._shard)
+        self._frontier.committed(self._shard, float(self._answers))
 
     # choices
 
@@ -242,24 +231,17 @@ class CoreCrawler:
         """Take out the best candidate on a ready host, now and then one drawn by chance."""
         candidates, now = self._candidates, float(self._answers)
         self._clocks.ask = ready
-        if self._unscored or self._seeds:
-            self._offer(chain(self._unscored, self._seeds))
-            self._unscored, self._seeds = [], []
-        answered = totals_of(self._shard).requests
-        if answered >= self._next_sweep:
-            self._next_sweep = answered + ANSWERS_A_SWEEP
-            candidates.sweep.step(now)
+        self._frontier.take_up(now)
+        candidates.refresh(self._shard, self._unscored, now)
+        self._unscored = []
+        self._frontier.keep_time(now)
         picked = candidates.pick(NAME, now)
         if picked is None:
             return None
         shard, row, explored, probability = picked
         priority = candidates.priorities_of(row.url)[NAME]
         chances = candidates.priorities.choose(shard, row, NAME, explored)
+        row.attempts, row.lease = row.attempts + 1, math.inf
         choice = Chosen(NAME, self._rule, explored, probability, priority, now, *chances)
-        row.attempts += 1
         candidates.lease(shard, row, choice, now)
         return Choice(row.url, chances.expected, explored)
-
-
-def _end(url: str, order: int, time: float, result: Came | Missing) -> Fetched:
-    return Fetched(url, order, "first", time, HostAnswer(elapsed=1.0), result)

@@ -12,7 +12,6 @@ import numpy as np
 
 from scentline.models.frontier.keys import Rows
 from scentline.models.frontier.rows import PageRow
-from scentline.models.ledger import Ledger
 from scentline.models.lessons import lessons
 from scentline.models.papers.patterns import mine
 from scentline.models.papers.ways import Behaviour
@@ -37,28 +36,36 @@ from scentline_lab.simulation.trained import Hindsight, Informed, LinkClassifier
 from scentline_lab.simulation.virtual import Crawler, Task
 
 
-class Further(Protocol):
-    """Some inputs, and what they are of a candidate, by what is counted of a predicate."""
+class Further(LearnedScorer):
+    """The learned policy with ``more`` inputs, by what is counted of a predicate, not of requests."""
 
-    inputs: tuple[Input, ...]
+    more: tuple[Input, ...]
 
-    def values(self, shard: Rows, row: PageRow, ledger: Ledger, predicate: str) -> list[float]:
-        """Return the inputs of a candidate."""
+    def __init__(self, table: SemanticTable | None, trace: Trace) -> None:
+        super().__init__(table)
+
+    def values(self, shard: Rows, row: PageRow, predicate: str) -> list[float]:
+        raise NotImplementedError
+
+    def all_inputs(self) -> tuple[Input, ...]:
+        return (*super().all_inputs(), *self.more)
+
+    def further(self, shard: Rows, rows: Sequence[PageRow], known: Sequence[Known]) -> list[Vector]:
+        values = [[self.values(shard, row, each.predicate) for row in rows] for each in known]
+        return [*super().further(shard, rows, known), np.clip(np.array(values, float), -MOST, MOST)]
 
 
-class Significance:
+class Significance(Further):
     """User affinity of the users with T >= 2, and the region of temporal locality (Aggarwal 2004, 8 to 13).
 
     The learned policy has the same counts for inputs already, shrunk and not tested.
     """
 
-    inputs: tuple[Input, ...] = (Input("significant users", 0.0, 0.3), Input("region of locality", 0.0, 0.3))
+    more = Input("significant users", 0.0, 0.3), Input("region of locality", 0.0, 0.3)
 
-    def __init__(self, trace: Trace) -> None:
-        """Go by the counts of the crawl alone."""
-
-    def values(self, shard: Rows, row: PageRow, ledger: Ledger, predicate: str) -> list[float]:
+    def values(self, shard: Rows, row: PageRow, predicate: str) -> list[float]:
         """Return log I^B, equation (9), and log I^TL, (12) and (13)."""
+        ledger = self.ledger
         base, crowd = Base(*ledger.get(BASE, predicate)), crowd_of(shard, row, predicate)
         (pages,), (hits,) = ledger.counts([*map(user, crowd.visitors)], [predicate])
         users = float(Significant(base).logs(pages, hits, np.full(len(pages), PAPER[USER])).sum())
@@ -66,40 +73,22 @@ class Significance:
         return [users, region_log(within, ledger.get(region(predicate), predicate), base)]
 
 
-class ExpectedVisits:
+class ExpectedVisits(Further):
     """The log of a page's visits, shrunk to those of its pattern and site (`docs/papers/2011-liu.md`)."""
 
-    inputs: tuple[Input, ...] = (Input("expected visits", 0.0, 0.3),)
+    more = (Input("expected visits", 0.0, 0.3),)
 
-    def __init__(self, trace: Trace) -> None:
+    def __init__(self, table: SemanticTable | None, trace: Trace) -> None:
         sites: defaultdict[str, list[str]] = defaultdict(list)
         for url in trace.accesses:
             sites[host(url)].append(url)
         self._patterns = {site: mine(_behaviour(trace, urls)) for site, urls in sites.items()}
+        super().__init__(table, trace)
 
-    def values(self, shard: Rows, row: PageRow, ledger: Ledger, predicate: str) -> list[float]:
-        """Return the log of the visits that a page is worth; 0 where the log has none of its site."""
+    def values(self, shard: Rows, row: PageRow, predicate: str) -> list[float]:
         patterns = self._patterns.get(host(row.url))
         expected = 0.0 if patterns is None else patterns.expected_visits(row.url, row.visits)
         return [math.log1p(expected) / 3]
-
-
-class FurtherScorer(LearnedScorer):
-    """The learned policy with inputs more."""
-
-    def __init__(self, table: SemanticTable | None, further: Further) -> None:
-        self._more = further
-        super().__init__(table)
-
-    def all_inputs(self) -> tuple[Input, ...]:
-        """Return the inputs, those that are tried last."""
-        return (*super().all_inputs(), *self._more.inputs)
-
-    def further(self, shard: Rows, rows: Sequence[PageRow], known: Sequence[Known]) -> list[Vector]:
-        """Return the inputs beside `INPUTS`; of requests those that are tried say nothing."""
-        names = [each.predicate for each in known]
-        values = [[self._more.values(shard, row, self.ledger, name) for row in rows] for name in names]
-        return [*super().further(shard, rows, known), np.clip(np.array(values, float), -MOST, MOST)]
 
 
 def _behaviour(trace: Trace, urls: Collection[str]) -> Behaviour:
@@ -199,9 +188,9 @@ def _learned(
     *,
     settings: Settings,
     table: SemanticTable | None = None,
-    further: Callable[[Trace], Further] | None = None,
+    further: type[Further] | None = None,
 ) -> Crawler:
-    scorer = LearnedScorer(table) if further is None else FurtherScorer(table, further(task.trace))
+    scorer = LearnedScorer(table) if further is None else further(table, task.trace)
     settings = changed(settings, frontier={"policy": LEARNED, "domain_share": 1.0})
     return CoreCrawler(task, settings, scorer, state)
 

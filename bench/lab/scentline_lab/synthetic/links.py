@@ -82,25 +82,29 @@ class Linker:
         return Hyperlink(target, target, link.anchor, link.place, None)
 
     def _of_home(self, rng: random.Random, page: PlannedPage) -> list[Hyperlink]:
-        plan = self._plan
-        sections = range(len(plan.sites[page.site].sections))
-        own = [article for section in sections for article in plan.in_section[page.site, section]]
-        others = [home for home in plan.homes if home is not page and self._near_in_time(rng, page, home)]
+        plan, site = self._plan, page.site
+        sections = range(len(plan.sites[site].sections))
+        own = [article for section in sections for article in plan.placed["article", site, section]]
+        homes = plan.of_kind["home"]
+        others = [home for home in homes if home is not page and self._near_in_time(rng, page, home)]
         return [
-            *(self._link(rng, page, plan.hubs[page.site, section][0], "nav") for section in sections),
+            *(self._link(rng, page, plan.placed["hub", site, section][0], "nav") for section in sections),
             *(self._link(rng, page, found, "list") for found in _sample(rng, own, _FEATURED)),
             *(self._link(rng, page, found, "foot") for found in _sample(rng, others, _NEIGHBOURS)),
         ]
 
     def _of_hub(self, rng: random.Random, page: PlannedPage) -> list[Hyperlink]:
         plan, place = self._plan, (page.site, page.section)
-        hubs = plan.hubs[place]
+        hubs = plan.placed["hub", *place]
         index = hubs.index(page)
-        listed = plan.in_section[place][index * HUB_SIZE : (index + 1) * HUB_SIZE]
+        listed = plan.placed["article", *place][index * HUB_SIZE : (index + 1) * HUB_SIZE]
         return [
-            self._link(rng, page, plan.homes[page.site], "nav", "home"),
+            self._link(rng, page, plan.of_kind["home"][page.site], "nav", "home"),
             *(self._link(rng, page, article, "list") for article in listed),
-            *(self._link(rng, page, found, "foot") for found in _sample(rng, plan.private[place], 1)),
+            *(
+                self._link(rng, page, found, "foot")
+                for found in _sample(rng, plan.placed["private", *place], 1)
+            ),
             *(self._link(rng, page, hub, "foot", "next page") for hub in hubs[index + 1 : index + 2]),
         ]
 
@@ -109,13 +113,13 @@ class Linker:
         body = [self._within(rng, page) for _ in range(_WITHIN)]
         body += [self._of_the_time(rng, page, self._across) for _ in range(_ACROSS)]
         body += [self._of_the_time(rng, page, self._anywhere) for _ in range(_NOISE)]
-        if plan.private[place] and rng.random() < _TO_PRIVATE:
-            body.append(rng.choice(plan.private[place]))
+        if (private := plan.placed["private", *place]) and rng.random() < _TO_PRIVATE:
+            body.append(rng.choice(private))
         rng.shuffle(body)
         distinct = [found for found in dict.fromkeys(body) if found is not page]
         found = [
-            self._link(rng, page, plan.homes[page.site], "nav", "home"),
-            self._link(rng, page, plan.hubs[place][0], "nav"),
+            self._link(rng, page, plan.of_kind["home"][page.site], "nav", "home"),
+            self._link(rng, page, plan.placed["hub", *place][0], "nav"),
             *(self._link(rng, page, found, "body") for found in distinct),
         ]
         copy = plan.copy_url.get(page.number)
@@ -127,23 +131,14 @@ class Linker:
 
     def _within(self, rng: random.Random, page: PlannedPage) -> PlannedPage:
         assert page.topic is not None
-        section = self._plan.in_section[page.site, page.section]
-        if self._plan.opaque:
+        section = self._plan.placed["article", page.site, page.section]
+        if self._plan.opaque or (point := rng.random()) >= _SAME_SUBTOPIC + _SAME_TOPIC:
             return rng.choice(section)
-        point = rng.random()
-        if point < _SAME_SUBTOPIC:
-            return rng.choice(self._near(page.site, page.section, page.category) or section)
-        if point < _SAME_SUBTOPIC + _SAME_TOPIC:
-            return rng.choice(self._near(page.site, page.section, page.topic.name) or section)
-        return rng.choice(section)
-
-    def _near(self, site: int, section: int, category: str) -> list[PlannedPage]:
-        """Return a section's articles of a category, those of its sub-topics among them."""
-        key = (site, section, category)
-        if key not in self._nearby:
-            found = self._plan.in_section[site, section]
-            self._nearby[key] = [each for each in found if f"{each.category}.".startswith(f"{category}.")]
-        return self._nearby[key]
+        category = page.category if point < _SAME_SUBTOPIC else page.topic.name
+        key = (page.site, page.section, category)
+        if key not in self._nearby:  # those of its sub-topics among them
+            self._nearby[key] = [each for each in section if f"{each.category}.".startswith(f"{category}.")]
+        return rng.choice(self._nearby[key] or section)
 
     def _of_the_time(self, rng: random.Random, page: PlannedPage, draw: _Draw) -> PlannedPage:
         """Draw until it is a page of this era, or now and then of the next."""
@@ -160,7 +155,7 @@ class Linker:
         return page.site * self._eras // len(self._plan.sites)
 
     def _anywhere(self, rng: random.Random, page: PlannedPage) -> PlannedPage:
-        return rng.choice(self._plan.articles)
+        return rng.choice(self._plan.of_kind["article"])
 
     def _across(self, rng: random.Random, page: PlannedPage) -> PlannedPage:
         assert page.topic is not None
@@ -170,7 +165,7 @@ class Linker:
 
     def popular(self, rng: random.Random, category: str) -> PlannedPage:
         """Return an article of a category; the k-th most popular one is 1/sqrt(k) as likely as the first."""
-        found = self._plan.of_category[category] or self._plan.articles
+        found = self._plan.of_category[category] or self._plan.of_kind["article"]
         weights = self._popularity.get(category)
         if weights is None:
             order = list(range(1, len(found) + 1))

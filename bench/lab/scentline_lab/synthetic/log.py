@@ -55,7 +55,7 @@ def make_users(seed: int, count: int, topics: Sequence[Topic]) -> list[User]:
 def browse(rng: random.Random, plan: Plan, linker: Linker, user: User) -> Iterator[tuple[str, Met]]:
     """Return the URLs of one session, which robots.txt does not bind, in order, with what each met."""
     at_taste = rng.random() < _BEGIN_AT_TASTE
-    page = linker.popular(rng, rng.choice(user.tastes)) if at_taste else rng.choice(plan.homes)
+    page = linker.popular(rng, rng.choice(user.tastes)) if at_taste else rng.choice(plan.of_kind["home"])
     before = page
     yield page.url, "page"
     for _ in range(_MAX_SESSION):

@@ -5,7 +5,8 @@ host name, sections with topics, and an encoding.
 import random
 import tomllib
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -78,14 +79,13 @@ def make_sites(
         while len(dealt) < SECTIONS:
             dealt += rng.sample(topics, len(topics))
         chosen, dealt = dealt[:SECTIONS], dealt[SECTIONS:]
-        name = names[number % len(names)] + (str(number // len(names)) if number >= len(names) else "")
-        encodings = {1: ("iso-8859-1", True), 2: ("windows-1252", False)}
+        name = names[number % len(names)] + str(number // len(names) or "")
         domain = "test" if number % 3 == 2 else "example"
         if owners is not None and number >= owners:
             domain = sites[number % owners].host
-        sections = [str(place) for place in range(1, SECTIONS + 1)] if opaque else _named(rng, chosen)
+        sections = [*map(str, range(1, SECTIONS + 1))] if opaque else _named(rng, chosen)
+        encoded = {1: ("iso-8859-1", True), 2: ("windows-1252", False)}.get(number % 6, ("utf-8", True))
         named = tuple(zip(sections, chosen, strict=True))
-        encoded = encodings.get(number % 6, ("utf-8", True))
         sites.append(Site(f"{name}.{domain}", named, *encoded, robots=number % 4 != 3))
     return sites
 
@@ -130,42 +130,37 @@ class PlannedPage:
     category: str
 
 
-@dataclass(slots=True)
 class Plan:
     """All that exists, by canonical URL; in an ``opaque`` web nothing tells what a page is about."""
 
-    opaque: bool = False
-    sites: list[Site] = field(default_factory=list)
-    pages: list[PlannedPage] = field(default_factory=list)
-    by_url: dict[str, PlannedPage] = field(default_factory=dict)
-    moved: dict[str, tuple[int, PlannedPage]] = field(default_factory=dict)
-    copies: dict[str, PlannedPage] = field(default_factory=dict)
-    missing: dict[int, list[str]] = field(default_factory=dict)
-    old_url: dict[int, str] = field(default_factory=dict)
-    copy_url: dict[int, str] = field(default_factory=dict)
-    homes: list[PlannedPage] = field(default_factory=list)
-    articles: list[PlannedPage] = field(default_factory=list)
-    hubs: dict[tuple[int, int], list[PlannedPage]] = field(default_factory=lambda: defaultdict(list))
-    in_section: dict[tuple[int, int], list[PlannedPage]] = field(default_factory=lambda: defaultdict(list))
-    private: dict[tuple[int, int], list[PlannedPage]] = field(default_factory=lambda: defaultdict(list))
-    of_category: dict[str, list[PlannedPage]] = field(default_factory=lambda: defaultdict(list))
+    def __init__(self, sites: list[Site], *, opaque: bool) -> None:
+        self.sites, self.opaque = sites, opaque
+        self.pages: list[PlannedPage] = []
+        self.by_url: dict[str, PlannedPage] = {}
+        #: By kind, with the site and section, and alone; articles by category.
+        self.placed = defaultdict[tuple[Kind, int, int], list[PlannedPage]](list)
+        self.of_kind = defaultdict[Kind, list[PlannedPage]](list)
+        self.of_category = defaultdict[str, list[PlannedPage]](list)
+        #: The page that an old URL redirects to, with the status, and that another URL has a copy of; and back.
+        self.moved: dict[str, tuple[int, PlannedPage]] = {}
+        self.copies: dict[str, PlannedPage] = {}
+        self.old_url: dict[int, str] = {}
+        self.copy_url: dict[int, str] = {}
+        #: URLs of each site that are gone.
+        self.missing: dict[int, list[str]] = {}
 
     def add(
-        self,
-        path: str,
-        kind: Kind,
-        site: int,
-        section: int,
-        topic: Topic | None,
-        subtopic: Subtopic | None,
-        title: str,
+        self, kind: Kind, place: tuple[int, int], path: str, title: str, *about: Topic | Subtopic | None
     ) -> PlannedPage:
-        """Plan the next page."""
-        category = ".".join(part.name for part in (topic, subtopic) if part is not None) or "Portal"
-        url = f"http://{self.sites[site].host}/{path}"
-        page = PlannedPage(len(self.pages), url, kind, site, section, topic, subtopic, title, category)
+        """Plan the next page, at a site and section, about a topic and perhaps a sub-topic of it."""
+        topic, subtopic = (*about, None, None)[:2]
+        category = ".".join(part.name for part in about if part is not None) or "Portal"
+        url = f"http://{self.sites[place[0]].host}/{path}"
+        page = PlannedPage(len(self.pages), url, kind, *place, topic, subtopic, title, category)  # type: ignore[arg-type]
         self.pages.append(page)
         self.by_url[url] = page
+        self.placed[kind, *place].append(page)
+        self.of_kind[kind].append(page)
         return page
 
 
@@ -176,56 +171,45 @@ def make_plan(
     ``opaque`` web URLs are numbers, a section's articles are of any topic, and its hubs of none. Raises
     ValueError where a number is out of its range.
     """
-    if sites < 1 or pages_per_site < SECTIONS:
-        raise ValueError(
-            f"a web of {sites} sites of {pages_per_site} pages: expected 1 and {SECTIONS} at least"
-        )
-    if not 1 <= topics <= len(TOPICS):
-        raise ValueError(f"a web of {topics} topics: expected 1 to {len(TOPICS)}")
-    if owners is not None and owners < 1:
-        raise ValueError(f"a web of {owners} owners: expected 1 at least")
+    if sites < 1 or pages_per_site < SECTIONS or not 1 <= topics <= len(TOPICS) or owners == 0:
+        given = f"{sites} sites of {pages_per_site} pages, {topics} topics and {owners or 'as many'} owners"
+        raise ValueError(f"a web of {given}: expected 1, {SECTIONS}, 1 to {len(TOPICS)}, and 1 at least")
     rng = random.Random(f"{seed}/plan")
     used = TOPICS[:topics]
-    plan = Plan(opaque, make_sites(rng, sites, used, owners, opaque=opaque))
-    for number, site in enumerate(plan.sites):
-        _plan_site(plan, rng, number, site, pages_per_site, used)
+    plan = Plan(make_sites(rng, sites, used, owners, opaque=opaque), opaque=opaque)
+    for number in range(sites):
+        _plan_site(plan, rng, number, pages_per_site, used)
     return plan
 
 
-def _plan_site(
-    plan: Plan, rng: random.Random, number: int, site: Site, articles: int, topics: tuple[Topic, ...]
-) -> None:
-    plan.homes.append(plan.add("", "home", number, -1, None, None, f"Welcome to {site.host}"))
+def _plan_site(plan: Plan, rng: random.Random, number: int, articles: int, topics: tuple[Topic, ...]) -> None:
+    site = plan.sites[number]
+    root = f"http://{site.host}"
+    plan.add("home", (number, -1), "", f"Welcome to {site.host}")
     weights = [rng.uniform(0.6, 1.4) for _ in site.sections]
     for section, (name, topic) in enumerate(site.sections):
         place = number, section
         size = max(1, round(articles * weights[section] / sum(weights)))
         for index in range(-(-size // HUB_SIZE)):
             path = f"{name}/" if index == 0 else f"{name}/page-{index + 1}.html"
-            title = f"{name.capitalize()}, page {index + 1}"
-            plan.hubs[place].append(plan.add(path, "hub", *place, None if plan.opaque else topic, None, title))
+            plan.add(
+                "hub", place, path, f"{name.capitalize()}, page {index + 1}", *(() if plan.opaque else (topic,))
+            )
         for _ in range(size):
             kept = not plan.opaque and rng.random() < _ON_TOPIC
-            _plan_article(plan, rng, place, name, topic if kept else rng.choice(topics))
+            page = _told(plan, rng, "article", place, name, topic if kept else rng.choice(topics))
+            assert page.topic is not None
+            for category in dict.fromkeys((page.topic.name, page.category)):
+                plan.of_category[category].append(page)
+            if rng.random() < _MOVED:
+                plan.old_url[page.number] = url = f"{root}/old/{page.number}.html"
+                plan.moved[url] = (rng.choice((301, 302)), page)
+            if rng.random() < _DUPLICATED:
+                plan.copy_url[page.number] = url = f"{root}/print/{page.number}.html"
+                plan.copies[url] = page
         for _ in range(_PRIVATE_OF_SECTION if site.robots else 0):
-            plan.private[place].append(_told(plan, rng, "private", place, "private", topic))
-    root = f"http://{site.host}"
+            _told(plan, rng, "private", place, "private", topic)
     plan.missing[number] = [f"{root}/gone/{rng.randrange(10**6)}-{k}.html" for k in range(_MISSING_OF_SITE)]
-
-
-def _plan_article(plan: Plan, rng: random.Random, place: tuple[int, int], folder: str, topic: Topic) -> None:
-    page = _told(plan, rng, "article", place, folder, topic)
-    plan.articles.append(page)
-    plan.in_section[place].append(page)
-    for category in dict.fromkeys((topic.name, page.category)):
-        plan.of_category[category].append(page)
-    root, number = f"http://{plan.sites[place[0]].host}", page.number
-    if rng.random() < _MOVED:
-        plan.old_url[number] = f"{root}/old/{number}.html"
-        plan.moved[plan.old_url[number]] = (rng.choice((301, 302)), page)
-    if rng.random() < _DUPLICATED:
-        plan.copy_url[number] = f"{root}/print/{number}.html"
-        plan.copies[plan.copy_url[number]] = page
 
 
 def _told(
@@ -233,14 +217,11 @@ def _told(
 ) -> PlannedPage:
     """Plan a page on a topic and perhaps on a sub-topic of it, whose title and URL mostly tell."""
     point, subtopic = rng.random(), None
-    for part, share in zip(topic.subtopics, _SUBTOPIC_SHARES, strict=True):
-        if point < share:
-            subtopic = part
-            break
-        point -= share
+    for part, end in zip(topic.subtopics, accumulate(_SUBTOPIC_SHARES), strict=True):
+        subtopic = part if subtopic is None and point < end else subtopic
     words = rng.sample(subtopic.words[:5] if subtopic else topic.words[:12], 2)
     words += [rng.choice(topic.words), rng.choice(COMMON[20:120])]
     rng.shuffle(words)
     title = " ".join(words).capitalize()
     slug = "" if plan.opaque else f"{title.lower().replace(' ', '-')}-"
-    return plan.add(f"{folder}/{slug}{len(plan.pages)}.html", kind, *place, topic, subtopic, title)
+    return plan.add(kind, place, f"{folder}/{slug}{len(plan.pages)}.html", title, topic, subtopic)

@@ -224,7 +224,7 @@ class SyntheticWeb:
 
     def seeds(self, count: int) -> list[str]:
         """Return ``count`` distinct home pages to start from, or all where there are fewer."""
-        homes = [page.url for page in self.plan.homes if not self._linker.era(page)]
+        homes = [page.url for page in self.plan.of_kind["home"] if not self._linker.era(page)]
         return random.Random(f"{self._seed}/seeds").sample(homes, min(count, len(homes)))
 
     def users(self, count: int) -> list[User]:
