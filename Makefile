@@ -86,7 +86,7 @@ test: develop ## run the tests
 	@$(BIN)/python -m compileall -q $(CODE)
 	$(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder --durations=15
 
-night: develop ## try each property with a thousand examples of its own, in place of 25 (an hour)
+night: model ## try each property with a thousand examples of its own, in place of 25 (an hour)
 	@HYPOTHESIS_PROFILE=night $(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder tests/models tests/streams tests/agents
 
 kafka: develop ## start one Kafka broker on this machine; KAFKA_PORT=9092, KAFKA_PROPERTIES=FILE

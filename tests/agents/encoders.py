@@ -9,11 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-import pytest
 from safetensors.numpy import save_file
 
 from scentline.models.semantic import SemanticTable, last_words
-from scentline_lab.encoder import EncoderError, Shape, packaged, write_table
+from scentline_lab.encoder import Shape, write_table
 
 #: An encoder that is small enough for tests: forty word pieces, and weights by chance.
 SHAPE = Shape(layers=2, heads=2, hidden=8, intermediate=12, vocabulary=40, epsilon=1e-12)
@@ -61,11 +60,3 @@ def write_words(path: Path, urls: Iterable[str]) -> Path:
     vectors = np.random.default_rng(2).integers(-127, 128, size=(len(pieces), 8)).astype(np.int8)
     write_table(path, SemanticTable(pieces, vectors, np.ones(len(pieces), np.float32)))
     return path
-
-
-def packaged_model() -> Path:
-    """Return the directory of all-MiniLM-L6-v2; the test is skipped where its package is not installed."""
-    try:
-        return packaged()
-    except EncoderError as error:
-        pytest.skip(str(error))

@@ -27,9 +27,6 @@ def visited(*found: str) -> list[Visited]:
     return [Visited(url, "u", 1.0) for url in found]
 
 
-# offers
-
-
 def test_the_best_candidate_is_chosen_first_each_predicate_by_its_own_scores(frontier: Frontiers) -> None:
     front = frontier()
     front.follow("q")
@@ -86,9 +83,6 @@ def test_a_page_is_too_deep_until_a_shorter_way_is_found(frontier: Frontiers) ->
     assert front.choices() == ["http://a.org/"]
 
 
-# waiting and flying
-
-
 def test_a_url_waits_once_for_its_retry_and_is_then_chosen_again(frontier: Frontiers) -> None:
     front = frontier(retry_seconds=10.0)
     front.hear(seeded("http://a.org/"))
@@ -100,9 +94,6 @@ def test_a_url_waits_once_for_its_retry_and_is_then_chosen_again(frontier: Front
     assert (len(front.agent.core.candidates), front.choose(), retries.next) == (1, None, front.now + 10.0)
     assert [front.ordered(after=after) for after in (9.9, 0.1)] == [[], ["http://a.org/"]]
     assert retries.next is None
-
-
-# nothing is lost
 
 
 @each_case("restarts", [(), (1,), (2, 20, 200)])
@@ -197,9 +188,6 @@ def test_what_users_did_leaves_every_candidate_with_the_score_that_it_has_now(
     assert [queue.priority(row.url) for row in found] == [pytest.approx(each["p"]) for each in now]
 
 
-# chance
-
-
 @each_case(("delay", "chosen", "chance"), [(0.0, 0, 1 / 8), (1.0, 1, 1 / 4)])
 def test_the_probability_of_an_explored_choice_is_recorded(
     frontier: Frontiers, delay: float, chosen: int, chance: float
@@ -219,9 +207,6 @@ def test_about_the_set_share_of_the_choices_is_left_to_chance(frontier: Frontier
     best = {picked[1].url for picked in picks if picked is not None and not picked[2]}
     assert 200 < len(explored) < 300
     assert (set(explored), best) == ({0.25 / 100}, {urls(1)[0]})
-
-
-# what is noted with a choice
 
 
 @each_case("fails", [True, False])
@@ -252,9 +237,6 @@ def test_a_page_chosen_for_what_redirects_to_it_keeps_the_inputs_handed_on(front
     front.hear(Found(better, 1, {"p": 9.0}, False, handed), Found(worse, 1, {"p": -99.0}, False, handed))
     front.exhaust()
     assert [front.page(url).inputs["p"] == handed["p"] for url in (better, worse)] == [True, False]
-
-
-# by the paper's letter
 
 
 @each_case(

@@ -117,9 +117,6 @@ def test_a_cause_is_short_and_of_our_own_words(reason: str) -> None:
     assert not {"jane", "secret", "http:"} & {*cause.split()}
 
 
-# what is then ordered
-
-
 def a_front(frontier: Frontiers, **fetch: Any) -> Scenario:
     section = {"policy": "learned", "budget": 1000, "lease_seconds": 60.0}
     return frontier(frontier=section, fetch={"delay_seconds": 1.0} | fetch)

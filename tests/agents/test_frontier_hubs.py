@@ -1,7 +1,6 @@
 """The mode "instant": what revisits of hubs bring, which fetches come first, how many, and how often hubs."""
 
 from email.utils import formatdate
-from itertools import pairwise
 from math import inf
 from typing import Any
 
@@ -40,9 +39,6 @@ def front(frontier: Frontiers) -> Scenario:
 
 def visit(front: Scenario, time: float, came: str = "changed", **said: Any) -> list[Any]:
     return sent(front.hear(ended(HUB, CAME_OF[came], time, front.lease_visit(HUB), "links", **said)))
-
-
-# the rows of hubs
 
 
 def test_a_hub_is_a_seed_and_its_verdict_a_visit_in_any_order(front: Scenario, frontier: Frontiers) -> None:
@@ -134,9 +130,6 @@ def test_a_page_was_published_when_it_says_or_the_hub_had_it_not(modified: str |
     assert published(Brought(HUB, 200.0, 100.0), Version('"1"', modified)) == time
 
 
-# which fetches come first, and how many
-
-
 def given(frontier: Frontiers, news: dict[str, Any] | None = None, **changed: Any) -> Scenario:
     usual = {"hubs_given": [HUB], "visits_a_minute": 60, "shortest_seconds": 1}
     section = {"mode": "instant", "window_max": 1, "policy": "breadth-first"} | changed
@@ -188,23 +181,6 @@ def test_what_nothing_else_could_use_is_free(frontier: Frontiers) -> None:
     front = given(frontier, instant_share=0.1)
     front.crawl(25, 1.0)
     assert [order.url for order in front.orders] == 25 * [HUB]
-
-
-def test_a_hub_that_brings_nothing_is_visited_less_and_less_often(frontier: Frontiers) -> None:
-    busy = "http://h1.org/"
-    front = given(frontier, {"hubs_given": [HUB, busy], "shortest_seconds": 60, "visits_a_minute": 0.2})
-    times: dict[str, list[float]] = {HUB: [], busy: []}
-    while front.now < NOW + DAY:
-        for order in front.order(after=120.0):
-            times[order.url].append(front.now)
-            if order.url == busy and order.revisit is not None:
-                new = [f"{busy}{int(front.now)}/{number}" for number in range(4)]
-                front.hear(links(busy, new, front.now, order.revisit.since))
-                front.hear(*(ended(url, NO, front.now) for url in new))
-            front.answer(order, "changed" if order.url == busy else "unchanged")
-    gaps = [later - earlier for earlier, later in pairwise(times[HUB])]
-    assert gaps[-1] > 4 * gaps[1]
-    assert len(times[busy]) > 4 * len(times[HUB])
 
 
 def test_revisits_do_not_spend_the_budget(frontier: Frontiers) -> None:

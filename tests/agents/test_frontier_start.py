@@ -195,9 +195,6 @@ def test_rows_of_an_earlier_release_are_refused_with_a_sentence(frontier: Fronti
         front.restart()
 
 
-# pauses, exclusions, budgets and delays
-
-
 SHOP = "http://a.org/shop/"
 
 

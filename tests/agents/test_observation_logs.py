@@ -47,9 +47,6 @@ def observer() -> Observer:
     return Observer(ObserveSettings(), b"key")
 
 
-# files
-
-
 def test_compressed_logs_of_any_number_of_members_are_seen_by_themselves(tmp_path: Path) -> None:
     for compress in (gzip.compress, zstandard.compress):
         members = compress(b"".join(LINES[:50])) + compress(b"".join(LINES[50:]))
@@ -121,9 +118,6 @@ def test_a_log_that_can_t_be_read_is_named(tmp_path: Path) -> None:
         LogFile(short)
     with pytest.raises(LogFileError, match="can't be opened: Is a directory"):
         LogFile(str(tmp_path))
-
-
-# packs
 
 
 def test_the_longest_line_is_read_whole_and_a_letter_tells_nothing_of_a_line(tmp_path: Path) -> None:
@@ -209,9 +203,6 @@ def test_every_line_of_a_real_log_is_accounted_for(
     assert sum(len(pack.facts) for batch in batches for pack in batch.packs.values()) == accepted
     assert [letter.offset for batch in batches for letter in batch.letters] == malformed
     assert reader.counts.lines == batches[-1].line in (102_972, 10_000, 116_388)
-
-
-# what is still written to
 
 
 def all_of(tail: Tail) -> list[Line]:

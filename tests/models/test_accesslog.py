@@ -182,9 +182,6 @@ def test_whole_lines_come_back(client: str, user: str, path: str, moment: int, s
     assert JsonLines()(json.dumps({**values, "status": status, "size": size})) == written
 
 
-# what of a log counts
-
-
 BROWSER = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/120.0 Safari/537.36"
 TODAY = 1_700_000_000.0
 FUTURE = 100_000_000_000.0  # the year 5138
@@ -226,9 +223,6 @@ def test_where_the_type_says_nothing_the_url_tells_media(content_type: str | Non
         assert viewed(url, content_type=content_type) == "media", url
     for url in ("", *pages.split(), "http://example.zip", "http://example.zip?a"):
         assert viewed(url, content_type=content_type) is None, url
-
-
-# robots
 
 
 def entry(url: str = "/a", time: float = 0.0, agent: str | None = BROWSER) -> Entry:
@@ -306,9 +300,6 @@ def test_no_time_has_more_views_counted_than_there_were(times: list[float]) -> N
     rates = Rates()
     for number, time in enumerate(times, start=1):
         assert 1 <= rates.count("u", time) <= number
-
-
-# clients
 
 
 @each_case(("client", "name"))

@@ -114,9 +114,6 @@ def test_clocks_that_begin_with_states_ask_none_before_while_no_host_moves(
             assert begun.apart(name) == pytest.approx(clocks.apart(name), rel=1e-12)
 
 
-# what a host says
-
-
 @each_case(
     ("retry_after", "wait"),
     [(600.0, 600.0), (5.0, 60.0), (1e12, LONGEST_BACK_OFF), (math.inf, LONGEST_BACK_OFF), (math.nan, 60.0)],
@@ -182,9 +179,6 @@ def test_one_slow_answer_among_quick_ones_hardly_moves_the_delay() -> None:
     assert clocks.apart(HOST) == 1.0
 
 
-# many hosts
-
-
 def test_hosts_that_wait_are_counted_and_those_that_another_worker_has_now_forgotten() -> None:
     clocks = Hosts(10.0)
     for start, host in enumerate(["a", "b", "c"]):
@@ -212,9 +206,6 @@ def test_the_host_whose_clock_ran_out_first_is_forgotten_first_and_one_in_flight
     assert not clocks.ready("bad", 59.0)
     assert not clocks.ready("h499.org", 5.0)
     assert clocks.ready("h0.org", 0.0)
-
-
-# hosts that share a server
 
 
 class Twin:
