@@ -43,7 +43,7 @@ def configure(settings: "LogSettings") -> None:
     for handler in [handler for handler in root.handlers if isinstance(handler, _StandardError)]:
         root.removeHandler(handler)
     handler = _StandardError()
-    handler.setFormatter(JsonFormatter() if settings.json_lines else TextFormatter())
+    handler.setFormatter(EventFormatter(json_lines=settings.json_lines))
     if settings.level != "debug":
         handler.addFilter(_of_no_client)
     root.addHandler(handler)
@@ -62,22 +62,20 @@ def _of_no_client(record: logging.LogRecord) -> bool:
     return record.name.partition(".")[0] not in ("aiokafka", "kafka")
 
 
-class TextFormatter(logging.Formatter):
-    """``2026-01-01T00:00:00.000Z info frontier: lease expired url=https://example.org/ attempts=2``."""
+class EventFormatter(logging.Formatter):
+    """``2026-01-01T00:00:00.000Z info frontier: lease expired attempts=2``, or an event as one JSON object."""
+
+    def __init__(self, *, json_lines: bool = False) -> None:
+        super().__init__()
+        self._json_lines = json_lines
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the event's line."""
         event = _event(record)
+        if self._json_lines:
+            return json.dumps(event, ensure_ascii=False)
         head = f"{event.pop('time')} {event.pop('level')} {event.pop('name')}: {event.pop('event')}"
         return " ".join([head, *(f"{name}={_bare(value)}" for name, value in event.items())])
-
-
-class JsonFormatter(logging.Formatter):
-    """One JSON object an event: time, level, name, event and the fields."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        """Return the event's line."""
-        return json.dumps(_event(record), ensure_ascii=False)
 
 
 def printable(text: str, limit: int = TEXT_LIMIT) -> str:

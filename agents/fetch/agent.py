@@ -52,37 +52,6 @@ _compress = zstandard.ZstdCompressor(level=1).compress
 log = EventLog("fetch")
 
 
-class FetchMetrics:
-    """Counts the orders of one fetch agent."""
-
-    def __init__(self, runtime: Runtime, client: Client) -> None:
-        metrics = runtime.metrics
-        self._client = client
-        self._slots = runtime.settings.fetch.connections
-        self.in_flight = 0
-        self.outcomes = Outcomes(metrics, catalogue.FETCHED, (*OUTCOMES, EXPIRED))
-        self._bytes = metrics.counter(catalogue.FETCHED_BYTES)
-        self._seconds = metrics.histogram(catalogue.FETCH_SECONDS)
-        self.taken = metrics.counter(catalogue.TAKEN).labels(FETCHES.name)
-        runtime.watch(self.measure)
-        runtime.watch_lag(FETCHES)
-
-    def answered(self, ended: Ended) -> None:
-        """Count the end of an order."""
-        self.outcomes.count(outcome_of(ended.result))
-        if isinstance(ended.result, Body):
-            self._bytes.inc(len(ended.result.body))
-        if ended.host.elapsed:
-            self._seconds.observe(ended.host.elapsed)
-
-    def measure(self, reading: Reading) -> None:
-        """Add the orders in flight, and how often and how long orders waited."""
-        reading.add(catalogue.FETCHING, self.in_flight)
-        reading.add(catalogue.FETCH_SLOTS, self._slots)
-        reading.add(catalogue.WAITS, self._client.servers.waits)
-        reading.add(catalogue.WAIT_SECONDS, self._client.servers.waited)
-
-
 def noted(url: str, partition: int) -> Place:
     """Return the place that stands for a URL's orders: one that is put off comes again at another offset."""
     return Place(FETCHES.name, partition, int.from_bytes(identifier(url)[:8]))
@@ -105,7 +74,14 @@ class FetchAgent:
         self._client = client
         self._decode = Decoder[FetchOrder](FetchOrder)
         self._slots = asyncio.Semaphore(runtime.settings.fetch.connections)
-        self._metrics = FetchMetrics(runtime, client)
+        self._in_flight = 0
+        metrics = runtime.metrics
+        self._outcomes = Outcomes(metrics, catalogue.FETCHED, (*OUTCOMES, EXPIRED))
+        self._bytes = metrics.counter(catalogue.FETCHED_BYTES)
+        self._seconds = metrics.histogram(catalogue.FETCH_SECONDS)
+        self._taken = metrics.counter(catalogue.TAKEN).labels(FETCHES.name)
+        runtime.watch(self.measure)
+        runtime.watch_lag(FETCHES)
         self._silence = Silence()
         self._earlier: Mapping[int, int] = {}
         client.robots.publish = self._publish_robots
@@ -116,6 +92,13 @@ class FetchAgent:
     def reading_sitemaps(self) -> bool:
         """Whether sitemaps or feeds are still to be read, which may bring candidates."""
         return self._client.sitemaps.reading
+
+    def measure(self, reading: Reading) -> None:
+        """Add the orders in flight, and how often and how long orders waited."""
+        reading.add(catalogue.FETCHING, self._in_flight)
+        reading.add(catalogue.FETCH_SLOTS, self._runtime.settings.fetch.connections)
+        reading.add(catalogue.WAITS, self._client.servers.waits)
+        reading.add(catalogue.WAIT_SECONDS, self._client.servers.waited)
 
     async def _assigned(self, *_: Any, **__: Any) -> None:
         """Count every host as just requested, if there were orders before; Faust waits for this."""
@@ -150,14 +133,13 @@ class FetchAgent:
         return _Given(place, value, order, noted(order.url, place.partition))
 
     async def _answer(self, event: Any, given: _Given) -> None:
-        self._metrics.in_flight += 1
+        self._in_flight += 1
         try:
-            messages = await self._messages(given)
-            await self._runtime.bus.send_all(messages)
+            await self._runtime.bus.send_all(await self._messages(given))
             event.ack()
-            self._metrics.taken.inc()
+            self._taken.inc()
         finally:
-            self._metrics.in_flight -= 1
+            self._in_flight -= 1
             self._slots.release()
 
     async def _messages(self, given: _Given) -> list[Message]:
@@ -171,7 +153,7 @@ class FetchAgent:
         if reason:
             return self._quarantined(given, order, reason)
         if order.lease < runtime.clock():
-            self._metrics.outcomes.count(EXPIRED)
+            self._outcomes.count(EXPIRED)
             return []  # the frontier has taken the order back
         deaths = runtime.attempts.deaths(given.noted)
         with runtime.attempts.taking(given.noted):
@@ -200,7 +182,11 @@ class FetchAgent:
             ended = await self._client.fetch(order.url, version, order.delay, brought)
         else:
             ended = Ended(Early(0.0), HostAnswer(robots=True))
-        self._metrics.answered(ended)
+        self._outcomes.count(outcome_of(ended.result))
+        if isinstance(ended.result, Body):
+            self._bytes.inc(len(ended.result.body))
+        if ended.host.elapsed:
+            self._seconds.observe(ended.host.elapsed)
         self._silence.note(ended.result)
         return ended
 

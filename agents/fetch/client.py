@@ -3,6 +3,7 @@
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 
 import httpx
 import msgspec
@@ -20,7 +21,7 @@ from scentline.agents.fetch.result import (
     unexpected,
     validators,
     version_of,
-)
+)  # fmt: skip
 from scentline.agents.fetch.robots import MAX_BYTES as MAX_ROBOTS
 from scentline.agents.fetch.robots import Robots, directives
 from scentline.agents.fetch.servers import PATIENCE_SECONDS, Held, Recent, Servers, TooEarlyError
@@ -158,9 +159,7 @@ class Client:
                 delay = max(delay, min(await self.robots.allow(url) or 0.0, LONGEST_CRAWL_DELAY))
             except FetchError as error:
                 raise FetchError("refused", "robots.txt") from error
-        if not delay:
-            return await self._file(url, known, LISTING_BYTES)
-        async with self.servers.turn(await self._addresses(url), delay):
+        async with self.servers.turn(await self._addresses(url), delay) if delay else nullcontext():
             return await self._file(url, known, LISTING_BYTES)
 
     async def _file(self, url: str, known: Version | None, limit: int, *, cut: bool = False) -> Answer:

@@ -161,7 +161,11 @@ async def read_body(
     body = bytearray()
     async for chunk in chunks:
         received += len(chunk)
-        full = decoder.feed(chunk, body, limit) or received > limit
+        if decoder is None:
+            body += chunk[: limit + 1 - len(body)]
+        else:
+            decoder.feed(chunk, body, limit)
+        full = max(len(body), received) > limit
         if len(body) > _ANY_RATIO and len(body) > ratio * received:
             raise FetchError("unfit", f"compressed over {ratio} to 1")
         if full and not cut:
@@ -169,20 +173,9 @@ async def read_body(
         if full:
             break
     else:
-        decoder.finish()
+        if decoder is not None:
+            decoder.finish()
     return bytes(memoryview(body)[:limit])
-
-
-class _Identity:
-    """A body that is not encoded."""
-
-    def feed(self, chunk: bytes, body: bytearray, limit: int) -> bool:
-        """Append to ``body``; return whether it has grown over ``limit``."""
-        body += chunk[: limit + 1 - len(body)]
-        return len(body) > limit
-
-    def finish(self) -> None:
-        """Raise `FetchError` if the body is not complete."""
 
 
 def gunzip(data: bytes, limit: int) -> bytes:
@@ -191,14 +184,15 @@ def gunzip(data: bytes, limit: int) -> bytes:
     decoder = _Zlib(gzip=True)
     # In pieces: at each member's end the rest of what was fed is copied.
     for start in range(0, len(data), _STEP):
-        if decoder.feed(data[start : start + _STEP], body, limit):
+        decoder.feed(data[start : start + _STEP], body, limit)
+        if len(body) > limit:
             break
     else:
         decoder.finish()
     return bytes(memoryview(body)[:limit])
 
 
-class _Zlib(_Identity):
+class _Zlib:
     """Gzip, also of several members, or deflate with and without the zlib header."""
 
     def __init__(self, *, gzip: bool) -> None:
@@ -208,7 +202,8 @@ class _Zlib(_Identity):
         self._members = 0
         self._over = False
 
-    def feed(self, chunk: bytes, body: bytearray, limit: int) -> bool:
+    def feed(self, chunk: bytes, body: bytearray, limit: int) -> None:
+        """Append to ``body``, until it has grown over ``limit``."""
         data = self._held + chunk
         self._held = b""
         while data and not self._over and len(body) <= limit:
@@ -218,9 +213,9 @@ class _Zlib(_Identity):
                 self._held, data = data, b""
             else:
                 self._begin(data)
-        return len(body) > limit
 
     def finish(self) -> None:
+        """Raise `FetchError` if the body is not complete."""
         if self._stream is not None or (self._held and not self._members):
             raise FetchError("retry", "body cut short")
 
@@ -232,7 +227,8 @@ class _Zlib(_Identity):
         elif self._gzip:
             self._stream = zlib.decompressobj(wbits=31)
         else:
-            self._stream = zlib.decompressobj(wbits=15 if _has_zlib_header(data) else -15)
+            has_header = data[0] & 0x0F == 8 and (data[0] << 8 | data[1]) % 31 == 0
+            self._stream = zlib.decompressobj(wbits=15 if has_header else -15)
 
     def _inflate(self, stream: "zlib._Decompress", data: bytes, body: bytearray, limit: int) -> bytes:
         """Append at most ``limit`` + 1 bytes in all to ``body``; return what of ``data`` is left."""
@@ -254,16 +250,10 @@ class _Zlib(_Identity):
         return data
 
 
-def _decoder(encoding: str) -> _Identity:
+def _decoder(encoding: str) -> _Zlib | None:
     codings = [name for part in encoding.split(",") if (name := part.strip().lower()) not in ("", "identity")]
     if not codings:
-        return _Identity()
-    if codings in (["gzip"], ["x-gzip"]):
-        return _Zlib(gzip=True)
-    if codings == ["deflate"]:
-        return _Zlib(gzip=False)
-    raise FetchError("unfit", "content encoding")
-
-
-def _has_zlib_header(data: bytes) -> bool:
-    return data[0] & 0x0F == 8 and (data[0] << 8 | data[1]) % 31 == 0
+        return None
+    if codings not in (["gzip"], ["x-gzip"], ["deflate"]):
+        raise FetchError("unfit", "content encoding")
+    return _Zlib(gzip=codings != ["deflate"])

@@ -210,7 +210,7 @@ class Consumer(Offering):
         self._idling = future = loop.create_future()
         timer = loop.call_later(timeout, finish, future)
         try:
-            await self._journal.waiters.join(future, active)
+            await self._journal.join(future, active)
         finally:
             timer.cancel()
             self._idling = None

@@ -57,7 +57,7 @@ class Journal:
         self._users = 0
         self._topics: dict[str, TopicMeta] = {}
         self._logs: dict[Place, Partition] = {}
-        self.waiters = Waiters()
+        self._waiting: dict[Place, set[asyncio.Future[None]]] = {}  # what waits for appends
         with ExitStack() as resources:
             if read_only:
                 self._db = open_reader(path, resources.enter_context(tempfile.TemporaryDirectory()))
@@ -232,7 +232,8 @@ class Journal:
         self._db.write(batch)
         for name, end in ends.items():
             self._logs[name].end = end
-            self.waiters.wake(name)
+            for future in self._waiting.pop(name, ()):
+                finish(future)
 
     def _stage(self, batch: WriteBatch, log: Partition, entry: Entry, newest: dict[bytes, int]) -> None:
         """Add a record to a batch; ``newest`` has where in it the newest records of keys stand."""
@@ -291,8 +292,22 @@ class Journal:
                 await asyncio.sleep(FOLLOW_SECONDS)
                 self.refresh()
             else:
-                await self.waiters.join(asyncio.get_running_loop().create_future(), positions)
+                await self.join(asyncio.get_running_loop().create_future(), positions)
         return {name: self._log(*name).end for name in positions}
+
+    async def join(self, future: "asyncio.Future[None]", places: Iterable[Place]) -> None:
+        """Return when ``future`` is done: by the next append to any of the partitions, or by its owner."""
+        named = list(places)
+        for name in named:
+            self._waiting.setdefault(name, set()).add(future)
+        try:
+            await future
+        finally:
+            for name in named:
+                waiting = self._waiting.get(name, set())
+                waiting.discard(future)
+                if not waiting:
+                    self._waiting.pop(name, None)
 
     # consumer groups
 
@@ -328,32 +343,6 @@ class Journal:
 def _columns(tables: Mapping[str, int]) -> list[str]:
     """Return the column families of tables of so many partitions."""
     return [f"{name}/{partition}" for name, partitions in tables.items() for partition in range(partitions)]
-
-
-class Waiters:
-    """The futures that wait for appends, by (topic, partition)."""
-
-    def __init__(self) -> None:
-        self._waiting: dict[Place, set[asyncio.Future[None]]] = {}
-
-    async def join(self, future: "asyncio.Future[None]", places: Iterable[Place]) -> None:
-        """Return when ``future`` is done: by the next `wake` of any of the partitions, or by its owner."""
-        named = list(places)
-        for name in named:
-            self._waiting.setdefault(name, set()).add(future)
-        try:
-            await future
-        finally:
-            for name in named:
-                waiting = self._waiting.get(name, set())
-                waiting.discard(future)
-                if not waiting:
-                    self._waiting.pop(name, None)
-
-    def wake(self, name: Place) -> None:
-        """Wake whoever waits for the partition."""
-        for future in self._waiting.pop(name, ()):
-            finish(future)
 
 
 def finish(future: "asyncio.Future[None]") -> None:

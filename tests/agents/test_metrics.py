@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import scentline.agents.fetch
-from scentline.agents.fetch.agent import FetchMetrics
+from scentline.agents.fetch.agent import FetchAgent
 from scentline.agents.fetch.client import Client
 from scentline.agents.fetch.pool import _REASONS
 from scentline.agents.fetch.result import OUTCOMES, Body, outcome_of
@@ -94,7 +94,7 @@ def test_how_often_and_how_long_fetches_waited_is_told(runtime: Runtime) -> None
         async with loopback.serving(loopback.fixed(b"hello")) as server, Client(delayed, lambda: NOW) as client:
             for _ in range(2):
                 await client.fetch(f"{server.origin}/")
-            return measured(FetchMetrics(runtime, client))
+            return measured(FetchAgent(runtime, client))
 
     found = asyncio.run(run())
     assert found[catalogue.WAITS.name, ()] >= 1

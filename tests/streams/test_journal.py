@@ -111,7 +111,7 @@ def test_every_waiter_is_woken_by_an_append_to_its_partition_in_any_event_loop_a
         await asyncio.sleep(0)
         abandoned.cancel()
         await asyncio.wait([abandoned])
-        assert not journal.waiters._waiting
+        assert not journal._waiting
         waiters = [asyncio.ensure_future(journal.wait(at)) for _ in range(3)]
         other = asyncio.ensure_future(journal.wait({("t", 1): at["t", 1]}))
         await asyncio.sleep(0)

@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from scentline.models.errors import PERSONAL, RESERVED, EventLog
-from scentline.streams.logging import JsonFormatter, TextFormatter, configure
+from scentline.streams.logging import EventFormatter, configure
 from scentline.streams.settings import LogSettings
 from tests.cases import each_case
 
@@ -111,7 +111,7 @@ def test_a_field_that_names_a_person_or_is_the_lines_own_is_refused_at_any_level
 def test_urls_lose_login_query_and_fragment_and_long_values_are_cut(
     event: str, fields: dict[str, object], expected: str
 ) -> None:
-    assert TextFormatter().format(record(event, **fields)).partition(" info frontier: ")[2] == expected
+    assert EventFormatter().format(record(event, **fields)).partition(" info frontier: ")[2] == expected
 
 
 def test_an_error_carries_its_traceback_on_the_same_line(capsys: pytest.CaptureFixture[str]) -> None:
@@ -132,8 +132,8 @@ FORGED = "a\n2026-01-01T00:00:00.000Z error frontier: all lost\x1b[2J\u2028\u202
 @given(event=st.text(), value=st.text() | st.binary() | st.floats() | st.integers(-9, 9) | st.none())
 def test_any_event_is_one_bounded_printable_line_in_both_forms(event: str, value: object) -> None:
     made = record(event, value=value, url=str(value))
-    for formatter in (TextFormatter(), JsonFormatter()):
+    for formatter in (EventFormatter(), EventFormatter(json_lines=True)):
         written = formatter.format(made)
         assert written.isprintable()
         assert len(written) < 20_000
-    json.loads(JsonFormatter().format(made), parse_constant=pytest.fail)
+    json.loads(EventFormatter(json_lines=True).format(made), parse_constant=pytest.fail)
