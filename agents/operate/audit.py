@@ -30,8 +30,15 @@ from scentline.agents.operate.quarantined import Quarantined, Seen, seen_of
 from scentline.agents.operate.record import read_ledger, users, ways
 from scentline.agents.worker.directory import of_crawl
 from scentline.models.facts import Access
-from scentline.models.frontier.keys import DEPTH_PREFIX, HOST_PREFIX, PAGE_PREFIX, TOTALS_KEY, WAYS_PREFIX
-from scentline.models.frontier.rows import DepthRow, FrontierRow, HostRow, PageRow, TotalsRow, WaysRow
+from scentline.models.frontier.keys import HOST_PREFIX, PAGE_PREFIX, TOTALS_KEY, WAYS_PREFIX
+from scentline.models.frontier.rows import (
+    AccessRow,
+    Depth,
+    FrontierRow,
+    HostRow,
+    PageRow,
+    TotalsRow,
+)
 from scentline.models.ledger import Ledger
 from scentline.models.lessons import FailedRequests, JudgedPage, lessons, recount
 from scentline.models.page import FAILED
@@ -106,7 +113,7 @@ class RecountedDepths:
     def __init__(self, partitions: int) -> None:
         self._partitions = partitions
         self._sessions = Sessions()
-        self.sites: dict[str, DepthRow] = {}
+        self.sites: dict[str, Depth] = {}
         self._entered: dict[str, int] = {}
 
     def view(self, row: UserRow, access: Access) -> None:
@@ -125,7 +132,7 @@ class RecountedDepths:
         report: AuditReport,
         judged: Mapping[str, Outcome],
         pages: Mapping[str, PageRow],
-        found: Mapping[str, DepthRow],
+        found: Mapping[str, Depth],
     ) -> None:
         """Compare with the state: the rows of ``pages`` by URL, those ``found`` of sites by host.
 
@@ -147,10 +154,10 @@ class RecountedDepths:
             if place.new_above is not None:
                 self._site(host(url)).growth.change(place.new_above, 0, 0, 1, -1)
         for site in found.keys() | self.sites.keys():
-            report.compare(f"depth of {site}", found.get(site, DepthRow()), self._site(site))
+            report.compare(f"depth of {site}", found.get(site, Depth()), self._site(site))
 
-    def _site(self, name: str) -> DepthRow:
-        return self.sites.setdefault(name, DepthRow())
+    def _site(self, name: str) -> Depth:
+        return self.sites.setdefault(name, Depth())
 
 
 def _within(outcome: Outcome) -> Iterator[str]:
@@ -345,7 +352,8 @@ def _check_hosts(
 
 
 def _check_ways(report: AuditReport, expected: dict[str, Ways], parts: dict[int, TablePartition]) -> None:
-    found = {row.url: row.ways for _, row in _rows(parts, WAYS_PREFIX, FrontierRow) if isinstance(row, WaysRow)}
+    rows = (row for _, row in _rows(parts, WAYS_PREFIX, FrontierRow))
+    found = {row.url: row.ways for row in rows if isinstance(row, AccessRow)}
     for url in found.keys() | expected.keys():
         report.compare(f"ways to {url}", _figures(found.get(url)), _figures(expected.get(url)))
 
@@ -364,7 +372,8 @@ def _check_depths(
     report: AuditReport, depths: RecountedDepths, judged: dict[str, Outcome], parts: dict[int, TablePartition]
 ) -> None:
     pages = {row.url: row for _, row in _rows(parts, PAGE_PREFIX, FrontierRow) if isinstance(row, PageRow)}
-    found = {key[1:].decode(): row for key, row in _rows(parts, DEPTH_PREFIX, FrontierRow)}
+    hosts = ((key[1:].decode(), row) for key, row in _rows(parts, HOST_PREFIX, FrontierRow))
+    found = {name: row.depth for name, row in hosts if row.depth is not None}
     depths.check(report, judged, pages, found)
 
 

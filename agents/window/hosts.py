@@ -14,9 +14,9 @@ from scentline.agents.window.reading import Reading
 from scentline.agents.window.recent import MOST_LETTERS
 from scentline.models.frontier.causes import Cause
 from scentline.models.frontier.depth import advised
-from scentline.models.frontier.keys import HOST_PREFIX, PAGE_PREFIX, depth_key, host_key, robots_key
+from scentline.models.frontier.keys import HOST_PREFIX, PAGE_PREFIX, host_key, robots_key
 from scentline.models.frontier.politeness import HostClocks, HostState
-from scentline.models.frontier.rows import DepthRow, FrontierRow, HostRow, PageRow, RobotsRow
+from scentline.models.frontier.rows import FrontierRow, HostRow, PageRow
 from scentline.models.frontier.waits import BOUNDS
 from scentline.models.published import HostStanding
 from scentline.models.records import Natural, RobotsTxt, partition_of
@@ -136,7 +136,7 @@ def looked_through(journal: Journal, clock: Callable[[], float]) -> Iterator[tup
             rest, after = MOST_HOSTS // len(parts), None
             while rows := list(islice(part.scan(HOST_PREFIX, after), min(rest, HOSTS))):
                 rest, after = rest - len(rows), rows[-1][0]
-                found.update((each.name, each) for each in (_listed(*row) for row in rows))
+                found.update((each.name, each) for row in rows if (each := _listed(*row)) is not None)
                 yield known, True
             more |= rest == 0 and any(True for _ in part.scan(HOST_PREFIX, after))
         known = Hosts(found, begun, more=more)
@@ -152,8 +152,10 @@ def _parts(journal: Journal) -> list[Any]:
         return []
 
 
-def _listed(key: bytes, raw: bytes) -> Listed:
+def _listed(key: bytes, raw: bytes) -> Listed | None:
     row = _decode_host(raw)
+    if row.depth is not None and not (row.requests or row.causes):
+        return None  # no fetch of it has ended: users were seen on it
     seconds = -1.0 if row.waits.mean is None else row.waits.mean  # it never answered
     failures = sum(cause.count for cause in row.causes.values())
     return Listed(key[len(HOST_PREFIX) :].decode(), row.judged, failures, seconds, row.causes)
@@ -182,7 +184,7 @@ class _Rows:
         return row if isinstance(row, kind) else None
 
     def host(self, name: str) -> HostRow | None:
-        """Return a host's row, None where no fetch of it has ended."""
+        """Return a host's row, None where nothing is known of it."""
         return self._get(name, host_key(name), HostRow)
 
     def row(self, name: str) -> dict[str, Any]:
@@ -232,16 +234,16 @@ class _Rows:
     def _told(self, name: str) -> Iterator[RobotsTxt]:
         """Yield the robots.txt of a host, of each scheme."""
         for scheme in ("https", "http"):
-            row = self._get(name, robots_key(f"{scheme}://{name}"), RobotsRow)
-            if row is not None:
-                yield row.told
+            row = self._get(name, robots_key(f"{scheme}://{name}"), HostRow)
+            if row is not None and row.robots is not None:
+                yield row.robots
 
     def _depth(self, name: str) -> str:
         settings = self._reading.settings.frontier
-        counts = self._get(name, depth_key(name), DepthRow) if settings.depth == "auto" else None
-        if counts is None:
+        row = self.host(name) if settings.depth == "auto" else None
+        if row is None or row.depth is None:
             return ""
-        found = advised(counts, settings)
+        found = advised(row.depth, settings)
         if found.depth is None:
             return f"It is crawled to any depth: {found.why}."
         return f"It is crawled to level {found.depth}: that keeps {found.why}."

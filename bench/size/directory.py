@@ -20,7 +20,8 @@ from scentline.models.frontier.keys import (
     parent_key,
 )
 from scentline.models.frontier.linking import ChildrenRow, ParentRow
-from scentline.models.frontier.rows import FrontierRow, OwnerRow, PageRow, StartRow, TotalsRow
+from scentline.models.frontier.promises import Promised
+from scentline.models.frontier.rows import FrontierRow, HostRow, PageRow, TotalsRow
 from scentline.models.page import Verdict
 from scentline.models.url import host, identifier, owner
 from scentline.streams.inbox import Codec
@@ -103,7 +104,7 @@ class Web:
             if len(best) < STARTED and row.links["first"][1] > 1:
                 best.append(identifier(row.url))
             yield page_key(row.url), row
-        yield START_KEY, StartRow(best)
+        yield START_KEY, TotalsRow(best=best)
         verdicts = dict.fromkeys(("first", "second"), self.linking)
         yield TOTALS_KEY, TotalsRow(self.linking + self.candidates, judged=self.linking, verdicts=verdicts)
 
@@ -122,7 +123,7 @@ class Web:
         yield parent_key(name), linking
         yield children_key(name), children
         yield page_key(url), PageRow(url, 2, page, "judged", verdict=verdict, judged_at=1.0)
-        yield owner_key(owner(host(url))), OwnerRow()
+        yield owner_key(owner(host(url))), HostRow(promises=Promised())
 
     def _in_links(self) -> npt.NDArray[np.int32]:
         """Return the linking pages of each candidate, -1 where there are no more."""

@@ -16,7 +16,7 @@ from scentline.models.frontier.orders import Flight, Flights
 from scentline.models.frontier.politeness import HostClocks
 from scentline.models.frontier.queue import FEW, CandidateQueue
 from scentline.models.frontier.retries import Retries
-from scentline.models.frontier.rows import Choice, LeasedRow, PageRow, StartRow
+from scentline.models.frontier.rows import Choice, PageRow, TotalsRow
 from scentline.models.frontier.scope import Scope
 from scentline.models.frontier.sweep import Opening, Shards, Sweep
 from scentline.models.page import FAILED
@@ -123,7 +123,7 @@ class Candidates:
         self.shards[shard.partition] = shard
         self.opening.add(shard)
         self.fairness.open(shard)
-        for page in keys.leased_of(shard).pages:
+        for page in keys.totals_of(shard).leased:
             row = shard.get(keys.PAGE_PREFIX + page)
             if isinstance(row, PageRow):
                 self._wait_for(row, now)
@@ -170,7 +170,8 @@ class Candidates:
         best, vouched = self._best_of_shards(whole=whole), self.fairness.vouched()
         changed = []
         for partition, shard in self.shards.items():
-            row = StartRow(best.get(partition, []), vouched, keys.totals_of(shard).discovered)
+            discovered = keys.totals_of(shard).discovered
+            row = TotalsRow(discovered, best=best.get(partition, []), vouched=vouched)
             if row != keys.start_of(shard):
                 shard.put(keys.START_KEY, row)
                 changed.append(shard)
@@ -386,5 +387,7 @@ class Candidates:
         self.withdraw(row.url)
         self.flights.fly(row.url, Flight.of(choice, row.lease, now))
         kept = self._of(shard, [*self.flights, *self.flights.put_off])
-        shard.put(keys.LEASED_KEY, LeasedRow([identifier(url) for url in kept]))
+        totals = keys.totals_of(shard)
+        totals.leased = [identifier(url) for url in kept]
+        shard.put(keys.TOTALS_KEY, totals)
         self.fairness.shares.fetched(host(row.url), now)

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from scentline.models.facts import Fetched, Found, Linked, Moved, Page, Visited
-from scentline.models.frontier.keys import PAGE_PREFIX, Rows, depth_key, depth_of, page_key, parent_of
+from scentline.models.frontier.keys import PAGE_PREFIX, Rows, depth_of, page_key, parent_of, put_depth
 from scentline.models.frontier.linking import ParentRow, identifiers_in
 from scentline.models.frontier.pages import Pages
-from scentline.models.frontier.rows import DepthRow, PageRow
+from scentline.models.frontier.rows import Depth, PageRow
 from scentline.models.papers.depth import ENOUGH, ENOUGH_PAGES, FAR, Advice, DepthBy, Growth, Place, stop, why
 from scentline.models.papers.surfers import Visits
 from scentline.models.settings import FrontierSettings
@@ -61,7 +61,7 @@ class Depths:
             site = host(row.url)
             counts = depth_of(shard, site)
             self._levels.shorten(shard, site, counts, row, level, FAR)
-            shard.put(depth_key(site), counts)
+            put_depth(shard, site, counts)
 
     def _visited(self, shard: Rows, sighting: Visited) -> None:
         """Apply what a view adds to the sessions of its site."""
@@ -71,14 +71,11 @@ class Depths:
         if row.place is None or view.level < row.place.entered:
             self._enter(shard, row, view.level)
         site = host(row.url)
-        key = depth_key(site)
-        counts = shard.get(key)
-        if not isinstance(counts, DepthRow):
-            counts = DepthRow()
+        counts = depth_of(shard, site)
         counts.sessions += view.begun
         for level, change in view.views:
             counts.view(level, change)
-        shard.put(key, counts)
+        put_depth(shard, site, counts)
         self.stops.learned(shard, site)
 
     # fetched pages and their links
@@ -115,7 +112,7 @@ class Depths:
         place.counted = True
         for row in nearer:
             self._levels.shorten(shard, site, counts, row, FAR, led)
-        shard.put(depth_key(site), counts)
+        put_depth(shard, site, counts)
 
     def _fetched(self, shard: Rows, end: Fetched) -> None:
         row = shard.get(page_key(end.url))
@@ -137,7 +134,7 @@ class Depths:
             counts = depth_of(shard, site)
             counts.growth.change(placed(row).level, 1)
             shard.put(page_key(row.url), row)
-            shard.put(depth_key(site), counts)
+            put_depth(shard, site, counts)
         self.stops.learned(shard, site)
 
     def _led_back(self, shard: Rows, row: PageRow) -> None:
@@ -149,7 +146,7 @@ class Depths:
             place.back = True
             counts.growth.renew(above, None)
             shard.put(page_key(row.url), row)
-            shard.put(depth_key(site), counts)
+            put_depth(shard, site, counts)
 
 
 def handed_on(row: PageRow, target: str) -> int:
@@ -163,7 +160,7 @@ class Levels:
     def __init__(self, pages: Pages) -> None:
         self._pages = pages
 
-    def shorten(self, shard: Rows, site: str, counts: DepthRow, row: PageRow, entered: int, led: int) -> None:
+    def shorten(self, shard: Rows, site: str, counts: Depth, row: PageRow, entered: int, led: int) -> None:
         """Absorb a shorter way to a page, and what that makes shorter: breadth-first, so each page once."""
         growth = counts.growth
         reached = self._nearer(shard, growth, page_key(row.url), row, entered, led)
@@ -281,12 +278,12 @@ def level_of(row: PageRow) -> int:
     return row.depth if row.place is None else row.place.level
 
 
-def advised(counts: DepthRow, settings: FrontierSettings) -> Advice:
+def advised(counts: Depth, settings: FrontierSettings) -> Advice:
     """Return how deep a site is worth crawling, and why."""
     return why(_visits(counts), counts.growth, settings.depth_share, settings.depth_by)
 
 
-def why_beyond(row: PageRow, counts: DepthRow, settings: FrontierSettings) -> str:
+def why_beyond(row: PageRow, counts: Depth, settings: FrontierSettings) -> str:
     """Return why a page lies deeper than its site is worth crawling; empty where it does not."""
     found = advised(counts, settings)
     if found.depth is None or level_of(row) <= found.depth:
@@ -297,5 +294,5 @@ def why_beyond(row: PageRow, counts: DepthRow, settings: FrontierSettings) -> st
     )
 
 
-def _visits(row: DepthRow) -> Visits:
+def _visits(row: Depth) -> Visits:
     return Visits(views=row.views, sessions=row.sessions)

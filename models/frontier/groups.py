@@ -9,12 +9,12 @@ import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from scentline.models.frontier.keys import Rows, group_key
-from scentline.models.frontier.rows import GroupRow, VisitRow
-from scentline.models.revisit.rate import NOTHING, Prior, Trust, rate, steps
+from scentline.models.frontier.keys import Rows, alike_key, host_key
+from scentline.models.frontier.rows import HostRow, VisitRow
+from scentline.models.revisit.rate import NOTHING, Group, Prior, Trust, rate, steps
 from scentline.models.settings import RevisitSettings
 from scentline.models.traps import pattern
-from scentline.models.url import host
+from scentline.models.url import host, identifier
 
 DAY = 86_400.0
 #: Probability of a change from which on a page is due.
@@ -54,25 +54,25 @@ class Groups:
         """Absorb a visit to a page, whose row has the signs since the one before."""
         interval = time - visit.visited
         signs = sum(visit.signs.values())
-        for number, name in enumerate(_names(visit.url)):
-            group = _group_of(shard, name)
-            group.visits.seen(interval, changed, signs)
-            if not number:
-                for kind in group.signs.keys() | visit.signs.keys():
-                    trust = group.signs.setdefault(kind, Trust())
+        for key, row in _groups(shard, visit.url):
+            row.visits = row.visits or Group()
+            row.visits.seen(interval, changed, signs)
+            if not row.alike:
+                for kind in row.signs.keys() | visit.signs.keys():
+                    trust = row.signs.setdefault(kind, Trust())
                     trust.seen(interval, visit.signs.get(kind, 0), changed, visit.history)
-            shard.put(group_key(name), group)
+            shard.put(key, row)
         visit.history.seen(interval, changed, signs)
 
     def estimate(self, shard: Rows, visit: VisitRow) -> Estimate:
         """Return how often a page changes, and by how many seconds signs have aged it."""
-        groups = [_group_of(shard, name) for name in _names(visit.url)]
+        groups = [row for _, row in _groups(shard, visit.url)]
         signs = groups[0].signs
         # What announces most speaks for all kinds: two signs are often of one change.
         recall, false = max(((trust.recall, trust.false) for trust in signs.values()), default=(0.0, 1.0))
         prior = self._expected
         for group in groups:
-            prior = group.visits.prior(prior, recall, false)
+            prior = (group.visits or Group()).prior(prior, recall, false)
         found = rate(visit.history, prior, recall, false)
         alone = rate(visit.history, self._expected, recall, false)
         hidden = (1 - recall) * found
@@ -93,19 +93,13 @@ class Groups:
         return visit.visited + max(shortest, min(longest, stale))
 
 
-def _group_of(shard: Rows, name: str) -> GroupRow:
-    row = shard.get(group_key(name))
-    return row if isinstance(row, GroupRow) else GroupRow()
-
-
-def _names(url: str) -> Iterator[str]:
+def _groups(shard: Rows, url: str) -> Iterator[tuple[bytes, HostRow]]:
     """Yield the groups of a page, the largest first: its host, its prefix, and its pattern, if it has one."""
-    name = host(url)
-    yield name
     start = url.index("/", url.index("://") + 3)
     end = url.find("/", start + 1)
-    if end > 0:
-        yield f"{name}{url[start : end + 1]}"
-    found = pattern(url)
-    if found is not None:
-        yield found
+    prefix = f"{host(url)}{url[start : end + 1]}" if end > 0 else None
+    for alike in ("", prefix, pattern(url)):
+        if alike is not None:
+            key = alike_key(identifier(alike)) if alike else host_key(host(url))
+            row = shard.get(key)
+            yield key, row if isinstance(row, HostRow) else HostRow(alike=alike)

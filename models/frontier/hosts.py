@@ -6,9 +6,9 @@ robots.txt before it is due.
 
 from scentline.models.facts import Early, Fetched, Missing, Moved, Page
 from scentline.models.frontier.causes import cause_of, count_cause
-from scentline.models.frontier.keys import Rows, host_key, robots_key
+from scentline.models.frontier.keys import Rows, host_key, host_of, robots_key
 from scentline.models.frontier.politeness import HostClocks, HostState
-from scentline.models.frontier.rows import HostRow, RobotsRow
+from scentline.models.frontier.rows import HostRow
 from scentline.models.records import RobotsTxt
 from scentline.models.url import host, identifier, origin, server
 
@@ -18,12 +18,6 @@ LOST = "no answer from a fetcher"
 ROBOTS_SECONDS = 86_400.0
 #: Sites whose robots.txt was asked for by fetchers, and that had no order since.
 MOST_ASKED = 100_000
-
-
-def host_of(shard: Rows, name: str) -> HostRow:
-    """Return a host's row, a new one where it has none."""
-    row = shard.get(host_key(name))
-    return row if isinstance(row, HostRow) else HostRow()
 
 
 def state_of(shard: Rows, name: str) -> HostState | None:
@@ -112,14 +106,15 @@ class KnownRobots:
         """Return what the order of a URL says of its site's robots.txt, 0 where nothing is known."""
         site = origin(url)
         row = shard.get(robots_key(site))
-        if not isinstance(row, RobotsRow) or row.told.until > now + ROBOTS_SECONDS:
+        told = row.robots if isinstance(row, HostRow) else None
+        if told is None or told.until > now + ROBOTS_SECONDS:
             return 0.0
         if site in self._asked:
             self._asked.discard(site)
-            return row.told
-        return row.told.until
+            return told
+        return told.until
 
 
 def note_robots(shard: Rows, told: RobotsTxt) -> None:
     """Keep what was told of a robots.txt."""
-    shard.put(robots_key(origin(told.url)), RobotsRow(told))
+    shard.put(robots_key(origin(told.url)), HostRow(robots=told))

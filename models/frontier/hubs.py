@@ -19,7 +19,7 @@ from scentline.models.facts import (
     Page,
     Same,
 )
-from scentline.models.frontier.keys import HUB_PREFIX, NEWS_KEY, Rows, hub_key, hub_of, news_of, page_key
+from scentline.models.frontier.keys import HUB_PREFIX, Rows, hub_key, hub_of, news_of, page_key, put_news
 from scentline.models.frontier.pages import Pages
 from scentline.models.frontier.rows import DAY, Brought, HubRow, PageRow, failed
 from scentline.models.papers.hubs import DELAYS, ArrivalRate
@@ -154,7 +154,7 @@ class Hubs:
         news.delay += delay
         news.delays = news.delays or [0] * (len(DELAYS) + 1)
         news.delays[sum(delay > bound for bound in DELAYS)] += 1
-        shard.put(NEWS_KEY, news)
+        put_news(shard, news)
 
 
 def name_hub(shard: Rows, url: str, hub: Hub, partitions: int) -> None:

@@ -7,12 +7,11 @@ from scentline.models.facts import Linked
 from scentline.models.frontier.linking import ChildrenRow, ParentRow
 from scentline.models.frontier.rows import (
     BesideRow,
-    DepthRow,
+    Depth,
     FrontierRow,
+    HostRow,
     HubRow,
-    LeasedRow,
-    NewsRow,
-    StartRow,
+    News,
     TotalsRow,
     VisitRow,
 )
@@ -70,17 +69,14 @@ BESIDE_PREFIX = b"n"
 HOST_PREFIX = b"h"
 ROBOTS_PREFIX = b"x"
 OWNER_PREFIX = b"o"
-SPACE_PREFIX = b"s"
+ALIKE_PREFIX = b"s"
 WAYS_PREFIX = b"v"
 HUB_PREFIX = b"u"
 VISIT_PREFIX = b"r"
-GROUP_PREFIX = b"q"
 DUE_PREFIX = b"j"
-DEPTH_PREFIX = b"d"
 CLICKS_PREFIX = b"k"
 NEWS_KEY = b"w"
 TOTALS_KEY = b"t"
-LEASED_KEY = b"f"
 START_KEY = b"b"
 BLOCK_PREFIX = b"a"
 SEGMENT_PREFIX = b"c"
@@ -121,9 +117,9 @@ def owner_key(owner: str) -> bytes:
     return OWNER_PREFIX + owner.encode()
 
 
-def space_key(space: bytes) -> bytes:
-    """Return the key of a space's row, from the identifier of its pattern."""
-    return SPACE_PREFIX + space
+def alike_key(alike: bytes) -> bytes:
+    """Return the key of the row of URLs that are alike, from the identifier of their prefix or pattern."""
+    return ALIKE_PREFIX + alike
 
 
 def hub_key(url: str) -> bytes:
@@ -149,11 +145,6 @@ def due_before(time: float) -> bytes:
 def due_at(key: bytes) -> float:
     """Return when the page of a key of `due_key` is due."""
     return int.from_bytes(key[len(DUE_PREFIX) :][:8]) / 1000
-
-
-def group_key(name: str) -> bytes:
-    """Return the key of the row of a host, a URL prefix or a URL pattern that pages are visited again of."""
-    return GROUP_PREFIX + name.encode()
 
 
 def segment_key(number: int) -> bytes:
@@ -186,11 +177,6 @@ def ways_key(site: str, url: str) -> bytes:
     return ways_prefix(site) + identifier(url)
 
 
-def depth_key(host: str) -> bytes:
-    """Return the key of what is known of a host's depth."""
-    return DEPTH_PREFIX + host.encode()
-
-
 def parent_of(shard: Rows, page: bytes) -> ParentRow:
     """Return a linking page's row, an empty one where there is none."""
     row = shard.get(parent_key(page))
@@ -214,10 +200,22 @@ def beside_of(shard: Rows, page: bytes) -> BesideRow:
     return row if isinstance(row, BesideRow) else BesideRow()
 
 
-def depth_of(shard: Rows, host: str) -> DepthRow:
+def host_of(shard: Rows, name: str) -> HostRow:
+    """Return a host's row, a new one where it has none."""
+    row = shard.get(host_key(name))
+    return row if isinstance(row, HostRow) else HostRow()
+
+
+def depth_of(shard: Rows, host: str) -> Depth:
     """Return what is known of a host's depth."""
-    row = shard.get(depth_key(host))
-    return row if isinstance(row, DepthRow) else DepthRow()
+    return host_of(shard, host).depth or Depth()
+
+
+def put_depth(shard: Rows, host: str, depth: Depth) -> None:
+    """Keep what is known of a host's depth."""
+    row = host_of(shard, host)
+    row.depth = depth
+    shard.put(host_key(host), row)
 
 
 def hub_of(shard: Rows, url: str) -> HubRow | None:
@@ -232,22 +230,21 @@ def visit_of(shard: Rows, url: str) -> VisitRow | None:
     return row if isinstance(row, VisitRow) else None
 
 
-def news_of(shard: Rows) -> NewsRow:
+def news_of(shard: Rows) -> News:
     """Return what is known of news in the partition."""
     row = shard.get(NEWS_KEY)
-    return row if isinstance(row, NewsRow) else NewsRow()
+    return row.news if isinstance(row, TotalsRow) and row.news is not None else News()
 
 
-def leased_of(shard: Rows) -> LeasedRow:
-    """Return which pages of the partition are leased."""
-    row = shard.get(LEASED_KEY)
-    return row if isinstance(row, LeasedRow) else LeasedRow()
+def put_news(shard: Rows, news: News) -> None:
+    """Keep what is known of news in the partition."""
+    shard.put(NEWS_KEY, TotalsRow(news=news))
 
 
-def start_of(shard: Rows) -> StartRow | None:
+def start_of(shard: Rows) -> TotalsRow | None:
     """Return what to start the partition with, None where that was never noted."""
     row = shard.get(START_KEY)
-    return row if isinstance(row, StartRow) else None
+    return row if isinstance(row, TotalsRow) else None
 
 
 def totals_of(shard: Rows) -> TotalsRow:

@@ -12,15 +12,15 @@ from scentline.models.facts import Hub, Visited
 from scentline.models.frontier.hubs import name_hub
 from scentline.models.frontier.keys import (
     CLICKS_PREFIX,
-    NEWS_KEY,
     Rows,
     clicks_key,
     news_of,
     page_key,
     parent_of,
+    put_news,
 )
 from scentline.models.frontier.queue import CandidateQueue
-from scentline.models.frontier.rows import ClicksRow, PageRow
+from scentline.models.frontier.rows import AccessRow, PageRow
 from scentline.models.papers.hubs import Outlinks, remember
 from scentline.models.papers.news import DAY, Criterion, History, NewsPrefixes, PrefixTree, day_of, standing
 from scentline.models.settings import NewsSettings
@@ -56,9 +56,8 @@ def clicked(shard: Rows, sighting: Visited, window: int) -> None:
     """Count a click of a page, within the last ``window`` days of its clicks."""
     key, day = clicks_key(sighting.url), day_of(sighting.time)
     row = shard.get(key)
-    if not isinstance(row, ClicksRow):
-        row = ClicksRow(sighting.url, History(day, []))
-    history = row.history
+    row = row if isinstance(row, AccessRow) else AccessRow(sighting.url)
+    history = row.clicks = row.clicks or History(day, [])
     last = history.first + len(history.clicks) - 1
     if day <= last - window or day < 0:
         return
@@ -73,7 +72,7 @@ def clicked(shard: Rows, sighting: Visited, window: int) -> None:
     news = news_of(shard)
     news.clicks += 1
     news.newest = max(news.newest, day)
-    shard.put(NEWS_KEY, news)
+    put_news(shard, news)
 
 
 class _Look:
@@ -97,16 +96,16 @@ class _Look:
         for key, row in islice(self.shard.scan(CLICKS_PREFIX, self._cursor), STEP):
             looked_at += 1
             self._cursor = key
-            if isinstance(row, ClicksRow):
-                if row.history.first + len(row.history.clicks) <= self._last + 1 - self._settings.window:
+            if isinstance(row, AccessRow) and row.clicks is not None:
+                if row.clicks.first + len(row.clicks.clicks) <= self._last + 1 - self._settings.window:
                     self.shard.delete(key)
-                elif row.history.first <= self._last:
-                    self._see(row)
+                elif row.clicks.first <= self._last:
+                    self._see(row, row.clicks)
         return looked_at < STEP
 
-    def _see(self, row: ClicksRow) -> None:
+    def _see(self, row: AccessRow, clicks: History) -> None:
         settings = self._settings
-        history = row.history.until(self._last)
+        history = clicks.until(self._last)
         self._first = min(self._first, history.first)
         found = standing(history, self._last, self._criterion)
         # Rows come in the order of their hashes: beyond the bound there is a sample of the pages.
@@ -116,8 +115,8 @@ class _Look:
         self._tree.add(row.url, found.kind == "news")
         if found.kind == "news":
             self._news.add(row.url)
-            for referrer, clicks in row.referrers.items():
-                self._outlinks.add(referrer, row.url, clicks)
+            for referrer, number in row.referrers.items():
+                self._outlinks.add(referrer, row.url, number)
             page = self.shard.get(page_key(row.url))
             for parent in page.parents if isinstance(page, PageRow) else ():
                 self._outlinks.add(parent_of(self.shard, parent).url, row.url)
@@ -183,7 +182,7 @@ class NewsLooks:
         shard, settings = look.shard, self._settings
         news = news_of(shard)
         news.prefixes, news.told = look.prefixes(), now
-        shard.put(NEWS_KEY, news)
+        put_news(shard, news)
         self._prefixes.tell(shard.partition, news.prefixes)
         until = now + _LOOKS * max(DAY, settings.refresh_seconds)
         for url, hub in look.hubs(until, math.ceil(settings.hubs / partitions)):

@@ -9,15 +9,15 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 
 from scentline.models.frontier.keys import (
+    ALIKE_PREFIX,
     PAGE_PREFIX,
-    SPACE_PREFIX,
     TOTALS_KEY,
     Rows,
+    alike_key,
     page_key,
-    space_key,
     totals_of,
 )
-from scentline.models.frontier.rows import OPEN, PageRow, SpaceRow, State
+from scentline.models.frontier.rows import OPEN, HostRow, PageRow, State
 from scentline.models.page import Verdict
 from scentline.models.settings import FrontierSettings
 from scentline.models.traps import Barren, Bounds, dated, pattern, trap
@@ -103,9 +103,9 @@ class Spaces:
 
     def open(self, shard: Rows) -> None:
         """Take up the spent spaces of a shard."""
-        for key, row in shard.scan(SPACE_PREFIX):
-            if isinstance(row, SpaceRow) and why_spent(row, self._settings):
-                self.spent.add(key[len(SPACE_PREFIX) :])
+        for key, row in shard.scan(ALIKE_PREFIX):
+            if isinstance(row, HostRow) and why_spent(row, self._settings):
+                self.spent.add(key[len(ALIKE_PREFIX) :])
 
     def judged(self, shard: Rows, url: str, *, hit: bool, repeated: bool = False) -> None:
         """Count a judged page: whether it satisfied any predicate, and whether only numbers were new in it."""
@@ -120,23 +120,26 @@ class Spaces:
         if name is None:
             return
         space = identifier(name)
-        found = shard.get(space_key(space))
-        row = found if isinstance(found, SpaceRow) else SpaceRow(name)
+        found = shard.get(alike_key(space))
+        row = found if isinstance(found, HostRow) else HostRow(alike=name)
+        row.barren = row.barren or Barren()
         count(row.barren)
-        shard.put(space_key(space), row)
+        shard.put(alike_key(space), row)
         if why_spent(row, self._settings):
             self.spent.add(space)
         else:
             self.spent.discard(space)
 
 
-def why_spent(row: SpaceRow, settings: FrontierSettings) -> str:
+def why_spent(row: HostRow, settings: FrontierSettings) -> str:
     """Return why a space is worth no more fetches; empty where it is."""
-    misses = settings.barren_dates if dated(row.pattern) else settings.barren_misses
+    if row.barren is None:
+        return ""
+    misses = settings.barren_dates if dated(row.alike) else settings.barren_misses
     for number, most, what in (
         (row.barren.copies, settings.barren_copies, "were copies of others or soft 404s"),
         (row.barren.misses, misses, "satisfied no predicate"),
     ):
         if number >= most:
-            return f"the last {number} pages like {row.pattern} {what}"
+            return f"the last {number} pages like {row.alike} {what}"
     return ""

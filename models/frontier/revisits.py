@@ -5,9 +5,9 @@ most (`models.revisit.gain`). What a candidate is worth is the same at its limit
 hit: it was never visited. So a revisit comes before a candidate where it gains more, within `frontier.revisit`,
 and where nothing else can be fetched.
 
-Rows have when pages are due, in order of time (`DueRow`): those that are due are read, a few at a time, into a
-queue, of which those that gain least leave when it is full. They are read again then, round and round. So what
-is in memory does not grow with the pages.
+Rows have when pages are due, in order of time: those that are due are read, a few at a time, into a queue, of
+which those that gain least leave when it is full. They are read again then, round and round. So what is in
+memory does not grow with the pages.
 """
 
 import math
@@ -30,7 +30,7 @@ from scentline.models.frontier.keys import (
 )
 from scentline.models.frontier.leases import Orders, Visiting
 from scentline.models.frontier.orders import Tally, outcome_of
-from scentline.models.frontier.rows import Choice, DueRow, PageRow, VisitRow
+from scentline.models.frontier.rows import Choice, PageRow, VisitRow
 from scentline.models.frontier.visits import Visits
 from scentline.models.page import Verdict
 from scentline.models.published import RENEWED
@@ -169,7 +169,7 @@ class Revisits(Visiting[VisitRow]):
                 break
             taken += 1
             self._read[shard.partition] = key
-            if isinstance(row, DueRow) and row.url not in self._queue:
+            if isinstance(row, VisitRow) and row.url not in self._queue:
                 self._put(row.url, now)
         shard.let_go_of_excess()
         return taken < TAKEN_UP

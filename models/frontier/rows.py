@@ -1,5 +1,5 @@
-"""The frontier's rows: a URL, a linking page and its children, a page beside others, a host, an owner, a
-space, totals, and what is counted of verdicts.
+"""The frontier's rows: a URL, a linking page and its children, a page beside others, a page that is visited
+again, a hub, a host, users' ways to a URL, totals, and what is counted of verdicts.
 
 A page's row lies in the partition of its host. A linking page's rows lie in every partition that holds one of
 its link targets, and what is told of a page beside others in every partition that holds one of these, so that
@@ -131,65 +131,7 @@ class BesideRow(msgspec.Struct, array_like=True, tag="beside"):
     pages: dict[bytes, None] = {}
 
 
-class LeasedRow(msgspec.Struct, array_like=True, tag="leased"):
-    """The pages of the partition that are leased or were put off: who opens it knows these at once.
-
-    Written with each lease. Some may have landed since: their rows tell.
-    """
-
-    pages: list[bytes] = []
-
-
-class StartRow(msgspec.Struct, array_like=True, tag="start"):
-    """What who opens the partition starts with, as it was a while ago: nothing depends on how long.
-
-    ``best`` are the best candidates by their identifiers, best first: their rows tell whether they are any
-    still. ``vouched`` are the owners of hosts with the largest shares of all trust, and these. ``discovered``
-    is how many URLs the partition had.
-    """
-
-    best: list[bytes] = []
-    vouched: dict[str, float] = {}
-    discovered: int = 0
-
-
-class HostRow(msgspec.Struct, array_like=True, tag="host"):
-    """Pages judged of a host, what its answers said of how it wants to be asked, and what came of requests.
-
-    ``requests`` are those for its pages, as the rows of these count them, ``again`` those for pages that were
-    judged before. ``moved`` redirects came, and ``causes`` count the fetches that brought no page, also where
-    nobody was asked or nobody answered (`models.frontier.causes`). ``waits`` are for answers.
-    """
-
-    judged: int = 0
-    state: HostState = msgspec.field(default_factory=HostState)
-    requests: int = 0
-    again: int = 0
-    moved: int = 0
-    waits: Waits = msgspec.field(default_factory=Waits)
-    causes: dict[str, Cause] = {}
-
-
-class RobotsRow(msgspec.Struct, array_like=True, tag="robots"):
-    """What the fetchers told last of a site's robots.txt."""
-
-    told: RobotsTxt
-
-
-class OwnerRow(msgspec.Struct, array_like=True, tag="owner"):
-    """What became of the pages that an owner of hosts links to."""
-
-    promises: Promised = msgspec.field(default_factory=Promised)
-
-
-class WaysRow(msgspec.Struct, array_like=True, tag="ways"):
-    """How users came to a URL, where patterns are made of it."""
-
-    url: str
-    ways: Ways
-
-
-class DepthRow(msgspec.Struct, array_like=True, tag="depth"):
+class Depth(msgspec.Struct, array_like=True):
     """How deep users and links go on a host: page views of each level in ``sessions``, and `Growth`."""
 
     views: list[int] = []
@@ -204,11 +146,64 @@ class DepthRow(msgspec.Struct, array_like=True, tag="depth"):
         self.views[level] += change
 
 
-class SpaceRow(msgspec.Struct, array_like=True, tag="space"):
-    """A space of URLs that differ in numbers only, by their pattern, and what its pages brought of late."""
+class HostRow(msgspec.Struct, array_like=True, tag="host"):
+    """What is known of a host, of some of its URLs or of an owner of hosts: a row has the parts that it needs.
 
-    pattern: str
-    barren: Barren = msgspec.field(default_factory=Barren)
+    Of a host, ``judged`` pages, what its answers said of how it wants to be asked, and what came of requests:
+    ``requests`` are those for its pages, as the rows of these count them, ``again`` those for pages that were
+    judged before. ``moved`` redirects came, and ``causes`` count the fetches that brought no page, also where
+    nobody was asked or nobody answered (`models.frontier.causes`). ``waits`` are for answers. ``depth`` is
+    there where sites are stopped at a depth of their own.
+
+    ``visits`` again to pages of a host, or of URLs that are ``alike``, and ``signs`` of a change by kind, of a
+    host. URLs are alike by their prefix or, ``barren`` ones too, by their pattern.
+
+    What became of the pages that an owner links to: ``promises``. The ``robots`` txt of a site, as told last.
+    """
+
+    judged: int = 0
+    state: HostState = msgspec.field(default_factory=HostState)
+    requests: int = 0
+    again: int = 0
+    moved: int = 0
+    waits: Waits = msgspec.field(default_factory=Waits)
+    causes: dict[str, Cause] = {}
+    depth: Depth | None = None
+    visits: Group | None = None
+    signs: dict[str, Trust] = {}
+    alike: str = ""
+    barren: Barren | None = None
+    promises: Promised | None = None
+    robots: RobotsTxt | None = None
+
+
+class AccessRow(msgspec.Struct, array_like=True, tag="accesses"):
+    """How users came to a URL: in ``ways`` where patterns are made of it, in daily clicks where there is news.
+
+    Clicks are one a user and day; ``referrers`` has how many came from which pages.
+    """
+
+    url: str
+    ways: Ways | None = None
+    clicks: History | None = None
+    referrers: dict[str, int] = {}
+
+
+class News(msgspec.Struct, array_like=True):
+    """What is known of news in a partition: the prefixes that the clicks told, and when.
+
+    ``clicks`` counts the clicks so far, ``newest`` is the day of the newest. ``pages`` counts the new links to
+    news that were fetched, and ``delays`` how long each took since it was published, by the buckets of
+    `models.papers.hubs.DELAYS`; ``delay`` is the sum.
+    """
+
+    prefixes: list[str] = []
+    told: float = 0.0
+    clicks: int = 0
+    newest: int = 0
+    pages: int = 0
+    delay: float = 0.0
+    delays: list[int] = []
 
 
 class TotalsRow(msgspec.Struct, array_like=True, tag="totals"):
@@ -216,6 +211,13 @@ class TotalsRow(msgspec.Struct, array_like=True, tag="totals"):
 
     ``requests`` are those for pages that were answered (`models.frontier.teaching`), ``revisits`` the answers
     to visits of judged pages. ``forgotten`` features were counted and are not any more, for want of room.
+    ``leased`` are the pages that are leased or were put off, for who opens the partition; some may have landed
+    since: their rows tell.
+
+    A second row has what who opens the partition starts with, as it was a while ago, when so many URLs were
+    ``discovered``; nothing depends on how long. ``best`` are the best candidates by their identifiers, best
+    first: their rows tell whether they are any still. ``vouched`` are the owners of hosts with the largest
+    shares of all trust, and these. A third row has the ``news``, which change with the log.
     """
 
     discovered: int = 0
@@ -229,6 +231,10 @@ class TotalsRow(msgspec.Struct, array_like=True, tag="totals"):
     requests: int = 0
     revisits: int = 0
     forgotten: int = 0
+    leased: list[bytes] = []
+    best: list[bytes] = []
+    vouched: dict[str, float] = {}
+    news: News | None = None
 
     def count(self, state: State, number: int) -> None:
         """Count URLs that came to a state that is an end."""
@@ -242,9 +248,8 @@ class TotalsRow(msgspec.Struct, array_like=True, tag="totals"):
 
     def add(self, other: "TotalsRow") -> None:
         """Add the totals of another partition."""
-        for name in TotalsRow.__struct_fields__:
-            if name != "verdicts":
-                setattr(self, name, getattr(self, name) + getattr(other, name))
+        for name in _SUMS:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
         for predicate, pages in other.verdicts.items():
             self.verdicts[predicate] = self.verdicts.get(predicate, 0) + pages
 
@@ -252,6 +257,10 @@ class TotalsRow(msgspec.Struct, array_like=True, tag="totals"):
     def failed(self) -> int:
         """URLs that were asked for without a page to be had: dead links and hosts that gave no answer."""
         return self.gone + self.given_up
+
+
+#: The fields that are totals, but for those by predicate.
+_SUMS = tuple(each.name for each in msgspec.structs.fields(TotalsRow) if each.type is int)
 
 
 class VisitRow(msgspec.Struct, array_like=True, gc=False, tag="visit"):
@@ -265,11 +274,12 @@ class VisitRow(msgspec.Struct, array_like=True, gc=False, tag="visit"):
     ``orders`` counts revisits that were ordered, ``lease`` is when the wait for the answer to the last one
     ends, 0 where none is waited for. ``failures`` are those in a row, ``not_before`` is when it may be asked
     again, ``missing`` the time of an answer that there is no such page, 0 where there is. ``due`` is from when
-    on the page is to be visited again, as its `DueRow` has it, 0 for a page that left.
+    on the page is to be visited again, 0 for a page that left; a second row, with the URL alone, lies under a
+    key of that time.
     """
 
     url: str
-    visited: float
+    visited: float = 0.0
     text: str = ""
     subject: str = ""
     title: str = ""
@@ -291,19 +301,6 @@ class VisitRow(msgspec.Struct, array_like=True, gc=False, tag="visit"):
     def words(self) -> tuple[str, ...]:
         """The distinct words of the page."""
         return tuple(self.text.split())
-
-
-class DueRow(msgspec.Struct, array_like=True, gc=False, tag="due"):
-    """A page that is due at the time that the row's key has (`VisitRow.due`)."""
-
-    url: str
-
-
-class GroupRow(msgspec.Struct, array_like=True, tag="group"):
-    """What visits to pages of a host, a URL prefix or a URL pattern showed; ``signs`` of a host, by kind."""
-
-    visits: Group = msgspec.field(default_factory=Group)
-    signs: dict[str, Trust] = {}
 
 
 class HubRow(msgspec.Struct, array_like=True, tag="hub"):
@@ -337,31 +334,6 @@ def failed(row: VisitRow | HubRow, retry_seconds: float, now: float, wait: float
     row.not_before = now + min(DAY, max(wait, retry_seconds * 2.0 ** min(row.failures, 20)))
 
 
-class ClicksRow(msgspec.Struct, array_like=True, tag="clicks"):
-    """The daily clicks of a page, one a user and day, and how many came from which pages."""
-
-    url: str
-    history: History
-    referrers: dict[str, int] = {}
-
-
-class NewsRow(msgspec.Struct, array_like=True, tag="news"):
-    """What is known of news in a partition: the prefixes that the clicks told, and when.
-
-    ``clicks`` counts the clicks so far, ``newest`` is the day of the newest. ``pages`` counts the new links to
-    news that were fetched, and ``delays`` how long each took since it was published, by the buckets of
-    `models.papers.hubs.DELAYS`; ``delay`` is the sum.
-    """
-
-    prefixes: list[str] = []
-    told: float = 0.0
-    clicks: int = 0
-    newest: int = 0
-    pages: int = 0
-    delay: float = 0.0
-    delays: list[int] = []
-
-
 class CountsRow(msgspec.Struct, array_like=True, frozen=True, tag="counts"):
     """Columns of what the partition counts, of the features ``names``: the fields of `models.ledger.Cells`.
 
@@ -382,7 +354,6 @@ class CountsRow(msgspec.Struct, array_like=True, frozen=True, tag="counts"):
 
 
 FrontierRow: TypeAlias = (
-    PageRow | ParentRow | ChildrenRow | BesideRow | LeasedRow | StartRow | HostRow | RobotsRow | OwnerRow
-    | SpaceRow | TotalsRow | VisitRow | DueRow | GroupRow | HubRow | ClicksRow | NewsRow | WaysRow | DepthRow
+    PageRow | ParentRow | ChildrenRow | BesideRow | VisitRow | HubRow | HostRow | AccessRow | TotalsRow
     | CountsRow
 )  # fmt: skip

@@ -4,8 +4,7 @@ from collections.abc import Callable, Collection
 
 from scentline.models.frontier.depth import Stops
 from scentline.models.frontier.exclusions import Exclusions
-from scentline.models.frontier.hosts import host_of
-from scentline.models.frontier.keys import Rows
+from scentline.models.frontier.keys import Rows, host_of
 from scentline.models.frontier.rows import PageRow
 from scentline.models.lessons import Lessons, lessons
 from scentline.models.settings import FrontierSettings

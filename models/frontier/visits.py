@@ -28,7 +28,7 @@ from scentline.models.facts import (
 from scentline.models.frontier.groups import Groups
 from scentline.models.frontier.keys import TOTALS_KEY, Rows, due_key, page_key, totals_of, visit_key, visit_of
 from scentline.models.frontier.pages import Pages
-from scentline.models.frontier.rows import DueRow, PageRow, State, VisitRow, failed
+from scentline.models.frontier.rows import PageRow, State, VisitRow, failed
 from scentline.models.frontier.teaching import Said, Teaching
 from scentline.models.page import Verdict
 from scentline.models.published import CHANGES, OUTCOMES, Change, Outcome
@@ -147,7 +147,7 @@ class Visits:
             if visit.due:
                 shard.delete(due_key(visit.due, visit.url))
             if due:
-                shard.put(due_key(due, visit.url), DueRow(visit.url))
+                shard.put(due_key(due, visit.url), VisitRow(visit.url))
             visit.due = due
         shard.put(visit_key(visit.url), visit)
         self.changed.add(visit.url)

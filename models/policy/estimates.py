@@ -12,7 +12,7 @@ from scentline.models.facts import Access, Visited
 from scentline.models.frontier.book import Book
 from scentline.models.frontier.candidates import Candidates
 from scentline.models.frontier.keys import WAYS_PREFIX, Rows, ways_key, ways_prefix
-from scentline.models.frontier.rows import PageRow, WaysRow
+from scentline.models.frontier.rows import AccessRow, PageRow
 from scentline.models.papers.patterns import Patterns, mine
 from scentline.models.papers.ways import RANKINGS, VISITS, Behaviour, Pattern, Ways, behaviour, score
 from scentline.models.policy.ordering import (
@@ -81,8 +81,9 @@ class SitePatterns:
         site = self._sites.get(name)
         if site is None:
             return 0.0
-        ways = shard.get(ways_key(name, row.url)) if row.visits else None
-        return site.expected_visits(row.url, ways.ways.visits if isinstance(ways, WaysRow) else 0)
+        found = shard.get(ways_key(name, row.url)) if row.visits else None
+        ways = found.ways if isinstance(found, AccessRow) else None
+        return site.expected_visits(row.url, 0 if ways is None else ways.visits)
 
     def unvisited(self, url: str) -> str:
         """Return the pattern of a URL where it has no visits, empty where it has some."""
@@ -113,7 +114,8 @@ class SitePatterns:
         site = host(sighting.url)
         key = ways_key(site, sighting.url)
         row = shard.get(key)
-        known = row if isinstance(row, WaysRow) else WaysRow(sighting.url, Ways())
+        known = row if isinstance(row, AccessRow) else AccessRow(sighting.url)
+        known.ways = known.ways or Ways()
         if known.ways.add(sighting.user, within(sighting), self._visitors):
             shard.put(key, known)
             self._note(shard, site)
@@ -135,7 +137,7 @@ class SitePatterns:
 
         Nothing comes where its rows are not on disk yet, or its partition went to another worker.
         """
-        shard, rows = self._shards.get(site), list[WaysRow]()
+        shard, rows = self._shards.get(site), list[AccessRow]()
         if shard is None:
             return
         for step in steps(shard, site):
@@ -203,19 +205,19 @@ def sites(shard: Rows) -> Iterator[str]:
         key = next(shard.scan(WAYS_PREFIX, after=WAYS_PREFIX + site + b"\x01"), (None, None))[0]
 
 
-def steps(shard: Rows, site: str) -> Iterator[list[WaysRow]]:
+def steps(shard: Rows, site: str) -> Iterator[list[AccessRow]]:
     """Yield the rows of a site, some at a time: between two steps rows may change."""
     after: bytes | None = None
     for _ in range(PAGES // STEP):
         found = list(islice(shard.scan(ways_prefix(site), after), STEP))
-        yield [row for _, row in found if isinstance(row, WaysRow)]
+        yield [row for _, row in found if isinstance(row, AccessRow)]
         if len(found) < STEP:
             return
         after = found[-1][0]
 
 
-def _behaviour(rows: Iterable[WaysRow]) -> Behaviour:
-    return behaviour((row.url, row.ways) for row in rows)
+def _behaviour(rows: Iterable[AccessRow]) -> Behaviour:
+    return behaviour((row.url, row.ways) for row in rows if row.ways is not None)
 
 
 def within(visit: Access | Visited) -> str | None:

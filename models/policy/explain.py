@@ -9,10 +9,10 @@ import msgspec
 
 from scentline.models.frontier.depth import why_beyond
 from scentline.models.frontier.groups import Groups
-from scentline.models.frontier.keys import Rows, depth_of, hub_of, page_key, parent_of, space_key, visit_of
+from scentline.models.frontier.keys import Rows, alike_key, depth_of, hub_of, page_key, parent_of, visit_of
 from scentline.models.frontier.linking import ParentRow, place_in
 from scentline.models.frontier.pages import why_spent
-from scentline.models.frontier.rows import HubRow, PageRow, SpaceRow, VisitRow
+from scentline.models.frontier.rows import HostRow, HubRow, PageRow, VisitRow
 from scentline.models.frontier.scope import descends
 from scentline.models.frontier.shares import Shares
 from scentline.models.frontier.steered import Steered
@@ -198,8 +198,8 @@ def _again(settings: CrawlSettings, shard: Rows, row: PageRow) -> Again | None:
 
 def _spent(settings: CrawlSettings, shard: Rows, url: str) -> str:
     name = space(url)
-    row = shard.get(space_key(name)) if name is not None and settings.frontier.traps else None
-    return why_spent(row, settings.frontier) if isinstance(row, SpaceRow) else ""
+    row = shard.get(alike_key(name)) if name is not None and settings.frontier.traps else None
+    return why_spent(row, settings.frontier) if isinstance(row, HostRow) else ""
 
 
 def _by_learned(

@@ -10,8 +10,8 @@ from itertools import islice
 
 from scentline.models.errors import EventLog, cause, quarantinable
 from scentline.models.frontier.keys import OWNER_PREFIX, Rows, owner_key, parent_of
-from scentline.models.frontier.promises import MOST_LOGIT, Promises, believed
-from scentline.models.frontier.rows import OwnerRow, PageRow
+from scentline.models.frontier.promises import MOST_LOGIT, Promised, Promises, believed
+from scentline.models.frontier.rows import HostRow, PageRow
 from scentline.models.policy.combiner import Chances
 from scentline.models.policy.scorer import Scorer
 from scentline.models.settings import FrontierSettings
@@ -40,7 +40,7 @@ class LinkPromises:
     def steps(self, shard: Rows) -> Iterator[None]:
         """Take up a partition's owners as `open` does, and yield after each."""
         for key, row in shard.scan(OWNER_PREFIX):
-            if isinstance(row, OwnerRow):
+            if isinstance(row, HostRow) and row.promises is not None:
                 self._promises.take_up(key[len(OWNER_PREFIX) :].decode(), row.promises)
             yield
 
@@ -58,7 +58,8 @@ class LinkPromises:
         expected = part * choice.promised
         for name in sorted(set(self._sources(shard, row))):
             found = shard.get(owner_key(name))
-            kept = found if isinstance(found, OwnerRow) else OwnerRow()
+            kept = found if isinstance(found, HostRow) else HostRow()
+            kept.promises = kept.promises or Promised()
             kept.promises.add(expected, hit)
             shard.put(owner_key(name), kept)
             self._promises.ended(name, expected, hit)

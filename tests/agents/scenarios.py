@@ -14,10 +14,10 @@ import msgspec
 from scentline.agents.frontier.agent import FrontierAgent, FrontierShard
 from scentline.agents.worker.connect import open_journal
 from scentline.models.facts import Early, Fetched, Found, Kind, Label, Linked, Missing, Moved, Page, Same
-from scentline.models.frontier.hosts import host_of
 from scentline.models.frontier.keys import (
     children_of,
     host_key,
+    host_of,
     hub_key,
     hub_of,
     page_key,

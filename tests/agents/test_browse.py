@@ -17,7 +17,7 @@ from scentline.agents.observe.observer import Observer
 from scentline.agents.operate.audit import RecountedDepths
 from scentline.agents.operate.record import users
 from scentline.models.facts import Access, Viewed, Visited
-from scentline.models.frontier.rows import DepthRow
+from scentline.models.frontier.rows import Depth
 from scentline.models.papers.news import DAY, day_of
 from scentline.models.records import partition_of
 from scentline.models.revisit.content import SLACK
@@ -167,7 +167,7 @@ def test_a_recount_of_the_accesses_has_the_same_rows_and_sites(shard: Users, fol
         view(60.0 * n, f"/{n % 5}", f"/{n % 3}" if n % 4 else None, user=f"u{n % 3}") for n in range(60)
     ]
     facts = views(shard, following, *accesses)
-    depths, site = RecountedDepths(1), DepthRow()
+    depths, site = RecountedDepths(1), Depth()
     known, _ = users(accesses, 64, depths.view)
     assert known == {f"u{number}": shard.get(USER_PREFIX + f"u{number}".encode()) for number in range(3)}
     for fact in facts:

@@ -16,9 +16,9 @@ import pytest
 from scentline.agents.operate.explaining import Resting
 from scentline.agents.operate.record import definitions, entries
 from scentline.models.frontier.candidates import Candidates
-from scentline.models.frontier.keys import BLOCK_PREFIX, HOST_PREFIX, SEGMENT_PREFIX, page_key, space_key
+from scentline.models.frontier.keys import BLOCK_PREFIX, HOST_PREFIX, SEGMENT_PREFIX, alike_key, page_key
 from scentline.models.frontier.ledger import FrontierLedger
-from scentline.models.frontier.rows import CountsRow, FrontierRow, HostRow, PageRow, SpaceRow
+from scentline.models.frontier.rows import CountsRow, FrontierRow, HostRow, PageRow
 from scentline.models.page import FAILED
 from scentline.models.policy.estimates import Estimates
 from scentline.models.policy.explain import Counting, Part
@@ -299,7 +299,8 @@ def test_explain_says_what_keeps_a_page_from_being_fetched(copy: Crawl) -> None:
     waiting = next(row for row in others if space(row.url) != space(spent.url))
     trapped.state = "trapped"
     with table(copy.data, "frontier", read_only=False) as [part]:
-        rows = {page_key(trapped.url): trapped, space_key(space(spent.url) or b""): SpaceRow("/#", Barren(99))}
+        like = HostRow(alike="/#", barren=Barren(99))
+        rows = {page_key(trapped.url): trapped, alike_key(space(spent.url) or b""): like}
         put(part, {key: msgspec.msgpack.encode(row) for key, row in rows.items()})
     for row, why in (
         (waiting, "others had a higher priority, or "),

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from scentline.agents.operate.audit import AuditReport, RecountedDepths
 from scentline.models.facts import Fetched, Found, Missing, Moved, Viewed, Visited
 from scentline.models.frontier.depth import why_beyond
-from scentline.models.frontier.keys import DEPTH_PREFIX, PAGE_PREFIX, depth_key, depth_of
+from scentline.models.frontier.keys import HOST_PREFIX, PAGE_PREFIX, depth_of, host_of
 from scentline.models.frontier.pages import why_spent
-from scentline.models.frontier.rows import DepthRow, PageRow, SpaceRow
+from scentline.models.frontier.rows import Depth, HostRow, PageRow
 from scentline.models.page import Link
 from scentline.models.papers.depth import ENOUGH
 from scentline.models.settings import FrontierSettings
@@ -77,7 +77,8 @@ def recounted(front: Scenario, links: dict[str, list[str]]) -> None:
     """Hold the rows to what the audit makes of the judged pages."""
     shard, report, depths = front.shards[0], AuditReport(), RecountedDepths(1)
     pages = {row.url: row for _, row in shard.scan(PAGE_PREFIX) if isinstance(row, PageRow)}
-    found = {key[1:].decode(): row for key, row in shard.scan(DEPTH_PREFIX) if isinstance(row, DepthRow)}
+    hosts = ((key[1:].decode(), row) for key, row in shard.scan(HOST_PREFIX) if isinstance(row, HostRow))
+    found = {name: row.depth for name, row in hosts if row.depth is not None}
     judged = {url: an_outcome(url, NO, map(Link, targets)) for url, targets in links.items()}
     depths.check(report, judged, pages, found)
     assert report.differences == 0, report.examples
@@ -126,11 +127,11 @@ def test_however_pages_are_found_counts_equal_a_recount(frontier: Frontiers, dat
             front.lease(url)
             failed = ended(url, Missing("gone", "status 404"), 1.0)
             front.hear(failed if kind == "fail" else ended(url, Moved(data.draw(one)), 1.0))
-    for key, row in list(front.shards[0].scan(DEPTH_PREFIX)):
-        assert isinstance(row, DepthRow)
-        seen = views[key[1:].decode()]
-        assert [count for count in row.views if count] == [seen.count(level) for level in sorted(set(seen))]
-        row.views = []
+    for key, row in list(front.shards[0].scan(HOST_PREFIX)):
+        assert isinstance(row, HostRow)
+        seen, depth = views[key[1:].decode()], row.depth or Depth()
+        assert [count for count in depth.views if count] == [seen.count(level) for level in sorted(set(seen))]
+        depth.views = []
         front.shards[0].put(key, row)
     front.commit()
     recounted(front, links)
@@ -238,7 +239,7 @@ def test_without_the_settings_nothing_is_kept_and_everything_a_candidate(frontie
     front.hear(*visited(DEEP), judged(1), viewed(at(0), 0, begun=True))
     fetch(front, at(0), [at(1)])
     assert (front.state(DEEP), front.agent.core.book.spaces.spent) == ("candidate", set())
-    assert (front.page(at(1)).place, front.shards[0].get(depth_key("a.org"))) == (None, None)
+    assert (front.page(at(1)).place, host_of(front.shards[0], "a.org").depth) == (None, None)
 
 
 def item(number: int) -> str:
@@ -312,5 +313,7 @@ def test_so_many_copies_in_a_row_end_a_space(
     ],
 )
 def test_why_a_space_is_spent_is_explained(example: str, barren: Barren, why: str) -> None:
-    found = why_spent(SpaceRow(example, barren), FrontierSettings(barren_copies=20, barren_dates=50))
+    found = why_spent(
+        HostRow(alike=example, barren=barren), FrontierSettings(barren_copies=20, barren_dates=50)
+    )
     assert found == (f"the last {why}" if why else "")

@@ -7,9 +7,11 @@ import copy
 import math
 from typing import Any, NamedTuple
 
+from msgspec import structs
+
 from scentline.models.facts import Missing, Page, Same
 from scentline.models.frontier.hosts import LOST
-from scentline.models.frontier.keys import LEASED_KEY, START_KEY
+from scentline.models.frontier.keys import START_KEY, TOTALS_KEY
 from scentline.models.frontier.rows import FrontierRow
 from scentline.models.records import Revisit, Visit
 from tests.agents.forms import hub
@@ -91,9 +93,10 @@ def not_before(front: Scenario, visit: Visit) -> float:
 
 
 def every_row(front: Scenario) -> dict[bytes, FrontierRow]:
-    """Return copies of all rows but those that a worker notes for the next one's start."""
-    prefixes = set(map(chr, range(ord("a"), ord("z") + 1))) - {LEASED_KEY.decode(), START_KEY.decode()}
-    return copy.deepcopy(dict(row for each in sorted(prefixes) for row in front.shards[0].scan(each.encode())))
+    """Return copies of all rows, without what a worker notes for the next one's start."""
+    prefixes = set(map(chr, range(ord("a"), ord("z") + 1))) - {START_KEY.decode()}
+    found = dict(row for each in sorted(prefixes) for row in front.shards[0].scan(each.encode()))
+    return copy.deepcopy(found | {TOTALS_KEY: structs.replace(front.totals(), leased=[])})
 
 
 @each_case(("name", "visit", "came"), CASES)

@@ -8,9 +8,9 @@ from scentline.agents.frontier.agent import FrontierShard
 from scentline.models.facts import Found, Visited
 from scentline.models.frontier.keys import Rows, clicks_key, news_of
 from scentline.models.frontier.news import NewsLooks, Prefixes, clicked
-from scentline.models.frontier.rows import ClicksRow
+from scentline.models.frontier.rows import AccessRow
 from scentline.models.papers.hubs import REFERRERS
-from scentline.models.papers.news import DAY
+from scentline.models.papers.news import DAY, History
 from scentline.models.settings import NewsSettings
 from scentline.streams.topics import SIGHTINGS
 from tests.agents.forms import hub
@@ -28,10 +28,11 @@ def shard(frontier: Frontiers) -> FrontierShard:
     return frontier().shards[0]
 
 
-def clicks_of(shard: FrontierShard, url: str) -> ClicksRow:
+def clicks_of(shard: FrontierShard, url: str) -> tuple[History, dict[str, int]]:
+    """Return the clicks of a page, and how many came from which pages."""
     row = shard.get(clicks_key(url))
-    assert isinstance(row, ClicksRow)
-    return row
+    assert isinstance(row, AccessRow) and row.clicks is not None
+    return row.clicks, row.referrers
 
 
 def click(url: str, day: int, referrer: str | None = None) -> Visited:
@@ -42,7 +43,7 @@ def click(url: str, day: int, referrer: str | None = None) -> Visited:
 def test_clicks_of_the_last_days_count_in_any_order(frontier: Frontiers, days: list[int], window: int) -> None:
     front = frontier(news={"window": window})
     front.hear(*(click(ROOT, day) for day in days))
-    found = clicks_of(front.shards[0], ROOT).history
+    found, _ = clicks_of(front.shards[0], ROOT)
     kept = {found.first + place: clicks for place, clicks in enumerate(found.clicks) if clicks}
     assert kept == {day: days.count(day) for day in days if day > max(days) - window}
     assert len(found.clicks) <= window
@@ -52,12 +53,12 @@ def test_referrers_are_bounded_and_answers_of_a_search_keep_no_hub_out(shard: Fr
     for number in range(2 * REFERRERS):
         for _ in range(2):
             clicked(shard, click(ROOT, 3, f"{ROOT}{number}"), WINDOW)
-    assert clicks_of(shard, ROOT).referrers == {f"{ROOT}{number}": 2 for number in range(REFERRERS)}
+    assert clicks_of(shard, ROOT)[1] == {f"{ROOT}{number}": 2 for number in range(REFERRERS)}
     page, hub, front, elsewhere = f"{ROOT}page", f"{ROOT}news", f"{ROOT}?page=1", "http://else.test/list"
     searches = [f"http://search.test/?q={number}" for number in range(2 * REFERRERS)]
     for referrer in (*searches, elsewhere, front, hub, hub, front, searches[-1]):
         clicked(shard, click(page, 3, referrer), WINDOW)
-    found = clicks_of(shard, page).referrers
+    _, found = clicks_of(shard, page)
     assert (found[hub], found[front], found[elsewhere], len(found)) == (2, 2, 1, REFERRERS)
     assert set(found) - {hub, front, elsewhere} == set(searches[: REFERRERS - 3])
 
@@ -148,4 +149,4 @@ def test_pages_without_a_click_in_the_window_are_forgotten(shard: FrontierShard)
     write(shard)
     Looks(shard).look(now=200 * DAY)
     assert shard.get(clicks_key(f"{ROOT}old")) is None
-    assert clicks_of(shard, f"{ROOT}new").history.total == sum(LASTING)
+    assert clicks_of(shard, f"{ROOT}new")[0].total == sum(LASTING)

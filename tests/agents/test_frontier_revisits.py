@@ -15,7 +15,7 @@ from scentline.models.frontier.freshness import Freshness, Match
 from scentline.models.frontier.groups import LEAST_STALE
 from scentline.models.frontier.keys import DUE_PREFIX, due_key
 from scentline.models.frontier.revisits import AGAIN
-from scentline.models.frontier.rows import DueRow
+from scentline.models.frontier.rows import VisitRow
 from scentline.models.page import Verdict
 from scentline.models.published import RENEWED, FreshnessPart
 from scentline.models.records import Version
@@ -380,4 +380,4 @@ def test_due_rows_are_in_order_of_time(frontier: Frontiers, told: list[tuple[str
     assert {visit.url for visit in visits if visit.due} == {url for _, url in waiting}
     found = list(front.shards[0].scan(DUE_PREFIX))
     assert [key for key, _ in found] == sorted(due_key(due, url) for due, url in waiting)
-    assert {row.url for _, row in found if isinstance(row, DueRow)} == {url for _, url in waiting}
+    assert {row.url for _, row in found if isinstance(row, VisitRow)} == {url for _, url in waiting}

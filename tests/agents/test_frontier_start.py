@@ -2,14 +2,15 @@
 
 from collections.abc import Iterable
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.msgpack import encode as pack
 
-from scentline.models.frontier.keys import LEASED_KEY, START_KEY, TOTALS_KEY, Rows, page_key, start_of
+from scentline.models.frontier.keys import START_KEY, TOTALS_KEY, Rows, page_key, start_of
 from scentline.models.frontier.orders import SLOW_SECONDS
-from scentline.models.frontier.rows import LeasedRow, PageRow, StartRow, TotalsRow
+from scentline.models.frontier.rows import PageRow, TotalsRow
 from scentline.models.frontier.sweep import FIRST
 from scentline.models.published import Exclusion, Limit, Pausing, Slowing, Steering
 from scentline.models.records import FetchOrder
@@ -77,7 +78,8 @@ def test_whatever_a_shard_starts_with_is_harmless(
     front.commit()
     front.hear(*(ended(found[n], YES, NOW) for n in judged))
     expected = front.restart().choices()
-    put(front.shards[0].store, {START_KEY: pack(StartRow(noted)), LEASED_KEY: pack(LeasedRow(leased))})
+    totals = msgspec.structs.replace(front.totals(), leased=leased)
+    put(front.shards[0].store, {START_KEY: pack(TotalsRow(best=noted)), TOTALS_KEY: pack(totals)})
     left = {*found} - {found[n] for n in judged}
     again = front.restart()
     assert (again.flying, again.queued()) == (flying & left, left - flying)

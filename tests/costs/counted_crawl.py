@@ -122,7 +122,7 @@ def crawl(settings: str, seeds: Sequence[str]) -> int:
             read, Observer(read.observe, b"key"), seeds, [], lambda engine, _: engines.append(engine)
         )
         status, _ = runner.run(work)
-    count_groups(engines[-1].runtime.metrics.histogram(GROUP_ROWS).collect())
+    count_groups(engines[-1].runtimes["frontier"].metrics.histogram(GROUP_ROWS).collect())
     return status.fetched
 
 

@@ -11,8 +11,8 @@ import pytest
 
 from scentline.agents.operate.control import known_predicates, known_steering, submit
 from scentline.agents.operate.requests import Redefinition, Request, Seeds
-from scentline.models.frontier.keys import DEPTH_PREFIX
-from scentline.models.frontier.rows import DepthRow, FrontierRow
+from scentline.models.frontier.keys import HOST_PREFIX
+from scentline.models.frontier.rows import FrontierRow, HostRow
 from scentline.models.published import Exclusion, Limit, Pausing, Slowing
 from scentline.models.records import Decoder, FetchOrder, encode, partition_of
 from scentline.models.url import host
@@ -108,9 +108,9 @@ def test_a_crawl_that_is_killed_again_and_again_counts_every_page_and_access_onc
         crawl.kill_after(random.choice((SIGHTINGS, FETCHES, PAGES, OUTCOMES)), random.randint(1, 20))
     assert crawl.finish()["fetched"] == budget
     if "frontier.depth" in given:
-        raws = rows_of(crawl.data, "frontier", DEPTH_PREFIX)
+        raws = rows_of(crawl.data, "frontier", HOST_PREFIX)
         found = (msgspec.msgpack.decode(raw, type=FrontierRow) for _, raw in raws)
-        depths = [row for row in found if isinstance(row, DepthRow)]
+        depths = [row.depth for row in found if isinstance(row, HostRow) and row.depth is not None]
         assert sum(sum(row.growth.pages) for row in depths) == budget
         assert sum(row.sessions for row in depths) > len(depths) > 1
 

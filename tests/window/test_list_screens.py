@@ -11,9 +11,9 @@ from scentline.agents.window import hosts, pages
 from scentline.agents.window.reading import Reading
 from scentline.agents.window.screens import QueryError, screen
 from scentline.models.frontier.causes import MOST_CAUSES, Cause
-from scentline.models.frontier.keys import depth_key, host_key, page_key, robots_key
+from scentline.models.frontier.keys import host_key, page_key, robots_key
 from scentline.models.frontier.politeness import HostState
-from scentline.models.frontier.rows import INSTANT, DepthRow, FrontierRow, HostRow, PageRow, RobotsRow
+from scentline.models.frontier.rows import INSTANT, Depth, FrontierRow, HostRow, PageRow
 from scentline.models.frontier.waits import Waits
 from scentline.models.records import RobotsTxt
 from scentline.models.url import identifier
@@ -133,15 +133,17 @@ def test_all_that_is_known_of_a_host_is_shown() -> None:
     row = HostRow(
         4, HostState(asked=10.0, elapsed=0.5, delay=7.0, server="192.0.2.7"), 9, 2, 1, Waits(4.5, [0, 4, 0, 5]),
         {"HTTP 404": Cause(3, 500.0, identifier(url)), "timed out": Cause(4, 400.0, b"gone")},
+        Depth(views=[90, 9, 1], sessions=200),
     )  # fmt: skip
     text = zstandard.compress(b"User-agent: *\nDisallow: /private\nCrawl-delay: 7\n")
     failed = RobotsTxt("http://a.test/robots.txt", 1200.0, error="status 503")
     rows: dict[bytes, FrontierRow] = {
         host_key(name): row,
         page_key(url): PageRow(url, 1, 1, reason="status 404"),
-        robots_key("https://a.test"): RobotsRow(RobotsTxt("https://a.test/robots.txt", 2000.0, text, 800.0)),
-        robots_key("http://a.test"): RobotsRow(failed),
-        depth_key(name): DepthRow(views=[90, 9, 1], sessions=200),
+        robots_key("https://a.test"): HostRow(
+            robots=RobotsTxt("https://a.test/robots.txt", 2000.0, text, 800.0)
+        ),
+        robots_key("http://a.test"): HostRow(robots=failed),
     }
     with a_crawl(frontier={"depth": "auto"}) as (journal, reading):
         write_rows(journal, name, rows)
@@ -227,8 +229,10 @@ def test_what_hosts_say_is_bounded_text() -> None:
     rows: dict[bytes, FrontierRow] = {
         host_key(name): HostRow(1, HostState(server=HOSTILE), causes=causes),
         page_key(url): PageRow(url, 1, 1, reason=HOSTILE * 1_000),
-        robots_key("http://a.test"): RobotsRow(robots),
-        robots_key("https://a.test"): RobotsRow(RobotsTxt("https://a.test/robots.txt", 2000.0, b"no frame")),
+        robots_key("http://a.test"): HostRow(robots=robots),
+        robots_key("https://a.test"): HostRow(
+            robots=RobotsTxt("https://a.test/robots.txt", 2000.0, b"no frame")
+        ),
     }
     with a_crawl(a_letter(1, HOSTILE, reason=HOSTILE * 1_000)) as (journal, reading):
         write_rows(journal, name, rows)
