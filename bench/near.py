@@ -21,7 +21,7 @@ from scentline.agents.judge.judges import load_labels
 from scentline.agents.offline.serve import ServerProcess
 from scentline.agents.operate.record import judged_pages
 from scentline.agents.stored import table_of
-from scentline.models.frontier.window import FEW
+from scentline.models.frontier.turns import FEW
 from scentline.models.predicate import parse
 from scentline.models.trace import Trace
 from scentline.streams.settings import Settings

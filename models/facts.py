@@ -187,7 +187,7 @@ class Missing(msgspec.Struct, array_like=True, frozen=True, tag="missing"):
     """No page came, or none that is judged."""
 
     kind: Kind
-    #: For people: fixed words, with a detail where one helps (`models.frontier.causes`), as "status 404".
+    #: For people: fixed words, with a detail where one helps (`models.frontier.answers`), as "status 404".
     #: Nothing that a stranger wrote, but for the URL of the page that a near-duplicate is one of.
     reason: str
     barren: bool = False  #: Whether the page that came is a near-duplicate or a soft 404.

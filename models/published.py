@@ -298,7 +298,7 @@ class Standing(msgspec.Struct, kw_only=True):
     began: Time = 0.0  #: When the worker began.
     #: Share used lately of the seconds in which hosts might have been asked, None without a delay.
     slots: Finite | None = None
-    #: Where that is below half: what kept most hosts, and how many (`models.frontier.slots`).
+    #: Where that is below half: what kept most hosts, and how many (`models.frontier.standing`).
     held_by: str = ""
     held: Natural = 0
 

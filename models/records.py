@@ -165,7 +165,9 @@ class FetchOrder(Record, kw_only=True):
     lease: Time  #: Until when the frontier waits for the answer.
     expected: Finite | None = None  #: The probability that the page is a hit, where the policy has one.
     revisit: Revisit | None = None
-    vouched: float | None = None  #: The share of all trust that the host's owner had (`models.frontier.trust`).
+    vouched: float | None = (
+        None  #: The share of all trust that the host's owner had (`models.frontier.fairness`).
+    )
     #: Whether the page teaches nothing but that it was judged: its owner had too many of the latest fetches.
     silent: bool = False
     comes: Finite | None = None  #: The probability that a page comes.

@@ -15,6 +15,7 @@ from typing import Any, get_args
 import pytest
 import typer
 import typer.core
+from msgspec.structs import fields
 
 import scentline
 import scentline_lab
@@ -28,9 +29,9 @@ from scentline.agents.frontier.metrics import CHOSEN, HUB_OUTCOMES, KINDS
 from scentline.agents.judge.kept import files
 from scentline.models.accesslog.entry import DEFAULTS
 from scentline.models.accesslog.formats import RECOGNISED
-from scentline.models.frontier.orders import OUTCOMES as REVISIT_OUTCOMES
+from scentline.models.frontier.flights import OUTCOMES as REVISIT_OUTCOMES
 from scentline.models.frontier.rows import TotalsRow
-from scentline.models.frontier.slots import WHY
+from scentline.models.frontier.standing import WHY
 from scentline.models.predicate import PredicateError, View, parse
 from scentline.models.predicate.parser import FUNCTIONS
 from scentline.models.secrets import Secrets
@@ -218,7 +219,8 @@ def test_the_values_of_the_labels_are_those_of_the_code() -> None:
     assert values("chosen", catalogue.ORDERS.name) == list(CHOSEN)
     assert values("reason", catalogue.HOSTS_HELD.name) == list(WHY)
     assert values("reason", catalogue.DEAD_LETTERS.name) == list(get_args(Why))
-    ended = set(TotalsRow.__struct_fields__) - {"discovered", "verdicts", "requests", "revisits", "forgotten"}
+    totals = {each.name for each in fields(TotalsRow) if each.type is int}
+    ended = totals - {"discovered", "requests", "revisits", "forgotten"}
     assert set(values("state", catalogue.FOUND.name)) == ended | {"open"}
     assert values("table", "all") == list(topics.TABLES)
     unread = (topics.CHANGES, topics.HARVEST, topics.DEAD_LETTERS)

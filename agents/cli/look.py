@@ -233,7 +233,7 @@ def refused(
     They were refused (by robots.txt, by this crawl's rules, or since they are no pages), are gone, or were
     given up. A crawl that runs may be asked too.
     """
-    from scentline.models.frontier.causes import KNOWN
+    from scentline.models.frontier.answers import KNOWN
 
     directory = given.settings().data
     found, causes = [], Counter[str]()
@@ -251,7 +251,7 @@ def refused(
 
 
 def _refused(data: Path) -> Iterator[Refused]:
-    from scentline.models.frontier.causes import cause_of
+    from scentline.models.frontier.answers import cause_of
     from scentline.models.frontier.keys import PAGE_PREFIX
     from scentline.models.frontier.rows import FrontierRow, PageRow
     from scentline.streams.inbox import Codec

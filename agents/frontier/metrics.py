@@ -4,9 +4,9 @@ from collections import Counter
 from typing import Final
 
 from scentline.models.frontier.core import Frontier
+from scentline.models.frontier.flights import OUTCOMES
 from scentline.models.frontier.freshness import Kept
-from scentline.models.frontier.orders import OUTCOMES
-from scentline.models.frontier.slots import WHY
+from scentline.models.frontier.standing import WHY
 from scentline.streams.metrics import Reading
 from scentline.streams.metrics.catalogue import (
     CHANGES,

@@ -4,7 +4,7 @@ Each band of a sketch leads to the few pages last judged with the same band; the
 judged page is never a duplicate.
 
 A copied site may be fetched before the original. So a page is the duplicate of another owner's only where that
-owner has more trust (`models.frontier.trust`), or where trust is unknown.
+owner has more trust (`models.frontier.fairness`), or where trust is unknown.
 """
 
 from typing import Any, TypeAlias

@@ -17,9 +17,9 @@ from scentline.agents.operate.record import (
     read_weightings,
 )
 from scentline.agents.stored import table_of
+from scentline.models.frontier.fairness import WINDOW, Shares
 from scentline.models.frontier.keys import page_key
 from scentline.models.frontier.rows import INSTANT, FrontierRow, HubRow, PageRow
-from scentline.models.frontier.shares import WINDOW, Shares
 from scentline.models.frontier.steered import Steered
 from scentline.models.page import FAILED, Verdict
 from scentline.models.policy.estimates import SitePatterns, ordering

@@ -12,8 +12,8 @@ from scentline.agents.browse import UserRow
 from scentline.agents.judge.predicates import read_definition
 from scentline.agents.learn import MODEL_PREFIX, PRIOR_PREFIX, LearnRow, ModelRow, PriorRow, name_of
 from scentline.models.facts import Access, AccessPack
-from scentline.models.frontier.counts import take_in
 from scentline.models.frontier.keys import BLOCK_PREFIX, SEGMENT_PREFIX, TOTALS_KEY
+from scentline.models.frontier.ledger import take_in
 from scentline.models.frontier.rows import CountsRow, FrontierRow, TotalsRow
 from scentline.models.ledger import Ledger
 from scentline.models.papers.ways import Ways

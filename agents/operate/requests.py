@@ -22,8 +22,7 @@ from scentline.agents.judge.predicates import check_judges
 from scentline.agents.stored import open_plain, write_stored
 from scentline.models.errors import ScentlineError
 from scentline.models.facts import Found
-from scentline.models.frontier.exclusions import Exclusions
-from scentline.models.frontier.steered import Steered
+from scentline.models.frontier.steered import Exclusions, Steered
 from scentline.models.predicate import PredicateError, parse
 from scentline.models.published import (
     REMOVED,

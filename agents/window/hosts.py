@@ -12,12 +12,11 @@ import zstandard
 
 from scentline.agents.window.reading import Reading
 from scentline.agents.window.recent import MOST_LETTERS
-from scentline.models.frontier.causes import Cause
+from scentline.models.frontier.answers import BOUNDS, Cause
 from scentline.models.frontier.depth import advised
 from scentline.models.frontier.keys import HOST_PREFIX, PAGE_PREFIX, host_key, robots_key
 from scentline.models.frontier.politeness import HostClocks, HostState
 from scentline.models.frontier.rows import FrontierRow, HostRow, PageRow
-from scentline.models.frontier.waits import BOUNDS
 from scentline.models.published import HostStanding
 from scentline.models.records import Natural, RobotsTxt, partition_of
 from scentline.streams.logging import printable

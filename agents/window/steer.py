@@ -8,9 +8,8 @@ import msgspec
 
 from scentline.agents.operate.requests import Known, RefusedError, resolve
 from scentline.agents.window.reading import Reading
-from scentline.models.frontier.exclusions import Exclusions
 from scentline.models.frontier.keys import PAGE_PREFIX
-from scentline.models.frontier.steered import Steered
+from scentline.models.frontier.steered import Exclusions, Steered
 from scentline.models.predicate import PredicateError, parse
 from scentline.models.published import MOST_EXCLUDING, Exclusion, Limit
 from scentline.streams.logging import printable

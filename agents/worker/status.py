@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, TextIO, TypeAlias
 
 from scentline.models.frontier.freshness import Kept
 from scentline.models.frontier.instant import NewsStanding
-from scentline.models.frontier.slots import Slots
+from scentline.models.frontier.standing import Slots
 from scentline.models.harvest import Lift
 from scentline.streams.logging import printable
 

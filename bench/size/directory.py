@@ -10,6 +10,7 @@ import numpy.typing as npt
 from rocksdict import WriteBatch
 
 from scentline.agents.worker.connect import open_journal
+from scentline.models.frontier.answers import Promised
 from scentline.models.frontier.candidates import STARTED
 from scentline.models.frontier.keys import (
     START_KEY,
@@ -20,7 +21,6 @@ from scentline.models.frontier.keys import (
     parent_key,
 )
 from scentline.models.frontier.linking import ChildrenRow, ParentRow
-from scentline.models.frontier.promises import Promised
 from scentline.models.frontier.rows import FrontierRow, HostRow, PageRow, TotalsRow
 from scentline.models.page import Verdict
 from scentline.models.url import host, identifier, owner

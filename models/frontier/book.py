@@ -24,18 +24,15 @@ from scentline.models.facts import (
     Together,
     Visited,
 )
-from scentline.models.frontier.crowd import Crowd
 from scentline.models.frontier.depth import Depths, handed_on
-from scentline.models.frontier.groups import Groups
-from scentline.models.frontier.hosts import note_end, note_robots
-from scentline.models.frontier.hubs import Hubs
+from scentline.models.frontier.freshness import Groups
 from scentline.models.frontier.keys import Rows, page_key
 from scentline.models.frontier.ledger import EvidenceEmitter
 from scentline.models.frontier.links import Links
-from scentline.models.frontier.news import Prefixes, clicked
-from scentline.models.frontier.pages import Pages, Spaces
+from scentline.models.frontier.news import Hubs, Prefixes, clicked
+from scentline.models.frontier.pages import Pages, Spaces, note_end, note_robots
 from scentline.models.frontier.rows import PageRow, State
-from scentline.models.frontier.teaching import Said, Teaching
+from scentline.models.frontier.teaching import Crowd, Said, Teaching
 from scentline.models.frontier.visits import Changes, Visits
 from scentline.models.lessons import lessons
 from scentline.models.page import FAILED, unknown

@@ -9,15 +9,14 @@ from random import Random
 
 from scentline.models.frontier import keys
 from scentline.models.frontier.fairness import Fairness
-from scentline.models.frontier.hosts import KnownRobots
+from scentline.models.frontier.flights import Flight, Flights, Retries
 from scentline.models.frontier.keys import Rows
 from scentline.models.frontier.news import Fresh
-from scentline.models.frontier.orders import Flight, Flights
+from scentline.models.frontier.pages import KnownRobots
 from scentline.models.frontier.politeness import HostClocks
 from scentline.models.frontier.queue import FEW, CandidateQueue
-from scentline.models.frontier.retries import Retries
 from scentline.models.frontier.rows import Choice, PageRow, TotalsRow
-from scentline.models.frontier.scope import Scope
+from scentline.models.frontier.steered import Scope
 from scentline.models.frontier.sweep import Opening, Shards, Sweep
 from scentline.models.page import FAILED
 from scentline.models.policy.priorities import Priorities

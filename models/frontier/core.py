@@ -11,12 +11,12 @@ from typing import Any
 
 from scentline.models.facts import SIGHTINGS, Sighting
 from scentline.models.frontier.book import book_of
+from scentline.models.frontier.flights import Tally
 from scentline.models.frontier.freshness import Kept
 from scentline.models.frontier.instant import Instant
 from scentline.models.frontier.keys import Rows
 from scentline.models.frontier.leases import Landing, Leases, Orders, Visiting
 from scentline.models.frontier.ledger import FrontierLedger
-from scentline.models.frontier.orders import Tally
 from scentline.models.frontier.queue import ANSWERS_A_SWEEP
 from scentline.models.frontier.revisits import Revisits
 from scentline.models.frontier.selection import Budget, Selection

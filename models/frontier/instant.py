@@ -1,7 +1,7 @@
 """The mode "instant": news hubs are revisited, and new links to news fetched before all else (Wang 2007).
 
 What is here is memory, made again from the rows when a partition is opened. The rows are those of
-`models.frontier.hubs` and `models.frontier.news`.
+`models.frontier.news` and `models.frontier.news`.
 """
 
 import math
@@ -13,10 +13,10 @@ from scentline.models.errors import EventLog
 from scentline.models.facts import Fetched, Hub
 from scentline.models.frontier.book import Book
 from scentline.models.frontier.candidates import Candidates
+from scentline.models.frontier.flights import Tally, outcome_of
 from scentline.models.frontier.keys import HUB_PREFIX, Rows, hub_key, hub_of, news_of
 from scentline.models.frontier.leases import Orders, Visiting
 from scentline.models.frontier.news import Fresh, NewsLooks
-from scentline.models.frontier.orders import Tally, outcome_of
 from scentline.models.frontier.rows import INSTANT, Choice, HubRow, PageRow
 from scentline.models.papers.hubs import DELAYS, Revisits
 from scentline.models.records import Revisit

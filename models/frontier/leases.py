@@ -7,12 +7,11 @@ from typing import Any, ClassVar, Generic, TypeVar
 from scentline.models.errors import EventLog
 from scentline.models.facts import Early, Fetched, Missing, Page
 from scentline.models.frontier.candidates import Candidates
-from scentline.models.frontier.hosts import note_lost, tell_clocks
+from scentline.models.frontier.flights import Flight, Tally
 from scentline.models.frontier.keys import TOTALS_KEY, Rows, page_key, totals_of
-from scentline.models.frontier.orders import Flight, Tally
+from scentline.models.frontier.pages import note_lost, tell_clocks
 from scentline.models.frontier.rows import INSTANT, OPEN, Choice, HubRow, PageRow, VisitRow, failed
-from scentline.models.frontier.turns import ProportionalTurns
-from scentline.models.frontier.window import Pace
+from scentline.models.frontier.turns import Pace, ProportionalTurns
 from scentline.models.records import FETCHES, FetchOrder, Revisit, Visit, encode, partition_of
 from scentline.models.url import host
 

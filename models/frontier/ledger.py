@@ -1,38 +1,154 @@
-"""The frontier's own ledger: what each partition counts, added up, and who is told of it.
+"""The frontier's own ledger: what each partition counts, as rows, added up, and who is told of it.
 
 A partition's verdicts are counted by whoever owns it, in the group that judged them, and are in its rows with
-it (`models.frontier.counts`). Others are told of blocks, as they stand: what is told twice does no harm, nor
-what is told of a group that is lost. Who takes a partition up tells all of its blocks again.
+it. What changed in a group is a *segment*, and now and then a *block* follows, columns as they stand, the one
+that was written longest ago. Segments go that were written before every block was. To read the counts again is
+to read the blocks, then the segments in their order.
 
-Counts are a function of the rows and the sighting alone, never of a clock, a model or chance. Labels, which
-the learners' combiners are told, tell of choices too.
+Others are told of blocks, as they stand: what is told twice does no harm, nor what is told of a group that is
+lost. Counts are a function of rows and sighting alone, never of a clock or a model; labels are of choices, too.
 """
 
 from collections.abc import Iterable, Sequence
 from itertools import chain
+from typing import TypeAlias
 
 import numpy as np
 import zstandard
 
 from scentline.models.errors import EventLog
 from scentline.models.facts import EVIDENCE, Label
-from scentline.models.frontier.counts import CountRows
-from scentline.models.frontier.keys import Rows
-from scentline.models.frontier.rows import Choice, PageRow
-from scentline.models.ledger import INT32, Cells, Change, Slots
+from scentline.models.frontier import keys
+from scentline.models.frontier.keys import BLOCK_PREFIX, SEGMENT_PREFIX, Rows, number_of
+from scentline.models.frontier.rows import Choice, CountsRow, FrontierRow, PageRow
+from scentline.models.ledger import INT32, Cells, Change, Slots, distinct
 from scentline.models.page import FAILED, Verdict
-from scentline.models.parts import Mask, Part, blocks_in, blocks_of, columns_of
+from scentline.models.parts import BLOCK, Mask, Part, blocks_in, blocks_of, columns_of
 from scentline.models.policy.features import always_kept
 from scentline.models.policy.scorer import Scorer
 from scentline.models.records import Block, Interests, partition_of
 
+log = EventLog("frontier")
+
+#: Share of the features that is forgotten at once when there are too many.
+FORGOTTEN = 0.1
+#: Columns in blocks that are written for each column in a segment: half as much again as what changed is
+#: written, and segments hold about twice what there is.
+SHARE = 0.5
+
+_Entry: TypeAlias = tuple[bytes, FrontierRow]
+
+
+class Rounds:
+    """Chooses the blocks. Segments from ``first`` on, up to ``end``, were written before.
+
+    ``stands`` says of each block that was written up to which segment, that one left out, it has what they say.
+
+    >>> rounds = Rounds()
+    >>> rounds.step(changed=1000, size=1500)
+    (0, [0], range(0, 0))
+    >>> rounds.step(changed=1200, size=1500)
+    (1, [1], range(0, 0))
+    >>> rounds.step(changed=1100, size=1500)
+    (2, [2, 0], range(0, 2))
+    """
+
+    def __init__(self, stands: Sequence[int] = (), first: int = 0, end: int = 0) -> None:
+        self._stands = list(stands)
+        self._first = first
+        self._next = end
+        self._due = 0.0
+
+    def step(self, changed: int, size: int) -> tuple[int, list[int], range]:
+        """Return what to write when so many columns of ``size`` changed: a segment, blocks; and what goes."""
+        segment, self._next = self._next, self._next + 1
+        # Nothing is in a new block but what this segment says.
+        self._stands += [segment] * (blocks_in(size) - len(self._stands))
+        self._due += changed * SHARE
+        blocks: list[int] = []
+        while len(blocks) < len(self._stands):
+            block = self._stands.index(min(self._stands))
+            columns = len(columns_of(block, size))
+            if self._due < columns:
+                break
+            self._stands[block] = self._next
+            self._due -= columns
+            blocks.append(block)
+        self._due = min(self._due, BLOCK)
+        gone = range(self._first, min(self._stands, default=self._first))
+        self._first = gone.stop
+        return segment, blocks, gone
+
+
+def take_in(part: Part, key: bytes, row: CountsRow) -> None:
+    """Set a part's columns as a row has them: those of all blocks come first, then those of segments."""
+    if key.startswith(SEGMENT_PREFIX):
+        columns = np.frombuffer(row.columns, INT32).astype(np.intp)
+    else:
+        columns = columns_of(number_of(key), np.iinfo(INT32).max)[: len(row.names)]
+    part.put(columns, row.cells)
+
+
+class CountRows:
+    """Keeps what a ``part`` counts in the rows of a shard; at first the part takes in what is in them."""
+
+    def __init__(self, shard: Rows, part: Part) -> None:
+        blocks, segments = list(shard.scan(BLOCK_PREFIX)), list(shard.scan(SEGMENT_PREFIX))
+        for key, row in (*blocks, *segments):
+            if isinstance(row, CountsRow):
+                take_in(part, key, row)
+        self._shard = shard
+        self._part = part
+        self._rounds = _rounds(blocks, segments, part.size)
+        self._forgotten: list[Slots] = []
+        self._written: list[bytes] = []
+
+    def forgot(self, columns: Slots) -> None:
+        """Note that columns are free: it is written with the next group."""
+        self._forgotten.append(columns)
+
+    def write(self, columns: Slots) -> None:
+        """Write columns that changed, and what was forgotten."""
+        if self._forgotten:
+            totals = keys.totals_of(self._shard)
+            totals.forgotten += sum(map(len, self._forgotten))
+            self._shard.put(keys.TOTALS_KEY, totals)
+            columns, self._forgotten = distinct(np.concatenate([columns, *self._forgotten])), []
+        if not len(columns):
+            return
+        segment, blocks, gone = self._rounds.step(len(columns), self._part.size)
+        self._put(keys.segment_key(segment), columns, columns.astype(INT32, copy=False).tobytes())
+        for number in blocks:
+            self._put(keys.block_key(number), columns_of(number, self._part.size), stands=segment + 1)
+        for number in gone:
+            self._shard.delete(keys.segment_key(number))
+
+    def committed(self) -> None:
+        """Let go of rows that are on disk: the part has what they say."""
+        for key in self._written:
+            self._shard.let_go(key)
+        self._written = []
+
+    def _put(self, key: bytes, columns: Slots, written: bytes = b"", stands: int = 0) -> None:
+        cells = self._part.take(columns)
+        self._shard.put(key, CountsRow(cells.predicates, cells.names, cells.as_bytes(), written, stands))
+        self._written.append(key)
+
+
+def _rounds(blocks: Iterable[_Entry], segments: Iterable[_Entry], size: int) -> Rounds:
+    """Return the rounds that go on where rows of ``size`` columns end.
+
+    What a block says that was never written is in the segments, all of them.
+    """
+    numbers = [number_of(key) for key, _ in segments]
+    written = {number_of(key): row.stands for key, row in blocks if isinstance(row, CountsRow)}
+    end = max([*(number + 1 for number in numbers[-1:]), *written.values()], default=0)
+    first = min([*numbers[:1], end])
+    return Rounds([written.get(number, first) for number in range(blocks_in(size))], first, end)
+
 
 class EvidenceEmitter:
-    """Gathers what is counted, and emits labels to the partition of each predicate.
-
-    What a sighting gives is gathered from `begin` on, and `keep` makes one change of it for each verdict, which
-    is kept until it is taken.
-    """
+    """Gathers what is counted from `begin` on, a change for each verdict from `keep` on; and emits labels."""
 
     def __init__(self, partitions: int) -> None:
         self._partitions = partitions
@@ -90,12 +206,6 @@ def _chosen(choice: Choice, predicate: str) -> str:
     if choice.predicate != predicate:
         return "other"
     return "explored" if choice.explored else "selected"
-
-
-log = EventLog("frontier")
-
-#: Share of the features that is forgotten at once when there are too many.
-FORGOTTEN = 0.1
 
 
 class FrontierLedger:

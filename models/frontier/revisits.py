@@ -16,8 +16,8 @@ from itertools import islice
 
 from scentline.models.facts import Fetched
 from scentline.models.frontier.candidates import Candidates
-from scentline.models.frontier.freshness import Freshness, Match
-from scentline.models.frontier.groups import Estimate
+from scentline.models.frontier.flights import Tally, outcome_of
+from scentline.models.frontier.freshness import Estimate, Freshness, Match
 from scentline.models.frontier.keys import (
     DUE_PREFIX,
     VISIT_PREFIX,
@@ -29,7 +29,6 @@ from scentline.models.frontier.keys import (
     visit_of,
 )
 from scentline.models.frontier.leases import Orders, Visiting
-from scentline.models.frontier.orders import Tally, outcome_of
 from scentline.models.frontier.rows import Choice, PageRow, VisitRow
 from scentline.models.frontier.visits import Visits
 from scentline.models.page import Verdict

@@ -10,11 +10,9 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from scentline.models.frontier.causes import Cause
+from scentline.models.frontier.answers import Cause, Promised, Waits
 from scentline.models.frontier.linking import ChildrenRow, ParentRow
 from scentline.models.frontier.politeness import HostState
-from scentline.models.frontier.promises import Promised
-from scentline.models.frontier.waits import Waits
 from scentline.models.ledger import Cells
 from scentline.models.page import Verdict
 from scentline.models.papers.depth import MAX_LEVEL, Growth, Place
@@ -152,7 +150,7 @@ class HostRow(msgspec.Struct, array_like=True, tag="host"):
     Of a host, ``judged`` pages, what its answers said of how it wants to be asked, and what came of requests:
     ``requests`` are those for its pages, as the rows of these count them, ``again`` those for pages that were
     judged before. ``moved`` redirects came, and ``causes`` count the fetches that brought no page, also where
-    nobody was asked or nobody answered (`models.frontier.causes`). ``waits`` are for answers. ``depth`` is
+    nobody was asked or nobody answered (`models.frontier.answers`). ``waits`` are for answers. ``depth`` is
     there where sites are stopped at a depth of their own.
 
     ``visits`` again to pages of a host, or of URLs that are ``alike``, and ``signs`` of a change by kind, of a
@@ -338,7 +336,7 @@ class CountsRow(msgspec.Struct, array_like=True, frozen=True, tag="counts"):
     """Columns of what the partition counts, of the features ``names``: the fields of `models.ledger.Cells`.
 
     In a segment ``columns`` says which they are, as int32; a block's are its own, in their order, and it has
-    what the segments before ``stands`` say (`models.frontier.counts`). A name is None where a column is free.
+    what the segments before ``stands`` say (`models.frontier.ledger`). A name is None where a column is free.
     """
 
     predicates: tuple[str, ...]

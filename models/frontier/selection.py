@@ -1,4 +1,4 @@
-"""The selection of the next fetches: as many as there is room for (`models.frontier.window`)."""
+"""The selection of the next fetches: as many as there is room for (`models.frontier.turns`)."""
 
 import math
 
@@ -6,14 +6,13 @@ import msgspec
 
 from scentline.models.frontier.candidates import Candidates
 from scentline.models.frontier.fairness import NEAR_SECONDS
+from scentline.models.frontier.flights import SLOW_SECONDS
 from scentline.models.frontier.instant import Instant
 from scentline.models.frontier.keys import Rows
 from scentline.models.frontier.leases import Leases
-from scentline.models.frontier.orders import SLOW_SECONDS
 from scentline.models.frontier.revisits import Revisits
 from scentline.models.frontier.rows import INSTANT, Choice, HubRow
-from scentline.models.frontier.turns import ProportionalTurns, Prospects
-from scentline.models.frontier.window import Pace, window
+from scentline.models.frontier.turns import Pace, ProportionalTurns, Prospects, window
 from scentline.models.published import Limit
 from scentline.models.settings import FetchSettings
 from scentline.models.url import host

@@ -6,8 +6,8 @@ Of shards that were opened and are not all taken up, the best of what they hold 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 
-from scentline.models.frontier.hosts import state_of
 from scentline.models.frontier.keys import PAGE_PREFIX, Rows, page_key, start_of, totals_of
+from scentline.models.frontier.pages import state_of
 from scentline.models.frontier.politeness import HostState
 from scentline.models.frontier.queue import SWEPT, CandidateQueue
 from scentline.models.frontier.rows import PageRow, TotalsRow

@@ -1,17 +1,177 @@
-"""What is counted of answers: of the pages that came, by their verdicts, and of requests that brought none."""
+"""What is counted of answers, and of what users did with pages.
 
-from collections.abc import Iterable
+Pages that came are counted by their verdicts, beside requests that brought none. Counts are functions of the
+sets of judged pages and of accesses: when an access or a verdict changes what the crowd says of a page that is
+judged already, its evidence is corrected.
+"""
+
+from bisect import bisect
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from scentline.models.frontier.crowd import Crowd
-from scentline.models.frontier.keys import Rows
+from scentline.models.facts import SIGHTINGS, Beside, Neighbour, Together, Visited
+from scentline.models.frontier.keys import PAGE_PREFIX, Rows, beside_key, beside_of
 from scentline.models.frontier.ledger import EvidenceEmitter
 from scentline.models.frontier.links import Links
 from scentline.models.frontier.pages import Pages
-from scentline.models.frontier.rows import PageRow
-from scentline.models.lessons import Lessons
+from scentline.models.frontier.rows import OPEN, BesideRow, PageRow
+from scentline.models.lessons import NOTHING, Lessons
 from scentline.models.page import FAILED, Verdict, unknown
+from scentline.models.policy.factors import WORDS, rank
 from scentline.models.policy.features import BASE
+from scentline.models.policy.scoring import pages_beside, signers
+from scentline.models.settings import FrontierSettings
+from scentline.models.url import identifier
+
+#: Candidates at most that one verdict has scored again because users visited both.
+BESIDE_AT_MOST = 30
+
+
+class Crowd:
+    """Keeps visitors and neighbours of pages within the bounds of the settings."""
+
+    def __init__(
+        self, pages: Pages, evidence: EvidenceEmitter, lessons: Lessons, settings: FrontierSettings
+    ) -> None:
+        self._pages = pages
+        self._evidence = evidence
+        self._lessons = lessons
+        self._settings = settings
+        #: By partition, the pages whose judged neighbours became others, or the verdicts on these.
+        self.noted: defaultdict[int, set[bytes]] = defaultdict(set)
+
+    def features(self, shard: Rows, row: PageRow) -> frozenset[str]:
+        """Return what the crowd has a page counted under; nothing before there is an answer that teaches."""
+        return self._of_visitors(row) | self._of_others(shard, row)
+
+    def _of_visitors(self, row: PageRow) -> frozenset[str]:
+        if self._lessons.answer(row.verdict, failed=row.failed) is None:
+            return NOTHING
+        return self._lessons.of_crowd(row.visitors, (), ())
+
+    def _of_others(self, shard: Rows, row: PageRow) -> frozenset[str]:
+        """Return what judged pages that lie together with a page have it counted under."""
+        if not self._lessons.counts_crowd or self._lessons.answer(row.verdict, failed=row.failed) is None:
+            return NOTHING
+        near = pages_beside(shard, row)
+        words = [near[page].words for page in signers(row, near)] if self._lessons.users else []
+        verdicts = (found.verdict or {} for found in near.values())
+        regions = {name for verdict in verdicts for name, holds in verdict.items() if holds}
+        return self._lessons.of_crowd((), words, regions)
+
+    def _recount(self, row: PageRow, before: frozenset[str], after: frozenset[str]) -> None:
+        answer = self._lessons.answer(row.verdict, failed=row.failed)
+        if answer is not None and not row.silent:
+            self._evidence.change(answer, after - before, before - after)
+
+    # accesses
+
+    def visited(self, shard: Rows, sighting: Visited) -> None:
+        """Absorb an access; one step from a user counts as one link from a seed."""
+        key, row = self._pages.find(shard, sighting.url, 1)
+        before = self._of_visitors(row)
+        row.visits += 1
+        if sighting.user not in row.visitors:
+            row.visitors = sorted((*row.visitors, sighting.user))[: self._settings.visitors]
+        self._pages.keep(shard, key, row)
+        self._recount(row, before, self._of_visitors(row))
+
+    def together(self, shard: Rows, sighting: Together) -> None:
+        """Apply what changed between a page and others that users visited near it.
+
+        A candidate is scored again where any of these is judged: the others say nothing of it.
+        """
+        key, row = self._pages.find(shard, sighting.url, 1)
+        page = identifier(sighting.url)
+        before = self._of_others(shard, row)
+        judged = False
+        for beside in sighting.pages:
+            self._tell(shard, row, page, beside.partition)
+            judged = self._put_beside(shard, row, page, beside) or judged
+        if judged:
+            self.noted[shard.partition].add(page)
+        if judged or not row.visits:
+            self._pages.keep(shard, key, row)
+        else:
+            shard.put(key, row)
+        self._recount(row, before, self._of_others(shard, row))
+
+    def _put_beside(self, shard: Rows, row: PageRow, page: bytes, beside: Beside) -> bool:
+        """Note what changed between a page and another, and keep those of lowest rank, in its order.
+
+        One that is displaced never comes back, because those that displaced it stay: what was known of it may
+        be forgotten. Return whether one of them is judged.
+        """
+        found = beside_of(shard, beside.other)
+        judged = found.verdict is not None
+        cell = row.together.get(beside.other)
+        if cell is not None:
+            cell[1] += beside.times
+            cell[2] += beside.sixths
+            return judged
+        place = rank(beside.other, page)
+        if len(row.together) >= self._settings.together:
+            last = next(reversed(row.together))
+            if place > rank(last, page):
+                return False
+            del row.together[last]
+            gone = beside_of(shard, last)
+            judged = judged or gone.verdict is not None
+            gone.pages.pop(page, None)
+            shard.put(beside_key(last), gone)
+        cells = list(row.together.items())
+        at = bisect(cells, place, key=lambda each: rank(each[0], page))
+        cells.insert(at, (beside.other, [beside.partition, beside.times, beside.sixths]))
+        row.together = dict(cells)
+        found.pages[page] = None
+        shard.put(beside_key(beside.other), found)
+        return judged
+
+    # verdicts
+
+    def judged(self, shard: Rows, row: PageRow, words: tuple[str, ...]) -> None:
+        """Tell a page's verdict, as it stands, to wherever pages lie together with it."""
+        if not self._lessons.counts_crowd or row.verdict is None:
+            return
+        met = Neighbour(identifier(row.url), row.verdict, words[:WORDS] if self._lessons.users else ())
+        for partition in row.told:
+            if partition != shard.partition:
+                shard.emit(SIGHTINGS, partition, met)
+        self.met(shard, met)
+
+    def _tell(self, shard: Rows, row: PageRow, page: bytes, partition: int) -> None:
+        """Note that pages of a partition lie together with a page, and tell it of a verdict there is."""
+        if partition in row.told:
+            return
+        row.told.append(partition)
+        if row.verdict is not None and partition != shard.partition:
+            shard.emit(SIGHTINGS, partition, Neighbour(page, row.verdict, beside_of(shard, page).words))
+
+    def met(self, shard: Rows, sighting: Neighbour) -> None:
+        """Absorb the verdict on a page as it stands: it concerns all that lie together with it."""
+        found = beside_of(shard, sighting.page)
+        if found.verdict == sighting.verdict and found.words == sighting.words:
+            return
+        rows = list(self._beside(shard, found))
+        # But for its words, a page that satisfies nothing says nothing of those beside it.
+        holds = any(sighting.verdict.values()) or any((found.verdict or {}).values())
+        before = [self._of_others(shard, row) for row in rows] if holds or self._lessons.users else []
+        found.verdict = sighting.verdict
+        found.words = sighting.words
+        shard.put(beside_key(sighting.page), found)
+        self.noted[shard.partition].update(found.pages)
+        for row, counted in zip(rows, before, strict=False):
+            self._recount(row, counted, self._of_others(shard, row))
+        nearest = sorted(rows, key=lambda row: -row.together[sighting.page][1])
+        candidates = [identifier(row.url) for row in nearest if row.state in OPEN]
+        self._pages.touch(shard, candidates[:BESIDE_AT_MOST])
+
+    def _beside(self, shard: Rows, found: BesideRow) -> Iterator[PageRow]:
+        for page in found.pages:
+            row = shard.get(PAGE_PREFIX + page)
+            if isinstance(row, PageRow):
+                yield row
 
 
 class Said(NamedTuple):

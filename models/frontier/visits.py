@@ -25,7 +25,7 @@ from scentline.models.facts import (
     Signal,
     Visited,
 )
-from scentline.models.frontier.groups import Groups
+from scentline.models.frontier.freshness import Groups
 from scentline.models.frontier.keys import TOTALS_KEY, Rows, due_key, page_key, totals_of, visit_key, visit_of
 from scentline.models.frontier.pages import Pages
 from scentline.models.frontier.rows import PageRow, State, VisitRow, failed

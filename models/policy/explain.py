@@ -8,14 +8,13 @@ from typing import Literal, NamedTuple, TypeAlias
 import msgspec
 
 from scentline.models.frontier.depth import why_beyond
-from scentline.models.frontier.groups import Groups
+from scentline.models.frontier.fairness import Shares
+from scentline.models.frontier.freshness import Groups
 from scentline.models.frontier.keys import Rows, alike_key, depth_of, hub_of, page_key, parent_of, visit_of
 from scentline.models.frontier.linking import ParentRow, place_in
 from scentline.models.frontier.pages import why_spent
 from scentline.models.frontier.rows import HostRow, HubRow, PageRow, VisitRow
-from scentline.models.frontier.scope import descends
-from scentline.models.frontier.shares import Shares
-from scentline.models.frontier.steered import Steered
+from scentline.models.frontier.steered import Steered, descends
 from scentline.models.lessons import lessons
 from scentline.models.page import FAILED, Verdict
 from scentline.models.policy.candidate import IN_LINKS, LinkWords, url_words

@@ -9,8 +9,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
 from scentline.models.errors import EventLog, cause, quarantinable
+from scentline.models.frontier.answers import MOST_LOGIT, Promised, Promises, believed
 from scentline.models.frontier.keys import OWNER_PREFIX, Rows, owner_key, parent_of
-from scentline.models.frontier.promises import MOST_LOGIT, Promised, Promises, believed
 from scentline.models.frontier.rows import HostRow, PageRow
 from scentline.models.policy.combiner import Chances
 from scentline.models.policy.scorer import Scorer

@@ -11,7 +11,7 @@ import msgspec
 from scentline.agents.frontier.agent import FrontierShard
 from scentline.agents.learn import LearnAgent, LearnRow, LearnShard, ModelRow, PriorRow
 from scentline.agents.worker.connect import open_journal
-from scentline.models.frontier.counts import CountRows
+from scentline.models.frontier.ledger import CountRows
 from scentline.models.frontier.rows import FrontierRow
 from scentline.models.ledger import Ledger
 from scentline.models.page import FAILED, Verdict

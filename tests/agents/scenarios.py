@@ -14,6 +14,7 @@ import msgspec
 from scentline.agents.frontier.agent import FrontierAgent, FrontierShard
 from scentline.agents.worker.connect import open_journal
 from scentline.models.facts import Early, Fetched, Found, Kind, Label, Linked, Missing, Moved, Page, Same
+from scentline.models.frontier.flights import SLOW_SECONDS
 from scentline.models.frontier.keys import (
     children_of,
     host_key,
@@ -27,7 +28,6 @@ from scentline.models.frontier.keys import (
     visit_of,
 )
 from scentline.models.frontier.linking import ParentRow, identifiers_in
-from scentline.models.frontier.orders import SLOW_SECONDS
 from scentline.models.frontier.rows import Choice, FrontierRow, HostRow, HubRow, PageRow, TotalsRow, VisitRow
 from scentline.models.page import FAILED, Link, Verdict
 from scentline.models.policy.features import BASE, token

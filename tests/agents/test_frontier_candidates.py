@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.models.facts import Beside, Found, Missing, Together, Visited
+from scentline.models.frontier.flights import Retries
 from scentline.models.frontier.keys import host_key, page_key
 from scentline.models.frontier.queue import SWEPT
-from scentline.models.frontier.retries import Retries
 from scentline.models.frontier.rows import HostRow
 from scentline.models.page import FAILED, Link
 from scentline.models.policy.combiner import usual_chance_of_page

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 from msgspec import structs
 
 from scentline.models.facts import Missing, Page, Same
-from scentline.models.frontier.hosts import LOST
 from scentline.models.frontier.keys import START_KEY, TOTALS_KEY
+from scentline.models.frontier.pages import LOST
 from scentline.models.frontier.rows import FrontierRow
 from scentline.models.records import Revisit, Visit
 from tests.agents.forms import hub

@@ -25,8 +25,8 @@ from scentline.models.facts import (
     Together,
     Visited,
 )
+from scentline.models.frontier.answers import believed
 from scentline.models.frontier.keys import PAGE_PREFIX, beside_of, page_key, totals_of
-from scentline.models.frontier.promises import believed
 from scentline.models.frontier.rows import Choice, PageRow
 from scentline.models.lessons import FailedRequests, JudgedPage, recount
 from scentline.models.page import Link

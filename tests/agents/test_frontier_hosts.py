@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scentline.models.facts import Early, Fetched, Found, Kind, Missing, Moved, Page, Same
-from scentline.models.frontier.causes import MOST_CAUSES, REST, cause_of
-from scentline.models.frontier.orders import SLOW_SECONDS
+from scentline.models.frontier.answers import MOST_CAUSES, REST, cause_of
+from scentline.models.frontier.flights import SLOW_SECONDS
 from scentline.models.published import Limit
 from scentline.models.records import RobotsTxt, Version
 from scentline.models.url import host, identifier

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from scentline.models.facts import Moved, Neighbour
-from scentline.models.frontier.hubs import published
 from scentline.models.frontier.keys import hub_of, news_of
+from scentline.models.frontier.news import published
 from scentline.models.frontier.rows import INSTANT, Brought
 from scentline.models.records import Version, partition_of
 from scentline.models.url import host, identifier

@@ -13,8 +13,8 @@ from hypothesis.strategies import SearchStrategy
 
 from bench.listening import Memory
 from scentline.agents.frontier.agent import FrontierShard, block_message
-from scentline.models.frontier.counts import CountRows
 from scentline.models.frontier.keys import BLOCK_PREFIX, SEGMENT_PREFIX, totals_of
+from scentline.models.frontier.ledger import CountRows
 from scentline.models.frontier.rows import CountsRow, FrontierRow
 from scentline.models.ledger import Change, Ledger
 from scentline.models.parts import BLOCK, Part, blocks_in
@@ -250,7 +250,7 @@ def test_whoever_owns_or_hears_of_partitions_has_each_count_once_whatever_is_los
     partitions, workers = data.draw(st.integers(1, 3)), data.draw(st.integers(1, 3))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("scentline.models.parts.BLOCK", block)
-        patch.setattr("scentline.models.frontier.counts.BLOCK", block)
+        patch.setattr("scentline.models.frontier.ledger.BLOCK", block)
         crawl = Crawl(partitions, workers, counted)
         for act in data.draw(acts(partitions, workers)):
             happen(crawl, act)

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from scentline.models.facts import Early, Fetched, Found, Missing, Signal, Visited
-from scentline.models.frontier.freshness import Freshness, Match
-from scentline.models.frontier.groups import LEAST_STALE
+from scentline.models.frontier.freshness import LEAST_STALE, Freshness, Match
 from scentline.models.frontier.keys import DUE_PREFIX, due_key
 from scentline.models.frontier.revisits import AGAIN
 from scentline.models.frontier.rows import VisitRow

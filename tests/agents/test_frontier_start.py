@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.msgpack import encode as pack
 
+from scentline.models.frontier.flights import SLOW_SECONDS
 from scentline.models.frontier.keys import START_KEY, TOTALS_KEY, Rows, page_key, start_of
-from scentline.models.frontier.orders import SLOW_SECONDS
 from scentline.models.frontier.rows import PageRow, TotalsRow
 from scentline.models.frontier.sweep import FIRST
 from scentline.models.published import Exclusion, Limit, Pausing, Slowing, Steering

@@ -24,7 +24,7 @@ from scentline.agents.operate.record import entries, outcomes
 from scentline.agents.worker.crawl import Engine, _ready
 from scentline.agents.worker.status import Meter
 from scentline.models.facts import Early, Missing, Moved
-from scentline.models.frontier.orders import TELLING, Tally
+from scentline.models.frontier.flights import TELLING, Tally
 from scentline.models.harvest import Harvest
 from scentline.models.records import Decoder, FetchedPage, FetchOrder, encode
 from scentline.streams.metrics import MOST_PREDICATES, OTHER, Reading, catalogue

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scentline.models.frontier.promises import PRIOR, Promised, Promises, believed
-from scentline.models.frontier.shares import LEAST, LEAST_WORTH, WINDOW, Shares
-from scentline.models.frontier.trust import PAIRS, SEEDS, Trust
+from scentline.models.frontier.answers import PRIOR, Promised, Promises, believed
+from scentline.models.frontier.fairness import LEAST, LEAST_WORTH, PAIRS, SEEDS, WINDOW, Shares, Trust
 from tests.cases import each_case
 
 # shares of the latest fetches, by domain and by network

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from scentline.models.frontier.exclusions import Exclusions
 from scentline.models.frontier.queue import CandidateQueue
+from scentline.models.frontier.steered import Exclusions
 from tests.cases import each_case
 
 LIMIT = 40

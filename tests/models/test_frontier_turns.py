@@ -11,8 +11,15 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from scentline.models.frontier.turns import PRIOR_HITS, FairShare, ProportionalTurns, Prospects
-from scentline.models.frontier.window import BACKLOG, Pace, window
+from scentline.models.frontier.turns import (
+    BACKLOG,
+    PRIOR_HITS,
+    FairShare,
+    Pace,
+    ProportionalTurns,
+    Prospects,
+    window,
+)
 from tests.cases import each_case
 
 shares = st.floats(0.01, 100)

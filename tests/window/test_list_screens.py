@@ -10,11 +10,10 @@ import zstandard
 from scentline.agents.window import hosts, pages
 from scentline.agents.window.reading import Reading
 from scentline.agents.window.screens import QueryError, screen
-from scentline.models.frontier.causes import MOST_CAUSES, Cause
+from scentline.models.frontier.answers import MOST_CAUSES, Cause, Waits
 from scentline.models.frontier.keys import host_key, page_key, robots_key
 from scentline.models.frontier.politeness import HostState
 from scentline.models.frontier.rows import INSTANT, Depth, FrontierRow, HostRow, PageRow
-from scentline.models.frontier.waits import Waits
 from scentline.models.records import RobotsTxt
 from scentline.models.url import identifier
 from tests.agents.test_record import told_at

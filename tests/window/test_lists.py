@@ -14,9 +14,8 @@ from scentline.agents.operate.record import outcomes as recorded
 from scentline.agents.window.hosts import ROUND_SECONDS, Hosts, looked_through
 from scentline.agents.window.recent import Place, RecentChanges, RecentLetters, RecentPages
 from scentline.agents.window.search import Search, runs
-from scentline.models.frontier.causes import Cause
+from scentline.models.frontier.answers import Cause, Waits
 from scentline.models.frontier.rows import HostRow
-from scentline.models.frontier.waits import Waits
 from scentline.models.published import Change, Outcome
 from scentline.models.records import DeadLetter
 from scentline.streams.topics import DEAD_LETTERS

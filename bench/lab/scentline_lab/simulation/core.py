@@ -94,7 +94,7 @@ class MemoryShard(Shard[Row], Generic[Row]):
 
 @lru_cache(4)
 def rows_of(trace: Trace) -> Mapping[bytes, bytes]:
-    """Return the rows that a log leaves, as `models.frontier.crowd.Crowd` makes them of visits."""
+    """Return the rows that a log leaves, as `models.frontier.teaching.Crowd` makes them of visits."""
     names = {url: identifier(url) for url in trace.accesses.keys() | trace.keepers.keys()}
     found: dict[bytes, FrontierRow] = {TOTALS_KEY: TotalsRow(discovered=len(trace.accesses))}
     for number, (url, visits) in enumerate(trace.accesses.items()):

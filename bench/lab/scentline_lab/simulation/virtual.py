@@ -15,7 +15,7 @@ from typing import NamedTuple, Protocol, TypeAlias
 from scentline.models.duplicates import BAND_PAGES, Sketch, bands, likeness
 from scentline.models.frontier.politeness import HostClocks, HostState
 from scentline.models.frontier.queue import UNLIMITED
-from scentline.models.frontier.window import Pace, window
+from scentline.models.frontier.turns import Pace, window
 from scentline.models.page import Page
 from scentline.models.predicate import ANYTHING, Sought
 from scentline.models.trace import Trace
@@ -60,7 +60,7 @@ class Clock(NamedTuple):
     Requests to a host are ``delay`` seconds apart, and ``factor`` times its usual answer, of which one is
     waited for ``patience`` seconds. ``connections`` may be open. Reading and judging a page takes ``reading``
     seconds of this machine, one page at a time. ``paced`` says that no more pages are in flight than are judged
-    in time (`models.frontier.window.Pace`), as of a policy that learns.
+    in time (`models.frontier.turns.Pace`), as of a policy that learns.
     """
 
     seconds: float
