@@ -193,7 +193,11 @@ class Reading:
         It is made of an iterator over its pieces: how far each leads, and whether there is more to do then.
         """
         used = {key: each for key, each in self._ahead.items() if self.now < each.looked + LOOKED_SECONDS}
-        found = used.pop(name, None) or _Ahead(make(), self.now)
+        found = used.pop(name, None)
+        if found is None:
+            found = _Ahead(make(), self.now)
+        else:
+            found.step()
         self._ahead = dict([*[*used.items()][1 - REMEMBERED :], (name, found)])
         found.looked = self.now
         value: T = found.value

@@ -23,7 +23,7 @@ from scentline.streams.settings import ConfigurationError, Settings
 
 #: Seconds between two looks.
 LOOK_SECONDS = 1.0
-#: Columns of a curve, the width from which on there is room for it, and what it is drawn with.
+#: Columns of a curve, the width from which on there is room for it and chance, and what it is drawn with.
 _COLUMNS, _WIDE, _HEIGHTS = 24, 100, "▁▂▃▄▅▆▇█"
 _STYLES = {"good": "green", "waits": "yellow", "rest": "bold", "bad": "bold red"}
 #: What ends the view, and the sign of a keyboard that is gone.
@@ -121,18 +121,17 @@ def _slots(found: dict[str, Any]) -> list[str]:
 
 
 def _predicates(view: dict[str, Any], width: int) -> Table:
-    last = f"last {view['window_pages']:,}"
-    numbers = ["hits", "a minute", "pages", "rate", last, "by chance", "lift (95 %)"]
+    last, wide = f"last {view['window_pages']:,}", ("by chance", "curve") if width >= _WIDE else ()
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
-    for name in ["predicate", *numbers, *(["curve"] if width >= _WIDE else [])]:
-        justify: Any = "right" if name in numbers else "left"
+    for name in ["predicate", "hits", "a minute", "pages", "rate", last, "lift (95 %)", *wide]:
+        justify: Any = "left" if name in ("predicate", "curve") else "right"
         table.add_column(name, justify=justify, no_wrap=True, overflow="ellipsis")
     for each in view["predicates"]:
-        table.add_row(*_row(each, curve=width >= _WIDE))
+        table.add_row(*_row(each, wide=bool(wide)))
     return table
 
 
-def _row(found: dict[str, Any], *, curve: bool) -> list[Text]:
+def _row(found: dict[str, Any], *, wide: bool) -> list[Text]:
     name = Text(printable(found["name"]), style="dim" if found["state"] == "paused" else "bold")
     if not found["pages"]:
         return [name, Text("0"), Text("–"), Text("0")]
@@ -143,10 +142,10 @@ def _row(found: dict[str, Any], *, curve: bool) -> list[Text]:
         f"{found['pages']:,}",
         f"{found['rate']:.1%}",
         f"{found['lately']:.1%}",
-        f"{chance['rate']:.1%}" if chance else "–",
         f"{lift[1]:.1f} ({lift[0]:.1f} to {lift[2]:.1f})" if lift else "–",
-        *([sparkline(found["curve"]["lately"])] if curve else []),
     ]
+    if wide:
+        cells += [f"{chance['rate']:.1%}" if chance else "–", sparkline(found["curve"]["lately"])]
     return [name, *map(Text, cells)]
 
 
