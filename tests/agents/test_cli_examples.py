@@ -28,9 +28,10 @@ from tests.agents.test_cli_lines import commands
 EXAMPLES = load_commands()
 #: Those that run until they are stopped, or too long for a test.
 STOPPED = {
-    "scentline demo", "scentline feed /var/log/squid/access.log --follow", "scentline semantic build",
+    "scentline demo", "scentline demo --out short --budget 200 --json", "scentline semantic build",
+    "scentline feed /var/log/squid/access.log --follow", "scentline window",
     "scentline serve-archive pages.warc.gz --log served.log",
-    "scentline snapshot --broker kafka://localhost:9092 --data mirror --follow", "scentline window",
+    "scentline snapshot --broker kafka://localhost:9092 --data mirror --follow",
     "scentline window --data hockey-data --port 8500 --read-only",
 }  # fmt: skip
 #: Those that name a broker are run on one, in tests/kafka/test_crawl.py.

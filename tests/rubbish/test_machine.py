@@ -144,7 +144,7 @@ def test_a_crawl_with_too_few_descriptors_says_so_and_goes_on_with_64(machine: M
     machine.goes_on(prefix=limited("-n 64"))
 
 
-@pytest.mark.parametrize("seconds", [-3_600, -31_536_000, 31_536_000])
+@pytest.mark.parametrize("seconds", [-31_536_000, 31_536_000])
 def test_a_clock_that_jumps_within_a_crawl_loses_and_holds_up_nothing(machine: Machine, seconds: int) -> None:
     machine.goes_on(first=JUMPS.format(seconds=seconds, calls=2_000))
 
@@ -158,7 +158,7 @@ def test_a_clock_that_went_back_between_two_runs_holds_nothing_up(machine: Machi
 def test_a_crawl_without_a_network_says_so_and_goes_on_when_there_is_one(machine: Machine) -> None:
     if subprocess.run(["unshare", "-n", "true"], capture_output=True, check=False).returncode != 0:
         pytest.skip("this user may not part a process from the network")
-    ended = machine.crawl(prefix=("unshare", "-n", "timeout", "-s", "INT", "15"))
+    ended = run(machine.cwd, *machine.command, "--data", "data", "--time", "4s", prefix=("unshare", "-n"))
     assert ended.err.count("no host answers: is there a network?") == 1, ended.err
     assert "Traceback" not in ended.err
     machine.goes_on()
