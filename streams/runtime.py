@@ -8,6 +8,7 @@ import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, Protocol
 
 import faust
@@ -91,10 +92,12 @@ class Runtime:
 
     def __post_init__(self) -> None:
         self._assignment = self.metrics.assignment(self.app)
+        self._counts = cache(self.bus.partitions)  # a link asks
 
     def partition(self, topic: Topic, key: str) -> int:
         """Return the partition of ``key`` in a topic."""
-        return partition_of(key, self.bus.partitions(topic.name))
+        count = self._counts(topic.name)
+        return 0 if count == 1 else partition_of(key, count)
 
     def read(self, topic: Topic, name: str, work: Work) -> None:
         """Have ``work`` read a topic as the Faust agent ``name``; `faust.App.agent` would scan all modules."""

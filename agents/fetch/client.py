@@ -56,6 +56,7 @@ class Client:
     ) -> None:
         self._settings = settings
         self._clock = clock
+        self._keeps_up = revisit is not None
         self._agent = product(settings.user_agent)
         self._pool = Pool(settings)
         self._delays: Recent[str, float] = Recent(_MOST_DELAYS)  # of hosts, for their sitemaps and feeds
@@ -125,7 +126,7 @@ class Client:
         asked = validators(known)
         async with self._pool.open(url, asked) as response:
             status, headers = response.status_code, fields(response)
-            if status in (200, 304):
+            if self._keeps_up and status in (200, 304):
                 self.sitemaps.seen(url, media_type(headers))
             if status == 304 and asked:
                 return Same()
@@ -141,7 +142,8 @@ class Client:
             if "noindex" in asks:
                 raise FetchError("refused", "X-Robots-Tag noindex")
             content = await self._body(response, headers, self._settings.max_bytes)
-        self.sitemaps.seen(url, "", content)
+        if self._keeps_up:
+            self.sitemaps.seen(url, "", content)
         kept = {name: headers[name][:KEPT_LENGTH] for name in KEPT if name in headers}
         return Body(status, kept, content, nofollow="nofollow" in asks)
 

@@ -280,8 +280,6 @@ class Sitemaps:
 
     def seen(self, url: str, media_type: str, body: bytes = b"") -> None:
         """Have the feeds of a page's host read, as `announce`: the page is one, or names one, or did before."""
-        if self._revisit is None:
-            return
         name, named = host(url), url if media_type in FEED_TYPES else feed_of(body)
         feed = None if named is None else canonical(named, url)
         feeds = self._feeds.get(name, ())

@@ -183,13 +183,14 @@ class Consumer(Offering):
 
     async def _getmany(self, active_partitions: set[TP] | None, timeout: float) -> Mapping[TP, list[Entry]]:
         active = self._assigned if active_partitions is None else active_partitions
-        if not self._ready(active):
+        ready = self._ready(active)
+        if not ready:
             await self._idle(active, timeout)
-        return self._poll(self._ready(active))
+            ready = self._ready(active)
+        return self._poll(ready)
 
     def _ready(self, active: Iterable[TP]) -> list[TP]:
-        positions, end = self._positions, self._journal.end
-        return [tp for tp in active if tp in positions and end(*tp) > positions[tp]]
+        return [TP(*place) for place in self._journal.beyond(self._positions, active)]
 
     def _poll(self, ready: Sequence[TP]) -> dict[TP, list[Entry]]:
         limit = min(POLL_RECORDS, self.app.conf.stream_buffer_maxsize // POLL_BUFFER_SHARE)

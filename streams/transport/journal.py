@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from types import MappingProxyType
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import msgspec
 from rocksdict import WriteBatch
@@ -284,6 +284,10 @@ class Journal:
     def end(self, topic: str, partition: int) -> int:
         """Return the offset that the next record will have."""
         return self._log(topic, partition).end
+
+    def beyond(self, positions: Mapping[Any, int], among: Iterable[Place]) -> list[Place]:
+        """Return which of some partitions end past their position here; those without one do not."""
+        return [name for name in among if name in positions and self._logs[name].end > positions[name]]
 
     async def wait(self, positions: Mapping[Place, int]) -> Mapping[Place, int]:
         """Return once any of the partitions has come to an end past its position here; return their ends."""
