@@ -12,23 +12,21 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any
-
-import msgspec
+from typing import Any, NamedTuple
 
 from scentline.agents.observe.logfile import LogFile, LogFileError, NumberedLine, arriving, fingerprint
 from scentline.agents.observe.observer import Malformed, Observer
 from scentline.agents.worker.connect import Room
 from scentline.models.accesslog.entry import MAX_LINE
 from scentline.models.errors import EventLog
-from scentline.models.facts import Access, AccessPack
-from scentline.models.records import DeadLetter, Decoder, LogPosition, Pack, RecordError, encode, partition_of
+from scentline.models.facts import Access
+from scentline.models.records import Decoder, LogPosition, RecordError, encode, partition_of
 from scentline.streams.attempts import Place, bury
 from scentline.streams.inbox import Message, Outbox
 from scentline.streams.metrics import Reading
 from scentline.streams.metrics.catalogue import LINES, TAKEN
 from scentline.streams.runtime import Broadcast, Bus, Runtime
-from scentline.streams.topics import ACCESSES, DEAD_LETTERS, PROXY_LOG, STANDING
+from scentline.streams.topics import ACCESSES, PROXY_LOG, STANDING
 
 #: Lines after which a batch ends though it holds little.
 BATCH_LINES = 20_000
@@ -120,22 +118,15 @@ class ObserveAgent:
 # feeding logs, each line once
 
 
-class Batch(msgspec.Struct):
+class Batch(NamedTuple):
     """What some consecutive lines of a log came to, up to and including ``line`` (counted from 1).
 
-    ``packs`` has one pack for each partition that got accesses; ``letters`` are the malformed lines. ``whole``
-    is the last line that ended: one without an end may still be written to.
+    ``whole`` is the last line that ended: one without an end may still be written to.
     """
 
-    line: int = 0
-    whole: int = 0
-    packs: dict[int, AccessPack] = {}
-    letters: list[DeadLetter] = []
-
-    def messages(self) -> list[Message]:
-        """Return what is sent of it."""
-        packs = [(ACCESSES.name, partition, None, encode(pack)) for partition, pack in self.packs.items()]
-        return [*packs, *((DEAD_LETTERS.name, 0, None, encode(letter)) for letter in self.letters)]
+    line: int
+    whole: int
+    messages: list[Message]
 
 
 def packs(
@@ -151,47 +142,36 @@ def packs(
     """Observe numbered ``lines`` and yield batches of ``size`` accesses and letters, of at most 20,000 lines.
 
     Lines up to the number ``after`` were sent before: they are only observed, since later lines depend on them.
-    The partition is the user's. Origins are (line number, 0) in the stream ``source``, the log's fingerprint.
-    ``name`` is the log's in dead letters. `LogFileError` of ``lines`` is raised after the batch of what was
-    read before.
+    Origins are line numbers in the stream ``source``, the log's fingerprint; ``name`` is the log's in dead
+    letters, which have nothing of a line: it tells who its user was. `LogFileError` of ``lines`` is raised
+    after the batch of what was read before.
     """
-    batch, gathered, line = Batch(), 0, b""
+    outbox, gathered, done, number, line = Outbox(source), 0, 0, 0, b""
     broken: LogFileError | None = None
     try:
         for number, line in lines:
-            batch.line = number
             observed = observer.observe(line)
             if number > after and isinstance(observed, Access):
-                partition = partition_of(observed.user, partitions)
-                pack = batch.packs.get(partition)
-                if pack is None:
-                    pack = batch.packs[partition] = Pack(source=source, facts=[])
-                pack.facts.append((number, 0, observed))
+                outbox.begin(number)
+                outbox.emit(ACCESSES.name, partition_of(observed.user, partitions), observed)
                 gathered += 1
             elif number > after and isinstance(observed, Malformed) and observed.told:
-                batch.letters.append(_letter(name, number, line, observed, now()))
+                long = f" (line of {len(line)} bytes)" if len(line) <= MAX_LINE else ""
+                bury(outbox, Place(name, 0, number), b"", f"{observed.reason}{long}", "line", now())
                 gathered += 1
             if gathered == size or number % BATCH_LINES == 0:
-                full, batch, gathered = _ended(batch, line), Batch(), 0
-                yield full
+                yield Batch(number, _whole(number, line), outbox.take())
+                gathered, done = 0, number
     except LogFileError as error:
         broken = error
-    if batch.line:
-        yield _ended(batch, line)
+    if number > done:
+        yield Batch(number, _whole(number, line), outbox.take())
     if broken is not None:
         raise broken
 
 
-def _ended(batch: Batch, last: bytes) -> Batch:
-    batch.whole = batch.line if last.endswith(b"\n") or len(last) > MAX_LINE else batch.line - 1
-    return batch
-
-
-def _letter(name: str, number: int, line: bytes, malformed: Malformed, time: float) -> DeadLetter:
-    """Return the dead letter of a line, without the line: it tells who its user was."""
-    size = f" (line of {len(line)} bytes)" if len(line) <= MAX_LINE else ""
-    reason = f"{malformed.reason}{size}"
-    return DeadLetter(topic=name, partition=0, offset=number, reason=reason, value=b"", time=time)
+def _whole(number: int, line: bytes) -> int:
+    return number if line.endswith(b"\n") or len(line) > MAX_LINE else number - 1
 
 
 class Positions:
@@ -288,7 +268,7 @@ class Feeder:
         sent = self.positions.line(name)
         for batch in packs(observer, lines, partitions, name, name=called, after=sent):
             await self._room()
-            messages = batch.messages() + self.positions.passed(name, batch.whole)
+            messages = batch.messages + self.positions.passed(name, batch.whole)
             if messages:
                 await self._bus.send_all(messages)
             yield batch

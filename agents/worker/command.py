@@ -218,13 +218,14 @@ def summary(status: "Status", policy: str) -> dict[str, object]:
 
 
 def _of_predicate(found: "PredicateStatus") -> dict[str, object]:
+    harvest, lift = found.harvest, found.harvest.lift_if_sure
     return {
-        "hits": found.hits,
-        "judged": found.judged,
-        "harvest_rate": round(found.harvest_rate, 4),
+        "hits": harvest.hits,
+        "judged": harvest.pages,
+        "harvest_rate": round(harvest.rate, 4),
         "hits_per_request": round(found.hits_per_request, 4),
         "hits_per_minute": round(found.hits_per_minute, 1),
-        "lift": None if found.lift is None else [round(each, 2) for each in found.lift],
+        "lift": None if lift is None else [round(each, 2) for each in lift],
     }
 
 

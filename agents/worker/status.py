@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, TextIO, TypeAlias
 from scentline.models.frontier.freshness import Kept
 from scentline.models.frontier.instant import NewsStanding
 from scentline.models.frontier.standing import Slots
-from scentline.models.harvest import Lift
+from scentline.models.harvest import Harvest
 from scentline.streams.logging import printable
 
 if TYPE_CHECKING:
@@ -19,21 +19,12 @@ if TYPE_CHECKING:
     from scentline.agents.worker.crawl import Engine
 
 
-@dataclass(frozen=True)
-class PredicateStatus:
-    """A predicate's figures: ``lift`` is None while chance might find as much.
+class PredicateStatus(NamedTuple):
+    """What was found of a predicate, over all requests of the crawl, and in the last minute of this run."""
 
-    ``hits_per_request`` are those of the pages that it judged, over all requests of the crawl;
-    ``hits_per_minute`` those of the last minute of this run, or of all of it while it is shorter.
-    """
-
-    hits: int
-    judged: int
-    harvest_rate: float
+    harvest: Harvest
     hits_per_request: float
     hits_per_minute: float
-    recent_rate: float
-    lift: Lift | None
 
 
 class KeptUp(NamedTuple):
@@ -45,35 +36,27 @@ class KeptUp(NamedTuple):
 
 @dataclass(frozen=True)
 class Status:
-    """A crawl's figures: ``fetched`` over all its runs, ``run_fetched`` in this one, out of a ``budget`` (0:
-    any number).
-
-    ``requests`` were answered, ``failed`` URLs brought no page, ``refused`` ones are not for this crawl.
-    ``log_read`` is the part of a log, None where unknown, and ``waiting`` are messages for the frontier;
-    ``seconds_left`` are by the time or the rate of pages. ``news`` is only of the mode "instant", ``kept_up``
-    where pages are visited again, ``slots`` where requests have a delay. The last status has the reason why the
-    crawl ``ended``.
-    """
+    """A crawl's figures, over all its runs."""
 
     fetched: int
-    run_fetched: int
-    requests: int
-    failed: int
+    run_fetched: int  #: In this run.
+    requests: int  #: That were answered.
+    failed: int  #: URLs that brought no page, and that are not for this crawl.
     refused: int
     seconds: float
     candidates: int
     in_flight: int
-    log_read: float | None
-    waiting: int
+    log_read: float | None  #: The part of a log, None where unknown.
+    waiting: int  #: Messages for the frontier.
     predicates: dict[str, PredicateStatus]
-    news: NewsStanding | None = None
-    kept_up: KeptUp | None = None
-    slots: Slots | None = None
+    news: NewsStanding | None = None  #: In the mode "instant".
+    kept_up: KeptUp | None = None  #: Where pages are visited again.
+    slots: Slots | None = None  #: Where requests have a delay.
     paused: bool = False
-    budget: int = 0
-    seconds_left: float | None = None
+    budget: int = 0  #: Of pages, 0 for any number.
+    seconds_left: float | None = None  #: By the time, or the rate of pages.
     refused_seeds: frozenset[str] = frozenset()
-    ended: str = ""
+    ended: str = ""  #: Why, in the last one.
 
     @property
     def pages_per_second(self) -> float:
@@ -112,13 +95,9 @@ class Meter:
             waiting=waiting,
             predicates={
                 name: PredicateStatus(
-                    hits=state.hits,
-                    judged=state.pages,
-                    harvest_rate=state.rate,
-                    hits_per_request=state.hits / totals.requests if totals.requests else 0.0,
-                    hits_per_minute=60.0 * (state.hits - then.get(name, 0)) / max(1.0, seconds - before),
-                    recent_rate=state.rate_by_pages,
-                    lift=state.lift_if_sure,
+                    state,
+                    state.hits / totals.requests if totals.requests else 0.0,
+                    60.0 * (state.hits - then.get(name, 0)) / max(1.0, seconds - before),
                 )
                 for name, state in harvest.items()
             },
@@ -202,7 +181,7 @@ def line(status: Status) -> str:
     predicates = status.predicates.values()
     text = f"{clock(status.seconds)}  {progress(status)}"
     for part in (
-        f"{sum(each.hits for each in predicates):,} hits, "
+        f"{sum(each.harvest.hits for each in predicates):,} hits, "
         f"{sum(each.hits_per_minute for each in predicates):,.0f} a minute",
         *further(status),
         "" if status.slots is None else str(status.slots),
@@ -252,8 +231,9 @@ def ending(status: Status) -> list[str]:
 
 def _rows(status: Status) -> Iterator[tuple[str, ...]]:
     for name, each in status.predicates.items():
-        rates = f"{each.harvest_rate:.1%}", f"{each.hits_per_request:.1%}", f"{each.hits_per_minute:,.0f}"
-        yield (name, f"{each.hits:,}", f"{each.judged:,}", *rates)
+        found = each.harvest
+        rates = f"{found.rate:.1%}", f"{each.hits_per_request:.1%}", f"{each.hits_per_minute:,.0f}"
+        yield (name, f"{found.hits:,}", f"{found.pages:,}", *rates)
 
 
 def further(status: Status) -> list[str]:
@@ -284,7 +264,8 @@ def _view(engine: "Engine", status: Status) -> "Group":
     current = engine.frontier.core.freshness(time.time())
     table = Table(*HEAD, "lately", "lift (95 %)", *(["current"] if current else []), box=None)
     for row, (name, predicate) in zip(_rows(status), status.predicates.items(), strict=True):
-        lately = f"{predicate.recent_rate:.1%}", str(predicate.lift or "-")
+        found = predicate.harvest
+        lately = f"{found.rate_by_pages:.1%}", str(found.lift_if_sure or "-")
         table.add_row(*row, *lately, *([_share(current.get(name))] if current else []))
     matches = Text("\n", overflow="ellipsis", no_wrap=True).join(
         Text(f"{name}  {printable(title or url)}  {printable(url)}")

@@ -252,17 +252,19 @@ def test_every_value_of_a_label_is_one_of_the_few(crawled: SimpleNamespace, scra
 
 
 def test_predicates_figures_are_those_of_the_crawl(crawled: SimpleNamespace, scrape: Scrape) -> None:
-    for name, figures in crawled.status.predicates.items():
+    for name, each in crawled.status.predicates.items():
+        figures: Harvest = each.harvest
         for pages in (catalogue.HARVEST_PAGES, catalogue.JUDGED):
-            assert scrape.of(pages, predicate=name) == figures.judged
+            assert scrape.of(pages, predicate=name) == figures.pages
         for hits in (catalogue.HARVEST_HITS, catalogue.HITS):
             assert scrape.of(hits, predicate=name) == figures.hits
-        assert scrape.of(catalogue.HARVEST_RATE, predicate=name) == pytest.approx(figures.harvest_rate)
+        assert scrape.of(catalogue.HARVEST_RATE, predicate=name) == pytest.approx(figures.rate)
         lift = scrape.sum(catalogue.HARVEST_LIFT, predicate=name)
-        assert lift == pytest.approx(figures.lift.lift if figures.lift is not None else 0)
+        assert lift == pytest.approx(figures.lift_if_sure.lift if figures.lift_if_sure is not None else 0)
         of = scrape.of(catalogue.WINDOW_PAGES, predicate=name)
-        assert scrape.of(catalogue.WINDOW_HITS, predicate=name) / of == pytest.approx(figures.recent_rate)
-    assert crawled.status.predicates["menu"].hits == crawled.status.predicates["menu"].judged == BUDGET
+        assert scrape.of(catalogue.WINDOW_HITS, predicate=name) / of == pytest.approx(figures.rate_by_pages)
+    menu = crawled.status.predicates["menu"].harvest
+    assert menu.hits == menu.pages == BUDGET
 
 
 def test_the_frontiers_figures_are_those_of_the_crawl(crawled: SimpleNamespace, scrape: Scrape) -> None:

@@ -4,7 +4,7 @@ import gzip
 import os
 import queue
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -14,8 +14,9 @@ from scentline.agents.observe.agent import Batch, packs
 from scentline.agents.observe.logfile import WAITING, LogFile, LogFileError, Tail, arriving, fingerprint
 from scentline.agents.observe.observer import Observer
 from scentline.models.facts import Access
-from scentline.models.records import DeadLetter, Decoder, Pack, encode, partition_of
+from scentline.models.records import DeadLetter, Decoder, Pack, partition_of
 from scentline.streams.settings import ObserveSettings
+from scentline.streams.topics import ACCESSES, DEAD_LETTERS
 from tests.agents.log_lines import combined
 from tests.agents.loopback import awaited
 from tests.cases import each_case
@@ -120,6 +121,19 @@ def test_a_log_that_can_t_be_read_is_named(tmp_path: Path) -> None:
         LogFile(str(tmp_path))
 
 
+def sent(batches: Iterable[Batch], partition: int = 0) -> list[Pack[Access]]:
+    """Return the packs for a partition."""
+    decode = Decoder[Pack[Access]](Pack[Access])
+    found = [message for batch in batches for message in batch.messages]
+    return [decode(value or b"") for topic, to, _, value in found if (topic, to) == (ACCESSES.name, partition)]
+
+
+def letters(batches: Iterable[Batch]) -> list[DeadLetter]:
+    decode = Decoder[DeadLetter](DeadLetter)
+    found = [message for batch in batches for message in batch.messages]
+    return [decode(value or b"") for topic, _, _, value in found if topic == DEAD_LETTERS.name]
+
+
 def test_the_longest_line_is_read_whole_and_a_letter_tells_nothing_of_a_line(tmp_path: Path) -> None:
     longest = LINES[0].rstrip()[:-1].ljust(8191, b"x") + b'"'
     for end in (b"", b"\n", b"\r\n"):
@@ -127,12 +141,13 @@ def test_the_longest_line_is_read_whole_and_a_letter_tells_nothing_of_a_line(tmp
         list(packs(reader, read(written(tmp_path, longest + end + LINES[1])), 1, "s"))
         assert reader.counts.accepted == (2 if end else 0)  # without a line end the two are one
     lines = [(7, b"alice was here\n"), (8, LINES[0])]
-    (batch,) = packs(observer(), lines, 1, "s", name="access.log", now=lambda: 5.0)
+    batches = list(packs(observer(), lines, 1, "s", name="access.log", now=lambda: 5.0))
     reason = "of no known format (squid, combined, common, w3c, json) (line of 15 bytes)"
-    letter = DeadLetter(topic="access.log", partition=0, offset=7, reason=reason, value=b"", time=5.0)
-    assert batch.letters == [letter]
+    assert letters(batches) == [
+        DeadLetter(topic="access.log", partition=0, offset=7, reason=reason, value=b"", time=5.0, why="line")
+    ]
     filtered = [(number, LINES[0].replace(b"GET", b"PUT")) for number in range(1, 4)]
-    assert list(packs(observer(), filtered, 1, "s")) == [Batch(line=3, whole=3)]
+    assert list(packs(observer(), filtered, 1, "s")) == [Batch(3, 3, [])]
     assert list(packs(observer(), [], 1, "s")) == []
 
 
@@ -140,7 +155,7 @@ def test_packs_hold_each_users_accesses_in_its_partition_with_ascending_origins(
     mixed = [*LINES[:40], b"malformed\n", LINES[40].replace(b"GET", b"PUT"), *LINES[41:]]
     batches = list(packs(observer(), enumerate(mixed, start=1), 3, "s", size=30))
     origins: dict[int, list[int]] = {}
-    for partition, pack in [each for batch in batches for each in batch.packs.items()]:
+    for partition, pack in [(number, pack) for number in range(3) for pack in sent(batches, number)]:
         assert pack.source == "s"
         for offset, index, access in pack.facts:
             assert (index, partition_of(access.user, 3)) == (0, partition)
@@ -148,20 +163,20 @@ def test_packs_hold_each_users_accesses_in_its_partition_with_ascending_origins(
             origins.setdefault(partition, []).append(offset)
     assert all(offsets == sorted(set(offsets)) for offsets in origins.values())
     assert sum(map(len, origins.values())) == 99
-    assert [sum(len(pack.facts) for pack in batch.packs.values()) for batch in batches] == [30, 29, 30, 10]
+    facts = [sum(len(pack.facts) for number in range(3) for pack in sent([batch], number)) for batch in batches]
+    assert facts == [30, 29, 30, 10]
     assert batches[-1].line == len(mixed)
-    assert Decoder[Pack[Access]](Pack[Access])(encode(pack)) == pack
 
 
 def test_a_log_of_rubbish_leaves_few_letters_and_every_line_is_counted() -> None:
     reader = observer()
     lines = [(number, b"rubbish\n") for number in range(1, 35_001)]
     parts = (lines[:900], lines[900:2_000], lines[2_000:])
-    letters = [letter for part in parts for batch in packs(reader, part, 1, "s") for letter in batch.letters]
+    told = letters(batch for part in parts for batch in packs(reader, part, 1, "s"))
     assert reader.counts.malformed == 35_000
-    assert [letter.offset for letter in letters] == list(range(1, 1_001))
-    assert "further ones are only counted" in letters[-1].reason
-    again = [letter for batch in packs(reader.another(), lines, 1, "s", after=500) for letter in batch.letters]
+    assert [letter.offset for letter in told] == list(range(1, 1_001))
+    assert "further ones are only counted" in told[-1].reason
+    again = letters(packs(reader.another(), lines, 1, "s", after=500))
     assert [letter.offset for letter in again] == list(range(501, 1_001)), "the log alone says what is told"
 
 
@@ -200,8 +215,8 @@ def test_every_line_of_a_real_log_is_accounted_for(
     assert (reader.counts.accepted, reader.counts.filtered, reader.counts.malformed) == (
         accepted, filtered, len(malformed),
     )  # fmt: skip
-    assert sum(len(pack.facts) for batch in batches for pack in batch.packs.values()) == accepted
-    assert [letter.offset for batch in batches for letter in batch.letters] == malformed
+    assert sum(len(pack.facts) for partition in range(4) for pack in sent(batches, partition)) == accepted
+    assert [letter.offset for letter in letters(batches)] == malformed
     assert reader.counts.lines == batches[-1].line in (102_972, 10_000, 116_388)
 
 
