@@ -8,7 +8,7 @@ be safe.
 """
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import TypeAlias
 
@@ -26,7 +26,7 @@ from scentline.streams.inbox import Message, Shard
 from scentline.streams.metrics import Reading
 from scentline.streams.metrics.catalogue import LABELS
 from scentline.streams.runtime import Runtime
-from scentline.streams.settings import ConfigurationError, Settings
+from scentline.streams.settings import ConfigurationError
 from scentline.streams.stateful import Handler, Stateful
 from scentline.streams.topics import EVIDENCE, INTERESTS
 
@@ -126,18 +126,13 @@ class ModelStore:
         return learner
 
 
-def inputs_of(settings: Settings) -> tuple[Input, ...]:
-    """Return the inputs, in their order."""
-    return inputs_with(settings.semantic is not None)
-
-
 class LearnAgent(Handler[LearnRow]):
     """Absorbs labels and tells what they change."""
 
     def __init__(self, runtime: Runtime) -> None:
         self.runtime = runtime
-        self._models = ModelStore(inputs_of(runtime.settings))
-        self._metrics = LearnMetrics(runtime, self._models.labels)
+        self._models = ModelStore(inputs_with(runtime.settings.semantic is not None))
+        runtime.watch(self._measure)
         self._learned: dict[str, LearnShard] = {}
         #: The shards whose counts of earlier crawls are to be told, and those that took in some since the mark.
         self._inherited: dict[int, LearnShard] = {}
@@ -214,6 +209,11 @@ class LearnAgent(Handler[LearnRow]):
         """Note that the crawl has a predicate."""
         self._predicates.add(name)
 
+    def _measure(self, reading: Reading) -> None:
+        for predicate, labels in self._models.labels().items():
+            if predicate != FAILED:  # no predicate of the crawl's
+                reading.add(LABELS, labels, self.runtime.metrics.predicate(predicate))
+
     async def run(self) -> None:
         """Tell whenever something changed: at once while few pages are judged, a little later then."""
         while True:
@@ -259,18 +259,3 @@ class LearnAgent(Handler[LearnRow]):
 
 def _sum(one: tuple[float, float], other: tuple[float, float]) -> tuple[float, float]:
     return one[0] + other[0], one[1] + other[1]
-
-
-class LearnMetrics:
-    """Tells of one learn agent's ``labels``, by predicate, at a scrape."""
-
-    def __init__(self, runtime: Runtime, labels: Callable[[], Mapping[str, int]]) -> None:
-        self._label = runtime.metrics.predicate
-        self._labels = labels
-        runtime.watch(self.measure)
-
-    def measure(self, reading: Reading) -> None:
-        """Tell how much was learned from."""
-        for predicate, labels in self._labels().items():
-            if predicate != FAILED:  # no predicate of the crawl's
-                reading.add(LABELS, labels, self._label(predicate))

@@ -6,24 +6,15 @@ Here is what the system holds such a process to; run as a program, it is that of
 import os
 import resource
 import signal
-import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
+from scentline.agents.signals import die_with_parent
 from scentline.streams.memory import collect_seldom
 
 _STATUS = Path("/proc/self/status")
 _OUT_OF_MEMORY = Path("/proc/self/oom_score_adj")
-_DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG of prctl(2)
-
-
-def die_with_parent() -> None:
-    """Have the system kill this process when the thread that started it ends, where it can."""
-    if sys.platform == "linux":
-        import ctypes
-
-        ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, signal.SIGKILL, 0, 0, 0)
 
 
 def die_first() -> None:

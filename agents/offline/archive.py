@@ -4,11 +4,11 @@ import logging
 import os
 import re
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, TypeAlias
+from typing import BinaryIO
 
 from warcio.archiveiterator import ArchiveIterator
 from warcio.bufferedreaders import BufferedReader, ChunkedDataException, DecompressingBufferedReader
@@ -26,7 +26,6 @@ MAX_HEAD = 1024 * 1024
 MAX_HEADERS, MAX_VALUE = 64, 4000
 _BLOCK = 65536
 _GZIP = b"\x1f\x8b"
-_PROGRESS_RECORDS = 1000
 _UNREADABLE = (ArchiveLoadFailed, ChunkedDataException, EOFError, OSError, ValueError, zlib.error)
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}")
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
@@ -56,10 +55,6 @@ class Answer:
     body: bytes = b""
 
 
-#: Called with the file and the number of its records seen so far.
-Progress: TypeAlias = Callable[[Path, int], None]
-
-
 def plain(status: int, text: str) -> Answer:
     r"""Return an answer of one line of plain text.
 
@@ -72,20 +67,20 @@ def plain(status: int, text: str) -> Answer:
 class Archive:
     """The response records of WARC files (plain, or with each record in its own gzip member), by URL.
 
-    The files are read once to index them; ``progress`` is called every 1,000 records. Of several records of a
-    URL the last one counts. A last record that is cut short is left out, with a line in `warnings`. Raises
-    `ArchiveError` for a file that is no WARC or is damaged, OSError for one that can't be opened.
+    The files are read once to index them. Of several records of a URL the last one counts. A last record that
+    is cut short is left out, with a line in `warnings`. Raises `ArchiveError` for a file that is no WARC or is
+    damaged, OSError for one that can't be opened.
 
     A record is read when its URL is requested. Answers carry the recorded status, end-to-end headers and body;
     404 without a record, 502 for a record that can't be served.
     """
 
-    def __init__(self, paths: Iterable[Path], progress: Progress | None = None) -> None:
+    def __init__(self, paths: Iterable[Path]) -> None:
         self.warnings: list[str] = []
         self._places: dict[str, tuple[Path, BinaryIO, int]] = {}
         with ExitStack() as opened:
             for path in paths:
-                self._index(path, opened.enter_context(path.open("rb")), progress)
+                self._index(path, opened.enter_context(path.open("rb")))
             self._files = opened.pop_all()
 
     def __len__(self) -> int:
@@ -121,14 +116,12 @@ class Archive:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _index(self, path: Path, file: BinaryIO, progress: Progress | None) -> None:
+    def _index(self, path: Path, file: BinaryIO) -> None:
         try:
-            for seen, (offset, record) in enumerate(records(path, file), 1):
+            for offset, record in records(path, file):
                 url = canonical(target_url(record)) if record.rec_type == "response" else None
                 if url is not None:
                     self._places[url] = (path, file, offset)
-                if progress is not None and seen % _PROGRESS_RECORDS == 0:
-                    progress(path, seen)
         except CutShortError as error:
             self.warnings.append(f"{error}; the file is cut short there, and this record is left out")
 

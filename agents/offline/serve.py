@@ -1,7 +1,6 @@
 """The HTTP server of the offline webs, which takes the requests of a forward proxy's clients.
 
-As a program it serves archives to the process that started it (`ServerProcess`): it writes ``indexed NUMBER
-PATH`` lines while it reads them.
+As a program it serves archives to the process that started it (`ServerProcess`).
 """
 
 import argparse
@@ -19,8 +18,8 @@ from io import BufferedReader
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, TextIO, TypeAlias
 
-from scentline.agents.offline.archive import Answer, Archive, ArchiveError, Progress, plain
-from scentline.agents.signals import command, environment
+from scentline.agents.offline.archive import Answer, Archive, ArchiveError, plain
+from scentline.agents.signals import command, die_with_parent, environment
 from scentline.models.errors import ScentlineError
 
 if TYPE_CHECKING:
@@ -190,10 +189,9 @@ async def serve_archive(
     port: int = 0,
     log: Path | None = None,
     ready: Callable[[str], None] | None = None,
-    progress: Progress | None = None,
 ) -> None:
-    """Index WARC files (see `Archive` for errors and ``progress``), then serve them as `serve` does."""
-    with Archive(paths, progress) as archive:
+    """Index WARC files (see `Archive` for errors), then serve them as `serve` does."""
+    with Archive(paths) as archive:
         for warning in archive.warnings:
             _log.warning("%s", warning)
         await serve(archive.answer, host, port, log, ready)
@@ -208,11 +206,6 @@ async def _standard_input_closed() -> None:
             pass
     finally:
         transport.close()
-
-
-def _indexed(path: Path, records: int) -> None:
-    # It raises once the parent is gone, and so ends the indexing.
-    print("indexed", records, path, flush=True)
 
 
 # in a process of its own, so that serving pages takes no time from crawling them
@@ -233,14 +226,7 @@ class ServerProcess:
     `close`, and when this process ends in any way, which ends the pipe that it reads. Ctrl-C does not reach it.
     """
 
-    def __init__(
-        self,
-        module: str,
-        arguments: Iterable[str],
-        *,
-        log: Path | None = None,
-        progress: Callable[[Path, int], None] | None = None,
-    ) -> None:
+    def __init__(self, module: str, arguments: Iterable[str], *, log: Path | None = None) -> None:
         self._messages = tempfile.TemporaryFile()  # noqa: SIM115 - open as long as the child runs
         options = [] if log is None else [f"--log={log}"]
         self._child = subprocess.Popen(  # noqa: S603 - this interpreter, and arguments that no shell reads
@@ -253,17 +239,15 @@ class ServerProcess:
             env=environment(module),
         )
         try:
-            self.url = self._started(progress)
+            self.url = self._started()
         except BaseException:
             self.close()
             raise
 
     @classmethod
-    def archive(
-        cls, paths: Iterable[Path], *, progress: Callable[[Path, int], None] | None = None
-    ) -> "ServerProcess":
-        """Serve WARC files; ``progress`` is called as in `Archive`."""
-        return cls("scentline.agents.offline.serve", ["--", *map(str, paths)], progress=progress)
+    def archive(cls, paths: Iterable[Path]) -> "ServerProcess":
+        """Serve WARC files."""
+        return cls("scentline.agents.offline.serve", ["--", *map(str, paths)])
 
     @property
     def output(self) -> BinaryIO:
@@ -295,16 +279,13 @@ class ServerProcess:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _started(self, progress: Callable[[Path, int], None] | None) -> str:
+    def _started(self) -> str:
         for line in self.output:
             word, _, rest = line.decode(errors="replace").rstrip("\n").partition(" ")
             if word == "ready":
                 for warning in self._said().splitlines():
                     _log.warning("%s", warning)
                 return rest
-            if progress is not None and word == "indexed":
-                records, _, path = rest.partition(" ")
-                progress(Path(path), int(records))
         status = self._child.wait()
         raise ServerProcessError(
             f"the offline server ended with status {status} before it served: {self._said()}"
@@ -321,8 +302,9 @@ def main() -> None:
     parser.add_argument("--log", type=Path)
     parser.add_argument("paths", type=Path, nargs="+")
     given = parser.parse_args()
+    die_with_parent()  # it may be amid an index that takes minutes
     try:
-        asyncio.run(serve_archive(given.paths, log=given.log, progress=_indexed))
+        asyncio.run(serve_archive(given.paths, log=given.log))
     except (ArchiveError, OSError) as error:
         raise SystemExit(str(error)) from error
 

@@ -14,7 +14,7 @@ from typing import TypeAlias
 import msgspec
 import numpy as np
 
-from scentline.agents.learn import LearnRow, ModelRow, inputs_of, model_key
+from scentline.agents.learn import LearnRow, ModelRow, model_key
 from scentline.agents.operate.record import definitions, entries, read_ledger, read_priors
 from scentline.agents.stored import read_stored, write_stored
 from scentline.agents.worker.connect import open_journal
@@ -30,6 +30,7 @@ from scentline.models.predicate import PredicateError, parse
 from scentline.models.records import Decoder, RecordError, partition_of
 from scentline.models.reuse import Cell, Learned, LearnedStateError, State, effect, pack, sizes, unpack
 from scentline.models.sealed import MOST_BYTES
+from scentline.models.semantic import inputs_with
 from scentline.streams.inbox import Outbox
 from scentline.streams.settings import Settings
 from scentline.streams.topics import EVIDENCE
@@ -92,7 +93,7 @@ def _state(journal: Journal, settings: Settings, users: bool, most: int) -> Stat
     found: dict[str, list[Entry]] = {name: [] for name in bases}
     for name, entry in _entries(counts.items(), bases, users):
         (heappush if len(found[name]) < most else heappushpop)(found[name], entry)
-    inputs = inputs_of(crawl)
+    inputs = inputs_with(crawl.semantic is not None)
     learned = [
         Learned(
             name,
