@@ -29,14 +29,7 @@ Vector: TypeAlias = NDArray[np.float64]
 
 
 class Classifier:
-    """Learns categories by example: river's `MultinomialNB` counts, and says how probable a word is in each.
-
-    >>> classifier = Classifier()
-    >>> classifier.learn(["ski", "snow", "alps"], "Sports")
-    >>> classifier.learn(["tea", "milk", "cup"], "Food")
-    >>> classifier.category(["snow", "and", "ice"]), classifier.category(["unheard", "of"])
-    ('Sports', None)
-    """
+    """Learns categories by example: river's `MultinomialNB` counts, and says how probable a word is in each."""
 
     def __init__(self) -> None:
         # It imports scipy, which takes a second and 70 MB: only where there is a classifier.

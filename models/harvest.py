@@ -40,12 +40,6 @@ class Harvest(msgspec.Struct, array_like=True):
     ``newest`` is when the last page came, in milliseconds, and ``gaps`` how long after the page before each of
     the ring's pages came, as far as that is known. They say how the windows of several shards go together
     (`merged`), and nothing of one alone. ``requests`` is how many the crawl had made for its newest page.
-
-    >>> harvest = Harvest(window_pages=2, window_seconds=60)
-    >>> for time, hit in enumerate([True, False, False]):
-    ...     harvest.add(hit, float(time), "linkage")
-    >>> harvest.rate, harvest.rate_by_pages
-    (0.3333333333333333, 0.0)
     """
 
     window_pages: int
@@ -179,15 +173,6 @@ def merged(states: Sequence[Harvest]) -> Harvest:
 
     The window of pages holds the last of all of them, by the times at which they came; of pages that came at
     once, those of an earlier state are later. Where windows differ in length, those of the shortest are taken.
-
-    >>> one, other = Harvest(2, 60), Harvest(2, 60)
-    >>> for time, hit in [(1.0, True), (4.0, True)]:
-    ...     one.add(hit, time, "linkage")
-    >>> for time, hit in [(2.0, False), (3.0, False), (5.0, False)]:
-    ...     other.add(hit, time, "linkage")
-    >>> both = merged([one, other])
-    >>> both.pages, both.rate, both.rate_by_pages
-    (5, 0.4, 0.5)
     """
     if len(states) == 1:
         return states[0]

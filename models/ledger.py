@@ -116,12 +116,6 @@ class Ledger:
 
     Counts are a commutative group: they add up in any order, and are taken back by counting the same verdict
     with negative times. A feature has a *slot*, its column in the arrays, until it is forgotten.
-
-    >>> ledger = Ledger()
-    >>> ledger.add(ledger.slots_of(["w:ski", "t:alps"]), {"sports": True}, 1)
-    >>> ledger.add(ledger.slots_of(["w:ski"]), {"sports": False}, 2)
-    >>> ledger.get("w:ski", "sports"), ledger.get("t:alps", "sports"), ledger.get("w:sea", "sports")
-    ((3, 1), (1, 1), (0, 0))
     """
 
     def __init__(self) -> None:

@@ -105,13 +105,7 @@ class Idf:
 
 
 class Similarity:
-    """IS(P, Q), the cosine of a text and the query ``query``, words weighing tf x idf (Cho 1998, section 2, 1).
-
-    >>> idf = Idf()
-    >>> similarity = Similarity(["ski", "alps"], idf)
-    >>> round(similarity.of({"ski": 1, "snow": 1}), 3)
-    0.5
-    """
+    """IS(P, Q), the cosine of a text and the query ``query``, words weighing tf x idf (Cho 1998, section 2, 1)."""
 
     def __init__(self, query: Iterable[str], idf: Idf) -> None:
         self._query = Counter(query)
@@ -182,11 +176,6 @@ def pagerank(
     there are n rows, in the order of the pages. IR(P) = (1 - d) + d (IR(T1)/c1 + ... + IR(Tn)/cn), and a page
     without links links to every page (Cho 1998, section 2, 3). ``start`` is where the iteration starts, with
     mean 1, such as earlier ranks; by default every rank is 1.
-
-    >>> from scipy.sparse import csr_array
-    >>> matrix = csr_array([[0, 1, 0], [1, 0, 1], [0, 0, 0]])
-    >>> pagerank(matrix, damping=0.5).round(3).tolist()
-    [0.938, 1.125, 0.938]
     """
     rows, pages = links.shape
     sources = np.arange(rows) if linking is None else linking
@@ -226,13 +215,6 @@ class Rank(Generic[K]):
     the crawled pages are more by the share ``growth``. Between two sweeps a page has its rank and, of each link
     found since, d times the linking page's rank over the number of its links. Beyond ``limit`` links those of
     the lowest ranked pages are forgotten; a page without a link left has what every page has.
-
-    >>> rank = Rank[str](every=2, damping=0.5)
-    >>> list(rank.crawled(Crawled("a", "b"))), rank.value("b"), rank.sweep()
-    (['b'], 1.5, False)
-    >>> changed = rank.crawled(Crawled("b", "ac"))
-    >>> rank.sweep(), [round(rank.value(page), 3) for page in "abc"]
-    (True, [0.938, 1.125, 0.938])
     """
 
     def __init__(

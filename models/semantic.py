@@ -103,10 +103,6 @@ class SemanticTable:
 
     Shapes: vectors (pieces, size), scales (pieces,). The pieces are those of a BERT vocabulary, in lower case,
     without its special ones.
-
-    >>> table = SemanticTable(["ski", "snow"], np.array([[3, 0], [0, 2]], np.int8), np.ones(2, np.float32))
-    >>> table.vector("Ski, snow, snow!").tolist()
-    [0.6, 0.8]
     """
 
     def __init__(self, pieces: Sequence[str], vectors: Bytes, scales: Scales) -> None:

@@ -35,12 +35,6 @@ def insert(window: list[Visit], visit: Visit, limit: int) -> int | None:
     -1), since the window can't tell any more: forgetting a page seen late would be worse than seeing it
     twice. Hence the window is always the ``limit`` latest distinct visits, whatever the order they came in.
     O(log n) comparisons.
-
-    >>> window: list[Visit] = []
-    >>> [insert(window, Visit(time, "http://example.org/"), 2) for time in (30.0, 10.0, 30.0, 20.0, 5.0)]
-    [0, 0, None, 0, -1]
-    >>> [visit.time for visit in window]
-    [20.0, 30.0]
     """
     place = bisect_left(window, visit)
     if place < len(window) and window[place] == visit:
@@ -81,12 +75,6 @@ def changes(window: Sequence[Visit], place: int, reach: int) -> Iterator[Pair]:
 
     A pair is yielded once, for both of its pages; an access has none with another of the same page. At most
     2 ``reach`` own pairs and ``reach`` (``reach`` + 1) / 2 moved ones.
-
-    >>> visits = [Visit(time, url) for time, url in ((1.0, "a"), (2.0, "b"), (3.0, "c"))]
-    >>> [tuple(pair) for pair in changes(visits, 2, 1)]
-    [('c', 'b', 1, 6)]
-    >>> [tuple(pair) for pair in changes(visits, 1, 1)]
-    [('b', 'a', 1, 6), ('b', 'c', 1, 6), ('a', 'c', -1, -6)]
     """
     if len(window) == 1:  # as of most users of most logs
         return
@@ -113,12 +101,6 @@ def arrive(
     """Put a visit into a user's ``window`` of ``limit`` visits; return how pairs changed, None if it was there.
 
     The page that the visit was reached from is a co-visit at one step, wherever the user had been meanwhile.
-
-    >>> window = [Visit(1.0, "a")]
-    >>> [tuple(pair) for pair in arrive(window, Visit(2.0, "b"), "a", limit=8, reach=5) or ()]
-    [('b', 'a', 1, 6), ('b', 'a', 0, 6)]
-    >>> arrive(window, Visit(2.0, "b"), None, limit=8, reach=5) is None
-    True
     """
     place = insert(window, visit, limit)
     if place is None:

@@ -160,10 +160,6 @@ class Robots:
       client, under whatever names, more than ``client_rate``; 0 is no limit.
 
     Memory is bounded: at least the last 50,000 robots are kept; `Rates` says how many viewers are counted.
-
-    >>> robots = Robots(rate=120)
-    >>> robots.reason("::1", Entry("::1", None, 0.0, "GET", "/a", 200, 5, agent="Wget/1.21"))
-    'robot by agent'
     """
 
     def __init__(self, rate: int, client_rate: int = 0) -> None:

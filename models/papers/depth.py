@@ -25,14 +25,6 @@ class Growth(msgspec.Struct, array_like=True):
     none, he is back at the start. So q_i is .85 linking_i / pages_i new_i / (new_i + seen_i), where ``linking``
     counts the pages with a link, and in the long run the share of time on level i is
     x_i = x_0 q_0 q_1 ... q_(i-1). Below the deepest level of which pages were fetched, its q is taken to go on.
-
-    >>> growth = Growth()
-    >>> growth.fetched(0, new=4, seen=0)
-    >>> growth.fetched(1, new=1, seen=9)
-    >>> [round(share, 3) for share in growth.surfer(4)]
-    [0.518, 0.441, 0.037, 0.003]
-    >>> growth.depth(0.9)
-    1
     """
 
     pages: list[int] = []

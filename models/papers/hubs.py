@@ -59,12 +59,6 @@ class Outlinks:
 
     Of a page the last ``targets`` are kept, of all pages ``pairs`` of source and target: beyond these the
     sources with the fewest targets are forgotten, until a tenth is free. 100 MB at most beside the URLs.
-
-    >>> outlinks = Outlinks()
-    >>> outlinks.add("http://a.org/", "http://a.org/1", clicks=1)
-    >>> outlinks.add("http://a.org/", "http://a.org/2")
-    >>> outlinks.hubs({"http://a.org/1", "http://a.org/2"}, 10)
-    [Hub(url='http://a.org/', news=2, clicks=1, pages=2)]
     """
 
     def __init__(self, *, targets: int = 2_000, pairs: int = 500_000) -> None:
@@ -144,12 +138,6 @@ class ArrivalRate(msgspec.Struct, array_like=True):
     distributed with shape ``links`` + k and rate ``seconds`` + t (Gelman et al., Bayesian Data Analysis, 2.6).
     What was seen loses half its weight in each half-life; the prior keeps its weight, so that no page is ever
     given up.
-
-    >>> rate = ArrivalRate.expecting(1 / 3600)
-    >>> for _ in range(24):
-    ...     rate.observe(5, 3600.0, half_life=1e9)
-    >>> round(rate.mean * 3600, 2)
-    4.84
     """
 
     links: float
@@ -190,14 +178,6 @@ class Revisits:
     ``budget`` is the number of visits a second to all hubs. An interval is from ``shortest`` to ``longest``
     seconds; where even the longest costs more than the budget, it gives way. Prices are recomputed after
     as many visits as there are hubs, and when hubs come or go.
-
-    >>> revisits = Revisits(budget=1 / 60, shortest=10.0)
-    >>> revisits.add("http://a.org/news/", rate=4 / 3600, now=0.0)
-    >>> revisits.due(0.0)
-    ['http://a.org/news/']
-    >>> revisits.visited("http://a.org/news/", 30, now=5.0)
-    >>> revisits.due(64.0), revisits.due(65.0)
-    ([], ['http://a.org/news/'])
     """
 
     def __init__(
@@ -307,10 +287,6 @@ def price(rates: Iterable[float], budget: float, shortest: float, longest: float
     """Return the price at which visits to pages of these ``rates`` cost ``budget`` a second, or come nearest.
 
     The longest interval gives way where it would cost more by itself.
-
-    >>> found = price([1.0, 4.0], budget=0.3, shortest=1.0, longest=100.0)
-    >>> [round((found / rate) ** 0.5, 3) for rate in (1.0, 4.0)]
-    [10.0, 5.0]
     """
     known = list(rates)
     longest = max(longest, len(known) / budget)

@@ -24,12 +24,7 @@ def day_of(time: float) -> int:
 
 
 class History(msgspec.Struct, array_like=True):
-    """A page's clicks day by day: ``clicks[i]`` on day ``first + i``, from the first day with a click on.
-
-    >>> history = History(7, [5, 0, 1])
-    >>> history.total, history.until(8)
-    (6, History(first=7, clicks=[5, 0]))
-    """
+    """A page's clicks day by day: ``clicks[i]`` on day ``first + i``, from the first day with a click on."""
 
     first: int
     clicks: list[int]
@@ -149,11 +144,6 @@ def nodes(url: str) -> list[str]:
 
     A folder ends with "/"; a program, whose pages differ in their query, with "?". Together they are the
     beginning of the URL without its scheme.
-
-    >>> nodes("http://website.com/folder/page.htm")
-    ['website.com/', 'folder/']
-    >>> nodes("http://website.com/news.jsp?p=1/2")
-    ['website.com/', 'news.jsp?']
     """
     path, program, _ = url.partition("://")[2].partition("?")
     *folders, name = path.split("/")
@@ -201,12 +191,6 @@ class PrefixTree:
     """The URL prefix trees of all sites; each node has the number of news and of all pages anywhere under it.
 
     Memory is bounded by the pages: 20 nodes each at most. The paper's example (figure 3):
-
-    >>> tree = PrefixTree()
-    >>> for path, news in ("index.html", 0), ("folder/page.htm", 0), ("news.jsp?p=1", 1), ("news.jsp?p=2", 1):
-    ...     tree.add(f"http://website.com/{path}", bool(news))
-    >>> tree.news_prefixes()
-    [NewsPrefix(prefix='website.com/news.jsp?', news=2, pages=2)]
     """
 
     def __init__(self) -> None:

@@ -28,10 +28,6 @@ def decompose(url: str) -> dict[str, str]:
     Keys are "scheme", "port" where there is one, "host.N" (labels from the right), "path.N" (segments from the
     left), "extension" of the last segment, which then lacks it, and "?NAME" for each parameter of the query.
     Of a parameter that is repeated the first value counts. An IP address is one label.
-
-    >>> decompose("http://www.example.org/wp/a.html?id=7")  # doctest: +NORMALIZE_WHITESPACE
-    {'scheme': 'http', 'host.1': 'org', 'host.2': 'example', 'host.3': 'www', 'extension': 'html',
-     'path.1': 'wp', 'path.2': 'a', '?id': '7'}
     """
     address, _, query = url.partition("?")
     scheme, _, rest = address.partition("://")

@@ -246,11 +246,6 @@ def importance(transitions: _Vector, visits: _Vector, referrals: _Vector) -> Imp
 
     Where every visit came from a page of the site, the authorities are F_in itself, and the hubs F_out: the
     graph then says no more than the counts do (as SALSA, Lempel and Moran 2001).
-
-    >>> from numpy import array
-    >>> found = importance(array([[0.0, 2.0], [1.0, 0.0]]), array([1.0, 3.0]), array([2.0, 1.0]))
-    >>> found.authority.round(3).tolist(), found.hub.round(3).tolist()
-    ([1.0, 0.0], [0.0, 1.0])
     """
     into = transitions / np.maximum(visits, 1)[None, :]
     out = transitions / np.maximum(referrals, 1)[:, None]

@@ -77,13 +77,7 @@ def moves(levels: Sequence[int]) -> Iterator[tuple[int, Move]]:
 
 
 class Visits(msgspec.Struct):
-    """Counts of a site's sessions; they add up in any order.
-
-    >>> visits = Visits()
-    >>> visits.add(Session((0, 1, 2, 1), "/", 1), home=True)
-    >>> visits.views, visits.levels, visits.squares
-    ([1, 2, 1], 4, (16, 16, 16))
-    """
+    """Counts of a site's sessions; they add up in any order."""
 
     #: By level.
     views: list[int] = []
@@ -255,10 +249,6 @@ def fit(visits: Visits, surfer: Surfer) -> Fit:
     independent views would have and J the sum of the squared scores of the sessions (Chandler and Bate,
     Inference for clustered data using the independence loglikelihood, Biometrika 2007). H / J counts as 1
     at most, since views of one session can't tell more than views of many.
-
-    >>> found = fit(Visits(views=[50, 25, 25], sessions=60, squares=(200, 160, 150)), Surfer.B)
-    >>> [round(value, 3) for value in found[1:]]
-    [0.429, 0.357, 0.503, 0.072]
     """
     views, levels = visits.total, visits.levels
     if views == 0:

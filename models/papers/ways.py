@@ -34,12 +34,6 @@ class Ways(msgspec.Struct, array_like=True):
     So what is kept depends on the set of records alone, and the number kept over the share bound / RANKS of all
     ranks estimates without bias how many there were, as the bound is the lowest rank that was left out (Beyer
     et al., *On Synopses for Distinct-Value Estimation*, 2007).
-
-    >>> ways = Ways()
-    >>> [ways.add("ann", "http://a/1", 64) for _ in range(2)], ways.add("bob", None, 64)
-    ([True, False], True)
-    >>> ways.visits, ways.sources()
-    (2, {'http://a/1': 1})
     """
 
     users: dict[str, list[str]] = {}
@@ -81,14 +75,7 @@ class Ways(msgspec.Struct, array_like=True):
 
 
 def behaviour(pages: Iterable[tuple[str, Ways]]) -> Behaviour:
-    """Return what users did on a site, of whose pages each is there once.
-
-    >>> ways = Ways()
-    >>> ways.add("ann", "http://a/1", 64)
-    True
-    >>> behaviour([("http://a/2", ways)]).referrals
-    {'http://a/1': 1}
-    """
+    """Return what users did on a site, of whose pages each is there once."""
     visits: dict[str, int] = {}
     referrals: dict[str, int] = {}
     transitions: dict[tuple[str, str], int] = {}

@@ -31,14 +31,6 @@ class BayesianLogisticRegression:
     d = 1/v + s; then m += Px (y - p) / (v d), P -= Px x'P / d, P += ``drift`` I. That is one step of the
     extended Kalman filter, with MacKay's approximation of the predictive probability (MacKay 1992, The
     evidence framework applied to classification networks; Spiegelhalter and Lauritzen 1990).
-
-    >>> model = BayesianLogisticRegression(np.zeros(2), np.eye(2))
-    >>> for _ in range(20):
-    ...     model.learn(np.array([1.0, 1.0]), True)
-    ...     model.learn(np.array([0.0, 1.0]), False)
-    >>> means, deviations = logits(np.array([[1.0, 1.0]]), model.mean, model.covariance)
-    >>> probability(means[0], deviations[0]) > 0.8
-    True
     """
 
     def __init__(self, mean: Vector, covariance: Vector, drift: float = DRIFT) -> None:
@@ -110,12 +102,6 @@ class Calibration:
     """The two shifts, each a Bayesian logistic regression of the verdicts on 1 and logit p (Platt 1999).
 
     ``state`` is what `state` returned earlier; an empty one starts from the priors.
-
-    >>> calibration = Calibration()
-    >>> for _ in range(50):
-    ...     calibration.learn(0.5, False, "selected")
-    >>> [round(calibrated(0.5, shift), 2) for shift in calibration.shifts]
-    [0.15, 0.12]
     """
 
     def __init__(self, state: bytes = b"") -> None:
@@ -212,13 +198,6 @@ class Learner:
     """Learns from labels, one at a time: what it becomes depends on its state and the label alone.
 
     `ValueError` where ``state`` has other weights than those of ``inputs``.
-
-    >>> learner = Learner()
-    >>> inputs = [0.0] * (len(INPUTS) - 1) + [1.0]
-    >>> for _ in range(9):
-    ...     learner.learn(inputs, False, "selected")
-    >>> learner.labels, learner.probability(inputs) < 0.1
-    (9, True)
     """
 
     def __init__(self, state: State | None = None, inputs: Sequence[Input] = INPUTS) -> None:

@@ -54,12 +54,7 @@ def _beyond(parts: list[frozenset[str]], others: list[frozenset[str]]) -> frozen
 
 
 class LinkTable(msgspec.Struct, frozen=True, array_like=True):
-    """Table 1 as counts of judged links: all, and those to a page that satisfies the predicate.
-
-    >>> table, base = LinkTable(satisfying=(12_000, 7_000), failing=(88_000, 4_500)), Base(10_000, 1_000)
-    >>> round(table.p(base), 9), round(table.q(base), 9)
-    (7.0, 0.5)
-    """
+    """Table 1 as counts of judged links: all, and those to a page that satisfies the predicate."""
 
     #: Links from pages that satisfy the predicate.
     satisfying: tuple[int, int] = (0, 0)
@@ -181,10 +176,6 @@ def region_log(within: bool | None, counts: tuple[int, int], base: Base) -> floa
     ``counts`` are the judged pages in the region and the hits among them; all others are outside. None says
     that the log has no access to the page, so that nothing is known: factor 1, as where no page was judged
     in the region, or none outside. No hit counts as half a hit, at most factor 1.
-
-    >>> base = Base(100, 20)
-    >>> [round(math.exp(region_log(within, (40, 16), base)), 3) for within in (True, False, None)]
-    [2.0, 0.333, 1.0]
     """
     if within is None:
         return 0.0

@@ -91,13 +91,6 @@ def significance(
     The paper divides by n = n(C), the hits so far, and for users, equation (10), by n = N: ``sample`` tells
     them apart. The binomial test has n = n(E), the pages on which the event was seen: that is the deviation
     that P(C|E) has by chance, so a rare event must be more extreme.
-
-    >>> significance(25, 10, Base(100, 20))
-    2.5
-    >>> round(significance(25, 10, Base(100, 20), "paper"), 3)
-    2.236
-    >>> significance(25, 10, Base(100, 20), "paper", "pages")
-    5.0
     """
     if pages <= 0 or not base.informative:
         return 0.0
@@ -125,11 +118,6 @@ def log_lift(pages: float, hits: float, rate: float, prior: float = PRIOR_PAGES)
     """Return L(c, n; a) = ln(((c + a p) / (n + a)) / p) of c hits on n pages at the base rate p.
 
     ``prior`` is a, the pages at the base rate that are added.
-
-    >>> log_lift(0, 0, 0.1)
-    0.0
-    >>> round(log_lift(8, 8, 0.1), 3)
-    2.104
     """
     return math.log((hits + prior * rate) / (pages + prior) / rate)
 

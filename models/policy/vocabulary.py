@@ -58,14 +58,7 @@ def roots(topic: Sequence[str]) -> frozenset[str]:
 
 
 class Roots:
-    """Roots that are looked for in words, whatever stands on either side of them.
-
-    >>> sought, met = Roots(), []
-    >>> sought.add({"password"}, met)
-    >>> sought.meet("passwordhash", 7)
-    >>> met
-    [7]
-    """
+    """Roots that are looked for in words, whatever stands on either side of them."""
 
     def __init__(self) -> None:
         self._told: dict[str, list[list[int]]] = {}

@@ -47,13 +47,6 @@ class Weights:
 
     The counts are those of the vocabulary's ledger; who changes them says so by `learn`. Where the base has
     moved by more than ``drift``, the ratios of words, tokens and users are taken anew at their next use.
-
-    >>> weights = Weights("ski", Vocabulary(Ledger(), PAPER))
-    >>> for word, holds, times in (("snow", True, 20), ("sea", False, 80)):
-    ...     weights.ledger.add(weights.ledger.slots_of([BASE, WORD + word]), {"ski": holds}, times)
-    >>> weights.learn(weights.vocabulary.places_in(np.arange(3)))
-    >>> round(math.exp(weights.sum(WORD, ["snow", "sea", "the"])), 5)  # 5 times .5 / 16
-    0.15625
     """
 
     def __init__(

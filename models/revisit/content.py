@@ -79,12 +79,7 @@ def content_of(title: str, main: Sequence[str], body: bytes) -> bytes:
 
 
 def changed(before: bytes, now: bytes) -> bool:
-    """Tell whether content ``now`` has another text than ``before``, which is empty where it is unknown.
-
-    >>> old, news = content_of("Old", (), b"<p>1"), content_of("News", (), b"<p>1")
-    >>> changed(old, news), changed(news, content_of("News", (), b"<p>2")), changed(b"", news)
-    (True, False, False)
-    """
+    """Tell whether content ``now`` has another text than ``before``, which is empty where it is unknown."""
     return bool(before) and before[:TEXT_BYTES] != now[:TEXT_BYTES]
 
 
@@ -117,12 +112,6 @@ class Sizes(msgspec.Struct, array_like=True, gc=False):
 
     ``at`` is the one that the others are held against: the last until the page was ``visited``, or else the
     first after it. ``last`` is the last after the visit.
-
-    >>> sizes = Sizes()
-    >>> for time, size in [(10.0, 5000), (30.0, 5000), (40.0, 6000)]:
-    ...     _ = sizes.take(20.0, time, size)
-    >>> sizes.differ
-    True
     """
 
     visited: float = 0.0

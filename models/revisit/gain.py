@@ -48,13 +48,7 @@ def limit(importance: float, rate: float) -> float:
 
 
 def gain(importance: float, rate: float, age: float, recall: float = 0.0) -> float:
-    """Return what a visit gains, ``age`` seconds after the last one; ``recall`` is the part announced, below 1.
-
-    >>> round(gain(1.0, 0.5, 2.0), 4), gain(1.0, 0.0, 1e9), gain(3.0, 1.5, math.inf)
-    (0.5285, 0.0, 2.0)
-    >>> round(gain(1.0, 1.0, 2 * math.log(2), recall=0.5), 4)  # (1 - p) ** 2 with p = e^(-x) = 1/2
-    0.25
-    """
+    """Return what a visit gains, ``age`` seconds after the last one; ``recall`` is the part announced, below 1."""
     if importance <= 0 or rate <= 0 or age <= 0:
         return 0.0
     y = rate * age

@@ -72,12 +72,6 @@ class DueQueue:
 
     Where there are more than ``limit`` pages, those leave that come due last, a tenth at once; ``evicted`` says
     that any did, until who has them elsewhere sets it back.
-
-    >>> queue = DueQueue(limit=1000)
-    >>> queue.put("http://a.org/", "a.org", importance=1.0, rate=1 / 3600, since=0.0)
-    >>> queue.put("http://b.org/", "b.org", importance=9.0, rate=1 / 86400, since=0.0)
-    >>> queue.best(600.0, ready=lambda host: True)[0], queue.best(86400.0, ready=lambda host: True)[0]
-    ('http://a.org/', 'http://b.org/')
     """
 
     def __init__(self, limit: int) -> None:

@@ -44,12 +44,6 @@ class History(msgspec.Struct, array_like=True, gc=False):
     those that did not were called for by ``wrong`` ones. Whether there was another change can't be seen.
 
     Intervals are summed in whole milliseconds: a sum is the same in any order.
-
-    >>> history = History()
-    >>> for interval, changed in [(60.0, False), (90.0, True), (100.0, True), (200.0, True)]:
-    ...     history.seen(interval, changed)
-    >>> history.visits, history.changes, history.found
-    (4, 3, {16: [2, 190000], 17: [1, 200000]})
     """
 
     still: int = 0
@@ -144,14 +138,6 @@ def rate(history: History, prior: Prior, recall: float = 0.0, false: float = 1.0
 
     Signals announce the part ``recall`` of its changes, and the part ``false`` of them is false: both tell.
     Without visits the rate is the prior's median.
-
-    >>> history = History()
-    >>> rate(history, Prior(1.0, 100.0))
-    0.01
-    >>> for changed in [True, False] * 99:
-    ...     history.seen(1.0, changed)
-    >>> round(rate(history, Prior(1e-9, 1e-9)), 4)  # no change in half of the intervals: e^(-D) = 1/2
-    0.6931
     """
     hidden, median = 1 - recall, prior.rate
     # Of changes that a signal announced it is the signals that tell: so many true ones, in all the time.
@@ -186,15 +172,7 @@ def rate(history: History, prior: Prior, recall: float = 0.0, false: float = 1.0
 
 
 class Group(History, array_like=True, gc=False):
-    """The visits to all pages of a URL pattern, a URL prefix, a host or a crawl, summed.
-
-    >>> everything, host = Group(), Group()
-    >>> for _ in range(100):
-    ...     everything.seen(1000.0, False)
-    ...     host.seen(10.0, True)
-    >>> everything.prior(NOTHING).rate < NOTHING.rate < host.prior(NOTHING).rate
-    True
-    """
+    """The visits to all pages of a URL pattern, a URL prefix, a host or a crawl, summed."""
 
     def prior(self, outer: Prior, recall: float = 0.0, false: float = 1.0) -> Prior:
         """Return what is known of a page of the group before it is visited; signals are as for `rate`.
@@ -232,12 +210,6 @@ class Trust(msgspec.Struct, array_like=True, gc=False):
     ``time`` the sum of all intervals, in milliseconds. ``told`` has for each number of signals how many visits
     found a change after it, and the sum of their intervals. ``hidden`` are the changes, in thousandths, that
     came unannounced.
-
-    >>> trust, history = Trust(), History()
-    >>> for changed in [True, False] * 98:
-    ...     trust.seen(3600.0, 1 if changed else 0, changed, history)
-    >>> round(trust.false, 2), round(trust.recall, 2)
-    (0.01, 0.95)
     """
 
     signals: int = 0
