@@ -105,7 +105,7 @@ class Idf:
 
 
 class Similarity:
-    """IS(P, Q), the cosine of a text and the query ``query``, words weighing tf x idf (Cho 1998, section 2, 1)."""
+    """IS(P, Q), the cosine of a text and ``query``, words weighing tf x idf (Cho 1998, section 2, 1)."""
 
     def __init__(self, query: Iterable[str], idf: Idf) -> None:
         self._query = Counter(query)

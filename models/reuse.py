@@ -13,8 +13,7 @@ import numpy as np
 from scentline.models.errors import ScentlineError
 from scentline.models.page import FAILED
 from scentline.models.policy.combiner import Calibration, Combining
-from scentline.models.policy.features import BASE, LINK, REGION, USER, link, region, split
-from scentline.models.policy.ratio import log_lift
+from scentline.models.policy.features import BASE, LINK, REGION, USER, link, log_lift, region, split
 from scentline.models.sealed import Kind, SealedError, seal, unseal
 
 #: What counts of an earlier crawl are multiplied by, unless told otherwise: old evidence fades.

@@ -26,8 +26,7 @@ from scentline.models.policy.estimates import SitePatterns, ordering
 from scentline.models.policy.explain import Again, Explainer, Explanation
 from scentline.models.policy.inputs import PLAIN
 from scentline.models.policy.learned import LearnedScorer
-from scentline.models.policy.priorities import LinkPromises, Priorities
-from scentline.models.policy.scorer import Scorer, scorer
+from scentline.models.policy.priorities import LinkPromises, Priorities, Scorer, scorer
 from scentline.models.policy.speaking import Features, features
 from scentline.models.predicate import parse
 from scentline.models.published import Exclusion, Standing

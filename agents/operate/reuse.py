@@ -23,9 +23,8 @@ from scentline.models.facts import EvidencePack, Prior, Start
 from scentline.models.lessons import lessons
 from scentline.models.page import FAILED
 from scentline.models.policy.combiner import Combining, failing
-from scentline.models.policy.features import BASE, LINK, REGION, SUBJECT, USER, always_kept, split
+from scentline.models.policy.features import BASE, LINK, REGION, SUBJECT, USER, always_kept, base_rate, split
 from scentline.models.policy.inputs import Input, prior_covariance
-from scentline.models.policy.ratio import base_rate
 from scentline.models.predicate import PredicateError, parse
 from scentline.models.records import Decoder, RecordError, partition_of
 from scentline.models.reuse import Cell, Learned, LearnedStateError, State, effect, pack, sizes, unpack

@@ -26,8 +26,7 @@ from scentline.models.classifier import ClassifierError
 from scentline.models.classifier import unpack as unpack_classifier
 from scentline.models.duplicates import sketch
 from scentline.models.page import Page
-from scentline.models.predicate import PredicateError, View, excerpt, parse
-from scentline.models.predicate.excerpt import LENGTH
+from scentline.models.predicate import LENGTH, PredicateError, View, excerpt, parse
 from scentline.models.reuse import LearnedStateError
 from scentline.models.reuse import unpack as unpack_state
 from scentline.models.secrets import Secrets

@@ -19,8 +19,7 @@ from scentline.models.frontier.rows import Choice, PageRow, TotalsRow
 from scentline.models.frontier.steered import Scope
 from scentline.models.frontier.sweep import Opening, Shards, Sweep
 from scentline.models.page import FAILED
-from scentline.models.policy.priorities import Priorities
-from scentline.models.policy.scorer import Scorer
+from scentline.models.policy.priorities import Priorities, Scorer
 from scentline.models.predicate import ANYTHING, Sought
 from scentline.models.published import Exclusion
 from scentline.models.settings import CrawlSettings

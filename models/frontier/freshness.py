@@ -13,8 +13,7 @@ from zlib import crc32
 from scentline.models.frontier.keys import Rows, alike_key, host_key, totals_of
 from scentline.models.frontier.rows import HostRow, VisitRow
 from scentline.models.published import FreshnessPart
-from scentline.models.revisit.gain import stale
-from scentline.models.revisit.rate import NOTHING, Group, Prior, Trust, rate, steps
+from scentline.models.revisit.rate import NOTHING, Group, Prior, Trust, rate, stale, steps
 from scentline.models.settings import RevisitSettings
 from scentline.models.traps import pattern
 from scentline.models.url import host, identifier

@@ -25,7 +25,7 @@ from scentline.models.ledger import INT32, Cells, Change, Slots, distinct
 from scentline.models.page import FAILED, Verdict
 from scentline.models.parts import BLOCK, Mask, Part, blocks_in, blocks_of, columns_of
 from scentline.models.policy.features import always_kept
-from scentline.models.policy.scorer import Scorer
+from scentline.models.policy.priorities import Scorer
 from scentline.models.records import Block, Interests, partition_of
 
 log = EventLog("frontier")

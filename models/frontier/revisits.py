@@ -1,7 +1,7 @@
 """Which judged page is visited again, and when: discovery and revisits share one window, budget and politeness.
 
 A page is due when it may well have changed, and of those that are due the one is visited of which that gains
-most (`models.revisit.gain`). What a candidate is worth is the same at its limit, times its probability of a
+most (`models.revisit.rate`). What a candidate is worth is the same at its limit, times its probability of a
 hit: it was never visited. So a revisit comes before a candidate where it gains more, within `frontier.revisit`,
 and where nothing else can be fetched.
 
@@ -34,8 +34,8 @@ from scentline.models.frontier.visits import Visits
 from scentline.models.page import Verdict
 from scentline.models.published import RENEWED
 from scentline.models.records import Revisit
-from scentline.models.revisit.gain import limit, stale
 from scentline.models.revisit.queue import DueQueue
+from scentline.models.revisit.rate import limit, stale
 from scentline.models.url import host
 
 #: The policy of an order to visit a page again.

@@ -8,14 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from scentline.models.ledger import distinct, joined, longer
-from scentline.models.policy.candidate import Candidate
+from scentline.models.policy.candidate import SAID, Candidate
 from scentline.models.policy.combiner import Vector
-from scentline.models.policy.features import USER
+from scentline.models.policy.features import PRIOR_PAGES, USER, log_lifts
 from scentline.models.policy.inputs import INPUTS, MOST
 from scentline.models.policy.knowledge import Knowledge, lifts_of, prefix_ratios
-from scentline.models.policy.ratio import PRIOR_PAGES, log_lifts
 from scentline.models.policy.vocabulary import ANCHOR, CONTEXT, HEADING, KINDS, PAGE, URL, Numbers
-from scentline.models.policy.words import SAID
 
 Places = npt.NDArray[np.intp]
 #: What the table keeps: half the bytes of what is reckoned with, and exact where it counts.
@@ -191,7 +189,7 @@ class LinkTable:
         return found
 
     def named(self, places: Places, knowledge: Sequence[Knowledge]) -> Vector:
-        """Return what phrases of the predicates known add for each of some links (`models.policy.words`)."""
+        """Return what phrases of the predicates known add for each of some links."""
         self._bring_up(places, self._page_of.take(places), knowledge)
         return self._of_links[:, places, _NAMED].astype(float)
 
@@ -282,7 +280,7 @@ def inputs_of(knowledge: Sequence[Knowledge], links: LinkTable, candidates: Sequ
 def named_of(knowledge: Sequence[Knowledge], links: LinkTable, candidates: Sequence[Candidate]) -> Vector:
     """Return what the phrases of each predicate add to the logit of a hit, shape (predicates, candidates).
 
-    It goes by the best of a candidate's links, or by its URL (`models.policy.words`).
+    It goes by the best of a candidate's links, or by its URL (`models.policy.candidate`).
     """
     found = np.zeros((len(knowledge), len(candidates)))
     if any(known.named.any for known in knowledge):

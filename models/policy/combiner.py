@@ -12,8 +12,8 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from scentline.models.policy.features import base_rate
 from scentline.models.policy.inputs import INPUTS, Input, prior_covariance, prior_mean
-from scentline.models.policy.ratio import base_rate
 
 Vector = npt.NDArray[np.float64]
 

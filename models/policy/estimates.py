@@ -26,7 +26,7 @@ from scentline.models.policy.ordering import (
     SimilarityOrder,
     WeightedOrder,
 )
-from scentline.models.policy.scorer import Scorer, scorer
+from scentline.models.policy.priorities import Scorer, scorer
 from scentline.models.semantic import SemanticTable
 from scentline.models.settings import CrawlSettings, FrontierSettings
 from scentline.models.url import host

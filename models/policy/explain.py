@@ -22,8 +22,7 @@ from scentline.models.policy.estimates import SitePatterns
 from scentline.models.policy.features import ANCHOR, BASE, CONTEXT, HEADING, PAGE_WORD, URL_WORD, region, user
 from scentline.models.policy.inputs import NAMES
 from scentline.models.policy.learned import LearnedScorer
-from scentline.models.policy.priorities import Priorities
-from scentline.models.policy.scorer import OrderedScorer, Scorer
+from scentline.models.policy.priorities import OrderedScorer, Priorities, Scorer
 from scentline.models.policy.scoring import PaperScorer, crowd_of
 from scentline.models.policy.vocabulary import WORDS
 from scentline.models.policy.weights import Contribution, crowd_contributions, ordered, weights_of

@@ -22,8 +22,7 @@ from itertools import chain
 import msgspec
 
 from scentline.models.page import Verdict
-from scentline.models.policy.features import link, word
-from scentline.models.policy.ratio import Base, interest, ratio
+from scentline.models.policy.features import Base, interest, link, ratio, word
 
 
 def union(parents: Iterable[frozenset[str]]) -> frozenset[str]:

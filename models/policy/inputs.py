@@ -86,7 +86,7 @@ class Plain(NamedTuple):
     source: Source
 
 
-#: What a predicate's keywords add that links or the URL name (`models.policy.words`), which is no input.
+#: What a predicate's keywords add that links or the URL name (`models.policy.candidate`), which is no input.
 NAMED = "keywords in links or URL"
 #: Of each input that a crawl may have, by its name.
 PLAIN: Mapping[str, Plain] = {

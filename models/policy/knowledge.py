@@ -5,20 +5,22 @@ from itertools import chain
 
 import numpy as np
 
+from scentline.models.policy.candidate import Named
 from scentline.models.policy.combiner import Vector
-from scentline.models.policy.features import BASE, PREFIX, link
-from scentline.models.policy.ratio import (
+from scentline.models.policy.features import (
+    BASE,
     MOST,
+    PREFIX,
     PRIOR_PAGES,
     Shrunk,
     Weighed,
     base_rate,
+    link,
     log_lift,
     log_lifts,
     with_earlier,
 )
 from scentline.models.policy.vocabulary import WORDS, LogRatios, Numbers, Vocabulary, roots
-from scentline.models.policy.words import Named
 
 #: Share of the judged pages for which the sums of a page's words stay as they were taken.
 STALE = 0.03

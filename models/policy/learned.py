@@ -191,7 +191,7 @@ class LearnedScorer:
         """Return what each page's inputs x come to, for all predicates, whichever are asked for.
 
         That is the logit of the hits that are expected of a request: of a page those of m'x + sqrt(x'Px), and
-        what the predicate's phrases add (`models.policy.words`).
+        what the predicate's phrases add (`models.policy.candidate`).
         """
         names = tuple(self._known)[1:]
         if not rows or not names:

@@ -11,11 +11,11 @@ from scentline.models.frontier.linking import ChildrenRow, ParentRow
 from scentline.models.frontier.rows import BesideRow, PageRow
 from scentline.models.ledger import Ledger, Slots
 from scentline.models.lessons import Lessons
+from scentline.models.policy.candidate import Naming
 from scentline.models.policy.combiner import Chances, Forecast
 from scentline.models.policy.factors import SIGNERS, kept, locality_log, region_log, sibling_log, signature
-from scentline.models.policy.features import BASE, SIGNATURE, TOKEN, USER, WORD
+from scentline.models.policy.features import BASE, PAPER, SIGNATURE, TOKEN, USER, WORD, Weighed
 from scentline.models.policy.inputs import NAMED
-from scentline.models.policy.ratio import PAPER, Weighed
 from scentline.models.policy.vocabulary import Numbers, Vocabulary
 from scentline.models.policy.weights import (
     Contribution,
@@ -26,7 +26,6 @@ from scentline.models.policy.weights import (
     crowd_contributions,
     ordered,
 )
-from scentline.models.policy.words import Naming
 from scentline.models.predicate import ANYTHING, Sought
 from scentline.models.records import Weighting
 from scentline.models.settings import LearnSettings

@@ -17,6 +17,7 @@ from scentline.models.policy.features import (
     HEADING,
     OUTSIDE,
     PAGE_WORD,
+    PAPER,
     PREFIX,
     REGION,
     SIGNATURE,
@@ -24,13 +25,16 @@ from scentline.models.policy.features import (
     URL_WORD,
     WORD,
     link,
+    log_lifts,
+    ratio,
     region,
+    significance,
+    strongest,
 )
 from scentline.models.policy.inputs import PLAIN, Input, plain, prior_covariance, prior_mean
 from scentline.models.policy.knowledge import PREFIX_PRIOR
 from scentline.models.policy.learned import LearnedScorer
-from scentline.models.policy.ratio import PAPER, log_lifts, ratio, significance, strongest
-from scentline.models.policy.scorer import OrderedScorer, Scorer
+from scentline.models.policy.priorities import OrderedScorer, Scorer
 from scentline.models.policy.scoring import PaperScorer
 from scentline.models.policy.vocabulary import WORDS, LogRatios
 from scentline.models.policy.weights import SAMPLES, Weights, region_cells, weights_of

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from scentline.models.ledger import Ledger, distinct, longer
 from scentline.models.policy import features
-from scentline.models.policy.ratio import Shrunk, Significant
+from scentline.models.policy.features import Shrunk, Significant
 
 Numbers = npt.NDArray[np.intp]
 Vector = npt.NDArray[np.float64]

@@ -14,17 +14,13 @@ from scentline.models.ledger import Ledger
 from scentline.models.policy.factors import LinkTable, region_log, union
 from scentline.models.policy.features import (
     BASE,
+    DRIFT,
     OUTSIDE,
+    PAPER,
     SIGNATURE,
     TOKEN,
     USER,
     WORD,
-    link,
-    region,
-)
-from scentline.models.policy.ratio import (
-    DRIFT,
-    PAPER,
     Base,
     Cell,
     Denominator,
@@ -32,7 +28,9 @@ from scentline.models.policy.ratio import (
     Significant,
     Weighed,
     interest,
+    link,
     ratio,
+    region,
     significance,
 )
 from scentline.models.policy.vocabulary import LogRatios, Numbers, Vocabulary

@@ -1,8 +1,15 @@
-"""The predicate language: which pages are of interest."""
+"""The predicate language: which pages are of interest; and why a page is, for people.
 
-from scentline.models.predicate.excerpt import excerpt
+That is the sentence with the first words that a predicate asks for. One that asks for none, but for a category,
+a host or a title, has the beginning of the text.
+"""
+
+import re
+from functools import lru_cache
+from itertools import islice
+
 from scentline.models.predicate.parser import ANYTHING, Predicate, Sought, parse
-from scentline.models.predicate.syntax import PredicateError, View
+from scentline.models.predicate.syntax import Keyword, PredicateError, View, wanted
 
 #: The predicate of a crawl that has none, and its expression: every page is at an http or https URL.
 EVERY_PAGE, EVERY_URL = "every-page", 'url.prefix("http")'
@@ -11,6 +18,7 @@ __all__ = [
     "ANYTHING",
     "EVERY_PAGE",
     "EVERY_URL",
+    "LENGTH",
     "Predicate",
     "PredicateError",
     "Sought",
@@ -18,3 +26,72 @@ __all__ = [
     "excerpt",
     "parse",
 ]
+
+
+#: Characters of an excerpt, and those of them before the words that are looked for; two dots of three are more.
+LENGTH, _BEFORE = 160, 60
+#: Keywords that are looked for, and characters of a text that they are looked for in.
+_KEYWORDS, _TEXT = 5, 100_000
+# Characters before and behind them that are looked at: there may be white space without end.
+_WINDOW = 1_000
+
+_SPACE = re.compile(r"\s+")
+_END = re.compile(r"[.!?…][\"'”»)\]]*+(?= |$)|[。！？]")
+
+
+def excerpt(predicate: Predicate, view: View, prose: str) -> str:
+    """Return a few words of a page that satisfies a predicate, on one line and without control characters.
+
+    ``prose`` is its main text, with whatever white space. The words that are asked for are looked for there,
+    and then in all of its text.
+
+    >>> from scentline.models.predicate import parse
+    >>> text = "It snowed. The ice hockey season begins on Sunday. It will rain."
+    >>> excerpt(parse('"ice hockey" or "rain"'), View("http://a.org/", text=text), text)
+    'The ice hockey season begins on Sunday.'
+    """
+    asked = (test for test in wanted(predicate.root) if isinstance(test, Keyword) and test(view))
+    held = [_written(test.words) for test in islice(asked, _KEYWORDS)]
+    for text in (prose[:_TEXT], view.text[:_TEXT]):
+        for words in held:
+            found = words.search(text)
+            if found is not None:
+                start, end = found.span()
+                before = _single(text[max(0, start - _WINDOW) : start])
+                line = before + _single(found[0])
+                return _around(line + _single(text[end : end + _WINDOW]), len(before), len(line))
+    return _line(_single((prose or view.text)[:_WINDOW]).strip(), 0, 0)
+
+
+def _single(text: str) -> str:
+    """Return a text with single spaces."""
+    return _SPACE.sub(" ", text)
+
+
+@lru_cache(maxsize=1000)
+def _written(words: tuple[str, ...]) -> re.Pattern[str]:
+    """Return what finds words in a text, whatever is between them."""
+    between = r"[\W_]++".join(map(re.escape, words))
+    return re.compile(rf"(?<![^\W_]){between}(?![^\W_])", re.IGNORECASE)
+
+
+def _around(text: str, start: int, end: int) -> str:
+    """Return the sentence with the words from ``start`` to ``end``, or as much of it as an excerpt holds."""
+    begin = max(0, start - _BEFORE)
+    ends = [found.end() for found in _END.finditer(text, begin, start)]
+    space = text.find(" ", begin, start)
+    if ends:
+        return _line(text, ends[-1], end)
+    return _line(text, space if begin and space >= 0 else begin, end, dots=begin > 0)
+
+
+def _line(text: str, start: int, end: int, *, dots: bool = False) -> str:
+    """Return what follows ``start``, to the end of the sentence behind ``end`` where that is near."""
+    limit = start + LENGTH
+    stop = _END.search(text, end, limit + 1) if end else None
+    cut = stop is None and len(text) > limit
+    last = stop.end() if stop is not None else limit
+    if cut and (space := text.rfind(" ", start, limit)) > start:
+        last = space
+    line = "".join(sign if sign.isprintable() else " " for sign in text[start:last])
+    return f"{'…' if dots else ''}{' '.join(line.split())}{'…' if cut else ''}"

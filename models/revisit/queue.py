@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 from itertools import compress
 
-from scentline.models.revisit.gain import gain, limit, when
+from scentline.models.revisit.rate import gain, limit, when
 
 #: The ratio of a level to the one below it: `DueQueue.best` is that near to the best.
 RATIO = 1.1
@@ -62,7 +62,7 @@ class _Lane:
 
 
 class DueQueue:
-    """At most ``limit`` pages, each of a gain that grows with time (`models.revisit.gain`).
+    """At most ``limit`` pages, each of a gain that grows with time (`models.revisit.rate`).
 
     Gains are told apart by *levels*, each `RATIO` times the one below. A heap has for each page the moment at
     which it reaches the next level, so that as time passes only pages that reach one are looked at: `best`

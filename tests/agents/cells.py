@@ -8,7 +8,7 @@ import numpy as np
 from scentline.models.frontier.ledger import FrontierLedger
 from scentline.models.ledger import INT32, Cells, Change, Ledger, Slots
 from scentline.models.page import Link, Verdict
-from scentline.models.policy.scorer import Scorer
+from scentline.models.policy.priorities import Scorer
 from scentline.models.published import Outcome
 from tests.models.teaching import put
 from tests.reference.counts import Counts, plain

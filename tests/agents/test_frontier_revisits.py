@@ -18,7 +18,7 @@ from scentline.models.frontier.rows import VisitRow
 from scentline.models.page import Verdict
 from scentline.models.published import RENEWED, FreshnessPart
 from scentline.models.records import Version
-from scentline.models.revisit.gain import stale
+from scentline.models.revisit.rate import stale
 from scentline.streams.inbox import Message
 from tests.agents.scenarios import (
     CAME_OF,

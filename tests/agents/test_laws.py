@@ -24,10 +24,20 @@ from scentline.models.ledger import INT32, Cells, Change, Ledger
 from scentline.models.lessons import lessons
 from scentline.models.page import FAILED, Verdict
 from scentline.models.parts import Part
-from scentline.models.policy.features import BASE, PAGE_WORD, TOKEN, URL_WORD, always_kept
+from scentline.models.policy.features import (
+    BASE,
+    MOST,
+    PAGE_WORD,
+    TOKEN,
+    URL_WORD,
+    Base,
+    Shrunk,
+    always_kept,
+    base_rate,
+    log_lift,
+)
 from scentline.models.policy.learned import LearnedScorer
-from scentline.models.policy.ratio import MOST, Base, Shrunk, base_rate, log_lift
-from scentline.models.policy.scorer import Scorer
+from scentline.models.policy.priorities import Scorer
 from scentline.models.policy.scoring import PaperScorer
 from scentline.models.policy.vocabulary import WORDS
 from scentline.models.records import Interests

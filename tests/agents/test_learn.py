@@ -13,10 +13,9 @@ from scentline.agents.operate.explaining import Resting
 from scentline.models.facts import Label
 from scentline.models.lessons import lessons
 from scentline.models.policy.combiner import Learner
-from scentline.models.policy.features import BASE
+from scentline.models.policy.features import BASE, PRIOR_PAGES, base_rate, log_lift
 from scentline.models.policy.inputs import INPUTS, NAMES, PLAIN, Input
 from scentline.models.policy.learned import LearnedScorer
-from scentline.models.policy.ratio import PRIOR_PAGES, base_rate, log_lift
 from scentline.models.policy.scoring import PaperScorer
 from scentline.models.policy.speaking import MOST_SPEAKING, features
 from scentline.models.predicate import parse

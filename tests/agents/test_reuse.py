@@ -16,10 +16,9 @@ from scentline.models.frontier.ledger import FrontierLedger
 from scentline.models.lessons import lessons
 from scentline.models.page import FAILED
 from scentline.models.policy.combiner import Combining
-from scentline.models.policy.features import BASE, URL_WORD, USER
+from scentline.models.policy.features import BASE, URL_WORD, USER, Base
 from scentline.models.policy.inputs import NAMES, prior_covariance
 from scentline.models.policy.learned import LearnedScorer
-from scentline.models.policy.ratio import Base
 from scentline.models.policy.scoring import PaperScorer
 from scentline.models.records import Decoder, Interests
 from scentline.models.reuse import Learned, State, pack, unpack

@@ -10,9 +10,23 @@ from hypothesis import strategies as st
 from scentline.models.ledger import INT32, Ledger
 from scentline.models.policy import features
 from scentline.models.policy.candidate import CoVisits, Crowd
-from scentline.models.policy.features import ANCHOR, BASE, CONTEXT, HEADING, PAGE_WORD, URL_WORD, USER, link
+from scentline.models.policy.features import (
+    ANCHOR,
+    BASE,
+    CONTEXT,
+    HEADING,
+    PAGE_WORD,
+    PAPER,
+    URL_WORD,
+    USER,
+    Base,
+    Denominator,
+    Sample,
+    link,
+    ratio,
+    significance,
+)
 from scentline.models.policy.knowledge import TOPIC_PAGES, Knowledge
-from scentline.models.policy.ratio import PAPER, Base, Denominator, Sample, ratio, significance
 from scentline.models.policy.vocabulary import Numbers, Vocabulary
 from scentline.models.policy.weights import Weights
 

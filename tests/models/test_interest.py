@@ -16,8 +16,22 @@ from scentline.models.page import Link
 from scentline.models.policy import factors, features
 from scentline.models.policy.factors import SIGNERS, WORDS, LinkTable, kept, rank, sibling_log, signers
 from scentline.models.policy.factors import signature as signed
-from scentline.models.policy.features import BASE, WORD, Feature, link, region, split, token, user, word
-from scentline.models.policy.ratio import Base, Denominator, interest, ratio, significance
+from scentline.models.policy.features import (
+    BASE,
+    WORD,
+    Base,
+    Denominator,
+    Feature,
+    interest,
+    link,
+    ratio,
+    region,
+    significance,
+    split,
+    token,
+    user,
+    word,
+)
 from scentline.models.policy.weights import Evidence, Weights, contributions
 from scentline.models.trace import Step, Trace, Visit, arrive, insert, sixths
 from scentline.models.url import identifier

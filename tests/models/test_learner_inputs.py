@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 from scentline.models.ledger import Ledger
 from scentline.models.policy.batch import LinkingPage, LinkTable, inputs_of
 from scentline.models.policy.candidate import Candidate, CoVisits, Crowd
-from scentline.models.policy.features import ANCHOR, BASE, PAGE_WORD, PREFIX, USER, link
+from scentline.models.policy.features import ANCHOR, BASE, DRIFT, PAGE_WORD, PREFIX, USER, Shrunk, link
 from scentline.models.policy.inputs import NAMES, PLAIN
 from scentline.models.policy.knowledge import Knowledge
-from scentline.models.policy.ratio import DRIFT, Shrunk
 from scentline.models.policy.vocabulary import Vocabulary
 from scentline.models.semantic import inputs_with
 from tests.models import teaching

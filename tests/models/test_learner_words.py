@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from scentline.models.ledger import Ledger
 from scentline.models.policy import combiner
 from scentline.models.policy.batch import LinkTable, inputs_of, named_of
-from scentline.models.policy.candidate import Candidate
+from scentline.models.policy.candidate import ABOVE, AROUND, SAID, Candidate
 from scentline.models.policy.combiner import DRIFT as NOISE
 from scentline.models.policy.combiner import (
     MOST_LOGIT,
@@ -26,12 +26,10 @@ from scentline.models.policy.combiner import (
     logits,
     probability,
 )
-from scentline.models.policy.features import ANCHOR, BASE, PAGE_WORD, URL_WORD
+from scentline.models.policy.features import ANCHOR, BASE, DRIFT, PAGE_WORD, URL_WORD, Shrunk, strongest
 from scentline.models.policy.inputs import NAMES, prior_covariance, prior_mean
 from scentline.models.policy.knowledge import TOPIC_PAGES, Knowledge
-from scentline.models.policy.ratio import DRIFT, Shrunk, strongest
 from scentline.models.policy.vocabulary import AKIN_PAGES, LEAST, Roots, Vocabulary, root, roots
-from scentline.models.policy.words import ABOVE, AROUND, SAID
 from scentline.models.semantic import SEMANTIC_INPUTS, inputs_with
 from tests.cases import each_case
 from tests.models.teaching import CELLS, SOME_WORDS, WORDS, Cell, put, teach, word_lift

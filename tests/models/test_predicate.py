@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scentline.models.predicate import Predicate, PredicateError, View, excerpt, parse
-from scentline.models.predicate.excerpt import LENGTH
+from scentline.models.predicate import LENGTH, Predicate, PredicateError, View, excerpt, parse
 from scentline.models.predicate.syntax import (
     And,
     Category,

@@ -17,10 +17,20 @@ from scentline.models.page import FAILED
 from scentline.models.policy.batch import LinkTable, inputs_of
 from scentline.models.policy.candidate import Candidate, Crowd
 from scentline.models.policy.combiner import Calibration, Combining, Learner
-from scentline.models.policy.features import ANCHOR, BASE, PAGE_WORD, PREFIX, URL_WORD, USER, link
+from scentline.models.policy.features import (
+    ANCHOR,
+    BASE,
+    PAGE_WORD,
+    PREFIX,
+    URL_WORD,
+    USER,
+    Shrunk,
+    base_rate,
+    link,
+    log_lift,
+)
 from scentline.models.policy.inputs import NAMES, prior_covariance, prior_mean
 from scentline.models.policy.knowledge import Knowledge, lifts_of
-from scentline.models.policy.ratio import Shrunk, base_rate, log_lift
 from scentline.models.policy.vocabulary import Vocabulary
 from scentline.models.reuse import Learned, LearnedStateError, State, pack, unpack
 from scentline.models.sealed import digest

@@ -12,9 +12,20 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from scentline.models.revisit.content import SLACK, Answer, Sizes
-from scentline.models.revisit.gain import gain, limit, stale, when
 from scentline.models.revisit.queue import RATIO, DueQueue
-from scentline.models.revisit.rate import NOTHING, Group, History, Prior, Trust, rate, steps
+from scentline.models.revisit.rate import (
+    NOTHING,
+    Group,
+    History,
+    Prior,
+    Trust,
+    gain,
+    limit,
+    rate,
+    stale,
+    steps,
+    when,
+)
 from tests.cases import each_case
 
 #: Changes in the mean that a page has had since its visit, from hardly any to very many.

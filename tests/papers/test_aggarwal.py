@@ -7,10 +7,19 @@ import numpy as np
 import pytest
 
 from scentline.models.policy import factors
-from scentline.models.policy import ratio as module
+from scentline.models.policy import features as module
 from scentline.models.policy.factors import inside, locality_log, region, region_log, sibling_log, union
-from scentline.models.policy.features import BASE, TOKEN, USER, WORD
-from scentline.models.policy.ratio import Base, Denominator, Sample, ratio, significance
+from scentline.models.policy.features import (
+    BASE,
+    TOKEN,
+    USER,
+    WORD,
+    Base,
+    Denominator,
+    Sample,
+    ratio,
+    significance,
+)
 from scentline.models.policy.weights import Contribution, CrowdEvidence, crowd_contributions
 from scentline.models.trace import Step, Trace
 from scentline.models.url import tokens

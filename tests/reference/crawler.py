@@ -7,8 +7,7 @@ import numpy as np
 from scentline.models.lessons import JudgedPage, crowd_of, links_of, recount
 from scentline.models.page import Link, Verdict
 from scentline.models.policy.factors import kept, locality_log, region_log, sibling_log, signature
-from scentline.models.policy.features import SIGNATURE, TOKEN, USER, WORD
-from scentline.models.policy.ratio import PAPER, Denominator
+from scentline.models.policy.features import PAPER, SIGNATURE, TOKEN, USER, WORD, Denominator
 from scentline.models.policy.vocabulary import Vocabulary
 from scentline.models.policy.weights import CrowdEvidence, Weights
 from scentline.models.trace import Step, Trace

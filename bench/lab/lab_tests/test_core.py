@@ -11,9 +11,8 @@ from scentline.models.frontier.keys import BESIDE_PREFIX, PAGE_PREFIX, page_key
 from scentline.models.frontier.rows import BesideRow, PageRow
 from scentline.models.page import FAILED, Link, Page
 from scentline.models.policy.factors import inside, region_log
-from scentline.models.policy.features import PAGE_WORD, URL_WORD, USER
+from scentline.models.policy.features import PAGE_WORD, URL_WORD, USER, Base
 from scentline.models.policy.learned import LearnedScorer
-from scentline.models.policy.ratio import Base
 from scentline.models.reuse import Learned, State
 from scentline.models.trace import Step, Trace
 from scentline.streams.settings import Settings

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from lab_tests.files import rows
-from scentline.models.revisit.gain import when
+from scentline.models.revisit.rate import when
 from scentline_lab.revisits import (
     DAY,
     LEARNING,

@@ -25,7 +25,7 @@ from scentline.models.policy.combiner import Combining
 from scentline.models.policy.estimates import Estimates
 from scentline.models.policy.features import SUBJECT
 from scentline.models.policy.learned import LearnedScorer
-from scentline.models.policy.scorer import Scorer
+from scentline.models.policy.priorities import Scorer
 from scentline.models.records import HostAnswer, Interests
 from scentline.models.reuse import WEIGHT, Learned, State, learned
 from scentline.models.semantic import page_subject

@@ -17,11 +17,10 @@ from scentline.models.papers.patterns import mine
 from scentline.models.papers.ways import Behaviour
 from scentline.models.policy.combiner import Vector
 from scentline.models.policy.factors import region_log
-from scentline.models.policy.features import BASE, USER, region, user
+from scentline.models.policy.features import BASE, PAPER, USER, Base, Significant, region, user
 from scentline.models.policy.inputs import MOST, Input
 from scentline.models.policy.known import Known
 from scentline.models.policy.learned import LearnedScorer
-from scentline.models.policy.ratio import PAPER, Base, Significant
 from scentline.models.policy.scoring import PaperScorer, crowd_of
 from scentline.models.reuse import State
 from scentline.models.semantic import SemanticTable
