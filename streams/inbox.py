@@ -117,20 +117,13 @@ class Store(Protocol):
         """Yield rows whose key starts with ``prefix``, in key order, those after key ``after`` only."""
 
 
-class Acknowledged(Protocol):
-    """An inbox message that can be acknowledged."""
-
-    def ack(self) -> Any:
-        """Say that the message's effects are safe."""
-
-
 @dataclass
 class Group:
     """A closed group."""
 
     emissions: list[Message]
     rows: dict[bytes, bytes | None]
-    messages: list[Acknowledged]
+    messages: list[Any]  #: Faust's events, to be acknowledged.
     absorbed: int  #: The offset of the last message absorbed, -1 before any.
     closed: float = field(default_factory=time.perf_counter)
 
@@ -161,7 +154,7 @@ class Shard(Outbox, Generic[Row]):
         self._held = 0
         self._dirty: dict[bytes, Row | None] = {}
         self._flying: dict[bytes, bytes | None] = {}
-        self._messages: list[Acknowledged] = []
+        self._messages: list[Any] = []
         self._bytes = 0
         raw = store.get(MARK)
         self._marked = msgspec.msgpack.encode(Mark()) if raw is None else raw
@@ -171,7 +164,7 @@ class Shard(Outbox, Generic[Row]):
         self.origin = (-1, -1)  #: The origin, (offset, index), of the fact that is being absorbed.
         self.lock = asyncio.Lock()
         #: Called when the open group is closed: what is kept of it beside the rows goes into them now.
-        self.closing: Callable[[], None] = _nothing
+        self.closing: Callable[[], object] = tuple
 
     # rows
 
@@ -266,7 +259,7 @@ class Shard(Outbox, Generic[Row]):
                 last = self.mark.origins[pack.source] = self.origin
                 yield fact
 
-    def absorbed(self, message: Acknowledged, size: int = 0) -> None:
+    def absorbed(self, message: Any, size: int = 0) -> None:
         """Note that a message of ``size`` bytes is in the group; it is acknowledged when the group is safe."""
         self._messages.append(message)
         self._bytes += size
@@ -291,20 +284,19 @@ class Shard(Outbox, Generic[Row]):
         """Close the group and open the next."""
         self.closing()
         encode = self._codec.encode
-        rows: dict[bytes, bytes | None] = {
-            key: None if row is None else encode(row) for key, row in self._dirty.items()
-        }
-        rows[MARK] = self._marked = msgspec.msgpack.encode(self.mark)
+        rows: dict[bytes, bytes | None] = {}
         for key, row in self._dirty.items():
-            if row is not None:
-                self._keep(key, row, len(rows[key] or b""))
+            raw = rows[key] = None if row is None else encode(row)
+            if row is not None and raw is not None:
+                self._keep(key, row, len(raw))
+        rows[MARK] = self._marked = msgspec.msgpack.encode(self.mark)
         absorbed = self.mark.offset
         group = Group(self.take(), rows, self._messages, absorbed)
         self._dirty, self._messages, self._bytes, self._flying = {}, [], 0, rows
         self.quarantined = {fact: why for fact, why in self.quarantined.items() if fact[0] > absorbed}
         return group
 
-    def roll_back(self) -> list[Acknowledged]:
+    def roll_back(self) -> list[Any]:
         """Take the open group back, and every decoded row, which it may have changed; return its messages."""
         messages, self._messages, self._bytes = self._messages, [], 0
         self._dirty, self._cache, self._held = {}, {}, 0
@@ -316,10 +308,6 @@ class Shard(Outbox, Generic[Row]):
         """Forget the last closed group: RocksDB has it."""
         self._flying = {}
         self.let_go_of_excess()
-
-
-def _nothing() -> None:
-    """Do nothing."""
 
 
 class LostShardError(ScentlineError):

@@ -13,6 +13,7 @@ not know of it: it is never behind the log, nor ahead of it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from faust.stores.rocksdb import Store as FaustStore
@@ -38,23 +39,18 @@ RECOVERY_RECORDS = 131_072
 FORGETTING = b"\x00forgetting"
 
 
+@dataclass
 class OneBatch:
-    """Commits the groups of a table whose inbox, ``topic``, is read by the consumer group ``group``.
+    """Commits the groups of a table whose inbox, ``topic``, is read by the consumer group ``group``."""
 
-    ``clock`` gives the time of day in seconds.
-    """
-
-    def __init__(
-        self, journal: Journal, group: str, table: str, topic: str, clock: Callable[[], float]
-    ) -> None:
-        self._journal = journal
-        self._group = group
-        self._table = table
-        self._topic = topic
-        self._clock = clock
+    journal: Journal
+    group: str
+    table: str
+    topic: str
+    clock: Callable[[], float]  #: Gives the time of day in seconds.
 
     async def claim(self, partition: int) -> TablePartition:
-        return self._journal.table(self._table)[partition]
+        return self.journal.table(self.table)[partition]
 
     def release(self, partition: int) -> None:
         """Do nothing: a journal has one writer."""
@@ -64,9 +60,9 @@ class OneBatch:
         store: Any = shard.store
         store.stage(batch, group.rows)
         if group.absorbed >= 0:
-            place = (self._topic, shard.partition)
-            self._journal.stage_commit(batch, self._group, {place: group.absorbed + 1})
-        self._journal.append_all(group.emissions, self._clock(), batch)
+            place = (self.topic, shard.partition)
+            self.journal.stage_commit(batch, self.group, {place: group.absorbed + 1})
+        self.journal.append_all(group.emissions, self.clock(), batch)
 
 
 class ChangelogWriter(Bus, Protocol):
@@ -103,36 +99,38 @@ def check_not_forgetting(store: Store, what: str) -> None:
         )
 
 
+@dataclass
 class FourSteps:
     """Commits a table's groups by its changelog; ``partition`` gives a partition on this worker's disk."""
 
-    def __init__(self, publisher: ChangelogWriter, table: str, partition: Callable[[int], Recovered]) -> None:
-        self._publisher = publisher
-        self._table = table
-        self._changelog = changelog_of(table)
-        self._partition = partition
+    publisher: ChangelogWriter
+    table: str
+    partition: Callable[[int], Recovered]
+
+    def __post_init__(self) -> None:
+        self._changelog = changelog_of(self.table)
 
     async def claim(self, partition: int) -> Recovered:
         """Become the one writer of a partition's changelog, with all in the table that others wrote before."""
-        store = self._partition(partition)
-        entries = await self._publisher.claim(self._changelog, partition, store.changelog_offset())
+        store = self.partition(partition)
+        entries = await self.publisher.claim(self._changelog, partition, store.changelog_offset())
         if entries:
             rows = {entry.key: entry.value for entry in entries if entry.key is not None}
             store.write_at(entries[-1].offset, rows)
-        check_not_forgetting(store, f"table {self._table}")
+        check_not_forgetting(store, f"table {self.table}")
         return store
 
     def release(self, partition: int) -> None:
-        self._publisher.release(self._changelog, partition)
+        self.publisher.release(self._changelog, partition)
 
     async def commit(self, shard: Shard[Any], group: Group, check: Callable[[], None]) -> None:
         """Do steps (a) to (c). Raises `LostShardError` where the changelog has another writer."""
         if group.emissions:
-            await self._publisher.send_all(group.emissions)
+            await self.publisher.send_all(group.emissions)
             check()
         rows = list(group.rows.items())
         try:
-            base = await self._publisher.append_batch(self._changelog, shard.partition, rows)
+            base = await self.publisher.append_batch(self._changelog, shard.partition, rows)
         except FencedError as error:
             raise LostShardError(str(error)) from error
         check()
