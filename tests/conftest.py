@@ -12,9 +12,12 @@ from hypothesis import settings
 if TYPE_CHECKING:
     from tests.window.browser import Browser
 
-#: The rooms whose files take longest: with these first, several workers have enough to do to the end.
-LONG = ("costs", "deploy", "e2e", "kafka", "rubbish")
 _HERE = Path(__file__).parent
+#: What takes longest: with this first, several workers have enough to do to the end.
+LONG = [
+    *(_HERE / room for room in ("costs", "deploy", "e2e", "kafka", "rubbish", "window")),
+    *(_HERE / "agents").glob("test_cli_*.py"), _HERE.parent / "bench" / "lab",
+]  # fmt: skip
 
 # The examples that a property is tried with: the same few in every run, and a thousand others in `make night`.
 settings.register_profile("few", max_examples=25, derandomize=True, deadline=None)
@@ -23,8 +26,8 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "few"))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the rooms whose files take longest."""
-    items.sort(key=lambda item: not any(item.path.is_relative_to(_HERE / room) for room in LONG))
+    """Begin with what takes longest."""
+    items.sort(key=lambda item: not any(map(item.path.is_relative_to, LONG)))
 
 
 @pytest.fixture(scope="module", autouse=True)
