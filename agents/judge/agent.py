@@ -208,11 +208,10 @@ class JudgeAgent(Handler[DuplicateRow]):
         """Report the links of a page that was fetched for them, and then that it was read."""
         order = fetched.order
         assert order.revisit is not None
-        for partition, links in sorted(self.links(page).items()):
-            listed = Linked(
-                identifier(order.url), order.url, order.depth, {}, (), tuple(Link(link.url) for link in links),
-                (), fetched.time, "links", order.revisit.since,
-            )  # fmt: skip
+        said = identifier(order.url), order.url, order.depth, {}, ()
+        for partition, found in sorted(self.links(page).items()):
+            links = tuple(Link(link.url) for link in found)
+            listed = Linked(*said, links, (), fetched.time, "links", order.revisit.since)
             outbox.emit(SIGHTINGS.name, partition, listed)
         self._emit(outbox, fetched, Came({}, version=version_of(fetched.headers), changed=True))
 
@@ -229,8 +228,8 @@ class JudgeAgent(Handler[DuplicateRow]):
             silent=order.silent or msgspec.UNSET, requests=order.requests,
             again=again if not later and (again or self._revisits) else msgspec.UNSET,
         )  # fmt: skip
-        key, partition = order.url, self.runtime.partition(OUTCOMES, order.url)
-        outbox.send(OUTCOMES.name, partition, key.encode(), msgspec.json.encode(outcome))
+        partition = self.runtime.partition(OUTCOMES, order.url)
+        outbox.send(OUTCOMES.name, partition, order.url.encode(), msgspec.json.encode(outcome))
 
     def subject(self, page: Page) -> str:
         """Return what a page is about, for those who compare meanings."""
@@ -260,8 +259,9 @@ class JudgeAgent(Handler[DuplicateRow]):
     def links(self, page: Page) -> Mapping[int, list[Link]]:
         """Return a page's links by partition."""
         by_partition: dict[int, list[Link]] = defaultdict(list)
+        alone = self.runtime.bus.partitions(SIGHTINGS.name) == 1
         for link in page.links:
-            by_partition[self.sightings(link.url)].append(link)
+            by_partition[0 if alone else self.sightings(link.url)].append(link)
         return by_partition
 
     def _emit(self, outbox: Outbox, fetched: FetchedPage, result: Came | Missing) -> None:

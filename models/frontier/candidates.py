@@ -2,7 +2,7 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 from functools import partial
 from itertools import chain, islice, zip_longest
 from random import Random
@@ -230,25 +230,35 @@ class Candidates:
         """Put distinct open URLs in the queues, or where they wait; set those below the threshold aside."""
         if len(self._fresh) > self.settings.queue:
             self._fresh.clear()
-        found = [row for row in rows if self._may_queue(shard, row, now)]
-        for row, priorities in zip(found, self.priorities.of(shard, found, self.queues), strict=True):
-            if not self.priorities.keeps(row, *priorities.values()):
-                self.withdraw(row.url)
-                continue
-            name = host(row.url)
-            for predicate, priority in priorities.items():
-                self.queues[predicate].put(row.url, name, priority, row.discovered)
-            self._fresh.add(row.url)
-            if self.fresh is not None:
-                self.fresh.offer(row)
+        found = self._ready(shard, list(rows), now)
+        scored = zip(found, self.priorities.of(shard, found, self.queues), strict=True)
+        kept = [(row, each if self._keeps(row, each.values()) else None) for row, each in scored]
+        self._fresh.update(row.url for row, each in kept if each is not None)
+        for name, queue in self.queues.items():
+            queue.change([(row.url, each[name] if each else None, row.discovered) for row, each in kept])
+        if self.fresh is not None:
+            for row, each in kept:
+                self.fresh.take(row, kept=each is not None)
 
-    def _may_queue(self, shard: Rows, row: PageRow, now: float) -> bool:
-        if row.not_before <= now and self.scope.has(shard, row):
-            return True
-        self.withdraw(row.url)
-        if row.not_before > now:
+    def _ready(self, shard: Rows, rows: Sequence[PageRow], now: float) -> list[PageRow]:
+        """Return those that may be queued; the others leave the queues, and wait if their time has not come."""
+        waiting = [row for row in rows if row.not_before > now]
+        found = self.scope.of(shard, [row for row in rows if row.not_before <= now])
+        if len(found) < len(rows):
+            held = {row.url for row in found}
+            for url in (row.url for row in rows if row.url not in held):
+                self.withdraw(url)
+        for row in waiting:
             self.retries.put(row.url, row.not_before)
-        return False
+        return found
+
+    def _keeps(self, row: PageRow, priorities: Iterable[float]) -> bool:
+        """Return whether any of its priorities makes a candidate worth keeping.
+
+        That is ExpandList in Aggarwal (2004), Figure 1.
+        """
+        least = self.priorities.least
+        return least is None or row.seed or max(priorities, default=-math.inf) >= least
 
     def priorities_of(self, url: str) -> dict[str, float]:
         """Return a candidate's priority for each predicate that has it in its queue, as it was last scored."""
@@ -333,7 +343,7 @@ class Candidates:
                 return self._fairest(queue, top[0], now, self.prices.get(predicate, -math.inf))
             stale = [url for url in top if url not in self._fresh]
             self._reprice(stale)
-            scored += sum(url in queue for url in stale)
+            scored += queue.holds(stale)
         return None
 
     def freshen(self, predicate: str, count: int) -> None:
@@ -355,27 +365,15 @@ class Candidates:
                 return url
         return best if best in queue and queue.priority(best) >= price else None
 
-    def _reprice(self, urls: Iterable[str]) -> None:
+    def _reprice(self, urls: Sequence[str]) -> None:
         """Score queued candidates again, where they are queued: they are fresh then."""
-        rows: dict[int, list[PageRow]] = {}
-        for url in urls:
-            self._fresh.add(url)
-            found = self.shards.find(url)
-            if found is not None:
-                rows.setdefault(found[0].partition, []).append(found[1])
-        for partition, stale in rows.items():
-            scored = self.priorities.of(self.shards[partition], stale, self.queues)
-            for row, priorities in zip(stale, scored, strict=True):
-                self._put_again(row, priorities)
-
-    def _put_again(self, row: PageRow, priorities: Mapping[str, float]) -> None:
-        name = host(row.url)
-        for predicate, priority in priorities.items():
-            queue = self.queues[predicate]
-            if not self.priorities.keeps(row, priority):
-                queue.discard(row.url)
-            elif row.url in queue:
-                queue.put(row.url, name, priority, row.discovered)
+        self._fresh.update(urls)
+        for shard, stale in self.shards.rows_of(urls):
+            scores = self.priorities.of(shard, stale, self.queues)
+            scored = list(zip(stale, scores, strict=True))
+            for name, queue in self.queues.items():
+                kept = [(row, each[name] if self._keeps(row, [each[name]]) else None) for row, each in scored]
+                queue.change([(row.url, each, row.discovered) for row, each in kept], only_held=True)
 
     def lease(self, shard: Rows, row: PageRow, choice: Choice, now: float) -> None:
         """Lease a URL whose fetch is ordered: ``row`` has the number of the attempt, and the lease's end."""

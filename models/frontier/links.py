@@ -8,8 +8,16 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from scentline.models.facts import SIGHTINGS, Linked, Neighbour
-from scentline.models.frontier.depth import Depths
-from scentline.models.frontier.keys import PAGE_PREFIX, Rows, children_key, children_of, parent_key, parent_of
+from scentline.models.frontier.depth import Depths, prefixes_of
+from scentline.models.frontier.keys import (
+    CHILDREN_PREFIX,
+    PAGE_PREFIX,
+    Rows,
+    children_key,
+    children_of,
+    parent_key,
+    parent_of,
+)
 from scentline.models.frontier.ledger import EvidenceEmitter
 from scentline.models.frontier.linking import ParentRow, identifiers_in, place_in
 from scentline.models.frontier.pages import Pages
@@ -65,7 +73,8 @@ class Links:
         parent.partitions = sighting.partitions
         parent.time = sighting.time
         shard.put(parent_key(sighting.page), parent)
-        rows = [self._in_link(shard, sighting, parent, found) for found in sighting.links]
+        prefixes = prefixes_of(host(sighting.url))
+        rows = [self._in_link(shard, sighting, parent, found, prefixes) for found in sighting.links]
         if self._depths is not None:
             self._depths.linked(shard, sighting, filter(None, rows))
 
@@ -80,8 +89,9 @@ class Links:
         self._tell_of_targets(shard, sighting, parent)
         shard.put(parent_key(sighting.page), parent)
         new = [found for found in sighting.links if place_in(parent.targets, identifier(found.url)) is None]
+        prefixes = prefixes_of(host(sighting.url))
         for found in new:
-            self._in_link(shard, sighting, parent, found)
+            self._in_link(shard, sighting, parent, found, prefixes)
         self._note_revised(shard, sighting.page)
 
     def _revise(self, shard: Rows, sighting: Linked, parent: ParentRow) -> None:
@@ -151,24 +161,32 @@ class Links:
         shard.put(children_key(name), children)
         self.noted[shard.partition].add(name)
 
-    def _in_link(self, shard: Rows, sighting: Linked, parent: ParentRow, found: Link) -> PageRow | None:
-        """Note one link; return the row of its target, None for that of the page itself."""
+    def _in_link(
+        self, shard: Rows, sighting: Linked, parent: ParentRow, found: Link, native: tuple[str, ...]
+    ) -> PageRow | None:
+        """Note one link; return the row of its target, None for that of the page itself.
+
+        URLs of the page's own host begin with one of ``native``.
+        """
         page = identifier(found.url)
         if page == sighting.page:
             return None
-        key, row = self._pages.find(shard, found.url, sighting.depth + 1)
+        key = PAGE_PREFIX + page
+        row = self._pages.at(shard, key, found.url, sighting.depth + 1)
         parent.add(page, found.position, self._said(found))
         _count_link(row, parent.verdict)
-        row.native = row.native or host(found.url) == host(sighting.url)
+        row.native = row.native or found.url.startswith(native)
         before = row.parents
         row.parents = joined(before, sighting.page, page, self._bound)
         self._pages.keep(shard, key, row)
+        if row.verdict is None and not row.failed:
+            return row
         answer = self._lessons.answer(row.verdict, failed=row.failed)
         if answer is not None and self._lessons.counts_links:
             if not row.silent:
                 self._evidence.count(link_features(parent.verdict), answer)
             self._correct(shard, before, row, page, answer)
-            self._register(shard, sighting.page, parent, page, answer)
+            self._register(shard, sighting.page, parent, page, answer, found.position)
         return row
 
     def _said(self, found: Link) -> str:
@@ -224,9 +242,10 @@ class Links:
         near: set[bytes] = set()
         for name in row.parents:
             parent = parent_of(shard, name)
-            self._register(shard, name, parent, page, answer)
-            position = parent.positions[parent.place(page)]
-            near.update(_near(parent, page, position, NEAR_AT_MOST - len(near)))
+            place = parent.place(page)
+            position = parent.positions[place]
+            self._register(shard, name, parent, page, answer, position)
+            near.update(_near(parent, place, position, NEAR_AT_MOST - len(near)))
         self._pages.touch(shard, near)
 
     def count(self, row: PageRow, verdict: Verdict, times: int = 1) -> None:
@@ -237,9 +256,10 @@ class Links:
             self._evidence.count((link(predicate, True),), verdict, times * satisfying)
             self._evidence.count((link(predicate, False),), verdict, times * (links - satisfying))
 
-    def _register(self, shard: Rows, name: bytes, parent: ParentRow, child: bytes, verdict: Verdict) -> None:
+    def _register(
+        self, shard: Rows, name: bytes, parent: ParentRow, child: bytes, verdict: Verdict, position: int
+    ) -> None:
         """Note a judged link target with its linking page, here and wherever that page has targets."""
-        position = parent.positions[parent.place(child)]
         if not self._note(shard, name, child, verdict, position):
             return
         for partition in parent.partitions:
@@ -251,13 +271,13 @@ class Links:
         """Absorb the verdict on a link target in another partition."""
         self._note(shard, sighting.parent, sighting.page, sighting.verdict, sighting.position)
         parent = parent_of(shard, sighting.parent)
-        self._pages.touch(shard, _near(parent, sighting.page, sighting.position, NEAR_AT_MOST))
+        self._pages.touch(shard, _near(parent, None, sighting.position, NEAR_AT_MOST))
 
     def _note(self, shard: Rows, name: bytes, child: bytes, verdict: Verdict, position: int) -> bool:
         children = children_of(shard, name)
         if not children.note(child, verdict, position):
             return False
-        shard.put(children_key(name), children)
+        shard.put(CHILDREN_PREFIX + name, children)
         self.noted[shard.partition].add(name)
         return True
 
@@ -271,8 +291,8 @@ def _count_link(row: PageRow, verdict: Verdict, times: int = 1) -> None:
             del row.links[predicate]
 
 
-def _near(parent: ParentRow, page: bytes, position: int, most: int) -> list[bytes]:
-    own = place_in(parent.targets, page)
+def _near(parent: ParentRow, own: int | None, position: int, most: int) -> list[bytes]:
+    """Return the targets of links near a position, but for the one in the place ``own``."""
     positions = enumerate(parent.positions)
     near = [place for place, other in positions if abs(other - position) <= NEAR and place != own]
     return [parent.targets[IDENTIFIER_BYTES * place :][:IDENTIFIER_BYTES] for place in near[:most]]

@@ -380,9 +380,11 @@ class Fresh:
         """Return whether a page is one of these."""
         return row.found is not None and self._prefixes.match(row.url) is not None
 
-    def offer(self, row: PageRow) -> None:
-        """Absorb a candidate, if it is one of these."""
-        if row.found is not None and self.wants(row):
+    def take(self, row: PageRow, *, kept: bool) -> None:
+        """Absorb a candidate, if it is one of these; or leave it out, where it is not ``kept``."""
+        if not kept:
+            self._queue.discard(row.url)
+        elif row.found is not None and self.wants(row):
             self._queue.put(row.url, host(row.url), row.found.time, row.discovered)
 
     def discard(self, url: str) -> None:

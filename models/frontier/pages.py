@@ -47,6 +47,10 @@ class Pages:
     def find(self, shard: Rows, url: str, depth: int | None = None) -> tuple[bytes, PageRow]:
         """Return a URL's key and row, a new one where it was unknown; ``depth`` is one way that leads to it."""
         key = page_key(url)
+        return key, self.at(shard, key, url, depth)
+
+    def at(self, shard: Rows, key: bytes, url: str, depth: int | None = None) -> PageRow:
+        """Return the row of a URL, whose key is known, as `find` does."""
         row = shard.get(key)
         if not isinstance(row, PageRow):
             totals = totals_of(shard)
@@ -59,7 +63,7 @@ class Pages:
             shard.put(TOTALS_KEY, totals)
         elif depth is not None:
             row.depth = min(row.depth, depth)
-        return key, row
+        return row
 
     def keep(self, shard: Rows, key: bytes, row: PageRow) -> None:
         """Stage a row of which more is known now; an open one is to be scored again."""

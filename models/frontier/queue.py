@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush, heapreplace, nsmallest
 from itertools import compress
@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from scentline.models.url import host as host_of
 from scentline.models.url import owner
 
 # Negated priority, order, URL, host: the best compares least. A change makes a new item, and the old one
@@ -142,6 +143,22 @@ class CandidateQueue:
                 self._evict()
         elif len(lane.heap) > 2 * lane.size + _SLACK:
             self._compact(lane)
+
+    def change(self, found: Iterable[tuple[str, float | None, int]], *, only_held: bool = False) -> None:
+        """Put URLs with their priorities and orders, or remove those without one, one after the other.
+
+        ``only_held`` leaves out those that are not here.
+        """
+        for url, priority, order in found:
+            known = self._live.get(url)
+            if priority is None:
+                self.discard(url)
+            elif known is not None or not only_held:
+                self.put(url, host_of(url) if known is None else known[3], priority, order)
+
+    def holds(self, urls: Iterable[str]) -> int:
+        """Return how many of some URLs are here."""
+        return sum(url in self._live for url in urls)
 
     def discard(self, url: str) -> None:
         """Remove a candidate, if it is one."""

@@ -13,7 +13,6 @@ from scentline.models.frontier.candidates import Candidates
 from scentline.models.frontier.keys import Rows
 from scentline.models.frontier.pages import state_of
 from scentline.models.frontier.politeness import Wait
-from scentline.models.frontier.rows import PageRow
 from scentline.models.frontier.selection import Budget, Selection
 from scentline.models.policy.combiner import Forecast
 from scentline.models.published import HostStanding, Standing, Upcoming
@@ -216,7 +215,7 @@ class Standings:
         if queue is None:
             return []
         said: dict[str, Forecast] = {}
-        for shard, rows in self._rows(urls):
+        for shard, rows in self._candidates.shards.rows_of(urls):
             found = self._candidates.scorer.forecasts(shard, rows, predicate)
             said.update(zip((row.url for row in rows), found, strict=True))
         return [
@@ -231,14 +230,6 @@ class Standings:
             for url in urls
             if url in queue and url in said
         ]
-
-    def _rows(self, urls: Sequence[str]) -> list[tuple[Rows, list[PageRow]]]:
-        rows: dict[int, list[PageRow]] = {}
-        for url in urls:
-            found = self._candidates.shards.find(url)
-            if found is not None:
-                rows.setdefault(found[0].partition, []).append(found[1])
-        return [(self._candidates.shards[partition], each) for partition, each in rows.items()]
 
     # hosts
 

@@ -126,6 +126,10 @@ class Scope:
             return False
         return not self._host_budget or self._fetches(shard, host(row.url)) < self._host_budget
 
+    def of(self, shard: Rows, rows: Iterable[PageRow]) -> list[PageRow]:
+        """Return those of some URLs that may be fetched."""
+        return [row for row in rows if self.has(shard, row)]
+
     def why_stopped(self, shard: Rows, name: str) -> str:
         """Return why no page of a host is fetched, or none that is deeper; empty where any may be."""
         if self._host_budget and self._fetches(shard, name) >= self._host_budget:

@@ -103,11 +103,11 @@ class Shards(dict[int, Rows]):
 
     def partition(self, url: str) -> int:
         """Return the partition of a URL, held or not."""
-        return 0 if self.partitions == 1 else partition_of(host(url), self.partitions)
+        return 0 if self.partitions == 1 else self.partition_of(host(url))
 
     def partition_of(self, name: str) -> int:
         """Return the partition of a host, held or not."""
-        return partition_of(name, self.partitions)
+        return 0 if self.partitions == 1 else partition_of(name, self.partitions)
 
     def host_state(self, name: str) -> HostState | None:
         """Return what a host has said of how it wants to be asked, None where that is not known here."""
@@ -123,6 +123,14 @@ class Shards(dict[int, Rows]):
         shard = self.of(url)
         row = shard.get(page_key(url)) if shard is not None else None
         return (shard, row) if shard is not None and isinstance(row, PageRow) else None
+
+    def rows_of(self, urls: Iterable[str]) -> list[tuple[Rows, list[PageRow]]]:
+        """Return the known of some URLs by the shards held."""
+        rows: dict[int, list[PageRow]] = {}
+        for found in map(self.find, urls):
+            if found is not None:
+                rows.setdefault(found[0].partition, []).append(found[1])
+        return [(self[partition], each) for partition, each in rows.items()]
 
     def totals(self) -> TotalsRow:
         """Return the totals over the shards held; who asks changes nothing of them."""

@@ -213,7 +213,8 @@ class Priorities:
         self._seeds_first = settings.candidates == "paper"
         #: Priorities that can be below the threshold are sums of logs, or a logit.
         self._learns = settings.learns
-        self._threshold = settings.threshold if settings.learns else None
+        #: The least priority of a candidate that is kept, if there is one.
+        self.least = settings.threshold if settings.learns else None
         self._scorer = scorer
         #: How far those who link to a page are believed, where that is known.
         self.promises: LinkPromises | None = None
@@ -229,9 +230,9 @@ class Priorities:
         if self.fixed:
             return [dict.fromkeys(predicates, self._order(row)) for row in rows]
         found = []
-        promises = self.promises if self._rule == "learned" else None
+        promises = self.promises if self._rule == "learned" and self.promises else None
         for row, scores in zip(rows, self._scores(shard, rows, predicates), strict=True):
-            belief = promises.belief(shard, row) if promises else 1.0
+            belief = 1.0 if promises is None else promises.belief(shard, row)
             if self._seeds_first and row.seed:
                 found.append(dict.fromkeys(predicates, SEED))
             elif belief == 1 and not row.inherited and not math.isnan(sum(scores.values())):
@@ -290,13 +291,6 @@ class Priorities:
     def chance(self, priority: float) -> float:
         """Return the probability of a hit that a priority stands for: an upper bound, or 1 where it is none."""
         return math.exp(self.worth(priority))
-
-    def keeps(self, row: PageRow, *priorities: float) -> bool:
-        """Return whether any of its priorities makes a candidate worth keeping.
-
-        That is ExpandList in Aggarwal (2004), Figure 1.
-        """
-        return row.seed or self._threshold is None or max(priorities, default=-math.inf) >= self._threshold
 
 
 def _priority(row: PageRow, predicate: str, score: float, belief: float) -> float:
