@@ -19,9 +19,8 @@ from scentline.models.facts import Evidence, EvidencePack, Label, Prior, Start
 from scentline.models.page import FAILED
 from scentline.models.policy.combiner import Combining, Learner, State, failing
 from scentline.models.policy.features import BASE
-from scentline.models.policy.inputs import Input
+from scentline.models.policy.inputs import Input, inputs_with
 from scentline.models.records import Decoder, Interests, Weighting, encode
-from scentline.models.semantic import inputs_with
 from scentline.streams.inbox import Message, Shard
 from scentline.streams.metrics import Reading
 from scentline.streams.metrics.catalogue import LABELS

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from scentline.models.errors import ScentlineError
 from scentline.models.ledger import distinct, longer
 from scentline.models.policy.combiner import BayesianLogisticRegression
-from scentline.models.policy.inputs import INPUTS, MOST, Input
+from scentline.models.policy.inputs import MOST, SEMANTIC_INPUTS
 from scentline.models.words import stream_safe, words
 
 #: What a piece that continues a word begins with.
@@ -211,13 +211,6 @@ def _checked(stored: _Stored) -> SemanticTable:
     return SemanticTable(stored.pieces, vectors, scales)
 
 
-#: The inputs beside those of `models.policy.inputs.INPUTS`.
-SEMANTIC_INPUTS = (
-    Input("meaning", 0.15, 0.25),
-    Input("near in meaning", 0.15, 0.25),
-    Input("meaning of the predicate's words", 0.15, 0.25),
-)
-
 #: Candidates whose vectors are kept in memory, and pages and candidates that there is room for at first.
 CACHED_SENSES, ROOM = 50_000, 64
 #: Words of a fetched page's subject at most; judged pages that the average looks at, the first of a crawl.
@@ -258,11 +251,6 @@ def page_subject(url: str, title: str) -> str:
     'british rail'
     """
     return " ".join(subject(last_words(url), (" ".join(words(title)),)).split()[:MOST_WORDS])
-
-
-def inputs_with(meaning: bool) -> tuple[Input, ...]:
-    """Return the learned policy's inputs, with those of ``meaning`` at their end."""
-    return (*INPUTS, *SEMANTIC_INPUTS) if meaning else INPUTS
 
 
 class _Learnt:

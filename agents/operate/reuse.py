@@ -24,12 +24,11 @@ from scentline.models.lessons import lessons
 from scentline.models.page import FAILED
 from scentline.models.policy.combiner import Combining, failing
 from scentline.models.policy.features import BASE, LINK, REGION, SUBJECT, USER, always_kept, base_rate, split
-from scentline.models.policy.inputs import Input, prior_covariance
+from scentline.models.policy.inputs import Input, inputs_with, prior_covariance
 from scentline.models.predicate import PredicateError, parse
 from scentline.models.records import Decoder, RecordError, partition_of
 from scentline.models.reuse import Cell, Learned, LearnedStateError, State, effect, pack, sizes, unpack
 from scentline.models.sealed import MOST_BYTES
-from scentline.models.semantic import inputs_with
 from scentline.streams.inbox import Outbox
 from scentline.streams.settings import Settings
 from scentline.streams.topics import EVIDENCE

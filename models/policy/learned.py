@@ -27,13 +27,13 @@ from scentline.models.policy.combiner import (
     usual_chance_of_page,
 )
 from scentline.models.policy.features import BASE, SUBJECT
-from scentline.models.policy.inputs import NAMED, Input
+from scentline.models.policy.inputs import NAMED, Input, inputs_with
 from scentline.models.policy.known import NO_LINKS, InLinks, Known
 from scentline.models.policy.vocabulary import Numbers, Vocabulary
 from scentline.models.predicate import ANYTHING, Sought
 from scentline.models.records import Weighting
 from scentline.models.reuse import Cell
-from scentline.models.semantic import Meanings, SemanticTable, inputs_with, last_words, subject
+from scentline.models.semantic import Meanings, SemanticTable, last_words, subject
 from scentline.models.trace import SIXTHS
 from scentline.models.url import identifier
 

@@ -14,9 +14,8 @@ from scentline.models.frontier.rows import HostRow
 from scentline.models.page import FAILED, Link
 from scentline.models.policy.combiner import usual_chance_of_page
 from scentline.models.policy.features import BASE
-from scentline.models.policy.inputs import INPUTS
+from scentline.models.policy.inputs import INPUTS, inputs_with
 from scentline.models.published import PredicateDefinition
-from scentline.models.semantic import inputs_with
 from scentline.models.url import host
 from tests.agents.cells import a_cells, teach
 from tests.agents.scenarios import NO, NOW, YES, Frontiers, ended, linked, seeded, urls

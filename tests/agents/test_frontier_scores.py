@@ -28,7 +28,7 @@ from scentline.models.policy.candidate import (
 from scentline.models.policy.combiner import Learner
 from scentline.models.policy.factors import kept
 from scentline.models.policy.features import BASE
-from scentline.models.policy.inputs import NAMES
+from scentline.models.policy.inputs import NAMES, inputs_with
 from scentline.models.policy.knowledge import Knowledge
 from scentline.models.policy.known import InLinks
 from scentline.models.policy.learned import LearnedScorer
@@ -36,7 +36,7 @@ from scentline.models.policy.scoring import PaperScorer, crowd_of
 from scentline.models.policy.vocabulary import WORDS, Vocabulary
 from scentline.models.predicate import Sought
 from scentline.models.records import Weighting
-from scentline.models.semantic import Meanings, SemanticTable, inputs_with, last_words, subject
+from scentline.models.semantic import Meanings, SemanticTable, last_words, subject
 from scentline.models.settings import LearnSettings
 from scentline.models.trace import SIXTHS, Step, Trace
 from scentline.models.url import host, identifier

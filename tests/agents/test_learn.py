@@ -14,13 +14,12 @@ from scentline.models.facts import Label
 from scentline.models.lessons import lessons
 from scentline.models.policy.combiner import Learner
 from scentline.models.policy.features import BASE, PRIOR_PAGES, base_rate, log_lift
-from scentline.models.policy.inputs import INPUTS, NAMES, PLAIN, Input
+from scentline.models.policy.inputs import INPUTS, NAMES, PLAIN, Input, inputs_with
 from scentline.models.policy.learned import LearnedScorer
 from scentline.models.policy.scoring import PaperScorer
 from scentline.models.policy.speaking import MOST_SPEAKING, features
 from scentline.models.predicate import parse
 from scentline.models.records import Interests, Weighting, partition_of
-from scentline.models.semantic import inputs_with
 from scentline.streams.settings import ConfigurationError
 from tests.agents.cells import a_cells, cells_of, teach
 from tests.agents.learnt import EXPRESSIONS, PARTITIONS, a_crawl, a_shard, an_agent, told

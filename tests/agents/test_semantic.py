@@ -12,7 +12,7 @@ import pytest
 
 from scentline.agents.operate.record import outcomes
 from scentline.agents.stored import SHIPPED, read_table
-from scentline.models.semantic import SEMANTIC_INPUTS, inputs_with
+from scentline.models.policy.inputs import SEMANTIC_INPUTS, inputs_with
 from scentline.streams.transport.journal import Journal
 from scentline_lab import encoder
 from scentline_lab.encoder import EncoderError, build, read_encoder

@@ -12,10 +12,9 @@ from scentline.models.ledger import Ledger
 from scentline.models.policy.batch import LinkingPage, LinkTable, inputs_of
 from scentline.models.policy.candidate import Candidate, CoVisits, Crowd
 from scentline.models.policy.features import ANCHOR, BASE, DRIFT, PAGE_WORD, PREFIX, USER, Shrunk, link
-from scentline.models.policy.inputs import NAMES, PLAIN
+from scentline.models.policy.inputs import NAMES, PLAIN, inputs_with
 from scentline.models.policy.knowledge import Knowledge
 from scentline.models.policy.vocabulary import Vocabulary
-from scentline.models.semantic import inputs_with
 from tests.models import teaching
 from tests.models.teaching import CELLS, KIND_NAMES, SOME_WORDS, WORDS, Cell, PlainLink, lift, teach
 

@@ -27,10 +27,9 @@ from scentline.models.policy.combiner import (
     probability,
 )
 from scentline.models.policy.features import ANCHOR, BASE, DRIFT, PAGE_WORD, URL_WORD, Shrunk, strongest
-from scentline.models.policy.inputs import NAMES, prior_covariance, prior_mean
+from scentline.models.policy.inputs import NAMES, SEMANTIC_INPUTS, inputs_with, prior_covariance, prior_mean
 from scentline.models.policy.knowledge import TOPIC_PAGES, Knowledge
 from scentline.models.policy.vocabulary import AKIN_PAGES, LEAST, Roots, Vocabulary, root, roots
-from scentline.models.semantic import SEMANTIC_INPUTS, inputs_with
 from tests.cases import each_case
 from tests.models.teaching import CELLS, SOME_WORDS, WORDS, Cell, put, teach, word_lift
 from tests.models.test_learner_inputs import added
