@@ -20,7 +20,6 @@ from scentline.models.policy.ordering import (
     HotOrder,
     Informed,
     LocationOrder,
-    OfRows,
     Ordering,
     Ranks,
     SimilarityOrder,
@@ -43,7 +42,7 @@ WAYS = 64
 STEP = 500
 
 
-class SitePatterns:
+class SitePatterns(Informed):
     """Keeps users' ways in the rows, and the patterns of each site in memory.
 
     ``visitors`` bounds the records that are kept of a page.
@@ -120,10 +119,6 @@ class SitePatterns:
             shard.put(key, known)
             self._note(shard, site)
 
-    def sweep(self, shard: Rows) -> bool:
-        """Return False: new patterns are told of when they are there."""
-        return False
-
     def _note(self, shard: Rows, site: str) -> None:
         self._shards[site] = shard
         fresh = self._fresh[site] = self._fresh.get(site, 0) + 1
@@ -169,7 +164,7 @@ class SitePatterns:
             self._sites[site] = mine(_behaviour(rows))
 
 
-class BehaviourOrder(OfRows):
+class BehaviourOrder(Ordering):
     """Pages by one of the seven rankings of their site's patterns (Liu 2011, sections 4.1 and 4.2).
 
     A page of no known pattern comes last. Scores of two sites are compared as they are.
@@ -185,7 +180,7 @@ class BehaviourOrder(OfRows):
         return -1.0 if pattern is None else score(self._ranking, pattern)
 
 
-class VisitsOrder(OfRows):
+class VisitsOrder(Ordering):
     """Pages by their own visits, shrunk to those of their pattern and of their site."""
 
     def __init__(self, patterns: SitePatterns) -> None:

@@ -4,9 +4,9 @@ Each importance is estimated from what its partition has absorbed. What is kept 
 from the rows when a partition is opened.
 """
 
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Protocol
 
 from scentline.models.frontier.keys import PARENT_PREFIX, Rows, is_first, parent_of
 from scentline.models.frontier.linking import ParentRow, identifiers_in
@@ -23,8 +23,8 @@ TOLERANCE = 1e-4
 GROWTH = 0.1
 
 
-class Informed(Protocol):
-    """What is kept in memory, beside the rows, of what a partition has absorbed."""
+class Informed:
+    """What is kept in memory, beside the rows, of what a partition has absorbed: by itself nothing."""
 
     def open(self, shard: Rows) -> None:
         """Take up a partition."""
@@ -37,33 +37,18 @@ class Informed(Protocol):
 
     def sweep(self, shard: Rows) -> bool:
         """Do what is worth doing now and then; return whether values may have changed without a sighting."""
+        return False
 
 
-class Ordering(Informed, Protocol):
+class Ordering(Informed, ABC):
     """An importance of pages."""
 
+    @abstractmethod
     def value(self, shard: Rows, row: PageRow, topic: tuple[str, ...]) -> float:
         """Return the importance of a candidate's page; ``topic`` are the words of its predicate."""
 
 
-class OfRows:
-    """An importance that a page's row alone tells."""
-
-    def open(self, shard: Rows) -> None:
-        """Nothing is kept beside the rows."""
-
-    def close(self, shard: Rows) -> None:
-        """Nothing is kept beside the rows."""
-
-    def absorb(self, shard: Rows, sighting: object) -> None:
-        """Nothing is kept beside the rows."""
-
-    def sweep(self, shard: Rows) -> bool:
-        """Return False: a row tells what changes it."""
-        return False
-
-
-class BacklinkOrder(OfRows):
+class BacklinkOrder(Ordering):
     """IB'(P), the judged pages that link to a page (Cho 1998, section 2, 2): exact."""
 
     def value(self, shard: Rows, row: PageRow, topic: tuple[str, ...]) -> float:
@@ -71,7 +56,7 @@ class BacklinkOrder(OfRows):
         return float(backlinks(row))
 
 
-class LocationOrder(OfRows):
+class LocationOrder(Ordering):
     """IL(P): the fewer slashes the better, and the more of what is ``wanted`` (Cho 1998, section 2, 5)."""
 
     def __init__(self, wanted: Iterable[str] = ()) -> None:
@@ -91,7 +76,7 @@ def backlinks(row: PageRow) -> int:
 EVERY, GROWTH = 10, 0.1
 
 
-class Ranks:
+class Ranks(Ordering):
     """IR'(P), by sweeps now and then, and by the links found since (Cho 1998, section 2, 3).
 
     A partition knows of a linking page only the links to its own hosts: its rank is passed on to these, and
@@ -129,7 +114,7 @@ class Ranks:
         return self._ranks[shard.partition].value(identifier(row.url))
 
 
-class SimilarityOrder:
+class SimilarityOrder(Ordering):
     """IS(A, Q): A being the words of a page's URL and of the kept links to it (Cho 1998, sections 2, 1, and 4).
 
     The idf of a word is one over the number of linking pages that have it among those of their words that are
@@ -186,7 +171,7 @@ def _anchor(shard: Rows, parent: bytes, page: bytes) -> Sequence[str]:
     return linking.words_at(linking.place(page)).inside
 
 
-class WeightedOrder:
+class WeightedOrder(Ordering):
     """IC(P) = k1 I1(P) + k2 I2(P) + ... (Cho 1998, section 2): ``parts`` are pairs of weight and importance."""
 
     def __init__(self, parts: Sequence[tuple[float, Ordering]]) -> None:
