@@ -208,10 +208,10 @@ class JudgeAgent(Handler[DuplicateRow]):
         """Report the links of a page that was fetched for them, and then that it was read."""
         order = fetched.order
         assert order.revisit is not None
-        said = identifier(order.url), order.url, order.depth, {}, ()
+        whole = Linked(identifier(order.url), order.url, order.depth, {}, visit="links", since=order.revisit.since)
         for partition, found in sorted(self.links(page).items()):
             links = tuple(Link(link.url) for link in found)
-            listed = Linked(*said, links, (), fetched.time, "links", order.revisit.since)
+            listed = msgspec.structs.replace(whole, links=links, time=fetched.time)
             outbox.emit(SIGHTINGS.name, partition, listed)
         self._emit(outbox, fetched, Came({}, version=version_of(fetched.headers), changed=True))
 
