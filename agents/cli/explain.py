@@ -11,8 +11,7 @@ from scentline.agents.cli.options import AsJson, Given, command
 from scentline.agents.cli.output import print_json, print_table
 
 if TYPE_CHECKING:
-    from scentline.models.frontier.rows import HubRow
-    from scentline.models.policy.explain import Again, Counting, Explanation
+    from scentline.models.policy.explain import Explanation
     from scentline.models.policy.weights import Contribution
 
 
@@ -63,10 +62,8 @@ def _print_linking(found: "Explanation") -> None:
 
     if found.linking:
         typer.echo("\nlinked from")
-        print_table(
-            ("page", "verdict", "words in the link"),
-            ((each.url, verdict_in_words(each.verdict), " ".join(each.inside)) for each in found.linking),
-        )
+        rows = ((each.url, verdict_in_words(each.verdict), " ".join(each.inside)) for each in found.linking)
+        print_table(("page", "verdict", "words in the link"), rows)
 
 
 def _print_contributions(found: "Explanation", features: int) -> None:
@@ -77,16 +74,14 @@ def _print_contributions(found: "Explanation", features: int) -> None:
 
 
 def _print_ratios(entries: Sequence["Contribution"], log: str) -> None:
-    print_table(
-        ("feature", "pages", "hits", "ratio", "significance", log),
+    rows = (
         (
-            (
-                entry.feature, str(entry.pages), str(entry.hits), f"{entry.ratio:.2f}",
-                f"{entry.significance:.1f}", f"{entry.log:+.2f}" if entry.log else "-",
-            )
-            for entry in entries
-        ),
+            each.feature, str(each.pages), str(each.hits), f"{each.ratio:.2f}", f"{each.significance:.1f}",
+            f"{each.log:+.2f}" if each.log else "-",
+        )
+        for each in entries
     )  # fmt: skip
+    print_table(("feature", "pages", "hits", "ratio", "significance", log), rows)
 
 
 def _print_inputs(found: "Explanation", features: int) -> None:
@@ -94,30 +89,23 @@ def _print_inputs(found: "Explanation", features: int) -> None:
 
     for predicate, parts in found.inputs.items():
         typer.echo(f"\n{_promise(found, predicate)}")
-        print_table(
-            ("input", "value", "weight", "+-", "adds", "which is"),
+        rows = (
             (
-                (
-                    part.name, f"{part.value:+.2f}", f"{part.weight:+.2f}", f"{part.deviation:.2f}",
-                    f"{part.adds:+.2f}", PLAIN[part.name].name,
-                )
-                for part in parts[:features]
-            ),
+                each.name, f"{each.value:+.2f}", f"{each.weight:+.2f}", f"{each.deviation:.2f}",
+                f"{each.adds:+.2f}", PLAIN[each.name].name,
+            )
+            for each in parts[:features]
         )  # fmt: skip
-        _print_words(found.words.get(predicate, [])[:features])
-        ratios = found.contributions.get(predicate, [])
-        if ratios:
+        print_table(("input", "value", "weight", "+-", "adds", "which is"), rows)
+        if words := found.words.get(predicate, [])[:features]:
+            typer.echo()
+            counts = (
+                (each.word, each.where, str(each.pages), str(each.hits), f"{each.adds:+.2f}") for each in words
+            )
+            print_table(("word", "where", "pages", "hits", "adds"), counts)
+        if ratios := found.contributions.get(predicate, []):
             typer.echo(f"\n{predicate}: {len(ratios)} features of users known, by the paper's ratios")
             _print_ratios(ratios[:features], "log, as collaborative has it")
-
-
-def _print_words(words: Sequence["Counting"]) -> None:
-    if words:
-        typer.echo()
-        print_table(
-            ("word", "where", "pages", "hits", "adds"),
-            ((each.word, each.where, str(each.pages), str(each.hits), f"{each.adds:+.2f}") for each in words),
-        )
 
 
 def _promise(found: "Explanation", predicate: str) -> str:
@@ -132,25 +120,30 @@ def _promise(found: "Explanation", predicate: str) -> str:
 
 
 def _print_as_json(found: "Explanation", features: int) -> None:
-    row = found.row
     of_row = (
         "url", "state", "reason", "depth", "seed", "visits", "links", "verdict", "attempts", "found", "choice",
     )  # fmt: skip
     of_found = ("beyond", "standing_back", "linking", "priorities", "expected", "named", "comes", "belief")
+    row, hub, again = found.row, found.hub, found.again
     shown: dict[str, object] = {name: getattr(row, name) for name in of_row}
     shown |= {name: getattr(found, name) for name in of_found}
-    shown |= {
-        "level": row.place.level if row.place is not None else None,
-        "excluded": found.excluded.name if found.excluded is not None else None,
-        "hub": _hub_as_json(found.hub) if found.hub is not None else None,
-        "again": _again_as_json(found.again) if found.again is not None else None,
-    }
+    shown["level"] = None if row.place is None else row.place.level
+    shown["excluded"] = None if found.excluded is None else found.excluded.name
+    shown["hub"] = None if hub is None else {
+        "visits": hub.visits, "links": hub.links, "visited": hub.visited,
+        "links_an_hour": hub.rate.mean * 3600, "failures": hub.failures, "moved": hub.moved,
+    }  # fmt: skip
+    shown["again"] = None if again is None else {
+        "visits": again.visit.history.visits, "changes": again.visit.history.changes,
+        "visited": again.visit.visited, "due": again.due, "expected_seconds": 1 / again.rate,
+        "signs": again.visit.signs, "failures": again.visit.failures,
+    }  # fmt: skip
     lists: dict[str, Mapping[str, Sequence[object]]] = {
         "features": found.contributions, "inputs": found.inputs, "words": found.words,
     }  # fmt: skip
     for key, by_predicate in lists.items():
         shown[key] = {name: entries[:features] for name, entries in by_predicate.items()}
-    print_json({key: _as_objects(value) for key, value in shown.items()})
+    print_json(_as_objects(shown))
 
 
 def _as_objects(value: Any) -> Any:
@@ -162,21 +155,6 @@ def _as_objects(value: Any) -> Any:
     if isinstance(value, list):
         return [_as_objects(each) for each in value]
     return {key: _as_objects(each) for key, each in value.items()} if isinstance(value, dict) else value
-
-
-def _again_as_json(again: "Again") -> dict[str, object]:
-    visit, history = again.visit, again.visit.history
-    return {
-        "visits": history.visits, "changes": history.changes, "visited": visit.visited, "due": again.due,
-        "expected_seconds": 1 / again.rate, "signs": visit.signs, "failures": visit.failures,
-    }  # fmt: skip
-
-
-def _hub_as_json(hub: "HubRow") -> dict[str, object]:
-    return {
-        "visits": hub.visits, "links": hub.links, "visited": hub.visited,
-        "links_an_hour": hub.rate.mean * 3600, "failures": hub.failures, "moved": hub.moved,
-    }  # fmt: skip
 
 
 @command("audit", "scentline audit --data scentline-data --json")

@@ -32,35 +32,25 @@ def listed(reading: Reading, **query: str) -> list[dict[str, Any]]:
     return found
 
 
-def test_a_long_list_of_pages_is_shown_page_by_page_and_each_page_once() -> None:
+def test_long_lists_are_gone_through_page_by_page_and_each_row_once() -> None:
     outcomes = [told_at(9, {"p": number % 2 == 0}, url=f"http://a.org/{number}") for number in range(250)]
-    with a_crawl(*outcomes) as (journal, reading):
+    known = {f"h{number}.test": HostRow(number % 7) for number in range(120)}
+    with a_crawl(*outcomes, hosts=known) as (journal, reading):
         hits, first = {each.url for each in outcomes if each.verdict["p"]}, seen(reading, "pages")
         assert (len(first["rows"]), first["looked_at"], first["older"]) == (pages.ROWS, 250, False)
-        for query in ({}, {"predicate": "p"}, {"search": "a.org", "predicate": "p"}):
+        for query in ({}, {"search": "a.org", "predicate": "p"}):
             rows = listed(reading, **query)
             assert (len(rows), {row["url"] for row in rows}) == (125, hits)
         assert listed(reading, predicate="unknown") == []
         assert len(listed(reading, show="judged", search="a.org")) == 250
         tell(journal, told_at(10, {"p": True}, url="http://a.org/new"))
         assert seen(reading, "pages")["rows"][0]["url"] == "http://a.org/new"
-
-
-def test_a_list_of_hosts_is_gone_through_page_by_page() -> None:
-    rows = {f"h{number}.test": HostRow(number % 7) for number in range(120)}
-    with a_crawl(hosts=rows) as (_, reading):
-        views = [seen(reading, "hosts")]
-        while (offset := views[-1]["offset"] + hosts.ROWS) < views[-1]["total"]:
-            views.append(seen(reading, "hosts", offset=offset))
-        found = [[row["host"] for row in view["rows"]] for view in views]
-        assert [name for names in found for name in names] == sorted(
-            rows, key=lambda name: (int(name[1:-5]) % 7, name), reverse=True
-        )
-        assert [len(names) for names in found] == [hosts.ROWS, hosts.ROWS, 20]
+        views = [seen(reading, "hosts", offset=offset) for offset in (0, hosts.ROWS, 2 * hosts.ROWS)]
+        assert [len(view["rows"]) for view in views] == [hosts.ROWS, hosts.ROWS, 20]
+        assert {row["host"] for view in views for row in view["rows"]} == known.keys()
         assert {(view["total"], view["hosts"], view["as_of"] is None) for view in views} == {(120, 120, False)}
         named = seen(reading, "hosts", find="H11", by="name", descending="false")
-        assert [row["host"] for row in named["rows"]] == sorted(name for name in rows if "h11" in name)
-        assert seen(reading, "hosts", find='"* OR')["rows"] == []
+        assert [row["host"] for row in named["rows"]] == sorted(name for name in known if "h11" in name)
 
 
 @each_case(

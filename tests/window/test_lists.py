@@ -77,16 +77,13 @@ def test_the_newest_pages_are_what_is_recounted(parts: list[list[Outcome]]) -> N
 
 def test_of_many_pages_the_newest_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(f"{RECENT}.MOST_PAGES", 30)
-    with a_small_journal() as journal:
+    outcomes = [told_at(number, {"p": number % 2 == 0}, url=f"http://a.org/{number}") for number in range(300)]
+    with a_small_journal(*outcomes[:120]) as journal:
         recent = RecentPages(journal)
-        for number in range(300):
-            tell(journal, told_at(number, {"p": number % 2 == 0}, url=f"http://a.org/{number}"))
-            if number == 120:
-                assert len(recent.pages(None, most=99)) == 30
-        assert len(recent.held) == 30
-        newest = recent.pages("p", None, None, 3)
-        assert [page.outcome.time for _, page in newest] == [298.0, 296.0, 294.0]
-        assert (recent.older, recent.page("http://a.org/200")) == (True, None)
+        assert len(recent.pages(None, most=99)) == 30
+        tell(journal, *outcomes[120:])
+        assert [page.outcome.time for _, page in recent.pages("p", None, None, 3)] == [298.0, 296.0, 294.0]
+        assert (len(recent.held), recent.older, recent.page("http://a.org/200")) == (30, True, None)
 
 
 # searches
