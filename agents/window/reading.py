@@ -78,6 +78,27 @@ class Lists(NamedTuple):
     letters: RecentLetters
 
 
+class _Crawl:
+    """A crawl's journal as it was opened, and all that is kept of it as long as it stays open."""
+
+    def __init__(self, journal: Journal, place: _Place | None, settings: Settings) -> None:
+        self.journal = journal
+        self.place = place
+        self.settings = settings
+        self.lists = Lists(RecentPages(journal), RecentChanges(journal), RecentLetters(journal))
+        self.resting = Resting(journal, settings)
+        self.opening: Future[None] | None = None
+        self.points = Points()
+        self.ahead: dict[str, _Ahead[Any]] = {}
+        self.control: tuple[int, dict[str, PredicateDefinition], Steered] = (0, {}, Steered())
+
+    def close(self) -> None:
+        if self.opening is not None:
+            wait([self.opening])
+        self.ahead.clear()
+        self.journal.close()
+
+
 class Reading:
     """A crawl's directory; ``journal`` is there as soon as a crawl has begun in it.
 
@@ -90,18 +111,10 @@ class Reading:
         self._given = settings
         self._clock = clock
         self._read = float("-inf")
-        self._journal: Journal | None = None
-        self._place: _Place | None = None
-        self._settings = settings
-        self._lists: Lists | None = None
-        self._resting: Resting | None = None
-        self._opening: Future[None] | None = None
+        self._opened: _Crawl | None = None
         self._running = Running(settings)
         self._asked: dict[tuple[object, ...], tuple[float, Any]] = {}
         self._copies: CopyReader | None = None
-        self._ahead: dict[str, _Ahead[Any]] = {}
-        self._points = Points()
-        self._read_as_of: dict[str, tuple[int, Any]] = {}
         self._beside = ThreadPoolExecutor(1, thread_name_prefix="opening")
 
     # opening
@@ -112,67 +125,72 @@ class Reading:
         A reader that stays open does not see what a writer moves out of its log as it ends.
         """
         self.now = self._clock()
-        if self._journal is not None and self._read <= self.now < self._read + FRESH_SECONDS:
+        if self._opened is not None and self._read <= self.now < self._read + FRESH_SECONDS:
             return
         self._read = self.now
-        if self._journal is not None and _place(self.data) != self._place:
+        if self._opened is not None and _place(self.data) != self._opened.place:
             self.close()
-        if self._journal is None:
-            self._open()
-            return
         try:
-            self._journal.refresh()
+            if self._opened is not None:
+                self._opened.journal.refresh()
         except StorageError:
             self.close()
+        if self._opened is None:
             self._open()
 
     def _open(self) -> None:
         with suppress(JournalMissingError):
-            place = _place(self.data)
+            place, settings = _place(self.data), of_crawl(self._given)
             journal = Journal.open(self.data / "journal", read_only=True)
-            if not _made(journal):
+            if _made(journal):
+                self._opened = _Crawl(journal, place, settings)
+            else:
                 journal.close()
-                return
-            self._journal, self._place = journal, place
-            self._settings = of_crawl(self._given)
-            self._points, self._read_as_of = Points(), {}
 
     def close(self) -> None:
         """Let go of the directory."""
-        if self._opening is not None:
-            wait([self._opening])
-        self._resting = self._opening = self._lists = None
         self._asked.clear()
         self._running.close()
         self._running = Running(self._given)
-        self._ahead.clear()
         copies, self._copies = self._copies, None
         if copies is not None:
             copies.close()
-        journal, self._journal = self._journal, None
-        if journal is not None:
-            journal.close()
+        opened, self._opened = self._opened, None
+        if opened is not None:
+            opened.close()
 
     @property
     def begun(self) -> bool:
         """Whether there is a crawl in the directory."""
-        return self._journal is not None
+        return self._opened is not None
+
+    @property
+    def _crawl(self) -> _Crawl:
+        if self._opened is None:
+            missing = "nothing there; expected the data directory of a crawl"
+            raise JournalMissingError(f"reading the journal in {self.data / 'journal'}: {missing}")
+        return self._opened
 
     @property
     def journal(self) -> Journal:
         """The crawl's journal, to be read only."""
-        if self._journal is None:
-            missing = "nothing there; expected the data directory of a crawl"
-            raise JournalMissingError(f"reading the journal in {self.data / 'journal'}: {missing}")
-        return self._journal
+        return self._crawl.journal
 
     @property
     def lists(self) -> Lists:
         """What is listed of the crawl."""
-        if self._lists is None:
-            journal = self.journal
-            self._lists = Lists(RecentPages(journal), RecentChanges(journal), RecentLetters(journal))
-        return self._lists
+        return self._crawl.lists
+
+    @property
+    def settings(self) -> Settings:
+        """The settings of the crawl, as far as its directory has them; else those of the window."""
+        return self._given if self._opened is None else self._opened.settings
+
+    def running(self) -> bool:
+        """Tell whether a crawl writes to the directory now or, on Kafka, whether a frontier answers."""
+        if self.settings.on_kafka:
+            return any(not each.final and each.time > self.now - SILENT_SECONDS for each in self.standings())
+        return self.begun and _locked(self.data / "journal" / _LOCK)
 
     @property
     def copies(self) -> CopyReader:
@@ -192,13 +210,14 @@ class Reading:
 
         It is made of an iterator over its pieces: how far each leads, and whether there is more to do then.
         """
-        used = {key: each for key, each in self._ahead.items() if self.now < each.looked + LOOKED_SECONDS}
+        known = self._crawl.ahead.items()
+        used = {key: each for key, each in known if self.now < each.looked + LOOKED_SECONDS}
         found = used.pop(name, None)
         if found is None:
             found = _Ahead(make(), self.now)
         else:
             found.step()
-        self._ahead = dict([*[*used.items()][1 - REMEMBERED :], (name, found)])
+        self._crawl.ahead = dict([*[*used.items()][1 - REMEMBERED :], (name, found)])
         found.looked = self.now
         value: T = found.value
         return value
@@ -207,50 +226,37 @@ class Reading:
         """Do a piece of the work ahead of views; return its seconds, None where nothing is left to do."""
         begun = time.perf_counter()
         self.refresh()
-        used = (each for each in self._ahead.values() if self.now < each.looked + LOOKED_SECONDS)
-        more = sum(each.step() for each in used) > 0
-        if self._opening is not None and not self._opening.done():
-            more = bool(wait([self._opening], OPENING_SECONDS))
+        if self._opened is None:
+            return None
+        known, opening = self._opened.ahead.values(), self._opened.opening
+        more = sum(each.step() for each in known if self.now < each.looked + LOOKED_SECONDS) > 0
+        if opening is not None and not opening.done():
+            more = bool(wait([opening], OPENING_SECONDS))
         return time.perf_counter() - begun if more else None
-
-    @property
-    def settings(self) -> Settings:
-        """The settings of the crawl, as far as its directory has them; else those of the window."""
-        return self._settings
-
-    def running(self) -> bool:
-        """Tell whether a crawl writes to the directory now or, on Kafka, whether a frontier answers."""
-        if self.settings.on_kafka:
-            return any(not each.final and each.time > self.now - SILENT_SECONDS for each in self.standings())
-        return self.begun and _locked(self.data / "journal" / _LOCK)
 
     # what frontiers know
 
     def opened(self) -> str | None:
         """Return why what was learned can't be shown, empty where it can; None while it is being read."""
-        if self._locked_now():
+        if self._answered():
             return ""
-        if self._opening is None:
-            self._opening = self._beside.submit(self._at_rest.open)
-        if not self._opening.done():
+        crawl = self._crawl
+        if crawl.opening is None:
+            crawl.opening = self._beside.submit(crawl.resting.open)
+        if not crawl.opening.done():
             return None
-        error = self._opening.exception()
+        error = crawl.opening.exception()
         if error is not None and not isinstance(error, ScentlineError | ValueError):
             raise error
         return "" if error is None else str(error)  # a table of word vectors that is gone, above all
 
-    def _locked_now(self) -> bool:
+    def _answered(self) -> bool:
+        """Return whether the processes that run the crawl answer."""
         return self.settings.on_kafka or self.running()
 
     @property
-    def _at_rest(self) -> Resting:
-        if self._resting is None:
-            self._resting = Resting(self.journal, self.settings)
-        return self._resting
-
-    @property
     def _owner(self) -> Owner:
-        return self._running if self._locked_now() else self._at_rest
+        return self._running if self._answered() else self._crawl.resting
 
     def standings(self, predicate: str = "", hosts: Sequence[str] = ()) -> list[Standing]:
         """Return how each frontier worker stands, with a predicate's best candidates, and hosts.
@@ -260,8 +266,8 @@ class Reading:
         return self._once(("standings", predicate, *hosts), lambda: self._owner_standings(predicate, hosts))
 
     def _owner_standings(self, predicate: str, hosts: Sequence[str]) -> list[Standing]:
-        published = self._at_rest.standings(predicate)
-        if not self._locked_now():
+        published = self._crawl.resting.standings(predicate)
+        if not self._answered():
             return published
         answered = self._running.standings(predicate, hosts)
         if sum(each.partitions for each in answered) >= max((each.of for each in answered), default=1):
@@ -295,34 +301,26 @@ class Reading:
 
     def predicates(self) -> dict[str, PredicateDefinition]:
         """Return the predicates by name, those that were removed left out."""
-        return self._control()[0]
+        return self._control()[1]
 
     def steered(self) -> Steered:
         """Return how people steer the crawl."""
-        return self._control()[1]
+        return self._control()[2]
 
-    def _control(self) -> tuple[dict[str, PredicateDefinition], Steered]:
-        nothing: tuple[dict[str, PredicateDefinition], Steered] = ({}, Steered())
-
-        def read() -> tuple[dict[str, PredicateDefinition], Steered]:
-            known = dict(sorted(definitions(self.journal).items())[:MOST_PREDICATES])
-            return known, Steered(entries(self.journal, CONTROL.name, 0))
-
-        return self._as_of(CONTROL.name, nothing, read)
+    def _control(self) -> tuple[int, dict[str, PredicateDefinition], Steered]:
+        crawl, journal, topic = self._crawl, self.journal, CONTROL.name
+        end = journal.end(topic, 0) if topic in journal.topics() else 0
+        if end != crawl.control[0]:
+            known = dict(sorted(definitions(journal).items())[:MOST_PREDICATES])
+            crawl.control = end, known, Steered(entries(journal, topic, 0))
+        return crawl.control
 
     def points(self) -> dict[str, list[HarvestPoint]]:
         """Return each predicate's harvest curve, thinned, the newest point last."""
+        points = self._crawl.points
         with suppress(UnknownTopicError):
-            self._points.follow(self.journal)
-        return self._points.curves
-
-    def _as_of(self, topic: str, empty: T, read: Callable[[], T]) -> T:
-        """Return what a topic of one partition holds, read again when something was appended."""
-        end = self.journal.end(topic, 0) if topic in self.journal.topics() else 0
-        if end != self._read_as_of.get(topic, (0, None))[0]:
-            self._read_as_of[topic] = end, read()
-        found: T = self._read_as_of.get(topic, (0, empty))[1]
-        return found
+            points.follow(self.journal)
+        return points.curves
 
 
 def _made(journal: Journal) -> bool:
