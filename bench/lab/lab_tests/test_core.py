@@ -7,11 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bench.first_weights import School
 from scentline.models.frontier.keys import BESIDE_PREFIX, PAGE_PREFIX, page_key
 from scentline.models.frontier.rows import BesideRow, PageRow
 from scentline.models.page import FAILED, Link, Page
 from scentline.models.policy.factors import inside, region_log
 from scentline.models.policy.features import PAGE_WORD, URL_WORD, USER, Base
+from scentline.models.policy.inputs import INPUTS
 from scentline.models.policy.learned import LearnedScorer
 from scentline.models.reuse import Learned, State
 from scentline.models.trace import Step, Trace
@@ -27,6 +29,7 @@ from scentline_lab.simulation.policies import (
 from scentline_lab.simulation.trained import Hindsight
 from scentline_lab.simulation.virtual import Task
 from tests.agents.pipeline import TIGHT, WIDE, Crawl, Pipeline, Place, a_place
+from tests.cases import each_case
 from tests.models.teaching import weighed
 
 PAGES = [f"http://a.org/{number}" for number in range(8)]
@@ -132,3 +135,13 @@ def test_significant_users_and_the_region_are_those_of_the_paper(
         row = crawler._shard.get(page_key(url)) or PageRow(url, 0, 0)
         assert isinstance(row, PageRow)
         assert scorer.values(crawler._shard, row, NAME) == pytest.approx(expected)
+
+
+@each_case("failures", [False, True])
+def test_crawlers_start_with_the_weights_that_are_given_and_their_mean_is_what_was_learned(
+    failures: bool,
+) -> None:
+    school = School(INPUTS, failures)
+    for _ in range(2):
+        school(Task((), Trace([]), Random(1)), Truth((), Hindsight({})))
+    assert list(school.learned(INPUTS)) == [entry._replace(deviation=0.0) for entry in INPUTS]

@@ -12,11 +12,8 @@ from lab_tests.files import PNG, line, quiet, rows
 from scentline.models.facts import Access
 from scentline.models.page import Link, Page
 from scentline.models.papers.pattern_tree import Growth
-from scentline.models.papers.patterns import THRESHOLD, mine
+from scentline.models.papers.patterns import mine
 from scentline.models.papers.ways import Behaviour
-from scentline.streams.settings import Settings
-from scentline_lab.experiment import Output
-from scentline_lab.patterns.command import Found, Options, find
 from scentline_lab.patterns.pictures import draw_tree
 from scentline_lab.patterns.quality import (
     PERIODS,
@@ -31,7 +28,6 @@ from scentline_lab.patterns.quality import (
 )
 from tests.agents.commands import last_line, printed
 from tests.agents.test_archive import page, write
-from tests.shared import shared
 
 # A forum as those of the paper: list pages lead to topics, which people read; profiles and printable copies are
 # linked as often, and hardly ever read. Topics written after the patterns were mined are as popular as others.
@@ -215,14 +211,3 @@ def test_the_tree_is_drawn_a_line_a_node_and_escaped(tmp_path: Path) -> None:
     tops = [float(line.get("y", "0")) for line in lines]
     assert len(tops) == len([each for each in patterns.all if each])
     assert all(lower - upper >= 20 for upper, lower in pairwise(tops))
-
-
-def test_real_logs_have_patterns_that_hold() -> None:
-    found, log = Found(), shared("logs/sundog.log.gz")
-    site, options = Site("sundog-soft.com", None), Options(str(log), "sundog-soft.com", (), THRESHOLD)
-    find(found, Settings(), options, site, Output(None, "patterns", ()), quiet())
-    assert found.patterns is not None
-    assert found.reliability is not None
-    for coverages in found.reliability.coverages:
-        assert coverages["transit"].visits >= coverages["syntax"].visits > coverages["URLs"].visits
-        assert coverages["transit"].visits > 0.95

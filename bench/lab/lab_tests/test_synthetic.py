@@ -1,7 +1,6 @@
 """The synthetic web: the same for a seed, as rich and as topical as it claims, and exported as it answers."""
 
 import gzip
-import re
 import statistics
 from collections import Counter
 from functools import cache
@@ -19,7 +18,7 @@ from scentline.models.accesslog.entry import Entry, LogLineError
 from scentline.models.accesslog.formats import parse_squid
 from scentline.models.url import canonical
 from scentline_lab.synthetic.log import START
-from scentline_lab.synthetic.plan import TOPICS, Plan, PlannedPage
+from scentline_lab.synthetic.plan import Plan, PlannedPage
 from scentline_lab.synthetic.web import SyntheticWeb, export
 from tests.cases import each_case
 
@@ -117,34 +116,6 @@ def test_urls_are_canonical_and_links_lead_where_they_should() -> None:
     seeds = made.seeds(100)
     assert len(set(seeds)) == 12
     assert all(urlsplit(url).path == "/" for url in seeds)
-
-
-def test_in_an_opaque_web_users_alone_tell_what_a_link_leads_to() -> None:
-    opaque = SyntheticWeb(3, 9, 30, 5, opaque=True)
-    labels = dict(opaque.labels())
-    words = {word for each in TOPICS[:5] for word in each.words}
-    words |= {word for each in TOPICS[:5] for part in each.subtopics for word in part.words}
-    same = [0, 0]
-    for page in opaque.plan.pages:
-        for link in opaque.links(page.url):
-            assert words.isdisjoint(link.anchor.lower().split())
-            if link.page is not None and link.page.kind == "article":
-                assert re.fullmatch(r"/\d/\d+\.html", urlsplit(link.page.url).path)
-                same[topic(labels[page.url]) == topic(labels[link.page.url])] += 1
-    assert same[1] < 0.3 * sum(same), "a fifth by chance"
-
-
-def test_topics_move_from_era_to_era_and_links_lead_on_alone() -> None:
-    still, moving = SyntheticWeb(3, 9, 30, 5), SyntheticWeb(3, 9, 30, 5, eras=3)
-    before, labels = dict(still.labels()), dict(moving.labels())
-    names = [each.name for each in TOPICS[:5]]
-    for page in moving.plan.pages:
-        era = page.site // 3
-        if labels[page.url] != "Portal":
-            assert names.index(topic(labels[page.url])) == (names.index(topic(before[page.url])) - era) % 5
-        assert all(each.page is None or each.page.site // 3 - era in (0, 1) for each in moving.links(page.url))
-    assert {moving.plan.by_url[url].site // 3 for url in moving.seeds(100)} == {0}
-    assert len(set(map(topic, labels.values()))) == 6
 
 
 def test_the_log_is_squids_in_time_order_with_what_a_real_one_holds() -> None:

@@ -51,13 +51,7 @@ class Output:
         return self._directory / name
 
     def write(
-        self,
-        name: str,
-        columns: Sequence[str],
-        rows: Iterable[Iterable[object]],
-        *,
-        form: str = "",
-        end: str = "\n",
+        self, name: str, columns: Sequence[str], rows: Iterable[Iterable[object]], *, form: str = ""
     ) -> None:
         """Write a table as a CSV file, whole or not at all: floats rounded, or in ``form``; None is empty."""
 
@@ -66,8 +60,7 @@ class Output:
 
         if self._directory is not None:
             with whole(self._directory / f"{name}.csv") as file:
-                lines = (csv_line(map(told, row)) for row in chain((columns,), rows))
-                file.writelines(f"{line}{end}".encode() for line in lines)
+                file.writelines(f"{csv_line(map(told, row))}\n".encode() for row in chain((columns,), rows))
 
     def draw(self, name: str, picture: Callable[..., object], *given: object) -> None:
         """Have a picture drawn, of what it is ``given``."""

@@ -106,7 +106,7 @@ def _write(output: Output, results: Sequence[Result]) -> None:
         ("directories", _DIRECTORIES, _directories),
     ):
         rows = (row for found in results for row in rows_of(found))
-        output.write(name, columns, rows, end="\r\n")  # as RFC 4180 ends lines
+        output.write(name, columns, rows)
     for found in [found for found in results if found.fits or found.site.growth.pages][:PICTURES]:
         output.draw(picture(found.name), draw_site, found)
 

@@ -20,27 +20,9 @@ from scentline.models.url import canonical, host
 from scentline.streams.settings import ConfigurationError, ObserveSettings, Settings
 from scentline_lab.experiment import Progress
 from scentline_lab.reading import LogReader, Web, load_web
-from scentline_lab.simulation.policies import (
-    LEARNED,
-    LEARNING,
-    PRINTED,
-    REUSABLE,
-    UNBOUNDED,
-    Maker,
-    Reusable,
-    Truth,
-)
+from scentline_lab.simulation import policies as registry
+from scentline_lab.simulation import virtual
 from scentline_lab.simulation.trained import Hindsight
-from scentline_lab.simulation.virtual import (
-    Clock,
-    Crawler,
-    Latency,
-    Request,
-    Task,
-    Terms,
-    slots_used,
-    virtual_crawl,
-)
 
 #: What an earlier crawl's seeds and chance are drawn with.
 FIRST = ":first"
@@ -64,7 +46,7 @@ class Crawl(NamedTuple):
     predicate: str
     policy: str
     start: int
-    order: list[Request]
+    order: list[virtual.Request]
     slots: float | None = None
 
 
@@ -85,12 +67,12 @@ class Evaluation:
     less: Mapping[str, Trace]
     predicates: Mapping[str, Predicate]
     policies: Sequence[str]
-    terms: Terms
+    terms: virtual.Terms
     starts: int
     seeds: int
     sources: Sequence[str]
     random_seed: int
-    makers: Mapping[str, Maker]
+    makers: Mapping[str, registry.Maker]
 
     def jobs(self) -> list[Job]:
         return list(starmap(Job, product(self.web.hits, self.policies, range(1, self.starts + 1))))
@@ -101,52 +83,51 @@ class Evaluation:
 
     def run(self, job: Job) -> tuple[Job, list[Crawl]]:
         """Return a job and its crawls, which depend on the evaluation and the job alone."""
-        trace = self.whole if self.whole is not None and job.policy.endswith(PRINTED) else self.trace
+        trace = self.whole if self.whole is not None and job.policy.endswith(registry.PRINTED) else self.trace
         orders = {job.policy: self._crawl(job, self._crawler(job, trace))}
-        for name, less in self.less.items() if job.policy == LEARNED else ():
+        for name, less in self.less.items() if job.policy == registry.LEARNED else ():
             orders[job.policy + name] = self._crawl(job, self._crawler(job, less))
-        if self.first is not None and job.policy in REUSABLE:
+        if self.first is not None and job.policy in registry.REUSABLE:
             earlier = self._crawler(job, self.first, kind=FIRST)
-            assert isinstance(earlier, Reusable)
+            assert isinstance(earlier, registry.Reusable)
             known = {request.url for request in self._crawl(job, earlier, kind=FIRST) if request.page}
             state = earlier.export_state()
-            for end, given, barred in (
-                (REUSE, state, ()),
-                (NEW_ONLY, None, known),
-                (REUSE + NEW_ONLY, state, known),
-            ):
+            ends = ((REUSE, state, ()), (NEW_ONLY, None, known), (REUSE + NEW_ONLY, state, known))
+            for end, given, barred in ends:
                 orders[job.policy + end] = self._crawl(job, self._crawler(job, self.trace, given), barred)
         return job, [
             Crawl(job.predicate, policy, job.start, order, self._slots(job, order))
             for policy, order in orders.items()
         ]
 
-    def _slots(self, job: Job, order: Sequence[Request]) -> float | None:
+    def _slots(self, job: Job, order: Sequence[virtual.Request]) -> float | None:
         clock = self.terms.clock
         if clock is None:
             return None
         links = {each.url: [link.url for link in self.web.pages[each.url].links] for each in order if each.page}
         hosts = frozenset(map(host, self.web.pages))
-        return slots_used(order, links, self.seeds_of(job.start), hosts, clock.delay, clock.seconds)
+        return virtual.slots_used(order, links, self.seeds_of(job.start), hosts, clock.delay, clock.seconds)
 
     def _crawl(
-        self, job: Job, crawler: Crawler, barred: Collection[str] = (), *, kind: str = ""
-    ) -> list[Request]:
+        self, job: Job, crawler: virtual.Crawler, barred: Collection[str] = (), *, kind: str = ""
+    ) -> list[virtual.Request]:
         hits, seeds = self.web.hits[job.predicate], self.seeds_of(job.start, kind)
         terms, clock = self.terms, self.terms.clock
         if clock is not None:
-            terms = terms._replace(clock=clock._replace(paced=job.policy.startswith(LEARNING)))
-        return virtual_crawl(self.web.pages, hits, seeds, crawler, terms, barred, self.web.texts)
+            terms = terms._replace(clock=clock._replace(paced=job.policy.startswith(registry.LEARNING)))
+        return virtual.virtual_crawl(self.web.pages, hits, seeds, crawler, terms, barred, self.web.texts)
 
     @cached_property
     def _hindsight(self) -> Hindsight:
         return Hindsight(self.web.pages)
 
-    def _crawler(self, job: Job, trace: Trace, state: Any = None, *, kind: str = "") -> Crawler:
+    def _crawler(self, job: Job, trace: Trace, state: Any = None, *, kind: str = "") -> virtual.Crawler:
         chance = Random(f"{self.random_seed}:{job.start}{kind}:{job.predicate}")  # the same for all policies
         predicate = self.predicates[job.predicate]
-        task = Task(predicate.keywords, trace, chance, predicate.sought)
-        return self.makers[job.policy](task, Truth(self.web.hits[job.predicate], self._hindsight), state)
+        task = virtual.Task(predicate.keywords, trace, chance, predicate.sought)
+        return self.makers[job.policy](
+            task, registry.Truth(self.web.hits[job.predicate], self._hindsight), state
+        )
 
 
 #: The users' pseudonyms decide which are kept of a page that has many, so they are the same at each evaluation.
@@ -181,7 +162,7 @@ def prepare(
     settings: Settings,
     options: Options,
     predicates: Mapping[str, Predicate],
-    makers: Mapping[str, Maker],
+    makers: Mapping[str, registry.Maker],
     progress: Progress,
 ) -> Evaluation:
     """Read archives, logs and labels. Raises `ConfigurationError`, and what reading a file raises."""
@@ -201,15 +182,15 @@ def prepare(
     )  # fmt: skip
 
 
-def _terms(settings: Settings, options: Options, web: Web) -> Terms:
+def _terms(settings: Settings, options: Options, web: Web) -> virtual.Terms:
     frontier, fetch = settings.frontier, settings.fetch
-    terms = Terms(options.budget, frontier.host_budget, frontier.window_share, frontier.window_max)
+    terms = virtual.Terms(options.budget, frontier.host_budget, frontier.window_share, frontier.window_max)
     if not options.clock:
         return terms
-    latency = Latency(settings.random_seed, map(host, web.pages))
+    latency = virtual.Latency(settings.random_seed, map(host, web.pages))
     connections = min(frontier.window_max or fetch.connections, fetch.connections)
     paces = fetch.delay_seconds, fetch.delay_factor, fetch.first_byte_seconds
-    return terms._replace(budget=UNLIMITED, clock=Clock(options.clock, latency, *paces, connections))
+    return terms._replace(budget=UNLIMITED, clock=virtual.Clock(options.clock, latency, *paces, connections))
 
 
 def read_seeds(path: Path) -> tuple[str, ...]:
@@ -238,12 +219,12 @@ def _traces(settings: Settings, options: Options, progress: Progress) -> dict[st
         return Trace(found, reach=settings.browse.reach, users=users, others=others, window=window)
 
     bounds = settings.frontier.visitors, settings.frontier.together
-    printed = any(name.endswith(PRINTED) for name in options.policies)
-    learned = bool(steps) and LEARNED in options.policies
+    printed = any(name.endswith(registry.PRINTED) for name in options.policies)
+    learned = bool(steps) and registry.LEARNED in options.policies
     return {
         "first": None if earlier is None else traced(earlier, *bounds),
         "trace": traced(steps, *bounds),
-        "whole": traced(steps, UNBOUNDED, UNBOUNDED, UNBOUNDED) if printed else None,
+        "whole": traced(steps, registry.UNBOUNDED, registry.UNBOUNDED, registry.UNBOUNDED) if printed else None,
         "less": {NO_LOG: Trace(()), NO_USERS: traced(steps, 1, 1)} if learned else {},
     }
 

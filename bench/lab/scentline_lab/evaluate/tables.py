@@ -6,26 +6,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import Any, NamedTuple, TypeAlias
 
-from scentline_lab.evaluate.results import (
-    Comparison,
-    Figures,
-    Groups,
-    Result,
-    Results,
-    interval,
-    macro,
-    mean_figures,
-    paired_bootstrap,
-    parts,
-    relative,
-)
+from scentline_lab.evaluate import results as of
 from scentline_lab.evaluate.run import NEW_ONLY, NO_LOG, NO_USERS, REUSE
 from scentline_lab.experiment import Output, rounded
 from scentline_lab.simulation.policies import LEARNED, LIMITS, PRINTED
 from scentline_lab.simulation.virtual import Request
 
 #: A figure by which crawls are compared.
-Figure: TypeAlias = Callable[[Result], float]
+Figure: TypeAlias = Callable[[of.Result], float]
 
 
 class Versus(NamedTuple):
@@ -36,7 +24,7 @@ class Versus(NamedTuple):
     figure: float
     others: float
     ratio: float | None
-    comparison: Comparison
+    comparison: of.Comparison
 
 
 class Compared(NamedTuple):
@@ -51,7 +39,7 @@ class Compared(NamedTuple):
 AREAS: Mapping[str, Figure] = {name: attrgetter(name) for name in ("auc", "auc_by_request")}
 
 
-def compared(results: Results, random_seed: int) -> list[Compared]:
+def compared(results: of.Results, random_seed: int) -> list[Compared]:
     """Return all comparisons of one web."""
     early = f"harvest_{results.early}"
     reused = f"With an earlier crawl's state, against without, by the harvest at {results.early:,}"
@@ -63,13 +51,13 @@ def compared(results: Results, random_seed: int) -> list[Compared]:
     ]
 
 
-def compared_by_area(webs: Sequence[Results], random_seed: int, name: str) -> list[Compared]:
+def compared_by_area(webs: Sequence[of.Results], random_seed: int, name: str) -> list[Compared]:
     """Return each policy against the one of the largest mean, the limits being out of contest; the learned one
     against each other; and it with the log against it without, and with the log's pages alone.
     """
     policies, figure = plain(webs), AREAS[name]
     contest = [policy for policy in policies if policy not in LIMITS]
-    best = max(contest, key=lambda policy: macro([each.groups(policy, figure) for each in webs]), default="")
+    best = max(contest, key=lambda policy: of.macro([each.groups(policy, figure) for each in webs]), default="")
     less = (LEARNED + end for end in (NO_LOG, NO_USERS))
 
     learned = [(LEARNED, policy) for policy in policies if LEARNED in policies and policy != LEARNED]
@@ -85,14 +73,14 @@ def compared_by_area(webs: Sequence[Results], random_seed: int, name: str) -> li
     ]
 
 
-def reuse(results: Results, random_seed: int) -> list[Versus]:
+def reuse(results: of.Results, random_seed: int) -> list[Versus]:
     """Return each policy with an earlier crawl's state against itself without, by the early harvest rate."""
     pairs = [(name + REUSE + end, name + end) for name in plain([results]) for end in ("", NEW_ONLY)]
     early: Figure = lambda result: float(result.curve[results.early - 1])  # noqa: E731
     return [versus([results], *pair, random_seed, early) for pair in pairs if pair[0] in results.policies]
 
 
-def headline(results: Results, random_seed: int) -> list[Versus]:
+def headline(results: of.Results, random_seed: int) -> list[Versus]:
     """Return each single run of the collaborative policy against the best of the linkage policy's, by area.
     Aggarwal 2004, Figures 2 and 3: there one collaborative crawl is ahead of the best of five others, which
     began at other seeds. Nothing where one of the two did not run, or from one start alone.
@@ -106,19 +94,19 @@ def headline(results: Results, random_seed: int) -> list[Versus]:
     return found
 
 
-def versus(webs: Sequence[Results], policy: str, other: str, random_seed: int, figure: Figure) -> Versus:
+def versus(webs: Sequence[of.Results], policy: str, other: str, random_seed: int, figure: Figure) -> Versus:
     """Return ``policy`` against ``other`` over the runs of all webs, predicates and starts."""
     one, two = ([results.groups(name, figure) for results in webs] for name in (policy, other))
     return _versus(one, two, policy, other, random_seed)
 
 
-def _versus(one: Groups, two: Groups, policy: str, other: str, random_seed: int) -> Versus:
-    first, second = macro(one), macro(two)
-    compared = paired_bootstrap(one, two, random_seed)
-    return Versus(policy, other, first, second, relative(first, second), compared)
+def _versus(one: of.Groups, two: of.Groups, policy: str, other: str, random_seed: int) -> Versus:
+    first, second = of.macro(one), of.macro(two)
+    compared = of.paired_bootstrap(one, two, random_seed)
+    return Versus(policy, other, first, second, of.relative(first, second), compared)
 
 
-def plain(webs: Sequence[Results]) -> list[str]:
+def plain(webs: Sequence[of.Results]) -> list[str]:
     """Return the policies that started without a state, on the whole of each web."""
     changed = (REUSE, NEW_ONLY, NO_LOG, NO_USERS)
     everywhere = (name for name in webs[0].policies if all(name in results.policies for results in webs))
@@ -149,7 +137,7 @@ def write_order(output: Output, name: str, order: Sequence[Request]) -> None:
     output.write(name, columns, (row[: len(columns)] for row in rows))
 
 
-def write_tables(output: Output, results: Results, random_seed: int) -> None:
+def write_tables(output: Output, results: of.Results, random_seed: int) -> None:
     """Write the figures of each crawl and of each policy, on the mean of all predicates and for each; curves.
     Behind the means stand the 95 % intervals of the areas over predicates.
     """
@@ -169,12 +157,12 @@ def write_tables(output: Output, results: Results, random_seed: int) -> None:
     output.write("curves", ("predicate", "policy", "pages", "harvest", "deviation"), _curves(results))
 
 
-def _bounds(webs: Sequence[Results], policy: str, random_seed: int) -> list[float | None]:
+def _bounds(webs: Sequence[of.Results], policy: str, random_seed: int) -> list[float | None]:
     groups = ([results.groups(policy, figure) for results in webs] for figure in AREAS.values())
-    return [end for each in groups for end in interval(each, random_seed)]
+    return [end for each in groups for end in of.interval(each, random_seed)]
 
 
-def write_webs(output: Output, webs: Mapping[str, Results], random_seed: int) -> None:
+def write_webs(output: Output, webs: Mapping[str, of.Results], random_seed: int) -> None:
     """Write the figures of each policy on the mean of all webs, each counting alike, and on each."""
     groups = {MEAN: [*webs.values()], **{name: [results] for name, results in webs.items()}}
     rows = [(name, *each) for name, found in groups.items() for each in figures_of_webs(found).items()]
@@ -186,19 +174,19 @@ def write_webs(output: Output, webs: Mapping[str, Results], random_seed: int) ->
     output.write("webs", ("web", "policy", *columns, *_BOUNDS), table)
 
 
-def figures_of_webs(webs: Sequence[Results]) -> dict[str, Figures]:
+def figures_of_webs(webs: Sequence[of.Results]) -> dict[str, of.Figures]:
     """Return the figures of each policy that ran on all webs, on the mean of these."""
-    return {policy: mean_figures([results.figures(policy) for results in webs]) for policy in plain(webs)}
+    return {policy: of.mean_figures([results.figures(policy) for results in webs]) for policy in plain(webs)}
 
 
 def write_comparisons(output: Output, comparisons: Iterable[Compared]) -> None:
     """Write policies against each other, by the figure that is compared."""
-    columns = ("figure", "policy", "other", "mean", "other_mean", "ratio", *Comparison._fields)
+    columns = ("figure", "policy", "other", "mean", "other_mean", "ratio", *of.Comparison._fields)
     rows = ((each.figure, *found[:5], *found.comparison) for each in comparisons for found in each.found)
     output.write("comparisons", columns, rows)
 
 
-def _curves(results: Results) -> Iterator[Sequence[object]]:
+def _curves(results: of.Results) -> Iterator[Sequence[object]]:
     """Yield the lift curves: mean and deviation over the starts, for each predicate and the mean of all."""
     pages = [n for n in range(1, results.budget + 1) if n <= DENSE or n % 10 == 0 or n == results.budget]
     for predicate in (None, *results.predicates):
@@ -208,10 +196,10 @@ def _curves(results: Results) -> Iterator[Sequence[object]]:
                 yield predicate or MEAN, policy, n, mean[n - 1], deviation[n - 1]
 
 
-def as_object(results: Results) -> dict[str, Any]:
+def as_object(results: of.Results) -> dict[str, Any]:
     """Return every crawl's figures and each policy's on the mean."""
     crawls = [
-        dict(zip(Result._fields[:3], found, strict=False)) | _object(results.figures_of([found]))
+        dict(zip(of.Result._fields[:3], found, strict=False)) | _object(results.figures_of([found]))
         for found in results.all
     ]
     return {
@@ -220,16 +208,16 @@ def as_object(results: Results) -> dict[str, Any]:
     }
 
 
-def webs_as_object(webs: Mapping[str, Results]) -> dict[str, Any]:
+def webs_as_object(webs: Mapping[str, of.Results]) -> dict[str, Any]:
     """Return what `as_object` has of each web, and the figures of each policy on their mean."""
     mean = {policy: _object(found) for policy, found in figures_of_webs(list(webs.values())).items()}
     return {"webs": {name: as_object(results) for name, results in webs.items()}, "mean": mean}
 
 
-def _object(figures: Figures) -> dict[str, Any]:
+def _object(figures: of.Figures) -> dict[str, Any]:
     """Return figures with those at points beneath their name."""
     told = {column: rounded(value) for column, value in figures.items()}
-    points: dict[str, Any] = {name: parts(told, name) for name in _AT_POINTS}
-    hits = {point.rstrip("s"): value for point, value in parts(told, "hits").items()}
+    points: dict[str, Any] = {name: of.parts(told, name) for name in _AT_POINTS}
+    hits = {point.rstrip("s"): value for point, value in of.parts(told, "hits").items()}
     single = {name: value for name, value in told.items() if not name.rpartition("_")[2].rstrip("s").isdigit()}
     return points | ({"hits": hits} if hits else {}) | single

@@ -35,7 +35,7 @@ _STARTS = 16
 
 @dataclass(frozen=True)
 class Graph:
-    """Pages 0 .. n - 1; page i links to ``targets[ends[i]:ends[i + 1]]``, which are distinct and not i.
+    """Pages 0 .. n - 1 and the links between them, each once and none to oneself.
 
     ``names`` are the pages' URLs, empty where only numbers are known.
 
@@ -44,18 +44,19 @@ class Graph:
     ([1], 4, [1, 1, 1, 0], [0, 1, 2])
     """
 
-    ends: Ints
-    targets: Ints
+    #: A 1 in row i, column j where page i links to page j.
+    matrix: csr_array
     names: tuple[str, ...] = ()
 
     @classmethod
     def of_edges(cls, sources: Ints, targets: Ints, pages: int, names: tuple[str, ...] = ()) -> "Graph":
         """Return the graph of ``pages`` pages; repeated links and those to oneself are left out."""
         other = sources != targets
-        ones = np.ones(int(other.sum()), np.int8)
+        ones = np.ones(int(other.sum()))
         found = csr_array((ones, (sources[other], targets[other])), shape=(pages, pages))
         found.sum_duplicates()
-        return cls(found.indptr.astype(np.int64), found.indices.astype(np.int64), names)
+        found.data[:] = 1
+        return cls(found, names)
 
     @classmethod
     def of_links(cls, links: Mapping[K, Iterable[K]]) -> "Graph":
@@ -66,23 +67,23 @@ class Graph:
         return cls.of_edges(edges[:, 0], edges[:, 1], len(number), tuple(map(str, number)))
 
     def __len__(self) -> int:
-        return len(self.ends) - 1
+        return int(self.matrix.shape[0])
+
+    @property
+    def targets(self) -> Ints:
+        """The pages that each page links to, one page after the other."""
+        return np.asarray(self.matrix.indices)
 
     def links(self, page: int) -> list[int]:
-        return [int(target) for target in self.targets[self.ends[page] : self.ends[page + 1]].tolist()]
+        return [*map(int, self.targets[slice(*self.matrix.indptr[page : page + 2])])]
 
     @cached_property
     def forward_links(self) -> Ints:
-        return np.diff(self.ends)
+        return np.asarray(np.diff(self.matrix.indptr), np.int64)
 
     @cached_property
     def backlinks(self) -> Ints:
         return np.bincount(self.targets, minlength=len(self)).astype(np.int64)
-
-    @cached_property
-    def matrix(self) -> csr_array:
-        """A 1 in row i, column j where page i links to page j."""
-        return csr_array((np.ones(len(self.targets)), self.targets, self.ends), shape=(len(self), len(self)))
 
     def reachable(self, start: int) -> Ints:
         """Return the pages that links lead to from ``start``, itself among them, in ascending order."""
@@ -91,12 +92,8 @@ class Graph:
 
     def within(self, pages: Ints) -> "Graph":
         """Return the graph of some pages, in ascending order, and the links between them."""
-        number = np.full(len(self), -1, np.int64)
-        number[pages] = np.arange(len(pages))
-        sources, targets = np.repeat(number, self.forward_links), number[self.targets]
-        inside = (sources >= 0) & (targets >= 0)
         names = tuple(self.names[page] for page in pages.tolist()) if self.names else ()
-        return Graph.of_edges(sources[inside], targets[inside], len(pages), names)
+        return Graph(self.matrix[pages][:, pages], names)
 
 
 class Text(NamedTuple):

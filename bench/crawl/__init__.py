@@ -1,1 +1,0 @@
-"""Scentline beside Scrapy and Crawlee: the same pages, and what a ``kill -9`` leaves of each crawl."""

@@ -1,1 +1,0 @@
-"""Faults on a real broker: workers killed, frozen and wiped, and what is lost or counted twice by it."""

@@ -1,1 +1,0 @@
-"""What hostile sites take of a crawl from the honest ones beside them."""

@@ -1,1 +1,0 @@
-"""Where a page's CPU time goes: a crawl with a stopwatch on the functions that its stages consist of."""
