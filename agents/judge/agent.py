@@ -208,11 +208,11 @@ class JudgeAgent(Handler[DuplicateRow]):
         """Report the links of a page that was fetched for them, and then that it was read."""
         order = fetched.order
         assert order.revisit is not None
-        whole = Linked(identifier(order.url), order.url, order.depth, {}, visit="links", since=order.revisit.since)
+        name, time, since = identifier(order.url), fetched.time, order.revisit.since
+        whole = Linked(name, order.url, order.depth, {}, time=time, visit="links", since=since)
         for partition, found in sorted(self.links(page).items()):
             links = tuple(Link(link.url) for link in found)
-            listed = msgspec.structs.replace(whole, links=links, time=fetched.time)
-            outbox.emit(SIGHTINGS.name, partition, listed)
+            outbox.emit(SIGHTINGS.name, partition, msgspec.structs.replace(whole, links=links))
         self._emit(outbox, fetched, Came({}, version=version_of(fetched.headers), changed=True))
 
     def tell_outcome(
