@@ -67,16 +67,16 @@ def teach(knowledge: Knowledge, counts: Mapping[str, Cell], predicate: str = "p"
 
 
 def weighed(
-    base: Base, kind: str, counts: Mapping[str, Cell], denominator: Denominator = "binomial"
+    base: Base, kind: str, counts: Mapping[str, Cell], denominator: Denominator = "binomial", t: float = 2.0
 ) -> Weights:
     """Return weights of a base, and of features of one kind by their names."""
-    weights = paper_weights(denominator)
+    weights = paper_weights(denominator, t=t)
     weigh(weights, {BASE: (base.pages, base.hits), **{kind + name: cell for name, cell in counts.items()}})
     return weights
 
 
-def paper_weights(denominator: Denominator = "binomial", drift: float = 0.02) -> Weights:
-    return Weights("p", Vocabulary(Ledger(), PAPER), denominator=denominator, drift=drift)
+def paper_weights(denominator: Denominator = "binomial", drift: float = 0.02, t: float = 2.0) -> Weights:
+    return Weights("p", Vocabulary(Ledger(), PAPER), t, denominator, drift)
 
 
 def weigh(weights: Weights, counts: Mapping[str, Cell]) -> None:

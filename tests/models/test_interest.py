@@ -36,7 +36,7 @@ from scentline.models.policy.weights import Evidence, Weights, contributions
 from scentline.models.trace import Step, Trace, Visit, arrive, insert, sixths
 from scentline.models.url import identifier
 from tests.cases import each_case
-from tests.models.teaching import paper_weights, significant_log, weigh
+from tests.models.teaching import paper_weights, significant_log, weigh, weighed
 from tests.reference.counts import Counts, plain
 
 
@@ -45,7 +45,7 @@ def test_without_a_base_rate_every_factor_is_one(base: Base) -> None:
     table = LinkTable((5, 3), (5, 1))
     assert ratio(3, 3, base) == 1
     assert significance(3, 3, base) == 0
-    assert significant_log(3, 3, base) == 0
+    assert weighed(base, WORD, {"snow": (3, 3)}).sum(WORD, ["snow"]) == 0
     assert (table.p(base), table.q(base)) == (1, 1)
     assert factors.locality_log(4, 2, table, base) == 0
     assert sibling_log(4, 2, base) == 0
@@ -65,7 +65,8 @@ def test_no_hit_counts_as_half_a_hit_but_is_no_evidence_and_what_was_never_seen_
 def test_every_ratio_has_a_logarithm(pages: int, more: int, hits: int, total_hits: int) -> None:
     base = Base(pages + more, min(total_hits, pages + more))
     assert math.isfinite(math.log(ratio(pages, min(hits, pages), base)))
-    assert math.isfinite(significant_log(pages, min(hits, pages), base, denominator="paper"))
+    weights = weighed(base, WORD, {"snow": (pages, min(hits, pages))}, "paper", t=0.0)
+    assert np.isfinite(weights.words.weights).all()
 
 
 @given(st.text(), st.booleans())

@@ -24,7 +24,7 @@ from scentline.models.policy.weights import Contribution, CrowdEvidence, crowd_c
 from scentline.models.trace import Step, Trace
 from scentline.models.url import tokens
 from tests.cases import each_case
-from tests.models.teaching import paper_weights, significant_log, weigh, weighed
+from tests.models.teaching import paper_weights, weigh, weighed
 
 #: "the crawler has collected about 10000 URLs and a fraction of P(C) = 0.1 of them satisfy"
 PAPER = Base(10_000, 1_000)
@@ -55,8 +55,8 @@ def test_equation_7_threshold_is_included() -> None:
     base = Base(4, 1)
     exactly = significance(12, 6, base)
     assert exactly == pytest.approx(2)
-    assert significant_log(12, 6, base, t=exactly) == pytest.approx(math.log(2))
-    assert significant_log(12, 6, base, t=math.nextafter(exactly, 3)) == 0
+    for t, expected in ((exactly, math.log(2)), (math.nextafter(exactly, 3), 0)):
+        assert weighed(base, WORD, {"snow": (12, 6)}, t=t).sum(WORD, ["snow"]) == pytest.approx(expected)
 
 
 @each_case(("denominator", "expected"), [("binomial", 2 * 3), ("paper", 2 * 2 * 3)])
