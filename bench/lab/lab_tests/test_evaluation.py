@@ -5,6 +5,9 @@ import re
 import signal
 import subprocess
 import sys
+import time
+from contextlib import closing
+from multiprocessing import active_children
 from pathlib import Path
 
 import numpy as np
@@ -157,6 +160,17 @@ def test_spread_work_gives_every_result_once_and_raises_what_a_worker_raises() -
         list(spread(lambda task: 1 // task, [1, 0, 1], 2))
     with pytest.raises(WorkerError):
         list(spread(lambda task: os.kill(os.getpid(), signal.SIGKILL), [1], 1))
+
+
+def test_an_abandoned_iteration_ends_its_workers_in_the_middle_of_a_task(tmp_path: Path) -> None:
+    def work(seconds: int) -> None:
+        time.sleep(seconds)
+        (tmp_path / str(seconds)).touch()
+
+    with closing(spread(work, [0, 20], 2)) as results:
+        assert next(results) is None
+    assert active_children() == []
+    assert [path.name for path in tmp_path.iterdir()] == ["0"]
 
 
 _WATCHED = """
