@@ -1,5 +1,6 @@
 """The mode "instant": what revisits of hubs bring, which fetches come first, how many, and how often hubs."""
 
+from collections import Counter
 from email.utils import formatdate
 from math import inf
 from typing import Any
@@ -181,6 +182,20 @@ def test_what_nothing_else_could_use_is_free(frontier: Frontiers) -> None:
     front = given(frontier, instant_share=0.1)
     front.crawl(25, 1.0)
     assert [order.url for order in front.orders] == 25 * [HUB]
+
+
+def test_a_hub_that_brings_nothing_is_visited_less_often_than_one_that_does(frontier: Frontiers) -> None:
+    busy, visits = "http://h1.org/", Counter[str]()
+    front = given(frontier, {"hubs_given": [HUB, busy], "shortest_seconds": 60, "visits_a_minute": 0.2})
+    while front.now < NOW + DAY:
+        for order in front.order(after=120.0):
+            visits[order.url] += 1
+            if order.url == busy and order.revisit is not None:
+                news = [f"{busy}{int(front.now)}/{number}" for number in range(4)]
+                front.hear(links(busy, news, front.now, order.revisit.since))
+                front.hear(*(ended(url, NO, front.now) for url in news))
+            front.answer(order, "changed" if order.url == busy else "unchanged")
+    assert visits[busy] > 4 * visits[HUB] > 0
 
 
 def test_revisits_do_not_spend_the_budget(frontier: Frontiers) -> None:
