@@ -16,7 +16,6 @@ from scentline.agents.judge.parse import parse as parse_page
 from scentline.agents.judge.question import (
     Answer,
     Examined,
-    Judging,
     Question,
     Ready,
     Refused,
@@ -35,59 +34,45 @@ from scentline.models.revisit.content import changed, content_of, links_digest
 from scentline.streams.logging import printable
 from scentline.streams.memory import YOUNG_OF_PAGES, collected_seldom
 
-
-class PageReader:
-    """Decodes, decompresses and parses; ``most`` bounds the bytes of a body, ``agent`` is our product token."""
-
-    def __init__(self, limits: Judging, most: int, agent: str = "") -> None:
-        self._limits = limits
-        self._agent = agent
-        self._most = most
-        #: Returns a fetched page as it came; raises `RecordError` for what is none.
-        self.decode = Decoder[FetchedPage](FetchedPage)
-        self._decompress = zstandard.ZstdDecompressor()
-
-    def read(self, fetched: FetchedPage, *, main: bool = False) -> tuple[bytes, Page]:
-        """Return a page's body and the page; raises `RecordError` for a body that is too large or damaged.
-
-        ``main`` asks for the main text, by which two visits are compared.
-        """
-        most, kind = self._most, fetched.headers.get("content-type")
-        try:
-            # The decompressor allocates the size that the body states, whatever the limit.
-            if zstandard.frame_content_size(fetched.body) > most:
-                raise RecordError(f"not a FetchedPage: its body has more than {most} bytes")
-            body = self._decompress.decompress(fetched.body, max_output_size=most)
-        except zstandard.ZstdError as error:
-            raise RecordError(f"not a FetchedPage: its body can't be decompressed: {error}") from error
-        page = parse_page(fetched.order.url, body, kind, self._limits, self._agent, main=main)
-        if fetched.nofollow:
-            page = msgspec.structs.replace(page, links=(), leading=(), follow=False)
-        return body, page
-
-
 # Two sets of predicates may alternate: those for new pages, and one for kept pages.
 _parsed = lru_cache(maxsize=1000)(parse)
 _decode = msgspec.msgpack.Decoder(Request).decode
 
 
 class Examiner:
-    """Examines pages."""
+    """Examines pages: decodes, decompresses, parses and judges them."""
 
     def __init__(self, work: Work, judges: Sequence[CategoryJudge] = ()) -> None:
         self._work = work
-        self._pages = PageReader(work, work.most, work.agent)
+        #: Returns a fetched page as it came; raises `RecordError` for what is none.
+        self.decode = Decoder[FetchedPage](FetchedPage)
+        self._decompress = zstandard.ZstdDecompressor()
         self._packing = Packing(work.keep, work.user_agent)
         self._verdicts = Verdicts(judges)
 
+    def read(self, fetched: FetchedPage) -> tuple[bytes, Page]:
+        """Return a page's body and the page; raises `RecordError` for a body that is too large or damaged."""
+        work, kind = self._work, fetched.headers.get("content-type")
+        try:
+            # The decompressor allocates the size that the body states, whatever the limit.
+            if zstandard.frame_content_size(fetched.body) > work.most:
+                raise RecordError(f"not a FetchedPage: its body has more than {work.most} bytes")
+            body = self._decompress.decompress(fetched.body, max_output_size=work.most)
+        except zstandard.ZstdError as error:
+            raise RecordError(f"not a FetchedPage: its body can't be decompressed: {error}") from error
+        page = parse_page(fetched.order.url, body, kind, work, work.agent, main=work.revisit)
+        if fetched.nofollow:
+            page = msgspec.structs.replace(page, links=(), leading=(), follow=False)
+        return body, page
+
     def examined(self, question: Question) -> Examined:
         """Examine a page; raises `RecordError` where the message holds none."""
-        fetched = self._pages.decode(question.value)
+        fetched = self.decode(question.value)
         if fetched.status == NOT_MODIFIED:
             record, unkept = self._packing.again(fetched, None)
             return Examined(Page(fetched.order.url), record=record, unkept=unkept, differs=False)
         work, main = self._work, self._work.revisit
-        body, page = self._pages.read(fetched, main=main)
+        body, page = self.read(fetched)
         told = msgspec.structs.replace(page, text="", sequence=(), prose="", main=(), leading=())
         revisit = fetched.order.revisit
         if page.barred or (revisit is not None and not revisit.again):

@@ -72,7 +72,7 @@ async def connect(settings: Settings) -> AsyncIterator[Bus]:
 #: Waits until whoever takes messages in has room for more.
 Room: TypeAlias = Callable[[], Awaitable[None]]
 
-#: Seconds between two looks at how many messages wait: here, and on Kafka while it is too much.
+#: Seconds between two looks at how many messages wait: here, and on Kafka.
 WAIT_SECONDS, LOOK_SECONDS = 0.02, 0.5
 #: The roles, in the order in which what a line comes to reaches them.
 ROLES = ("browse", "frontier", "learn")
@@ -109,14 +109,16 @@ class Downstream:
         self._tell = tell
         self._most = settings.streams.backlog
         self._waiting = self._most + 1
+        self._next = 0.0
 
     async def room(self) -> None:
         """Wait until there is room for a batch, one of which may be sent then; an unknown lag is too much."""
         while self._waiting > self._most:
+            await asyncio.sleep(self._next - time.monotonic())
             self._waiting, why = await asyncio.to_thread(self._look)
+            self._next = time.monotonic() + LOOK_SECONDS
             if self._waiting > self._most:
                 self._tell(why)
-                await asyncio.sleep(LOOK_SECONDS)
         self._waiting += self._batch
 
     def _look(self) -> tuple[int, str]:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from scentline.agents.judge.process import ExaminerProcess
@@ -85,7 +86,8 @@ class Engine(Worker):
     async def start_feeding(self, sources: Sequence[str], follow: bool = False) -> None:
         """Feed logs, one after the other, while the crawl runs, or follow them all."""
         positions = await read_positions(self.bus, self._observer.reading)
-        feeder = Feeder(self._observer, self.bus, positions, self._taken_in, self._read)
+        room = partial(room_for, self.bus, self.browse.inbox, BACKLOG)
+        feeder = Feeder(self._observer, self.bus, positions, room, self._read)
 
         async def work() -> None:
             try:
@@ -107,10 +109,6 @@ class Engine(Worker):
 
     def _read(self, part: float | None) -> None:
         self.log_read = part
-
-    async def _taken_in(self) -> None:
-        """Wait until browse has room for more accesses."""
-        await room_for(self.bus, self.browse.inbox, BACKLOG)
 
     # where it stands
 

@@ -203,7 +203,7 @@ class Worker:
         """Return what waits until those who read verdicts on kept pages have room."""
         if self.settings.on_kafka:
             return Downstream(self.settings, self.bus.partitions(SIGHTINGS.name), self._waits, REJUDGED).room
-        return lambda: room_for(self.bus, self.frontier.inbox, BACKLOG)
+        return lambda: room_for(self.bus, self.frontier.inbox, BACKLOG)  # made after this role
 
     def _waits(self, why: str) -> None:
         """Say why kept pages wait, if it is time."""

@@ -11,17 +11,19 @@ from warcio.archiveiterator import ArchiveIterator
 from scentline.agents.fetch.agent import page_of
 from scentline.agents.fetch.client import Client
 from scentline.agents.fetch.result import OUTCOMES, Body, Ended, Result, outcome_of
-from scentline.agents.judge.examiner import PageReader
+from scentline.agents.judge.examiner import Examiner
+from scentline.agents.judge.question import Work
 from scentline.agents.judge.warc import packed
 from scentline.models.facts import Missing, Moved
 from scentline.models.records import FetchOrder, encode
-from scentline.models.settings import FetchSettings, JudgeSettings
+from scentline.models.settings import FetchSettings
 from scentline.models.url import crawlable
+from scentline.streams.settings import Settings
 
 #: Nothing but loopback is asked: the User-Agent names no contact.
 _SETTINGS = FetchSettings(allow=("127.0.0.1",), delay_seconds=0.0, timeout_seconds=2.0, first_byte_seconds=2.0)
 _NO_ROBOTS = b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n"
-_READER = PageReader(JudgeSettings(), _SETTINGS.max_bytes)
+_READER = Examiner(Work.of(Settings(fetch=_SETTINGS)))
 
 
 async def asked(answer: bytes) -> None:

@@ -3,15 +3,16 @@
 from collections.abc import Callable
 from typing import Any
 
-from scentline.agents.judge.examiner import PageReader
+from scentline.agents.judge.examiner import Examiner
 from scentline.agents.judge.predicates import Predicates
+from scentline.agents.judge.question import Work
 from scentline.agents.observe.agent import Positions
 from scentline.models.facts import AccessPack, EvidencePack, SightingPack
 from scentline.models.published import read_outcome
 from scentline.models.records import DeadLetter, Decoder, FetchOrder, Interests, LogPosition, RecordError
-from scentline.models.settings import JudgeSettings
+from scentline.streams.settings import Settings
 
-_READER = PageReader(JudgeSettings(), 5_000_000)
+_READER = Examiner(Work.of(Settings()))
 _READ: tuple[Callable[[bytes], Any], ...] = (
     Decoder[AccessPack](AccessPack),
     Decoder[SightingPack](SightingPack),
