@@ -111,15 +111,18 @@ class Resting:
             with suppress(RecordError):
                 yield read_standing(entry.value or b"")
 
+    def met(self, url: str) -> bool:
+        """Tell whether a canonical URL was ever met; what was learned is not needed for that."""
+        return isinstance(self._shard_of(url).get(page_key(url)), PageRow)
+
     def explain(self, url: str) -> Explanation | None:
-        """Return what is known of a canonical URL; None, without what was learned, where it was never met.
+        """Return what is known of a canonical URL, None where it was never met.
 
         Where an importance decides, it is what the rows of the URL's partition come to.
         """
-        shard = self._shard_of(url)
-        if not isinstance(shard.get(page_key(url)), PageRow):
+        if not self.met(url):
             return None
-        explainer = self._explainer
+        shard, explainer = self._shard_of(url), self._explainer
         if self._patterns is not None:
             self._patterns.mine_now(shard, host(url))
         if self._importance is not None and shard.partition not in self._ordered:

@@ -73,12 +73,12 @@ def _explained(reading: Reading, typed: str, predicate: str) -> dict[str, Any]:
     known_as = [url for url in map(canonical, tried) if url is not None]
     if not known_as:
         return {"trouble": "That is no address of a page: expected one that begins with http:// or https://."}
-    trouble = reading.opened()
-    if trouble is None:
-        return {"url": known_as[0], "trouble": "What the crawl has learned is being read."}
-    if trouble:
-        return {"url": known_as[0], "trouble": f"What the crawl has learned can't be read: {trouble}"}
-    for url in known_as:
+    for url in filter(reading.met, known_as):
+        trouble = reading.opened()
+        if trouble is None:
+            return {"url": url, "trouble": "What the crawl has learned is being read."}
+        if trouble:
+            return {"url": url, "trouble": f"What the crawl has learned can't be read: {trouble}"}
         found = reading.explained(url)
         if found is not None:
             return _explanation(found, predicate, reading.settings.frontier.threshold)

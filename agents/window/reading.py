@@ -276,6 +276,10 @@ class Reading:
         fresh = (each for each in published if not each.final and each.time > self.now - SILENT_SECONDS)
         return [*answered, *(each for each in fresh if each.worker not in known)]
 
+    def met(self, url: str) -> bool:
+        """Tell whether a crawl at rest has met a canonical URL; one that runs is asked more than that."""
+        return self._answered() or self._crawl.resting.met(url)
+
     def explained(self, url: str) -> Explanation | None:
         """Return what is known of a canonical URL."""
         return self._once(("explain", url), lambda: self._owner.explain(url))

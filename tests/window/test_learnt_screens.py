@@ -167,10 +167,14 @@ def test_no_word_table_is_needed_to_say_that_a_url_is_unknown(tmp_path: Path) ->
     with a_crawl(tmp_path) as (settings, journal, _):
         write_rows(journal, host(PAGE), {page_key(PAGE): PageRow(PAGE, 2, 7)})
         learn = settings.learn.model_copy(update={"semantic": str(tmp_path / "lost.table")})
-        resting = Resting(journal, settings.model_copy(update={"learn": learn}))
+        without = settings.model_copy(update={"learn": learn})
+        resting = Resting(journal, without)
         assert resting.explain("http://nowhere.example/") is None
         with pytest.raises(SemanticTableError):
             resting.explain(PAGE)
+        with closing(Reading(without, lambda: 100.0)) as opened:
+            for url, words in (("nowhere.example", "has not met this URL"), (PAGE, "can't be read: ")):
+                assert words in seen(opened, "next", url=url)["explained"]["trouble"]
 
 
 @pytest.mark.parametrize("policy", ["learned", "collaborative", "linkage", "combined", "breadth-first"])
