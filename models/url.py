@@ -172,6 +172,11 @@ def host(url: str) -> str:
     return url.partition("//")[2].partition("/")[0]
 
 
+def prefixes_of(host: str) -> tuple[str, str]:
+    """Return what the canonical URLs of a host begin with."""
+    return f"http://{host}/", f"https://{host}/"
+
+
 def origin(url: str) -> str:
     """Return scheme, host and port of a canonical URL: what has a robots.txt of its own.
 

@@ -13,12 +13,12 @@ from scentline.agents.worker.connect import open_journal
 from scentline.models.frontier.answers import Promised
 from scentline.models.frontier.candidates import STARTED
 from scentline.models.frontier.keys import (
+    CHILDREN_PREFIX,
+    PARENT_PREFIX,
     START_KEY,
     TOTALS_KEY,
-    children_key,
     owner_key,
     page_key,
-    parent_key,
 )
 from scentline.models.frontier.linking import ChildrenRow, ParentRow
 from scentline.models.frontier.rows import FrontierRow, HostRow, PageRow, TotalsRow
@@ -120,8 +120,8 @@ class Web:
             other = page + place
             children.note(identifier(self.linking_url(other)), self.verdict(other), place)
         name = identifier(url)
-        yield parent_key(name), linking
-        yield children_key(name), children
+        yield PARENT_PREFIX + name, linking
+        yield CHILDREN_PREFIX + name, children
         yield page_key(url), PageRow(url, 2, page, "judged", verdict=verdict, judged_at=1.0)
         yield owner_key(owner(host(url))), HostRow(promises=Promised())
 

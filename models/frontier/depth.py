@@ -17,7 +17,7 @@ from scentline.models.frontier.rows import Depth, PageRow
 from scentline.models.papers.depth import ENOUGH, ENOUGH_PAGES, FAR, Advice, DepthBy, Growth, Place, stop, why
 from scentline.models.papers.surfers import Visits
 from scentline.models.settings import FrontierSettings
-from scentline.models.url import host
+from scentline.models.url import host, prefixes_of
 
 #: States of a URL that came to no page of its own.
 _NO_PAGE = ("gone", "refused", "given up", "trapped")
@@ -197,11 +197,6 @@ def placed(row: PageRow) -> Place:
     if row.place is None:
         row.place = Place(row.depth)
     return row.place
-
-
-def prefixes_of(site: str) -> tuple[str, str]:
-    """Return what the URLs of a site begin with."""
-    return f"http://{site}/", f"https://{site}/"
 
 
 def _targets(shard: Rows, parent: ParentRow) -> Iterator[tuple[bytes, PageRow]]:

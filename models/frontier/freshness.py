@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 from zlib import crc32
 
-from scentline.models.frontier.keys import Rows, alike_key, host_key, totals_of
+from scentline.models.frontier.keys import ALIKE_PREFIX, Rows, host_key, totals_of
 from scentline.models.frontier.rows import HostRow, VisitRow
 from scentline.models.published import FreshnessPart
 from scentline.models.revisit.rate import NOTHING, Group, Prior, Trust, rate, stale, steps
@@ -102,7 +102,7 @@ def _groups(shard: Rows, url: str) -> Iterator[tuple[bytes, HostRow]]:
     prefix = f"{host(url)}{url[start : end + 1]}" if end > 0 else None
     for alike in ("", prefix, pattern(url)):
         if alike is not None:
-            key = alike_key(identifier(alike)) if alike else host_key(host(url))
+            key = ALIKE_PREFIX + identifier(alike) if alike else host_key(host(url))
             row = shard.get(key)
             yield key, row if isinstance(row, HostRow) else HostRow(alike=alike)
 

@@ -87,21 +87,6 @@ def page_key(url: str) -> bytes:
     return PAGE_PREFIX + identifier(url)
 
 
-def parent_key(page: bytes) -> bytes:
-    """Return the key of a linking page's row, from its identifier."""
-    return PARENT_PREFIX + page
-
-
-def children_key(page: bytes) -> bytes:
-    """Return the key of the row of a linking page's judged targets, from its identifier."""
-    return CHILDREN_PREFIX + page
-
-
-def beside_key(page: bytes) -> bytes:
-    """Return the key of the row of a page beside others, from its identifier."""
-    return BESIDE_PREFIX + page
-
-
 def host_key(host: str) -> bytes:
     """Return the key of a host's row."""
     return HOST_PREFIX + host.encode()
@@ -115,11 +100,6 @@ def robots_key(origin: str) -> bytes:
 def owner_key(owner: str) -> bytes:
     """Return the key of the row of an owner of hosts."""
     return OWNER_PREFIX + owner.encode()
-
-
-def alike_key(alike: bytes) -> bytes:
-    """Return the key of the row of URLs that are alike, from the identifier of their prefix or pattern."""
-    return ALIKE_PREFIX + alike
 
 
 def hub_key(url: str) -> bytes:
@@ -179,7 +159,7 @@ def ways_key(site: str, url: str) -> bytes:
 
 def parent_of(shard: Rows, page: bytes) -> ParentRow:
     """Return a linking page's row, an empty one where there is none."""
-    row = shard.get(parent_key(page))
+    row = shard.get(PARENT_PREFIX + page)
     return row if isinstance(row, ParentRow) else ParentRow()
 
 
@@ -190,13 +170,13 @@ def is_first(fact: object, shard: Rows) -> TypeGuard[Linked]:
 
 def children_of(shard: Rows, page: bytes) -> ChildrenRow:
     """Return the row of a linking page's judged targets, an empty one where there is none."""
-    row = shard.get(children_key(page))
+    row = shard.get(CHILDREN_PREFIX + page)
     return row if isinstance(row, ChildrenRow) else ChildrenRow()
 
 
 def beside_of(shard: Rows, page: bytes) -> BesideRow:
     """Return the row of a page beside others, an empty one where there is none."""
-    row = shard.get(beside_key(page))
+    row = shard.get(BESIDE_PREFIX + page)
     return row if isinstance(row, BesideRow) else BesideRow()
 
 

@@ -8,14 +8,13 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from scentline.models.facts import SIGHTINGS, Linked, Neighbour
-from scentline.models.frontier.depth import Depths, prefixes_of
+from scentline.models.frontier.depth import Depths
 from scentline.models.frontier.keys import (
     CHILDREN_PREFIX,
     PAGE_PREFIX,
+    PARENT_PREFIX,
     Rows,
-    children_key,
     children_of,
-    parent_key,
     parent_of,
 )
 from scentline.models.frontier.ledger import EvidenceEmitter
@@ -28,7 +27,7 @@ from scentline.models.policy.batch import NEAR, NEAR_AT_MOST
 from scentline.models.policy.candidate import LinkWords
 from scentline.models.policy.factors import joined, link_features
 from scentline.models.policy.features import link
-from scentline.models.url import IDENTIFIER_BYTES, host, identifier
+from scentline.models.url import IDENTIFIER_BYTES, host, identifier, prefixes_of
 
 
 class Links:
@@ -72,7 +71,7 @@ class Links:
             parent.text = _joined(sighting.words)
         parent.partitions = sighting.partitions
         parent.time = sighting.time
-        shard.put(parent_key(sighting.page), parent)
+        shard.put(PARENT_PREFIX + sighting.page, parent)
         prefixes = prefixes_of(host(sighting.url))
         rows = [self._in_link(shard, sighting, parent, found, prefixes) for found in sighting.links]
         if self._depths is not None:
@@ -87,7 +86,7 @@ class Links:
             parent.time = sighting.time
             self._revise(shard, sighting, parent)
         self._tell_of_targets(shard, sighting, parent)
-        shard.put(parent_key(sighting.page), parent)
+        shard.put(PARENT_PREFIX + sighting.page, parent)
         new = [found for found in sighting.links if place_in(parent.targets, identifier(found.url)) is None]
         prefixes = prefixes_of(host(sighting.url))
         for found in new:
@@ -122,7 +121,7 @@ class Links:
             found = self._targets(shard, parent)
             kept = [(row, self.features(shard, row)) for _, row in found if name in row.parents]
         parent.text = text
-        shard.put(parent_key(name), parent)
+        shard.put(PARENT_PREFIX + name, parent)
         for row, before in kept:
             answer = self._teaching(row)
             if answer is not None:
@@ -158,7 +157,7 @@ class Links:
         """Note that a linking page's verdict, words or links became others."""
         children = children_of(shard, name)
         children.revised += 1
-        shard.put(children_key(name), children)
+        shard.put(CHILDREN_PREFIX + name, children)
         self.noted[shard.partition].add(name)
 
     def _in_link(
@@ -200,7 +199,7 @@ class Links:
         if not parent.linked or parent.time != sighting.time or not verdict:
             return
         parent.verdict = parent.verdict | verdict
-        shard.put(parent_key(name), parent)
+        shard.put(PARENT_PREFIX + name, parent)
         self._note_revised(shard, name)
         for page, row in self._targets(shard, parent):
             self._count_verdict(shard, page, row, verdict)

@@ -18,7 +18,6 @@ from scentline.models.frontier.keys import (
     PAGE_PREFIX,
     TOTALS_KEY,
     Rows,
-    alike_key,
     host_key,
     host_of,
     page_key,
@@ -134,11 +133,11 @@ class Spaces:
         if name is None:
             return
         space = identifier(name)
-        found = shard.get(alike_key(space))
+        found = shard.get(ALIKE_PREFIX + space)
         row = found if isinstance(found, HostRow) else HostRow(alike=name)
         row.barren = row.barren or Barren()
         count(row.barren)
-        shard.put(alike_key(space), row)
+        shard.put(ALIKE_PREFIX + space, row)
         if why_spent(row, self._settings):
             self.spent.add(space)
         else:
@@ -165,12 +164,6 @@ LOST = "no answer from a fetcher"
 ROBOTS_SECONDS = 86_400.0
 #: Sites whose robots.txt was asked for by fetchers, and that had no order since.
 MOST_ASKED = 100_000
-
-
-def state_of(shard: Rows, name: str) -> HostState | None:
-    """Return what a host has said of how it wants to be asked, None where it has said nothing yet."""
-    row = shard.get(host_key(name))
-    return row.state if isinstance(row, HostRow) and row.state != HostState() else None
 
 
 def note_end(shard: Rows, end: Fetched, *, judged: bool) -> None:

@@ -110,6 +110,7 @@ class Prices:
     def __init__(self, candidates: Candidates, budget: Budget) -> None:
         self._candidates = candidates
         self._budget = budget
+        self._learns = candidates.settings.learns
         self._at = 0
         self._time = -math.inf
 
@@ -120,9 +121,9 @@ class Prices:
         nothing is in flight or a second passed, the best are scored again first: they may be worth less by now.
         """
         candidates, left = self._candidates, self._budget.remaining
-        if not left or not candidates.settings.learns:
+        if not left or not self._learns:
             candidates.prices.clear()
-            return left is not None and candidates.settings.learns
+            return left is not None and self._learns
         answered = candidates.answered
         again = candidates.refused and (not candidates.flights or now >= self._time + 1.0)
         if answered >= self._at or again or candidates.prices.keys() != candidates.queues.keys():
@@ -190,7 +191,8 @@ class Selection:
         revisits: Revisits | None,
         fetch: FetchSettings,
     ) -> None:
-        self._settings = candidates.settings
+        self._settings = settings = candidates.settings
+        self._learns, self._rule = settings.learns, settings.rule
         self._candidates = candidates
         self._turns = turns
         self._budget = budget
@@ -236,7 +238,7 @@ class Selection:
         """Return how many pages may be in flight: of a policy that learns few while pages are ``scarce``."""
         settings = self._settings
         most = settings.window_max or self._connections
-        if not settings.learns:
+        if not self._learns:
             return most
         if scarce:
             judged = self._candidates.shards.totals().judged
@@ -270,9 +272,8 @@ class Selection:
         shard, row, explored, probability = picked
         priority = self._candidates.priorities_of(row.url)[predicate]
         chances = self._candidates.priorities.choose(shard, row, predicate, explored)
-        policy = self._settings.rule
         parts = self._turns.parts(heads.of(row.url))
-        choice = Choice(predicate, policy, explored, probability, priority, now, *chances, parts)
+        choice = Choice(predicate, self._rule, explored, probability, priority, now, *chances, parts)
         self._leases.order(shard, row, choice, now)
         if self._revisits is not None:
             self._revisits.earn(choice.promised)

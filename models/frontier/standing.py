@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 from scentline.models.frontier.candidates import Candidates
 from scentline.models.frontier.keys import Rows
-from scentline.models.frontier.pages import state_of
 from scentline.models.frontier.politeness import Wait
 from scentline.models.frontier.selection import Budget, Selection
 from scentline.models.policy.combiner import Forecast
@@ -248,7 +247,7 @@ class Standings:
             return HostStanding(name, "busy", why, until, candidates)
         if candidates:
             return HostStanding(name, "waits" if why else "ready", why, until if why else 0.0, candidates)
-        asked = state_of(shard, name) is not None
+        asked = self._candidates.shards.host_state(name) is not None
         return HostStanding(name, "exhausted" if asked else "unknown")
 
 

@@ -6,11 +6,10 @@ Of shards that were opened and are not all taken up, the best of what they hold 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 
-from scentline.models.frontier.keys import PAGE_PREFIX, Rows, page_key, start_of, totals_of
-from scentline.models.frontier.pages import state_of
+from scentline.models.frontier.keys import PAGE_PREFIX, Rows, host_key, page_key, start_of, totals_of
 from scentline.models.frontier.politeness import HostState
 from scentline.models.frontier.queue import SWEPT, CandidateQueue
-from scentline.models.frontier.rows import PageRow, TotalsRow
+from scentline.models.frontier.rows import HostRow, PageRow, TotalsRow
 from scentline.models.records import partition_of
 from scentline.models.url import host
 
@@ -112,7 +111,8 @@ class Shards(dict[int, Rows]):
     def host_state(self, name: str) -> HostState | None:
         """Return what a host has said of how it wants to be asked, None where that is not known here."""
         shard = self.get(self.partition_of(name))
-        return None if shard is None else state_of(shard, name)
+        row = None if shard is None else shard.get(host_key(name))
+        return row.state if isinstance(row, HostRow) and row.state != HostState() else None
 
     def of(self, url: str) -> Rows | None:
         """Return the shard of a URL, if it is held."""

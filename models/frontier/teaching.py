@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from scentline.models.facts import SIGHTINGS, Beside, Neighbour, Together, Visited
-from scentline.models.frontier.keys import PAGE_PREFIX, Rows, beside_key, beside_of
+from scentline.models.frontier.keys import BESIDE_PREFIX, PAGE_PREFIX, Rows, beside_of
 from scentline.models.frontier.ledger import EvidenceEmitter
 from scentline.models.frontier.links import Links
 from scentline.models.frontier.pages import Pages
@@ -52,7 +52,8 @@ class Crowd:
 
     def _of_others(self, shard: Rows, row: PageRow) -> frozenset[str]:
         """Return what judged pages that lie together with a page have it counted under."""
-        if not self._lessons.counts_crowd or self._lessons.answer(row.verdict, failed=row.failed) is None:
+        counts = self._lessons.counts_crowd and row.together
+        if not counts or self._lessons.answer(row.verdict, failed=row.failed) is None:
             return NOTHING
         near = pages_beside(shard, row)
         words = [near[page].words for page in signers(row, near)] if self._lessons.users else []
@@ -119,13 +120,13 @@ class Crowd:
             gone = beside_of(shard, last)
             judged = judged or gone.verdict is not None
             gone.pages.pop(page, None)
-            shard.put(beside_key(last), gone)
+            shard.put(BESIDE_PREFIX + last, gone)
         cells = list(row.together.items())
         at = bisect(cells, place, key=lambda each: rank(each[0], page))
         cells.insert(at, (beside.other, [beside.partition, beside.times, beside.sixths]))
         row.together = dict(cells)
         found.pages[page] = None
-        shard.put(beside_key(beside.other), found)
+        shard.put(BESIDE_PREFIX + beside.other, found)
         return judged
 
     # verdicts
@@ -159,7 +160,7 @@ class Crowd:
         before = [self._of_others(shard, row) for row in rows] if holds or self._lessons.users else []
         found.verdict = sighting.verdict
         found.words = sighting.words
-        shard.put(beside_key(sighting.page), found)
+        shard.put(BESIDE_PREFIX + sighting.page, found)
         self.noted[shard.partition].update(found.pages)
         for row, counted in zip(rows, before, strict=False):
             self._recount(row, counted, self._of_others(shard, row))

@@ -10,7 +10,7 @@ import msgspec
 from scentline.models.frontier.depth import why_beyond
 from scentline.models.frontier.fairness import Shares
 from scentline.models.frontier.freshness import Groups
-from scentline.models.frontier.keys import Rows, alike_key, depth_of, hub_of, page_key, parent_of, visit_of
+from scentline.models.frontier.keys import ALIKE_PREFIX, Rows, depth_of, hub_of, page_key, parent_of, visit_of
 from scentline.models.frontier.linking import ParentRow, place_in
 from scentline.models.frontier.pages import why_spent
 from scentline.models.frontier.rows import HostRow, HubRow, PageRow, VisitRow
@@ -196,7 +196,7 @@ def _again(settings: CrawlSettings, shard: Rows, row: PageRow) -> Again | None:
 
 def _spent(settings: CrawlSettings, shard: Rows, url: str) -> str:
     name = space(url)
-    row = shard.get(alike_key(name)) if name is not None and settings.frontier.traps else None
+    row = shard.get(ALIKE_PREFIX + name) if name is not None and settings.frontier.traps else None
     return why_spent(row, settings.frontier) if isinstance(row, HostRow) else ""
 
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scentline.models.frontier.keys import Rows, beside_of, children_of, parent_key
+from scentline.models.frontier.keys import PARENT_PREFIX, Rows, beside_of, children_of
 from scentline.models.frontier.linking import ChildrenRow, ParentRow
 from scentline.models.frontier.rows import BesideRow, PageRow
 from scentline.models.ledger import Ledger, Slots
@@ -288,5 +288,5 @@ def signers(row: PageRow, near: Iterable[bytes]) -> list[bytes]:
 
 def linking_pages(shard: Rows, row: PageRow) -> list[tuple[bytes, ParentRow]]:
     """Return the linking pages kept of a page, by identifier."""
-    found = ((page, shard.get(parent_key(page))) for page in row.parents)
+    found = ((page, shard.get(PARENT_PREFIX + page)) for page in row.parents)
     return [(page, parent) for page, parent in found if isinstance(parent, ParentRow)]

@@ -16,13 +16,13 @@ from scentline.agents.worker.connect import open_journal
 from scentline.models.facts import Early, Fetched, Found, Kind, Label, Linked, Missing, Moved, Page, Same
 from scentline.models.frontier.flights import SLOW_SECONDS
 from scentline.models.frontier.keys import (
+    PARENT_PREFIX,
     children_of,
     host_key,
     host_of,
     hub_key,
     hub_of,
     page_key,
-    parent_key,
     totals_of,
     visit_key,
     visit_of,
@@ -304,7 +304,7 @@ class Scenario:
         return host_of(self.shard(f"http://{name}/"), name)
 
     def parent(self, url: str, at: int = 0) -> ParentRow:
-        row = self.shards[at].get(parent_key(identifier(url)))
+        row = self.shards[at].get(PARENT_PREFIX + identifier(url))
         assert isinstance(row, ParentRow)
         return row
 

@@ -16,7 +16,7 @@ import pytest
 from scentline.agents.operate.explaining import Resting
 from scentline.agents.operate.record import definitions, entries
 from scentline.models.frontier.candidates import Candidates
-from scentline.models.frontier.keys import BLOCK_PREFIX, HOST_PREFIX, SEGMENT_PREFIX, alike_key, page_key
+from scentline.models.frontier.keys import ALIKE_PREFIX, BLOCK_PREFIX, HOST_PREFIX, SEGMENT_PREFIX, page_key
 from scentline.models.frontier.ledger import FrontierLedger
 from scentline.models.frontier.rows import CountsRow, FrontierRow, HostRow, PageRow
 from scentline.models.page import FAILED
@@ -300,7 +300,7 @@ def test_explain_says_what_keeps_a_page_from_being_fetched(copy: Crawl) -> None:
     trapped.state = "trapped"
     with table(copy.data, "frontier", read_only=False) as [part]:
         like = HostRow(alike="/#", barren=Barren(99))
-        rows = {page_key(trapped.url): trapped, alike_key(space(spent.url) or b""): like}
+        rows = {page_key(trapped.url): trapped, ALIKE_PREFIX + (space(spent.url) or b""): like}
         put(part, {key: msgspec.msgpack.encode(row) for key, row in rows.items()})
     for row, why in (
         (waiting, "others had a higher priority, or "),

@@ -14,7 +14,7 @@ from scentline.agents.window import learnt as screens
 from scentline.agents.window import steer
 from scentline.agents.window.reading import Reading
 from scentline.agents.window.screens import screen
-from scentline.models.frontier.keys import page_key, parent_key
+from scentline.models.frontier.keys import PARENT_PREFIX, page_key
 from scentline.models.frontier.linking import ParentRow
 from scentline.models.frontier.rows import FrontierRow, PageRow
 from scentline.models.page import FAILED
@@ -111,7 +111,7 @@ def explained(opened: Reading, journal: Journal, url: str = PAGE, predicate: str
     linking.add(identifier(PAGE), 4, f"tea {MARKUP}\t{' '.join(f'{MARKUP}{n}' for n in range(500))}\t\x1b[2J")
     links = {"ski": [1, 1], "tea": [1, 0]}
     row = PageRow(PAGE, 2, 7, parents=[identifier(FROM)], links=links, visits=2, visitors=[USER])
-    write_rows(journal, host(PAGE), {page_key(PAGE): row, parent_key(identifier(FROM)): linking})
+    write_rows(journal, host(PAGE), {page_key(PAGE): row, PARENT_PREFIX + identifier(FROM): linking})
     view = seen(opened, "next", url=url, predicate=predicate)
     assert len(msgspec.json.encode(view)) < 200_000
     assert USER not in str(view)

@@ -16,7 +16,7 @@ from scentline.models.facts import Fetched, Found, Label, Linked, Missing, Prior
 from scentline.models.facts import Page as Came
 from scentline.models.frontier.candidates import CLOCKS
 from scentline.models.frontier.core import Frontier
-from scentline.models.frontier.keys import TOTALS_KEY, beside_key, page_key
+from scentline.models.frontier.keys import BESIDE_PREFIX, TOTALS_KEY, page_key
 from scentline.models.frontier.politeness import HostClocks
 from scentline.models.frontier.rows import BesideRow, FrontierRow, PageRow, TotalsRow
 from scentline.models.frontier.rows import Choice as Chosen
@@ -104,7 +104,7 @@ def rows_of(trace: Trace) -> Mapping[bytes, bytes]:
             together={names[other]: [0, *cell] for other, cell in near.items()}, told=[0] if near else [],
         )  # fmt: skip
     for url, keepers in trace.keepers.items():
-        found[beside_key(names[url])] = BesideRow(pages=dict.fromkeys(map(names.__getitem__, keepers)))
+        found[BESIDE_PREFIX + names[url]] = BesideRow(pages=dict.fromkeys(map(names.__getitem__, keepers)))
     return {key: _CODEC.encode(row) for key, row in found.items()}
 
 
