@@ -14,8 +14,18 @@ from scentline.models.frontier.keys import PAGE_PREFIX, Rows, depth_of, page_key
 from scentline.models.frontier.linking import ParentRow, identifiers_in
 from scentline.models.frontier.pages import Pages
 from scentline.models.frontier.rows import Depth, PageRow
-from scentline.models.papers.depth import ENOUGH, ENOUGH_PAGES, FAR, Advice, DepthBy, Growth, Place, stop, why
-from scentline.models.papers.surfers import Visits
+from scentline.models.papers.depth import (
+    ENOUGH,
+    ENOUGH_PAGES,
+    FAR,
+    Advice,
+    DepthBy,
+    Growth,
+    Place,
+    Visits,
+    stop,
+    why,
+)
 from scentline.models.settings import FrontierSettings
 from scentline.models.url import host, prefixes_of
 

@@ -1,14 +1,166 @@
-"""How deep a site is worth crawling where nobody's visits are known: new URLs against seen ones, by depth.
+"""How deep to crawl a site (Baeza-Yates and Castillo 2004): by how its users go, or by where its links lead.
 
-A page's depth is how many links it lies from where the site is entered.
+The three random surfers of section 3 differ in where they go back to, and in the depths where they stay.
+
+A surfer goes one level deeper with probability q. With 1 - q he goes back: one level (A), to the start page or
+out of the site, which is the same to the levels (B), or to any level down to the present one, each as likely as
+the others (C). The share of time x_i on level i, in the long run, is
+
+    A:  x_i = (1 - r) r^i with r = q / (1 - q), for q < 1/2 (else the surfer never comes back)
+    B:  x_i = (1 - q) q^i
+    C:  x_i = (1 - q)^2 (i + 1) q^i
+
+All three are negative binomial distributions, of the ratio r (A) or q (B, C), and of one trial (A, B) or two
+(C). So A and B are one and the same distribution of levels, of which A's q is r / (1 + r). Each is fitted to
+the page views of a site.
 """
 
+import math
+from bisect import bisect_left
+from enum import StrEnum
 from itertools import accumulate
 from typing import Final, Literal, NamedTuple
 
 import msgspec
 
-from scentline.models.papers.surfers import Visits, best
+
+class Visits(msgspec.Struct):
+    """Counts of a site's sessions; they add up in any order."""
+
+    #: By level.
+    views: list[int] = []
+    sessions: int = 0
+
+    @property
+    def total(self) -> int:
+        """All page views."""
+        return sum(self.views)
+
+    @property
+    def levels(self) -> int:
+        """The sum of the levels of all views."""
+        return sum(level * views for level, views in enumerate(self.views))
+
+    def reached(self) -> list[float]:
+        """Return the share of the views on the levels up to each."""
+        shares, so_far = [], 0
+        for views in self.views:
+            so_far += views
+            shares.append(so_far / self.total)
+        return shares
+
+    def depth(self, share: float) -> int:
+        """Return the least level up to which there is the share of the views; raises ValueError without views.
+
+        >>> Visits(views=[6, 3, 1]).depth(0.9)
+        1
+        """
+        wanted, so_far = share * self.total, 0
+        for level, views in enumerate(self.views):
+            so_far += views
+            if so_far >= wanted:
+                return level
+        raise ValueError("no views, expected at least one")
+
+
+class Surfer(StrEnum):
+    """One of the three models."""
+
+    A = "A"
+    B = "B"
+    C = "C"
+
+    @property
+    def trials(self) -> int:
+        """How many trials the negative binomial distribution of the levels has."""
+        return 2 if self is Surfer.C else 1
+
+    def ratio(self, q: float) -> float:
+        """Return the ratio of the distribution; raises ValueError where there is none.
+
+        >>> Surfer.A.ratio(0.25)
+        0.3333333333333333
+        """
+        bound = 0.5 if self is Surfer.A else 1.0
+        if not 0 <= q < bound:
+            raise ValueError(f"model {self}: q is {q}, expected 0 <= q < {bound}")
+        return q / (1 - q) if self is Surfer.A else q
+
+    def probability(self, ratio: float) -> float:
+        """Return q for a ratio of the distribution: the other way round.
+
+        >>> Surfer.A.probability(1 / 3)
+        0.25
+        """
+        return ratio / (1 + ratio) if self is Surfer.A else ratio
+
+    def share(self, q: float, level: int) -> float:
+        """Return x_i, the share of time on a level.
+
+        >>> [round(Surfer.C.share(0.5, level), 4) for level in range(3)]
+        [0.25, 0.25, 0.1875]
+        """
+        ratio = self.ratio(q)
+        return float((1 - ratio) ** self.trials * (level + 1) ** (self.trials - 1) * ratio**level)
+
+    def reached(self, q: float, level: int) -> float:
+        """Return the share of time on all levels up to one.
+
+        A, B: 1 - r^(k+1). C: 1 - (2 + k - (k + 1) q) q^(k+1).
+
+        >>> round(Surfer.C.reached(0.5, 2), 4)
+        0.6875
+        """
+        ratio = self.ratio(q)
+        beyond = ratio ** (level + 1)
+        if self is Surfer.C:
+            beyond *= 2 + level - (level + 1) * ratio
+        return 1 - beyond
+
+    def depth(self, q: float, share: float) -> int:
+        """Return the least level up to which the surfer spends the share of time, from 0 up to below 1.
+
+        >>> Surfer.B.depth(0.6, 0.9)
+        4
+        """
+        beyond = 1
+        while self.reached(q, beyond - 1) < share:
+            beyond *= 2
+        return bisect_left(range(beyond), share, key=lambda level: self.reached(q, level))
+
+
+class Fit(NamedTuple):
+    """A surfer's q.
+
+    ``error`` is the root mean square difference of the observed and the fitted share of views up to a level, on
+    the mean of all views: long sessions add many levels, but few views.
+    """
+
+    surfer: Surfer
+    q: float
+    error: float
+
+
+def fit(visits: Visits, surfer: Surfer) -> Fit:
+    """Return the maximum likelihood fit of a surfer; raises ValueError without views.
+
+    With N views whose levels sum to D, the likelihood of a negative binomial distribution of a trials is
+    (1 - r)^(a N) r^D, so that r = D / (a N + D).
+    """
+    views, levels = visits.total, visits.levels
+    if views == 0:
+        raise ValueError("a fit without views, expected at least one session")
+    q = surfer.probability(levels / (surfer.trials * views + levels))
+    differences = (share - surfer.reached(q, level) for level, share in enumerate(visits.reached()))
+    squares = sum(number * difference**2 for number, difference in zip(visits.views, differences, strict=True))
+    return Fit(surfer, q, math.sqrt(squares / views))
+
+
+def best(visits: Visits, returns: Surfer = Surfer.B) -> Fit:
+    """Return the fit of least error, of C and of A or B (``returns``), which the levels can't tell apart."""
+    anywhere, other = fit(visits, Surfer.C), fit(visits, returns)
+    return anywhere if anywhere.error < other.error else other
+
 
 #: The part of a surfer's moves that follow a link: the usual damping of PageRank. So nobody goes on for ever.
 FOLLOWED: Final = 0.85
@@ -164,7 +316,7 @@ def by_views(visits: Visits, share: float) -> Advice:
 def by_model(visits: Visits, share: float) -> Advice:
     """Return the depth that keeps the share for the surfer that fits best; raises ValueError without views.
 
-    A and B differ in how users return, and not in the depths that they reach (`models.papers.surfers`).
+    A and B differ in how users return, and not in the depths that they reach (`models.papers.depth`).
 
     >>> by_model(Visits(views=[60, 24, 16], sessions=100), 0.8)
     Advice(depth=1, source='model', why='model C with q = 0.22, fitted to 100 page views in 100 sessions')

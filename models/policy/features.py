@@ -296,8 +296,6 @@ class Significant:
         old, new = before.base, self.base
         if not (old.informative and new.informative):
             return old.informative != new.informative
-        if self.drift == 0:
-            return old != new
         more_hits = self.denominator == "paper" and abs(new.hits - old.hits) > self.drift * old.hits
         return more_hits or abs(new.rate - old.rate) > self.drift * min(old.rate, 1 - old.rate)
 

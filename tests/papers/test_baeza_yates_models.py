@@ -11,9 +11,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from scentline.models.papers.depth import ENOUGH, FOLLOWED, MAX_LEVEL, Advice, Growth, by_model, stop, why
-from scentline.models.papers.surfers import Move, Surfer, Visits, best, fit
+from scentline.models.papers.depth import (
+    ENOUGH,
+    FOLLOWED,
+    MAX_LEVEL,
+    Advice,
+    Growth,
+    Surfer,
+    Visits,
+    by_model,
+    stop,
+    why,
+)
 from scentline.models.papers.trail import unbrowsed
+from scentline_lab.depth.sessions import Counted, Move, best, fit
 from scentline_lab.depth.site import Site, breadth_first, ranks_by_level
 from tests.cases import each_case
 
@@ -21,9 +32,18 @@ from tests.cases import each_case
 LEVELS = 120
 
 
+def chain_of(surfer: Surfer, q: float, level: int) -> dict[int, float]:
+    """Return where a surfer goes from a level, as level and probability."""
+    if surfer is Surfer.C:
+        down = dict.fromkeys(range(level + 1), (1 - q) / (level + 1))
+    else:
+        down = {max(level - 1, 0) if surfer is Surfer.A else 0: 1 - q}
+    return {**down, level + 1: q}
+
+
 def stationary(surfer: Surfer, q: float) -> NDArray[np.float64]:
     """Return the stationary distribution of the chain cut off at `LEVELS`, by linear equations."""
-    return solved(lambda level: surfer.moves(q, level))
+    return solved(lambda level: chain_of(surfer, q, level))
 
 
 def solved(moves: Callable[[int], dict[int, float]]) -> NDArray[np.float64]:
@@ -49,10 +69,10 @@ def test_the_distribution_of_levels_is_the_stationary_one_of_the_chain(surfer: S
 
 def test_chains_worked_by_hand() -> None:
     # Model A: back one level; the start page stays where it is. B: back to the start. C: to any level so far.
-    assert Surfer.A.moves(0.4, 3) == {2: 0.6, 4: 0.4}
-    assert Surfer.A.moves(0.4, 0) == {0: 0.6, 1: 0.4}
-    assert Surfer.B.moves(0.4, 3) == {0: 0.6, 4: 0.4}
-    assert Surfer.C.moves(0.4, 2) == pytest.approx({0: 0.2, 1: 0.2, 2: 0.2, 3: 0.4})
+    assert chain_of(Surfer.A, 0.4, 3) == {2: 0.6, 4: 0.4}
+    assert chain_of(Surfer.A, 0.4, 0) == {0: 0.6, 1: 0.4}
+    assert chain_of(Surfer.B, 0.4, 3) == {0: 0.6, 4: 0.4}
+    assert chain_of(Surfer.C, 0.4, 2) == pytest.approx({0: 0.2, 1: 0.2, 2: 0.2, 3: 0.4})
 
 
 @given(st.floats(0.0, 0.95), st.integers(0, 40))
@@ -78,7 +98,7 @@ def test_a_surfer_who_never_comes_back_has_no_distribution(surfer: Surfer, q: fl
         surfer.share(q, 0)
 
 
-def surfed(surfer: Surfer, q: float, sessions: int, random: np.random.Generator) -> Visits:
+def surfed(surfer: Surfer, q: float, sessions: int, random: np.random.Generator) -> Counted:
     """Return the sessions of simulated surfers, all at once, step by step.
 
     One ends when the surfer goes "back" on the start page, by model B also when he goes back from anywhere: to
@@ -106,7 +126,7 @@ def surfed(surfer: Surfer, q: float, sessions: int, random: np.random.Generator)
     for counts in on_level:
         total[: len(counts)] += counts
     squares = int(views @ views), int(views @ depths), int(depths @ depths)
-    return Visits(views=total.tolist(), moves=[{}, {}, made], sessions=sessions, squares=squares)
+    return Counted(views=total.tolist(), moves=[{}, {}, made], sessions=sessions, squares=squares)
 
 
 def log_likelihood(visits: Visits, surfer: Surfer, q: float) -> float:
@@ -131,7 +151,7 @@ def test_the_fit_finds_model_and_q_and_its_interval_covers_q_19_times_in_20(surf
 
 @each_case("surfer", Surfer)
 def test_no_other_q_is_likelier(surfer: Surfer) -> None:
-    visits = Visits(views=[40, 30, 0, 12, 3], sessions=30, squares=(400, 200, 300))
+    visits = Counted(views=[40, 30, 0, 12, 3], sessions=30, squares=(400, 200, 300))
     found = fit(visits, surfer)
     likeliest = max((step / 10_000 for step in range(1, 5000)), key=lambda q: log_likelihood(visits, surfer, q))
     assert found.q == pytest.approx(likeliest, abs=1e-4)
@@ -140,18 +160,18 @@ def test_no_other_q_is_likelier(surfer: Surfer) -> None:
 
 def test_fits_worked_by_hand() -> None:
     # 6, 3 and 1 views: D = 5, q = 5 / 15 = 1/3, fitted 6/9, 8/9, 26/27 against .6, .9 and 1 observed.
-    found = fit(Visits(views=[6, 3, 1], sessions=6, squares=(30, 20, 20)), Surfer.B)
+    found = fit(Counted(views=[6, 3, 1], sessions=6, squares=(30, 20, 20)), Surfer.B)
     squares = 6 * (0.6 - 6 / 9) ** 2 + 3 * (0.9 - 8 / 9) ** 2 + (1 - 26 / 27) ** 2
     assert (found.q, found.error) == pytest.approx((1 / 3, math.sqrt(squares / 10)))
     # Of 100 nobody goes below the start page: 2 * 100 * -log(1 - q) = 3.841.
-    found = fit(Visits(views=[100], sessions=100, squares=(100, 0, 0)), Surfer.B)
+    found = fit(Counted(views=[100], sessions=100, squares=(100, 0, 0)), Surfer.B)
     assert (found.q, found.low, found.error) == (0, 0, 0)
     assert found.high == pytest.approx(1 - math.exp(-3.841 / 200))
     # One session says nothing of the interval, and none nothing at all.
-    found = fit(Visits(views=[1, 1, 1], sessions=1, squares=(9, 9, 9)), Surfer.B)
+    found = fit(Counted(views=[1, 1, 1], sessions=1, squares=(9, 9, 9)), Surfer.B)
     assert (found.low, found.high > 0.99) == (0, True)
     with pytest.raises(ValueError, match="expected at least one session"):
-        fit(Visits(), Surfer.A)
+        fit(Counted(), Surfer.A)
 
 
 #: Days of a calendar that is fetched to some depth only.

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from scentline.models.papers.surfers import Move, Session, Visits, move, moves
 from scentline.models.papers.trail import ELSEWHERE, FRAME, MAX_VIEWS, MOST_SITES, PAUSE, Browsing, Changes
 from scentline_lab.depth import site as module
+from scentline_lab.depth.sessions import Counted, Move, Session, move, moves
 from scentline_lab.depth.site import OPEN, Sessions
 from tests.cases import each_case
 
@@ -78,7 +78,7 @@ def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @given(st.lists(st.lists(st.integers(0, 6), max_size=8).map(lambda rest: (0, *rest)), min_size=1))
 def test_counts_are_those_of_the_sessions(walks: list[tuple[int, ...]]) -> None:
-    visits = Visits()
+    visits = Counted()
     for levels in walks:
         visits.add(Session(levels, "/", 0), home=len(levels) > 1)
     views = [level for levels in walks for level in levels]
@@ -169,7 +169,7 @@ def by_sessions(found: list[View]) -> tuple[Counter[int], int]:
 
 
 def of_log(found: list[View]) -> tuple[Counter[int], int]:
-    visits = Visits()
+    visits = Counted()
     for session in sessions_of(*found):
         visits.add(session, home=False)
     return +Counter(dict(enumerate(visits.views))), visits.sessions

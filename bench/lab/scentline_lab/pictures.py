@@ -7,8 +7,8 @@ from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING
 
+from scentline.models.papers.depth import Surfer
 from scentline.models.papers.news import History
-from scentline.models.papers.surfers import Surfer
 from scentline_lab.picture import INK, Look, canvas, frame
 
 if TYPE_CHECKING:

@@ -10,11 +10,11 @@ import numpy as np
 from scentline.models.duplicates import sketch
 from scentline.models.ordering import pagerank
 from scentline.models.page import Page
-from scentline.models.papers.depth import ENOUGH, Advice, Growth, by_links, by_views
-from scentline.models.papers.surfers import Session, Surfer, Visits, best, fit
+from scentline.models.papers.depth import ENOUGH, Advice, Growth, Surfer, by_links, by_views
 from scentline.models.papers.trail import ELSEWHERE, PAUSE, Trail, unbrowsed
 from scentline.models.url import host
 from scentline.streams.settings import Settings
+from scentline_lab.depth.sessions import Counted, Session, best, fit
 from scentline_lab.experiment import Progress
 from scentline_lab.order.reading import Graph
 from scentline_lab.reading import LogReader, each_page, read_graph
@@ -93,7 +93,7 @@ class Site:
     """What is known of a site: its users' sessions, and how many of its links lead to new URLs."""
 
     def __init__(self, home: str) -> None:
-        self.visits = Visits()
+        self.visits = Counted()
         self.growth = Growth()
         #: The share of the site's PageRank on each level, where it was fetched whole.
         self.ranks: list[float] = []
