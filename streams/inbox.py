@@ -203,9 +203,10 @@ class Shard(Outbox, Generic[Row]):
             self._held -= kept[1]
 
     def _keep(self, key: bytes, row: Row, size: int) -> None:
-        self.let_go(key)
-        self._cache[key] = row, size + ROW_BYTES
-        self._held += size + ROW_BYTES
+        size += ROW_BYTES
+        kept = self._cache.pop(key, None)
+        self._cache[key] = row, size
+        self._held += size if kept is None else size - kept[1]
 
     def let_go_of_excess(self) -> None:
         """Drop the rows unused for longest, while none is in use: they are changed in place."""

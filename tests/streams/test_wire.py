@@ -194,9 +194,18 @@ def test_every_topic_record_table_and_row_has_an_example() -> None:
             if isinstance(kind, type)
             and issubclass(kind, msgspec.Struct)
             and kind.__module__ == module.__name__
-            if not name.startswith("_") and kind is not records.Record
+            if not name.startswith("_") and kind not in (records.Record, published.Counted)
         }
     assert kinds - seen == set(), f"add one to {FILE.name}"
+
+
+def test_what_is_counted_of_an_outcome_is_what_the_outcome_says() -> None:
+    found = [pin for pin in PINS if pin.where == "topics/outcomes"]
+    for value in (value for pin in found for value in pin.bytes):
+        counted, outcome = (read(value).facts[0][2] for read in (published.read_counted, read_outcome))
+        for name in counted.__struct_fields__:
+            assert getattr(counted, name) == getattr(outcome, name), name
+    assert found
 
 
 def structs(value: Any) -> Iterator[msgspec.Struct]:
