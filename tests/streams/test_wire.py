@@ -196,7 +196,8 @@ def test_every_topic_record_table_and_row_has_an_example() -> None:
             and kind.__module__ == module.__name__
             if not name.startswith("_") and kind not in (records.Record, published.Counted)
         }
-    assert kinds - seen == set(), f"add one to {FILE.name}"
+    # Of an outcome, which has an example, `Counted` reads a part.
+    assert kinds - seen == {published.Counted}, f"add one to {FILE.name}"
 
 
 def test_what_is_counted_of_an_outcome_is_what_the_outcome_says() -> None:
