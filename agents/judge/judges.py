@@ -38,12 +38,6 @@ _MOST_TEXT, _LEAST_LETTERS = 1_000, 20
 _LEAST_PROBABILITY = 0.2
 
 
-class CategoryJudgeError(ScentlineError):
-    """A judge that failed on a page; the text says how."""
-
-    explains_itself = False
-
-
 class LabelsError(ScentlineError):
     """A file of labels that can't be read; the text names file, line and what was expected."""
 
@@ -61,23 +55,6 @@ def load_judges(named: Judging) -> list[CategoryJudge]:
     if named.python is not None:
         judges.append(load_installed(named.python))
     return judges
-
-
-def united(judges: Sequence[CategoryJudge], page: Page) -> frozenset[str]:
-    """Return all categories that the judges give a page, with those above them.
-
-    Raises `CategoryJudgeError` where a judge raises, or returns something else than categories.
-    """
-    found = _NONE
-    for judge in judges:
-        try:
-            given = judge(page)
-            found |= given if isinstance(given, frozenset) else _checked(given)
-        except Exception as error:
-            # A judge is foreign code, which may raise anything; the reason must fit a line.
-            reason = printable(f"{type(error).__name__}: {error}", 300)
-            raise CategoryJudgeError(f"the judge of categories failed: {reason}") from error
-    return found
 
 
 def _checked(given: Iterable[str]) -> frozenset[str]:
@@ -258,9 +235,16 @@ class Verdicts:
         )
 
     def _categories(self, page: Page, predicates: Collection[Predicate]) -> tuple[frozenset[str], str | None]:
+        """Return the categories that judges give a page, with those above them, or how one of them failed."""
+        found = _NONE
         if not any(predicate.categories for predicate in predicates):
-            return _NONE, None
-        try:
-            return united(self._judges, page), None
-        except CategoryJudgeError as error:
-            return _NONE, str(error)
+            return found, None
+        for judge in self._judges:
+            try:
+                given = judge(page)
+                found |= given if isinstance(given, frozenset) else _checked(given)
+            except Exception as error:
+                # A judge is foreign code, which may raise anything; the reason must fit a line.
+                reason = printable(f"{type(error).__name__}: {error}", 300)
+                return _NONE, f"the judge of categories failed: {reason}"
+        return found, None
