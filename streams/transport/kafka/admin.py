@@ -56,30 +56,6 @@ class Found:
     configs: Mapping[str, str | None]
 
 
-class _Names:
-    """What a crawl calls its topics and groups, and what the broker does."""
-
-    def __init__(self, settings: Settings) -> None:
-        self._named = settings.named
-        self._prefix = settings.named("")
-
-    def given(self, names: Iterable[str]) -> list[str]:
-        """Return the broker's names."""
-        return [self._named(name) for name in names]
-
-    def asked(self, place: Place) -> TopicPartition:
-        """Return a partition as the broker is asked for it."""
-        return TopicPartition(self._named(place[0]), place[1])
-
-    def own(self, name: str) -> str:
-        """Return the crawl's own name."""
-        return name.removeprefix(self._prefix)
-
-    def place(self, asked: TopicPartition) -> Place:
-        """Return a partition under the crawl's own name."""
-        return (self.own(asked.topic), asked.partition)
-
-
 class Admin:
     """A connection for questions and changes, by the crawl's own names (`streams.settings.Settings.named`).
 
@@ -88,7 +64,7 @@ class Admin:
 
     def __init__(self, settings: Settings) -> None:
         self._broker = _named(settings)
-        self._named, self._names = settings.named, _Names(settings)
+        self._settings, self._named = settings, settings.named
         self._client = _client(settings, KafkaAdminClient)
 
     def __enter__(self) -> Self:
@@ -101,14 +77,14 @@ class Admin:
         """Return those of the topics that are there, by name, with every configuration in force."""
         described = [
             topic
-            for topic in self._ask("topics", "describe_topics", self._names.given(names))
+            for topic in self._ask("topics", "describe_topics", list(map(self._named, names)))
             if topic["error_code"] != UnknownTopicOrPartitionError.errno
         ]
         resources = [ConfigResource(ConfigResourceType.TOPIC, topic["name"]) for topic in described]
         answers = self._ask("configurations", "describe_configs", resources, config_filter="all")
         configs = answers.get("topic", {})
         return {
-            (name := self._names.own(topic["name"])): Found(
+            (name := _own(self._settings, topic["name"])): Found(
                 name,
                 len(topic["partitions"]),
                 min((len(partition["replica_nodes"]) for partition in topic["partitions"]), default=0),
@@ -146,11 +122,13 @@ class Admin:
             if answer != "OK":
                 raise AdminError(f"{self._broker}: can't configure {name}: {answer}")
 
-        def seen() -> bool:
+        end = time.monotonic() + _PATIENCE_SECONDS
+        found = self.topics(configs)
+        while not all(values.items() <= found[name].configs.items() for name, values in configs.items()):
+            if time.monotonic() > end:
+                raise AdminError(f"{self._broker}: configurations were set, and are not seen")
+            time.sleep(_PAUSE_SECONDS)
             found = self.topics(configs)
-            return all(values.items() <= found[name].configs.items() for name, values in configs.items())
-
-        self._wait(seen, "configurations were set, and are not seen")
 
     def starts(self, places: Iterable[Place]) -> dict[Place, int]:
         """Return the first offset that is kept of each partition (topic, number)."""
@@ -164,25 +142,25 @@ class Admin:
         """Return how far a consumer group has read each partition it has committed."""
         name = self._named(group)
         found = self._ask(f"offsets of {name}", "list_group_offsets", [name])[name]
-        return {self._names.place(place): offset.offset for place, offset in found.items()}
+        return {_place(self._settings, place): offset.offset for place, offset in found.items()}
 
     def members(self, groups: Iterable[str]) -> dict[str, int]:
         """Return how many members each of those consumer groups has that there are."""
         known = {group["group_id"] for group in self._ask("groups", "list_groups")}
-        asked = sorted(known.intersection(self._names.given(groups)))
+        asked = sorted(known.intersection(map(self._named, groups)))
         described = self._ask("members of groups", "describe_groups", asked) if asked else {}
-        return {self._names.own(group): len(found["members"]) for group, found in described.items()}
+        return {_own(self._settings, group): len(found["members"]) for group, found in described.items()}
 
     def delete_before(self, offsets: Mapping[Place, int]) -> None:
         """Have the messages of each partition (topic, number) before an offset deleted."""
         if offsets:
-            asked = {self._names.asked(place): offset for place, offset in offsets.items()}
+            asked = {_asked(self._settings, place): offset for place, offset in offsets.items()}
             self._ask("deleting messages", "delete_records", asked)
 
     def _offsets(self, places: Iterable[Place], spec: Any) -> dict[Place, int]:
-        asked = {self._names.asked(place): spec for place in places}
+        asked = {_asked(self._settings, place): spec for place in places}
         found = self._ask("offsets", "list_partition_offsets", asked)
-        return {self._names.place(place): offset.offset for place, offset in found.items()}
+        return {_place(self._settings, place): offset.offset for place, offset in found.items()}
 
     def _ask(self, what: str, method: str, *arguments: Any, **options: Any) -> Any:
         """Return the client's answer; what a broker can't say yet, it is asked again."""
@@ -195,13 +173,6 @@ class Admin:
                     raise AdminError(f"{self._broker}: {what}: {error}") from error
                 time.sleep(_PAUSE_SECONDS)
 
-    def _wait(self, condition: Callable[[], bool], otherwise: str) -> None:
-        end = time.monotonic() + _PATIENCE_SECONDS
-        while not condition():
-            if time.monotonic() > end:
-                raise AdminError(f"{self._broker}: {otherwise}")
-            time.sleep(_PAUSE_SECONDS)
-
 
 def kept(settings: Settings, topic: str, partition: int) -> Iterator[Entry]:
     """Yield the partition's records up to the present end, in no group; raises `AdminError`."""
@@ -211,8 +182,7 @@ def kept(settings: Settings, topic: str, partition: int) -> Iterator[Entry]:
 
 def all_kept(settings: Settings, ends: Mapping[Place, int | None]) -> Iterator[tuple[Place, list[Entry]]]:
     """Yield the records of partitions up to before their ends, None for the present one, as `kept` does."""
-    names, silent = _Names(settings), 0
-    asked = {names.asked(place): end for place, end in ends.items()}
+    silent, asked = 0, {_asked(settings, place): end for place, end in ends.items()}
     with _consuming(settings, asked) as consumer:
         consumer.seek_to_beginning(*asked)
         present = consumer.end_offsets([place for place, end in asked.items() if end is None])
@@ -230,19 +200,20 @@ def all_kept(settings: Settings, ends: Mapping[Place, int | None]) -> Iterator[t
                 raise AdminError(f"{_named(settings)}: {topic}: nothing came for {seconds} s")
             for place, records in polled.items():
                 found = [_entry(record) for record in records if record.offset < left[place]]
-                yield names.place(place), found
+                yield _place(settings, place), found
 
 
 def arriving(settings: Settings, offsets: Mapping[Place, int]) -> Iterator[dict[Place, list[Entry]]]:
     """Yield partitions' records from ``offsets`` on, 0 the beginning, without end; raises `AdminError`."""
-    names = _Names(settings)
-    asked = {names.asked(place): offset for place, offset in offsets.items()}
+    asked = {_asked(settings, place): offset for place, offset in offsets.items()}
     with _consuming(settings, asked) as consumer:
         for place, offset in asked.items():
             consumer.seek(place, offset) if offset else consumer.seek_to_beginning(place)
         while True:
             polled = consumer.poll(_POLL_MS)
-            yield {names.place(place): [_entry(record) for record in found] for place, found in polled.items()}
+            yield {
+                _place(settings, place): [_entry(record) for record in found] for place, found in polled.items()
+            }
 
 
 @contextmanager
@@ -263,6 +234,18 @@ def _consuming(settings: Settings, places: Collection[TopicPartition]) -> Iterat
         raise AdminError(f"{broker}: {', '.join(sorted(topics))}: {error}") from error
     finally:
         consumer.close()
+
+
+def _asked(settings: Settings, place: Place) -> TopicPartition:
+    return TopicPartition(settings.named(place[0]), place[1])
+
+
+def _own(settings: Settings, name: str) -> str:
+    return name.removeprefix(settings.named(""))
+
+
+def _place(settings: Settings, asked: TopicPartition) -> Place:
+    return (_own(settings, asked.topic), asked.partition)
 
 
 def _entry(record: Any) -> Entry:

@@ -33,7 +33,7 @@ from scentline.streams.transport.kafka.connection import (
     wait_for_topics,
 )
 from scentline.streams.transport.kafka.consumer import Transport
-from scentline.streams.transport.kafka.fetcher import Feed, Fetcher, Reading
+from scentline.streams.transport.kafka.fetcher import Feed, Fetcher
 from scentline.streams.transport.kafka.lane import Lane, Wire, Writer, parts
 
 CLAIM = b"\x00claim"  #: The key of a claim; its value names the claimant.
@@ -48,7 +48,7 @@ def role_app(settings: Settings, role: str) -> faust.App:
         settings.named(group_of(role)),
         store="rocksdb://",
         broker=";".join(f"kafka://{address}" for address in addresses(settings.broker)),
-        broker_credentials=faust_credentials(kafka),
+        broker_credentials=faust_credentials(settings),
         broker_session_timeout=kafka.session_seconds,
         broker_heartbeat_interval=kafka.heartbeat_seconds,
         broker_request_timeout=max(REQUEST_SECONDS, 2 * kafka.session_seconds),
@@ -173,36 +173,34 @@ class KafkaBus:
     async def fetch(self, topic: str, partition: int, offset: int, limit: int) -> Sequence[Entry]:
         place = (self._named(topic), partition)
         async with self._locks[place]:
-            found = await self._fetch(self._reading, place, offset, limit)
             feed = self._reading.get(place)
-            if place not in self._followed and feed is not None and not feed.entries:
+            if feed is None or not feed.stands_at(offset):
+                feed = self._reading.go(place, offset)
+            while not feed.entries and not 0 <= feed.end <= feed.position:
+                await self._reading.idle()
+                feed = await self._within(feed)
+            found = feed.take(limit)
+            if place not in self._followed and not feed.entries:
                 self._reading.leave([place])
             return found
 
     async def records(self, topic: str, partition: int, start: int, end: int) -> list[Entry]:
         """Return all kept records of a partition from offset ``start`` to before ``end``."""
         kept: list[Entry] = []
+        while start < end and (found := await self.fetch(topic, partition, start, RECORDS_AT_ONCE)):
+            kept += (entry for entry in found if entry.offset < end)
+            start = found[-1].offset + 1
         place = (self._named(topic), partition)
-        with self._fetcher.reading_once() as reading:
-            while start < end and (found := await self._fetch(reading, place, start, RECORDS_AT_ONCE)):
-                kept += (entry for entry in found if entry.offset < end)
-                start = found[-1].offset + 1
+        async with self._locks[place]:
+            if place not in self._followed:
+                self._reading.leave([place])
         return kept
 
-    async def _fetch(self, reading: Reading, place: Place, offset: int, limit: int) -> Sequence[Entry]:
-        feed = reading.get(place)
-        if feed is None or not feed.stands_at(offset):
-            feed = reading.go(place, offset)
-        while not feed.entries and not 0 <= feed.end <= feed.position:
-            await reading.idle()
-            feed = await self._within(reading, feed)
-        return feed.take(limit)
-
-    async def _within(self, reading: Reading, feed: Feed) -> Feed:
+    async def _within(self, feed: Feed) -> Feed:
         if not feed.out_of_range:
             return feed
         starts = await self._ask(f"asking for the start of {feed.place}", "beginning_offsets", [feed.place])
-        return reading.go(feed.place, starts[feed.place])
+        return self._reading.go(feed.place, starts[feed.place])
 
     async def wait(self, positions: Mapping[Place, int]) -> Mapping[Place, int]:
         self._followed.update((self._named(topic), partition) for topic, partition in positions)
@@ -211,7 +209,7 @@ class KafkaBus:
             for (topic, partition), position in positions.items():
                 place = (self._named(topic), partition)
                 known = self._reading.get(place) or self._reading.go(place, position)
-                feed = await self._within(self._reading, known)
+                feed = await self._within(known)
                 ends[topic, partition] = max(feed.end, feed.position)
             if any(end > positions[place] for place, end in ends.items()):
                 return ends

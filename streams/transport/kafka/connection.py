@@ -70,35 +70,29 @@ def aiokafka_arguments(settings: Settings) -> dict[str, Any]:
 def kafka_python_arguments(settings: Settings) -> dict[str, Any]:
     """Return the arguments that every client of kafka-python gets. Raises `KafkaError`."""
     kafka = settings.kafka
-    return {
+    found = {
         "bootstrap_servers": addresses(settings.broker),
         "security_protocol": kafka.security.upper(),
         "ssl_context": _ssl_context(kafka),
-        **_sasl(kafka),
     }
-
-
-def faust_credentials(kafka: KafkaSettings) -> SASLCredentials | SSLCredentials | None:
-    """Return the credentials of a Faust app, None for plain text. Raises `KafkaError`."""
-    context = _ssl_context(kafka)
     if kafka.security.startswith("sasl"):
+        found |= {
+            "sasl_mechanism": kafka.sasl_mechanism, "sasl_plain_username": kafka.username,
+            "sasl_plain_password": _password(kafka),
+        }  # fmt: skip
+    return found
+
+
+def faust_credentials(settings: Settings) -> SASLCredentials | SSLCredentials | None:
+    """Return the credentials of a Faust app, None for plain text. Raises `KafkaError`."""
+    given = kafka_python_arguments(settings)
+    context = given["ssl_context"]
+    if "sasl_mechanism" in given:
         return SASLCredentials(
-            username=kafka.username,
-            password=_password(kafka),
-            mechanism=kafka.sasl_mechanism,
-            ssl_context=context,
-        )
+            username=given["sasl_plain_username"], password=given["sasl_plain_password"],
+            mechanism=given["sasl_mechanism"], ssl_context=context,
+        )  # fmt: skip
     return None if context is None else SSLCredentials(context)
-
-
-def _sasl(kafka: KafkaSettings) -> dict[str, Any]:
-    if not kafka.security.startswith("sasl"):
-        return {}
-    return {
-        "sasl_mechanism": kafka.sasl_mechanism,
-        "sasl_plain_username": kafka.username,
-        "sasl_plain_password": _password(kafka),
-    }
 
 
 def _password(kafka: KafkaSettings) -> str:
@@ -114,9 +108,10 @@ def _password(kafka: KafkaSettings) -> str:
 def _ssl_context(kafka: KafkaSettings) -> ssl.SSLContext | None:
     if not kafka.security.endswith("ssl"):
         return None
-    context = ssl.create_default_context()
-    if kafka.ca_file is not None:
-        context = _trusting(kafka.ca_file)
+    try:
+        context = ssl.create_default_context(cafile=kafka.ca_file)
+    except OSError as error:
+        raise _unreadable("ca_file", kafka.ca_file, error) from None
     if kafka.cert_file is not None and kafka.key_file is not None:
         try:
             # an empty password: one that is asked for on the terminal would hang a worker
@@ -126,14 +121,7 @@ def _ssl_context(kafka: KafkaSettings) -> ssl.SSLContext | None:
     return context
 
 
-def _trusting(ca_file: Path) -> ssl.SSLContext:
-    try:
-        return ssl.create_default_context(cafile=ca_file)
-    except OSError as error:
-        raise _unreadable("ca_file", ca_file, error) from None
-
-
-def _unreadable(key: str, path: Path, error: Exception) -> KafkaError:
+def _unreadable(key: str, path: Path | None, error: Exception) -> KafkaError:
     reason = (error.strerror if isinstance(error, OSError) else None) or type(error).__name__
     return KafkaError(f"kafka.{key} {path}: can't be used: {reason}")
 

@@ -10,7 +10,6 @@ fetched next, not that of a record: compaction, and markers of others' transacti
 import asyncio
 import time
 from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator
-from contextlib import contextmanager
 from operator import attrgetter
 from typing import Any
 
@@ -181,15 +180,6 @@ class Fetcher:
             task.cancel()
         await asyncio.wait(tasks)
         await self._client.close()
-
-    @contextmanager
-    def reading_once(self) -> Iterator[Reading]:
-        """Return a reader until the end of the block."""
-        reading = self.reading()
-        try:
-            yield reading
-        finally:
-            self._readings.remove(reading)
 
     def reading(self) -> Reading:
         """Return a new reader; several of one partition read it in turn."""
