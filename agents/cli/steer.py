@@ -2,7 +2,7 @@
 
 import time
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
@@ -139,22 +139,28 @@ def list_(given: Given, since: Since = None) -> None:
 
     begin = time_since(since)
     found = known_steering(given.settings()).in_force
-    columns, rows = ("what", "name", "value", "since"), (_row(each) for each in found if each.time >= begin)
-    shape: Shape[tuple[str, ...]] = Shape(
-        columns, lambda row: row, columns, lambda row: dict(zip(columns, row, strict=True))
-    )
-    given.print_rows(rows, shape)
+    rows = (_in_force(each) for each in found if each.time >= begin)
+    given.print_rows(rows, Shape(InForce._fields, lambda each: each))
 
 
-def _row(told: Steering) -> tuple[str, str, str, str]:
+class InForce(NamedTuple):
+    """What is in force, as it is printed."""
+
+    what: str
+    name: str
+    value: str
+    since: str
+
+
+def _in_force(told: Steering) -> InForce:
     since = datetime.fromtimestamp(told.time, UTC).isoformat(timespec="seconds")
     if isinstance(told, Exclusion):
-        return "excluded", told.name, told.prefix or told.expression, since
+        return InForce("excluded", told.name, told.prefix or told.expression, since)
     if isinstance(told, Limit):
-        return "budget", told.name, f"{told.most}", since
+        return InForce("budget", told.name, f"{told.most}", since)
     if isinstance(told, Slowing):
-        return "delay", told.name, f"{told.seconds:g} s", since
-    return "paused", "", "", since
+        return InForce("delay", told.name, f"{told.seconds:g} s", since)
+    return InForce("paused", "", "", since)
 
 
 @command(
@@ -220,16 +226,12 @@ def list_predicates(given: Given) -> None:
     """Print the predicates of a crawl: state, share and expression."""
     from scentline.agents.operate.control import known_predicates
 
-    settings = given.settings()
-    known = [found for _, found in sorted(known_predicates(settings).items())]
-    names = ("name", "state", "share", "expression")
-    shape: Shape[PredicateDefinition] = Shape(
-        names,
-        lambda each: (each.name, each.state, f"{each.share:g}", each.expression),
-        names,
-        lambda each: {name: getattr(each, name) for name in names},
-    )
-    given.print_rows(known, shape)
+    known = [found for _, found in sorted(known_predicates(given.settings()).items())]
+
+    def cells(each: PredicateDefinition) -> tuple[str, ...]:
+        return each.name, each.state, f"{each.share:g}", each.expression
+
+    given.print_rows(known, Shape(("name", "state", "share", "expression"), cells))
 
 
 @command("predicate pause", "scentline predicate pause science", takes=("data", "broker"))

@@ -1,7 +1,8 @@
 """The newest judged pages, changes and dead letters, in memory, and harvest curves, thinned."""
 
 import re
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Iterable
 from contextlib import suppress
 from itertools import islice
 from typing import Generic, NamedTuple, TypeVar
@@ -44,7 +45,7 @@ class Place(NamedTuple):
     id: int
 
 
-class Recent(Generic[T]):
+class Recent(ABC, Generic[T]):
     """The newest of what a topic says, with places, by what makes two records one: ``most`` at most."""
 
     def __init__(self, journal: Journal, topic: str, most: int) -> None:
@@ -54,6 +55,10 @@ class Recent(Generic[T]):
         self._offsets: dict[int, int] = {}
         self._sorted: list[tuple[Place, T]] | None = None
         self.held: dict[Hashable, tuple[Place, T]] = {}
+
+    @abstractmethod
+    def _take(self, number: int, entry: Entry) -> None:
+        """Take up an entry by its number; raises `RecordError` where it can't be read."""
 
     def put(self, key: Hashable, place: Place, record: T) -> None:
         """Hold a record in place of the one of its key; where there are too many, let go of what came first."""
@@ -65,13 +70,14 @@ class Recent(Generic[T]):
 
     def newest(self, after: Place | None, most: int, wanted: Callable[[T], object]) -> list[tuple[Place, T]]:
         """Return wanted records, the newest first, behind a place in that list."""
+        self.follow()
         if self._sorted is None:
             self._sorted = sorted(self.held.values(), key=lambda found: found[0], reverse=True)
         found = (each for each in self._sorted if (after is None or each[0] < after) and wanted(each[1]))
         return list(islice(found, most))
 
-    def arrived(self) -> Iterator[tuple[int, Entry]]:
-        """Yield what came since, with its number; of more than ``most``, and at first, the newest."""
+    def follow(self) -> None:
+        """Take up what came since; of more than ``most``, and at first, the newest."""
         journal, places = self._journal, self._places()
         for topic, partition in places:
             end = journal.end(topic, partition)
@@ -79,7 +85,9 @@ class Recent(Generic[T]):
             at = max(first, self._offsets.get(partition, 0))
             found = journal.read(topic, partition, at, end - at, _BYTES) if at < end else []
             self._offsets[partition] = found[-1].offset + 1 if found else end
-            yield from ((entry.offset * _PARTITIONS + partition, entry) for entry in found)
+            for entry in found:
+                with suppress(RecordError):
+                    self._take(entry.offset * _PARTITIONS + partition, entry)
 
     @property
     def older(self) -> bool:
@@ -145,7 +153,6 @@ class RecentPages(Recent[RecentPage]):
 
         With None they need not satisfy any. The newest come first, behind a place in that list.
         """
-        self._follow()
 
         def wanted(page: RecentPage) -> bool:
             among = predicate is None or (predicate in page.holds if predicate else bool(page.holds))
@@ -155,14 +162,12 @@ class RecentPages(Recent[RecentPage]):
 
     def page(self, url: str) -> RecentPage | None:
         """Return the page of a canonical URL, None where it is not among the newest."""
-        self._follow()
+        self.follow()
         return self.held[url][1] if url in self.held else None
 
-    def _follow(self) -> None:
-        for number, entry in self.arrived():
-            with suppress(RecordError):
-                for _, _, outcome in read_as(_decoder, entry.value or b"").facts:
-                    self._apply(number, outcome)
+    def _take(self, number: int, entry: Entry) -> None:
+        for _, _, outcome in read_as(_decoder, entry.value or b"").facts:
+            self._apply(number, outcome)
 
     def _apply(self, number: int, outcome: ShownOutcome) -> None:
         place, known = self.held.get(outcome.url, (None, None))
@@ -191,21 +196,17 @@ class RecentChanges(Recent[Change]):
         self, predicate: str = "", after: Place | None = None, most: int = 50
     ) -> list[tuple[Place, Change]]:
         """Return changes of a predicate's matches, or any, the newest first, behind a place in that list."""
-        self._follow()
         return self.newest(after, most, lambda each: predicate in ("", each.predicate))
 
     def excerpt(self, url: str, predicates: Iterable[str]) -> str:
         """Return the words by which a page last satisfied one of the predicates, where they are known."""
-        self._follow()
         wanted = frozenset(predicates)
         found = self.newest(None, 1, lambda each: each.url == url and each.excerpt and each.predicate in wanted)
         return found[0][1].excerpt if found else ""
 
-    def _follow(self) -> None:
-        for number, entry in self.arrived():
-            with suppress(RecordError):
-                found = read_change(entry.value or b"")
-                self.put((found.origin, found.predicate, found.kind), Place(found.time, number), found)
+    def _take(self, number: int, entry: Entry) -> None:
+        found = read_change(entry.value or b"")
+        self.put((found.origin, found.predicate, found.kind), Place(found.time, number), found)
 
 
 # dead letters
@@ -227,37 +228,31 @@ class RecentLetters(Recent[Letters]):
 
     def __init__(self, journal: Journal) -> None:
         super().__init__(journal, DEAD_LETTERS.name, MOST_LETTERS)
-        self._alike: list[Letters] = []
 
     def alike(self) -> list[Letters]:
         """Return the letters, those that are alike together, where most are first.
 
         Of a letter that a restart repeated the last counts.
         """
-        arrived = [(number, _dead_letter(number % _PARTITIONS, entry)) for number, entry in self.arrived()]
-        for number, each in arrived:
-            self.put((each.topic, each.place, each.reason), Place(each.time, number), each)
-        if arrived:
-            groups: dict[tuple[str, str, str], list[Letters]] = {}
-            for _, each in self.held.values():
-                groups.setdefault((each.topic, each.why, _NUMBERS.sub("0", each.reason)), []).append(each)
-            found = [
-                max(group, key=lambda each: each.time)._replace(letters=len(group)) for group in groups.values()
-            ]
-            self._alike = sorted(found, key=lambda each: (-each.letters, each))
-        return self._alike
+        self.follow()
+        groups: dict[tuple[str, str, str], list[Letters]] = {}
+        for _, each in self.held.values():
+            groups.setdefault((each.topic, each.why, _NUMBERS.sub("0", each.reason)), []).append(each)
+        newest = (max(group, key=lambda each: each.time) for group in groups.values())
+        found = (each._replace(letters=len(group)) for each, group in zip(newest, groups.values(), strict=True))
+        return sorted(found, key=lambda each: (-each.letters, each))
 
-
-def _dead_letter(partition: int, entry: Entry) -> Letters:
-    try:
-        letter = _letter(entry.value or b"")
-    except RecordError as error:
-        topic, why, reason, time = DEAD_LETTERS.name, "unreadable", str(error), entry.timestamp
-        place = f"{topic}/{partition}@{entry.offset}"
-    else:
-        topic, why, reason, time = printable(letter.topic, _REASON), letter.why, letter.reason, letter.time
-        place = f"{topic}/{letter.partition}@{letter.offset}"
-    return Letters(topic, why, 1, time, place, printable(reason, _REASON))
+    def _take(self, number: int, entry: Entry) -> None:
+        at = f"{number % _PARTITIONS}@{entry.offset}"
+        try:
+            letter = _letter(entry.value or b"")
+        except RecordError as error:
+            topic, why, reason, time = DEAD_LETTERS.name, "unreadable", str(error), entry.timestamp
+        else:
+            topic, why, reason, time = printable(letter.topic, _REASON), letter.why, letter.reason, letter.time
+            at = f"{letter.partition}@{letter.offset}"
+        each = Letters(topic, why, 1, time, f"{topic}/{at}", printable(reason, _REASON))
+        self.put((topic, each.place, each.reason), Place(time, number), each)
 
 
 # harvest curves

@@ -106,12 +106,6 @@ def test_the_cookie_is_hidden_from_script_and_those_of_others_keep_nobody_out(
             assert httpx.get(f"{base_of(address)}/api/crawl", headers=sent).status_code == 200, cookies
 
 
-def test_a_read_only_window_takes_no_request(data: Path) -> None:
-    with entered(data, "--read-only") as client:
-        answer = client.post("/steer", content=b'{"what": "seeds", "urls": []}', headers=origin(client))
-        assert (answer.status_code, client.get("/api/crawl").json()["read_only"]) == (403, True)
-
-
 # requests
 
 
@@ -188,15 +182,17 @@ def test_the_token_stays_the_same_for_a_directory_and_is_its_owners_alone(data: 
         assert other.partition("?")[2] == address.partition("?")[2]
 
 
-def test_a_token_that_was_set_is_not_printed(data: Path) -> None:
+def test_a_token_that_was_set_is_not_printed_and_a_read_only_window_takes_no_request(data: Path) -> None:
     token = 'a "token"; that was set=\u00e9'
     with (
-        printed_address(data, SCENTLINE_WINDOW__TOKEN=token) as url,
+        printed_address(data, "--read-only", SCENTLINE_WINDOW__TOKEN=token) as url,
         httpx.Client(base_url=url, timeout=PATIENCE) as client,
     ):
         assert "token" not in url
         assert client.get("/enter", params={"token": token}).status_code == 200
-        assert client.get("/api/crawl").status_code == 200
+        assert client.get("/api/crawl").json()["read_only"]
+        answer = client.post("/steer", content=b'{"what": "seeds", "urls": []}', headers=origin(client))
+        assert answer.status_code == 403
 
 
 def test_a_taken_port_is_an_error_where_it_was_named(data: Path) -> None:
