@@ -21,13 +21,11 @@ from typing import NamedTuple, TypeAlias
 import msgspec
 
 from scentline.agents.judge.apart import alone, bound_cpu, bound_memory
-from scentline.agents.judge.kept import newest_first
 from scentline.agents.judge.question import framed, received
 from scentline.agents.signals import command, environment
 from scentline.agents.window.search import Phrase, Search
 from scentline.models.records import UNREADABLE
 from scentline.streams.logging import printable
-from scentline.streams.settings import PREFIX
 
 #: Seconds that a process may take.
 SECONDS = 30.0
@@ -107,6 +105,8 @@ def read(requests: Sequence[CopyRequest]) -> list[Answer]:
 
 def _read(requests: Sequence[CopyRequest]) -> list[Answer]:
     """Return what one process makes of some copies: of one at least."""
+    from scentline.streams.settings import PREFIX  # which the process has no use for
+
     inherited = {name: value for name, value in environment().items() if not name.startswith(PREFIX)}
     try:
         done = subprocess.run(  # noqa: S603 - this program
@@ -184,6 +184,8 @@ def found_texts(data: Path, search: Search, reader: CopyReader) -> Iterator[tupl
 
     It is as of its begin: copies that are kept later are not in it. Of a page the newest copy counts.
     """
+    from scentline.agents.judge.kept import newest_first
+
     copies = list(islice(newest_first(data, 2 * LOOKED_AT), LOOKED_AT + 1)) if search else []
     state, known = TextSearch(min(len(copies), LOOKED_AT), len(copies) > LOOKED_AT), set[str]()
     left = [
