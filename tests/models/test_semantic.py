@@ -136,11 +136,11 @@ def test_the_averages_are_those_taken_anew(
         found.hear(other, {name: (counts[other, name, False], counts[other, name, True]) for name in names})
         kernels.append(math.exp(min((float(found.table.vector(other).dot(vector)) - 0.5) / 0.08, 5.0)))
         if looked_at:
-            found.inputs([("http://a.org/1", text), ("http://a.org/2", other)], rates)
+            found.inputs([("http://a.org/2", other), ("http://a.org/1", text)], rates)
     found.add("late")
     again = found.inputs([("http://a.org/2", "sled"), ("http://a.org/1", text)], rates)
-    anew = found.inputs([("http://a.org/3", text)], rates)
-    assert again[:, 1] == pytest.approx(anew[:, 0])
+    anew = found.inputs([("http://a.org/3", "sled"), ("http://a.org/4", text)], rates)
+    assert again == pytest.approx(anew)
     assert not again[3].any()
     assert again[2, 1, 1] == pytest.approx(0)
     for row, (place, name) in zip(again, enumerate(names), strict=False):
