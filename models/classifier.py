@@ -135,12 +135,12 @@ class Holdout(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return sum(found.right for found in self.categories.values()) / examples if examples else 0.0
 
 
-def held_out(examples: Sequence[Example], chance: Random, folds: int = FOLDS) -> Holdout:
-    """Return the results of a cross-validation in ``folds`` parts, each with its share of every category.
+def held_out(examples: Sequence[Example], chance: Random) -> Holdout:
+    """Return the results of a cross-validation in `FOLDS` parts, each with its share of every category.
 
     A category with a single example is never right: without it nothing is known of the category.
     """
-    parts = _spread(examples, chance, folds)
+    parts = _spread(examples, chance)
     told: list[tuple[str, str | None]] = []
     for part in parts:
         classifier = Classifier()
@@ -153,10 +153,10 @@ def held_out(examples: Sequence[Example], chance: Random, folds: int = FOLDS) ->
     return Holdout(len(parts), {name: _figures(name, told) for name in names})
 
 
-def _spread(examples: Sequence[Example], chance: Random, folds: int) -> list[list[Example]]:
+def _spread(examples: Sequence[Example], chance: Random) -> list[list[Example]]:
     shuffled = chance.sample(examples, len(examples))
     shuffled.sort(key=lambda example: example.category)
-    return [part for part in (shuffled[start::folds] for start in range(folds)) if part]
+    return [part for part in (shuffled[start::FOLDS] for start in range(FOLDS)) if part]
 
 
 def _figures(name: str, told: Sequence[tuple[str, str | None]]) -> Figures:

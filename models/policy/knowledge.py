@@ -1,6 +1,6 @@
 """What one predicate's learned policy knows: counts of every kind, and what they say of single features."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain
 
 import numpy as np
@@ -72,12 +72,6 @@ class Knowledge:
         self.fresh = pages - STALE * pages
         self._rebase()
 
-    def count(self, features: Iterable[str], holds: bool, times: int = 1) -> None:
-        """Count a verdict ``times`` over under each of some distinct features, or take it back."""
-        slots = self._ledger.slots_of(features)
-        self._ledger.add(slots, {self.predicate: holds}, times)
-        self.learn(self.words.vocabulary.places_in(slots))
-
     def renumber(self, before: Numbers) -> None:
         """Note that words have other places, as `models.policy.vocabulary.LogRatios.renumber` says."""
         self.words.renumber(before)
@@ -118,10 +112,6 @@ class Knowledge:
                 self._earlier_counts[feature] = (pages, hits)
         self.words.inherit(words)
         self._rebase()
-
-    def items(self) -> Iterator[tuple[str, float, float]]:
-        """Yield (feature, pages, hits) of everything that was counted, the base included."""
-        yield from self._ledger.items_of(self.predicate)
 
 
 def prefix_ratios(knowledge: Sequence[Knowledge], places: Sequence[Sequence[str]]) -> Vector:

@@ -90,7 +90,7 @@ def test_a_feature_that_no_page_of_this_crawl_has_keeps_its_lift_at_another_base
     assert found["URL words as URL words"] == pytest.approx(log_lift(80, 40 * now / then, now))
     assert found["URL words as URL words"] == pytest.approx(math.log(0.5 / then), abs=0.1)
     assert found["URL prefix"] == pytest.approx(math.log((40 * now / then + 2 * now) / 82 / now))
-    assert list(knowledge.items()) == [(BASE, 95, 2)]
+    assert list(knowledge.words.vocabulary.ledger.items_of("p")) == [(BASE, 95, 2)]
 
 
 def test_inherited_counts_wait_for_their_base_and_go_with_it() -> None:
