@@ -276,7 +276,7 @@ def _added(
     scorer: LearnedScorer, predicate: str, words: Sequence[str], place: _Place, mean: dict[str, float]
 ) -> list[float]:
     """Return what each of some words adds by itself, before it is shared with those beside it."""
-    lifts = scorer.known(predicate).knowledge.words
+    lifts = scorer.known(predicate).words
     numbers = lifts.vocabulary.words(words)
     weights = lifts.by_word[numbers]
     as_kind = mean[place.by_kind] if place.by_kind else 0.0

@@ -19,18 +19,11 @@ from scentline.models.predicate import Sought
 from scentline.models.records import Weighting
 
 
-class Known:
-    """What is kept in memory of one predicate: its counts, and its combiner."""
+class Known(Knowledge):
+    """What is kept in memory of one predicate: what its counts say, and its combiner."""
 
-    def __init__(
-        self,
-        predicate: str,
-        vocabulary: Vocabulary,
-        sought: Sought,
-        inputs: Sequence[Input],
-    ) -> None:
-        self.predicate = predicate
-        self.knowledge = Knowledge(predicate, vocabulary, sought.topic, sought.phrases)
+    def __init__(self, predicate: str, vocabulary: Vocabulary, sought: Sought, inputs: Sequence[Input]) -> None:
+        super().__init__(predicate, vocabulary, sought.topic, sought.phrases)
         self.mean: Vector = prior_mean(inputs)
         self.covariance: Vector = prior_covariance(inputs)
         self.shifts = Calibration().shifts

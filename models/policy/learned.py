@@ -133,7 +133,7 @@ class LearnedScorer:
         before, self.foretells = self.foretells, foretold(*self.ledger.get(BASE, FAILED), self.foretells)
         if self.foretells != before:
             self._set_predicates()
-            self._known[FAILED].knowledge.learn(self._vocabulary.counted())
+            self._known[FAILED].learn(self._vocabulary.counted())
 
     def _learn_subjects(self, meanings: Meanings, slots: Slots) -> None:
         for feature in self.ledger.names(self._vocabulary.no_words(slots)):
@@ -148,14 +148,14 @@ class LearnedScorer:
     def _learn_words(self, places: Numbers, all_known: Iterable[Known]) -> None:
         self._scored.clear()
         for known in all_known:
-            known.knowledge.learn(places)
+            known.learn(places)
 
     def inherit(self, prior: Mapping[str, Mapping[str, Cell]]) -> None:
         """Apply what earlier crawls counted, who may have had other predicates."""
         self._scored.clear()
         for predicate, known in self._known.items():
             found = ((feature, *cells[predicate]) for feature, cells in prior.items() if predicate in cells)
-            known.knowledge.inherit(found)
+            known.inherit(found)
 
     def take(self, predicate: str, weighting: Weighting) -> None:
         """Absorb a predicate's combiner."""
@@ -215,7 +215,7 @@ class LearnedScorer:
 
     def _forget_words(self) -> None:
         """Forget the words that nothing is counted of, and all that words were numbered for."""
-        all_known = [known.knowledge for known in self._known.values()]
+        all_known = list(self._known.values())
         before = self._vocabulary.compact(np.concatenate([known.words.beside for known in all_known]))
         for known in all_known:
             known.renumber(before)
@@ -325,17 +325,16 @@ class LearnedScorer:
 
     def _inputs_of(self, shard: Rows, rows: Sequence[PageRow], candidates: Sequence[Candidate]) -> Vector:
         known = list(self._scored_by.values())
-        found = [inputs_of([each.knowledge for each in known], self._in_links.table, candidates)]
+        found = [inputs_of(known, self._in_links.table, candidates)]
         if self._meanings is not None:
             texts = [(row.url, candidate.subject) for row, candidate in zip(rows, candidates, strict=True)]
-            rates = {name: each.knowledge.rate for name, each in self._scored_by.items()}
+            rates = {name: each.rate for name, each in self._scored_by.items()}
             found.append(self._meanings.inputs(texts, rates))
         found += self.further(shard, rows, known)
         return np.concatenate(found, axis=2) if len(found) > 1 else found[0]
 
     def _named_of(self, candidates: Sequence[Candidate]) -> Vector:
-        known = [each.knowledge for each in self._scored_by.values()]
-        return named_of(known, self._in_links.table, candidates)
+        return named_of(list(self._scored_by.values()), self._in_links.table, candidates)
 
     def further(self, shard: Rows, rows: Sequence[PageRow], known: Sequence[Known]) -> list[Vector]:
         """Return the inputs that an experiment has beside those of a crawl: none."""

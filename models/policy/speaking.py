@@ -150,7 +150,7 @@ def _ratios(weights: Weights) -> list[Speaking]:
 
 
 def _by_learned(scorer: LearnedScorer, predicate: str, prefix: str, against: bool) -> list[Speaking]:
-    knowledge = scorer.known(predicate).knowledge
+    knowledge = scorer.known(predicate)
     if prefix in WORDS:
         return _words(scorer, predicate, knowledge.words, prefix, against)
     pages, hits = scorer.ledger.counts_of(predicate)

@@ -236,7 +236,7 @@ def test_learned_inputs_are_those_of_a_candidate_made_of_the_same_facts(place: P
                 assert forgetful.inputs(shard, row, name) == pytest.approx(inputs)
                 assert forgetful.named(shard, row, name) == pytest.approx(named)
                 # What words mean is that of the same subjects, whatever came in between.
-                rate = scorer.known(name).knowledge.rate
+                rate = scorer.known(name).rate
                 inputs += meanings.inputs([("", text)], {name: rate})[0, 0].tolist()
                 assert meant.inputs(shard, row, name) == pytest.approx(inputs)
                 hit = 1 / (1 + math.exp(-sum(meant.known(name).logit(inputs)) - named))

@@ -259,7 +259,7 @@ def weighed_by_paper(scorer: PaperScorer) -> Weighed:
 def weighed_by_learned(scorer: LearnedScorer) -> Weighed:
     found: Weighed = {}
     for predicate in PREDICATES:
-        knowledge = scorer.known(predicate).knowledge
+        knowledge = scorer.known(predicate)
         # To 0.5 and back: all words are weighed at the rate of now.
         knowledge.words.rebase(Shrunk(0.5))
         knowledge.words.rebase(Shrunk(knowledge.rate))
