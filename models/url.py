@@ -7,7 +7,7 @@ than a page fetched twice, which near-duplicates settle.
 
 import pkgutil
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache, lru_cache
 from hashlib import blake2b
 from ipaddress import IPv4Address, IPv6Address, ip_address
@@ -347,6 +347,11 @@ def owner(host: str) -> str:
     ('example.co.uk', '192.0.2.0/24')
     """
     return network(host) or domain(host)
+
+
+def owners_of(urls: Iterable[str]) -> set[str]:
+    """Return who own the hosts of canonical URLs."""
+    return {owner(host(url)) for url in urls}
 
 
 def _without_port(host: str) -> str:

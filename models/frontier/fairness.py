@@ -28,7 +28,7 @@ from scentline.models.frontier.keys import Rows, is_first, parent_of, start_of
 from scentline.models.frontier.politeness import HostClocks
 from scentline.models.frontier.queue import CandidateQueue
 from scentline.models.frontier.rows import PageRow
-from scentline.models.url import host, network, owner
+from scentline.models.url import host, network, owner, owners_of
 
 #: Part of an owner's trust that its links hand on.
 DAMPING = 0.85
@@ -247,7 +247,7 @@ class Fairness:
         if isinstance(sighting, Found) and sighting.seed:
             self._trust.seeded(host(sighting.url), _owner(sighting.url))
         elif is_first(sighting, shard):
-            self._trust.linked(_owner(sighting.url), {_owner(link.url) for link in sighting.links})
+            self._trust.linked(_owner(sighting.url), owners_of([link.url for link in sighting.links]))
 
     def open(self, shard: Rows) -> None:
         """Begin with those who were vouched for when the partition was held last."""

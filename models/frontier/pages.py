@@ -20,7 +20,6 @@ from scentline.models.frontier.keys import (
     Rows,
     host_key,
     host_of,
-    page_key,
     robots_key,
     totals_of,
 )
@@ -45,7 +44,7 @@ class Pages:
 
     def find(self, shard: Rows, url: str, depth: int | None = None) -> tuple[bytes, PageRow]:
         """Return a URL's key and row, a new one where it was unknown; ``depth`` is one way that leads to it."""
-        key = page_key(url)
+        key = PAGE_PREFIX + identifier(url)
         return key, self.at(shard, key, url, depth)
 
     def at(self, shard: Rows, key: bytes, url: str, depth: int | None = None) -> PageRow:

@@ -6,12 +6,12 @@ Of shards that were opened and are not all taken up, the best of what they hold 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 
-from scentline.models.frontier.keys import PAGE_PREFIX, Rows, host_key, page_key, start_of, totals_of
+from scentline.models.frontier.keys import PAGE_PREFIX, Rows, host_key, start_of, totals_of
 from scentline.models.frontier.politeness import HostState
 from scentline.models.frontier.queue import SWEPT, CandidateQueue
 from scentline.models.frontier.rows import HostRow, PageRow, TotalsRow
 from scentline.models.records import partition_of
-from scentline.models.url import host
+from scentline.models.url import host, identifier
 
 #: Rows taken up by a step, and by the first step of what a shard starts with: the first choices are of these.
 TAKEN_UP, FIRST = 20, 200
@@ -121,7 +121,7 @@ class Shards(dict[int, Rows]):
     def find(self, url: str) -> tuple[Rows, PageRow] | None:
         """Return a URL's shard and row, if its shard is held and it is known."""
         shard = self.of(url)
-        row = shard.get(page_key(url)) if shard is not None else None
+        row = shard.get(PAGE_PREFIX + identifier(url)) if shard is not None else None
         return (shard, row) if shard is not None and isinstance(row, PageRow) else None
 
     def rows_of(self, urls: Iterable[str]) -> list[tuple[Rows, list[PageRow]]]:
