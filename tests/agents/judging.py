@@ -1,21 +1,29 @@
 """What tests of fetching and judging share: an order, and a judge agent that examines pages here."""
 
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine, Iterator, Sequence
 from typing import Any
 
 import msgspec
+from warcio.archiveiterator import ArchiveIterator
 
+from bench.fuzz.targets import well_formed
 from scentline.agents.judge.agent import JudgeAgent
 from scentline.agents.judge.examiner import Examiner
 from scentline.agents.judge.judges import CategoryJudge
 from scentline.agents.judge.kept import KeptPages
+from scentline.agents.judge.parse import parse
 from scentline.agents.judge.predicates import Predicates
 from scentline.agents.judge.question import Examined, Question, Work
+from scentline.models.page import Page
 from scentline.models.published import PredicateDefinition
 from scentline.models.records import FetchOrder
+from scentline.models.settings import JudgeSettings
+from scentline.models.url import canonical
+from scentline.models.words import words
 from scentline.streams.inbox import Shard
 from scentline.streams.runtime import Runtime
 from scentline.streams.settings import KeepSettings
+from tests.shared import shared
 
 
 def an_order(url: str, **changed: Any) -> FetchOrder:
@@ -65,3 +73,25 @@ def examine(judge: JudgeAgent, value: bytes) -> None:
     except StopIteration:
         return
     raise AssertionError("it waits")
+
+
+def responses(name: str) -> Iterator[tuple[str, str | None, bytes]]:
+    """Yield the URL, the type and the body of each response in an archive of the shared data."""
+    with shared(f"{name}/pages.warc.gz").open("rb") as file:
+        for record in ArchiveIterator(file):
+            if record.rec_type == "response":
+                kind = record.http_headers.get_header("content-type") if record.http_headers else None
+                yield record.rec_headers.get_header("WARC-Target-URI"), kind, record.content_stream().read()
+
+
+def archived(name: str, nth: int = 1) -> Iterator[Page]:
+    """Yield each page of an archive of the shared data, each ``nth`` of them well formed and with its paths."""
+    for number, (address, kind, body) in enumerate(responses(name)):
+        if (url := canonical(address)) is not None:
+            page = parse(url, body, kind, JudgeSettings(), paths=number % nth == 0)
+            if number % nth == 0:
+                well_formed(page)
+                assert name == "webkb" or all(
+                    {*words(page.text)}.issuperset(link.anchor) for link in page.links
+                )
+            yield page

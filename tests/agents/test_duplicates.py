@@ -1,21 +1,16 @@
 """Near-duplicates among judged pages: what is found, what is not, and what a crash leaves."""
 
-from collections.abc import Iterator
-
 import pytest
-from warcio.archiveiterator import ArchiveIterator
 
 from scentline.agents.judge.duplicates import BAND_PREFIX, SPACE_TEXTS, BandRow, DuplicateRow, Duplicates
-from scentline.agents.judge.parse import parse
 from scentline.models.duplicates import BAND_PAGES, fingerprint
 from scentline.models.page import Page
 from scentline.models.settings import JudgeSettings
-from scentline.models.url import canonical
 from scentline.streams.inbox import Shard
 from scentline.streams.topics import PAGES
+from tests.agents.judging import archived
 from tests.agents.shards import Disk, write
 from tests.cases import each_case
-from tests.shared import shared
 
 WORDS = ("snow", "lies", "on", "the", "high", "alps", "from", "october", "to", "may", "and", "trains", "run")
 
@@ -125,15 +120,7 @@ def test_what_is_kept_of_a_space_is_bounded(shard: Shard[DuplicateRow]) -> None:
     assert not repeated(shard, f"{SPACE_TEXTS - 1}", "x" * (SPACE_TEXTS - 1))
 
 
-def in_archive(name: str) -> Iterator[Page]:
-    with shared(f"{name}/pages.warc.gz").open("rb") as file:
-        for record in ArchiveIterator(file):
-            url = canonical(record.rec_headers.get_header("WARC-Target-URI"))
-            if record.rec_type == "response" and url is not None:
-                yield parse(url, record.content_stream().read(), "text/html", JudgeSettings())
-
-
-def test_of_4598_articles_the_ten_copies_are_found_alone(shard: Shard[DuplicateRow]) -> None:
+def test_of_4598_articles_each_is_read_and_the_ten_copies_are_found_alone(shard: Shard[DuplicateRow]) -> None:
     copies = {
         "Ceres_%28dwarf_planet%29": "1_Ceres", "Flemish_dialects": "Flemish_%28linguistics%29",
         "Fossil_record": "Fossil", "Pigeon": "Dove", "Senate_of_Canada": "Canadian_Senate",
@@ -142,7 +129,8 @@ def test_of_4598_articles_the_ten_copies_are_found_alone(shard: Shard[DuplicateR
         "White%27s_Tree_Frog": "Australian_Green_Tree_Frog", "William_Gladstone": "William_Ewart_Gladstone",
     }  # fmt: skip
     found = {}
-    for number, page in enumerate(in_archive("wikispeedia")):
+    for number, page in enumerate(archived("wikispeedia", 8)):
+        assert page.words and not page.barred
         (original,) = look(shard, page)
         if original is not None:
             found[page.url.rpartition("/")[2]] = original.rpartition("/")[2]
