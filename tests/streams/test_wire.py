@@ -194,7 +194,7 @@ def test_every_topic_record_table_and_row_has_an_example() -> None:
             if isinstance(kind, type)
             and issubclass(kind, msgspec.Struct)
             and kind.__module__ == module.__name__
-            if not name.startswith("_") and kind not in (records.Record, published.Counted)
+            if not name.startswith("_") and kind is not records.Record
         }
     # Of an outcome, which has an example, `Counted` reads a part.
     assert kinds - seen == {published.Counted}, f"add one to {FILE.name}"
