@@ -265,7 +265,8 @@ def test_what_an_exclusion_leaves_out_is_counted_a_piece_at_a_time_and_exact_in_
     monkeypatch.setattr(steer, "PIECE_SECONDS", 0.0)
     with a_crawl(tmp_path) as (settings, journal, _), closing(Reading(settings, lambda: 100.0)) as opened:
         candidates(journal)
-        views = [checked(opened, **query)["tried"]]
+        views = [checked(opened, **query)["tried"] for _ in range(3)]
+        assert views[0][1] < views[1][1] < views[2][1], "a view goes on with it, too"
         while opened.work() is not None:
             views.append(checked(opened, **query)["tried"])
         views.append(checked(opened, **query)["tried"])

@@ -52,6 +52,7 @@ WAITING = {"delay": 40, "retry-after": 2}
         (facts_of(a_standing(time=NOW - 9_000), running=False, newest=NOW - 300), "bad", ["5 minutes", "kill"]),
         (facts_of(a_standing(time=NOW - 2), running=False), "bad", ["2 seconds ago, abruptly"]),
         (facts_of(None, running=False), "bad", ["The crawl ended, abruptly"]),
+        (at_rest("done")._replace(newest=NOW - 60), "bad", ["1 minute ago, abruptly"]),  # it had gone on
         # no answer
         (facts_of(None), "waits", ["runs"]),
         (running(time=NOW - 125), "bad", ["no worker has answered for 2 minutes"]),
