@@ -322,6 +322,8 @@ def test_a_suspicion_lasts_until_the_message_is_taken_in_put_off_or_not(tmp_path
     with attempts.taking(HERE):
         pass
     assert Attempts(path).deaths(HERE) == 0
+    attempts.suspect(THERE, deaths)  # in the place of the other's note
+    assert attempts.deaths(HERE) == 0
 
 
 @pytest.mark.parametrize(("error", "counted"), [(OSError, 0), (KeyboardInterrupt, 0), (MemoryError, 1)])
