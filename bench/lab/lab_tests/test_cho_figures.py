@@ -113,51 +113,6 @@ def test_the_modified_crawler_follows_hot_pages_two_links_far() -> None:
     assert topic_order(Heat(WORD, str), *pages) == "abcdefg"
 
 
-def distance(page: str, hot_pages: set[str], links: set[tuple[str, str]]) -> int:
-    """Return distance_from_hotpage of Figure 5 as it stands."""
-    if page in hot_pages:
-        return 0
-    if any((one, page) in links for one in hot_pages):
-        return 1
-    return 2 if any((one, two) in links and (two, page) in links for one in hot_pages for two in PAGES) else 3
-
-
-def literal(web: Mapping[str, Crawled[str]], modified: bool) -> str:
-    """Return Figure 4 or 5 as it stands, but for the loop's condition, with first in, first out."""
-    url_queue, hot_queue, crawled = ["a"], list[str](), ""
-    links, hot_pages = set[tuple[str, str]](), set[str]()
-    while hot_queue or url_queue:
-        url = hot_queue.pop(0) if hot_queue else url_queue.pop(0)
-        page = web[url]
-        if page.words.get(WORD, 0) >= 10 or WORD in page.title:
-            hot_pages.add(url)
-        crawled += url
-        links |= {(url, target) for target in page.targets}
-        for target, anchor in page.links():
-            if target not in [*url_queue, *hot_queue, *crawled]:
-                near = modified and distance(target, hot_pages, links) < 3
-                (hot_queue if WORD in anchor or near else url_queue).append(target)
-    return crawled
-
-
-def read(page: str, targets: list[str], hot_links: set[str], count: int) -> Crawled[str]:
-    return topic_page(page, "".join(targets), count, **dict.fromkeys(hot_links, WORD))
-
-
-HOT = st.sets(st.sampled_from(PAGES), max_size=2)
-COUNTS = st.sampled_from([0, 9, 10])
-WEBS = st.fixed_dictionaries({
-    page: st.builds(read, st.just(page), targets, HOT, COUNTS) for page, targets in TARGETS.items()
-})  # fmt: skip
-
-
-@given(WEBS)
-def test_the_similarity_crawlers_are_figures_4_and_5_read_literally(web: Mapping[str, Crawled[str]]) -> None:
-    crawlers: list[Heat[str]] = [Heat(WORD, str), Heat(WORD, str, near=True)]
-    found = ["".join(crawl("a", web.__getitem__, Frontier(), heat)) for heat in crawlers]
-    assert found == [literal(web, modified=False), literal(web, modified=True)]
-
-
 Values = npt.NDArray[np.float64]
 VALUES = st.lists(st.integers(0, 4), min_size=1, max_size=5).map(lambda values: np.array(values, np.float64))
 

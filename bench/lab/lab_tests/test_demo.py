@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from lab_tests.files import PNG
+from scentline.streams.transport.database import JournalInUseError
+from scentline.streams.transport.journal import Journal
 from scentline_lab.demo import LEARNED, POLICIES, PREDICATES, Crawled, DemoOutput, judged
 from tests.agents.commands import TOLD_TO_END, last_line, printed, running, wait_until
 from tests.patience import PATIENCE
@@ -89,3 +91,18 @@ def test_another_demo_is_replaced_and_other_files_stay(tmp_path: Path) -> None:
     assert (tmp_path / "mine" / "thesis").exists(), "a link is not followed"
     kept = sorted(path.name for path in (tmp_path / "new" / "demo").iterdir())
     assert kept == [".scentline-demo", "notes.txt"]
+
+
+def test_a_demo_whose_data_a_crawl_uses_is_not_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def in_use(path: Path) -> None:
+        raise JournalInUseError(str(path))
+
+    output = DemoOutput(tmp_path).prepare()
+    output.log.touch()
+    (output.path(LEARNED) / "journal").mkdir(parents=True)
+    monkeypatch.setattr(Journal, "open", in_use)
+    with pytest.raises(JournalInUseError):
+        output.prepare()
+    assert output.log.exists()
