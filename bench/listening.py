@@ -9,7 +9,6 @@ Zipf's law and tells what changed at the pace of ``learn.told``; another that ju
 import math
 import sys
 import time
-from collections.abc import Iterator, Mapping
 
 import numpy as np
 
@@ -26,33 +25,6 @@ FEATURES, WORDS, EXPONENT = 300, 2_000_000, 1.15
 SECONDS = 20
 #: A worker's pages a second, and the workers of a large crawl.
 ONE, MANY = 100, 50
-
-
-class Memory:
-    """A store that keeps rows in memory."""
-
-    def __init__(self) -> None:
-        self._rows: dict[bytes, bytes] = {}
-
-    def get(self, key: bytes) -> bytes | None:
-        """Return a row."""
-        return self._rows.get(key)
-
-    def put(self, rows: Mapping[bytes, bytes | None]) -> None:
-        """Keep rows."""
-        for key, value in rows.items():
-            if value is None:
-                self._rows.pop(key, None)
-            else:
-                self._rows[key] = value
-
-    def size(self) -> tuple[int, int]:
-        """Return the rows, and their bytes."""
-        return len(self._rows), sum(map(len, self._rows.values()))
-
-    def scan(self, prefix: bytes, after: bytes | None = None) -> Iterator[tuple[bytes, bytes]]:
-        """Yield rows in the order of their keys."""
-        yield from ((key, self._rows[key]) for key in sorted(self._rows) if key.startswith(prefix))
 
 
 def main() -> None:

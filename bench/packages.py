@@ -86,8 +86,8 @@ def pages(front: Path, base: str) -> Iterator[tuple[str, bytes]]:
     ``base`` is the URL of the directory that the front page lies in, and the site with it.
     """
     root, first = front.parent, base + front.name
-    waiting = {first: None}
-    for url in _growing(waiting):
+    waiting, known = [first], {first}
+    for url in waiting:  # which grows meanwhile
         body = (root / unquote(url.removeprefix(base))).read_bytes()
         yield url, body
         for anchor in html.fromstring(body).iter("a"):
@@ -95,17 +95,9 @@ def pages(front: Path, base: str) -> Iterator[tuple[str, bytes]]:
             if found is None or not found.startswith(base):
                 continue
             path = root / unquote(found.removeprefix(base))
-            if path.suffix in (".html", ".htm") and path.is_file():
-                waiting[found] = None
-
-
-def _growing(waiting: dict[str, None]) -> Iterator[str]:
-    """Yield the keys of a dictionary that grows meanwhile, in their order."""
-    done = 0
-    while len(waiting) > done:
-        for url in list(waiting)[done:]:
-            done += 1
-            yield url
+            if found not in known and path.suffix in (".html", ".htm") and path.is_file():
+                known.add(found)
+                waiting.append(found)
 
 
 def _run(directory: Path, *command: str) -> None:

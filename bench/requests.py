@@ -7,7 +7,6 @@ import argparse
 import tempfile
 from pathlib import Path
 from statistics import mean
-from typing import Any
 
 from bench.command import DOCS, each, summary
 
@@ -28,7 +27,7 @@ def main() -> None:
     found: dict[str, list[tuple[float, float, float]]] = {policy: [] for policy in given.policies}
     for word in given.words:
         for policy in given.policies:
-            figures = figures_of(crawl(given.data, word, policy, given.budget))
+            figures = crawl(given.data, word, policy, given.budget)
             found[policy].append(figures)
             print(line(f"{word} {policy}", figures), flush=True)
     for policy, crawls in found.items():
@@ -36,22 +35,17 @@ def main() -> None:
         print(line(f"mean {policy}", (requests, harvest, hits)))
 
 
-def crawl(data: Path, word: str, policy: str, budget: int) -> dict[str, Any]:
-    """Return the summary of one crawl."""
+def crawl(data: Path, word: str, policy: str, budget: int) -> tuple[float, float, float]:
+    """Return one crawl's requests a page, hits a page and hits a request."""
     seeds = (data / "seeds.txt").read_text().split()
     with tempfile.TemporaryDirectory() as directory:
-        return summary(
+        crawled = summary(
             "--archive", str(data / "pages.warc.gz"), "--data", f"{directory}/data",
             "--predicate", f'word="{word}"', "--policy", policy, "--budget", str(budget),
             *each("--seed", seeds),
         )  # fmt: skip
-
-
-def figures_of(crawled: dict[str, Any]) -> tuple[float, float, float]:
-    """Return the requests a page, the hits a page and the hits a request."""
     predicate = crawled["predicates"]["word"]
-    rates = predicate["harvest_rate"], predicate["hits_per_request"]
-    return crawled["requests"] / crawled["fetched"], *rates
+    return crawled["requests"] / crawled["fetched"], predicate["harvest_rate"], predicate["hits_per_request"]
 
 
 def line(name: str, figures: tuple[float, float, float]) -> str:

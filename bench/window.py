@@ -16,6 +16,7 @@ import httpx
 import psutil
 
 from bench.command import WIKISPEEDIA
+from bench.crawl.measure import Usage
 from bench.crawl.web import HOME
 from tests.agents.commands import running, wait_until
 from tests.window.windows import base_of, printed_address
@@ -25,26 +26,6 @@ SCREENS = ("now", "hosts", "next", "pages", "errors", "learning", "steer")
 PACE = 0.1
 #: Seconds after which a crawl has taken up its work, and a viewer what was there already.
 SETTLED = 15.0
-
-
-class Spent:
-    """CPU seconds of a process and all that it started, as parts of a core."""
-
-    def __init__(self, pid: int) -> None:
-        self._process = psutil.Process(pid)
-        self._seconds = self._now()
-        self._begun = time.monotonic()
-
-    def _now(self) -> float:
-        seconds = 0.0
-        for each in (self._process, *self._process.children(recursive=True)):
-            times = each.cpu_times()
-            seconds += times.user + times.system
-        return seconds
-
-    def share(self) -> float:
-        """Return the part of a core that was used since this was made."""
-        return (self._now() - self._seconds) / (time.monotonic() - self._begun)
 
 
 @contextmanager
@@ -98,9 +79,11 @@ def _child(word: str) -> int:
 
 
 def _over(crawl: int, window: int | None, seconds: float) -> tuple[float, float]:
-    spent = [Spent(pid) for pid in (crawl, window) if pid is not None]
+    """Return the parts of a core that both use meanwhile, with all that they started."""
+    usages = [Usage(pid) for pid in (crawl, window) if pid is not None]
+    before = [usage.look(memory=False) for usage in usages]
     time.sleep(seconds)
-    shares = [each.share() for each in spent]
+    shares = [(usage.look(memory=False) - used) / seconds for usage, used in zip(usages, before, strict=True)]
     return shares[0], shares[1] if len(shares) > 1 else 0.0
 
 

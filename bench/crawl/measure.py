@@ -33,8 +33,8 @@ class Usage:
     memory: int = 0
     _ended: dict[int, float] = field(default_factory=dict)
 
-    def look(self, *, memory: bool) -> None:
-        """Look once; ``memory`` says whether at the memory too, which takes longer."""
+    def look(self, *, memory: bool) -> float:
+        """Look once, at the memory too if ``memory``, which takes longer; return the CPU seconds so far."""
         total = 0
         for process in self._processes():
             try:
@@ -46,6 +46,7 @@ class Usage:
                 continue  # it has just ended: what it used until then was noted
         self.cpu = sum(self._ended.values())
         self.memory = max(self.memory, total)
+        return self.cpu
 
     def _processes(self) -> list[psutil.Process]:
         try:

@@ -1,7 +1,6 @@
 """The comparison: what each crawler took, what a kill cost it, and the figures that have an aim."""
 
 import json
-import logging
 import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -11,6 +10,7 @@ from statistics import median
 
 from bench.crawl.crawlers import COMMON, RARE
 from bench.crawl.measure import Resumed, Run
+from scentline_lab.picture import canvas
 
 #: The names of the crawlers, in the order of their columns.
 SCRAPY, SQLITE, CRAWLEE = "Scrapy", "Scrapy SQLite", "Crawlee"
@@ -160,12 +160,8 @@ def keep(directory: Path, kind: str, runs: Runs, resumed: Mapping[str, Resumed],
 
 def draw(path: Path, runs: Mapping[str, Run]) -> None:
     """Draw the hits of each category against the CPU time that they took, one line a crawler."""
-    # A first import reports on its font cache, which is nobody's concern here.
-    logging.getLogger("matplotlib").setLevel(logging.ERROR)
-    from matplotlib.figure import Figure
-
     categories = list(next(iter(runs.values())).hits)
-    figure = Figure(figsize=(5 * len(categories), 4.4), dpi=130, layout="constrained")
+    figure = canvas(5 * len(categories), 4.4)
     for panel, category in zip(figure.subplots(1, len(categories), squeeze=False)[0], categories, strict=True):
         for (name, run), colour in zip(runs.items(), _COLOURS, strict=True):
             ordinals = run.hits[category]

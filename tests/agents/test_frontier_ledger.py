@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from bench.listening import Memory
 from scentline.agents.frontier.agent import FrontierShard, block_message
 from scentline.models.frontier.keys import BLOCK_PREFIX, SEGMENT_PREFIX, totals_of
 from scentline.models.frontier.ledger import CountRows
@@ -22,6 +21,7 @@ from scentline.models.policy.features import BASE, always_kept
 from scentline.models.records import Decoder, Interests
 from scentline.streams.inbox import Codec, Message, Shard
 from scentline.streams.topics import INTERESTS
+from scentline_lab.simulation.core import Memory
 from tests.agents.cells import a_change, a_ledger, add, taken_back
 from tests.reference.counts import Counts, plain
 

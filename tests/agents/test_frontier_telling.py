@@ -10,7 +10,6 @@ import pytest
 from msgspec.structs import replace
 from zstandard import ZstdError
 
-from bench.listening import Memory
 from scentline.agents.frontier.agent import TELL_SECONDS, FrontierAgent, FrontierShard
 from scentline.models.frontier.keys import totals_of
 from scentline.models.frontier.ledger import FrontierLedger
@@ -20,6 +19,7 @@ from scentline.models.policy.features import BASE
 from scentline.models.records import Interests
 from scentline.streams.metrics.catalogue import PUBLISHED
 from scentline.streams.settings import Settings
+from scentline_lab.simulation.core import Memory
 from tests.agents.cells import a_change, a_ledger, cells_of
 from tests.agents.shards import a_runtime
 from tests.agents.test_frontier_ledger import EVERYTHING, a_shard

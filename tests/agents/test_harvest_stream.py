@@ -13,7 +13,6 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from bench.listening import Memory
 from scentline.agents.harvest import HarvestAgent, HarvestStream, HarvestTableRow
 from scentline.models.harvest import Harvest, merged
 from scentline.models.published import Counted, HarvestPoint
@@ -23,6 +22,7 @@ from scentline.streams.runtime import FencedError, Runtime
 from scentline.streams.settings import HarvestSettings, Settings
 from scentline.streams.topics import HARVEST, OUTCOMES, STANDING
 from scentline.streams.transport.database import Entry, Record
+from scentline_lab.simulation.core import Memory
 from tests.agents.loopback import awaited
 from tests.agents.shards import a_runtime
 

@@ -16,7 +16,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bench.listening import Memory
 from scentline.agents.frontier.agent import FrontierShard
 from scentline.models.frontier.ledger import FrontierLedger
 from scentline.models.frontier.rows import FrontierRow
@@ -43,6 +42,7 @@ from scentline.models.policy.vocabulary import WORDS
 from scentline.models.records import Interests
 from scentline.models.settings import LearnSettings
 from scentline.streams.inbox import Codec, Shard
+from scentline_lab.simulation.core import Memory
 from tests.models.teaching import significant_log
 from tests.reference.counts import Counts
 

@@ -81,7 +81,7 @@ SHARK = [
 ]  # fmt: skip
 BEST = [page("a", "b"), page("x", "ed"), page("b", "d"), page("e", "d"), page("d")]
 INHERITED = [
-    page("a", "b"), link_page("x", ("e", "sea", "snow alps"), ("f", "snow a b c d", "")), page("b", "c"),
+    page("a", "b"), link_page("x", ("e", "sea", "snow alps"), ("f", "snow a b c d e g h", "")), page("b", "c"),
     page("c", "d"), *leaves("def"),
 ]  # fmt: skip
 
@@ -119,8 +119,8 @@ INHERITED = [
         # the context of an anchor that has some counts 1; d: .8 + .2.
         (SharkSearch(task("snow")), SHARK, "a", "", "adcbe"),
         # Of the hit a, b has .5 * .5; of that c, by b, a half, .125, and d, by c, .0625. Of x, which is none, e
-        # has .5 * .2 * .71 = .07 by its context, and f .5 * (.8 * .45 + .2) = .28 by a fifth of its anchor.
-        (SharkSearch(task("snow")), INHERITED, "ax", "a", "axfbced"),
+        # has .5 * .2 * .71 = .07 by its context, and f .5 * (.8 * .35 + .2) = .24 by an eighth of its anchor.
+        (SharkSearch(task("snow")), INHERITED, "ax", "a", "axbfced"),
         # e was found first; d has half a hit's half by b, though x links to it too, before and after.
         (SharkSearch(task("snow")), BEST, "ax", "a", "axbde"),
     ],

@@ -42,24 +42,29 @@ _CODEC: Codec[FrontierRow] = Codec(FrontierRow)
 _LEARNED: Codec[LearnRow] = Codec(LearnRow)
 
 
-class _NoTable:
-    """What there is on disk: nothing."""
+class Memory(dict[bytes, bytes]):
+    """A partition of a table that keeps its rows in memory."""
 
-    def get(self, key: bytes) -> bytes | None:
-        return None
+    def put(self, rows: Mapping[bytes, bytes | None]) -> None:
+        """Keep rows, and remove those that are None."""
+        for key, value in rows.items():
+            self.pop(key, None)
+            if value is not None:
+                self[key] = value
 
     def size(self) -> tuple[int, int]:
-        return 0, 0
+        return len(self), sum(map(len, self.values()))
 
     def scan(self, prefix: bytes, after: bytes | None = None) -> Iterator[tuple[bytes, bytes]]:
-        return iter(())
+        keys = (key for key in self if key.startswith(prefix) and (after is None or key > after))
+        yield from ((key, self[key]) for key in sorted(keys))
 
 
 class MemoryShard(Shard[Row], Generic[Row]):
     """Rows in memory, on top of those of ``base``, written as in a table, which stay as they are."""
 
     def __init__(self, codec: Codec[Row], base: Mapping[bytes, bytes]) -> None:
-        super().__init__(0, _SOURCE, _NoTable(), codec, 0)
+        super().__init__(0, _SOURCE, Memory(), codec, 0)
         self.labels: list[Label] = []  #: Those that were emitted.
         self._base = base
         self._rows: dict[bytes, Row] = {}
