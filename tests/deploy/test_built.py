@@ -214,9 +214,8 @@ def test_both_hold_the_three_packages_as_one(built: Path) -> None:
         assert wanted <= {name.rpartition("/src/scentline/")[2] for name in archive.getnames()}
 
 
-@pytest.mark.parametrize("kind", ["*.whl", "*.tar.gz"])
-def test_it_crawls_beside_another_package_named_agents(built: Path, tmp_path: Path, kind: str) -> None:
-    (archive,) = built.glob(kind)
+def test_it_crawls_beside_another_package_named_agents(built: Path, tmp_path: Path) -> None:
+    (wheel,), (source,) = built.glob("*.whl"), built.glob("*.tar.gz")
     venv.create(tmp_path / "venv")
     python = tmp_path / "venv" / "bin" / "python"
     (packages,) = (tmp_path / "venv" / "lib").glob("*/site-packages")
@@ -227,10 +226,14 @@ def test_it_crawls_beside_another_package_named_agents(built: Path, tmp_path: Pa
     run(
         [
             sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet", "--no-index",
-            "--no-deps", "--disable-pip-version-check", "--no-build-isolation", str(archive),
+            "--no-deps", "--disable-pip-version-check", "--no-build-isolation", str(source),
         ],
         tmp_path,
     )  # fmt: skip
+    with zipfile.ZipFile(wheel) as zipped:  # installs the same
+        same = {name: zipped.read(name) for name in zipped.namelist() if not name.endswith("/RECORD")}
+    assert {name: (packages / name).read_bytes() for name in same} == same
+    assert {str(path.relative_to(packages)) for path in packages.glob("scentline/**/*.py")} <= set(same)
     command = str(python.with_name("scentline"))
     assert run([command, "--version"], tmp_path).split()[-1] == version("scentline")
     html = [("Content-Type", "text/html")]
