@@ -45,7 +45,7 @@ export function start(box, context) {
       say(lead, summary(view, params));
       say(note, bounds(view, params));
       note.hidden = !note.textContent;
-      rows(view.rows);
+      rows(view.rows ?? []);
       newest.disabled = !params.after;
       older.disabled = !view.after;
       older.onclick = () => context.go({ after: view.after });
