@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.first_weights import School
+from scentline.agents.learn import model_key
 from scentline.models.frontier.keys import BESIDE_PREFIX, PAGE_PREFIX, page_key
 from scentline.models.frontier.rows import BesideRow, PageRow
 from scentline.models.page import FAILED, Link, Page
@@ -98,6 +99,10 @@ def test_what_a_learned_crawl_exports_includes_what_it_started_with() -> None:
     chosen = second.next()
     assert chosen is not None
     second.judged(Page(chosen.url), True)
+    assert second._combiners.get(model_key(NAME)) is None
+    second.add_seed(urls[1])
+    second.failed(urls[1])
+    assert second._combiners.get(model_key(NAME)), "they learn from an answer before the next one comes"
     taught = second.export_state()
     combiners = [each.combining for each in taught.learned]
     assert None not in combiners and None in [each.combining for each in again]

@@ -102,7 +102,13 @@ def test_an_archive_gives_a_depth_without_a_log_and_names_copies(tmp_path: Path)
         "/c": "Not reached",
     }
     write(tmp_path / "web.warc.gz", *(page(SITE + path, text.encode()) for path, text in web.items()))
-    clicks = [("/", "-"), ("/a", f"{SITE}/"), ("/b", f"{SITE}/a"), ("/copy", f"{SITE}/b")]
+    clicks = [
+        ("/", "-"),
+        ("/a", f"{SITE}/"),
+        ("/b", f"{SITE}/a"),
+        ("/copy", f"{SITE}/b"),
+        ("/b", f"{SITE}/copy"),
+    ]
     lines = [line(1, 10 * number, path, referrer) for number, (path, referrer) in enumerate(clicks)]
     (tmp_path / "access.log").write_text("\n".join(lines))
     given = "access.log", "--archive", "web.warc.gz", "--site", "example.org", "--out", "o"
@@ -112,8 +118,8 @@ def test_an_archive_gives_a_depth_without_a_log_and_names_copies(tmp_path: Path)
     assert (site["source"], site["depth"]) == ("links", site["depth_links"])
     levels = rows(tmp_path / "o" / "levels.csv")
     assert [(row["pages"], row["links_to_new"]) for row in levels] == [("1", "1"), ("1", "1"), ("1", "0")]
-    # The user's way over /copy is one back from /b to /a.
-    assert [row["views"] for row in levels] == ["1", "2", "1"]
+    # The user's way over /copy is one back from /b to /a, and on to /b again.
+    assert ([row["views"] for row in levels], site["views_put_back"]) == (["1", "2", "2"], 0)
     # The three pages are in a row, each linked to the next and back: the middle one has the most PageRank.
     assert float(levels[1]["pagerank"]) > float(levels[0]["pagerank"])
     assert float(levels[2]["pagerank_reached"]) == pytest.approx(1)
