@@ -148,6 +148,12 @@ class CandidateQueue:
         """Put URLs with their priorities and orders, or remove those without one, one after the other.
 
         ``only_held`` leaves out those that are not here.
+
+        >>> queue, again = CandidateQueue(limit=10), [("http://a.org/", None, 0), ("http://b.org/", 9.0, 1)]
+        >>> queue.change([("http://a.org/", 2.0, 0), ("http://c.org/", 1.0, 2)])
+        >>> queue.change(again, only_held=True)
+        >>> queue.best(9)
+        ['http://c.org/']
         """
         for url, priority, order in found:
             known = self._live.get(url)

@@ -57,6 +57,12 @@ def test_candidates_below_the_threshold_are_set_aside_until_more_is_known(fronti
     assert front.choices() == ["http://a.org/good", "http://a.org/seed"]
     front.like(good=60, x=80)
     front.sweep()
+    assert front.queued() == {"http://a.org/x"}
+    front.like(good=60, x=1)
+    front.hear(*visited("http://a.org/x"))
+    assert front.queued() == set()
+    front.like(good=60, x=80)
+    front.sweep()
     assert front.choices() == ["http://a.org/x"]
 
 

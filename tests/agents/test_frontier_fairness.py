@@ -21,6 +21,7 @@ from scentline.models.frontier.selection import Budget
 from scentline.models.page import FAILED
 from scentline.models.records import FetchOrder
 from scentline.models.url import host, owner
+from tests.agents.forms import links, relinked
 from tests.agents.scenarios import NO, YES, Frontiers, Scenario, ended, linked, orders_in, seeded
 from tests.cases import each_case
 
@@ -164,6 +165,15 @@ def test_who_was_vouched_for_is_known_before_anything_is_taken_up(frontier: Fron
     front.commit()
     again = front.restart(taken_up=False)
     assert vouched(again, "honest0.org") == vouched(front, "honest0.org") == [1.0]
+
+
+def test_nobody_is_vouched_for_by_the_links_of_a_visit_or_by_later_verdicts(frontier: Frontiers) -> None:
+    front = a_front(frontier)
+    hub, other = "http://hub.org/", "other.org"
+    front.hear(seeded(hub), links(hub, [f"http://{other}/1"], 1.0, 0.0), relinked(hub, YES, 1.0))
+    assert vouched(front, "hub.org", other) == [1.0, 0.0]
+    front.hear(linked(hub, [f"http://{other}/1"]))
+    assert vouched(front, other)[0] > 0.0
 
 
 def test_who_is_vouched_for_is_known_again_after_a_restart(frontier: Frontiers) -> None:
