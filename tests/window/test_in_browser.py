@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from selenium.webdriver.common.keys import Keys
@@ -254,6 +255,18 @@ def test_a_window_that_only_shows_offers_nothing_to_change(
             said(page, name)
         changing = "form, input, textarea, button:not(.sort, .pager *)"
         page.wait(f"document.querySelectorAll('main :is({changing})').length === 0")
+        page.open("about:blank")
+        page.asked()
+
+
+def test_each_screen_says_that_no_crawl_has_begun(page: Browser, tmp_path: Path) -> None:
+    with printed_address(tmp_path / "none") as address:
+        page.open(address)
+        page.wait("location.pathname === '/'")
+        for screen in SHOWN:
+            page.open("about:blank")
+            page.open(f"{base_of(address)}/#/{screen}")
+            said(page, "No crawl has begun in this directory yet.")
         page.open("about:blank")
         page.asked()
 
