@@ -35,6 +35,7 @@ from scentline.models.url import identifier, tokens
 CACHED_PAGES = 50_000
 #: Words that are kept in memory before those are forgotten that nothing is counted of.
 MOST_WORDS = 250_000
+NO_PLACES = np.zeros(0, np.intp)
 
 
 class Children(NamedTuple):
@@ -87,15 +88,21 @@ class PaperScorer:
     """Scores rows by links, by what users did, or by both, as ``lessons`` says (Aggarwal 2004).
 
     While a predicate has no hit every ratio is 1: until then, unless ``printed``, its candidates go by how far
-    their URLs and links name its topic. ``drift`` is that of `models.policy.vocabulary.Significant`.
+    their URLs and links name its topic. ``drift`` is that of `models.policy.features.Significant`.
     """
 
     def __init__(
-        self, settings: LearnSettings, lessons: Lessons, drift: float = 0.02, *, printed: bool = False
+        self,
+        settings: LearnSettings,
+        lessons: Lessons,
+        drift: float = 0.02,
+        *,
+        printed: bool = False,
+        words: int = MOST_WORDS,
     ) -> None:
         self.ledger = Ledger()
         self._vocabulary = Vocabulary(self.ledger, PAPER)
-        self._most_words = MOST_WORDS
+        self._least_words = self._most_words = words
         #: By kind and page the places of its words.
         self._pages: dict[tuple[str, bytes], Numbers] = {}
         self._settings = settings
@@ -162,11 +169,13 @@ class PaperScorer:
 
     def _forget_words(self) -> None:
         all_known = [known.weights for known in self._known.values()]
-        before = self._vocabulary.compact(np.concatenate([weights.beside for weights in all_known]))
+        before = self._vocabulary.compact(
+            np.concatenate([NO_PLACES, *(weights.beside for weights in all_known)])
+        )
         for weights in all_known:
             weights.renumber(before)
         self._pages.clear()
-        self._most_words = max(MOST_WORDS, 2 * len(self._vocabulary))
+        self._most_words = max(self._least_words, 2 * len(self._vocabulary))
 
     def _log_of_any(
         self, weights: Weights, kind: str, pages: Iterable[tuple[bytes, ParentRow | BesideRow]]

@@ -177,19 +177,26 @@ class Facts:
 def test_priorities_of_the_papers_policies_are_those_of_the_reference(
     place: Place, policy: Literal["linkage", "collaborative", "combined"], given: Told
 ) -> None:
-    scorer = PaperScorer(LearnSettings(t=0.5, weights=FACTORS), lessons(policy), drift=0.0)
+    settings = LearnSettings(t=0.5, weights=FACTORS)
+    scorer, forgetful = (
+        PaperScorer(settings, lessons(policy), drift=0.0, words=words) for words in (10_000, 1)
+    )
     reference = Reference(policy, t=0.5, factors=FACTORS, **given.bounds._asdict())
     for name in PREDICATES:
         scorer.add_predicate(name)
+        forgetful.add_predicate(name)
     for half in halves(place, policy, given):
         for page in half.pages:
             reference.judged(page.url, page.verdict, page.words, page.links)
         reference.visit(*half.steps)
-        teach(scorer, a_cells(half.counts))
+        for each in (scorer, forgetful):
+            teach(each, a_cells(half.counts))
         for shard, row in half.pipeline.candidates():
+            (found,) = forgetful.priorities(shard, [row], PREDICATES)  # words that are not counted go first
             for name in PREDICATES:
                 expected = reference.priority(row.url, name)
                 assert scorer.priority(shard, row, name) == pytest.approx(expected)
+                assert found[name] == pytest.approx(expected)
                 if lessons(policy).users:
                     assert crowd_of(shard, row, name) == reference.crowd_evidence(row.url, name)
 
