@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import fields, replace
 
 from scentline.models.facts import Early, Fetched, Found, Kind, Missing, Moved, Neighbour, Visited
 from scentline.models.frontier.keys import page_key
 from scentline.models.frontier.linking import ChildrenRow, ParentRow, identifiers_in, place_in
+from scentline.models.frontier.rows import TotalsRow
 from scentline.models.page import FAILED, Verdict
 from scentline.models.policy.candidate import LinkWords
 from scentline.models.policy.features import BASE
@@ -256,3 +258,14 @@ def test_the_last_verdict_on_a_target_stands(told: list[tuple[bytes, Verdict, in
 def test_what_is_no_identifier_is_refused() -> None:
     with pytest.raises(ValueError, match="an identifier of 3 bytes, expected 12"):
         ChildrenRow().note(b"abc", {}, 0)
+
+
+def test_totals_of_partitions_add_up() -> None:
+    numbers = [each.name for each in fields(TotalsRow) if each.type is int]
+
+    def each_is(number: int, **verdicts: int) -> TotalsRow:
+        return replace(TotalsRow(verdicts=verdicts), **dict.fromkeys(numbers, number))
+
+    total = each_is(1, p=1)
+    total.add(each_is(2, p=2, q=3))
+    assert total == each_is(3, p=3, q=3)
