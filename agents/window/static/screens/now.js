@@ -85,7 +85,7 @@ function inFlight(told) {
 
 /** Return what keeps most hosts, where fewer than half of their seconds are used. */
 function held(told) {
-  if (told.slots === null) return "no delay between requests";
+  if (told.slots === null) return told.pages_a_second === null ? "" : "no delay between requests";
   return told.held_by ? `${told.held_by}: ${count(told.held)} host${told.held === 1 ? "" : "s"}` : "seconds in which hosts may be asked";
 }
 
