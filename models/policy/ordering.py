@@ -72,8 +72,8 @@ def backlinks(row: PageRow) -> int:
     return max((links for links, _ in row.links.values()), default=0)
 
 
-#: Linking pages between two sweeps: at least so many, and this part of those that there were.
-EVERY, GROWTH = 10, 0.1
+#: Linking pages between two sweeps: at least so many, and `GROWTH` of those that there were.
+EVERY = 10
 
 
 class Ranks(Ordering):

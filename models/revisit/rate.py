@@ -301,7 +301,7 @@ def steps(trust: Trust, rate: float) -> float:
 
 # Below it the difference of almost equal numbers is a series. Signals that announce less announce nothing.
 _SMALL, _NONE = 0.01, 1e-4
-_STEPS, _MOST = 3, 8
+_STEPS, _TURNS = 3, 8
 
 
 def stale(rate: float, age: float) -> float:
@@ -383,7 +383,7 @@ def _inverse_announced(share: float, recall: float) -> float:
     """Return the x of a share by `_announced`: the same for its logarithm, which is convex, too."""
     s = -math.log1p(-share)
     x = math.sqrt(2 * (1 - recall) * s)
-    for _ in range(_MOST):
+    for _ in range(_TURNS):
         y = x / (1 - recall)
         reached = y * _series(x, y) if y < _SMALL else _announced(x, recall)
         slope = (math.exp(-x) - math.exp(-y)) / recall if y >= _SMALL else y * (1 - (x + y) / 2)
