@@ -42,30 +42,30 @@ AccessPack: TypeAlias = Pack[Access]
 
 
 class Hub(msgspec.Struct, array_like=True, frozen=True):
-    """That a page leads to news, and is revisited for its links until the time ``until``."""
+    """Marks a page as a hub, which leads to news: it is revisited for its links until the time ``until``."""
 
-    rate: Finite  #: New links a second that it is expected to bring.
+    rate: Finite  #: Expected new links a second.
     until: End
 
 
 class Found(msgspec.Struct, array_like=True, frozen=True, tag="found"):
     """A URL that no link led to: a seed, an entry of a sitemap or feed, the target of a redirect, or a hub.
 
-    The target of a redirect has what the URL had that redirects there.
+    The target of a redirect inherits the values of the URL that redirects to it.
     """
 
     url: Url
-    depth: Natural = 0  #: Links from a seed; a site's own list counts as one, and is none.
-    priorities: dict[str, Finite] = {}  #: For each predicate, that of the choice of the URL that redirects.
-    seed: bool = False  #: Whether a crawl is to start from it: it is a candidate, whatever it looks like.
-    inputs: dict[str, tuple[Finite, ...]] = {}  #: For each predicate, the inputs of that choice.
-    hops: Natural = 0  #: Redirects in a row that led here.
-    level: Natural = 0  #: The level in its site, 0 where one comes from elsewhere.
-    hub: Hub | None = None  #: Given alone, where the page is one.
+    depth: Natural = 0  #: Links from a seed; a sitemap or feed counts as one link.
+    priorities: dict[str, Finite] = {}  #: By predicate: the priority at which the redirecting URL was chosen.
+    seed: bool = False  #: Whether a crawl starts from it: a seed is a candidate, whatever its URL looks like.
+    inputs: dict[str, tuple[Finite, ...]] = {}  #: By predicate: the inputs of that choice.
+    hops: Natural = 0  #: Consecutive redirects that led here.
+    level: Natural = 0  #: The level in its site, 0 for a URL that enters the site.
+    hub: Hub | None = None  #: Set alone, for a hub.
 
 
 class Linked(msgspec.Struct, array_like=True, frozen=True, tag="linked"):
-    """A page as it was at a time, and those of its links that belong to one partition."""
+    """A page at a time, with those of its links that belong to one partition."""
 
     page: bytes
     url: Url
@@ -73,19 +73,19 @@ class Linked(msgspec.Struct, array_like=True, frozen=True, tag="linked"):
     verdict: Verdict  #: Empty for a page that left, and for the links of a hub.
     words: tuple[str, ...] = ()
     links: tuple[Link, ...] = ()
-    #: Every partition that has links of this page: a verdict on one of their targets concerns them all.
+    #: All partitions with links of this page: a verdict on one link target concerns them all.
     partitions: tuple[Natural, ...] = ()
     time: Time = 0.0
-    #: - "first": the first fact of a page holds;
-    #: - "again": pages are visited again, so the newest holds, and its links are added to those known;
-    #: - "links": a hub's links are listed. They are no links of a judged page;
+    #: - "first": the first fact of a page wins;
+    #: - "again": pages are revisited, so the newest fact wins, and its links are added to those known;
+    #: - "links": the links of a hub, which do not count as links of a judged page;
     #: - "kept": later predicates judged the page of that time. Their verdict is added to it.
     visit: Visit = "first"
-    since: Time = 0.0  #: When a hub was visited before, 0 where it was not.
+    since: Time = 0.0  #: The previous visit of a hub, 0 without one.
 
     @property
     def judged(self) -> bool:
-        """Whether it tells of a judged page and its links."""
+        """Whether it describes a judged page and its links."""
         return self.visit in ("first", "again")
 
 
@@ -93,24 +93,24 @@ class Viewed(msgspec.Struct, array_like=True, frozen=True):
     """What a page view adds to the sessions of its site."""
 
     level: Natural  #: The page's level in the session.
-    begun: bool  #: Whether a session began with it.
-    views: list[tuple[Natural, Whole]]  #: (level, change): how the number of page views of levels changed.
+    begun: bool  #: Whether it began a session.
+    views: list[tuple[Natural, Whole]]  #: (level, change) of the page views by level.
 
 
 class Visited(msgspec.Struct, array_like=True, frozen=True, gc=False, tag="visited"):
-    """A user's access to a URL. What follows ``time`` is given only where a crawl's settings need it."""
+    """A user's access to a URL. The fields after ``time`` are set only where the settings need them."""
 
     url: Url
     user: str
     time: Time
     referrer: Url | None = None  #: The page that the user came from.
-    size: Natural = 0  #: That of `Access`, where pages are visited again.
+    size: Natural = 0  #: `Access.size`, where pages are revisited.
     first: bool = False  #: Whether it is the user's first of the day (`models.papers.news.day_of`): a click.
-    view: Viewed | None = None  #: Where sites are stopped at a depth of their own.
+    view: Viewed | None = None  #: Set where each site is stopped at its own depth.
 
 
 class Beside(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """The change between a page and ``other``, one of a partition of `sightings` (`models.trace`)."""
+    """The change between a page and the page ``other`` of a partition of `sightings` (`models.trace`)."""
 
     other: bytes
     partition: Natural
@@ -126,11 +126,11 @@ class Together(msgspec.Struct, array_like=True, frozen=True, tag="together"):
 
 
 class Neighbour(msgspec.Struct, array_like=True, frozen=True, tag="neighbour"):
-    """What a partition has learned of a page that concerns pages of another one.
+    """News of a page that concerns pages of another partition.
 
-    That is the newest verdict on a page co-visited with these, with its first words; the newest verdict on the
-    target of the link at ``position`` of the page ``parent``, which links to these, too; or how many links of a
-    visited hub were ``new``.
+    It is the newest verdict on a page co-visited with them, with its first words; the newest verdict on the
+    target of the link at ``position`` of the page ``parent``, which links to them, too; or the number of
+    ``new`` links of a visited hub.
     """
 
     page: bytes
@@ -145,41 +145,41 @@ class Neighbour(msgspec.Struct, array_like=True, frozen=True, tag="neighbour"):
 
 
 class Page(msgspec.Struct, array_like=True, frozen=True, tag="page"):
-    """A page came, and was judged: who fetched it sends a `FetchedPage` to `pages`, and the judge this.
+    """A page arrived and was judged: the fetcher sends a `FetchedPage` to `pages`, and the judge this.
 
-    What follows ``version`` is given where pages are visited again, and has its default elsewhere.
+    The fields after ``version`` are set where pages are revisited, and keep their defaults elsewhere.
     """
 
-    verdict: Verdict  #: Of each predicate by name, whether the page satisfies it; empty for a hub's links.
+    verdict: Verdict  #: By predicate, whether the page satisfies it; empty for a hub's links.
     words: tuple[str, ...] = ()  #: Its distinct words.
-    #: What it is about, where word meanings count (`models.semantic.page_subject`).
+    #: Its subject, where word meanings count (`models.semantic.page_subject`).
     subject: str = ""
-    repeated: bool = False  #: Whether all its words are those of a page whose URL differs in numbers only.
-    version: Version | None = None  #: Its ETag and Last-Modified; None where it has none, or nobody needs them.
-    #: Whether text, links or verdict are others than the order has, or that verdict is old: then an outcome and
-    #: the links were published, too. False of a first visit, with which they always are.
+    repeated: bool = False  #: Whether it has exactly the words of a page whose URL differs in numbers only.
+    version: Version | None = None  #: ETag and Last-Modified; None where it has none, or none is needed.
+    #: Whether text, links or verdict differ from those of the order, or that verdict is old: then an outcome
+    #: and the links were published, too. False for a first visit, which always publishes them.
     changed: bool = False
     content: bytes = b""  #: Digests of the text and of the links (`models.revisit.content`).
     links: bytes = b""
-    partitions: tuple[Natural, ...] = ()  #: Those of `Linked`.
-    title: str = ""  #: For people, as are the ``excerpts`` of each predicate that holds.
+    partitions: tuple[Natural, ...] = ()  #: `Linked.partitions`.
+    title: str = ""  #: For people, as are the ``excerpts``, one for each predicate that holds.
     excerpts: dict[str, str] = {}
 
 
 class Moved(msgspec.Struct, array_like=True, frozen=True, tag="moved"):
-    """The answer was a redirect, which nobody followed: the frontier orders ``target`` when its turn comes."""
+    """The answer was a redirect, which is not followed: the frontier orders ``target`` when its turn comes."""
 
     target: Url  #: Absolute and canonical (`models.url.canonical`).
-    permanent: bool = True  #: Whether it is for good (301, 308); any other leaves a judged page where it is.
+    permanent: bool = True  #: By 301 or 308; a temporary redirect leaves a judged page where it is.
 
 
-#: Why no page came, and what follows for a page that is new, or was judged before:
-#: - "retry": host or network failed, as by a time-out or a status of 500. It is asked for again, a new page a
-#:   few times; the host is left alone for a while after the third in a row.
-#: - "gone": there is no such page, as by a status of 404. A judged page leaves when a second visit says so.
+#: Why no page came, and what follows for a new page or one judged before:
+#: - "retry": host or network failed, as with a time-out or status 500. The page is retried, a new one a few
+#:   times; the host backs off after the third failure in a row.
+#: - "gone": there is no such page, as with status 404. A judged page leaves when a second visit confirms it.
 #: - "refused": robots.txt, the page itself, an address or a setting forbids it. A judged page leaves at once.
-#: - "unfit": what came is not read, for its type, its size, or a page like it judged before. As if gone.
-#: - "failed": who fetched or judged is to blame. A new page is given up, a judged one stays as it was.
+#: - "unfit": the answer is not read, for its type, its size, or a similar page judged before. As "gone".
+#: - "failed": fetcher or judge failed. A new page is given up, a judged one stays as it was.
 Kind: TypeAlias = Literal["retry", "gone", "refused", "unfit", "failed"]
 
 
@@ -188,13 +188,13 @@ class Missing(msgspec.Struct, array_like=True, frozen=True, tag="missing"):
 
     kind: Kind
     #: For people: fixed words, with a detail where one helps (`models.frontier.answers`), as "status 404".
-    #: Nothing that a stranger wrote, but for the URL of the page that a near-duplicate is one of.
+    #: It quotes nothing of a stranger's but the URL of the page that a near-duplicate resembles.
     reason: str
-    barren: bool = False  #: Whether the page that came is a near-duplicate or a soft 404.
+    barren: bool = False  #: Whether a near-duplicate or a soft 404 came.
 
 
 class Same(msgspec.Struct, array_like=True, frozen=True, tag="same"):
-    """The server has no other version than the order's (304). To a first visit that is no answer."""
+    """The page is unmodified since the order's version (304): not a valid answer to a first visit."""
 
 
 class Early(msgspec.Struct, array_like=True, frozen=True, tag="early"):
@@ -204,21 +204,21 @@ class Early(msgspec.Struct, array_like=True, frozen=True, tag="early"):
 
 
 class Fetched(msgspec.Struct, array_like=True, frozen=True, tag="fetched"):
-    """How a fetch ended, or the verdict of later predicates on a kept page, of the time of its fetch.
+    """The end of a fetch, or the verdict of later predicates on a kept page, at the time of its fetch.
 
-    The end of a fetch is what whoever carries out a `FetchOrder` owes the frontier, once for each order.
+    Each `FetchOrder` is to be answered once: by the fetcher where no page came, else by the judge. The answer
+    goes to `sightings`, in the partition of the URL's host.
 
-    A fetcher sends it where no page came, and the judge where one did, to `sightings`, in the partition of the
-    URL's host. An order without an answer is given again after its ``lease``. The frontier drops the answer to
-    an order that it took back, or has given again since; but a page counts, whoever was to bring it. So the
-    answer to a first visit may come twice, as after a crash of who sends it.
+    An order without an answer is repeated after its ``lease``. The frontier drops the answer to an order that
+    it withdrew, or has repeated since; but a page counts, whichever order brought it. So the answer to a first
+    visit may come twice, as after a crash of its sender.
     """
 
-    url: Url  #: That of the order, as ordered: not where a redirect led.
+    url: Url  #: The URL as ordered, not the target of a redirect.
     order: Natural  #: `FetchOrder.order`: the number of the attempt at a first visit, else that of the visit.
     visit: Visit  #: `FetchOrder.visit`, or "kept".
-    time: Time  #: The end of the fetch, in seconds since the epoch, by the clock of who fetched.
-    host: HostAnswer  #: What it told of the host, whatever it brought.
+    time: Time  #: The end of the fetch, in seconds since the epoch, by the fetcher's clock.
+    host: HostAnswer  #: What the fetch showed of the host, whatever its result.
     result: Page | Moved | Missing | Same | Early
     silent: bool = False  #: `FetchOrder.silent`.
 
@@ -230,7 +230,7 @@ class Fetched(msgspec.Struct, array_like=True, frozen=True, tag="fetched"):
 
 
 class Signal(msgspec.Struct, array_like=True, frozen=True, tag="signal"):
-    """A sign that a page changed at ``time``; pages change without one, and not after each."""
+    """A sign that a page changed at ``time``; pages also change without a sign, and a sign may be false."""
 
     url: Url
     kind: str  #: "log", "sitemap", "feed" or "header".
@@ -246,21 +246,21 @@ SightingPack: TypeAlias = Pack[Sighting]
 class Label(msgspec.Struct, array_like=True, frozen=True, tag="label"):
     """The verdict on a page for one predicate, with the inputs of the page's choice."""
 
-    predicate: str  #: Or that of requests (`models.page.FAILED`), which concerns every choice.
+    predicate: str  #: Or `models.page.FAILED`, the predicate of requests, which concerns every choice.
     inputs: tuple[Finite, ...]
     holds: bool
-    chosen: str  #: "selected" or "explored" (by chance alone) for this predicate, or "other": for another one.
+    chosen: str  #: "selected" or "explored" (at random) for this predicate, or "other": for another one.
 
 
 class Prior(msgspec.Struct, array_like=True, frozen=True, tag="prior"):
-    """An earlier crawl's counts of ``feature``, faded: for each predicate pages and hits."""
+    """An earlier crawl's faded counts of ``feature``: (pages, hits) by predicate."""
 
     feature: str
     counts: dict[str, tuple[Finite, Finite]]
 
 
 class Start(msgspec.Struct, array_like=True, frozen=True, tag="start"):
-    """What the combiner of ``predicate`` starts with: fields of `models.reuse.Combining`."""
+    """The initial combiner of ``predicate``: fields of `models.reuse.Combining`."""
 
     predicate: str
     names: tuple[str, ...]

@@ -1,6 +1,6 @@
-"""How messages are written, and the records of the topics of fetching and learning.
+"""The wire format of messages, and the records of the topics of fetching and learning.
 
-Records are msgspec structs, written as MessagePack arrays whose first field is the schema version. A newer
+Records are msgspec structs, encoded as MessagePack arrays whose first field is the schema version. A newer
 writer may append fields, which an older reader skips. A change that an older reader would misread takes a new
 version, which the older reader sends to the dead letters.
 
@@ -24,7 +24,7 @@ FETCHES: Final = "fetches"  #: The topic of orders.
 
 T = TypeVar("T")
 
-# Bounds of numbers: a reader that adds them up, or makes a date of one, must not fail.
+# Bounds of numbers, so that a reader may add them up or convert one to a date.
 Natural = Annotated[int, msgspec.Meta(ge=0, le=2**31)]
 Whole = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31)]
 Offset = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
@@ -35,7 +35,7 @@ Time = Annotated[float, msgspec.Meta(ge=-62_135_596_800, le=253_402_300_799)]
 End = Annotated[float, msgspec.Meta(ge=-62_135_596_800)]  #: A time that may never come.
 UrlIfAny = Annotated[str, msgspec.Meta(pattern=rf"^$|{URL_PATTERN}", max_length=MAX_LENGTH)]
 
-#: Compressed bytes of a robots.txt that is kept; a longer one is fetched again where it was forgotten.
+#: Most compressed bytes of a stored robots.txt; a longer one is fetched again once it is forgotten.
 ROBOTS_BYTES = 16_384
 
 
@@ -50,9 +50,9 @@ class UnknownVersionError(RecordError):
 
 
 class UnknownFactsError(RecordError):
-    """A pack with facts that can't be read: ``known`` has the others, ``unknown`` is a pack of these.
+    """A pack with unreadable facts: ``known`` has the readable ones, ``unknown`` is a pack of the others.
 
-    ``damaged`` counts those of a known kind.
+    ``damaged`` counts the unreadable facts of known kinds.
     """
 
     def __init__(self, reason: str, known: "Pack[Any]", unknown: bytes, damaged: int = 0) -> None:
@@ -78,7 +78,7 @@ class Pack(Record, Generic[T], kw_only=True):
 
 
 def partition_of(key: str | bytes, partitions: int) -> int:
-    """Return the partition of ``key`` among ``partitions``: CRC-32 of its UTF-8 bytes, the same for ever.
+    """Return the partition of ``key`` among ``partitions``, by the CRC-32 of its UTF-8 bytes.
 
     >>> partition_of("example.org", 1)
     0
@@ -100,7 +100,7 @@ class Version(msgspec.Struct, array_like=True, frozen=True):
 
 
 class RobotsTxt(msgspec.Struct, array_like=True, frozen=True, tag="robots"):
-    """The robots.txt at ``url``, as known until the time ``until``; a sighting, too."""
+    """The robots.txt at ``url``, valid until the time ``until``; a sighting, too."""
 
     url: Url
     until: Time
@@ -108,44 +108,44 @@ class RobotsTxt(msgspec.Struct, array_like=True, frozen=True, tag="robots"):
     text: Annotated[bytes, msgspec.Meta(max_length=ROBOTS_BYTES)] = b""
     time: Time = 0.0  #: When it was last fetched or confirmed, and its version.
     version: Version | None = None
-    error: str = ""  #: Why it can't be fetched: then no page may be.
+    error: str = ""  #: Why it can't be fetched; then no page may be fetched either.
 
 
 class HostAnswer(msgspec.Struct, array_like=True, frozen=True):
-    """What a fetch told of the host: all that the frontier goes by to be polite.
+    """What a fetch showed of the host: all that the frontier needs to be polite.
 
-    The defaults are those of a fetch that came to no request, as of a page that robots.txt forbids.
+    The defaults are those of a fetch without a request, as of a page that robots.txt forbids.
     """
 
-    #: Seconds from the request for the page to the end of its answer; 0 where there was no such request, as
-    #: where that for robots.txt failed.
+    #: Seconds from the request for the page to the end of its answer; 0 without such a request, as when the
+    #: request for robots.txt failed.
     elapsed: Seconds = 0.0
-    #: The address that was asked, for hosts of one share its delay; empty where it is unknown, as by a proxy.
+    #: The address requested: its hosts share one delay. Empty where it is unknown, as behind a proxy.
     server: str = ""
     crawl_delay: Seconds | None = None  #: Seconds of the Crawl-delay in robots.txt; None where it has none.
-    #: Seconds from the end of the fetch before another request, as Retry-After asks, or until robots.txt is due
-    #: again where it can't be had; None where nothing asks for a wait.
+    #: Seconds from the end of the fetch to the next request: the Retry-After, or the time until an unavailable
+    #: robots.txt is retried; None where no wait is required.
     retry_after: Seconds | None = None
-    overloaded: bool = False  #: Whether the host as a whole asked to be left alone: a status of 429 or 503.
-    #: Whether no server answered: this counts, but is held against no host, for our network may have failed.
+    overloaded: bool = False  #: Whether the host reported overload: a status of 429 or 503.
+    #: Whether no server answered: counted, but not held against the host, as our network may have failed.
     unanswered: bool = False
     #: Whether the fetcher needs the robots.txt that the frontier has: the site's next order brings it.
     robots: bool = False
 
 
-#: What a fetch is for: a page to judge for the first time, a judged page to look at again, or a hub's links;
-#: "kept" is a page that was fetched before, and is judged by later predicates.
+#: The purpose of a fetch: the first visit of a page, a revisit of a judged page, or the links of a hub; "kept"
+#: marks a page fetched before and judged by later predicates.
 Visit: TypeAlias = Literal["first", "again", "links", "kept"]
 
 
 class Revisit(msgspec.Struct, array_like=True, frozen=True):
-    """What is known of a page that is fetched again, for its links or to be judged ``again``."""
+    """The known state of a page that is fetched again, for its links or to be judged ``again``."""
 
     version: Version | None = None
-    since: Time = 0.0  #: When it was fetched, 0 where it was never read.
+    since: Time = 0.0  #: When it was last fetched, 0 where it was never read.
     again: bool = False
-    verdict: Verdict = {}  #: Its verdict, and when that was published.
-    content: bytes = b""  #: Those of `models.facts.Page`, as are ``links`` and ``partitions``.
+    verdict: Verdict = {}  #: Published at the time ``judged``.
+    content: bytes = b""  #: As in `models.facts.Page`, like ``links`` and ``partitions``.
     links: bytes = b""
     partitions: tuple[Natural, ...] = ()
     judged: Time = 0.0
@@ -158,27 +158,27 @@ class FetchOrder(Record, kw_only=True):
     order: Natural  #: The number of the attempt, or of the revisit.
     predicate: str
     policy: str
-    explored: bool  #: Whether chance alone chose it.
-    probability: Finite  #: That of the choice.
+    explored: bool  #: Whether it was chosen at random.
+    probability: Finite  #: The probability of the choice.
     priority: Finite
     depth: Natural
-    lease: Time  #: Until when the frontier waits for the answer.
+    lease: Time  #: When the frontier stops waiting for the answer.
     expected: Finite | None = None  #: The probability that the page is a hit, where the policy has one.
     revisit: Revisit | None = None
     vouched: float | None = (
         None  #: The share of all trust that the host's owner had (`models.frontier.fairness`).
     )
-    #: Whether the page teaches nothing but that it was judged: its owner had too many of the latest fetches.
+    #: Whether the page counts as judged but teaches nothing: its owner had too many of the latest fetches.
     silent: bool = False
     comes: Finite | None = None  #: The probability that a page comes.
-    requests: Natural = 0  #: The crawl's requests with this one, as far as the frontier knows.
+    requests: Natural = 0  #: The crawl's requests up to this one, as far as the frontier knows.
     delay: Seconds = 0.0  #: Seconds between two requests to its host, as far as known.
-    #: The site's robots.txt where a fetcher needs it, else until when the frontier knows it, 0 if it does not.
+    #: The site's robots.txt where a fetcher needs it, else the end of its validity, 0 if the frontier has none.
     robots: RobotsTxt | Time = 0.0
 
     @property
     def visit(self) -> Visit:
-        """What the fetch is for."""
+        """The purpose of the fetch."""
         return "first" if self.revisit is None else "again" if self.revisit.again else "links"
 
 
@@ -186,15 +186,15 @@ NOT_MODIFIED = 304  #: The status of an answer that a page is unchanged.
 
 
 class FetchedPage(Record, kw_only=True):
-    """A page as it came."""
+    """A page as fetched."""
 
     order: FetchOrder
-    status: Natural  #: `NOT_MODIFIED` concerns only those who keep pages: the frontier has a sighting of it.
+    status: Natural  #: `NOT_MODIFIED` is for consumers that keep pages: the frontier has a sighting of it.
     headers: dict[str, str]  #: Names in lower case; bounded.
     body: bytes  #: Compressed with Zstandard.
     time: Time  #: The end of the fetch.
     host: HostAnswer
-    nofollow: bool = False  #: Whether an X-Robots-Tag forbids to follow the page's links.
+    nofollow: bool = False  #: Whether an X-Robots-Tag forbids following the page's links.
 
 
 # learning
@@ -203,14 +203,14 @@ class FetchedPage(Record, kw_only=True):
 class Weighting(msgspec.Struct, array_like=True, frozen=True):
     """A predicate's combiner, in float64 bytes."""
 
-    mean: bytes  #: Of the weights, as are the rows of their ``covariance``.
+    mean: bytes  #: The mean of the weights; ``covariance`` has the rows of their covariance matrix.
     covariance: bytes
     #: Calibrations (`models.policy.combiner`) of selected and of explored pages.
     shifts: tuple[tuple[Finite, Finite], tuple[Finite, Finite]]
 
 
 class Block(msgspec.Struct, array_like=True, frozen=True):
-    """A block of what a partition of `sightings` counts, as it stands; it has ``size`` columns in all."""
+    """A block of the current counts of a partition of `sightings`, which has ``size`` columns in all."""
 
     partition: Natural
     number: Natural
@@ -222,16 +222,16 @@ class Block(msgspec.Struct, array_like=True, frozen=True):
 
 
 class Interests(Record, kw_only=True):
-    """What is known: counts of this crawl, counts of an earlier one, or combiners."""
+    """What the crawl has learned: its counts, counts of an earlier crawl, or combiners."""
 
     block: Block | None = None
-    #: Counts of earlier crawls by feature and predicate, faded; kept apart, for an audit recounts the others.
+    #: Faded counts of earlier crawls by feature and predicate; kept apart, as an audit recounts the others.
     prior: dict[str, dict[str, tuple[Finite, Finite]]] = {}
     weightings: dict[str, Weighting] = {}  #: By predicate.
 
 
 class DeadLetter(Record, kw_only=True):
-    """A message or log line that could not be read or absorbed."""
+    """A message or log line that could not be read or applied."""
 
     topic: str
     partition: Natural
@@ -240,14 +240,14 @@ class DeadLetter(Record, kw_only=True):
     value: bytes  #: Its first bytes.
     time: Time
     why: str = ""  #: One of `streams.attempts.Why`.
-    origin: tuple[Offset, Offset] | None = None  #: Of the one fact of the pack that failed.
+    origin: tuple[Offset, Offset] | None = None  #: The origin of the pack's one fact that failed.
 
 
 class LogPosition(Record, kw_only=True):
-    """How far a log was fed: the results of its lines up to ``line`` are in the topics."""
+    """The position in a log: the results of its lines up to ``line`` are in the topics."""
 
     line: Natural
-    #: Stands for the settings that decide these results: under other settings the log is read again.
+    #: Identifies the settings that decide these results: under other settings the log is read again.
     reading: str
 
 
@@ -270,24 +270,24 @@ _encoder = msgspec.msgpack.Encoder()
 
 
 def encode(record: Record) -> bytes:
-    """Return the record's wire form."""
+    """Return the record in its wire format."""
     return _encoder.encode(record)
 
 
-# A message may hold anything, at any length: no reason quotes it.
+# A message may hold anything, at any length, so reasons never quote it.
 _QUOTED = re.compile(r"^(Invalid (?:enum )?value) '.*'", re.DOTALL)
 _PATTERN = re.compile(r"`str` matching regex '.*'(?= - at)", re.DOTALL)
-#: Raised for bytes that are no record; RecursionError where they are nested without end.
+#: Raised for bytes that are not a record; RecursionError where they are nested too deeply.
 UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 
 def reason_of(error: Exception) -> str:
-    """Return in one line why bytes are no record, without quoting them."""
+    """Return in one line why bytes are not a record, without quoting them."""
     return _PATTERN.sub("a URL", _QUOTED.sub(r"\1", str(error)))
 
 
 class Decoder(Generic[T]):
-    """Reads one kind of record, of one version; anything else is a `RecordError` that says why.
+    """Decodes one kind of record, of one version; raises `RecordError` with the reason for anything else.
 
     >>> decoder = Decoder[DeadLetter](DeadLetter)
     >>> decoder(b"not a record")
@@ -310,7 +310,7 @@ class Decoder(Generic[T]):
         self._sorter = _Sorter(get_args(kind)[0]) if get_origin(kind) is Pack else None
 
     def __call__(self, value: bytes) -> T:
-        """Return the record; raises `RecordError`, `UnknownFactsError` where some of a pack can be read."""
+        """Return the record; raises `RecordError`, or `UnknownFactsError` for a pack readable in part."""
         try:
             record: Any = self._decoder.decode(value)
         except UNREADABLE as error:
@@ -331,14 +331,14 @@ class Decoder(Generic[T]):
 
 
 class JsonDecoder(Decoder[T]):
-    """Reads one kind of record in JSON."""
+    """Decodes one kind of record in JSON."""
 
     def __init__(self, kind: Any, version: int = VERSION) -> None:
         super().__init__(kind, version, msgspec.json, _VersionedJson)
 
 
 class _Sorter:
-    """Separates the facts of a pack that can be read from damaged ones and those of unknown kinds."""
+    """Separates the readable facts of a pack from damaged ones and those of unknown kinds."""
 
     def __init__(self, fact: Any) -> None:
         self._tags = {kind.__struct_config__.tag for kind in get_args(fact)}
@@ -347,7 +347,7 @@ class _Sorter:
         self._fact = msgspec.msgpack.Decoder(fact)
 
     def sort(self, value: bytes) -> None:
-        """Raise `UnknownFactsError` where only some of a pack's facts keep it from being read."""
+        """Raise `UnknownFactsError` where it is only facts that make a pack unreadable."""
         known: Pack[Any] = Pack(facts=[])
         unknown: Pack[Any] = Pack(facts=[])
         damaged = 0
