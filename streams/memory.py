@@ -70,6 +70,18 @@ def import_sparingly() -> None:
     sys.modules.setdefault("httpx._main", None)  # type: ignore[arg-type]  # as import itself has it
 
 
+@contextmanager
+def absent(package: str) -> Iterator[None]:
+    """Have a package be absent for what is imported in this block and uses it only where it is installed."""
+    known = sys.modules.get(package)
+    sys.modules[package] = None  # type: ignore[assignment]  # as import itself has it
+    try:
+        yield
+    finally:
+        del sys.modules[package]
+        sys.modules |= {} if known is None else {package: known}
+
+
 def import_aiohttp() -> None:
     """Import aiohttp without the machine's certificates: it would read them twice, in 50 ms, for no use.
 
