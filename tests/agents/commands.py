@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from multiprocessing import get_context
 from multiprocessing.process import BaseProcess
+from multiprocessing.reduction import DupFd
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
@@ -95,14 +96,14 @@ def scentline(cwd: Path, *arguments: str, **variables: str) -> subprocess.Comple
         return subprocess.CompletedProcess(arguments, code, run.out.read_text(), run.err.read_text())
 
 
-def _command(cwd: Path, arguments: Sequence[str], variables: dict[str, str], out: Path, err: Path) -> None:
+def _command(cwd: Path, arguments: Sequence[str], variables: dict[str, str], *files: Path | int) -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     os.chdir(cwd)
     os.environ.clear()
     os.environ.update(variables)
     sys.path[:0] = variables["PYTHONPATH"].split(os.pathsep)
-    for path, standard in ((out, sys.stdout), (err, sys.stderr)):
-        with path.open("wb") as file:
+    for to, standard in zip(files, (sys.stdout, sys.stderr), strict=True):
+        with open(to, "wb") as file:  # noqa: PTH123 - or of a descriptor
             os.dup2(file.fileno(), standard.fileno())
     main(arguments)
 
@@ -148,12 +149,49 @@ def complaint(cwd: Path, *arguments: str, **variables: str) -> str:
     return run.stderr.removeprefix("scentline: error: ").rstrip("\n")
 
 
+class _Descriptor:
+    """A descriptor of this process that a forked one has too."""
+
+    def __init__(self, number: int) -> None:
+        self._number = number
+
+    def __reduce__(self) -> tuple[Callable[[Any], int], tuple[Any]]:
+        return _detached, (DupFd(self._number),)
+
+
+def _detached(descriptor: Any) -> int:
+    return int(descriptor.detach())
+
+
+class _Fork(subprocess.Popen[str]):
+    """`COMMAND` with arguments, in a process that is forked from one that has done the imports."""
+
+    def _execute_child(self, program: Sequence[str], *given: Any) -> None:
+        (cwd, environ), pipes = given[4:6], given[9:15]
+        out, err = (_Descriptor(pipe) for pipe in pipes[3::2])
+        self._process = _FORKS.Process(target=_command, args=(cwd, program[len(COMMAND) :], environ, out, err))
+        self._process.start()
+        self.pid, self._child_created = self._process.pid or 0, True
+        self._close_pipe_fds(*pipes)  # type: ignore[attr-defined]
+
+    def _internal_poll(self, _deadstate: int | None = None) -> int | None:
+        if self.returncode is None:
+            self.returncode = self._process.exitcode
+        return self.returncode
+
+    def _wait(self, timeout: float | None) -> int:
+        self._process.join(timeout)
+        if (code := self._internal_poll()) is None:
+            raise subprocess.TimeoutExpired(self.args, timeout or 0.0)
+        return code
+
+
 @contextmanager
 def running(
     cwd: Path, *arguments: str, program: Sequence[str] = COMMAND, **variables: str
 ) -> Iterator[subprocess.Popen[str]]:
     """Start a command, and kill it at the end if it still runs."""
-    with subprocess.Popen(
+    with (_Fork if program is COMMAND else subprocess.Popen[str])(
         [*program, *arguments], cwd=cwd, env=environment(**variables), stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     ) as process:  # fmt: skip
